@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/file.hpp"
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace affinityd::host {
+
+namespace {
+
+int write_all(int fd, std::string_view text) {
+    while (!text.empty()) {
+        const auto written = ::write(fd, text.data(), text.size());
+        if (written < 0) {
+            if (errno == EINTR) continue;
+            return errno;
+        }
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return 0;
+}
+
+} // namespace
+
+Result<std::optional<std::string>> read_file(const std::string& path, std::size_t limit) {
+    const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)); // never wait for a FIFO's writer
+    if (!file) {
+        if (errno == ENOENT) return std::nullopt;
+        return fail("cannot open", path, errno);
+    }
+    struct stat status{};
+    if (::fstat(file.get(), &status) != 0) return fail("cannot read", path, errno);
+    if (!S_ISREG(status.st_mode)) return fail("not a regular file", path);
+    if (static_cast<std::size_t>(status.st_size) > limit)
+        return fail("larger than the " + std::to_string(limit) + " bytes that are accepted", path);
+    std::string text(limit + 1, '\0');
+    std::size_t length = 0;
+    while (length < text.size()) {
+        const auto got = ::read(file.get(), text.data() + length, text.size() - length);
+        if (got == 0) break;
+        if (got < 0 && errno != EINTR) return fail("cannot read", path, errno);
+        if (got > 0) length += static_cast<std::size_t>(got);
+    }
+    if (length > limit) return fail("grew beyond the accepted size while it was read", path);
+    text.resize(length);
+    return text;
+}
+
+Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode) {
+    const std::string temporary = path + ".new";
+    Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode));
+    if (!file) return fail("cannot create", temporary, errno);
+    int code = write_all(file.get(), text);
+    if (code == 0 && ::fsync(file.get()) != 0) code = errno;
+    if (code == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) code = errno;
+    if (code == 0) return {};
+    ::unlink(temporary.c_str());
+    return fail("cannot write", path, code);
+}
+
+Result<void> make_directories(const std::string& path, unsigned mode) {
+    std::error_code code;
+    const bool existed = std::filesystem::is_directory(path, code);
+    std::filesystem::create_directories(path, code);
+    if (code) return fail("cannot create the directory", path, code.value());
+    if (!existed && ::chmod(path.c_str(), mode) != 0) return fail("cannot set the mode of the directory", path, errno);
+    return {};
+}
+
+Result<std::optional<Fd>> lock_file(const std::string& path) {
+    Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!file) return fail("cannot open the lock", path, errno);
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return std::optional(std::move(file));
+    if (errno == EWOULDBLOCK) return std::nullopt;
+    return fail("cannot lock", path, errno);
+}
+
+} // namespace affinityd::host

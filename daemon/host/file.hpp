@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.hpp"
+#include "host/fd.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace affinityd::host {
+
+/// Ordinary files of ours (state, policies): absolute or working-directory paths, not kernel trees.
+
+/// Whole text; nothing if it is not there. Files above `limit` bytes and things that are no regular file are an Error.
+[[nodiscard]] Result<std::optional<std::string>> read_file(const std::string& path, std::size_t limit = 1U << 20);
+
+/// Replaces the file as one step (temporary name, fsync, rename): a reader or a crash sees the old or the new text, whole.
+[[nodiscard]] Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode = 0644);
+
+/// The directory with its parents; no Error if it exists.
+[[nodiscard]] Result<void> make_directories(const std::string& path, unsigned mode = 0755);
+
+/// An exclusive lock on `path` (created if needed) that lives as long as the descriptor: flock(2). Nothing if another
+/// process holds it.
+[[nodiscard]] Result<std::optional<Fd>> lock_file(const std::string& path);
+
+} // namespace affinityd::host

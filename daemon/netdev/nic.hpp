@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/cpu_set.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace affinityd::netdev {
+
+enum class Direction { rx, tx };
+
+/// One software queue of an interface: /sys/class/net/IF/queues/rx-N or tx-N.
+struct Queue {
+    Direction direction = Direction::rx;
+    unsigned index = 0;
+    std::optional<unsigned> napi_id;     ///< netdev family, queue-get
+    std::optional<unsigned> irq;         ///< netdev family: queue -> napi -> irq; exact where it is there
+    std::optional<int> napi_thread;      ///< tid of the threaded NAPI kernel thread, if any
+    std::optional<CpuSet> steering;      ///< rps_cpus of an rx queue, xps_cpus of a tx queue; nothing: no such file
+    std::optional<unsigned> flow_count;  ///< rps_flow_cnt of an rx queue
+};
+
+/// One network interface with what placement needs of it.
+struct Nic {
+    std::string name;
+    unsigned ifindex = 0;
+    std::string driver;                  ///< "" if the device names none
+    std::string device;                  ///< resolved device path below /sys, the identity that survives renames; "" = virtual
+    std::string pci;                     ///< PCI function "0000:41:00.0", virtio's parent included; "" if none
+    std::string virtio;                  ///< "virtio3" for a virtio NIC, else ""
+    std::string mac;
+    bool up = false;                     ///< administratively up (IFF_UP)
+    std::string operstate;               ///< "up", "down", "unknown", ...
+    std::optional<unsigned> node;        ///< NUMA node; nothing: unknown (the kernel's -1), never node 0 by mistake
+    CpuSet local_cpus;                   ///< near CPUs as the kernel says; empty: unknown, so none is nearer
+    std::vector<unsigned> msi_irqs;      ///< IRQ numbers of the device, ascending; may hold vectors without handler
+    std::optional<unsigned> legacy_irq;  ///< device/irq, only where there is no msi_irqs
+    std::vector<Queue> queues;           ///< rx first, each ascending
+    std::vector<std::string> lower;      ///< names of lower devices: bond, team, vlan, bridge, macvlan
+    bool threaded_napi = false;          ///< /sys/class/net/IF/threaded is 1
+    std::vector<std::string> addresses;  ///< IPv4 and IPv6 addresses without prefix length; filled by read_addresses
+};
+
+} // namespace affinityd::netdev

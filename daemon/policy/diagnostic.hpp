@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "policy/policy.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityd::policy {
+
+enum class Severity { note, warning, error };
+
+/// One finding about a policy file.
+struct Diagnostic {
+    Severity severity = Severity::error;
+    Position at;              ///< file:line:column of the first offending byte
+    unsigned length = 1;      ///< bytes to underline
+    std::string message;      ///< what is wrong
+    std::string hint;         ///< what would be right ("did you mean 'cpus'?"); may be empty
+    std::string source_line;  ///< the line of the file, for the underline; may be empty
+};
+
+/// "file:line:column: error: message (hint)" and, with `source`, the line and carets below it.
+[[nodiscard]] std::string to_string(const Diagnostic& diagnostic, bool source = false);
+
+} // namespace affinityd::policy

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.hpp"
+#include "policy/reader.hpp"
+
+#include <string>
+#include <vector>
+
+namespace affinityd::policy {
+
+/// The *.yaml files of the folders, lowest precedence first, in order of name inside a folder. Folders that are not there
+/// are passed over; a file that cannot be read is an Error (an unreadable policy must not pass for a missing one). Hidden
+/// files, editors' backups and other endings are passed over.
+[[nodiscard]] Result<std::vector<Document>> read_folders(const std::vector<std::string>& folders);
+
+} // namespace affinityd::policy

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "policy/cpu_expr.hpp"
+#include "policy/pattern.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace affinityd::policy {
+
+/// The affinity models of Foong, Fung and Newell: who is placed.
+enum class Model { none, irq, process, full };
+/// How tasks are dealt out over the CPUs: one after the other over the groups of this level.
+enum class Spread { any, cpu, core, llc, node, socket };
+/// How wide each task's mask is around its place.
+enum class Bind { cpu, core, llc, node, set };
+enum class Smt { share, avoid };            ///< avoid: SMT siblings are used last, and only when nothing else is left
+enum class Drift { enforce, once, yield };  ///< what happens when somebody else changes a mask afterwards
+enum class Prior { replace, keep };         ///< tasks that had a mask of their own before we came
+enum class OnStop { restore, keep };
+enum class Means { affinity, cpuset };
+enum class Memory { stay, follow };
+
+/// Where in which file something stands; line and column from 1.
+struct Position {
+    std::string file;
+    unsigned line = 0;
+    unsigned column = 0;
+    friend bool operator==(const Position&, const Position&) = default;
+};
+
+/// One key of `match`: holds if any of its patterns (or ports) does.
+struct Condition {
+    enum class Field { comm, exe, cmdline, unit, cgroup, user, group, container, parent, listen, kthread };
+    Field field = Field::comm;
+    std::vector<Pattern> patterns;       ///< any of; `parent`: names of policies whose processes are the ancestors
+    std::vector<std::pair<std::uint16_t, std::uint16_t>> ports; ///< `listen`: ranges, both ends included
+    bool flag = false;                   ///< `kthread`: wanted value
+    Position at;
+};
+
+/// A tree of conditions.
+struct Selector {
+    enum class Op { all, any, none, test }; ///< none: no child holds (`not:`)
+    Op op = Op::all;
+    std::vector<Selector> children;  ///< empty for `test`; an `all` without children holds for everything
+    Condition condition;             ///< of `test`
+};
+
+/// Placement keys that stand at a policy and may be overridden per thread rule.
+struct Placement {
+    std::optional<CpuExpr> cpus;  ///< nothing: every online CPU that is not isolated
+    std::optional<CpuExpr> near;  ///< among `cpus`, those nearest to these come first
+    Spread spread = Spread::any;
+    Bind bind = Bind::llc;
+    Smt smt = Smt::share;
+    Position cpus_at, near_at;
+};
+
+/// One entry of `threads`; the first whose conditions hold wins.
+struct ThreadRule {
+    std::vector<Pattern> names;          ///< any of; empty: every name
+    std::optional<std::pair<unsigned, unsigned>> index; ///< place among the process's threads by tid, 0 = main thread
+    bool leave = false;                  ///< `leave: true`: these threads are not touched
+    Placement placement;                 ///< policy's values where the rule states none
+    Position at;
+};
+
+/// `together`: all threads of one process stay inside one group of this level.
+enum class Together { none, core, llc, node, socket };
+
+/// One file of policies.d, checked: nothing in it needs a default or a second look.
+struct Policy {
+    std::string name;                    ///< file name without .yaml; unique
+    std::string description;
+    Position at;                         ///< of the document
+    int priority = 0;                    ///< higher first
+    bool everything_else = false;        ///< `default: true`: for tasks that no other policy wants
+    Selector match;
+    Model model = Model::process;
+    bool nics_auto = true;               ///< by the sockets of the matched processes
+    std::vector<Pattern> nics;           ///< names or globs when not auto
+    Position nics_at;
+    Placement placement;
+    Together together = Together::none;
+    std::vector<ThreadRule> threads;
+    bool exclusive = false;              ///< every other task is kept off these CPUs
+    bool separate = false;               ///< interrupts off the worker's core, but in its cache group
+    Drift drift = Drift::enforce;
+    Prior prior = Prior::replace;
+    OnStop on_stop = OnStop::restore;
+    Means means = Means::affinity;
+    Memory memory = Memory::stay;
+};
+
+/// Later files override earlier ones of the same name; this is what was overridden.
+struct Override {
+    std::string name;
+    std::string path;    ///< the file that lost
+    std::string by;      ///< the file that won
+    bool masked = false; ///< the winner is empty
+};
+
+/// A whole loaded set, in the one total order in which policies are asked: priority (higher first), specificity of
+/// `match` (higher first), name; `default: true` last.
+struct PolicySet {
+    std::vector<Policy> policies;
+    std::vector<Override> overrides;
+};
+
+/// Number of conditions that must hold, weighted as affinityd.policy(5) says; part of the order.
+[[nodiscard]] unsigned specificity(const Selector& selector);
+
+} // namespace affinityd::policy

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "policy/diagnostic.hpp"
+#include "policy/policy.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityd::policy {
+
+/// One file's text, as found by whoever reads folders.
+struct Document {
+    std::string path; ///< for messages; its last part without .yaml names the policy
+    std::string text;
+};
+
+/// What came of reading: the set is whole only if no diagnostic is an error.
+struct ReadResult {
+    PolicySet set;
+    std::vector<Diagnostic> diagnostics;
+    [[nodiscard]] bool ok() const;
+};
+
+/// Reads and checks documents given in order of precedence, lowest folder first: a later one of the same name replaces an
+/// earlier one, an empty one masks it. Pure; yaml-cpp is known to the source file only. Everything that can be known
+/// without a machine is checked here: planner/check.hpp adds what needs one.
+[[nodiscard]] ReadResult read_policies(const std::vector<Document>& documents);
+
+} // namespace affinityd::policy

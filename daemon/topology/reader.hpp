@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.hpp"
+#include "topology/topology.hpp"
+
+namespace affinityd::host {
+class Root;
+}
+
+namespace affinityd::topology {
+
+/// Reads /sys/devices/system/{cpu,node} below the root. Missing, unreadable and odd files (ids of -1, offline CPU 0, NUL
+/// padding) are values, not faults; an Error only if no CPU can be found at all.
+/// Source: Documentation/admin-guide/cputopology.rst, Documentation/ABI/stable/sysfs-devices-{system-cpu,node}.
+[[nodiscard]] Result<Topology> read_topology(const host::Root& root);
+
+} // namespace affinityd::topology
