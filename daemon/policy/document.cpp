@@ -19,7 +19,8 @@ void read_version(const Fields& fields, const Node& root, Report& report) {
         return;
     }
     if (entry->value->kind == Node::Kind::scalar && entry->value->text == "1") return;
-    const std::string got = entry->value->kind == Node::Kind::scalar ? quoted(entry->value->text) : "this";
+    const auto kind = entry->value->kind;
+    const std::string got = kind == Node::Kind::scalar ? quoted(entry->value->text) : kind == Node::Kind::list ? "a list" : "a map";
     report.error(*entry->value, "'version' must be the number 1, not " + got, "this affinityd knows version 1 only");
 }
 
@@ -74,7 +75,7 @@ void check_model(const Fields& fields, const Policy& policy, Report& report) {
 
 void check_together(const Fields& fields, const Policy& policy, Report& report) {
     if (policy.everything_else && policy.exclusive)
-        report.error(*fields.find("exclusive")->name, "'exclusive' with 'default: true': every other task would be everything that has a policy");
+        report.error(*fields.find("exclusive")->name, "'exclusive' with 'default: true': it would keep everything that has a policy off these CPUs");
     const auto* spread = fields.find("spread");
     if (spread != nullptr && policy.placement.spread != Spread::any && policy.placement.bind == Bind::set && fields.find("bind") != nullptr)
         report.warn(*spread->name, "'spread' says nothing with 'bind: set': every task may use all of the CPUs");
@@ -88,7 +89,9 @@ void read_selector(const Fields& fields, const Node& root, Policy& policy, Repor
     if (entry == nullptr) {
         for (std::size_t at = 0; at < root.items.size(); at += 2)
             if (root.items[at].text == "match") return; // there, but without a value: reported
-        if (!policy.everything_else)
+        if (policy.model == Model::irq && fields.find("nics") != nullptr && !policy.nics_auto)
+            policy.match.op = Selector::Op::any; // of nothing: named NICs need no process
+        else if (!policy.everything_else)
             report.add(Severity::error, root.line, root.column, 1, "'match' is missing: the policy would be for every process",
                        "add 'match: {comm: NAME}', or 'default: true' if that is meant");
         return;
@@ -111,9 +114,9 @@ Policy read_document(const Node& root, Report& report) {
     if (const auto* entry = fields.find("description")) policy.description = read_text(*entry, report).value_or("");
     if (const auto* entry = fields.find("priority")) policy.priority = read_integer(*entry, -100'000, 100'000, report).value_or(0);
     set_boolean(fields, "default", policy.everything_else, report);
-    read_selector(fields, root, policy, report);
     set_choice(fields, "affinity", policy.model, report);
     read_nics(fields, policy, report);
+    read_selector(fields, root, policy, report);
     read_placement(fields, policy.placement, report);
     set_choice(fields, "together", policy.together, report);
     if (const auto* entry = fields.find("threads")) policy.threads = read_threads(*entry, policy.placement, report);

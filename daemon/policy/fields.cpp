@@ -24,15 +24,24 @@ std::string kind_of(const Node& node) {
     case Node::Kind::scalar:
         break;
     }
-    return quoted(node.text);
+    return (node.plain ? "" : "the text ") + quoted(node.text);
 }
+
+bool takes_list(Type type) { return type == Type::patterns || type == Type::nics || type == Type::policies || type == Type::ports; }
 
 void wrong_type(const Fields::Entry& entry, Report& report, std::string hint = {}) {
     report.error(*entry.value, name_of(entry) + " must be " + type_name(*entry.key) + ", not " + kind_of(*entry.value), std::move(hint));
 }
 
+/// A text over several lines is joined by YAML in ways that nobody sees ("a b", or a line end at its end).
+bool is_one_line(const Node& node, const Fields::Entry& entry, Report& report) {
+    if (node.one_line) return true;
+    report.error(node, "the value of " + name_of(entry) + " runs over more than one line", "is a '-' or a key missing in the next line?");
+    return false;
+}
+
 bool is_scalar(const Fields::Entry& entry, Report& report) {
-    if (entry.value->kind == Node::Kind::scalar) return true;
+    if (entry.value->kind == Node::Kind::scalar) return entry.key->type == Type::text || is_one_line(*entry.value, entry, report);
     wrong_type(entry, report);
     return false;
 }
@@ -68,7 +77,7 @@ Fields::Fields(const Node& map, Level level, Report& report) {
         const auto earlier = std::ranges::find(entries_, key, &Entry::key);
         if (earlier != entries_.end()) {
             report.error(name, "'" + name.text + "' stands here a second time",
-                         "first in line " + std::to_string(earlier->name->line) + "; several values are a list");
+                         "first in line " + std::to_string(earlier->name->line) + (takes_list(key->type) ? "; write several as a list" : ""));
             continue;
         }
         if (value.kind == Node::Kind::null)
@@ -151,7 +160,9 @@ Ports read_ports(const Fields::Entry& entry, Report& report) {
     for (const Node* element : read_list(entry, report)) {
         const auto range = parse_range<std::uint16_t>(element->text);
         if (!range || range->first == 0) {
-            report.error(*element, quoted(element->text) + " is no port", "a number from 1 to 65535, or a range like 8000-8099");
+            const bool several = element->text.find_first_of(", ") != std::string::npos;
+            report.error(*element, quoted(element->text) + " is no port",
+                         several ? "write several as a list: [80, 443]" : "a number from 1 to 65535, or a range like 8000-8099");
         } else if (range->first > range->second) {
             report.error(*element, "the range " + quoted(element->text) + " runs backwards");
         } else {
@@ -168,13 +179,13 @@ std::vector<const Node*> read_list(const Fields::Entry& entry, Report& report) {
         return {};
     }
     std::vector<const Node*> elements;
-    if (value.kind == Node::Kind::scalar) elements.push_back(&value);
+    if (value.kind == Node::Kind::scalar && is_one_line(value, entry, report)) elements.push_back(&value);
     if (value.kind == Node::Kind::list && value.items.empty()) report.error(value, "the list of " + name_of(entry) + " is empty");
     for (std::size_t at = 0; value.kind == Node::Kind::list && at < value.items.size(); ++at) {
         const Node& element = value.items[at];
-        if (element.kind == Node::Kind::scalar)
-            elements.push_back(&element);
-        else if (element.kind == Node::Kind::null)
+        if (element.kind == Node::Kind::scalar) {
+            if (is_one_line(element, entry, report)) elements.push_back(&element);
+        } else if (element.kind == Node::Kind::null)
             report.error(*entry.name, "element " + std::to_string(at + 1) + " of " + name_of(entry) + " is empty");
         else
             report.error(element, "an element of " + name_of(entry) + " must be a text, not " + kind_of(element));

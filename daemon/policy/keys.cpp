@@ -28,7 +28,7 @@ constexpr std::array keys{
     Key{Level::top, "description", Type::text, {}, "empty", "", "nginx workers on the cores of the NIC", "What the policy is for, shown by affinityctl."},
     Key{Level::top, "priority", Type::integer, {}, "0", "", "10", "Policies with a higher number are asked first."},
     Key{Level::top, "default", Type::boolean, {}, "false", "", "true", "true: for tasks that no other policy wants; asked last whatever its priority."},
-    Key{Level::top, "match", Type::conditions, {}, "required, except with default: true", "", "{comm: redis-server}", "Which processes the policy is for: all conditions must hold."},
+    Key{Level::top, "match", Type::conditions, {}, "required, except with default: true, or affinity: irq and named nics", "", "{comm: redis-server}", "Which processes the policy is for: all conditions must hold."},
     Key{Level::top, "affinity", Type::choice, models, "process", "", "full", "Who is placed: nobody, the interrupts of the NICs, the tasks, or both, each task with the interrupts it is served by."},
     Key{Level::top, "nics", Type::nics, {}, "auto", "", "[eth0, \"enp65s0f*\"]", "The NICs whose interrupts belong to the policy; auto: those whose addresses the matched sockets use."},
     Key{Level::top, "cpus", Type::cpus, {}, "every online CPU that is not isolated", "CPU set", "nic & !smt", "The CPUs that may be used."},
@@ -83,6 +83,7 @@ constexpr std::array aliases{
     Alias{Level::top, "numa", "write 'cpus: node:0'"},
     Alias{Level::top, "node", "write 'cpus: node:0'"},
     Alias{Level::top, "isolated", "write 'cpus: isolated'"},
+    Alias{Level::top, "prio", "that is 'priority' here"},
     Alias{Level::top, "pin", "that is 'bind' here"},
     Alias{Level::top, "hyperthreading", "that is 'smt' here"},
     Alias{Level::top, "interface", "that is 'nics' here"},
@@ -173,6 +174,10 @@ std::string advise_key(Level level, std::string_view name) {
         if (alias.level == level && alias.typed == name) return std::string(alias.advice);
     for (const Level other : {Level::top, Level::match, Level::thread})
         if (other != level && find_key(other, name) != nullptr) return quoted(name) + " stands " + std::string(place_name(other));
+    const auto word = name.substr(0, name.find_first_of(" :"));
+    if (word.size() < name.size() && name[word.size()] == ':' && find_key(level, word) != nullptr)
+        return "is a blank missing behind '" + std::string(word) + ":'?";
+    if (word.size() < name.size() && find_key(level, word) != nullptr) return "is a ':' missing behind '" + std::string(word) + "'?";
     return did_you_mean(name, key_names(level));
 }
 

@@ -33,6 +33,8 @@ constexpr std::size_t longest_comm = 15; // TASK_COMM_LEN - 1, include/linux/sch
 void check_reach(const Fields::Entry& entry, const Pattern& pattern, const Node& at, Report& report) {
     const std::string_view text = pattern.text();
     const auto name = entry.key->name;
+    if (name != "cmdline" && pattern.is_literal() && text.find(',') != std::string_view::npos)
+        report.warn(at, quoted(text) + " is one name with a comma in it", "write several as a list: [a, b]");
     if (name == "comm" && pattern.is_literal() && text.size() > longest_comm)
         report.warn(at, "a process name has at most 15 bytes: " + quoted(text) + " matches nothing",
                     "write " + quoted(text.substr(0, longest_comm)));

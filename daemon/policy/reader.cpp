@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace affinityd::policy {
@@ -106,10 +107,28 @@ ReadResult read_policies(const std::vector<Document>& documents) {
         if (auto policy = read_one(*document, name, result.diagnostics)) result.set.policies.push_back(std::move(*policy));
     }
     std::ranges::sort(result.set.policies, comes_before);
-    check_set(result.set, documents, result.diagnostics);
-    const auto place = [](const Diagnostic& d) { return std::tie(d.at.file, d.at.line, d.at.column); };
-    std::ranges::stable_sort(result.diagnostics, [&](const auto& a, const auto& b) { return place(a) < place(b); });
+    check_set(result.set, result.diagnostics);
+    add_source_lines(result.diagnostics, documents);
+    sort_by_place(result.diagnostics);
     return result;
+}
+
+void add_source_lines(std::vector<Diagnostic>& diagnostics, const std::vector<Document>& documents) {
+    std::map<std::string_view, const Document*> by_path;
+    for (const auto& document : documents)
+        by_path.insert_or_assign(document.path, &document);
+    std::map<const Document*, Source> sources;
+    for (auto& diagnostic : diagnostics) {
+        const auto document = by_path.find(diagnostic.at.file);
+        if (document == by_path.end() || !diagnostic.source_line.empty()) continue;
+        const auto source = sources.try_emplace(document->second, document->second->text).first;
+        diagnostic.source_line = std::string(source->second.line(diagnostic.at.line));
+    }
+}
+
+void sort_by_place(std::vector<Diagnostic>& diagnostics) {
+    const auto place = [](const Diagnostic& d) { return std::tie(d.at.file, d.at.line, d.at.column); };
+    std::ranges::stable_sort(diagnostics, [&](const auto& a, const auto& b) { return place(a) < place(b); });
 }
 
 } // namespace affinityd::policy

@@ -2,7 +2,6 @@
 #include "policy/set_check.hpp"
 
 #include "policy/order.hpp"
-#include "policy/source.hpp"
 #include "policy/suggest.hpp"
 
 #include <algorithm>
@@ -19,8 +18,7 @@ using Field = Condition::Field;
 
 class Checker {
   public:
-    Checker(const PolicySet& set, const std::vector<Document>& documents, std::vector<Diagnostic>& out)
-        : set_(set), documents_(documents), out_(out) {
+    Checker(const PolicySet& set, std::vector<Diagnostic>& out) : set_(set), out_(out) {
         for (const auto& policy : set.policies)
             names_.push_back(policy.name);
     }
@@ -37,6 +35,7 @@ class Checker {
         std::unordered_map<std::string, const Policy*> taken;
         const Policy* everything = nullptr;
         for (const auto& policy : set_.policies) {
+            if (policy.model == Model::irq && !policy.nics_auto) continue; // its NICs are what it is for
             if (everything != nullptr) {
                 shadowed(policy, *everything);
                 continue;
@@ -50,11 +49,8 @@ class Checker {
 
   private:
     void add(Severity severity, const Position& at, unsigned length, std::string message, std::string hint) {
-        const auto document = std::ranges::find(documents_, at.file, &Document::path);
-        std::string line;
-        if (document != documents_.end()) line = std::string(Source(document->text).line(at.line));
         out_.push_back({.severity = severity, .at = at, .length = length, .message = std::move(message),
-                        .hint = std::move(hint), .source_line = std::move(line)});
+                        .hint = std::move(hint), .source_line = {}});
     }
 
     void parents_of(const Selector& selector) {
@@ -129,15 +125,14 @@ class Checker {
     }
 
     const PolicySet& set_;
-    const std::vector<Document>& documents_;
     std::vector<Diagnostic>& out_;
     std::vector<std::string_view> names_;
 };
 
 } // namespace
 
-void check_set(const PolicySet& set, const std::vector<Document>& documents, std::vector<Diagnostic>& out) {
-    Checker checker(set, documents, out);
+void check_set(const PolicySet& set, std::vector<Diagnostic>& out) {
+    Checker checker(set, out);
     checker.parents();
     checker.reach();
 }

@@ -17,6 +17,7 @@ struct Node {
     unsigned line = 0;       ///< from 1; of a null the place may be that of what follows
     unsigned column = 0;     ///< in bytes, from 1
     bool plain = false;      ///< a scalar without quotes
+    bool one_line = true;    ///< a scalar that begins and ends in one line, and is no block ("|", ">")
     std::vector<Node> items; ///< list: the elements; map: key, value, key, value... in the file's order, repeated keys kept
 };
 
