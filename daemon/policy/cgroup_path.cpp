@@ -12,14 +12,17 @@ namespace affinityd::policy {
 
 namespace {
 
-constexpr std::array<std::string_view, 10> unit_endings{".service", ".scope", ".socket",    ".mount",  ".swap",
-                                                        ".device",  ".path",  ".automount", ".target", ".timer"};
+constexpr std::array<std::string_view, 10> unit_endings{".service", ".scope",  ".socket", ".mount",
+                                                        ".swap",    ".device", ".path",   ".automount",
+                                                        ".target",  ".timer"};
 
 bool has_name_before(std::string_view text, std::string_view ending) {
     return text.size() > ending.size() && text.ends_with(ending);
 }
 
-bool is_slice(std::string_view part) { return has_name_before(part, ".slice"); }
+bool is_slice(std::string_view part) {
+    return has_name_before(part, ".slice");
+}
 
 bool is_unit(std::string_view part) {
     return std::ranges::any_of(unit_endings, [&](auto ending) { return has_name_before(part, ending); });
@@ -27,14 +30,16 @@ bool is_unit(std::string_view part) {
 
 /// Container ids are 64 hexadecimal digits everywhere; anything shorter is somebody's name.
 bool is_id(std::string_view text) {
-    return text.size() == 64 && std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+    return text.size() == 64 &&
+           std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 std::vector<std::string_view> parts_of(std::string_view path) {
     std::vector<std::string_view> parts;
     for (auto part : split(path, '/')) {
         if (part.empty() || part == "." || part == "..") continue;
-        if (part.starts_with('_')) part.remove_prefix(1); // how systemd marks names that look like kernel files
+        if (part.starts_with('_'))
+            part.remove_prefix(1); // how systemd marks names that look like kernel files
         if (!part.empty()) parts.push_back(part);
     }
     return parts;
@@ -70,18 +75,20 @@ struct Prefix {
     std::string_view text;
     std::string_view runtime;
 };
-/// "docker-ID.scope" and the like: what the systemd cgroup drivers make. Conmon's own scopes ("libpod-conmon-ID",
-/// "crio-conmon-ID") hold the monitor, not the container, and fail is_id.
-constexpr std::array scope_prefixes{Prefix{"docker-", "docker"},          Prefix{"libpod-", "podman"},
+/// "docker-ID.scope" and the like: what the systemd cgroup drivers make. Conmon's own scopes
+/// ("libpod-conmon-ID", "crio-conmon-ID") hold the monitor, not the container, and fail is_id.
+constexpr std::array scope_prefixes{Prefix{"docker-", "docker"}, Prefix{"libpod-", "podman"},
                                     Prefix{"cri-containerd-", "containerd"}, Prefix{"nerdctl-", "containerd"},
                                     Prefix{"crio-", "crio"}};
 
 std::optional<Container> by_prefix(std::string_view part) {
     if (part.ends_with(".scope")) part.remove_suffix(6);
     for (const auto& [prefix, runtime] : scope_prefixes)
-        if (part.starts_with(prefix) && is_id(part.substr(prefix.size()))) return Container{part.substr(prefix.size()), runtime};
+        if (part.starts_with(prefix) && is_id(part.substr(prefix.size())))
+            return Container{part.substr(prefix.size()), runtime};
     // containerd without its systemd driver on a systemd path: "kubepods-...-podUID.slice:cri-containerd:ID"
-    if (const auto colon = part.rfind(":cri-containerd:"); colon != std::string_view::npos && is_id(part.substr(colon + 16)))
+    if (const auto colon = part.rfind(":cri-containerd:");
+        colon != std::string_view::npos && is_id(part.substr(colon + 16)))
         return Container{part.substr(colon + 16), "containerd"};
     return std::nullopt;
 }
@@ -95,7 +102,8 @@ std::optional<Container> by_name(std::string_view part, std::string_view before)
 }
 
 /// A bare id below a folder: the cgroupfs drivers.
-std::optional<Container> by_folder(std::string_view part, const std::vector<std::string_view>& parts, std::size_t at) {
+std::optional<Container> by_folder(std::string_view part, const std::vector<std::string_view>& parts,
+                                   std::size_t at) {
     if (!is_id(part)) return std::nullopt;
     const std::string_view before = at > 0 ? parts[at - 1] : std::string_view{};
     if (before == "docker" || (at > 1 && parts[at - 2] == "ecs")) return Container{part, "docker"};

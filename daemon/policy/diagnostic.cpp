@@ -22,7 +22,9 @@ std::string_view name_of(Severity severity) {
     return "error";
 }
 
-bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
+bool is_continuation(char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+}
 
 /// What a terminal would act upon is shown as '?'; a tab stays, so that the line looks as in the editor.
 char shown(char c) {
@@ -33,7 +35,8 @@ char shown(char c) {
 /// The line and a second one with '^' below the offending bytes, one per character.
 std::string underline(const Diagnostic& diagnostic) {
     const std::string_view line = diagnostic.source_line;
-    const std::size_t column = std::min<std::size_t>(diagnostic.at.column > 0 ? diagnostic.at.column - 1 : 0, line.size());
+    const std::size_t column =
+        std::min<std::size_t>(diagnostic.at.column > 0 ? diagnostic.at.column - 1 : 0, line.size());
     std::size_t begin = column > max_shown / 2 && line.size() > max_shown ? column - max_shown / 2 : 0;
     while (begin > 0 && is_continuation(line[begin]))
         --begin;
@@ -46,8 +49,10 @@ std::string underline(const Diagnostic& diagnostic) {
     for (std::size_t at = begin; at < end; ++at) {
         text += shown(line[at]);
         if (at > begin && is_continuation(line[at])) continue;
-        if (at < column) marks += line[at] == '\t' ? '\t' : ' ';
-        else if (at - column < length) marks += '^';
+        if (at < column)
+            marks += line[at] == '\t' ? '\t' : ' ';
+        else if (at - column < length)
+            marks += '^';
     }
     if (column >= end) marks += '^';
     return text + "\n" + marks;

@@ -11,7 +11,9 @@ namespace affinityd::policy {
 
 namespace {
 
-std::string name_of(const Fields::Entry& entry) { return "'" + std::string(entry.key->name) + "'"; }
+std::string name_of(const Fields::Entry& entry) {
+    return "'" + std::string(entry.key->name) + "'";
+}
 
 std::string kind_of(const Node& node) {
     switch (node.kind) {
@@ -24,24 +26,30 @@ std::string kind_of(const Node& node) {
     case Node::Kind::scalar:
         break;
     }
-    return (node.plain ? "" : "the text ") + quoted(node.text);
+    return (node.plain ? "" : "the text ") + in_quotes(node.text);
 }
 
-bool takes_list(Type type) { return type == Type::patterns || type == Type::nics || type == Type::policies || type == Type::ports; }
+bool takes_list(Type type) {
+    return type == Type::patterns || type == Type::nics || type == Type::policies || type == Type::ports;
+}
 
 void wrong_type(const Fields::Entry& entry, Report& report, std::string hint = {}) {
-    report.error(*entry.value, name_of(entry) + " must be " + type_name(*entry.key) + ", not " + kind_of(*entry.value), std::move(hint));
+    report.error(*entry.value,
+                 name_of(entry) + " must be " + type_name(*entry.key) + ", not " + kind_of(*entry.value),
+                 std::move(hint));
 }
 
 /// A text over several lines is joined by YAML in ways that nobody sees ("a b", or a line end at its end).
 bool is_one_line(const Node& node, const Fields::Entry& entry, Report& report) {
     if (node.one_line) return true;
-    report.error(node, "the value of " + name_of(entry) + " runs over more than one line", "is a '-' or a key missing in the next line?");
+    report.error(node, "the value of " + name_of(entry) + " runs over more than one line",
+                 "is a '-' or a key missing in the next line?");
     return false;
 }
 
 bool is_scalar(const Fields::Entry& entry, Report& report) {
-    if (entry.value->kind == Node::Kind::scalar) return entry.key->type == Type::text || is_one_line(*entry.value, entry, report);
+    if (entry.value->kind == Node::Kind::scalar)
+        return entry.key->type == Type::text || is_one_line(*entry.value, entry, report);
     wrong_type(entry, report);
     return false;
 }
@@ -71,24 +79,27 @@ Fields::Fields(const Node& map, Level level, Report& report) {
         const Node& value = map.items[at + 1];
         const Key* key = find_key(level, name.text);
         if (key == nullptr) {
-            report.error(name, "unknown key " + quoted(name.text), advise_key(level, name.text));
+            report.error(name, "unknown key " + in_quotes(name.text), advise_key(level, name.text));
             continue;
         }
         const auto earlier = std::ranges::find(entries_, key, &Entry::key);
         if (earlier != entries_.end()) {
             report.error(name, "'" + name.text + "' stands here a second time",
-                         "first in line " + std::to_string(earlier->name->line) + (takes_list(key->type) ? "; write several as a list" : ""));
+                         "first in line " + std::to_string(earlier->name->line) +
+                             (takes_list(key->type) ? "; write several as a list" : ""));
             continue;
         }
         if (value.kind == Node::Kind::null)
-            report.error(name, "'" + name.text + "' has no value", "it takes " + type_name(*key) + ", for instance " + std::string(key->example));
+            report.error(name, "'" + name.text + "' has no value",
+                         "it takes " + type_name(*key) + ", for instance " + std::string(key->example));
         entries_.push_back({key, &name, &value});
     }
     std::erase_if(entries_, [](const Entry& entry) { return entry.value->kind == Node::Kind::null; });
 }
 
 const Fields::Entry* Fields::find(std::string_view name) const {
-    const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.key->name == name; });
+    const auto found =
+        std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.key->name == name; });
     return found == entries_.end() ? nullptr : &*found;
 }
 
@@ -139,7 +150,8 @@ std::optional<CpuExpr> read_cpus(const Fields::Entry& entry, Report& report) {
     if (!is_scalar(entry, report)) return std::nullopt;
     auto expr = parse_cpu_expr(value.text);
     if (expr) return std::move(*expr);
-    report.error_inside(value, expr.error().offset, expr.error().length, name_of(entry) + ": " + expr.error().message, expr.error().hint);
+    report.error_inside(value, expr.error().offset, expr.error().length,
+                        name_of(entry) + ": " + expr.error().message, expr.error().hint);
     return std::nullopt;
 }
 
@@ -161,10 +173,11 @@ Ports read_ports(const Fields::Entry& entry, Report& report) {
         const auto range = parse_range<std::uint16_t>(element->text);
         if (!range || range->first == 0) {
             const bool several = element->text.find_first_of(", ") != std::string::npos;
-            report.error(*element, quoted(element->text) + " is no port",
-                         several ? "write several as a list: [80, 443]" : "a number from 1 to 65535, or a range like 8000-8099");
+            report.error(*element, in_quotes(element->text) + " is no port",
+                         several ? "write several as a list: [80, 443]"
+                                 : "a number from 1 to 65535, or a range like 8000-8099");
         } else if (range->first > range->second) {
-            report.error(*element, "the range " + quoted(element->text) + " runs backwards");
+            report.error(*element, "the range " + in_quotes(element->text) + " runs backwards");
         } else {
             ports.push_back(*range);
         }
@@ -180,20 +193,24 @@ std::vector<const Node*> read_list(const Fields::Entry& entry, Report& report) {
     }
     std::vector<const Node*> elements;
     if (value.kind == Node::Kind::scalar && is_one_line(value, entry, report)) elements.push_back(&value);
-    if (value.kind == Node::Kind::list && value.items.empty()) report.error(value, "the list of " + name_of(entry) + " is empty");
+    if (value.kind == Node::Kind::list && value.items.empty())
+        report.error(value, "the list of " + name_of(entry) + " is empty");
     for (std::size_t at = 0; value.kind == Node::Kind::list && at < value.items.size(); ++at) {
         const Node& element = value.items[at];
         if (element.kind == Node::Kind::scalar) {
             if (is_one_line(element, entry, report)) elements.push_back(&element);
         } else if (element.kind == Node::Kind::null)
-            report.error(*entry.name, "element " + std::to_string(at + 1) + " of " + name_of(entry) + " is empty");
+            report.error(*entry.name,
+                         "element " + std::to_string(at + 1) + " of " + name_of(entry) + " is empty");
         else
-            report.error(element, "an element of " + name_of(entry) + " must be a text, not " + kind_of(element));
+            report.error(element,
+                         "an element of " + name_of(entry) + " must be a text, not " + kind_of(element));
     }
     for (std::size_t at = 1; at < elements.size() && elements.size() <= 1000; ++at) {
         const auto end = elements.begin() + static_cast<std::ptrdiff_t>(at);
         const auto same = [&](const Node* other) { return other->text == elements[at]->text; };
-        if (std::any_of(elements.begin(), end, same)) report.warn(*elements[at], quoted(elements[at]->text) + " stands in the list twice");
+        if (std::any_of(elements.begin(), end, same))
+            report.warn(*elements[at], in_quotes(elements[at]->text) + " stands in the list twice");
     }
     return elements;
 }

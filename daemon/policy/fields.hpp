@@ -13,8 +13,8 @@
 
 namespace affinityd::policy {
 
-/// A map of the language with its keys looked up in the key table: unknown and repeated keys and keys without a value
-/// have been reported by the time it is there. Refers to the nodes.
+/// A map of the language with its keys looked up in the key table: unknown and repeated keys and keys without
+/// a value have been reported by the time it is there. Refers to the nodes.
 class Fields {
   public:
     struct Entry {
@@ -36,13 +36,16 @@ class Fields {
 [[nodiscard]] std::optional<bool> read_boolean(const Fields::Entry& entry, Report& report);
 [[nodiscard]] std::optional<int> read_integer(const Fields::Entry& entry, int low, int high, Report& report);
 [[nodiscard]] std::optional<std::string> read_text(const Fields::Entry& entry, Report& report);
-[[nodiscard]] std::optional<std::size_t> read_choice(const Fields::Entry& entry, Report& report); ///< place in Key::values
+[[nodiscard]] std::optional<std::size_t> read_choice(const Fields::Entry& entry,
+                                                     Report& report); ///< place in Key::values
 [[nodiscard]] std::optional<CpuExpr> read_cpus(const Fields::Entry& entry, Report& report);
-[[nodiscard]] std::optional<std::pair<unsigned, unsigned>> read_index(const Fields::Entry& entry, Report& report);
+[[nodiscard]] std::optional<std::pair<unsigned, unsigned>> read_index(const Fields::Entry& entry,
+                                                                      Report& report);
 using Ports = std::vector<std::pair<std::uint16_t, std::uint16_t>>;
 [[nodiscard]] Ports read_ports(const Fields::Entry& entry, Report& report); ///< empty: reported
 
-/// A scalar stands for a list of one. The elements are scalars that are there; else it was reported and the list is empty.
+/// A scalar stands for a list of one. The elements are scalars that are there; else it was reported and the
+/// list is empty.
 [[nodiscard]] std::vector<const Node*> read_list(const Fields::Entry& entry, Report& report);
 /// The elements as patterns; those that are wrong are reported and left out.
 [[nodiscard]] std::vector<Pattern> read_patterns(const Fields::Entry& entry, Report& report);

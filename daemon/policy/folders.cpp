@@ -17,9 +17,11 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t max_files = 100'000;
 
-/// ".yml" is let through so that the reader can say that it is not one of ours: silence would look like success.
+/// ".yml" is let through so that the reader can say that it is not one of ours: silence would look like
+/// success.
 bool is_policy_name(std::string_view name) {
-    return !name.starts_with('.') && !name.starts_with('#') && (name.ends_with(".yaml") || name.ends_with(".yml"));
+    return !name.starts_with('.') && !name.starts_with('#') &&
+           (name.ends_with(".yaml") || name.ends_with(".yml"));
 }
 
 Result<std::vector<std::string>> names_in(const std::string& folder) {
@@ -28,7 +30,8 @@ Result<std::vector<std::string>> names_in(const std::string& folder) {
     fs::directory_iterator at(folder, code);
     if (code == std::errc::no_such_file_or_directory) return names;
     for (; !code && at != fs::directory_iterator(); at.increment(code)) {
-        if (auto name = at->path().filename().string(); is_policy_name(name)) names.push_back(std::move(name));
+        if (auto name = at->path().filename().string(); is_policy_name(name))
+            names.push_back(std::move(name));
         if (names.size() > max_files) return fail("more than 100000 policy files", folder, E2BIG);
     }
     if (code) return fail("the policy folder cannot be read", folder, code.value());
@@ -46,7 +49,8 @@ Result<Document> read_document(const std::string& path) {
     if (is_masking_link(path)) return Document{path, {}};
     auto text = host::read_file(path);
     if (!text) return std::unexpected(text.error());
-    if (!*text) return fail("the policy file is not there any more, or is a link that leads nowhere", path, ENOENT);
+    if (!*text)
+        return fail("the policy file is not there any more, or is a link that leads nowhere", path, ENOENT);
     return Document{path, std::move(**text)};
 }
 

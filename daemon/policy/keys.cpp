@@ -121,10 +121,13 @@ std::string_view place_name(Level level) {
 
 } // namespace
 
-std::span<const Key> all_keys() { return keys; }
+std::span<const Key> all_keys() {
+    return keys;
+}
 
 const Key* find_key(Level level, std::string_view name) {
-    const auto found = std::ranges::find_if(keys, [&](const Key& key) { return key.level == level && key.name == name; });
+    const auto found =
+        std::ranges::find_if(keys, [&](const Key& key) { return key.level == level && key.name == name; });
     return found == keys.end() ? nullptr : &*found;
 }
 
@@ -173,11 +176,13 @@ std::string advise_key(Level level, std::string_view name) {
     for (const auto& alias : aliases)
         if (alias.level == level && alias.typed == name) return std::string(alias.advice);
     for (const Level other : {Level::top, Level::match, Level::thread})
-        if (other != level && find_key(other, name) != nullptr) return quoted(name) + " stands " + std::string(place_name(other));
+        if (other != level && find_key(other, name) != nullptr)
+            return in_quotes(name) + " stands " + std::string(place_name(other));
     const auto word = name.substr(0, name.find_first_of(" :"));
     if (word.size() < name.size() && name[word.size()] == ':' && find_key(level, word) != nullptr)
         return "is a blank missing behind '" + std::string(word) + ":'?";
-    if (word.size() < name.size() && find_key(level, word) != nullptr) return "is a ':' missing behind '" + std::string(word) + "'?";
+    if (word.size() < name.size() && find_key(level, word) != nullptr)
+        return "is a ':' missing behind '" + std::string(word) + "'?";
     return did_you_mean(name, key_names(level));
 }
 

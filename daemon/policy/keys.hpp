@@ -32,8 +32,8 @@ enum class Type {
     rules,           ///< a list of maps of thread keys
 };
 
-/// One key of the language. The table of these is the one place that says what there is: the reader, its messages, the
-/// JSON Schema and the tables of affinityd.policy(5) come from it or are tested against it.
+/// One key of the language. The table of these is the one place that says what there is: the reader, its
+/// messages, the JSON Schema and the tables of affinityd.policy(5) come from it or are tested against it.
 struct Key {
     Level level;
     std::string_view name;
@@ -51,8 +51,8 @@ struct Key {
 [[nodiscard]] std::vector<std::string_view> key_names(Level level);
 /// "a number from 1 to 3" and the like, for messages and the manual.
 [[nodiscard]] std::string type_name(const Key& key);
-/// What to say to somebody who wrote a key that is not there: a word that is near, the level where it belongs, or the
-/// name it has here; "" if nothing comes to mind.
+/// What to say to somebody who wrote a key that is not there: a word that is near, the level where it
+/// belongs, or the name it has here; "" if nothing comes to mind.
 [[nodiscard]] std::string advise_key(Level level, std::string_view name);
 
 } // namespace affinityd::policy

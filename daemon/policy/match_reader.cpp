@@ -15,12 +15,13 @@ struct FieldName {
     std::string_view name;
     Field field;
 };
-constexpr std::array field_names{FieldName{"comm", Field::comm},           FieldName{"exe", Field::exe},
-                                 FieldName{"cmdline", Field::cmdline},     FieldName{"unit", Field::unit},
-                                 FieldName{"cgroup", Field::cgroup},       FieldName{"user", Field::user},
-                                 FieldName{"group", Field::group},         FieldName{"container", Field::container},
-                                 FieldName{"parent", Field::parent},       FieldName{"listen", Field::listen},
-                                 FieldName{"kthread", Field::kthread}};
+constexpr std::array field_names{
+    FieldName{"comm", Field::comm},       FieldName{"exe", Field::exe},
+    FieldName{"cmdline", Field::cmdline}, FieldName{"unit", Field::unit},
+    FieldName{"cgroup", Field::cgroup},   FieldName{"user", Field::user},
+    FieldName{"group", Field::group},     FieldName{"container", Field::container},
+    FieldName{"parent", Field::parent},   FieldName{"listen", Field::listen},
+    FieldName{"kthread", Field::kthread}};
 
 Selector::Op op_of(std::string_view name) {
     if (name == "not") return Selector::Op::none;
@@ -34,16 +35,18 @@ void check_reach(const Fields::Entry& entry, const Pattern& pattern, const Node&
     const std::string_view text = pattern.text();
     const auto name = entry.key->name;
     if (name != "cmdline" && pattern.is_literal() && text.find(',') != std::string_view::npos)
-        report.warn(at, quoted(text) + " is one name with a comma in it", "write several as a list: [a, b]");
+        report.warn(at, in_quotes(text) + " is one name with a comma in it",
+                    "write several as a list: [a, b]");
     if (name == "comm" && pattern.is_literal() && text.size() > longest_comm)
-        report.warn(at, "a process name has at most 15 bytes: " + quoted(text) + " matches nothing",
-                    "write " + quoted(text.substr(0, longest_comm)));
+        report.warn(at, "a process name has at most 15 bytes: " + in_quotes(text) + " matches nothing",
+                    "write " + in_quotes(text.substr(0, longest_comm)));
     if ((name == "exe" || name == "cgroup") && pattern.is_literal() && !text.starts_with('/'))
-        report.warn(at, "'" + std::string(name) + "' is a path from '/': " + quoted(text) + " matches nothing",
-                    "write " + quoted("*/" + std::string(text)));
+        report.warn(at,
+                    "'" + std::string(name) + "' is a path from '/': " + in_quotes(text) + " matches nothing",
+                    "write " + in_quotes("*/" + std::string(text)));
     if (name == "unit" && pattern.is_literal() && text.find('.') == std::string_view::npos)
-        report.warn(at, "a unit's name has an ending: " + quoted(text) + " matches nothing",
-                    "write " + quoted(std::string(text) + ".service"));
+        report.warn(at, "a unit's name has an ending: " + in_quotes(text) + " matches nothing",
+                    "write " + in_quotes(std::string(text) + ".service"));
 }
 
 std::vector<Pattern> read_field_patterns(const Fields::Entry& entry, Report& report) {
@@ -52,7 +55,9 @@ std::vector<Pattern> read_field_patterns(const Fields::Entry& entry, Report& rep
     std::size_t at = 0;
     for (const auto& pattern : patterns) {
         const Node* node = &value;
-        while (value.kind == Node::Kind::list && at < value.items.size() && (node = &value.items[at++])->text != pattern.text()) {}
+        while (value.kind == Node::Kind::list && at < value.items.size() &&
+               (node = &value.items[at++])->text != pattern.text()) {
+        }
         check_reach(entry, pattern, *node, report);
     }
     return patterns;
@@ -72,20 +77,21 @@ Selector read_test(const Fields::Entry& entry, Field field, Report& report) {
     return selector;
 }
 
-/// `not`, `any`, `all`: a list of maps; one map stands for a list of one. "any" with one map of several keys would hold
-/// only if all of them do, which is never what its author meant.
+/// `not`, `any`, `all`: a list of maps; one map stands for a list of one. "any" with one map of several keys
+/// would hold only if all of them do, which is never what its author meant.
 Selector read_combination(const Fields::Entry& entry, Report& report) {
     Selector selector{.op = op_of(entry.key->name), .children = {}, .condition = {}};
     const Node& value = *entry.value;
     const std::string name = "'" + std::string(entry.key->name) + "'";
     if (value.kind == Node::Kind::scalar) {
-        report.error(value, name + " must be " + type_name(*entry.key) + ", not " + quoted(value.text),
+        report.error(value, name + " must be " + type_name(*entry.key) + ", not " + in_quotes(value.text),
                      "for instance " + std::string(entry.key->name) + ": " + std::string(entry.key->example));
         return selector;
     }
     if (value.kind == Node::Kind::map) {
         if (selector.op == Selector::Op::any && value.items.size() > 2)
-            report.error(value, "'any' with one map: all of its keys would have to hold", "write a list, with '-' before each condition");
+            report.error(value, "'any' with one map: all of its keys would have to hold",
+                         "write a list, with '-' before each condition");
         selector.children.push_back(read_match(value, report));
         return selector;
     }
@@ -94,7 +100,8 @@ Selector read_combination(const Fields::Entry& entry, Report& report) {
         if (element.kind == Node::Kind::map)
             selector.children.push_back(read_match(element, report));
         else
-            report.error(element.kind == Node::Kind::null ? *entry.name : element, "an element of " + name + " must be a map of conditions",
+            report.error(element.kind == Node::Kind::null ? *entry.name : element,
+                         "an element of " + name + " must be a map of conditions",
                          "for instance {comm: nginx}");
     }
     return selector;
@@ -107,9 +114,12 @@ Selector read_match(const Node& map, Report& report) {
     const Fields fields(map, Level::match, report);
     for (const auto& entry : fields.entries()) {
         const auto* found = std::ranges::find(field_names, entry.key->name, &FieldName::name);
-        all.children.push_back(found != field_names.end() ? read_test(entry, found->field, report) : read_combination(entry, report));
+        all.children.push_back(found != field_names.end() ? read_test(entry, found->field, report)
+                                                          : read_combination(entry, report));
     }
-    if (map.items.empty()) report.error(map, "a map of conditions without any would hold for everything", "add one, for instance comm: nginx");
+    if (map.items.empty())
+        report.error(map, "a map of conditions without any would hold for everything",
+                     "add one, for instance comm: nginx");
     return all;
 }
 

@@ -16,7 +16,8 @@ constexpr unsigned weak = 1;  // kthread, not
 unsigned weight(const Condition& condition) {
     if (condition.field == Condition::Field::kthread) return weak;
     if (condition.field == Condition::Field::listen) {
-        const bool single = std::ranges::all_of(condition.ports, [](const auto& range) { return range.first == range.second; });
+        const bool single = std::ranges::all_of(
+            condition.ports, [](const auto& range) { return range.first == range.second; });
         return single ? exact : loose;
     }
     if (std::ranges::any_of(condition.patterns, matches_everything)) return 0;
@@ -53,7 +54,8 @@ unsigned specificity(const Selector& selector) {
 bool comes_before(const Policy& a, const Policy& b) {
     // Swapped sides where the greater value comes first.
     const auto key = [](const Policy& first, const Policy& second) {
-        return std::tuple(first.everything_else, second.priority, specificity(second.match), std::string_view(first.name));
+        return std::tuple(first.everything_else, second.priority, specificity(second.match),
+                          std::string_view(first.name));
     };
     return key(a, b) < key(b, a);
 }

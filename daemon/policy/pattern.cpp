@@ -18,8 +18,8 @@ Result<Pattern> Pattern::parse(std::string_view text) {
     Pattern pattern;
     pattern.text_ = std::string(text);
     if (text.size() < 3 || text.front() != '/' || text.back() != '/') return pattern;
-    // Bytes, not characters, and a dot for every byte: the texts are any process's to choose, and one byte that is no
-    // UTF-8 or a line end must not get a name past a rule.
+    // Bytes, not characters, and a dot for every byte: the texts are any process's to choose, and one byte
+    // that is no UTF-8 or a line end must not get a name past a rule.
     re2::RE2::Options options(re2::RE2::Latin1);
     options.set_log_errors(false);
     options.set_dot_nl(true);
@@ -35,6 +35,8 @@ bool Pattern::matches(std::string_view text) const {
     return glob_match(text_, text);
 }
 
-bool Pattern::is_literal() const { return !regex_ && is_literal_glob(text_); }
+bool Pattern::is_literal() const {
+    return !regex_ && is_literal_glob(text_);
+}
 
 } // namespace affinityd::policy

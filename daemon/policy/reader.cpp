@@ -18,27 +18,38 @@ namespace {
 
 constexpr std::string_view ending = ".yaml";
 
-std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-bool is_name_byte(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' || c == '@' || c == '+';
+std::string_view file_name(std::string_view path) {
+    return path.substr(path.rfind('/') + 1);
 }
 
-void about_file(const Document& document, Severity severity, std::string message, std::string hint, std::vector<Diagnostic>& out) {
-    out.push_back({.severity = severity, .at = {document.path, 1, 1}, .length = 1, .message = std::move(message),
-                   .hint = std::move(hint), .source_line = {}});
+bool is_name_byte(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.' || c == '@' || c == '+';
+}
+
+void about_file(const Document& document, Severity severity, std::string message, std::string hint,
+                std::vector<Diagnostic>& out) {
+    out.push_back({.severity = severity,
+                   .at = {document.path, 1, 1},
+                   .length = 1,
+                   .message = std::move(message),
+                   .hint = std::move(hint),
+                   .source_line = {}});
 }
 
 /// The policy's name, or nothing if the file's name gives none (reported).
 std::optional<std::string> name_of(const Document& document, std::vector<Diagnostic>& out) {
     const auto file = file_name(document.path);
     if (!file.ends_with(ending)) {
-        about_file(document, Severity::warning, "this file is not read: its name does not end in .yaml", "rename it", out);
+        about_file(document, Severity::warning, "this file is not read: its name does not end in .yaml",
+                   "rename it", out);
         return std::nullopt;
     }
     const auto name = file.substr(0, file.size() - ending.size());
-    if (!name.empty() && name.size() <= 200 && std::ranges::all_of(name, is_name_byte)) return std::string(name);
-    about_file(document, Severity::error, "the file's name gives no good name to a policy: " + quoted(name),
+    if (!name.empty() && name.size() <= 200 && std::ranges::all_of(name, is_name_byte))
+        return std::string(name);
+    about_file(document, Severity::error,
+               "the file's name gives no good name to a policy: " + in_quotes(name),
                "letters, digits and . _ - + @, at most 200", out);
     return std::nullopt;
 }
@@ -49,12 +60,14 @@ bool is_empty_text(std::string_view text) {
         auto line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(text.size(), line.size() + 1));
         line = line.substr(0, line.find('#'));
-        if (line.find_first_not_of(" \t\r") != std::string_view::npos && !line.starts_with("---")) return false;
+        if (line.find_first_not_of(" \t\r") != std::string_view::npos && !line.starts_with("---"))
+            return false;
     }
     return true;
 }
 
-std::optional<Policy> read_one(const Document& document, std::string_view name, std::vector<Diagnostic>& out) {
+std::optional<Policy> read_one(const Document& document, std::string_view name,
+                               std::vector<Diagnostic>& out) {
     std::string_view text = document.text;
     if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3); // a byte order mark says nothing in UTF-8
     const Source source(text);
@@ -62,12 +75,13 @@ std::optional<Policy> read_one(const Document& document, std::string_view name, 
     auto tree = parse_tree(text);
     if (!tree) {
         auto& fault = tree.error();
-        report.add(Severity::error, fault.line, fault.column, fault.length, std::move(fault.message), std::move(fault.hint));
+        report.add(Severity::error, fault.line, fault.column, fault.length, std::move(fault.message),
+                   std::move(fault.hint));
         return std::nullopt;
     }
     if (tree->kind != Node::Kind::map) {
-        report.add(Severity::error, std::max(1U, tree->line), std::max(1U, tree->column), 1, "the file must be a map of keys and values",
-                   "begin with 'version: 1'");
+        report.add(Severity::error, std::max(1U, tree->line), std::max(1U, tree->column), 1,
+                   "the file must be a map of keys and values", "begin with 'version: 1'");
         return std::nullopt;
     }
     auto policy = read_document(*tree, report);
@@ -84,7 +98,8 @@ std::map<std::string, const Document*> choose(const std::vector<Document>& docum
         if (!name) continue;
         const auto [at, fresh] = chosen.try_emplace(*name, &document);
         if (fresh) continue;
-        result.set.overrides.push_back({*name, at->second->path, document.path, is_empty_text(document.text)});
+        result.set.overrides.push_back(
+            {*name, at->second->path, document.path, is_empty_text(document.text)});
         at->second = &document;
     }
     return chosen;
@@ -93,18 +108,24 @@ std::map<std::string, const Document*> choose(const std::vector<Document>& docum
 } // namespace
 
 bool ReadResult::ok() const {
-    return std::ranges::none_of(diagnostics, [](const Diagnostic& d) { return d.severity == Severity::error; });
+    return std::ranges::none_of(diagnostics,
+                                [](const Diagnostic& d) { return d.severity == Severity::error; });
 }
 
 ReadResult read_policies(const std::vector<Document>& documents) {
     ReadResult result;
     for (const auto& [name, document] : choose(documents, result)) {
         if (is_empty_text(document->text)) {
-            const bool masks = std::ranges::any_of(result.set.overrides, [&](const Override& o) { return o.name == name; });
-            if (!masks) about_file(*document, Severity::note, "an empty file, and no other of its name that it could mask", {}, result.diagnostics);
+            const bool masks =
+                std::ranges::any_of(result.set.overrides, [&](const Override& o) { return o.name == name; });
+            if (!masks)
+                about_file(*document, Severity::note,
+                           "an empty file, and no other of its name that it could mask", {},
+                           result.diagnostics);
             continue;
         }
-        if (auto policy = read_one(*document, name, result.diagnostics)) result.set.policies.push_back(std::move(*policy));
+        if (auto policy = read_one(*document, name, result.diagnostics))
+            result.set.policies.push_back(std::move(*policy));
     }
     std::ranges::sort(result.set.policies, comes_before);
     check_set(result.set, result.diagnostics);

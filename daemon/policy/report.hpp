@@ -20,9 +20,11 @@ class Report {
     void error(const Node& node, std::string message, std::string hint = {});
     void warn(const Node& node, std::string message, std::string hint = {});
     /// About a part of a scalar: `offset` and `length` in bytes of its text.
-    void error_inside(const Node& scalar, std::size_t offset, std::size_t length, std::string message, std::string hint = {});
+    void error_inside(const Node& scalar, std::size_t offset, std::size_t length, std::string message,
+                      std::string hint = {});
     /// About a place that is no node.
-    void add(Severity severity, unsigned line, unsigned column, unsigned length, std::string message, std::string hint = {});
+    void add(Severity severity, unsigned line, unsigned column, unsigned length, std::string message,
+             std::string hint = {});
 
     [[nodiscard]] Position at(const Node& node) const;
     /// Where the text of a scalar begins: behind its quote, if it has one.

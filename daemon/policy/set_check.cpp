@@ -49,8 +49,12 @@ class Checker {
 
   private:
     void add(Severity severity, const Position& at, unsigned length, std::string message, std::string hint) {
-        out_.push_back({.severity = severity, .at = at, .length = length, .message = std::move(message),
-                        .hint = std::move(hint), .source_line = {}});
+        out_.push_back({.severity = severity,
+                        .at = at,
+                        .length = length,
+                        .message = std::move(message),
+                        .hint = std::move(hint),
+                        .source_line = {}});
     }
 
     void parents_of(const Selector& selector) {
@@ -58,23 +62,29 @@ class Checker {
             parents_of(child);
         if (selector.op != Selector::Op::test || selector.condition.field != Field::parent) return;
         for (const auto& pattern : selector.condition.patterns) {
-            if (std::ranges::any_of(names_, [&](std::string_view name) { return pattern.matches(name); })) continue;
-            add(Severity::warning, selector.condition.at, 6, "'parent': no policy is named " + quoted(pattern.text()),
+            if (std::ranges::any_of(names_, [&](std::string_view name) { return pattern.matches(name); }))
+                continue;
+            add(Severity::warning, selector.condition.at, 6,
+                "'parent': no policy is named " + in_quotes(pattern.text()),
                 did_you_mean(pattern.text(), names_));
         }
     }
 
-    /// Policies of which a process's ancestor must be one before this one can match; only those that nothing gets around.
+    /// Policies of which a process's ancestor must be one before this one can match; only those that nothing
+    /// gets around.
     std::vector<const Condition*> required(const Selector& selector) const {
         std::vector<const Condition*> found;
-        if (selector.op == Selector::Op::test && selector.condition.field == Field::parent) found.push_back(&selector.condition);
-        const bool every = selector.op == Selector::Op::all || (selector.op == Selector::Op::any && selector.children.size() == 1);
+        if (selector.op == Selector::Op::test && selector.condition.field == Field::parent)
+            found.push_back(&selector.condition);
+        const bool every = selector.op == Selector::Op::all ||
+                           (selector.op == Selector::Op::any && selector.children.size() == 1);
         for (std::size_t at = 0; every && at < selector.children.size(); ++at)
             std::ranges::copy(required(selector.children[at]), std::back_inserter(found));
         return found;
     }
 
-    /// Follows `parent` while it names exactly one policy; back at the start, no process can ever be the first.
+    /// Follows `parent` while it names exactly one policy; back at the start, no process can ever be the
+    /// first.
     void ring(const Policy& start) {
         const Policy* at = &start;
         for (std::size_t steps = 0; steps <= set_.policies.size(); ++steps) {
@@ -84,8 +94,10 @@ class Checker {
             const auto next = std::ranges::find(set_.policies, pattern.text(), &Policy::name);
             if (!pattern.is_literal() || next == set_.policies.end()) return;
             if (&*next == &start) {
-                add(Severity::error, required(start.match).front()->at, 6, "'parent' runs in a ring: " + quoted(start.name) +
-                    " can only match below a process that it matched before", "give one of the policies in the ring another condition");
+                add(Severity::error, required(start.match).front()->at, 6,
+                    "'parent' runs in a ring: " + in_quotes(start.name) +
+                        " can only match below a process that it matched before",
+                    "give one of the policies in the ring another condition");
                 return;
             }
             at = &*next;
@@ -93,7 +105,8 @@ class Checker {
     }
 
     void shadowed(const Policy& policy, const Policy& by) {
-        add(Severity::warning, policy.at, 1, "this policy is never reached: " + quoted(by.name) + " takes all of its processes first",
+        add(Severity::warning, policy.at, 1,
+            "this policy is never reached: " + in_quotes(by.name) + " takes all of its processes first",
             "give it a higher priority, or a narrower match to the other");
     }
 

@@ -34,10 +34,15 @@ struct Character {
 };
 
 Character decode(std::string_view text) {
-    const auto byte = [&](std::size_t at) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at])); };
+    const auto byte = [&](std::size_t at) {
+        return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at]));
+    };
     const std::uint32_t lead = byte(0);
     if (lead < 0x80) return {1, lead};
-    const std::size_t bytes = lead >= 0xF0 && lead <= 0xF4 ? 4 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xC2 && lead < 0xE0 ? 2 : 0;
+    const std::size_t bytes = lead >= 0xF0 && lead <= 0xF4  ? 4
+                              : lead >= 0xE0 && lead < 0xF0 ? 3
+                              : lead >= 0xC2 && lead < 0xE0 ? 2
+                                                            : 0;
     if (bytes == 0 || bytes > text.size()) return {};
     std::uint32_t point = lead & (0xFFU >> (bytes + 1));
     for (std::size_t at = 1; at < bytes; ++at) {
@@ -50,7 +55,8 @@ Character decode(std::string_view text) {
 }
 
 bool is_control(std::uint32_t point) {
-    return (point < 0x20 && point != '\t' && point != '\n' && point != '\r') || (point >= 0x7F && point < 0xA0);
+    return (point < 0x20 && point != '\t' && point != '\n' && point != '\r') ||
+           (point >= 0x7F && point < 0xA0);
 }
 
 /// Line separators count as line ends for YAML readers but not for editors.
@@ -70,9 +76,11 @@ std::optional<BadByte> find_bad_byte(std::string_view text) {
         }
         const bool lone_return = found.point == '\r' && text.substr(at, 2) != "\r\n";
         if (found.point == 0) return BadByte{at, "a NUL byte"};
-        if (is_control(found.point) || lone_return) return BadByte{at, fmt::format("control character U+{:04X}", found.point)};
+        if (is_control(found.point) || lone_return)
+            return BadByte{at, fmt::format("control character U+{:04X}", found.point)};
         if (is_misleading(found.point))
-            return BadByte{at, fmt::format("character U+{:04X} changes how the line looks, not what it says", found.point)};
+            return BadByte{at, fmt::format("character U+{:04X} changes how the line looks, not what it says",
+                                           found.point)};
         at += found.bytes;
     }
     return std::nullopt;

@@ -9,7 +9,8 @@
 
 namespace affinityd::policy {
 
-/// A text by lines; lines and columns count from 1, columns in bytes. Refers to the text, which must live as long.
+/// A text by lines; lines and columns count from 1, columns in bytes. Refers to the text, which must live as
+/// long.
 class Source {
   public:
     explicit Source(std::string_view text);
@@ -30,8 +31,8 @@ struct BadByte {
     std::string message;
 };
 
-/// First byte that is no UTF-8, or a character that would make the file look other than it is: control characters (but
-/// tabs and line ends) and marks that reverse the direction of writing.
+/// First byte that is no UTF-8, or a character that would make the file look other than it is: control
+/// characters (but tabs and line ends) and marks that reverse the direction of writing.
 [[nodiscard]] std::optional<BadByte> find_bad_byte(std::string_view text);
 
 } // namespace affinityd::policy

@@ -11,7 +11,9 @@ namespace {
 
 constexpr std::size_t max_word = 40; // nothing longer is a mistyped word of ours
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '-' ? '_' : c; }
+char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '-' ? '_' : c;
+}
 
 /// Number of letters to insert, remove, replace or swap with their neighbour.
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -55,7 +57,7 @@ std::string did_you_mean(std::string_view typed, std::span<const std::string_vie
     return word.empty() ? std::string{} : "did you mean '" + std::string(word) + "'?";
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     constexpr std::size_t limit = 60;
     std::string shown = "'";
     std::size_t end = std::min(limit, text.size());

@@ -14,7 +14,7 @@ namespace affinityd::policy {
 [[nodiscard]] std::string did_you_mean(std::string_view typed, std::span<const std::string_view> words);
 
 /// In single quotes, cut after 60 bytes, control characters shown as '?': for messages about any text.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string in_quotes(std::string_view text);
 
 /// "a, b or c".
 [[nodiscard]] std::string either(std::span<const std::string_view> words);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only file that knows the YAML library. Events, not its node tree: positions stay exact, repeated keys are seen, and
-// bounds are kept while reading, not after.
+// The only file that knows the YAML library. Events, not its node tree: positions stay exact, repeated keys
+// are seen, and bounds are kept while reading, not after.
 #include "policy/tree.hpp"
 
 #include "base/text.hpp"
@@ -27,7 +27,9 @@ struct Refused {
     TreeFault fault;
 };
 
-unsigned to_unsigned(int value) { return value < 0 ? 0U : static_cast<unsigned>(value); }
+unsigned to_unsigned(int value) {
+    return value < 0 ? 0U : static_cast<unsigned>(value);
+}
 
 class Builder final : public YAML::EventHandler {
   public:
@@ -41,12 +43,16 @@ class Builder final : public YAML::EventHandler {
         if (++documents_ > 1) refuse(mark, "a second document begins here", "one file holds one policy");
     }
     void OnDocumentEnd() override {}
-    void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add(make(Node::Kind::null, mark, anchor)); }
+    void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+        add(make(Node::Kind::null, mark, anchor));
+    }
     void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { refuse_property(mark, '*'); }
-    void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, const std::string& value) override {
+    void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  const std::string& value) override {
         Node node = make(Node::Kind::scalar, mark, anchor);
         node.text = value;
-        if (const auto bad = find_bad_byte(value)) refuse(mark, bad->message, "no name holds such a character");
+        if (const auto bad = find_bad_byte(value))
+            refuse(mark, bad->message, "no name holds such a character");
         const auto raw = source_.from(node.line, node.column);
         const char sign = raw.empty() ? '\0' : raw.front();
         node.plain = sign != '"' && sign != '\'' && sign != '|' && sign != '>';
@@ -56,30 +62,36 @@ class Builder final : public YAML::EventHandler {
             node.one_line = node.plain && raw.starts_with(value);
         add(std::move(node));
     }
-    void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+    void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                         YAML::EmitterStyle::value) override {
         open(make(Node::Kind::list, mark, anchor));
     }
     void OnSequenceEnd() override { close(); }
-    void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+    void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                    YAML::EmitterStyle::value) override {
         open(make(Node::Kind::map, mark, anchor));
     }
     void OnMapEnd() override { close(); }
 
   private:
     [[noreturn]] static void refuse(const YAML::Mark& mark, std::string message, std::string hint) {
-        throw Refused{{to_unsigned(mark.line) + 1, to_unsigned(mark.column) + 1, 1, std::move(message), std::move(hint)}};
+        throw Refused{{to_unsigned(mark.line) + 1, to_unsigned(mark.column) + 1, 1, std::move(message),
+                       std::move(hint)}};
     }
 
     [[noreturn]] static void refuse_property(const YAML::Mark& mark, char sign) {
-        if (sign == '!') refuse(mark, "YAML reads '!' here as the beginning of a tag", "put the text in double quotes");
-        refuse(mark, std::string("YAML reads '") + sign + "' here as " + (sign == '&' ? "an anchor" : "an alias"),
+        if (sign == '!')
+            refuse(mark, "YAML reads '!' here as the beginning of a tag", "put the text in double quotes");
+        refuse(mark,
+               std::string("YAML reads '") + sign + "' here as " + (sign == '&' ? "an anchor" : "an alias"),
                "put the text in double quotes");
     }
 
     Node make(Node::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
         if (++count_ > max_tree_nodes) refuse(mark, "more than 20000 values", "one file is one policy");
         if (open_.size() >= max_tree_depth) refuse(mark, "nested more than 16 levels deep", {});
-        // The library gives the place of a node's first property; a null keeps neither its tag nor a place of its own.
+        // The library gives the place of a node's first property; a null keeps neither its tag nor a place of
+        // its own.
         const auto raw = source_.from(to_unsigned(mark.line) + 1, to_unsigned(mark.column) + 1);
         if (anchor != YAML::NullAnchor) refuse_property(mark, '&');
         if (raw.starts_with('!')) refuse_property(mark, '!');
@@ -98,8 +110,10 @@ class Builder final : public YAML::EventHandler {
         for (unsigned line = first; line <= source_.lines(); rest = source_.line(++line)) {
             for (std::size_t at = 0; at < rest.size(); ++at) {
                 const bool skips = quote == '"' ? rest[at] == '\\' : rest.substr(at, 2) == "''";
-                if (skips) ++at;
-                else if (rest[at] == quote) return line == first;
+                if (skips)
+                    ++at;
+                else if (rest[at] == quote)
+                    return line == first;
             }
         }
         refuse(mark, "this quote is never closed", {});
@@ -110,8 +124,10 @@ class Builder final : public YAML::EventHandler {
     }
 
     void add(Node node) {
-        if (open_.empty()) root_ = std::move(node);
-        else open_.back().items.push_back(std::move(node));
+        if (open_.empty())
+            root_ = std::move(node);
+        else
+            open_.back().items.push_back(std::move(node));
     }
 
     void open(Node node) { open_.push_back(std::move(node)); }
@@ -129,9 +145,12 @@ class Builder final : public YAML::EventHandler {
     unsigned documents_ = 0;
 };
 
-std::string_view indentation(std::string_view line) { return line.substr(0, line.find_first_not_of(" \t")); }
+std::string_view indentation(std::string_view line) {
+    return line.substr(0, line.find_first_not_of(" \t"));
+}
 
-/// The library stops behind the sign that it takes for the beginning of an alias or an anchor; the sign is the fault.
+/// The library stops behind the sign that it takes for the beginning of an alias or an anchor; the sign is
+/// the fault.
 void point_at(char sign, const Source& source, TreeFault& fault) {
     const auto at = source.line(fault.line).rfind(sign, fault.column - 1);
     if (at != std::string_view::npos) fault.column = static_cast<unsigned>(at) + 1;
@@ -140,7 +159,8 @@ void point_at(char sign, const Source& source, TreeFault& fault) {
 void misread(char sign, std::string_view as, const Source& source, TreeFault& fault) {
     point_at(sign, source, fault);
     const auto before = split_words(source.line(fault.line).substr(0, fault.column - 1));
-    if (sign == '&' && !before.empty() && before.back().starts_with('!')) return misread('!', "the beginning of a tag", source, fault);
+    if (sign == '&' && !before.empty() && before.back().starts_with('!'))
+        return misread('!', "the beginning of a tag", source, fault);
     fault.message = std::string("YAML reads '") + sign + "' here as " + std::string(as);
     fault.hint = sign == '*' ? "put the pattern in double quotes" : "put the text in double quotes";
 }
@@ -153,11 +173,17 @@ bool follows_quote(const Source& source, const TreeFault& fault) {
 /// The library's words for what people do most often wrong, made plain.
 TreeFault explain(const YAML::Exception& error, const Source& source, const Node* open) {
     namespace said = YAML::ErrorMsg;
-    TreeFault fault{std::min(to_unsigned(error.mark.line) + 1, source.lines()), to_unsigned(error.mark.column) + 1, 1, {}, {}};
+    TreeFault fault{std::min(to_unsigned(error.mark.line) + 1, source.lines()),
+                    to_unsigned(error.mark.column) + 1,
+                    1,
+                    {},
+                    {}};
     fault.message = "this is not YAML: " + error.msg;
     const auto here = source.from(fault.line, fault.column);
     const char sign = here.empty() ? '\0' : here.front();
-    const auto is = [&](std::initializer_list<std::string_view> messages) { return std::ranges::find(messages, error.msg) != messages.end(); };
+    const auto is = [&](std::initializer_list<std::string_view> messages) {
+        return std::ranges::find(messages, error.msg) != messages.end();
+    };
     if (indentation(source.line(fault.line)).find('\t') != std::string_view::npos) {
         fault.message = "this is not YAML: a tab in the indentation";
         fault.hint = "indent with blanks";
@@ -180,7 +206,8 @@ TreeFault explain(const YAML::Exception& error, const Source& source, const Node
         fault.hint = "in double quotes a backslash is written twice; in single quotes once";
     } else if (error.msg == said::MAP_VALUE) {
         fault.message = "this is not YAML: no key can stand here";
-        fault.hint = "indent it like its neighbours, put a blank behind each ':', and a text that holds ': ' in double quotes";
+        fault.hint = "indent it like its neighbours, put a blank behind each ':', and a text that holds ': ' "
+                     "in double quotes";
     } else if (is({said::END_OF_MAP, said::END_OF_SEQ}) && follows_quote(source, fault)) {
         fault.message = "this is not YAML: something stands behind the closing quote";
         fault.hint = "quote the whole text";
@@ -189,7 +216,8 @@ TreeFault explain(const YAML::Exception& error, const Source& source, const Node
         fault.hint = "is this line indented like its neighbours, and is there a ':' behind the key?";
     } else if (is({said::END_OF_SEQ_FLOW, said::END_OF_MAP_FLOW})) {
         const bool map = error.msg == said::END_OF_MAP_FLOW;
-        fault.message = std::string("this is not YAML: a '") + (map ? "{" : "[") + "' is not closed where it should be";
+        fault.message =
+            std::string("this is not YAML: a '") + (map ? "{" : "[") + "' is not closed where it should be";
         fault.hint = "put a text that holds one of [ ] { } , in double quotes";
         if (here.empty() && open != nullptr) fault = {open->line, open->column, 1, fault.message, fault.hint};
     }
@@ -200,28 +228,33 @@ TreeFault at_offset(std::string_view text, std::size_t offset, std::string messa
     const auto before = text.substr(0, offset);
     const auto line = static_cast<unsigned>(std::ranges::count(before, '\n')) + 1;
     const auto last = before.rfind('\n');
-    const auto column = static_cast<unsigned>(last == std::string_view::npos ? offset : offset - last - 1) + 1;
+    const auto column =
+        static_cast<unsigned>(last == std::string_view::npos ? offset : offset - last - 1) + 1;
     return {line, column, 1, std::move(message), {}};
 }
 
 } // namespace
 
 std::expected<Node, TreeFault> parse_tree(std::string_view text) {
-    if (text.size() > max_document_bytes) return std::unexpected(TreeFault{1, 1, 1, "the file is larger than 256 KiB", {}});
-    if (const auto bad = find_bad_byte(text)) return std::unexpected(at_offset(text, bad->offset, bad->message));
+    if (text.size() > max_document_bytes)
+        return std::unexpected(TreeFault{1, 1, 1, "the file is larger than 256 KiB", {}});
+    if (const auto bad = find_bad_byte(text))
+        return std::unexpected(at_offset(text, bad->offset, bad->message));
     const Source source(text);
     Builder builder(source);
     try {
         std::istringstream stream{std::string(text)};
         YAML::Parser parser(stream);
-        while (parser.HandleNextDocument(builder)) {}
+        while (parser.HandleNextDocument(builder)) {
+        }
         return builder.take();
     } catch (const Refused& refused) {
         return std::unexpected(refused.fault);
     } catch (const YAML::Exception& error) {
         return std::unexpected(explain(error, source, builder.innermost()));
     } catch (const std::exception& error) {
-        return std::unexpected(TreeFault{1, 1, 1, std::string("the YAML reader failed: ") + error.what(), {}});
+        return std::unexpected(
+            TreeFault{1, 1, 1, std::string("the YAML reader failed: ") + error.what(), {}});
     }
 }
 

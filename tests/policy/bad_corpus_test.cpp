@@ -21,7 +21,8 @@ TEST(BadCorpus, EachFileGetsItsExactMessage) {
 TEST(BadCorpus, EachFileIsRefusedOrWarnedOf) {
     for (const auto& one : cases("bad")) {
         const auto result = read_policies(one.documents);
-        const bool warned = std::ranges::any_of(result.diagnostics, [](const auto& d) { return d.severity == Severity::warning; });
+        const bool warned = std::ranges::any_of(
+            result.diagnostics, [](const auto& d) { return d.severity == Severity::warning; });
         const bool mild = one.name.starts_with("warn-");
         const bool may_warn = mild || one.name.starts_with("set-");
         EXPECT_TRUE(!result.ok() || (may_warn && warned)) << one.name;

@@ -33,8 +33,9 @@ inline std::string slurp(const fs::path& path) {
 /// One case: NAME.yaml, or a folder NAME of several.
 struct Case {
     std::string name;
-    std::vector<Document> documents; ///< with the file's name as path, so that messages are the same everywhere
-    fs::path expected;               ///< without ending
+    std::vector<Document>
+        documents;     ///< with the file's name as path, so that messages are the same everywhere
+    fs::path expected; ///< without ending
 };
 
 inline std::vector<Case> cases(const std::string& kind) {
@@ -46,7 +47,8 @@ inline std::vector<Case> cases(const std::string& kind) {
             one.expected = path / "all";
             auto documents = read_folders({path.string()});
             for (auto& document : *documents)
-                one.documents.push_back({fs::path(document.path).filename().string(), std::move(document.text)});
+                one.documents.push_back(
+                    {fs::path(document.path).filename().string(), std::move(document.text)});
         } else if (path.extension() == ".yaml") {
             one.documents.push_back({path.filename().string(), slurp(path)});
         }

@@ -14,10 +14,13 @@ std::string said(const ReadResult& result) {
     return text;
 }
 
-ReadResult read(const std::string& text) { return read_policies({{"/etc/affinityd/policies.d/x.yaml", text}}); }
+ReadResult read(const std::string& text) {
+    return read_policies({{"/etc/affinityd/policies.d/x.yaml", text}});
+}
 
 TEST(Reader, SmallestFileOfTheContract) {
-    const auto result = read("version: 1\nmatch: {comm: redis-server}\naffinity: process\ncpus: \"1\"\nbind: set\n");
+    const auto result =
+        read("version: 1\nmatch: {comm: redis-server}\naffinity: process\ncpus: \"1\"\nbind: set\n");
     ASSERT_TRUE(result.ok()) << said(result);
     EXPECT_TRUE(result.diagnostics.empty()) << said(result);
     ASSERT_EQ(result.set.policies.size(), 1U);
@@ -54,7 +57,8 @@ on_stop: restore
     EXPECT_EQ(policy.model, Model::full);
     ASSERT_EQ(policy.threads.size(), 2U);
     EXPECT_EQ(policy.threads[0].placement.bind, Bind::core);
-    EXPECT_EQ(to_string(*policy.threads[0].placement.cpus), "nic & !smt"); // the policy's, where the rule states none
+    EXPECT_EQ(to_string(*policy.threads[0].placement.cpus),
+              "nic & !smt"); // the policy's, where the rule states none
     EXPECT_EQ(to_string(*policy.threads[1].placement.cpus), "housekeeping");
     EXPECT_EQ(policy.threads[1].placement.spread, Spread::core);
 }
@@ -62,13 +66,17 @@ on_stop: restore
 TEST(Reader, SaysWhereAndWhatWouldBeRight) {
     const auto result = read("version: 1\nmatch: {comm: x}\ncpu: \"1\"\n");
     EXPECT_FALSE(result.ok());
-    EXPECT_EQ(said(result), "/etc/affinityd/policies.d/x.yaml:3:1: error: unknown key 'cpu' (did you mean 'cpus'?)\n");
+    EXPECT_EQ(said(result),
+              "/etc/affinityd/policies.d/x.yaml:3:1: error: unknown key 'cpu' (did you mean 'cpus'?)\n");
     EXPECT_TRUE(result.set.policies.empty());
 }
 
 TEST(Reader, OverridesAndMasks) {
     const std::string good = "version: 1\nmatch: {comm: a}\n";
-    const auto result = read_policies({{"/v/a.yaml", good}, {"/v/b.yaml", good}, {"/e/a.yaml", "# off\n"}, {"/e/b.yaml", "version: 1\nmatch: {comm: b}\npriority: 7\n"}});
+    const auto result = read_policies({{"/v/a.yaml", good},
+                                       {"/v/b.yaml", good},
+                                       {"/e/a.yaml", "# off\n"},
+                                       {"/e/b.yaml", "version: 1\nmatch: {comm: b}\npriority: 7\n"}});
     ASSERT_TRUE(result.ok()) << said(result);
     ASSERT_EQ(result.set.policies.size(), 1U);
     EXPECT_EQ(result.set.policies[0].name, "b");
