@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace affinityd::host {
+
+/// One event of the kernel's process connector; linux/cn_proc.h, drivers/connector/cn_proc.c. `pid` is a thread's
+/// number, `tgid` its process's.
+struct ProcEvent {
+    enum class Kind : std::uint8_t {
+        fork, ///< pid/tgid: the child; a thread if they differ
+        exec, ///< the thread that called it has become the main thread
+        comm, ///< named by prctl(PR_SET_NAME) or a write to its comm file; not by exec
+        exit
+    };
+    Kind kind = Kind::fork;
+    int pid = 0;
+    int tgid = 0;
+    int parent_pid = 0;              ///< fork: the thread that forked; exit: the parent's; else 0
+    int parent_tgid = 0;
+    std::array<char, 16> name{};     ///< comm: the new name, any bytes, NUL-terminated unless full
+    std::uint64_t timestamp_ns = 0;  ///< since boot, CLOCK_MONOTONIC
+
+    [[nodiscard]] std::string_view comm() const;
+    [[nodiscard]] bool is_thread() const { return pid != tgid; }
+    friend bool operator==(const ProcEvent&, const ProcEvent&) = default;
+};
+
+/// One datagram of the connector: netlink header, cn_msg, proc_event. Every length is checked. Nothing: another message,
+/// another kind of event, or cut short.
+[[nodiscard]] std::optional<ProcEvent> parse_proc_event(std::span<const std::byte> datagram);
+
+/// The connector's answer to a subscription: the request's acknowledgement number plus one, and an errno value (0 granted).
+struct ProcAck {
+    std::uint32_t number = 0;
+    std::uint32_t error = 0;
+};
+[[nodiscard]] std::optional<ProcAck> parse_proc_ack(std::span<const std::byte> datagram);
+
+} // namespace affinityd::host
