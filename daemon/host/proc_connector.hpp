@@ -16,12 +16,12 @@ namespace affinityd::host {
 class ProcConnector {
   public:
     struct Wanted {
-        bool execs = true;
-        bool renames = true;        ///< of processes and threads
-        bool forks = false;         ///< of processes: the child carries the parent's name and mask still
         bool thread_forks = false;
+        bool process_forks = false; ///< only a child that never execs needs them: it carries its parent's name and mask
         bool exits = false;         ///< of processes (their main thread)
         bool thread_exits = false;
+        bool execs = true;
+        bool renames = true;        ///< of processes and threads
     };
 
     /// What one call of drain() met.
@@ -42,8 +42,8 @@ class ProcConnector {
 
     /// Non-blocking; readable (EPOLLIN, or EPOLLERR after a loss) when drain() has something to do.
     [[nodiscard]] int fd() const;
-    /// Changes what is reported from now on; what is already queued still comes.
-    [[nodiscard]] Result<void> set_filter(Wanted wanted);
+    /// Changes what is reported from now on; what is already queued still comes. On an Error the old filter stands.
+    Result<void> set_filter(Wanted wanted);
     /// Hands on everything that is queued. Messages that do not come from the kernel are dropped. No allocation.
     Drained drain(const std::function<void(const ProcEvent&)>& sink);
 

@@ -46,12 +46,9 @@ template <class T>
 std::optional<ProcEvent> with_process(ProcEvent event, std::span<const std::byte> bytes) {
     T data{};
     if (!load(bytes, data_at, data)) return std::nullopt;
-    event.pid = data.process_pid;
-    event.tgid = data.process_tgid;
-    if constexpr (requires { data.parent_pid; }) {
-        event.parent_pid = data.parent_pid;
-        event.parent_tgid = data.parent_tgid;
-    }
+    event.tid = data.process_pid; // the connector's "pid" is a thread, its "tgid" the process
+    event.pid = data.process_tgid;
+    if constexpr (requires { data.parent_tgid; }) event.parent_pid = data.parent_tgid;
     if constexpr (requires { data.comm; }) std::copy_n(data.comm, event.name.size(), event.name.begin());
     return event;
 }
@@ -61,10 +58,9 @@ using Data = decltype(proc_event::event_data);
 std::optional<ProcEvent> parse_fork(ProcEvent event, std::span<const std::byte> bytes) {
     Data::fork_proc_event data{};
     if (!load(bytes, data_at, data)) return std::nullopt;
-    event.pid = data.child_pid;
-    event.tgid = data.child_tgid;
-    event.parent_pid = data.parent_pid;
-    event.parent_tgid = data.parent_tgid;
+    event.tid = data.child_pid;
+    event.pid = data.child_tgid;
+    event.parent_pid = data.parent_tgid;
     return event;
 }
 
@@ -102,7 +98,7 @@ std::optional<ProcEvent> parse_proc_event(std::span<const std::byte> datagram) {
     if (!body) return std::nullopt;
     auto event = parse_body(body->event);
     // Numbers below 1 are tasks outside this pid namespace or nonsense: nothing could be done with them.
-    if (!event || event->pid <= 0 || event->tgid <= 0) return std::nullopt;
+    if (!event || event->pid <= 0 || event->tid <= 0) return std::nullopt;
     return event;
 }
 

@@ -10,25 +10,24 @@
 
 namespace affinityd::host {
 
-/// One event of the kernel's process connector; linux/cn_proc.h, drivers/connector/cn_proc.c. `pid` is a thread's
-/// number, `tgid` its process's.
+/// One event of the kernel's process connector; linux/cn_proc.h, drivers/connector/cn_proc.c. Numbers are those of the
+/// initial pid namespace and greater than 0.
 struct ProcEvent {
     enum class Kind : std::uint8_t {
-        fork, ///< pid/tgid: the child; a thread if they differ
+        fork, ///< a process or a thread was born; it still has its parent's name and mask
         exec, ///< the thread that called it has become the main thread
         comm, ///< named by prctl(PR_SET_NAME) or a write to its comm file; not by exec
         exit
     };
     Kind kind = Kind::fork;
-    int pid = 0;
-    int tgid = 0;
-    int parent_pid = 0;              ///< fork: the thread that forked; exit: the parent's; else 0
-    int parent_tgid = 0;
+    int pid = 0;                     ///< process (tgid) it happened to; of a fork: the new one's
+    int tid = 0;                     ///< its thread; equal to pid for the main thread
+    int parent_pid = 0;              ///< fork: process that forked; exit: the parent process, where the kernel tells it
     std::array<char, 16> name{};     ///< comm: the new name, any bytes, NUL-terminated unless full
     std::uint64_t timestamp_ns = 0;  ///< since boot, CLOCK_MONOTONIC
 
     [[nodiscard]] std::string_view comm() const;
-    [[nodiscard]] bool is_thread() const { return pid != tgid; }
+    [[nodiscard]] bool is_thread() const { return pid != tid; }
     friend bool operator==(const ProcEvent&, const ProcEvent&) = default;
 };
 

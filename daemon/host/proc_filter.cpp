@@ -46,7 +46,7 @@ std::vector<sock_filter> proc_event_filter(const ProcConnector::Wanted& wanted) 
     program.push_back(unless_event(proc_event::PROC_EVENT_COMM, 1));
     program.push_back(answer(wanted.renames));
     add_split(program, proc_event::PROC_EVENT_FORK, offsetof(Data::fork_proc_event, child_pid),
-              offsetof(Data::fork_proc_event, child_tgid), wanted.forks, wanted.thread_forks);
+              offsetof(Data::fork_proc_event, child_tgid), wanted.process_forks, wanted.thread_forks);
     add_split(program, proc_event::PROC_EVENT_EXIT, offsetof(Data::exit_proc_event, process_pid),
               offsetof(Data::exit_proc_event, process_tgid), wanted.exits, wanted.thread_exits);
     program.push_back(answer(false));
@@ -57,7 +57,7 @@ std::uint32_t proc_event_mask(const ProcConnector::Wanted& wanted) {
     std::uint32_t mask = 0;
     if (wanted.execs) mask |= proc_event::PROC_EVENT_EXEC;
     if (wanted.renames) mask |= proc_event::PROC_EVENT_COMM;
-    if (wanted.forks || wanted.thread_forks) mask |= proc_event::PROC_EVENT_FORK;
+    if (wanted.process_forks || wanted.thread_forks) mask |= proc_event::PROC_EVENT_FORK;
     if (wanted.exits || wanted.thread_exits) mask |= static_cast<std::uint32_t>(proc_event::PROC_EVENT_EXIT);
     return mask;
 }
