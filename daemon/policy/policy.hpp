@@ -47,7 +47,7 @@ struct Condition {
 struct Selector {
     enum class Op { all, any, none, test }; ///< none: no child holds (`not:`)
     Op op = Op::all;
-    std::vector<Selector> children;  ///< empty for `test`; an `all` without children holds for everything
+    std::vector<Selector> children;  ///< empty for `test`; an `all` without children holds for everything, an `any` without for nothing
     Condition condition;             ///< of `test`
 };
 

@@ -28,4 +28,11 @@ struct ReadResult {
 /// without a machine is checked here: planner/check.hpp adds what needs one.
 [[nodiscard]] ReadResult read_policies(const std::vector<Document>& documents);
 
+/// Fills source_line of those findings that have none, from the documents they are about: for checks that come later and
+/// know values only.
+void add_source_lines(std::vector<Diagnostic>& diagnostics, const std::vector<Document>& documents);
+
+/// By file, line and column; findings at one place keep their order.
+void sort_by_place(std::vector<Diagnostic>& diagnostics);
+
 } // namespace affinityd::policy

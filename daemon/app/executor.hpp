@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/log.hpp"
+#include "enforcer/enforcer.hpp"
+#include "planner/action.hpp"
+#include "state/journal.hpp"
+#include "topology/topology.hpp"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace affinityd::app {
+
+/// Carries out one action after the other: written down, done, confirmed. Counts what became of them.
+class Executor {
+  public:
+    Executor(state::Journal& journal, enforcer::Enforcer& enforcer, Log& log) : journal_(journal), enforcer_(enforcer), log_(log) {}
+
+    /// `topology` tells what "no preference" is. A refusal is logged once per kind and subject.
+    enforcer::Applied run(const planner::Action& action, const topology::Topology& topology);
+
+    /// Puts one subject's original back if its mask is still ours; else forgets it. True if it was put back.
+    bool restore(const state::Journal::Entry& entry, const CpuSet& online);
+
+    /// How often each outcome came, by enforcer::Outcome.
+    [[nodiscard]] const std::array<std::uint64_t, 16>& counts() const { return counts_; }
+    /// The last refusal per subject that is still refused, for status.
+    [[nodiscard]] const std::map<std::string, std::string>& refusals() const { return refusals_; }
+
+  private:
+    enforcer::Applied failed(const planner::Action& action, enforcer::Applied applied, const std::optional<planner::Held>& before);
+    [[nodiscard]] Result<void> take_back(const planner::Action& action, enforcer::Outcome outcome,
+                                         const std::optional<planner::Held>& before);
+    state::Journal& journal_;
+    enforcer::Enforcer& enforcer_;
+    Log& log_;
+    std::array<std::uint64_t, 16> counts_{};
+    std::map<std::string, std::string> refusals_;
+    std::map<std::string, enforcer::Outcome> permanent_; ///< interrupts that said they can never move
+};
+
+} // namespace affinityd::app

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "enforcer/enforcer.hpp"
+#include "enforcer/irq_lookup.hpp"
+
+#include "host/root.hpp"
+#include "host/scheduler.hpp"
+#include "inventory/scan.hpp"
+
+#include <cerrno>
+
+namespace affinityd::enforcer {
+
+namespace {
+
+using planner::Action;
+using planner::IrqMask;
+using planner::SteeringMask;
+using planner::TaskMask;
+
+Outcome task_outcome(int code) {
+    switch (code) {
+    case ESRCH: return Outcome::gone;
+    case EPERM:
+    case EACCES: return Outcome::not_permitted;
+    case EBUSY: return Outcome::deadline;
+    case EINVAL: return Outcome::no_cpu;
+    default: return Outcome::failed;
+    }
+}
+
+/// The table of what each errno of a write to /proc/irq/N/smp_affinity means; kernel/irq/manage.c, arch/x86/kernel/apic/vector.c.
+Outcome irq_outcome(int code) {
+    switch (code) {
+    case ENOENT: return Outcome::gone;
+    case EIO:                             // managed interrupt up to Linux 6.11
+    case EPERM: return Outcome::immovable; // and since 6.12
+    case EACCES: return Outcome::not_permitted;
+    case EINVAL: return Outcome::no_cpu;
+    case ENOSPC: return Outcome::full;
+    case EAGAIN:
+    case EBUSY: return Outcome::busy;
+    default: return Outcome::failed;
+    }
+}
+
+class RealEnforcer final : public Enforcer {
+  public:
+    explicit RealEnforcer(const host::Root& root) : root_(root) {}
+
+    Applied apply(const Action& action) override {
+        return std::visit([&](const auto& subject) { return write(subject, action); }, action.subject);
+    }
+
+    std::optional<CpuSet> present(const planner::Subject& subject) override {
+        return std::visit([&](const auto& what) { return read(what); }, subject);
+    }
+
+    [[nodiscard]] bool acts() const override { return true; }
+
+  private:
+    /// Still the task that was meant? The number may belong to another by now; checked where the identity is older than
+    /// this tick. (A change decided on facts just read cannot be told from one a microsecond earlier.)
+    [[nodiscard]] bool is_same(const TaskMask& subject) const {
+        const auto thread = inventory::read_thread(root_, subject.pid, subject.task.tid);
+        return thread && thread->id == subject.task;
+    }
+
+    Applied write(const TaskMask& subject, const Action& action) {
+        if (action.restore && !is_same(subject)) return {Outcome::gone, {}, ESRCH};
+        const int code = host::set_affinity(subject.task.tid, action.to);
+        if (code != 0) return {task_outcome(code), {}, code};
+        const auto granted = host::get_affinity(subject.task.tid);
+        if (!granted) return {granted.error() == ESRCH ? Outcome::gone : Outcome::failed, {}, granted.error()};
+        // More than asked for would mean a race with another writer; less is the cpuset's doing or an offline CPU.
+        const bool all = granted->contains(action.to) || action.restore;
+        return {all ? Outcome::done : Outcome::narrowed, *granted, 0};
+    }
+
+    Applied write(const IrqMask& subject, const Action& action) {
+        const auto number = find_irq(root_, subject);
+        if (!number) return {Outcome::gone, {}, ENOENT};
+        const std::string folder = "irq/" + std::to_string(*number) + "/";
+        const int code = root_.proc().write(folder + "smp_affinity_list", action.to.to_list());
+        if (code != 0) return {irq_outcome(code), {}, code};
+        const auto requested = root_.proc().cpu_list(folder + "smp_affinity_list").value_or(CpuSet{});
+        const auto effective = root_.proc().cpu_list(folder + "effective_affinity_list");
+        if (!requested.contains(action.to) && !action.restore) return {Outcome::narrowed, requested, 0};
+        // An idle interrupt without remapping keeps its old CPU until it fires again: not a refusal.
+        if (effective && !effective->empty() && !action.to.contains(*effective)) return {Outcome::pending, requested, 0};
+        return {Outcome::done, requested, 0};
+    }
+
+    Applied write(const SteeringMask& subject, const Action& action) {
+        const int code = root_.sys().write(steering_path(root_, subject), action.to.to_mask());
+        if (code != 0) return {code == ENOENT ? Outcome::gone : irq_outcome(code), {}, code};
+        return {Outcome::done, root_.sys().cpu_mask(steering_path(root_, subject)).value_or(CpuSet{}), 0};
+    }
+
+    /// The unfiltered mask (status shows offline CPUs too), because it is what has to be put back.
+    std::optional<CpuSet> read(const TaskMask& subject) {
+        if (!is_same(subject)) return std::nullopt;
+        return inventory::read_allowed(root_, subject.pid, subject.task.tid);
+    }
+
+    std::optional<CpuSet> read(const IrqMask& subject) {
+        const auto number = find_irq(root_, subject);
+        return number ? root_.proc().cpu_list("irq/" + std::to_string(*number) + "/smp_affinity_list") : std::nullopt;
+    }
+
+    std::optional<CpuSet> read(const SteeringMask& subject) { return root_.sys().cpu_mask(steering_path(root_, subject)); }
+
+    const host::Root& root_;
+};
+
+} // namespace
+
+std::unique_ptr<Enforcer> make_real_enforcer(const host::Root& root) {
+    if (!root.is_live()) return nullptr;
+    return std::make_unique<RealEnforcer>(root);
+}
+
+} // namespace affinityd::enforcer

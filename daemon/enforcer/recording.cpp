@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "enforcer/enforcer.hpp"
+
+namespace affinityd::enforcer {
+
+namespace {
+
+class RecordingEnforcer final : public Enforcer {
+  public:
+    Applied apply(const planner::Action& action) override { return {Outcome::done, action.to, 0}; }
+    std::optional<CpuSet> present(const planner::Subject&) override { return std::nullopt; }
+    [[nodiscard]] bool acts() const override { return false; }
+};
+
+} // namespace
+
+std::unique_ptr<Enforcer> make_recording_enforcer() { return std::make_unique<RecordingEnforcer>(); }
+
+} // namespace affinityd::enforcer

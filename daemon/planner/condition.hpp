@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "inventory/task.hpp"
+#include "planner/matcher.hpp"
+#include "policy/policy.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace affinityd::planner {
+
+/// The condition that decided against a process.
+struct Failure {
+    std::string field;  ///< key as in the policy file; "not" or "any" for a group
+    std::string wanted; ///< patterns as written
+    std::string found;  ///< what the process has, "" if it has nothing of the kind
+};
+
+/// Whether a selector holds for a process; children are asked cheap facts first, whatever order the file has.
+[[nodiscard]] bool holds(const policy::Selector& selector, const inventory::ProcessFacts& process, const Lineage& lineage);
+/// The same with the reason: nothing if it holds.
+[[nodiscard]] std::optional<Failure> first_failure(const policy::Selector& selector, const inventory::ProcessFacts& process,
+                                                   const Lineage& lineage);
+
+/// What `unit:` is compared with: the innermost unit of the process's cgroup, and each slice around it.
+[[nodiscard]] std::vector<std::string> unit_names(const inventory::ProcessFacts& process);
+
+} // namespace affinityd::planner

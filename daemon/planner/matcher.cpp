@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/matcher.hpp"
+
+#include "planner/condition.hpp"
+
+#include <algorithm>
+
+namespace affinityd::planner {
+
+namespace {
+
+using policy::Condition;
+using policy::Selector;
+
+/// The conditions that must hold for the selector to hold: itself, or the children of `all`s.
+void collect_required(const Selector& selector, std::vector<const Condition*>& into) {
+    if (selector.op == Selector::Op::test) into.push_back(&selector.condition);
+    if (selector.op != Selector::Op::all) return;
+    for (const auto& child : selector.children)
+        collect_required(child, into);
+}
+
+/// The selector is true of kernel threads only by saying so.
+bool asks_for_kernel_threads(const Selector& selector) {
+    std::vector<const Condition*> required;
+    collect_required(selector, required);
+    return std::ranges::any_of(required, [](const Condition* condition) {
+        return condition->field == Condition::Field::kthread && condition->flag;
+    });
+}
+
+} // namespace
+
+void Matcher::Index::collect(std::string_view text, std::vector<std::size_t>& into) const {
+    if (const auto found = literal.find(text); found != literal.end())
+        into.insert(into.end(), found->second.begin(), found->second.end());
+    for (const auto& [pattern, policy] : patterns)
+        if (pattern.matches(text)) into.push_back(policy);
+}
+
+Matcher::Matcher(const policy::PolicySet& set) : set_(&set) {
+    for (std::size_t i = 0; i < set.policies.size(); ++i)
+        add(i);
+}
+
+void Matcher::add(std::size_t policy) {
+    std::vector<const Condition*> required;
+    collect_required(set_->policies[policy].match, required);
+    const auto pick = [&](Field field) -> const Condition* {
+        const auto found = std::ranges::find(required, field, &Condition::field);
+        return found == required.end() ? nullptr : *found;
+    };
+    for (auto [field, index] : {std::pair{Field::comm, &by_comm_}, std::pair{Field::unit, &by_unit_},
+                                std::pair{Field::exe, &by_exe_}, std::pair{Field::cmdline, &by_cmdline_}}) {
+        const Condition* condition = pick(field);
+        if (condition == nullptr) continue;
+        for (const auto& pattern : condition->patterns) {
+            if (pattern.is_literal()) index->literal[pattern.text()].push_back(policy);
+            else index->patterns.emplace_back(pattern, policy);
+        }
+        return;
+    }
+    always_.push_back(policy);
+}
+
+bool Matcher::name_is_hopeless(std::string_view comm) const {
+    if (!always_.empty() || !by_unit_.empty() || !by_exe_.empty() || !by_cmdline_.empty()) return false;
+    std::vector<std::size_t> candidates;
+    by_comm_.collect(comm, candidates);
+    return candidates.empty();
+}
+
+std::optional<std::size_t> Matcher::match(const inventory::ProcessFacts& process, const Lineage& lineage) const {
+    std::vector<std::size_t> candidates = always_;
+    if (!by_comm_.empty()) by_comm_.collect(process.comm(), candidates);
+    if (!by_unit_.empty())
+        for (const auto& name : unit_names(process))
+            by_unit_.collect(name, candidates);
+    if (!by_exe_.empty()) by_exe_.collect(process.exe(), candidates);
+    if (!by_cmdline_.empty()) by_cmdline_.collect(process.cmdline(), candidates);
+    std::ranges::sort(candidates);
+    const auto repeated = std::ranges::unique(candidates);
+    candidates.erase(repeated.begin(), repeated.end());
+    for (const std::size_t i : candidates) {
+        const auto& policy = set_->policies[i];
+        if (process.is_kernel() && !asks_for_kernel_threads(policy.match)) continue;
+        if (holds(policy.match, process, lineage)) return i;
+    }
+    return std::nullopt;
+}
+
+std::vector<Verdict> Matcher::explain(const inventory::ProcessFacts& process, const Lineage& lineage) const {
+    std::vector<Verdict> verdicts;
+    for (std::size_t i = 0; i < set_->policies.size(); ++i) {
+        const auto& policy = set_->policies[i];
+        Verdict verdict{.policy = i, .matched = false, .field = {}, .wanted = {}, .found = {}};
+        if (process.is_kernel() && !asks_for_kernel_threads(policy.match)) {
+            verdict.field = "kthread";
+            verdict.wanted = "true";
+            verdict.found = "a kernel thread, which no policy wants unasked";
+        } else if (const auto failure = first_failure(policy.match, process, lineage)) {
+            verdict.field = failure->field;
+            verdict.wanted = failure->wanted;
+            verdict.found = failure->found;
+        } else {
+            verdict.matched = true;
+        }
+        verdicts.push_back(std::move(verdict));
+        if (verdicts.back().matched) break;
+    }
+    return verdicts;
+}
+
+std::optional<std::size_t> Matcher::thread_rule(const policy::Policy& policy, std::string_view name, unsigned index) {
+    for (std::size_t i = 0; i < policy.threads.size(); ++i) {
+        const auto& rule = policy.threads[i];
+        if (rule.index && (index < rule.index->first || index > rule.index->second)) continue;
+        if (rule.names.empty() || std::ranges::any_of(rule.names, [&](const auto& p) { return p.matches(name); })) return i;
+    }
+    return std::nullopt;
+}
+
+} // namespace affinityd::planner

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/placements.hpp"
+
+#include "planner/cpu_expr_eval.hpp"
+#include "planner/lanes.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace affinityd::planner {
+
+namespace {
+
+using policy::Policy;
+using policy::PolicySet;
+
+/// One run of compile: what its steps share.
+struct Run {
+    const PolicySet& policies;
+    const Machine& machine;
+    const Serving& serving;
+    std::map<std::string, CpuSet, std::less<>> near;
+    Placements result;
+};
+
+void add_lower(const Machine& machine, const netdev::Nic& nic, std::set<std::string>& into, unsigned depth) {
+    constexpr unsigned deepest = 8; // vlan on bond on ...: also ends loops in a hostile recording
+    if (nic.lower.empty() || depth > deepest) {
+        into.insert(nic.name);
+        return;
+    }
+    for (const auto& name : nic.lower)
+        if (const auto* lower = machine.nic(name)) add_lower(machine, *lower, into, depth + 1);
+}
+
+std::optional<CpuSet> evaluated(Run& run, const Policy& policy, const policy::CpuExpr& expr, const CpuSet& own_nics) {
+    auto cpus = evaluate(expr, run.machine.topology, run.near, own_nics);
+    if (cpus) return *cpus & run.result.online;
+    run.result.problems.push_back({policy.name, policy::to_string(expr),
+                                   cpus.error().message + (cpus.error().hint.empty() ? "" : " (" + cpus.error().hint + ")")});
+    return std::nullopt;
+}
+
+/// CPUs that a placement may use; nothing, with a problem, if there are none.
+std::optional<CpuSet> allowed_cpus(Run& run, const Policy& policy, const policy::Placement& placement, const CpuSet& own_nics) {
+    const auto& topology = run.machine.topology;
+    if (!placement.cpus) {
+        // Isolated CPUs were set apart by the administrator: only a policy that names them gets them.
+        const CpuSet usual = run.result.online - topology.isolated;
+        return usual.empty() ? run.result.online : usual;
+    }
+    auto cpus = evaluated(run, policy, *placement.cpus, own_nics);
+    if (!cpus) return std::nullopt;
+    if (!cpus->empty()) return cpus;
+    run.result.problems.push_back({policy.name, policy::to_string(*placement.cpus), "no online CPU is left of this set"});
+    return std::nullopt;
+}
+
+/// Isolated CPUs are not load-balanced: of a mask with several the scheduler uses one only. So each task gets its own.
+policy::Placement for_isolated(Run& run, const Policy& policy, policy::Placement placement, const CpuSet& allowed) {
+    const auto& isolated = run.machine.topology.isolated;
+    if (allowed.count() < 2 || !isolated.contains(allowed) || placement.bind == policy::Bind::cpu) return placement;
+    run.result.problems.push_back({policy.name, allowed.to_list(),
+                                   "these CPUs are isolated and not load-balanced: each task is given one CPU (bind: cpu)"});
+    placement.bind = policy::Bind::cpu;
+    return placement;
+}
+
+std::vector<Slot> deal(Run& run, const Policy& policy, const policy::Placement& wanted, const CpuSet& allowed, const CpuSet& own_nics) {
+    const auto placement = for_isolated(run, policy, wanted, allowed);
+    CpuSet near;
+    if (placement.near) near = evaluated(run, policy, *placement.near, own_nics).value_or(CpuSet{});
+    return make_slots(run.machine.topology, placement, allowed, near);
+}
+
+CpuSet together_level(const Run& run, const Policy& policy, unsigned cpu) {
+    const auto& topology = run.machine.topology;
+    switch (policy.together) {
+    case policy::Together::core: return topology.core_of(cpu);
+    case policy::Together::llc: return topology.llc_of(cpu);
+    case policy::Together::node: return topology.node_cpus_of(cpu);
+    case policy::Together::socket: return topology.package_of(cpu);
+    default: return run.result.online;
+    }
+}
+
+void add_together(Run& run, Compiled& compiled, const CpuSet& own_nics) {
+    if (compiled.policy->together == policy::Together::none) return;
+    CpuSet rest = compiled.allowed;
+    while (!rest.empty()) {
+        CpuSet group = together_level(run, *compiled.policy, rest.first()) & rest;
+        if (group.empty()) group = rest;
+        rest -= group;
+        auto slots = deal(run, *compiled.policy, compiled.policy->placement, group, own_nics);
+        compiled.together.emplace_back(std::move(group), std::move(slots));
+    }
+}
+
+void add_deals(Run& run, Compiled& compiled, const CpuSet& own_nics) {
+    const Policy& policy = *compiled.policy;
+    compiled.deals.push_back(deal(run, policy, policy.placement, compiled.allowed, own_nics));
+    for (const auto& rule : policy.threads) {
+        auto allowed = allowed_cpus(run, policy, rule.placement, own_nics);
+        // A rule without CPUs of its own, or whose CPUs are not there, stays inside the policy's.
+        if (!allowed || !rule.placement.cpus) allowed = compiled.allowed;
+        if (!policy.exclusive) *allowed -= run.result.claimed;
+        if (allowed->empty()) allowed = compiled.allowed;
+        compiled.deals.push_back(deal(run, policy, rule.placement, *allowed, own_nics));
+    }
+}
+
+CpuSet own_nic_cpus(const Run& run, const std::vector<std::string>& nics) {
+    CpuSet cpus;
+    for (const auto& name : nics)
+        if (const auto found = run.near.find(name); found != run.near.end()) cpus |= found->second;
+    return cpus.empty() ? run.result.online : cpus;
+}
+
+/// First pass: where each policy may be, and what is claimed.
+void find_allowed(Run& run, Compiled& compiled, const CpuSet& own_nics) {
+    const Policy& policy = *compiled.policy;
+    if (policy.model == policy::Model::none) return;
+    auto allowed = allowed_cpus(run, policy, policy.placement, own_nics);
+    if (!allowed) return;
+    const CpuSet taken = *allowed & run.result.claimed;
+    *allowed -= taken;
+    if (allowed->empty()) {
+        run.result.problems.push_back({policy.name, taken.to_list(), "all its CPUs are claimed by policies with exclusive: true"});
+        return;
+    }
+    compiled.allowed = std::move(*allowed);
+    compiled.active = true;
+    if (policy.exclusive) run.result.claimed |= compiled.allowed;
+}
+
+} // namespace
+
+const NicDeal* Compiled::nic(std::string_view name) const {
+    const auto found = std::ranges::find(nics, name, &NicDeal::nic);
+    return found == nics.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> policy_nics(const Policy& policy, const Machine& machine, const Serving& serving) {
+    std::set<std::string> wanted;
+    const auto served = serving.find(policy.name);
+    for (const auto& nic : machine.nics) {
+        const bool named = policy.nics_auto ? served != serving.end() && served->second.contains(nic.name)
+                                            : std::ranges::any_of(policy.nics, [&](const auto& p) { return p.matches(nic.name); });
+        if (named) add_lower(machine, nic, wanted, 0);
+    }
+    std::vector<std::string> names;
+    for (const auto& nic : machine.nics)
+        if (wanted.contains(nic.name)) names.push_back(nic.name);
+    return names;
+}
+
+Placements compile(const PolicySet& policies, const Machine& machine, const Serving& serving) {
+    Run run{policies, machine, serving, nic_cpus(machine), {}};
+    run.result.online = machine.topology.online;
+    run.result.policies.resize(policies.policies.size());
+    std::vector<std::vector<std::string>> nics;
+    for (std::size_t i = 0; i < policies.policies.size(); ++i) {
+        run.result.policies[i].policy = &policies.policies[i];
+        nics.push_back(policy_nics(policies.policies[i], machine, serving));
+    }
+    // Claims first, so that a policy of lower order cannot settle on CPUs that a later one claims.
+    for (const bool exclusive : {true, false})
+        for (std::size_t i = 0; i < policies.policies.size(); ++i)
+            if (policies.policies[i].exclusive == exclusive)
+                find_allowed(run, run.result.policies[i], own_nic_cpus(run, nics[i]));
+    LaneLoad load;
+    for (std::size_t i = 0; i < policies.policies.size(); ++i) {
+        Compiled& compiled = run.result.policies[i];
+        if (!compiled.active) continue;
+        const CpuSet own = own_nic_cpus(run, nics[i]);
+        add_deals(run, compiled, own);
+        add_together(run, compiled, own);
+        add_lanes(compiled, machine, nics[i], serving, load, run.result);
+    }
+    return std::move(run.result);
+}
+
+} // namespace affinityd::planner

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/slots.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace affinityd::planner {
+
+namespace {
+
+using policy::Bind;
+using policy::Spread;
+using topology::Topology;
+
+/// How fine a level is; smaller is finer. `any` and `set` do not divide anything.
+constexpr int fineness(Bind bind) { return static_cast<int>(bind); }
+constexpr int fineness(Spread spread) {
+    switch (spread) {
+    case Spread::cpu: return fineness(Bind::cpu);
+    case Spread::core: return fineness(Bind::core);
+    case Spread::llc: return fineness(Bind::llc);
+    case Spread::node: return fineness(Bind::node);
+    default: return fineness(Bind::set);
+    }
+}
+
+std::vector<CpuSet> raw_groups(const Topology& topology, Bind level, const CpuSet& allowed) {
+    std::vector<CpuSet> groups;
+    switch (level) {
+    case Bind::cpu:
+        for (unsigned cpu : allowed)
+            groups.push_back({cpu});
+        break;
+    case Bind::core: groups = topology.cores; break;
+    case Bind::llc: groups = topology.llc_groups(); break;
+    case Bind::node:
+        for (const auto& node : topology.nodes)
+            groups.push_back(node.cpus);
+        break;
+    case Bind::set: groups = {allowed}; break;
+    }
+    return groups;
+}
+
+std::vector<CpuSet> cut(std::vector<CpuSet> groups, const CpuSet& allowed) {
+    CpuSet rest = allowed;
+    std::vector<CpuSet> result;
+    for (auto& group : groups) {
+        group &= rest; // what an earlier group took is not dealt twice, should recorded groups overlap
+        if (group.empty()) continue;
+        rest -= group;
+        result.push_back(std::move(group));
+    }
+    if (!rest.empty()) result.push_back(std::move(rest));
+    std::ranges::sort(result, {}, &CpuSet::first);
+    return result;
+}
+
+std::vector<CpuSet> spread_groups(const Topology& topology, Spread spread, const CpuSet& allowed) {
+    switch (spread) {
+    case Spread::cpu: return groups_of(topology, Bind::cpu, allowed);
+    case Spread::core: return groups_of(topology, Bind::core, allowed);
+    case Spread::llc: return groups_of(topology, Bind::llc, allowed);
+    case Spread::node: return groups_of(topology, Bind::node, allowed);
+    case Spread::socket: return cut(topology.packages, allowed);
+    default: return {allowed};
+    }
+}
+
+/// a0 b0 a1 b1 ...: seats of the same turn in the order of their groups.
+std::vector<CpuSet> take_in_turn(const std::vector<CpuSet>& groups, const std::vector<CpuSet>& seats) {
+    std::vector<std::vector<CpuSet>> rows(groups.size());
+    for (const auto& seat : seats)
+        for (std::size_t i = 0; i < groups.size(); ++i)
+            if (groups[i].contains(seat.first())) {
+                rows[i].push_back(seat);
+                break;
+            }
+    std::vector<CpuSet> order;
+    for (std::size_t turn = 0; order.size() < seats.size(); ++turn)
+        for (const auto& row : rows)
+            if (turn < row.size()) order.push_back(row[turn]);
+    return order;
+}
+
+unsigned node_distance(const Topology& topology, unsigned from, unsigned to) {
+    for (const auto& node : topology.nodes) {
+        if (!node.cpus.contains(from)) continue;
+        for (std::size_t i = 0; i < topology.nodes.size() && i < node.distance.size(); ++i)
+            if (topology.nodes[i].cpus.contains(to)) return node.distance[i];
+    }
+    return topology.node_cpus_of(from).contains(to) ? 10 : 20; // no recorded distance: local or remote
+}
+
+/// How far a seat is from the nearest wanted CPU; inside the set is nearer than on the same node.
+unsigned distance(const Topology& topology, const CpuSet& seat, const CpuSet& near) {
+    if (seat.intersects(near)) return 0;
+    unsigned best = std::numeric_limits<unsigned>::max();
+    for (unsigned cpu : near) {
+        if (topology.llc_of(cpu).contains(seat.first())) return 1;
+        best = std::min(best, node_distance(topology, seat.first(), cpu));
+    }
+    return best;
+}
+
+CpuSet widen(const Topology& topology, Bind bind, const CpuSet& home, const CpuSet& allowed) {
+    switch (bind) {
+    case Bind::cpu: return {home.first()};
+    case Bind::core: return topology.core_of(home.first()) & allowed;
+    case Bind::llc: return topology.llc_of(home.first()) & allowed;
+    case Bind::node: return topology.node_cpus_of(home.first()) & allowed;
+    case Bind::set: return allowed;
+    }
+    return allowed;
+}
+
+} // namespace
+
+std::vector<CpuSet> groups_of(const Topology& topology, Bind level, const CpuSet& allowed) {
+    return cut(raw_groups(topology, level, allowed), allowed);
+}
+
+std::vector<Slot> make_slots(const Topology& topology, const policy::Placement& placement, const CpuSet& allowed,
+                             const CpuSet& near) {
+    const CpuSet secondary = topology.smt_secondary();
+    CpuSet usable = allowed;
+    if (placement.smt == policy::Smt::avoid && !(allowed - secondary).empty()) usable -= secondary;
+
+    const bool spread_is_coarser = fineness(placement.spread) > fineness(placement.bind);
+    std::vector<CpuSet> seats;
+    if (placement.spread == Spread::any) seats = groups_of(topology, placement.bind, usable);
+    else if (spread_is_coarser)
+        seats = take_in_turn(spread_groups(topology, placement.spread, usable),
+                             groups_of(topology, placement.bind, usable));
+    else seats = spread_groups(topology, placement.spread, usable);
+
+    std::ranges::stable_partition(seats, [&](const CpuSet& seat) { return !secondary.contains(seat); });
+    if (!near.empty())
+        std::ranges::stable_sort(seats, {}, [&](const CpuSet& seat) { return distance(topology, seat, near); });
+
+    std::vector<Slot> slots;
+    for (auto& seat : seats) {
+        CpuSet mask = widen(topology, placement.bind, seat, usable);
+        if (mask.empty()) mask = seat; // the level is not recorded for this CPU
+        slots.push_back({std::move(seat), std::move(mask)});
+    }
+    return slots;
+}
+
+} // namespace affinityd::planner

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/cgroup_path.hpp"
+
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+
+namespace affinityd::policy {
+
+namespace {
+
+constexpr std::array<std::string_view, 10> unit_endings{".service", ".scope",  ".socket", ".mount",
+                                                        ".swap",    ".device", ".path",   ".automount",
+                                                        ".target",  ".timer"};
+
+bool has_name_before(std::string_view text, std::string_view ending) {
+    return text.size() > ending.size() && text.ends_with(ending);
+}
+
+bool is_slice(std::string_view part) {
+    return has_name_before(part, ".slice");
+}
+
+bool is_unit(std::string_view part) {
+    return std::ranges::any_of(unit_endings, [&](auto ending) { return has_name_before(part, ending); });
+}
+
+/// Container ids are 64 hexadecimal digits everywhere; anything shorter is somebody's name.
+bool is_id(std::string_view text) {
+    return text.size() == 64 &&
+           std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+std::vector<std::string_view> parts_of(std::string_view path) {
+    std::vector<std::string_view> parts;
+    for (auto part : split(path, '/')) {
+        if (part.empty() || part == "." || part == "..") continue;
+        if (part.starts_with('_'))
+            part.remove_prefix(1); // how systemd marks names that look like kernel files
+        if (!part.empty()) parts.push_back(part);
+    }
+    return parts;
+}
+
+std::size_t take_slices(const std::vector<std::string_view>& parts, std::size_t at, CgroupNames& names) {
+    for (; at < parts.size() && is_slice(parts[at]); ++at)
+        names.slices.emplace_back(parts[at]);
+    return at;
+}
+
+/// The unit is the first part after the slices; below a user's manager the same again.
+void find_unit(const std::vector<std::string_view>& parts, CgroupNames& names) {
+    std::size_t at = take_slices(parts, 0, names);
+    if (at == parts.size() || !is_unit(parts[at])) return;
+    names.unit = parts[at];
+    if (!names.unit.starts_with("user@") || !names.unit.ends_with(".service")) return;
+    const CgroupNames outer = names;
+    names.slices.push_back(names.unit);
+    at = take_slices(parts, at + 1, names);
+    if (at < parts.size() && is_unit(parts[at]))
+        names.unit = parts[at];
+    else
+        names = outer; // the manager itself
+}
+
+struct Container {
+    std::string_view id;
+    std::string_view runtime;
+};
+
+struct Prefix {
+    std::string_view text;
+    std::string_view runtime;
+};
+/// "docker-ID.scope" and the like: what the systemd cgroup drivers make. Conmon's own scopes
+/// ("libpod-conmon-ID", "crio-conmon-ID") hold the monitor, not the container, and fail is_id.
+constexpr std::array scope_prefixes{Prefix{"docker-", "docker"}, Prefix{"libpod-", "podman"},
+                                    Prefix{"cri-containerd-", "containerd"}, Prefix{"nerdctl-", "containerd"},
+                                    Prefix{"crio-", "crio"}};
+
+std::optional<Container> by_prefix(std::string_view part) {
+    if (part.ends_with(".scope")) part.remove_suffix(6);
+    for (const auto& [prefix, runtime] : scope_prefixes)
+        if (part.starts_with(prefix) && is_id(part.substr(prefix.size())))
+            return Container{part.substr(prefix.size()), runtime};
+    // containerd without its systemd driver on a systemd path: "kubepods-...-podUID.slice:cri-containerd:ID"
+    if (const auto colon = part.rfind(":cri-containerd:");
+        colon != std::string_view::npos && is_id(part.substr(colon + 16)))
+        return Container{part.substr(colon + 16), "containerd"};
+    return std::nullopt;
+}
+
+std::optional<Container> by_name(std::string_view part, std::string_view before) {
+    if (part.starts_with("lxc.payload.") && part.size() > 12) return Container{part.substr(12), "lxc"};
+    if (before == "lxc" || before == "lxc.payload") return Container{part, "lxc"};
+    if (part.starts_with("systemd-nspawn@") && has_name_before(part.substr(15), ".service"))
+        return Container{part.substr(15, part.size() - 15 - 8), "nspawn"};
+    return std::nullopt;
+}
+
+/// A bare id below a folder: the cgroupfs drivers.
+std::optional<Container> by_folder(std::string_view part, const std::vector<std::string_view>& parts,
+                                   std::size_t at) {
+    if (!is_id(part)) return std::nullopt;
+    const std::string_view before = at > 0 ? parts[at - 1] : std::string_view{};
+    if (before == "docker" || (at > 1 && parts[at - 2] == "ecs")) return Container{part, "docker"};
+    if (before == "libpod_parent" || before.starts_with("libpod_pod_")) return Container{part, "podman"};
+    return Container{part, {}}; // Kubernetes: the path does not say which runtime
+}
+
+void find_container(const std::vector<std::string_view>& parts, CgroupNames& names) {
+    for (std::size_t at = parts.size(); at-- > 0;) {
+        auto found = by_prefix(parts[at]);
+        if (!found) found = by_name(parts[at], at > 0 ? parts[at - 1] : std::string_view{});
+        if (!found) found = by_folder(parts[at], parts, at);
+        if (!found) continue;
+        names.container_id = found->id;
+        names.container_runtime = found->runtime;
+        return;
+    }
+}
+
+} // namespace
+
+CgroupNames parse_cgroup_path(std::string_view path) {
+    CgroupNames names;
+    const auto parts = parts_of(path);
+    find_unit(parts, names);
+    find_container(parts, names);
+    return names;
+}
+
+} // namespace affinityd::policy

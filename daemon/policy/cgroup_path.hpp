@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityd::policy {
+
+/// What a control-group path says about who a process belongs to.
+struct CgroupNames {
+    std::string unit; ///< systemd unit, the user manager's own one where there is one; "": none
+    std::vector<std::string>
+        slices; ///< slices around it, outermost first; for a user unit also "user@UID.service"
+    std::string
+        container_id; ///< id (64 hex digits) or name (LXC, nspawn) of the innermost container; "": none
+    std::string container_runtime; ///< docker, podman, containerd, crio, lxc, nspawn; "": unknown
+    friend bool operator==(const CgroupNames&, const CgroupNames&) = default;
+};
+
+/// Reads a path as /proc/PID/cgroup prints it ("/system.slice/nginx.service"). Any bytes are accepted; what
+/// is not recognised leaves its field empty. Names are unescaped as systemd does (one leading '_'), never
+/// further: units keep their "\x2d". Source: systemd src/basic/cgroup-util.c for units; the runtimes'
+/// documented cgroup drivers for ids.
+[[nodiscard]] CgroupNames parse_cgroup_path(std::string_view path);
+
+} // namespace affinityd::policy

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/document.hpp"
+
+#include "policy/suggest.hpp"
+
+#include <array>
+#include <utility>
+
+namespace affinityd::policy {
+
+namespace {
+
+void read_version(const Fields& fields, const Node& root, Report& report) {
+    const auto* entry = fields.find("version");
+    if (entry == nullptr) {
+        for (std::size_t at = 0; at < root.items.size(); at += 2)
+            if (root.items[at].text == "version") return; // there, but without a value: reported
+        report.add(Severity::warning, root.line, root.column, 1, "the file does not say its version",
+                   "write 'version: 1' as the first line");
+        return;
+    }
+    if (entry->value->kind == Node::Kind::scalar && entry->value->text == "1") return;
+    const auto kind = entry->value->kind;
+    const std::string got = kind == Node::Kind::scalar ? in_quotes(entry->value->text)
+                            : kind == Node::Kind::list ? "a list"
+                                                       : "a map";
+    report.error(*entry->value, "'version' must be the number 1, not " + got,
+                 "this affinityd knows version 1 only");
+}
+
+void read_nics(const Fields& fields, Policy& policy, Report& report) {
+    const auto* entry = fields.find("nics");
+    if (entry == nullptr) return;
+    policy.nics_at = report.at(*entry->value);
+    if (entry->value->kind == Node::Kind::scalar && entry->value->text == "auto") return;
+    policy.nics_auto = false;
+    policy.nics = read_patterns(*entry, report);
+    for (const auto& nic : policy.nics)
+        if (nic.text() == "auto")
+            report.error(*entry->value, "'auto' cannot stand in a list of NICs", "write nics: auto");
+}
+
+bool uses_nic(const std::optional<CpuExpr>& expr) {
+    const auto uses = [](const auto& self, const CpuExpr& part) -> bool {
+        if (part.op == CpuExpr::Op::nic && part.name.empty()) return true;
+        for (const auto& child : part.children)
+            if (self(self, child)) return true;
+        return false;
+    };
+    return expr && uses(uses, *expr);
+}
+
+/// Keys that say nothing under the chosen model. A warning: people switch models to compare them.
+void check_model(const Fields& fields, const Policy& policy, Report& report) {
+    static constexpr std::array<std::string_view, 8> for_tasks{"spread",    "bind",  "together", "threads",
+                                                               "exclusive", "drift", "prior",    "memory"};
+    const auto unused = [&](std::string_view key, std::string_view model) {
+        if (const auto* entry = fields.find(key))
+            report.warn(*entry->name, "'" + std::string(key) +
+                                          "' says nothing with 'affinity: " + std::string(model) + "'");
+    };
+    const bool near_nics = uses_nic(policy.placement.cpus) || uses_nic(policy.placement.near);
+    switch (policy.model) {
+    case Model::none:
+        for (const auto key : {"nics", "cpus", "near", "smt", "separate", "means"})
+            unused(key, "none");
+        for (const auto key : for_tasks)
+            unused(key, "none");
+        break;
+    case Model::irq:
+        for (const auto key : for_tasks)
+            unused(key, "irq");
+        break;
+    case Model::process:
+        if (!near_nics) unused("nics", "process");
+        unused("separate", "process");
+        break;
+    case Model::full:
+        break;
+    }
+}
+
+void check_together(const Fields& fields, const Policy& policy, Report& report) {
+    if (policy.everything_else && policy.exclusive)
+        report.error(
+            *fields.find("exclusive")->name,
+            "'exclusive' with 'default: true': it would keep everything that has a policy off these CPUs");
+    const auto* spread = fields.find("spread");
+    if (spread != nullptr && policy.placement.spread != Spread::any && policy.placement.bind == Bind::set &&
+        fields.find("bind") != nullptr)
+        report.warn(*spread->name,
+                    "'spread' says nothing with 'bind: set': every task may use all of the CPUs");
+    if (policy.everything_else && fields.find("priority") != nullptr)
+        report.warn(*fields.find("priority")->name,
+                    "'priority' orders only default policies among themselves: they are asked last");
+}
+
+void read_selector(const Fields& fields, const Node& root, Policy& policy, Report& report) {
+    policy.match.op = Selector::Op::all;
+    const auto* entry = fields.find("match");
+    if (entry == nullptr) {
+        for (std::size_t at = 0; at < root.items.size(); at += 2)
+            if (root.items[at].text == "match") return; // there, but without a value: reported
+        if (policy.model == Model::irq && fields.find("nics") != nullptr && !policy.nics_auto)
+            policy.match.op = Selector::Op::any; // of nothing: named NICs need no process
+        else if (!policy.everything_else)
+            report.add(Severity::error, root.line, root.column, 1,
+                       "'match' is missing: the policy would be for every process",
+                       "add 'match: {comm: NAME}', or 'default: true' if that is meant");
+        return;
+    }
+    if (entry->value->kind == Node::Kind::map) {
+        policy.match = read_match(*entry->value, report);
+        return;
+    }
+    const std::string got = entry->value->kind == Node::Kind::list ? "a list" : in_quotes(entry->value->text);
+    report.error(*entry->value, "'match' must be a map of conditions, not " + got,
+                 "for instance match: {comm: nginx}");
+}
+
+} // namespace
+
+Policy read_document(const Node& root, Report& report) {
+    Policy policy;
+    policy.at = report.at(root);
+    const Fields fields(root, Level::top, report);
+    read_version(fields, root, report);
+    if (const auto* entry = fields.find("description"))
+        policy.description = read_text(*entry, report).value_or("");
+    if (const auto* entry = fields.find("priority"))
+        policy.priority = read_integer(*entry, -100'000, 100'000, report).value_or(0);
+    set_boolean(fields, "default", policy.everything_else, report);
+    set_choice(fields, "affinity", policy.model, report);
+    read_nics(fields, policy, report);
+    read_selector(fields, root, policy, report);
+    read_placement(fields, policy.placement, report);
+    set_choice(fields, "together", policy.together, report);
+    if (const auto* entry = fields.find("threads"))
+        policy.threads = read_threads(*entry, policy.placement, report);
+    set_boolean(fields, "exclusive", policy.exclusive, report);
+    set_boolean(fields, "separate", policy.separate, report);
+    set_choice(fields, "drift", policy.drift, report);
+    set_choice(fields, "prior", policy.prior, report);
+    set_choice(fields, "on_stop", policy.on_stop, report);
+    set_choice(fields, "means", policy.means, report);
+    set_choice(fields, "memory", policy.memory, report);
+    check_model(fields, policy, report);
+    check_together(fields, policy, report);
+    return policy;
+}
+
+} // namespace affinityd::policy

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/fields.hpp"
+
+#include "base/text.hpp"
+#include "policy/suggest.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace affinityd::policy {
+
+namespace {
+
+std::string name_of(const Fields::Entry& entry) {
+    return "'" + std::string(entry.key->name) + "'";
+}
+
+std::string kind_of(const Node& node) {
+    switch (node.kind) {
+    case Node::Kind::list:
+        return "a list";
+    case Node::Kind::map:
+        return "a map";
+    case Node::Kind::null:
+        return "nothing";
+    case Node::Kind::scalar:
+        break;
+    }
+    return (node.plain ? "" : "the text ") + in_quotes(node.text);
+}
+
+bool takes_list(Type type) {
+    return type == Type::patterns || type == Type::nics || type == Type::policies || type == Type::ports;
+}
+
+void wrong_type(const Fields::Entry& entry, Report& report, std::string hint = {}) {
+    report.error(*entry.value,
+                 name_of(entry) + " must be " + type_name(*entry.key) + ", not " + kind_of(*entry.value),
+                 std::move(hint));
+}
+
+/// A text over several lines is joined by YAML in ways that nobody sees ("a b", or a line end at its end).
+bool is_one_line(const Node& node, const Fields::Entry& entry, Report& report) {
+    if (node.one_line) return true;
+    report.error(node, "the value of " + name_of(entry) + " runs over more than one line",
+                 "is a '-' or a key missing in the next line?");
+    return false;
+}
+
+bool is_scalar(const Fields::Entry& entry, Report& report) {
+    if (entry.value->kind == Node::Kind::scalar)
+        return entry.key->type == Type::text || is_one_line(*entry.value, entry, report);
+    wrong_type(entry, report);
+    return false;
+}
+
+/// Decimal without sign tricks: "010" is eight to one YAML reader and ten to another.
+template <std::integral T>
+std::optional<T> strict_number(std::string_view text) {
+    const auto digits = text.starts_with('-') ? text.substr(1) : text;
+    if (digits.size() > 1 && digits.starts_with('0')) return std::nullopt;
+    return parse_number<T>(text);
+}
+
+template <std::unsigned_integral T>
+std::optional<std::pair<T, T>> parse_range(std::string_view text) {
+    const auto dash = text.find('-');
+    const auto first = strict_number<T>(text.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : strict_number<T>(text.substr(dash + 1));
+    if (!first || !last) return std::nullopt;
+    return std::pair(*first, *last);
+}
+
+} // namespace
+
+Fields::Fields(const Node& map, Level level, Report& report) {
+    for (std::size_t at = 0; at + 1 < map.items.size(); at += 2) {
+        const Node& name = map.items[at];
+        const Node& value = map.items[at + 1];
+        const Key* key = find_key(level, name.text);
+        if (key == nullptr) {
+            report.error(name, "unknown key " + in_quotes(name.text), advise_key(level, name.text));
+            continue;
+        }
+        const auto earlier = std::ranges::find(entries_, key, &Entry::key);
+        if (earlier != entries_.end()) {
+            report.error(name, "'" + name.text + "' stands here a second time",
+                         "first in line " + std::to_string(earlier->name->line) +
+                             (takes_list(key->type) ? "; write several as a list" : ""));
+            continue;
+        }
+        if (value.kind == Node::Kind::null)
+            report.error(name, "'" + name.text + "' has no value",
+                         "it takes " + type_name(*key) + ", for instance " + std::string(key->example));
+        entries_.push_back({key, &name, &value});
+    }
+    std::erase_if(entries_, [](const Entry& entry) { return entry.value->kind == Node::Kind::null; });
+}
+
+const Fields::Entry* Fields::find(std::string_view name) const {
+    const auto found =
+        std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.key->name == name; });
+    return found == entries_.end() ? nullptr : &*found;
+}
+
+std::optional<bool> read_boolean(const Fields::Entry& entry, Report& report) {
+    if (!is_scalar(entry, report)) return std::nullopt;
+    const auto& text = entry.value->text;
+    if (entry.value->plain && text == "true") return true;
+    if (entry.value->plain && text == "false") return false;
+    static constexpr std::array<std::string_view, 7> yes{"yes", "Yes", "on", "On", "1", "True", "TRUE"};
+    static constexpr std::array<std::string_view, 7> no{"no", "No", "off", "Off", "0", "False", "FALSE"};
+    std::string hint;
+    if (std::ranges::find(yes, text) != yes.end() || text == "true") hint = "write true, without quotes";
+    if (std::ranges::find(no, text) != no.end() || text == "false") hint = "write false, without quotes";
+    wrong_type(entry, report, hint);
+    return std::nullopt;
+}
+
+std::optional<int> read_integer(const Fields::Entry& entry, int low, int high, Report& report) {
+    if (!is_scalar(entry, report)) return std::nullopt;
+    const auto number = strict_number<int>(entry.value->text);
+    if (number && entry.value->plain && low <= *number && *number <= high) return number;
+    wrong_type(entry, report, !entry.value->plain && number ? "write it without quotes" : "");
+    return std::nullopt;
+}
+
+std::optional<std::string> read_text(const Fields::Entry& entry, Report& report) {
+    if (!is_scalar(entry, report)) return std::nullopt;
+    if (entry.value->text.size() <= 4096) return entry.value->text;
+    report.error(*entry.value, name_of(entry) + " is longer than 4096 bytes");
+    return std::nullopt;
+}
+
+std::optional<std::size_t> read_choice(const Fields::Entry& entry, Report& report) {
+    if (!is_scalar(entry, report)) return std::nullopt;
+    const auto& values = entry.key->values;
+    const auto found = std::ranges::find(values, std::string_view(entry.value->text));
+    if (found != values.end()) return static_cast<std::size_t>(found - values.begin());
+    wrong_type(entry, report, did_you_mean(entry.value->text, values));
+    return std::nullopt;
+}
+
+std::optional<CpuExpr> read_cpus(const Fields::Entry& entry, Report& report) {
+    const Node& value = *entry.value;
+    if (value.kind == Node::Kind::list) {
+        wrong_type(entry, report, "write CPUs as one text: \"0-3,8\"");
+        return std::nullopt;
+    }
+    if (!is_scalar(entry, report)) return std::nullopt;
+    auto expr = parse_cpu_expr(value.text);
+    if (expr) return std::move(*expr);
+    report.error_inside(value, expr.error().offset, expr.error().length,
+                        name_of(entry) + ": " + expr.error().message, expr.error().hint);
+    return std::nullopt;
+}
+
+std::optional<std::pair<unsigned, unsigned>> read_index(const Fields::Entry& entry, Report& report) {
+    if (!is_scalar(entry, report)) return std::nullopt;
+    const auto range = parse_range<unsigned>(entry.value->text);
+    if (!range) {
+        wrong_type(entry, report);
+        return std::nullopt;
+    }
+    if (range->first <= range->second) return range;
+    report.error(*entry.value, name_of(entry) + ": the range runs backwards");
+    return std::nullopt;
+}
+
+Ports read_ports(const Fields::Entry& entry, Report& report) {
+    Ports ports;
+    for (const Node* element : read_list(entry, report)) {
+        const auto range = parse_range<std::uint16_t>(element->text);
+        if (!range || range->first == 0) {
+            const bool several = element->text.find_first_of(", ") != std::string::npos;
+            report.error(*element, in_quotes(element->text) + " is no port",
+                         several ? "write several as a list: [80, 443]"
+                                 : "a number from 1 to 65535, or a range like 8000-8099");
+        } else if (range->first > range->second) {
+            report.error(*element, "the range " + in_quotes(element->text) + " runs backwards");
+        } else {
+            ports.push_back(*range);
+        }
+    }
+    return ports;
+}
+
+std::vector<const Node*> read_list(const Fields::Entry& entry, Report& report) {
+    const Node& value = *entry.value;
+    if (value.kind == Node::Kind::map) {
+        wrong_type(entry, report);
+        return {};
+    }
+    std::vector<const Node*> elements;
+    if (value.kind == Node::Kind::scalar && is_one_line(value, entry, report)) elements.push_back(&value);
+    if (value.kind == Node::Kind::list && value.items.empty())
+        report.error(value, "the list of " + name_of(entry) + " is empty");
+    for (std::size_t at = 0; value.kind == Node::Kind::list && at < value.items.size(); ++at) {
+        const Node& element = value.items[at];
+        if (element.kind == Node::Kind::scalar) {
+            if (is_one_line(element, entry, report)) elements.push_back(&element);
+        } else if (element.kind == Node::Kind::null)
+            report.error(*entry.name,
+                         "element " + std::to_string(at + 1) + " of " + name_of(entry) + " is empty");
+        else
+            report.error(element,
+                         "an element of " + name_of(entry) + " must be a text, not " + kind_of(element));
+    }
+    for (std::size_t at = 1; at < elements.size() && elements.size() <= 1000; ++at) {
+        const auto end = elements.begin() + static_cast<std::ptrdiff_t>(at);
+        const auto same = [&](const Node* other) { return other->text == elements[at]->text; };
+        if (std::any_of(elements.begin(), end, same))
+            report.warn(*elements[at], in_quotes(elements[at]->text) + " stands in the list twice");
+    }
+    return elements;
+}
+
+std::vector<Pattern> read_patterns(const Fields::Entry& entry, Report& report) {
+    std::vector<Pattern> patterns;
+    for (const Node* element : read_list(entry, report)) {
+        auto pattern = Pattern::parse(element->text);
+        if (pattern)
+            patterns.push_back(std::move(*pattern));
+        else
+            report.error(*element, name_of(entry) + ": " + pattern.error().message);
+    }
+    return patterns;
+}
+
+bool set_boolean(const Fields& fields, std::string_view name, bool& target, Report& report) {
+    const auto* entry = fields.find(name);
+    const auto value = entry != nullptr ? read_boolean(*entry, report) : std::nullopt;
+    if (value) target = *value;
+    return value.has_value();
+}
+
+void read_placement(const Fields& fields, Placement& placement, Report& report) {
+    if (const auto* entry = fields.find("cpus")) {
+        if (auto expr = read_cpus(*entry, report)) placement.cpus = std::move(*expr);
+        placement.cpus_at = report.text_at(*entry->value);
+    }
+    if (const auto* entry = fields.find("near")) {
+        if (auto expr = read_cpus(*entry, report)) placement.near = std::move(*expr);
+        placement.near_at = report.text_at(*entry->value);
+    }
+    set_choice(fields, "spread", placement.spread, report);
+    set_choice(fields, "bind", placement.bind, report);
+    set_choice(fields, "smt", placement.smt, report);
+}
+
+} // namespace affinityd::policy

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/folders.hpp"
+
+#include "host/file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace affinityd::policy {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t max_files = 100'000;
+
+/// ".yml" is let through so that the reader can say that it is not one of ours: silence would look like
+/// success.
+bool is_policy_name(std::string_view name) {
+    return !name.starts_with('.') && !name.starts_with('#') &&
+           (name.ends_with(".yaml") || name.ends_with(".yml"));
+}
+
+Result<std::vector<std::string>> names_in(const std::string& folder) {
+    std::vector<std::string> names;
+    std::error_code code;
+    fs::directory_iterator at(folder, code);
+    if (code == std::errc::no_such_file_or_directory) return names;
+    for (; !code && at != fs::directory_iterator(); at.increment(code)) {
+        if (auto name = at->path().filename().string(); is_policy_name(name))
+            names.push_back(std::move(name));
+        if (names.size() > max_files) return fail("more than 100000 policy files", folder, E2BIG);
+    }
+    if (code) return fail("the policy folder cannot be read", folder, code.value());
+    std::ranges::sort(names);
+    return names;
+}
+
+/// A link to the null device masks, as with units.
+bool is_masking_link(const std::string& path) {
+    std::error_code code;
+    return fs::is_symlink(fs::symlink_status(path, code)) && fs::canonical(path, code) == "/dev/null";
+}
+
+Result<Document> read_document(const std::string& path) {
+    if (is_masking_link(path)) return Document{path, {}};
+    auto text = host::read_file(path);
+    if (!text) return std::unexpected(text.error());
+    if (!*text)
+        return fail("the policy file is not there any more, or is a link that leads nowhere", path, ENOENT);
+    return Document{path, std::move(**text)};
+}
+
+} // namespace
+
+Result<std::vector<Document>> read_folders(const std::vector<std::string>& folders) {
+    std::vector<Document> documents;
+    for (const auto& folder : folders) {
+        const auto names = names_in(folder);
+        if (!names) return std::unexpected(names.error());
+        for (const auto& name : *names) {
+            auto document = read_document((fs::path(folder) / name).string());
+            if (!document) return std::unexpected(document.error());
+            documents.push_back(std::move(*document));
+        }
+    }
+    return documents;
+}
+
+} // namespace affinityd::policy

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/keys.hpp"
+
+#include "policy/suggest.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace affinityd::policy {
+
+namespace {
+
+using V = std::string_view;
+constexpr std::array<V, 4> models{"none", "irq", "process", "full"};
+constexpr std::array<V, 6> spreads{"any", "cpu", "core", "llc", "node", "socket"};
+constexpr std::array<V, 5> binds{"cpu", "core", "llc", "node", "set"};
+constexpr std::array<V, 2> smts{"share", "avoid"};
+constexpr std::array<V, 5> togethers{"none", "core", "llc", "node", "socket"};
+constexpr std::array<V, 3> drifts{"enforce", "once", "yield"};
+constexpr std::array<V, 2> priors{"replace", "keep"};
+constexpr std::array<V, 2> stops{"restore", "keep"};
+constexpr std::array<V, 2> ways{"affinity", "cpuset"};
+constexpr std::array<V, 2> memories{"stay", "follow"};
+
+// clang-format off
+constexpr std::array keys{
+    Key{Level::top, "version", Type::version, {}, "1, with a warning", "", "1", "Version of the language; files of version 1 keep their meaning."},
+    Key{Level::top, "description", Type::text, {}, "empty", "", "nginx workers on the cores of the NIC", "What the policy is for, shown by affinityctl."},
+    Key{Level::top, "priority", Type::integer, {}, "0", "", "10", "Policies with a higher number are asked first."},
+    Key{Level::top, "default", Type::boolean, {}, "false", "", "true", "true: for tasks that no other policy wants; asked last whatever its priority."},
+    Key{Level::top, "match", Type::conditions, {}, "required, except with default: true, or affinity: irq and named nics", "", "{comm: redis-server}", "Which processes the policy is for: all conditions must hold."},
+    Key{Level::top, "affinity", Type::choice, models, "process", "", "full", "Who is placed: nobody, the interrupts of the NICs, the tasks, or both, each task with the interrupts it is served by."},
+    Key{Level::top, "nics", Type::nics, {}, "auto", "", "[eth0, \"enp65s0f*\"]", "The NICs whose interrupts belong to the policy; auto: those whose addresses the matched sockets use."},
+    Key{Level::top, "cpus", Type::cpus, {}, "every online CPU that is not isolated", "CPU set", "nic & !smt", "The CPUs that may be used."},
+    Key{Level::top, "near", Type::cpus, {}, "nothing", "CPU set", "nic:eth0", "Among cpus, those nearest to these are used first."},
+    Key{Level::top, "spread", Type::choice, spreads, "any", "", "core", "How tasks are dealt out: one after the other over the groups of this level."},
+    Key{Level::top, "bind", Type::choice, binds, "llc", "", "core", "How wide each task's mask is around its place; set: all of cpus."},
+    Key{Level::top, "smt", Type::choice, smts, "share", "", "avoid", "avoid: SMT siblings are used last, when nothing else is left."},
+    Key{Level::top, "together", Type::choice, togethers, "none", "", "llc", "All threads of one process stay inside one group of this level."},
+    Key{Level::top, "threads", Type::rules, {}, "every thread as the policy says", "", "[{name: \"io*\", cpus: \"0\"}]", "Rules for single threads; the first that fits a thread wins."},
+    Key{Level::top, "exclusive", Type::boolean, {}, "false", "", "true", "true: every other task is kept off these CPUs."},
+    Key{Level::top, "separate", Type::boolean, {}, "false", "", "true", "true: interrupts are kept off the worker's core, but in its cache group."},
+    Key{Level::top, "drift", Type::choice, drifts, "enforce", "", "once", "When somebody else changes a mask: put it right, leave it from then on, or give way to programs that pin themselves."},
+    Key{Level::top, "prior", Type::choice, priors, "replace", "", "keep", "Tasks that had a mask of their own before: replace it, or keep it and leave the task alone."},
+    Key{Level::top, "on_stop", Type::choice, stops, "restore", "", "keep", "What happens to masks when the daemon stops or the policy is removed."},
+    Key{Level::top, "means", Type::choice, ways, "affinity", "", "cpuset", "By which means of the kernel tasks are placed."},
+    Key{Level::top, "memory", Type::choice, memories, "stay", "", "follow", "follow: a process's memory is moved to the nodes of its CPUs."},
+
+    Key{Level::match, "comm", Type::patterns, {}, "any", "", "redis-server", "Name of the process (of its main thread), at most 15 bytes."},
+    Key{Level::match, "exe", Type::patterns, {}, "any", "", "/usr/sbin/nginx", "Path of the program file."},
+    Key{Level::match, "cmdline", Type::patterns, {}, "any", "", "\"*worker process*\"", "Arguments, joined by one blank."},
+    Key{Level::match, "unit", Type::patterns, {}, "any", "", "nginx.service", "systemd unit, or a slice around it."},
+    Key{Level::match, "cgroup", Type::patterns, {}, "any", "", "/system.slice/*", "Path of the control group."},
+    Key{Level::match, "user", Type::patterns, {}, "any", "", "postgres", "Effective user, by name, or by number where it has none."},
+    Key{Level::match, "group", Type::patterns, {}, "any", "", "www-data", "Effective group, by name, or by number where it has none."},
+    Key{Level::match, "container", Type::patterns, {}, "any", "", "\"3f4a9c*\"", "Container, by id or name as the control group's path has it."},
+    Key{Level::match, "parent", Type::policies, {}, "any", "", "nginx", "Descendants of a process that the named policy matches."},
+    Key{Level::match, "listen", Type::ports, {}, "any", "port", "[80, 443, \"8000-8099\"]", "The process listens on one of these TCP or UDP ports."},
+    Key{Level::match, "kthread", Type::boolean, {}, "false", "", "true", "true: kernel threads, which are never matched otherwise."},
+    Key{Level::match, "not", Type::condition_lists, {}, "nothing", "", "{comm: \"vim*\"}", "None of these maps of conditions may hold."},
+    Key{Level::match, "any", Type::condition_lists, {}, "nothing", "", "[{unit: nginx.service}, {comm: nginx}]", "At least one of these maps of conditions must hold."},
+    Key{Level::match, "all", Type::condition_lists, {}, "nothing", "", "[{user: www-data}, {group: www-data}]", "Each of these maps of conditions must hold."},
+
+    Key{Level::thread, "name", Type::patterns, {}, "every name", "", "\"io-thread-*\"", "Name of the thread, at most 15 bytes."},
+    Key{Level::thread, "index", Type::index, {}, "every thread", "", "1-4", "Place among the process's threads in order of thread id; 0 is the main thread."},
+    Key{Level::thread, "leave", Type::boolean, {}, "false", "", "true", "true: these threads are not touched."},
+    Key{Level::thread, "cpus", Type::cpus, {}, "as the policy", "CPU set", "housekeeping", "The CPUs that these threads may use."},
+    Key{Level::thread, "near", Type::cpus, {}, "as the policy", "CPU set", "node:1", "Among cpus, those nearest to these are used first."},
+    Key{Level::thread, "spread", Type::choice, spreads, "as the policy", "", "cpu", "How these threads are dealt out."},
+    Key{Level::thread, "bind", Type::choice, binds, "as the policy", "", "cpu", "How wide each of their masks is."},
+    Key{Level::thread, "smt", Type::choice, smts, "as the policy", "", "avoid", "Whether SMT siblings are used last."},
+};
+
+/// Words that people bring from elsewhere.
+struct Alias { Level level; V typed; V advice; };
+constexpr std::array aliases{
+    Alias{Level::top, "name", "a policy is named by its file; the name of a process is 'comm' below 'match'"},
+    Alias{Level::top, "process", "the name of a process is 'comm' below 'match'"},
+    Alias{Level::top, "selector", "that is 'match' here"},
+    Alias{Level::top, "model", "that is 'affinity' here"},
+    Alias{Level::top, "mask", "that is 'cpus' here"},
+    Alias{Level::top, "cores", "that is 'cpus' here"},
+    Alias{Level::top, "numa", "write 'cpus: node:0'"},
+    Alias{Level::top, "node", "write 'cpus: node:0'"},
+    Alias{Level::top, "isolated", "write 'cpus: isolated'"},
+    Alias{Level::top, "prio", "that is 'priority' here"},
+    Alias{Level::top, "pin", "that is 'bind' here"},
+    Alias{Level::top, "hyperthreading", "that is 'smt' here"},
+    Alias{Level::top, "interface", "that is 'nics' here"},
+    Alias{Level::top, "irq", "write 'affinity: irq'"},
+    Alias{Level::match, "name", "the name of a process is 'comm'"},
+    Alias{Level::match, "process", "the name of a process is 'comm'"},
+    Alias{Level::match, "pid", "policies go by what a process is; numbers are reused"},
+    Alias{Level::match, "path", "that is 'exe' here"},
+    Alias{Level::match, "args", "that is 'cmdline' here"},
+    Alias{Level::match, "service", "that is 'unit' here"},
+    Alias{Level::match, "slice", "'unit' also matches slices"},
+    Alias{Level::match, "uid", "that is 'user' here"},
+    Alias{Level::match, "gid", "that is 'group' here"},
+    Alias{Level::match, "port", "that is 'listen' here"},
+    Alias{Level::match, "or", "that is 'any' here"},
+    Alias{Level::match, "and", "that is 'all' here"},
+    Alias{Level::match, "except", "that is 'not' here"},
+    Alias{Level::thread, "comm", "the name of a thread is 'name'"},
+    Alias{Level::thread, "match", "a thread is chosen by 'name' and 'index'"},
+    Alias{Level::thread, "skip", "that is 'leave: true' here"},
+};
+// clang-format on
+
+std::string_view place_name(Level level) {
+    switch (level) {
+    case Level::top:
+        return "at the top of the file";
+    case Level::match:
+        return "below 'match'";
+    case Level::thread:
+        break;
+    }
+    return "below 'threads'";
+}
+
+} // namespace
+
+std::span<const Key> all_keys() {
+    return keys;
+}
+
+const Key* find_key(Level level, std::string_view name) {
+    const auto found =
+        std::ranges::find_if(keys, [&](const Key& key) { return key.level == level && key.name == name; });
+    return found == keys.end() ? nullptr : &*found;
+}
+
+std::vector<std::string_view> key_names(Level level) {
+    std::vector<std::string_view> names;
+    for (const auto& key : keys)
+        if (key.level == level) names.push_back(key.name);
+    return names;
+}
+
+std::string type_name(const Key& key) {
+    switch (key.type) {
+    case Type::version:
+        return "the number 1";
+    case Type::integer:
+        return "a number from -100000 to 100000";
+    case Type::boolean:
+        return "true or false";
+    case Type::text:
+        return "a text";
+    case Type::choice:
+        return either(key.values);
+    case Type::cpus:
+        return "a CPU-set expression";
+    case Type::patterns:
+        return "a pattern or a list of patterns";
+    case Type::nics:
+        return "auto, a pattern or a list of patterns";
+    case Type::policies:
+        return "a policy's name or a list of names";
+    case Type::ports:
+        return "a port, a range of ports or a list of them";
+    case Type::index:
+        return "a number or a range";
+    case Type::conditions:
+        return "a map of conditions";
+    case Type::condition_lists:
+        return "a list of maps of conditions";
+    case Type::rules:
+        break;
+    }
+    return "a list of thread rules";
+}
+
+std::string advise_key(Level level, std::string_view name) {
+    for (const auto& alias : aliases)
+        if (alias.level == level && alias.typed == name) return std::string(alias.advice);
+    for (const Level other : {Level::top, Level::match, Level::thread})
+        if (other != level && find_key(other, name) != nullptr)
+            return in_quotes(name) + " stands " + std::string(place_name(other));
+    const auto word = name.substr(0, name.find_first_of(" :"));
+    if (word.size() < name.size() && name[word.size()] == ':' && find_key(level, word) != nullptr)
+        return "is a blank missing behind '" + std::string(word) + ":'?";
+    if (word.size() < name.size() && find_key(level, word) != nullptr)
+        return "is a ':' missing behind '" + std::string(word) + "'?";
+    return did_you_mean(name, key_names(level));
+}
+
+} // namespace affinityd::policy

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityd::policy {
+
+/// Where a key may stand.
+enum class Level {
+    top,    ///< the document
+    match,  ///< `match` and every map of conditions below it
+    thread, ///< an entry of `threads`
+};
+
+enum class Type {
+    version,         ///< the number 1
+    integer,         ///< -100000 to 100000
+    boolean,         ///< true or false
+    text,            ///< any text
+    choice,          ///< one of Key::values
+    cpus,            ///< a CPU-set expression
+    patterns,        ///< one or a list of globs and /regexes/
+    nics,            ///< "auto", or patterns
+    policies,        ///< one or a list of names of policies
+    ports,           ///< one or a list of ports 1-65535 and ranges "8000-8099"
+    index,           ///< a number, or a range "1-4"
+    conditions,      ///< a map of match keys
+    condition_lists, ///< a list of such maps
+    rules,           ///< a list of maps of thread keys
+};
+
+/// One key of the language. The table of these is the one place that says what there is: the reader, its
+/// messages, the JSON Schema and the tables of affinityd.policy(5) come from it or are tested against it.
+struct Key {
+    Level level;
+    std::string_view name;
+    Type type;
+    std::span<const std::string_view> values; ///< of a choice, in the order of the C++ enum
+    std::string_view standard;                ///< what holds when the key is absent, as text
+    std::string_view unit;                    ///< "" where none makes sense
+    std::string_view example;                 ///< a value as it is written
+    std::string_view meaning;                 ///< one sentence
+};
+
+[[nodiscard]] std::span<const Key> all_keys();
+/// nullptr: there is no such key at this level.
+[[nodiscard]] const Key* find_key(Level level, std::string_view name);
+[[nodiscard]] std::vector<std::string_view> key_names(Level level);
+/// "a number from 1 to 3" and the like, for messages and the manual.
+[[nodiscard]] std::string type_name(const Key& key);
+/// What to say to somebody who wrote a key that is not there: a word that is near, the level where it
+/// belongs, or the name it has here; "" if nothing comes to mind.
+[[nodiscard]] std::string advise_key(Level level, std::string_view name);
+
+} // namespace affinityd::policy

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/document.hpp"
+#include "policy/suggest.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace affinityd::policy {
+
+namespace {
+
+using Field = Condition::Field;
+struct FieldName {
+    std::string_view name;
+    Field field;
+};
+constexpr std::array field_names{
+    FieldName{"comm", Field::comm},       FieldName{"exe", Field::exe},
+    FieldName{"cmdline", Field::cmdline}, FieldName{"unit", Field::unit},
+    FieldName{"cgroup", Field::cgroup},   FieldName{"user", Field::user},
+    FieldName{"group", Field::group},     FieldName{"container", Field::container},
+    FieldName{"parent", Field::parent},   FieldName{"listen", Field::listen},
+    FieldName{"kthread", Field::kthread}};
+
+Selector::Op op_of(std::string_view name) {
+    if (name == "not") return Selector::Op::none;
+    return name == "any" ? Selector::Op::any : Selector::Op::all;
+}
+
+constexpr std::size_t longest_comm = 15; // TASK_COMM_LEN - 1, include/linux/sched.h
+
+/// Patterns that can never match, said while the person still looks at the file.
+void check_reach(const Fields::Entry& entry, const Pattern& pattern, const Node& at, Report& report) {
+    const std::string_view text = pattern.text();
+    const auto name = entry.key->name;
+    if (name != "cmdline" && pattern.is_literal() && text.find(',') != std::string_view::npos)
+        report.warn(at, in_quotes(text) + " is one name with a comma in it",
+                    "write several as a list: [a, b]");
+    if (name == "comm" && pattern.is_literal() && text.size() > longest_comm)
+        report.warn(at, "a process name has at most 15 bytes: " + in_quotes(text) + " matches nothing",
+                    "write " + in_quotes(text.substr(0, longest_comm)));
+    if ((name == "exe" || name == "cgroup") && pattern.is_literal() && !text.starts_with('/'))
+        report.warn(at,
+                    "'" + std::string(name) + "' is a path from '/': " + in_quotes(text) + " matches nothing",
+                    "write " + in_quotes("*/" + std::string(text)));
+    if (name == "unit" && pattern.is_literal() && text.find('.') == std::string_view::npos)
+        report.warn(at, "a unit's name has an ending: " + in_quotes(text) + " matches nothing",
+                    "write " + in_quotes(std::string(text) + ".service"));
+}
+
+std::vector<Pattern> read_field_patterns(const Fields::Entry& entry, Report& report) {
+    auto patterns = read_patterns(entry, report);
+    const Node& value = *entry.value;
+    std::size_t at = 0;
+    for (const auto& pattern : patterns) {
+        const Node* node = &value;
+        while (value.kind == Node::Kind::list && at < value.items.size() &&
+               (node = &value.items[at++])->text != pattern.text()) {
+        }
+        check_reach(entry, pattern, *node, report);
+    }
+    return patterns;
+}
+
+Selector read_test(const Fields::Entry& entry, Field field, Report& report) {
+    Selector selector{.op = Selector::Op::test, .children = {}, .condition = {}};
+    auto& condition = selector.condition;
+    condition.field = field;
+    condition.at = report.at(*entry.name);
+    if (field == Field::kthread)
+        condition.flag = read_boolean(entry, report).value_or(false);
+    else if (field == Field::listen)
+        condition.ports = read_ports(entry, report);
+    else
+        condition.patterns = read_field_patterns(entry, report);
+    return selector;
+}
+
+/// `not`, `any`, `all`: a list of maps; one map stands for a list of one. "any" with one map of several keys
+/// would hold only if all of them do, which is never what its author meant.
+Selector read_combination(const Fields::Entry& entry, Report& report) {
+    Selector selector{.op = op_of(entry.key->name), .children = {}, .condition = {}};
+    const Node& value = *entry.value;
+    const std::string name = "'" + std::string(entry.key->name) + "'";
+    if (value.kind == Node::Kind::scalar) {
+        report.error(value, name + " must be " + type_name(*entry.key) + ", not " + in_quotes(value.text),
+                     "for instance " + std::string(entry.key->name) + ": " + std::string(entry.key->example));
+        return selector;
+    }
+    if (value.kind == Node::Kind::map) {
+        if (selector.op == Selector::Op::any && value.items.size() > 2)
+            report.error(value, "'any' with one map: all of its keys would have to hold",
+                         "write a list, with '-' before each condition");
+        selector.children.push_back(read_match(value, report));
+        return selector;
+    }
+    if (value.items.empty()) report.error(value, "the list of " + name + " is empty");
+    for (const auto& element : value.items) {
+        if (element.kind == Node::Kind::map)
+            selector.children.push_back(read_match(element, report));
+        else
+            report.error(element.kind == Node::Kind::null ? *entry.name : element,
+                         "an element of " + name + " must be a map of conditions",
+                         "for instance {comm: nginx}");
+    }
+    return selector;
+}
+
+} // namespace
+
+Selector read_match(const Node& map, Report& report) {
+    Selector all{.op = Selector::Op::all, .children = {}, .condition = {}};
+    const Fields fields(map, Level::match, report);
+    for (const auto& entry : fields.entries()) {
+        const auto* found = std::ranges::find(field_names, entry.key->name, &FieldName::name);
+        all.children.push_back(found != field_names.end() ? read_test(entry, found->field, report)
+                                                          : read_combination(entry, report));
+    }
+    if (map.items.empty())
+        report.error(map, "a map of conditions without any would hold for everything",
+                     "add one, for instance comm: nginx");
+    return all;
+}
+
+} // namespace affinityd::policy

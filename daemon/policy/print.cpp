@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/print.hpp"
+
+#include "policy/keys.hpp"
+
+#include <cstddef>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace affinityd::policy {
+
+namespace {
+
+/// YAML's double quotes; control characters cannot come from a file, but a policy may be made by code.
+std::string quote(std::string_view text) {
+    std::string quoted = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\') quoted += '\\';
+        if (static_cast<unsigned char>(c) < 0x20) {
+            quoted += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+        } else {
+            quoted += c;
+        }
+    }
+    return quoted + "\"";
+}
+
+template <class List, class Text>
+std::string list(const List& items, const Text& text) {
+    std::string joined;
+    for (const auto& item : items)
+        joined += (joined.empty() ? "" : ", ") + text(item);
+    return "[" + joined + "]";
+}
+
+std::string patterns(const std::vector<Pattern>& items) {
+    return list(items, [](const Pattern& pattern) { return quote(pattern.text()); });
+}
+
+/// The word of a choice, from the key table: the one list of them there is.
+template <class Enum>
+std::string_view word(std::string_view key, Enum value) {
+    return find_key(Level::top, key)->values[static_cast<std::size_t>(value)];
+}
+
+std::string condition_value(const Condition& condition) {
+    if (condition.field == Condition::Field::kthread) return condition.flag ? "true" : "false";
+    if (condition.field != Condition::Field::listen) return patterns(condition.patterns);
+    return list(condition.ports, [](const auto& range) {
+        return range.first == range.second ? std::to_string(range.first)
+                                           : fmt::format("{}-{}", range.first, range.second);
+    });
+}
+
+std::string_view field_name(Condition::Field field) {
+    static constexpr std::string_view names[] = {"comm",  "exe",       "cmdline", "unit",   "cgroup", "user",
+                                                 "group", "container", "parent",  "listen", "kthread"};
+    return names[static_cast<std::size_t>(field)];
+}
+
+std::string child_text(const Selector& child) {
+    switch (child.op) {
+    case Selector::Op::test:
+        return fmt::format("{}: {}", field_name(child.condition.field), condition_value(child.condition));
+    case Selector::Op::none:
+        return "not: " + list(child.children, [](const Selector& one) { return to_yaml(one); });
+    case Selector::Op::any:
+        return "any: " + list(child.children, [](const Selector& one) { return to_yaml(one); });
+    case Selector::Op::all:
+        break;
+    }
+    return "all: " + list(child.children, [](const Selector& one) { return to_yaml(one); });
+}
+
+std::string placement(const Placement& placement, std::string_view before) {
+    std::string text;
+    if (placement.cpus) text += fmt::format("{}cpus: {}\n", before, quote(to_string(*placement.cpus)));
+    if (placement.near) text += fmt::format("{}near: {}\n", before, quote(to_string(*placement.near)));
+    text += fmt::format("{}spread: {}\n", before, word("spread", placement.spread));
+    text += fmt::format("{}bind: {}\n", before, word("bind", placement.bind));
+    text += fmt::format("{}smt: {}\n", before, word("smt", placement.smt));
+    return text;
+}
+
+std::string rule_text(const ThreadRule& rule) {
+    std::string text = fmt::format("  - leave: {}\n", rule.leave);
+    if (!rule.names.empty()) text += fmt::format("    name: {}\n", patterns(rule.names));
+    if (rule.index) text += fmt::format("    index: {}-{}\n", rule.index->first, rule.index->second);
+    return rule.leave ? text : text + placement(rule.placement, "    ");
+}
+
+} // namespace
+
+std::string to_yaml(const Selector& selector) {
+    if (selector.op != Selector::Op::all) return "{" + child_text(selector) + "}";
+    const auto children = list(selector.children, child_text);
+    return "{" + children.substr(1, children.size() - 2) + "}";
+}
+
+std::string to_yaml(const Policy& policy) {
+    std::string text = "version: 1\n";
+    text += fmt::format("description: {}\n", quote(policy.description));
+    text += fmt::format("priority: {}\n", policy.priority);
+    text += fmt::format("default: {}\n", policy.everything_else);
+    if (!policy.match.children.empty()) text += "match: " + to_yaml(policy.match) + "\n";
+    text += fmt::format("affinity: {}\n", word("affinity", policy.model));
+    text += fmt::format("nics: {}\n", policy.nics_auto ? "auto" : patterns(policy.nics));
+    text += placement(policy.placement, "");
+    text += fmt::format("together: {}\n", word("together", policy.together));
+    if (!policy.threads.empty()) text += "threads:\n";
+    for (const auto& rule : policy.threads)
+        text += rule_text(rule);
+    text += fmt::format("exclusive: {}\nseparate: {}\n", policy.exclusive, policy.separate);
+    text += fmt::format("drift: {}\nprior: {}\n", word("drift", policy.drift), word("prior", policy.prior));
+    text +=
+        fmt::format("on_stop: {}\nmeans: {}\n", word("on_stop", policy.on_stop), word("means", policy.means));
+    text += fmt::format("memory: {}\n", word("memory", policy.memory));
+    return text;
+}
+
+} // namespace affinityd::policy

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/reader.hpp"
+
+#include "policy/document.hpp"
+#include "policy/order.hpp"
+#include "policy/set_check.hpp"
+#include "policy/suggest.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+namespace affinityd::policy {
+
+namespace {
+
+constexpr std::string_view ending = ".yaml";
+
+std::string_view file_name(std::string_view path) {
+    return path.substr(path.rfind('/') + 1);
+}
+
+bool is_name_byte(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.' || c == '@' || c == '+';
+}
+
+void about_file(const Document& document, Severity severity, std::string message, std::string hint,
+                std::vector<Diagnostic>& out) {
+    out.push_back({.severity = severity,
+                   .at = {document.path, 1, 1},
+                   .length = 1,
+                   .message = std::move(message),
+                   .hint = std::move(hint),
+                   .source_line = {}});
+}
+
+/// The policy's name, or nothing if the file's name gives none (reported).
+std::optional<std::string> name_of(const Document& document, std::vector<Diagnostic>& out) {
+    const auto file = file_name(document.path);
+    if (!file.ends_with(ending)) {
+        about_file(document, Severity::warning, "this file is not read: its name does not end in .yaml",
+                   "rename it", out);
+        return std::nullopt;
+    }
+    const auto name = file.substr(0, file.size() - ending.size());
+    if (!name.empty() && name.size() <= 200 && std::ranges::all_of(name, is_name_byte))
+        return std::string(name);
+    about_file(document, Severity::error,
+               "the file's name gives no good name to a policy: " + in_quotes(name),
+               "letters, digits and . _ - + @, at most 200", out);
+    return std::nullopt;
+}
+
+/// Only blanks, comments and document marks: such a file masks.
+bool is_empty_text(std::string_view text) {
+    while (!text.empty()) {
+        auto line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(text.size(), line.size() + 1));
+        line = line.substr(0, line.find('#'));
+        if (line.find_first_not_of(" \t\r") != std::string_view::npos && !line.starts_with("---"))
+            return false;
+    }
+    return true;
+}
+
+std::optional<Policy> read_one(const Document& document, std::string_view name,
+                               std::vector<Diagnostic>& out) {
+    std::string_view text = document.text;
+    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3); // a byte order mark says nothing in UTF-8
+    const Source source(text);
+    Report report(document.path, source, out);
+    auto tree = parse_tree(text);
+    if (!tree) {
+        auto& fault = tree.error();
+        report.add(Severity::error, fault.line, fault.column, fault.length, std::move(fault.message),
+                   std::move(fault.hint));
+        return std::nullopt;
+    }
+    if (tree->kind != Node::Kind::map) {
+        report.add(Severity::error, std::max(1U, tree->line), std::max(1U, tree->column), 1,
+                   "the file must be a map of keys and values", "begin with 'version: 1'");
+        return std::nullopt;
+    }
+    auto policy = read_document(*tree, report);
+    policy.name = std::string(name);
+    if (report.errors() > 0) return std::nullopt;
+    return policy;
+}
+
+/// The winners by name, with what they replace. The last of equal names is the one that holds.
+std::map<std::string, const Document*> choose(const std::vector<Document>& documents, ReadResult& result) {
+    std::map<std::string, const Document*> chosen;
+    for (const auto& document : documents) {
+        const auto name = name_of(document, result.diagnostics);
+        if (!name) continue;
+        const auto [at, fresh] = chosen.try_emplace(*name, &document);
+        if (fresh) continue;
+        result.set.overrides.push_back(
+            {*name, at->second->path, document.path, is_empty_text(document.text)});
+        at->second = &document;
+    }
+    return chosen;
+}
+
+} // namespace
+
+bool ReadResult::ok() const {
+    return std::ranges::none_of(diagnostics,
+                                [](const Diagnostic& d) { return d.severity == Severity::error; });
+}
+
+ReadResult read_policies(const std::vector<Document>& documents) {
+    ReadResult result;
+    for (const auto& [name, document] : choose(documents, result)) {
+        if (is_empty_text(document->text)) {
+            const bool masks =
+                std::ranges::any_of(result.set.overrides, [&](const Override& o) { return o.name == name; });
+            if (!masks)
+                about_file(*document, Severity::note,
+                           "an empty file, and no other of its name that it could mask", {},
+                           result.diagnostics);
+            continue;
+        }
+        if (auto policy = read_one(*document, name, result.diagnostics))
+            result.set.policies.push_back(std::move(*policy));
+    }
+    std::ranges::sort(result.set.policies, comes_before);
+    check_set(result.set, result.diagnostics);
+    add_source_lines(result.diagnostics, documents);
+    sort_by_place(result.diagnostics);
+    return result;
+}
+
+void add_source_lines(std::vector<Diagnostic>& diagnostics, const std::vector<Document>& documents) {
+    std::map<std::string_view, const Document*> by_path;
+    for (const auto& document : documents)
+        by_path.insert_or_assign(document.path, &document);
+    std::map<const Document*, Source> sources;
+    for (auto& diagnostic : diagnostics) {
+        const auto document = by_path.find(diagnostic.at.file);
+        if (document == by_path.end() || !diagnostic.source_line.empty()) continue;
+        const auto source = sources.try_emplace(document->second, document->second->text).first;
+        diagnostic.source_line = std::string(source->second.line(diagnostic.at.line));
+    }
+}
+
+void sort_by_place(std::vector<Diagnostic>& diagnostics) {
+    const auto place = [](const Diagnostic& d) { return std::tie(d.at.file, d.at.line, d.at.column); };
+    std::ranges::stable_sort(diagnostics, [&](const auto& a, const auto& b) { return place(a) < place(b); });
+}
+
+} // namespace affinityd::policy

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "state/journal.hpp"
+
+#include "host/file.hpp"
+#include "state/record.hpp"
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace affinityd::state {
+
+namespace {
+
+using planner::Held;
+using planner::Subject;
+using planner::TaskMask;
+
+constexpr std::size_t least_lines_to_compact = 4096;
+constexpr std::size_t largest_journal = 256U << 20;
+
+} // namespace
+
+Result<Journal> Journal::open(const std::string& path) {
+    Journal journal(path);
+    if (path.empty()) return journal;
+    const auto text = host::read_file(path, largest_journal);
+    if (!text) return std::unexpected(text.error());
+    if (*text) journal.replay(**text);
+    // Written anew at once: a torn last line would otherwise run into the next record.
+    if (auto done = journal.compact(); !done) return std::unexpected(done.error());
+    return journal;
+}
+
+void Journal::replay(std::string_view text) {
+    while (!text.empty()) {
+        const auto end = text.find('\n');
+        const auto record = end == std::string_view::npos ? std::nullopt : parse_line(text.substr(0, end));
+        if (!record) ++unreadable_;
+        else if (record->held) insert(record->subject).held = *record->held;
+        else erase(record->subject);
+        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    }
+}
+
+Journal::Entry* Journal::entry(const Subject& subject) {
+    if (const auto* task = std::get_if<TaskMask>(&subject)) {
+        const auto found = tasks_.find(task->task);
+        return found == tasks_.end() ? nullptr : &found->second;
+    }
+    const auto found = queues_.find(queue_key(subject));
+    return found == queues_.end() ? nullptr : &found->second;
+}
+
+Journal::Entry& Journal::insert(const Subject& subject) {
+    if (const auto* task = std::get_if<TaskMask>(&subject)) {
+        const auto [at, is_new] = tasks_.try_emplace(task->task, Entry{subject, {}});
+        if (is_new) ++pids_[task->pid];
+        return at->second;
+    }
+    return queues_.try_emplace(queue_key(subject), Entry{subject, {}}).first->second;
+}
+
+void Journal::erase(const Subject& subject) {
+    const auto* task = std::get_if<TaskMask>(&subject);
+    if (task == nullptr) {
+        queues_.erase(queue_key(subject));
+        return;
+    }
+    const auto at = tasks_.find(task->task);
+    if (at == tasks_.end()) return;
+    const auto counted = pids_.find(std::get<TaskMask>(at->second.subject).pid);
+    if (counted != pids_.end() && --counted->second == 0) pids_.erase(counted);
+    tasks_.erase(at);
+}
+
+const Held* Journal::find(const Subject& subject) const {
+    const auto* found = const_cast<Journal*>(this)->entry(subject); // entry() itself changes nothing
+    return found == nullptr ? nullptr : &found->held;
+}
+
+Result<void> Journal::remember(const Subject& subject, const CpuSet& original, const CpuSet& asked, const std::string& policy) {
+    const Entry* known = entry(subject);
+    const Held held{known == nullptr ? original : known->held.original, asked, asked, policy};
+    if (auto done = append(to_line({subject, held})); !done) return done;
+    Entry& kept = insert(subject);
+    kept.subject = subject; // the newest number and name of the same thing
+    kept.held = held;
+    return {};
+}
+
+Result<void> Journal::confirm(const Subject& subject, const CpuSet& granted) {
+    Entry* known = entry(subject);
+    if (known == nullptr || known->held.granted == granted) return {};
+    Held held = known->held;
+    held.granted = granted;
+    if (auto done = append(to_line({subject, held})); !done) return done;
+    known->held = std::move(held);
+    return {};
+}
+
+Result<void> Journal::forget(const Subject& subject) {
+    if (entry(subject) == nullptr) return {};
+    erase(subject);
+    return append(to_line({subject, std::nullopt}));
+}
+
+std::vector<Journal::Entry> Journal::entries() const {
+    std::vector<Entry> all;
+    all.reserve(size());
+    for (const auto& [id, entry] : tasks_)
+        all.push_back(entry);
+    for (const auto& [key, entry] : queues_)
+        all.push_back(entry);
+    return all;
+}
+
+Result<void> Journal::append(const std::string& line) {
+    if (path_.empty()) return {};
+    // A failed rewrite leaves the old file as it is, and that still takes the line.
+    if (lines_ > least_lines_to_compact && lines_ > 4 * size()) static_cast<void>(compact().has_value());
+    const std::string text = torn_ ? "\n" + line : line;
+    const auto written = ::write(file_.get(), text.data(), text.size());
+    if (written == static_cast<ssize_t>(text.size())) {
+        torn_ = false;
+        ++lines_;
+        return {};
+    }
+    const int code = written < 0 ? errno : ENOSPC;
+    // Part of a line was written: the next record begins with a line end, to stand on a line of its own.
+    if (written > 0) torn_ = true;
+    return fail("cannot write the undo journal", path_, code);
+}
+
+Result<void> Journal::compact() {
+    std::string text;
+    for (const auto& entry : entries())
+        text += to_line({entry.subject, entry.held});
+    if (auto done = host::replace_file(path_, text, 0600); !done) return done;
+    file_.reset(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+    if (!file_) return fail("cannot open the undo journal", path_, errno);
+    lines_ = size();
+    return {};
+}
+
+} // namespace affinityd::state

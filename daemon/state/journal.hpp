@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.hpp"
+#include "host/fd.hpp"
+#include "planner/held.hpp"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace affinityd::state {
+
+/// The undo journal: what was changed and what it was before, on disk before the change (DESIGN, rule 4). It lives under
+/// the runtime directory, because affinity does not outlive a boot.
+///
+/// A text file of one record a line, appended with one write(2) each, every line with a checksum: whatever a crash leaves,
+/// the lines before it count and a torn one does not. The last record of a subject is its state. When most of the file is
+/// history it is rewritten beside itself and renamed. No fsync: the file need only survive the daemon, not the machine.
+class Journal final : public planner::Memory {
+  public:
+    /// Opens or creates the file and reads what an earlier daemon left in it. With "" nothing is written anywhere
+    /// (dry run): the journal is memory only.
+    static Result<Journal> open(const std::string& path);
+
+    [[nodiscard]] const planner::Held* find(const planner::Subject& subject) const override;
+
+    /// Before a change: keeps the first original, notes what is asked for. If this fails, the change must not be made.
+    [[nodiscard]] Result<void> remember(const planner::Subject& subject, const CpuSet& original, const CpuSet& asked,
+                                        const std::string& policy);
+    /// After it: what the kernel made of it.
+    [[nodiscard]] Result<void> confirm(const planner::Subject& subject, const CpuSet& granted);
+    /// Put back, or no longer ours, or gone.
+    [[nodiscard]] Result<void> forget(const planner::Subject& subject);
+
+    struct Entry {
+        planner::Subject subject;
+        planner::Held held;
+    };
+    /// All entries, tasks first. A copy: the caller may change the journal while it goes through them.
+    [[nodiscard]] std::vector<Entry> entries() const;
+    /// True if some thread of the process is in the journal.
+    [[nodiscard]] bool holds_process(int pid) const { return pids_.contains(pid); }
+    [[nodiscard]] std::size_t size() const { return tasks_.size() + queues_.size(); }
+    /// Lines that were torn or foreign when the file was read.
+    [[nodiscard]] std::size_t unreadable_lines() const { return unreadable_; }
+
+  private:
+    explicit Journal(std::string path) : path_(std::move(path)) {}
+    [[nodiscard]] Entry* entry(const planner::Subject& subject);
+    Entry& insert(const planner::Subject& subject);
+    void erase(const planner::Subject& subject);
+    void replay(std::string_view text);
+    [[nodiscard]] Result<void> append(const std::string& line);
+    [[nodiscard]] Result<void> compact();
+
+    std::string path_;
+    host::Fd file_;
+    std::unordered_map<TaskId, Entry> tasks_;
+    std::unordered_map<int, unsigned> pids_; ///< process -> its threads in tasks_
+    std::map<std::string, Entry> queues_; ///< by identity text
+    std::size_t lines_ = 0;
+    std::size_t unreadable_ = 0;
+    bool torn_ = false;                   ///< the last write ended inside a line
+};
+
+} // namespace affinityd::state

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/pattern.hpp"
+
+#include <chrono>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using affinityd::policy::Pattern;
+using namespace std::string_literals;
+
+bool matches(std::string_view pattern, std::string_view text) {
+    const auto parsed = Pattern::parse(pattern);
+    return parsed.has_value() && parsed->matches(text);
+}
+
+TEST(Pattern, GlobsHoldForTheWholeText) {
+    EXPECT_TRUE(matches("redis", "redis"));
+    EXPECT_FALSE(matches("redis", "redis-server"));
+    EXPECT_FALSE(matches("redis", "xredis"));
+    EXPECT_TRUE(matches("redis*", "redis-server"));
+    EXPECT_TRUE(matches("/usr/bin/*", "/usr/bin/a/b"));
+    EXPECT_TRUE(matches("?", "/"));
+}
+
+TEST(Pattern, RegularExpressionsAreFoundAnywhere) {
+    EXPECT_TRUE(matches("/edis/", "redis-server"));
+    EXPECT_FALSE(matches("/^edis/", "redis-server"));
+    EXPECT_TRUE(matches("/^redis$/", "redis"));
+    EXPECT_TRUE(matches("/a.b/", "a\nb")); // a line end in a name does not get past a rule
+    EXPECT_TRUE(matches("/^a.+b$/", "a\xff\xfe"
+                                    "b"));
+    EXPECT_TRUE(matches("/^a.b$/", "a\0b"s));
+}
+
+TEST(Pattern, OnlySlashesAtBothEndsMakeARegularExpression) {
+    EXPECT_TRUE(matches("/usr/sbin/nginx", "/usr/sbin/nginx"));
+    EXPECT_TRUE(matches("/", "/"));
+    EXPECT_TRUE(matches("//", "//"));
+    EXPECT_FALSE(matches("/a", "a"));
+    EXPECT_TRUE(matches("/a/", "bab"));
+}
+
+TEST(Pattern, KnowsLiterals) {
+    for (const auto text : {"redis", "/usr/sbin/nginx", "a b"})
+        EXPECT_TRUE(Pattern::parse(text)->is_literal()) << text;
+    for (const auto text : {"redis*", "a?", "[ab]", "a\\b", "/redis/"})
+        EXPECT_FALSE(Pattern::parse(text)->is_literal()) << text;
+}
+
+TEST(Pattern, SaysWhatIsWrong) {
+    EXPECT_FALSE(Pattern::parse("").has_value());
+    EXPECT_FALSE(Pattern::parse(std::string(1025, 'a')).has_value());
+    EXPECT_TRUE(Pattern::parse(std::string(1024, 'a')).has_value());
+    const auto wrong = Pattern::parse("/(/");
+    ASSERT_FALSE(wrong.has_value());
+    EXPECT_EQ(wrong.error().message, "the regular expression is wrong: missing ): (");
+    EXPECT_FALSE(Pattern::parse("/(a{900}){900}/").has_value());
+}
+
+// A backtracking matcher needs hours for either.
+TEST(Pattern, TakesLinearTime) {
+    const std::string text(20'000, 'a');
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_FALSE(matches("/(a*)*(a*)*(a*)*b$/", text));
+    EXPECT_FALSE(matches("*a*a*a*a*a*a*b", text));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+} // namespace
