@@ -5,6 +5,7 @@
 #include "app/manager.hpp"
 #include "base/text.hpp"
 #include "host/root.hpp"
+#include "inventory/head.hpp"
 #include "inventory/scan.hpp"
 
 #include <algorithm>
@@ -117,16 +118,15 @@ std::string Manager::plan() {
     planner::Assignments seats = assignments_; // a copy: looking must not seat anybody
     const ProcessLineage lineage(parts_.root, tasks_, world_->policies());
     for (const int pid : inventory::list_pids(parts_.root).value_or(std::vector<int>{})) {
-        const auto main = inventory::read_thread(parts_.root, pid, pid);
-        if (!main) continue;
-        const inventory::LazyFacts facts(parts_.root, *main, users_);
-        auto policy = world_->matcher().match(facts, lineage);
+        const auto head = inventory::read_head(parts_.root, pid, &sources_);
+        if (!head) continue;
+        auto policy = world_->matcher().match(*head->facts, lineage);
         if (policy && is_released(pid, *policy)) policy.reset();
-        if (!policy && !must_look_at(pid, *main)) continue;
+        if (!policy && !must_look_at(*head)) continue;
         const auto* known = tasks_.find(pid);
         const auto threads = inventory::read_threads(parts_.root, pid);
         for (std::size_t i = 0; i < threads.size(); ++i) {
-            const planner::Unit unit{main->id, &threads[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics};
+            const planner::Unit unit{head->id, &threads[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics};
             const auto plan = planner::plan_thread(world_->placements(), seats, policy, unit, parts_.journal);
             if (plan.action) actions.push_back(to_json(*plan.action));
         }
@@ -140,12 +140,11 @@ std::string Manager::plan() {
 }
 
 Result<std::string> Manager::explain_task(int pid) {
-    const auto main = inventory::read_thread(parts_.root, pid, pid);
-    if (!main) return fail("there is no such process", std::to_string(pid));
-    const inventory::LazyFacts facts(parts_.root, *main, users_);
+    const auto head = inventory::read_head(parts_.root, pid, &sources_);
+    if (!head) return fail("there is no such process", std::to_string(pid));
     json considered = json::array();
     std::optional<std::size_t> policy;
-    for (const auto& verdict : world_->matcher().explain(facts, ProcessLineage(parts_.root, tasks_, world_->policies()))) {
+    for (const auto& verdict : world_->matcher().explain(*head->facts, ProcessLineage(parts_.root, tasks_, world_->policies()))) {
         considered.push_back(verdict_json(*world_, verdict));
         if (verdict.matched) policy = verdict.policy;
     }
@@ -154,7 +153,7 @@ Result<std::string> Manager::explain_task(int pid) {
     json threads = json::array();
     const auto all = inventory::read_threads(parts_.root, pid);
     for (std::size_t i = 0; i < all.size(); ++i) {
-        const planner::Unit unit{main->id, &all[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics};
+        const planner::Unit unit{head->id, &all[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics};
         const auto plan = planner::plan_thread(world_->placements(), seats, policy, unit, parts_.journal);
         json thread{{"tid", all[i].id.tid}, {"comm", all[i].comm}, {"present", all[i].allowed.to_list()}};
         if (plan.target) {
@@ -167,7 +166,7 @@ Result<std::string> Manager::explain_task(int pid) {
         threads.push_back(std::move(thread));
     }
     return dump({{"pid", pid},
-                 {"comm", main->comm},
+                 {"comm", head->comm},
                  {"released", policy && is_released(pid, *policy)},
                  {"policy", policy ? json(world_->policies().policies[*policy].name) : json(nullptr)},
                  {"considered", std::move(considered)},

@@ -11,7 +11,7 @@
 
 namespace affinityd::app {
 
-Manager::Manager(Parts parts) : parts_(std::move(parts)), executor_(parts_.journal, parts_.enforcer, parts_.log) {}
+Manager::Manager(Parts parts) : parts_(std::move(parts)), executor_(parts_.journal, parts_.enforcer, parts_.log), sources_(parts_.root) {}
 
 Manager::~Manager() = default;
 

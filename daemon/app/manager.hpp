@@ -8,7 +8,7 @@
 #include "app/settings.hpp"
 #include "app/task_table.hpp"
 #include "app/world.hpp"
-#include "inventory/facts.hpp"
+#include "inventory/head.hpp"
 #include "planner/assignments.hpp"
 
 #include <chrono>
@@ -79,12 +79,12 @@ class Manager final : public Commands {
   private:
     [[nodiscard]] Result<std::unique_ptr<World>> load(std::string& diagnostics) const;
     void adopt(std::unique_ptr<World> world);
-    void handle_process(int pid, const inventory::Thread& main, const inventory::ProcessFacts& facts);
+    void handle_process(const inventory::Head& head);
     void handle_thread(KnownProcess* process, std::optional<std::size_t> policy, const planner::Unit& unit);
     void handle_action(KnownThread* known, const planner::Action& action);
     [[nodiscard]] bool is_fought_over(KnownThread& known, const planner::Action& action);
     /// A process no policy wants, but with something of ours on it, or on CPUs that a policy claims.
-    [[nodiscard]] bool must_look_at(int pid, const inventory::Thread& main) const;
+    [[nodiscard]] bool must_look_at(const inventory::Head& head) const;
     [[nodiscard]] bool is_released(int pid, std::size_t policy) const;
     [[nodiscard]] bool keeps_on_stop(std::string_view name) const;
     void drop(int pid);
@@ -101,7 +101,7 @@ class Manager final : public Commands {
     std::unique_ptr<World> world_;
     planner::Assignments assignments_;
     TaskTable tasks_;
-    inventory::UserNames users_;
+    inventory::FactSources sources_;
     std::unique_ptr<Reconcile> reconcile_;
     std::set<std::string> released_; ///< names of policies, PIDs as text, "*": told to let go until the next reload or apply
     std::string measurement_;

@@ -2,7 +2,7 @@
 // The manager's full pass: all tasks in slices, then the queues, then what has gone.
 #include "app/manager.hpp"
 #include "app/serving.hpp"
-#include "inventory/facts.hpp"
+#include "inventory/head.hpp"
 #include "inventory/scan.hpp"
 
 #include <algorithm>
@@ -17,6 +17,7 @@ void Manager::begin_reconcile(bool machine_changed) {
         if (auto machine = read_machine(parts_.root)) world_->update(std::move(*machine));
         else parts_.log.error("the machine could not be read again, going on with what is known: " + machine.error().to_string());
     }
+    sources_.refresh();
     auto pids = inventory::list_pids(parts_.root);
     if (!pids) {
         parts_.log.error("the processes could not be listed: " + pids.error().to_string());
@@ -30,10 +31,7 @@ bool Manager::reconcile_step(const std::function<bool()>& out_of_time) {
     if (!reconcile_) return true;
     while (reconcile_->next < reconcile_->pids.size()) {
         const int pid = reconcile_->pids[reconcile_->next++];
-        if (const auto main = inventory::read_thread(parts_.root, pid, pid)) {
-            const inventory::LazyFacts facts(parts_.root, *main, users_);
-            handle_process(pid, *main, facts);
-        }
+        if (const auto head = inventory::read_head(parts_.root, pid, &sources_)) handle_process(*head);
         if (out_of_time()) return false;
     }
     finish_reconcile();

@@ -2,7 +2,7 @@
 // The manager's work on processes and threads: one way for start, reconcile and events.
 #include "app/lineage.hpp"
 #include "app/manager.hpp"
-#include "inventory/facts.hpp"
+#include "inventory/head.hpp"
 #include "inventory/scan.hpp"
 
 #include <algorithm>
@@ -24,10 +24,11 @@ constexpr unsigned longest_truce = 6; ///< doublings: about ten minutes
 
 } // namespace
 
-bool Manager::must_look_at(int pid, const inventory::Thread& main) const {
+bool Manager::must_look_at(const inventory::Head& head) const {
+    const int pid = head.id.tid;
     if (tasks_.find(pid) != nullptr || parts_.journal.holds_process(pid)) return true;
     const auto& placements = world_->placements();
-    if (main.is_kernel()) return placements.threads.contains(pid);
+    if (head.is_kernel()) return placements.threads.contains(pid);
     return !placements.claimed.empty();
 }
 
@@ -45,23 +46,24 @@ void Manager::drop(int pid) {
     tasks_.erase(pid);
 }
 
-void Manager::handle_process(int pid, const inventory::Thread& main, const inventory::ProcessFacts& facts) {
-    if (const auto* known = tasks_.find(pid); known != nullptr && known->id != main.id) drop(pid);
-    auto policy = world_->matcher().match(facts, ProcessLineage(parts_.root, tasks_, world_->policies()));
+void Manager::handle_process(const inventory::Head& head) {
+    const int pid = head.id.tid;
+    if (const auto* known = tasks_.find(pid); known != nullptr && known->id != head.id) drop(pid);
+    auto policy = world_->matcher().match(*head.facts, ProcessLineage(parts_.root, tasks_, world_->policies()));
     if (policy && is_released(pid, *policy)) policy.reset();
-    if (!policy && !must_look_at(pid, main)) return;
+    if (!policy && !must_look_at(head)) return;
 
     KnownProcess* known = nullptr;
     if (policy) {
         if (const auto* before = tasks_.find(pid); before != nullptr && before->policy != *policy) drop(pid);
-        known = &tasks_.insert(main.id);
-        known->comm = main.comm;
+        known = &tasks_.insert(head.id);
+        known->comm = head.comm;
         known->policy = *policy;
         known->seen = reconciles_;
     }
     const auto threads = inventory::read_threads(parts_.root, pid);
     for (std::size_t i = 0; i < threads.size(); ++i) {
-        const planner::Unit unit{main.id, &threads[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics};
+        const planner::Unit unit{head.id, &threads[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics};
         handle_thread(known, policy, unit);
     }
     if (known == nullptr) {
@@ -119,13 +121,11 @@ void Manager::handle_action(KnownThread* known, const planner::Action& action) {
 }
 
 void Manager::process_changed(int pid) {
-    const auto main = inventory::read_thread(parts_.root, pid, pid);
-    if (!main) return;
+    const auto head = inventory::read_head(parts_.root, pid, &sources_);
+    if (!head) return;
     ++fast_;
     const bool known = tasks_.find(pid) != nullptr;
-    if (!known && !must_look_at(pid, *main) && world_->matcher().name_is_hopeless(main->comm)) return;
-    const inventory::LazyFacts facts(parts_.root, *main, users_);
-    handle_process(pid, *main, facts);
+    handle_process(*head);
     // A process that came or left changes how many lanes its NICs need.
     const auto* now = tasks_.find(pid);
     if (known != (now != nullptr) && world_->asks_for_serving()) wants_reconcile_ = true;
