@@ -51,7 +51,7 @@ std::string plain(std::string text) {
 std::string section(const std::string& page, std::string_view name) {
     const auto begin = page.find(".SH " + std::string(name) + "\n");
     if (begin == std::string::npos) return {};
-    return page.substr(begin, page.find("\n.SH ", begin + 1) - begin);
+    return page.substr(begin, page.find("\n.SH ", begin + 1) - begin + 1);
 }
 
 /// Examples follow a comment that names their file and stand between .RS and .RE.
