@@ -25,7 +25,10 @@ bool is_task(const Action& action) { return std::holds_alternative<TaskMask>(act
 Applied Executor::run(const Action& action, const topology::Topology& topology) {
     if (permanent_.contains(planner::to_string(action.subject))) return {Outcome::immovable, {}, 0};
     CpuSet original = action.from;
-    if (journal_.find(action.subject) == nullptr) {
+    std::optional<planner::Held> before;
+    if (const auto* held = journal_.find(action.subject); held != nullptr) {
+        before = *held;
+    } else {
         // A task that may run everywhere has no preference, and gets none back. Where CPUs are offline the mask that
         // sched_getaffinity gives lacks them, so the unfiltered one is read.
         if (is_task(action) && (topology.possible != topology.online || !action.from.contains(topology.online)))
@@ -40,7 +43,7 @@ Applied Executor::run(const Action& action, const topology::Topology& topology) 
         }
     const Applied applied = enforcer_.apply(action);
     ++counts_[static_cast<std::size_t>(applied.outcome)];
-    if (!took_effect(applied.outcome)) return failed(action, applied);
+    if (!took_effect(applied.outcome)) return failed(action, applied, before);
     refusals_.erase(planner::to_string(action.subject));
     log_.debug(fmt::format("{}: {} -> {} ({})", planner::to_string(action.subject), action.from.to_list(), action.to.to_list(),
                            action.reason));
@@ -50,13 +53,17 @@ Applied Executor::run(const Action& action, const topology::Topology& topology) 
     return applied;
 }
 
-Applied Executor::failed(const Action& action, Applied applied) {
+Result<void> Executor::take_back(const Action& action, Outcome outcome, const std::optional<planner::Held>& before) {
+    if (!before || outcome == Outcome::gone) return journal_.forget(action.subject);
+    // What an earlier change did is still in force and still has to be undone one day.
+    if (auto done = journal_.remember(action.subject, before->original, before->asked, before->policy); !done) return done;
+    return journal_.confirm(action.subject, before->granted);
+}
+
+Applied Executor::failed(const Action& action, Applied applied, const std::optional<planner::Held>& before) {
     const std::string subject = planner::to_string(action.subject);
-    // The original is still in force where the very first change was refused: nothing to undo.
-    const auto* held = journal_.find(action.subject);
-    const bool nothing_done = held != nullptr && held->granted == held->asked && action.from == held->original;
-    if (applied.outcome == Outcome::gone || nothing_done)
-        if (const auto forgotten = journal_.forget(action.subject); !forgotten) log_.error(forgotten.error().to_string());
+    if (enforcer_.acts())
+        if (const auto done = take_back(action, applied.outcome, before); !done) log_.error(done.error().to_string());
     if (applied.outcome == Outcome::gone) return applied;
     if (applied.outcome == Outcome::immovable && !is_task(action)) permanent_.emplace(subject, applied.outcome);
     const std::string why = fmt::format("{} ({})", to_string(applied.outcome), std::generic_category().message(applied.code));

@@ -31,8 +31,9 @@ class Executor {
     [[nodiscard]] const std::map<std::string, std::string>& refusals() const { return refusals_; }
 
   private:
-    enforcer::Applied failed(const planner::Action& action, enforcer::Applied applied);
-    [[nodiscard]] bool is_known_immovable(const planner::Action& action) const;
+    enforcer::Applied failed(const planner::Action& action, enforcer::Applied applied, const std::optional<planner::Held>& before);
+    [[nodiscard]] Result<void> take_back(const planner::Action& action, enforcer::Outcome outcome,
+                                         const std::optional<planner::Held>& before);
     state::Journal& journal_;
     enforcer::Enforcer& enforcer_;
     Log& log_;

@@ -24,7 +24,8 @@ struct KnownThread {
     std::optional<enforcer::Outcome> outcome; ///< of the last change; nothing: none was needed
     CpuSet wanted;
     CpuSet present;                           ///< as last read or granted
-    unsigned corrections = 0;                 ///< how often our mask was found changed by somebody else
+    unsigned corrections = 0;                 ///< how often, lately, our mask was found changed by somebody else
+    std::chrono::steady_clock::time_point last_correction{};
     std::chrono::steady_clock::time_point quiet_until{}; ///< a fight: not put back before then
 };
 

@@ -54,13 +54,25 @@ Journal::Entry* Journal::entry(const Subject& subject) {
 }
 
 Journal::Entry& Journal::insert(const Subject& subject) {
-    if (const auto* task = std::get_if<TaskMask>(&subject)) return tasks_.try_emplace(task->task, Entry{subject, {}}).first->second;
+    if (const auto* task = std::get_if<TaskMask>(&subject)) {
+        const auto [at, is_new] = tasks_.try_emplace(task->task, Entry{subject, {}});
+        if (is_new) ++pids_[task->pid];
+        return at->second;
+    }
     return queues_.try_emplace(queue_key(subject), Entry{subject, {}}).first->second;
 }
 
 void Journal::erase(const Subject& subject) {
-    if (const auto* task = std::get_if<TaskMask>(&subject)) tasks_.erase(task->task);
-    else queues_.erase(queue_key(subject));
+    const auto* task = std::get_if<TaskMask>(&subject);
+    if (task == nullptr) {
+        queues_.erase(queue_key(subject));
+        return;
+    }
+    const auto at = tasks_.find(task->task);
+    if (at == tasks_.end()) return;
+    const auto counted = pids_.find(std::get<TaskMask>(at->second.subject).pid);
+    if (counted != pids_.end() && --counted->second == 0) pids_.erase(counted);
+    tasks_.erase(at);
 }
 
 const Held* Journal::find(const Subject& subject) const {

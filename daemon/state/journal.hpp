@@ -41,6 +41,8 @@ class Journal final : public planner::Memory {
     };
     /// All entries, tasks first. A copy: the caller may change the journal while it goes through them.
     [[nodiscard]] std::vector<Entry> entries() const;
+    /// True if some thread of the process is in the journal.
+    [[nodiscard]] bool holds_process(int pid) const { return pids_.contains(pid); }
     [[nodiscard]] std::size_t size() const { return tasks_.size() + queues_.size(); }
     /// Lines that were torn or foreign when the file was read.
     [[nodiscard]] std::size_t unreadable_lines() const { return unreadable_; }
@@ -57,6 +59,7 @@ class Journal final : public planner::Memory {
     std::string path_;
     host::Fd file_;
     std::unordered_map<TaskId, Entry> tasks_;
+    std::unordered_map<int, unsigned> pids_; ///< process -> its threads in tasks_
     std::map<std::string, Entry> queues_; ///< by identity text
     std::size_t lines_ = 0;
     std::size_t unreadable_ = 0;

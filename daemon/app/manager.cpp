@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/manager.hpp"
+
+#include "base/text.hpp"
+#include "host/root.hpp"
+#include "policy/folders.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace affinityd::app {
+
+Manager::Manager(Parts parts) : parts_(std::move(parts)), executor_(parts_.journal, parts_.enforcer, parts_.log), sources_(parts_.root) {}
+
+Manager::~Manager() = default;
+
+Result<std::unique_ptr<World>> Manager::load(std::string& diagnostics) const {
+    const auto documents = policy::read_folders(parts_.settings.policy_folders);
+    if (!documents) return std::unexpected(documents.error());
+    auto read = policy::read_policies(*documents);
+    for (const auto& diagnostic : read.diagnostics)
+        diagnostics += policy::to_string(diagnostic, false) + "\n";
+    if (!read.ok()) return fail("the policies have errors");
+    auto machine = read_machine(parts_.root);
+    if (!machine) return std::unexpected(machine.error());
+    return std::make_unique<World>(std::move(read.set), std::move(*machine));
+}
+
+void Manager::adopt(std::unique_ptr<World> world) {
+    // Seats and known processes are named by policy: those of policies that are still there stay where they are.
+    std::map<std::string, std::size_t, std::less<>> index;
+    for (std::size_t i = 0; i < world->policies().policies.size(); ++i)
+        index.emplace(world->policies().policies[i].name, i);
+    if (world_) {
+        for (const auto& policy : world_->policies().policies)
+            if (!index.contains(policy.name)) assignments_.forget_policy(policy.name);
+        for (auto& [pid, process] : tasks_.processes()) {
+            const auto now = index.find(world_->policies().policies[process.policy].name);
+            process.policy = now == index.end() ? world->policies().policies.size() : now->second;
+        }
+        // A process whose policy has gone is looked at once more, as one that nobody wants.
+        std::erase_if(tasks_.processes(), [&](auto& entry) { return entry.second.policy == world->policies().policies.size(); });
+        world->update(planner::Serving(world_->serving()));
+    }
+    world_ = std::move(world);
+    released_.clear();
+    loaded_at_ = std::chrono::system_clock::now();
+    for (const auto& problem : world_->placements().problems)
+        parts_.log.warn(fmt::format("policy {}: {}: {}", problem.policy, problem.subject, problem.message));
+}
+
+Result<void> Manager::start() {
+    std::string diagnostics;
+    auto world = load(diagnostics);
+    if (!world) {
+        auto error = world.error();
+        if (!diagnostics.empty()) error.message += "\n" + diagnostics;
+        return std::unexpected(std::move(error));
+    }
+    if (!diagnostics.empty()) parts_.log.warn("policies:\n" + diagnostics);
+    adopt(std::move(*world));
+    parts_.log.info(fmt::format("{} policies, {} CPUs online ({}), {} interfaces, {} subjects in the undo journal",
+                                world_->policies().policies.size(), world_->machine().topology.online.count(),
+                                world_->machine().topology.online.to_list(), world_->machine().nics.size(), parts_.journal.size()));
+    return {};
+}
+
+Result<std::string> Manager::reload() {
+    std::string diagnostics;
+    auto world = load(diagnostics);
+    if (!world) {
+        auto error = world.error();
+        if (!diagnostics.empty()) error.message += "\n" + diagnostics;
+        parts_.log.error("reload: " + error.to_string() + "the running policies stay");
+        return std::unexpected(std::move(error));
+    }
+    adopt(std::move(*world));
+    parts_.log.info(fmt::format("reloaded: {} policies", world_->policies().policies.size()));
+    begin_reconcile(false);
+    return diagnostics;
+}
+
+void Manager::apply() {
+    released_.clear();
+    for (auto& [pid, process] : tasks_.processes())
+        for (auto& [tid, thread] : process.threads)
+            thread.quiet_until = {};
+    begin_reconcile(true);
+}
+
+Result<std::string> Manager::release(const std::string& what) {
+    const auto pid = parse_number<int>(what);
+    const bool is_policy = std::ranges::any_of(world_->policies().policies, [&](const auto& p) { return p.name == what; });
+    if (!what.empty() && !is_policy && !(pid && tasks_.find(*pid) != nullptr))
+        return fail("neither a policy nor a process under policy", what);
+    released_.insert(what.empty() ? "*" : what);
+    std::size_t count = 0;
+    for (const auto& entry : parts_.journal.entries()) {
+        const auto* task = std::get_if<planner::TaskMask>(&entry.subject);
+        const bool meant = what.empty() || entry.held.policy == what || (pid && !is_policy && task != nullptr && task->pid == *pid);
+        if (meant && executor_.restore(entry, world_->placements().online)) ++count;
+    }
+    begin_reconcile(false);
+    return fmt::format("{} subjects put back", count);
+}
+
+bool Manager::keeps_on_stop(std::string_view name) const {
+    if (!world_) return false;
+    const auto& policies = world_->policies().policies;
+    const auto found = std::ranges::find(policies, name, &policy::Policy::name);
+    return found != policies.end() && found->on_stop == policy::OnStop::keep;
+}
+
+void Manager::stop() {
+    if (!parts_.enforcer.acts()) return;
+    std::size_t count = 0;
+    for (const auto& entry : parts_.journal.entries()) {
+        if (keeps_on_stop(entry.held.policy)) {
+            if (const auto done = parts_.journal.forget(entry.subject); !done) parts_.log.error(done.error().to_string());
+            continue;
+        }
+        if (executor_.restore(entry, world_ ? world_->placements().online : CpuSet{})) ++count;
+    }
+    parts_.log.info(fmt::format("{} subjects put back as they were", count));
+}
+
+void Manager::count(std::size_t& processes, std::size_t& threads) const {
+    processes = tasks_.processes().size();
+    threads = 0;
+    for (const auto& [pid, process] : tasks_.processes())
+        threads += process.threads.size();
+}
+
+void Manager::events_lost() {
+    ++lost_;
+    parts_.log.warn("the kernel's process events overflowed: everything is looked at again");
+    begin_reconcile(false);
+}
+
+} // namespace affinityd::app

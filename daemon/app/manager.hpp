@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/commands.hpp"
+#include "app/executor.hpp"
+#include "app/log.hpp"
+#include "app/reconcile.hpp"
+#include "app/settings.hpp"
+#include "app/task_table.hpp"
+#include "app/world.hpp"
+#include "inventory/head.hpp"
+#include "planner/assignments.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+namespace affinityd::app {
+
+/// The daemon without its event loop: a world, what is known of its tasks, and the tick. Called from one thread by the loop's
+/// sources; it never sleeps, and long work is cut into steps (`reconcile_step`).
+class Manager final : public Commands {
+  public:
+    /// References must outlive the manager.
+    struct Parts {
+        const host::Root& root;
+        state::Journal& journal;
+        enforcer::Enforcer& enforcer;
+        Log& log;
+        Settings settings;
+    };
+    explicit Manager(Parts parts);
+    ~Manager() override;
+
+    /// Loads policies and the machine. An Error: there is no good set to run with.
+    Result<void> start();
+
+    /// Begins a reconcile over all tasks and queues; one that is under way starts over. `machine_changed`: the hardware is
+    /// read again first.
+    void begin_reconcile(bool machine_changed);
+    /// Works until `out_of_time` says so; true when the reconcile is finished (or none was under way).
+    bool reconcile_step(const std::function<bool()>& out_of_time);
+    [[nodiscard]] bool reconciling() const { return reconcile_ != nullptr; }
+    /// Something came up that another full pass has to put right soon (lanes to be dealt anew, a process left a policy).
+    [[nodiscard]] bool wants_reconcile() const { return wants_reconcile_; }
+
+    /// Fast path: a process exec'ed or its main thread was renamed; a thread was renamed or born; a task exited.
+    void process_changed(int pid);
+    void thread_changed(int pid, int tid);
+    void task_gone(int pid, int tid);
+    /// Events were lost: all is looked at again.
+    void events_lost();
+    /// True if births of threads and exits matter at all now: some process is under policy.
+    [[nodiscard]] bool has_processes() const { return !tasks_.processes().empty(); }
+
+    /// Puts back what the policies say is to be put back. The last thing before the end.
+    void stop();
+
+    [[nodiscard]] bool is_known(int pid) const { return tasks_.find(pid) != nullptr; }
+    /// Processes and threads under policy.
+    void count(std::size_t& processes, std::size_t& threads) const;
+
+    /// What the measuring child printed (events/ runs it), or why there is nothing.
+    void measured(const std::string& output);
+    void measurement_failed(const std::string& fault);
+
+    std::string status() const override;
+    std::string plan() override;
+    Result<std::string> explain(const std::string& subject) override;
+    Result<std::string> reload() override;
+    Result<std::string> release(const std::string& what) override;
+    void apply() override;
+
+    [[nodiscard]] const World* world() const { return world_.get(); }
+    [[nodiscard]] const Settings& settings() const { return parts_.settings; }
+
+  private:
+    [[nodiscard]] Result<std::unique_ptr<World>> load(std::string& diagnostics) const;
+    void adopt(std::unique_ptr<World> world);
+    void handle_process(const inventory::Head& head);
+    void handle_thread(KnownProcess* process, std::optional<std::size_t> policy, const planner::Unit& unit);
+    void handle_action(KnownThread* known, const planner::Action& action);
+    [[nodiscard]] bool is_fought_over(KnownThread& known, const planner::Action& action);
+    /// A process no policy wants, but with something of ours on it, or on CPUs that a policy claims.
+    [[nodiscard]] bool must_look_at(const inventory::Head& head) const;
+    [[nodiscard]] bool is_released(int pid, std::size_t policy) const;
+    [[nodiscard]] bool keeps_on_stop(std::string_view name) const;
+    void drop(int pid);
+    void forget_thread(const TaskId& id, int pid);
+    void finish_reconcile();
+    void forget_gone();
+    [[nodiscard]] Result<std::string> explain_task(int pid);
+    [[nodiscard]] bool learn_serving();
+    void handle_queues();
+    void restore_unwanted_queues();
+
+    Parts parts_;
+    Executor executor_;
+    std::unique_ptr<World> world_;
+    planner::Assignments assignments_;
+    TaskTable tasks_;
+    inventory::FactSources sources_;
+    std::unique_ptr<Reconcile> reconcile_;
+    std::set<std::string> released_; ///< names of policies, PIDs as text, "*": told to let go until the next reload or apply
+    std::string measurement_;
+    bool wants_reconcile_ = false;
+    bool queues_changed_ = false;
+    std::uint64_t reconciles_ = 0;
+    std::uint64_t lost_ = 0;
+    std::uint64_t fast_ = 0;
+    std::chrono::system_clock::time_point loaded_at_{};
+};
+
+} // namespace affinityd::app

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The manager's full pass: all tasks in slices, then the queues, then what has gone.
+#include "app/manager.hpp"
+#include "app/serving.hpp"
+#include "inventory/head.hpp"
+#include "inventory/scan.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace affinityd::app {
+
+void Manager::begin_reconcile(bool machine_changed) {
+    wants_reconcile_ = false;
+    if (!world_) return;
+    if (machine_changed) {
+        if (auto machine = read_machine(parts_.root)) world_->update(std::move(*machine));
+        else parts_.log.error("the machine could not be read again, going on with what is known: " + machine.error().to_string());
+    }
+    sources_.refresh();
+    auto pids = inventory::list_pids(parts_.root);
+    if (!pids) {
+        parts_.log.error("the processes could not be listed: " + pids.error().to_string());
+        return;
+    }
+    // A fresh number in any case: what an unfinished pass saw is seen again.
+    reconcile_ = std::make_unique<Reconcile>(Reconcile{std::move(*pids), 0, ++reconciles_});
+}
+
+bool Manager::reconcile_step(const std::function<bool()>& out_of_time) {
+    if (!reconcile_) return true;
+    while (reconcile_->next < reconcile_->pids.size()) {
+        const int pid = reconcile_->pids[reconcile_->next++];
+        if (const auto head = inventory::read_head(parts_.root, pid, &sources_)) handle_process(*head);
+        if (out_of_time()) return false;
+    }
+    finish_reconcile();
+    return true;
+}
+
+void Manager::finish_reconcile() {
+    reconcile_.reset();
+    forget_gone();
+    if (learn_serving()) wants_reconcile_ = true; // lanes are dealt anew: tasks move with them in the next pass
+    handle_queues();
+    restore_unwanted_queues();
+}
+
+void Manager::forget_gone() {
+    std::vector<int> gone;
+    for (const auto& [pid, process] : tasks_.processes())
+        if (process.seen != reconciles_) gone.push_back(pid);
+    for (const int pid : gone)
+        drop(pid);
+    // Tasks that ended while nobody looked, and processes nobody wants that are not ours to move any more.
+    for (const auto& entry : parts_.journal.entries()) {
+        const auto* task = std::get_if<planner::TaskMask>(&entry.subject);
+        if (task == nullptr || parts_.enforcer.present(entry.subject)) continue;
+        forget_thread(task->task, task->pid);
+    }
+}
+
+bool Manager::learn_serving() {
+    if (!world_->asks_for_serving()) return false;
+    auto serving = find_serving(parts_.root, *world_, tasks_);
+    if (serving == world_->serving()) return false;
+    world_->update(std::move(serving));
+    return true;
+}
+
+void Manager::handle_queues() {
+    for (const auto& action : planner::plan_queues(world_->placements(), parts_.journal)) {
+        if (!released_.empty() && (released_.contains("*") || released_.contains(action.policy))) continue;
+        const auto applied = executor_.run(action, world_->machine().topology);
+        if (enforcer::took_effect(applied.outcome)) queues_changed_ = true;
+    }
+    // What was written is read back with the next look at the machine, not believed.
+    if (std::exchange(queues_changed_, false))
+        if (auto machine = read_machine(parts_.root)) world_->update(std::move(*machine));
+}
+
+void Manager::restore_unwanted_queues() {
+    const auto& targets = world_->placements().queues;
+    for (const auto& entry : parts_.journal.entries()) {
+        if (std::holds_alternative<planner::TaskMask>(entry.subject)) continue;
+        const bool wanted = std::ranges::any_of(targets, [&](const auto& target) { return target.subject == entry.subject; });
+        if (!wanted) executor_.restore(entry, world_->placements().online);
+    }
+}
+
+} // namespace affinityd::app

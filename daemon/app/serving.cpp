@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/serving.hpp"
+
+#include "inventory/sockets.hpp"
+#include "planner/place.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace affinityd::app {
+
+namespace {
+
+using netdev::Nic;
+using policy::Policy;
+using Sockets = std::vector<inventory::LocalSocket>;
+
+/// Interfaces that a wildcard listener may be reached by: those that are up and belong to a device. Loopback, bridges and
+/// other virtual ones count only where the policy names them.
+bool may_serve(const Nic& nic) { return nic.up && !nic.device.empty(); }
+
+std::vector<std::string> by_sockets(const host::Root& root, const planner::Machine& machine, const Sockets& sockets, int pid) {
+    std::set<std::string> names;
+    bool wildcard = false;
+    const auto inodes = inventory::socket_inodes(root, pid);
+    for (const auto& socket : sockets) {
+        if (std::ranges::find(inodes, socket.inode) == inodes.end()) continue;
+        if (socket.any_address) {
+            wildcard = wildcard || socket.listens();
+            continue;
+        }
+        for (const auto& nic : machine.nics)
+            if (nic.name != "lo" && std::ranges::find(nic.addresses, socket.local) != nic.addresses.end()) names.insert(nic.name);
+    }
+    // Connections say more than the listener: only without any is every interface taken.
+    if (names.empty() && wildcard)
+        for (const auto& nic : machine.nics)
+            if (may_serve(nic)) names.insert(nic.name);
+    return {names.begin(), names.end()};
+}
+
+/// What the process's sockets say, cut to the interfaces that the policy is about.
+std::vector<std::string> nics_of(const host::Root& root, const World& world, const Policy& policy, const Sockets& sockets, int pid) {
+    if (policy.nics_auto) return by_sockets(root, world.machine(), sockets, pid);
+    const auto named = planner::policy_nics(policy, world.machine(), {});
+    if (named.size() < 2) return named;
+    std::vector<std::string> both;
+    for (const auto& name : by_sockets(root, world.machine(), sockets, pid))
+        if (std::ranges::find(named, name) != named.end()) both.push_back(name);
+    return both.empty() ? named : both;
+}
+
+} // namespace
+
+planner::Serving find_serving(const host::Root& root, const World& world, TaskTable& tasks) {
+    planner::Serving serving;
+    std::optional<Sockets> sockets; // read once, and only if somebody asks
+    for (auto& [pid, process] : tasks.processes()) {
+        const Policy& policy = world.policies().policies[process.policy];
+        if (policy.model != policy::Model::full && policy.model != policy::Model::irq) continue;
+        if (!sockets) sockets = inventory::read_sockets(root, inventory::Wanted::all).sockets;
+        process.nics = nics_of(root, world, policy, *sockets, pid);
+        const auto units = planner::deals_threads(policy.placement) ? process.threads.size() : 1;
+        for (const auto& nic : process.nics)
+            serving[policy.name][nic] += static_cast<unsigned>(units);
+    }
+    return serving;
+}
+
+} // namespace affinityd::app

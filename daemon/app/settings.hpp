@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.hpp"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityd::app {
+
+/// What the daemon is told by its command line and affinityd.yaml(5).
+struct Settings {
+    std::vector<std::string> policy_folders; ///< lowest precedence first
+    std::string config;                      ///< path of affinityd.yaml, "" for none
+    std::string runtime_dir = "/run/affinityd";
+    std::string state_dir = "/var/lib/affinityd";
+    bool dry_run = false;
+    std::chrono::seconds reconcile_interval{60}; ///< 1 s to 1 day
+    struct Measure {
+        std::chrono::seconds interval{0};    ///< 0: only on demand
+        std::chrono::seconds duration{5};    ///< of one run, 1 s to 60 s
+        std::string target;                  ///< "host:port" of a ttcp sink; "": loopback
+    } measure;
+};
+
+/// Reads affinityd.yaml(5) into `settings`; what it does not say stays. An Error is file:line:column and what is wrong.
+[[nodiscard]] Result<void> read_settings(const std::string& path, std::string_view text, Settings& settings);
+
+} // namespace affinityd::app

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/log.hpp"
+#include "events/sources.hpp"
+
+#include <functional>
+#include <memory>
+
+struct nl_sock;
+struct sd_device;
+struct sd_device_monitor;
+
+namespace affinityd::events {
+
+/// Tells when the hardware changed: CPUs that go and come (kernel uevents) and links that are added, removed, renamed, or go
+/// up or down (rtnetlink). Both undo settings on their own: virtio_net, for one, resets all its queues with any CPU.
+class HardwareWatch {
+  public:
+    using Changed = std::function<void()>;
+    /// Watches what can be had; what cannot is said in the log.
+    static std::unique_ptr<HardwareWatch> start(sd_event* event, app::Log& log, Changed changed);
+    explicit HardwareWatch(Changed changed) : changed_(std::move(changed)) {}
+    HardwareWatch(const HardwareWatch&) = delete;
+    HardwareWatch& operator=(const HardwareWatch&) = delete;
+    ~HardwareWatch();
+
+  private:
+    [[nodiscard]] int watch_cpus(sd_event* event);
+    [[nodiscard]] int watch_links(sd_event* event);
+    static int on_device(sd_device_monitor*, sd_device*, void* userdata);
+    static int on_link(sd_event_source*, int fd, std::uint32_t, void* userdata);
+
+    Changed changed_;
+    sd_device_monitor* monitor_ = nullptr;
+    struct SocketFree {
+        void operator()(nl_sock* socket) const;
+    };
+    std::unique_ptr<nl_sock, SocketFree> socket_;
+    Source link_source_;
+};
+
+} // namespace affinityd::events

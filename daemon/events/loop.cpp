@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "events/loop.hpp"
+
+#include "events/folder_watch.hpp"
+#include "events/hardware_watch.hpp"
+#include "events/process_events.hpp"
+
+#include <csignal>
+
+#include <fmt/format.h>
+#include <systemd/sd-daemon.h>
+
+namespace affinityd::events {
+
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::microseconds;
+using std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds slice{4};        ///< a full pass hands the loop back after this long
+constexpr std::chrono::milliseconds settle{300};     ///< what asks for another pass comes in bursts: one pass for all
+
+class EventLoop final : public Loop {
+  public:
+    EventLoop(app::Manager& manager, app::Log& log, LoopHandle event)
+        : manager_(manager), log_(log), event_(std::move(event)),
+          child_(event_.get(), manager.settings().measure, [this](const auto& output, const auto& fault) { measured(output, fault); }) {}
+
+    [[nodiscard]] sd_event* event() const override { return event_.get(); }
+
+    Result<void> subscribe() override {
+        if (auto done = add_signals(); !done) return done;
+        if (auto done = add_timers(); !done) return done;
+        processes_ = ProcessEvents::start(event_.get(), manager_, log_);
+        hardware_ = HardwareWatch::start(event_.get(), log_, [this] { schedule_pass(true); });
+        folders_ = FolderWatch::start(event_.get(), manager_.settings().policy_folders, [this] { reload("a policy file changed"); });
+        sd_event_set_watchdog(event_.get(), 1);
+        begin_pass(true);
+        return {};
+    }
+
+    Result<void> measure() override {
+        auto started = child_.start();
+        if (!started) manager_.measurement_failed(started.error().to_string());
+        return started;
+    }
+
+    int run() override {
+        const int code = sd_event_loop(event_.get());
+        sd_notify(0, "STOPPING=1\nSTATUS=putting back what was changed");
+        manager_.stop();
+        return code < 0 ? 1 : code;
+    }
+
+  private:
+    Result<void> add_signals() {
+        sigset_t handled;
+        sigemptyset(&handled);
+        for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD})
+            sigaddset(&handled, number);
+        ::sigprocmask(SIG_BLOCK, &handled, nullptr);
+        int status = sd_event_add_signal(event_.get(), nullptr, SIGTERM, nullptr, nullptr); // null handler: leave the loop
+        if (status >= 0) status = sd_event_add_signal(event_.get(), nullptr, SIGINT, nullptr, nullptr);
+        if (status >= 0) status = sd_event_add_signal(event_.get(), nullptr, SIGHUP, on_hangup, this);
+        if (status < 0) return fail("cannot watch signals", {}, -status);
+        return {};
+    }
+
+    Result<void> add_timers() {
+        sd_event_source* source = nullptr;
+        int status = sd_event_add_time_relative(event_.get(), &source, CLOCK_MONOTONIC, usec(manager_.settings().reconcile_interval), 0,
+                                                on_reconcile, this);
+        reconcile_timer_.reset(status >= 0 ? source : nullptr);
+        if (status >= 0) {
+            status = sd_event_add_defer(event_.get(), &source, on_slice, this);
+            slice_source_.reset(status >= 0 ? source : nullptr);
+        }
+        if (status >= 0) status = sd_event_source_set_priority(slice_source_.get(), SD_EVENT_PRIORITY_IDLE);
+        if (status >= 0) status = sd_event_source_set_enabled(slice_source_.get(), SD_EVENT_OFF);
+        if (status >= 0) status = add_settle_timer();
+        if (status >= 0) status = add_measure_timer();
+        if (status < 0) return fail("cannot set up timers", {}, -status);
+        return {};
+    }
+
+    int add_settle_timer() {
+        sd_event_source* source = nullptr;
+        const int status = sd_event_add_time(event_.get(), &source, CLOCK_MONOTONIC, 0, 0, on_settled, this);
+        if (status < 0) return status;
+        settle_timer_.reset(source);
+        return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+    }
+
+    int add_measure_timer() {
+        const auto interval = manager_.settings().measure.interval;
+        if (interval.count() == 0) return 0;
+        sd_event_source* source = nullptr;
+        const int status = sd_event_add_time_relative(event_.get(), &source, CLOCK_MONOTONIC, usec(interval), 0, on_measure, this);
+        if (status >= 0) measure_timer_.reset(source);
+        return status;
+    }
+
+    template <class Duration>
+    static std::uint64_t usec(Duration duration) {
+        return static_cast<std::uint64_t>(duration_cast<microseconds>(duration).count());
+    }
+
+    void begin_pass(bool machine_changed) {
+        machine_changed_ = false;
+        manager_.begin_reconcile(machine_changed);
+        if (manager_.reconciling()) sd_event_source_set_enabled(slice_source_.get(), SD_EVENT_ON);
+    }
+
+    /// Another pass soon, not at once: events that ask for one come many together.
+    void schedule_pass(bool machine_changed) {
+        machine_changed_ = machine_changed_ || machine_changed;
+        int enabled = SD_EVENT_OFF;
+        sd_event_source_get_enabled(settle_timer_.get(), &enabled);
+        if (enabled != SD_EVENT_OFF) return;
+        sd_event_source_set_time_relative(settle_timer_.get(), usec(settle));
+        sd_event_source_set_enabled(settle_timer_.get(), SD_EVENT_ONESHOT);
+    }
+
+    void pass_finished() {
+        if (processes_) processes_->follow(manager_.has_processes());
+        if (!ready_) {
+            ready_ = true;
+            sd_notify(0, "READY=1");
+            log_.info("ready");
+        }
+        std::size_t processes = 0;
+        std::size_t threads = 0;
+        manager_.count(processes, threads);
+        sd_notifyf(0, "STATUS=%zu policies, %zu processes with %zu threads, %zu queues under policy",
+                   manager_.world()->policies().policies.size(), processes, threads, manager_.world()->placements().queues.size());
+        if (manager_.wants_reconcile()) schedule_pass(false);
+    }
+
+    void reload(const char* why) {
+        sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
+                   static_cast<unsigned long long>(usec(steady_clock::now().time_since_epoch())));
+        log_.info(fmt::format("reloading: {}", why));
+        static_cast<void>(manager_.reload().has_value()); // it has logged what is wrong; the running set stays
+        sd_notify(0, "READY=1");
+        if (manager_.reconciling()) sd_event_source_set_enabled(slice_source_.get(), SD_EVENT_ON);
+    }
+
+    void measured(const std::string& output, const std::string& fault) {
+        if (fault.empty()) manager_.measured(output);
+        else manager_.measurement_failed(fault);
+    }
+
+    static EventLoop& self(void* userdata) { return *static_cast<EventLoop*>(userdata); }
+
+    static int on_hangup(sd_event_source*, const signalfd_siginfo*, void* userdata) {
+        self(userdata).reload("SIGHUP");
+        return 0;
+    }
+
+    static int on_slice(sd_event_source* source, void* userdata) {
+        auto& loop = self(userdata);
+        const auto until = steady_clock::now() + slice;
+        if (loop.manager_.reconcile_step([&] { return steady_clock::now() >= until; })) {
+            sd_event_source_set_enabled(source, SD_EVENT_OFF);
+            loop.pass_finished();
+        }
+        return 0;
+    }
+
+    static int on_reconcile(sd_event_source* source, std::uint64_t, void* userdata) {
+        auto& loop = self(userdata);
+        loop.begin_pass(true);
+        sd_event_source_set_time_relative(source, usec(loop.manager_.settings().reconcile_interval));
+        sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        return 0;
+    }
+
+    static int on_settled(sd_event_source*, std::uint64_t, void* userdata) {
+        self(userdata).begin_pass(self(userdata).machine_changed_);
+        return 0;
+    }
+
+    static int on_measure(sd_event_source* source, std::uint64_t, void* userdata) {
+        auto& loop = self(userdata);
+        static_cast<void>(loop.measure().has_value()); // a run that could not start is recorded by the manager
+        sd_event_source_set_time_relative(source, usec(loop.manager_.settings().measure.interval));
+        sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        return 0;
+    }
+
+    app::Manager& manager_;
+    app::Log& log_;
+    LoopHandle event_;
+    MeasurementChild child_;
+    Source reconcile_timer_, slice_source_, settle_timer_, measure_timer_;
+    std::unique_ptr<ProcessEvents> processes_;
+    std::unique_ptr<HardwareWatch> hardware_;
+    std::unique_ptr<FolderWatch> folders_;
+    bool machine_changed_ = false;
+    bool ready_ = false;
+};
+
+} // namespace
+
+Result<std::unique_ptr<Loop>> Loop::create(app::Manager& manager, app::Log& log) {
+    sd_event* raw = nullptr;
+    const int status = sd_event_new(&raw);
+    if (status < 0) return fail("cannot make an event loop", {}, -status);
+    return std::make_unique<EventLoop>(manager, log, LoopHandle(raw));
+}
+
+} // namespace affinityd::events

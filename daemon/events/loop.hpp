@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/manager.hpp"
+#include "base/error.hpp"
+#include "events/measurement.hpp"
+#include "events/sources.hpp"
+
+#include <memory>
+
+namespace affinityd::events {
+
+/// The one event loop. Its sources only say what happened; the manager decides. A full pass runs as an idle-priority source
+/// in slices, so that an event never waits behind more than one of them.
+class Loop {
+  public:
+    /// Both must outlive the loop.
+    static Result<std::unique_ptr<Loop>> create(app::Manager& manager, app::Log& log);
+    virtual ~Loop() = default;
+
+    [[nodiscard]] virtual sd_event* event() const = 0;
+    /// Subscribes to everything, then begins the first pass: what happens in between is not missed. Sends READY=1 to the
+    /// service manager when that pass is through.
+    [[nodiscard]] virtual Result<void> subscribe() = 0;
+    [[nodiscard]] virtual Result<void> measure() = 0;
+    /// Runs until SIGTERM or SIGINT; the process's exit code.
+    [[nodiscard]] virtual int run() = 0;
+};
+
+} // namespace affinityd::events

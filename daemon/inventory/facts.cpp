@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inventory/facts.hpp"
+
+#include "base/text.hpp"
+#include "inventory/cgroup.hpp"
+#include "inventory/stat.hpp"
+
+namespace affinityd::inventory {
+
+namespace {
+
+constexpr std::size_t cmdline_limit = 128U << 10; // more than any rule matches; a program may write megabytes there
+constexpr std::size_t small_file = 64U << 10;
+
+/// Second of the numbers behind "Key:" (real, effective, saved, file system).
+std::optional<unsigned> second_number(std::string_view status, std::string_view key) {
+    while (!status.empty()) {
+        const auto end = status.find('\n');
+        const auto line = status.substr(0, end);
+        if (line.starts_with(key)) {
+            const auto words = split_words(line.substr(key.size()));
+            return words.size() > 1 ? parse_number<unsigned>(words[1]) : std::nullopt;
+        }
+        if (end == std::string_view::npos) break;
+        status.remove_prefix(end + 1);
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+std::optional<EffectiveIds> parse_effective_ids(std::string_view status) {
+    const auto uid = second_number(status, "Uid:");
+    const auto gid = second_number(status, "Gid:");
+    if (!uid || !gid) return std::nullopt;
+    return EffectiveIds{*uid, *gid};
+}
+
+std::optional<host::Dir> LazyFacts::directory() const {
+    auto dir = root_->proc().dir(std::to_string(cheap_.id.tid));
+    if (!dir) return std::nullopt;
+    const auto text = dir->read("stat", small_file);
+    if (!text || !*text) return std::nullopt;
+    const auto line = parse_stat(**text);
+    if (!line || line->start_time != cheap_.id.start_time) return std::nullopt; // the number belongs to another now
+    return std::move(*dir);
+}
+
+std::string LazyFacts::file(const std::string& name, std::size_t limit) const {
+    const auto dir = directory();
+    if (!dir) return {};
+    auto text = dir->read(name, limit);
+    if (!text || !*text) return {};
+    return std::move(**text);
+}
+
+LazyFacts::Dear& LazyFacts::dear() const {
+    if (!dear_) dear_ = std::make_unique<Dear>();
+    return *dear_;
+}
+
+const std::string& LazyFacts::exe() const {
+    auto& exe = dear().exe;
+    if (!exe) {
+        const auto dir = directory();
+        exe = dir ? dir->link("exe").value_or("") : "";
+        constexpr std::string_view deleted = " (deleted)"; // the package was upgraded under the running program
+        if (exe->ends_with(deleted)) exe->resize(exe->size() - deleted.size());
+    }
+    return *exe;
+}
+
+const std::string& LazyFacts::cmdline() const {
+    auto& cmdline = dear().cmdline;
+    if (!cmdline) {
+        cmdline = file("cmdline", cmdline_limit);
+        while (!cmdline->empty() && cmdline->back() == '\0') // programs that rewrite it leave many
+            cmdline->pop_back();
+        for (char& c : *cmdline)
+            if (c == '\0') c = ' ';
+    }
+    return *cmdline;
+}
+
+const std::string& LazyFacts::cgroup() const {
+    auto& cgroup = dear().cgroup;
+    if (!cgroup) cgroup = cgroup_of(file("cgroup", small_file));
+    return *cgroup;
+}
+
+const LazyFacts::Owner& LazyFacts::owner() const {
+    auto& owner = dear().owner;
+    if (!owner) {
+        const auto ids = parse_effective_ids(file("status", small_file));
+        owner = ids ? Owner{ids->uid, ids->gid, true} : Owner{};
+    }
+    return *owner;
+}
+
+const std::string& LazyFacts::user() const {
+    auto& user = dear().user;
+    if (!user) {
+        FactSources own(*root_);
+        user = owner().known ? (sources_ != nullptr ? *sources_ : own).user(owner().uid) : "";
+    }
+    return *user;
+}
+
+const std::string& LazyFacts::group() const {
+    auto& group = dear().group;
+    if (!group) {
+        FactSources own(*root_);
+        group = owner().known ? (sources_ != nullptr ? *sources_ : own).group(owner().gid) : "";
+    }
+    return *group;
+}
+
+const std::vector<std::uint16_t>& LazyFacts::listen_ports() const {
+    auto& ports = dear().ports;
+    if (!ports) {
+        FactSources own(*root_);
+        ports.emplace();
+        if (!is_kernel() && directory()) ports = (sources_ != nullptr ? *sources_ : own).listen_ports(cheap_.id.tid);
+    }
+    return *ports;
+}
+
+} // namespace affinityd::inventory

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "host/root.hpp"
+#include "inventory/fact_sources.hpp"
+#include "inventory/task.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace affinityd::inventory {
+
+/// Facts of a process in a root's proc tree. What its stat line says is there at once; each dearer file is read on first
+/// ask and the answer kept, empty where it cannot be read. Before each read it is made sure that the number still
+/// belongs to the same process. After an exec a new object is wanted: name, program and arguments are others then.
+class LazyFacts final : public ProcessFacts {
+  public:
+    struct Cheap {
+        TaskId id;
+        int parent = 0;
+        unsigned flags = 0;
+        std::string comm;
+    };
+    /// Both references must outlive the object; `sources` may be null.
+    LazyFacts(const host::Root& root, FactSources* sources, Cheap cheap)
+        : root_(&root), sources_(sources), cheap_(std::move(cheap)) {}
+
+    [[nodiscard]] TaskId id() const override { return cheap_.id; }
+    [[nodiscard]] int parent() const override { return cheap_.parent; }
+    [[nodiscard]] bool is_kernel() const override { return (cheap_.flags & pf_kthread) != 0; }
+    [[nodiscard]] const std::string& comm() const override { return cheap_.comm; }
+    [[nodiscard]] const std::string& exe() const override;
+    [[nodiscard]] const std::string& cmdline() const override;
+    [[nodiscard]] const std::string& cgroup() const override;
+    [[nodiscard]] unsigned uid() const override { return owner().uid; }
+    [[nodiscard]] unsigned gid() const override { return owner().gid; }
+    [[nodiscard]] const std::string& user() const override;
+    [[nodiscard]] const std::string& group() const override;
+    [[nodiscard]] const std::vector<std::uint16_t>& listen_ports() const override;
+
+  private:
+    struct Owner {
+        unsigned uid = ~0U; ///< nobody can have this one: what cannot be read must not pass for root
+        unsigned gid = ~0U;
+        bool known = false;
+    };
+    struct Dear {
+        std::optional<std::string> exe, cmdline, cgroup, user, group;
+        std::optional<Owner> owner;
+        std::optional<std::vector<std::uint16_t>> ports;
+    };
+    /// Its directory, if it is still the same process.
+    [[nodiscard]] std::optional<host::Dir> directory() const;
+    [[nodiscard]] std::string file(const std::string& name, std::size_t limit) const;
+    [[nodiscard]] Dear& dear() const;
+    [[nodiscard]] const Owner& owner() const;
+
+    const host::Root* root_;
+    FactSources* sources_;
+    Cheap cheap_;
+    mutable std::unique_ptr<Dear> dear_; ///< most processes are never asked: they do not pay for the space
+};
+
+/// Effective user and group from the text of /proc/PID/status; nothing if it does not say.
+struct EffectiveIds {
+    unsigned uid = 0;
+    unsigned gid = 0;
+};
+[[nodiscard]] std::optional<EffectiveIds> parse_effective_ids(std::string_view status);
+
+} // namespace affinityd::inventory

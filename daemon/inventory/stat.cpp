@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inventory/stat.hpp"
+
+#include "base/text.hpp"
+
+#include <charconv>
+
+namespace affinityd::inventory {
+
+namespace {
+
+/// Takes the fields behind the name one by one, without a copy.
+class Fields {
+  public:
+    explicit Fields(std::string_view text) : rest_(text) {}
+
+    std::string_view take() {
+        while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\n'))
+            rest_.remove_prefix(1);
+        const auto end = rest_.find_first_of(" \n");
+        const auto field = rest_.substr(0, end);
+        rest_.remove_prefix(field.size());
+        return field;
+    }
+
+    void skip(int count) {
+        while (count-- > 0)
+            take();
+    }
+
+    template <class T>
+    bool number(T& value) {
+        const auto field = take();
+        const auto [end, status] = std::from_chars(field.data(), field.data() + field.size(), value);
+        return status == std::errc{} && end == field.data() + field.size() && !field.empty();
+    }
+
+  private:
+    std::string_view rest_;
+};
+
+} // namespace
+
+std::optional<StatLine> parse_stat(std::string_view text) {
+    const auto open = text.find('(');
+    const auto close = text.rfind(')');
+    if (open == std::string_view::npos || close == std::string_view::npos || close < open) return std::nullopt;
+    const auto id = parse_number<int>(trim_text(text.substr(0, open)));
+    if (!id || *id <= 0) return std::nullopt;
+    StatLine line;
+    line.id = *id;
+    line.comm = text.substr(open + 1, close - open - 1);
+    Fields fields(text.substr(close + 1));
+    const auto state = fields.take();
+    if (state.size() != 1) return std::nullopt;
+    line.state = state.front();
+    if (!fields.number(line.parent)) return std::nullopt;
+    fields.skip(4); // process group, session, terminal, its foreground group
+    if (!fields.number(line.flags)) return std::nullopt;
+    fields.skip(10); // faults, times, priority, nice
+    if (!fields.number(line.threads)) return std::nullopt;
+    fields.skip(1);
+    if (!fields.number(line.start_time)) return std::nullopt;
+    return line;
+}
+
+std::string unescape_comm(std::string_view text) {
+    std::string comm;
+    comm.reserve(text.size());
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const bool escaped = text[i] == '\\' && i + 1 < text.size();
+        if (escaped && text[i + 1] == 'n') {
+            comm += '\n';
+            ++i;
+        } else if (escaped && text[i + 1] == '\\') {
+            comm += '\\';
+            ++i;
+        } else {
+            comm += text[i];
+        }
+    }
+    return comm;
+}
+
+} // namespace affinityd::inventory

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.hpp"
+#include "netdev/nic.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityd::netdev {
+
+/// One answer of napi-get. Source: Documentation/netlink/specs/netdev.yaml (Linux 6.8 and later).
+struct NapiFact {
+    unsigned ifindex = 0;
+    unsigned id = 0;
+    std::optional<unsigned> irq; ///< only where the driver tells
+    std::optional<int> thread;   ///< tid of its kernel thread: threaded NAPI only
+
+    friend bool operator==(const NapiFact&, const NapiFact&) = default;
+};
+
+/// One answer of queue-get.
+struct QueueFact {
+    unsigned ifindex = 0;
+    unsigned index = 0;
+    Direction direction = Direction::rx;
+    std::optional<unsigned> napi_id; ///< only where the driver links its queues
+
+    friend bool operator==(const QueueFact&, const QueueFact&) = default;
+};
+
+/// The attributes behind the generic netlink header; nothing if they are cut short or lack what every answer has.
+[[nodiscard]] std::optional<NapiFact> parse_napi(std::span<const std::byte> attributes);
+[[nodiscard]] std::optional<QueueFact> parse_queue(std::span<const std::byte> attributes);
+
+/// Sets napi_id, irq and napi_thread of the queues concerned.
+void link_queues(std::vector<Nic>& nics, std::span<const QueueFact> queues, std::span<const NapiFact> napis);
+
+/// Asks the kernel's "netdev" family for all interfaces of this network namespace and links the queues. A kernel without
+/// the family (before 6.8), or one that refuses, leaves the interfaces as they are; an Error only if there is no netlink.
+[[nodiscard]] Result<void> read_napi(std::vector<Nic>& nics);
+
+/// A threaded NAPI kernel thread's name: "napi/eth0-8193". The interface's name may hold '-' itself, and may be cut: the id is
+/// nothing if it is. Source: net/core/dev.c, napi_kthread_create.
+struct NapiThreadName {
+    std::string interface;
+    std::optional<unsigned> napi_id;
+};
+[[nodiscard]] std::optional<NapiThreadName> parse_napi_thread(std::string_view comm);
+
+} // namespace affinityd::netdev

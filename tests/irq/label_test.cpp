@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "irq/classify.hpp"
+#include "irq/label.hpp"
+#include "irq/label_table.hpp"
+#include "irq/reader.hpp"
+
+#include <gtest/gtest.h>
+
+namespace affinityd::irq {
+namespace {
+
+struct Case {
+    const char* action;
+    Kind kind;
+    const char* device;
+    int queue; ///< -1: none
+    const char* pci = "";
+    const char* virtio = "";
+    bool is_nic = true;
+};
+
+class Labels : public testing::TestWithParam<Case> {};
+
+TEST_P(Labels, AreRead) {
+    const auto& expected = GetParam();
+    const auto label = parse_label(expected.action);
+    EXPECT_EQ(label.kind, expected.kind);
+    EXPECT_EQ(label.device, expected.device);
+    EXPECT_EQ(label.queue ? static_cast<int>(*label.queue) : -1, expected.queue);
+    EXPECT_EQ(label.pci, expected.pci);
+    EXPECT_EQ(label.virtio, expected.virtio);
+    EXPECT_EQ(label.is_nic, expected.is_nic);
+}
+
+using enum Kind;
+INSTANTIATE_TEST_SUITE_P(
+    Drivers, Labels,
+    testing::Values(
+        Case{"eth0-TxRx-3", txrx, "eth0", 3}, Case{"eth10-TxRx-3", txrx, "eth10", 3}, Case{"i40e-eth0-TxRx-0", txrx, "eth0", 0},
+        Case{"i40e-0000:c3:00.0:fdir-TxRx-0", control, "", -1, "0000:c3:00.0"},
+        Case{"i40e-0000:c3:00.0:misc", control, "", -1, "0000:c3:00.0"}, Case{"ice-lan1-TxRx-0-1", txrx, "lan1", 0},
+        Case{"ice-0000:65:00.0:ctrl-TxRx-0", control, "", -1, "0000:65:00.0"}, Case{"iavf-net1-TxRx-2", txrx, "net1", 2},
+        Case{"idpf-eth0-TxRx-5", txrx, "eth0", 5}, Case{"idpf-eth0-Mailbox-0", control, "eth0", -1},
+        Case{"mlx5_comp12@pci:0000:41:00.1", txrx, "", 12, "0000:41:00.1"},
+        Case{"mlx5_async0@pci:4ea0:00:02.0", control, "", -1, "4ea0:00:02.0"},
+        Case{"mlx5_comp1@pci:10000:00:02.0", txrx, "", 1, "10000:00:02.0"},
+        Case{"mlx4-comp-1@pci:0000:07:00.0", none, "", -1, "0000:07:00.0"}, Case{"mlx4-7@0000:07:00.0", txrx, "", 7, "0000:07:00.0"},
+        Case{"mana_q3@pci:7870:00:00.0", txrx, "", 3, "7870:00:00.0"}, Case{"eth0-Tx-Rx-7", txrx, "eth0", 7},
+        Case{"eth%d-ntfy-block.4", data_unknown, "", 4}, Case{"virtio12-input.0", rx, "", 0, "", "virtio12"},
+        Case{"virtio1-output.3", tx, "", 3, "", "virtio1"}, Case{"virtio1-config", none, "", -1, "", "virtio1", false},
+        Case{"virtio1-virtqueues", none, "", -1, "", "virtio1", false}, Case{"virtio1-req.0", none, "", -1, "", "", false},
+        Case{"virtio3-input", none, "", -1, "", "", false}, // virtio_console has a queue of that name
+        Case{"hns3-0000:7d:00.0-TxRx-0", txrx, "", 0, "0000:7d:00.0"}, Case{"hns3-eth2-Rx-4", rx, "eth2", 4},
+        Case{"enp5s0f1-rxtx-0", txrx, "enp5s0f1", 0}, Case{"enp5s0f1-qset-err-0", control, "enp5s0f1", -1},
+        Case{"eth0-event-4", control, "eth0", -1}, Case{"enp5s0f4 (queue 17)", rx, "enp5s0f4", 17},
+        Case{"eth0-tx-0-rx-3", txrx, "eth0", 3}, Case{"eth0:rx-7", rx, "eth0", 7}, Case{"eth0:safety-ue", control, "eth0", -1},
+        Case{"eth0-q3", txrx, "eth0", 3}, Case{"eth0-q3-tx", tx, "eth0", 3}, Case{"eth0-fp-2", txrx, "eth0", 2},
+        Case{"enp4s0f0np0-TxRx-", data_unknown, "enp4s0f0np0", -1}, Case{"eth3_g1_tx", tx, "eth3", 1},
+        Case{"skge@pci:0000:05:00.0", txrx, "", -1, "0000:05:00.0"}, Case{"eth0", txrx, "eth0", -1},
+        Case{"my-nic-rx-1", rx, "my-nic", 1}, Case{"enp2s0f1np1", txrx, "enp2s0f1np1", -1}));
+
+INSTANTIATE_TEST_SUITE_P(NoNic, Labels,
+                         testing::Values(Case{"", none, "", -1, "", "", false}, Case{"nvme0q3", none, "", -1, "", "", false},
+                                         Case{"hpsa0-msix3", none, "", -1, "", "", false}, Case{"lpfc:36", none, "", -1, "", "", false},
+                                         Case{"ahci[0000:00:1f.2]", none, "", -1, "", "", false},
+                                         Case{"iwlwifi: queue 1", none, "", -1, "", "", false},
+                                         Case{"xhci-hcd:usb1", none, "", -1, "", "", false}, Case{"timer", none, "", -1, "", "", false},
+                                         Case{"dpio.3", none, "", -1, "", "", false}, Case{"wlan0", none, "", -1, "", "", false},
+                                         Case{"mt7530-0:01", none, "", -1, "", "", false}, Case{"hpet2", none, "", -1, "", "", false},
+                                         Case{"ipmi_si", none, "", -1, "", "", false}, Case{"i915", none, "", -1, "", "", false},
+                                         Case{"a-name-longer-than-any-TxRx-0", none, "", -1, "", "", false},
+                                         Case{"eth0-TxRx-99999999999", none, "", -1, "", "", false}));
+
+TEST(LabelTable, NoPatternHidesALaterOne) {
+    // Each pattern, filled in, must be read by itself and not by one before it.
+    for (const auto& pattern : label_patterns()) {
+        std::string text(pattern.pattern);
+        const auto fill = [&](std::string_view slot, std::string_view value) {
+            const auto at = text.find(slot);
+            if (at != std::string::npos) text.replace(at, slot.size(), value);
+        };
+        fill("{if}", "eth7"), fill("{nic}", "eth7"), fill("{pci}", "0000:41:00.3"), fill("{virtio}", "virtio5");
+        fill("{soc}", "15100000.ethernet"), fill("{q}", "3"), fill("{t}", "2"), fill("{n}", "9");
+        const auto match = match_label(text, {});
+        ASSERT_TRUE(match) << text;
+        EXPECT_EQ(match->pattern->pattern, pattern.pattern) << text;
+    }
+}
+
+std::vector<Line> classify_names(std::vector<std::string> names, std::vector<Device> known = {}) {
+    InterruptTable table;
+    table.cpus.resize(16);
+    unsigned number = 30;
+    for (auto& name : names) {
+        auto& line = table.irqs.emplace_back();
+        line.number = number++;
+        line.actions.push_back(std::move(name));
+    }
+    return classify(table, known);
+}
+
+TEST(Classify, BareNameIsControlBesideItsOwnQueuesOnly) {
+    const auto lines = classify_names({"eth1", "eth10-TxRx-0", "eth10"});
+    EXPECT_EQ(lines[0].label.kind, txrx);
+    EXPECT_EQ(lines[2].label.kind, control);
+}
+
+TEST(Classify, SeveralBareLinesAllCarryData) {
+    for (const auto& line : classify_names({"eth0", "eth0", "eth0"})) EXPECT_EQ(line.label.kind, txrx);
+}
+
+TEST(Classify, Tg3CountsFromTheSecondVector) {
+    const auto lines = classify_names({"eth0-tx-0", "eth0-rx-1", "eth0-rx-2"});
+    EXPECT_EQ(lines[0].label.rx_queue, std::nullopt);
+    EXPECT_EQ(lines[1].label.rx_queue, 0U);
+    EXPECT_EQ(lines[2].label.rx_queue, 1U);
+    const auto other = classify_names({"eth0-tx-0", "eth0-rx-0", "eth0-rx-1"});
+    EXPECT_EQ(other[2].label.rx_queue, std::nullopt);
+    // With the driver known, the form alone decides nothing.
+    const Device igb{"eth0", "igb", {}, {}, {}, {}};
+    EXPECT_EQ(classify_names({"eth0-tx-0", "eth0-rx-1", "eth0-rx-2"}, {igb})[1].label.rx_queue, std::nullopt);
+    const Device tg3{"eth0", "tg3", {}, {}, {}, {}};
+    const auto pairs = classify_names({"eth0-0", "eth0-txrx-1", "eth0-txrx-2"}, {tg3});
+    EXPECT_EQ(pairs[0].label.kind, control);
+    EXPECT_EQ(pairs[2].label.rx_queue, 1U);
+    EXPECT_EQ(pairs[2].label.tx_queue, 1U);
+}
+
+TEST(Classify, GveUpperHalfReceives) {
+    const auto lines = classify_names({"gve-ntfy-blk0@pci:0000:00:04.0", "gve-ntfy-blk1@pci:0000:00:04.0",
+                                       "gve-ntfy-blk2@pci:0000:00:04.0", "gve-ntfy-blk3@pci:0000:00:04.0",
+                                       "gve-mgmnt@pci:0000:00:04.0"});
+    EXPECT_EQ(lines[1].label.kind, tx);
+    EXPECT_EQ(lines[1].label.queue, 1U);
+    EXPECT_EQ(lines[2].label.kind, rx);
+    EXPECT_EQ(lines[2].label.rx_queue, 0U);
+    EXPECT_EQ(lines[3].label.rx_queue, 1U);
+    EXPECT_EQ(lines[4].label.kind, control);
+}
+
+TEST(Classify, VirtioIsANicByItsQueuesOrByTheDeviceTree) {
+    const auto lines = classify_names({"virtio1-config", "virtio1-input.0", "virtio10-config", "virtio2-virtqueues"});
+    EXPECT_EQ(lines[0].label.kind, control);
+    EXPECT_FALSE(lines[2].label.is_nic);
+    EXPECT_FALSE(lines[3].label.is_nic);
+    const Device nic{"ens4", "virtio_net", "0000:00:04.0", "virtio2", {}, {}};
+    const auto known = classify_names({"virtio2-config", "virtio2-virtqueues", "virtio20-config"}, {nic});
+    EXPECT_EQ(known[0].label.kind, control);
+    EXPECT_EQ(known[1].label.kind, txrx);
+    EXPECT_EQ(known[1].label.device, "ens4");
+    EXPECT_FALSE(known[2].label.is_nic);
+}
+
+TEST(Classify, PlainNumbersBeyondTheCpusAreUnknown) {
+    std::vector<std::string> names;
+    for (int index = 0; index < 18; ++index) names.push_back("eth0-" + std::to_string(index));
+    EXPECT_EQ(classify_names(names)[0].label.kind, data_unknown);
+    names.pop_back(); // bnx2 takes one vector more than there are CPUs
+    EXPECT_EQ(classify_names(names)[0].label.kind, txrx);
+    const Device r8125{"eth0", "r8125", {}, {}, {}, {}};
+    EXPECT_EQ(classify_names({"eth0-0", "eth0-1"}, {r8125})[0].label.kind, data_unknown);
+}
+
+TEST(Classify, StmmacMacLineAloneIsAll) {
+    EXPECT_EQ(classify_names({"eth0:mac"})[0].label.kind, txrx);
+    EXPECT_EQ(classify_names({"eth0:mac", "eth0:rx-0"})[0].label.kind, control);
+}
+
+TEST(Classify, MailboxBeforeGivesTheFunction) {
+    const auto lines = classify_names({"iavf-0000:b5:03.6:mbx", "iavf-net1-TxRx-0", "x", "iavf-net1-TxRx-0"});
+    EXPECT_EQ(lines[1].label.pci, "0000:b5:03.6");
+    EXPECT_EQ(lines[3].label.pci, "");
+}
+
+TEST(Classify, SharedLineGivesEachHandlerOnce) {
+    const auto table = parse_interrupts("CPU0\n11: 1 IO-APIC 11-fasteoi uhci_hcd:usb1, eth0, eth1\n12: 1 GIC 3 Level eth2, eth2\n");
+    const auto lines = classify(table);
+    ASSERT_EQ(lines.size(), 4U);
+    EXPECT_EQ(lines[2].label.device, "eth1");
+    EXPECT_TRUE(lines[2].shared);
+    EXPECT_EQ(lines[3].label.device, "eth2");
+    EXPECT_FALSE(lines[3].shared);
+}
+
+} // namespace
+} // namespace affinityd::irq

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/root.hpp"
+#include "irq/reader.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+namespace affinityd::irq {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ReadInterrupts : public testing::Test {
+  protected:
+    void SetUp() override {
+        std::string name = (fs::temp_directory_path() / "affinityd-irq-XXXXXX").string();
+        ASSERT_NE(::mkdtemp(name.data()), nullptr);
+        top_ = name;
+    }
+    void TearDown() override { fs::remove_all(top_); }
+
+    void put(const std::string& path, std::string_view text) const {
+        fs::create_directories((top_ / path).parent_path());
+        std::ofstream(top_ / path) << text;
+    }
+    [[nodiscard]] Result<InterruptTable> read() const {
+        auto root = host::Root::open(top_.string());
+        if (!root) return std::unexpected(root.error());
+        return read_interrupts(*root);
+    }
+
+    fs::path top_;
+};
+
+TEST_F(ReadInterrupts, TableAloneIsEnough) {
+    put("proc/interrupts", "CPU0\n24: 1 PCI-MSI 5-edge eth0\n");
+    const auto table = read();
+    ASSERT_TRUE(table) << table.error().to_string();
+    ASSERT_EQ(table->irqs.size(), 1U);
+    EXPECT_EQ(table->irqs[0].requested, std::nullopt);
+    EXPECT_TRUE(table->irqs[0].writable);
+}
+
+TEST_F(ReadInterrupts, AffinityFilesAreAdded) {
+    put("proc/interrupts", "CPU0 CPU1\n24: 1 2 PCI-MSI 5-edge eth0\n25: 1 2 PCI-MSI 6-edge eth1\n");
+    put("proc/irq/24/smp_affinity_list", "0-1\n");
+    put("proc/irq/24/smp_affinity", "1\n");
+    put("proc/irq/24/effective_affinity_list", "1\n");
+    put("proc/irq/24/affinity_hint", "00000000,00000002\n");
+    put("proc/irq/25/smp_affinity", "00000001,00000000\n"); // kernels without the list form
+    put("proc/irq/25/effective_affinity_list", "\n");       // not started yet
+    put("proc/irq/25/affinity_hint", "0\n");
+    const auto table = read();
+    ASSERT_TRUE(table);
+    EXPECT_EQ(table->find(24)->requested, CpuSet({0, 1}));
+    EXPECT_EQ(table->find(24)->effective, CpuSet({1}));
+    EXPECT_EQ(table->find(24)->hint, CpuSet({1}));
+    EXPECT_EQ(table->find(25)->requested, CpuSet({32}));
+    EXPECT_EQ(table->find(25)->effective, CpuSet());
+    EXPECT_EQ(table->find(25)->hint, std::nullopt);
+}
+
+TEST_F(ReadInterrupts, HandlersComeFromDirectoriesWhereTheTableIsEmpty) {
+    put("proc/interrupts", "");
+    put("proc/irq/24/smp_affinity_list", "3\n");
+    put("proc/irq/24/spurious", "count 0\n");
+    fs::create_directories(top_ / "proc/irq/24/eth0-TxRx-0");
+    put("proc/irq/25/smp_affinity_list", "3\n"); // allocated, nobody asked for it
+    const auto table = read();
+    ASSERT_TRUE(table);
+    ASSERT_EQ(table->irqs.size(), 1U);
+    EXPECT_EQ(table->irqs[0].actions, std::vector<std::string>{"eth0-TxRx-0"});
+    EXPECT_EQ(table->irqs[0].requested, CpuSet({3}));
+}
+
+TEST_F(ReadInterrupts, NothingToReadIsAnError) {
+    EXPECT_FALSE(read());
+}
+
+TEST(ReadInterruptsLive, ThisMachineHasATable) {
+    const auto root = host::Root::open("/");
+    ASSERT_TRUE(root);
+    const auto table = read_interrupts(*root);
+    ASSERT_TRUE(table);
+    EXPECT_FALSE(table->cpus.empty());
+    EXPECT_FALSE(table->irqs.empty() && table->special.empty());
+}
+
+} // namespace
+} // namespace affinityd::irq

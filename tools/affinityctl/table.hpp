@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityctl {
+
+/// Rows under a heading, each column as wide as its widest cell; the last column runs free.
+class Table {
+  public:
+    explicit Table(std::vector<std::string> heading) : heading_(std::move(heading)) {}
+    void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+    [[nodiscard]] bool empty() const { return rows_.empty(); }
+    /// With a line end after each row; the heading in bold where colour is wanted.
+    [[nodiscard]] std::string to_string(bool color) const;
+
+  private:
+    std::vector<std::string> heading_;
+    std::vector<std::vector<std::string>> rows_;
+};
+
+/// Names of processes hold any bytes: control characters are shown as '?', so that none reaches a terminal.
+[[nodiscard]] std::string printable(std::string_view text);
+
+} // namespace affinityctl
