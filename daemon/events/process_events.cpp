@@ -25,7 +25,7 @@ std::unique_ptr<ProcessEvents> ProcessEvents::start(sd_event* event, app::Manage
 void ProcessEvents::follow(bool threads) {
     if (threads == follows_threads_) return;
     follows_threads_ = threads;
-    connector_.set_filter({.thread_forks = threads, .exits = threads});
+    connector_.set_filter({.thread_forks = threads, .process_forks = threads, .exits = threads, .thread_exits = threads});
 }
 
 void ProcessEvents::handle(const ProcEvent& event) {
