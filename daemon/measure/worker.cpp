@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include <poll.h>
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
