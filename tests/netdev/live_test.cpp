@@ -91,7 +91,7 @@ std::string check_veth(const host::Root& root) {
     if (!nic->up || !nic->device.empty() || nic->node || !nic->threaded_napi) return "the interface is read wrongly";
     if (std::ranges::find(nic->addresses, "192.0.2.1") == nic->addresses.end()) return "the address is missing";
     if (nic->queues.size() != 8) return "queues: " + std::to_string(nic->queues.size());
-    if (nic->channels && (nic->channels->max_rx != 4U || nic->channels->max_combined != 0U)) return "channels are read wrongly";
+    if (nic->channels && (nic->channels->max_rx != 4U || nic->channels->max_combined)) return "channels are read wrongly";
     if (!nic->channels) return "no channels";
     for (const auto& queue : nic->queues) {
         if (!queue.steering) return "no steering mask";
