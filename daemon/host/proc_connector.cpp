@@ -1,150 +1,202 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/proc_connector.hpp"
 
-#include <algorithm>
+#include "host/proc_filter.hpp"
+
 #include <array>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
+#include <optional>
+#include <span>
+#include <string>
 
 #include <linux/cn_proc.h>
 #include <linux/connector.h>
-#include <linux/filter.h>
+#include <linux/netlink.h>
 #include <netlink/errno.h>
 #include <netlink/netlink.h>
 #include <netlink/socket.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 namespace affinityd::host {
 
 namespace {
 
-constexpr int receive_buffer = 8 << 20;       ///< bytes; about 60,000 events while we are busy
-constexpr std::size_t datagram_size = 4096;   ///< an event is about 80 bytes, one to a datagram
-constexpr std::size_t most_per_drain = 4096;
+constexpr int receive_buffer = 16 << 20; // about 20,000 events; only what is queued takes memory
+constexpr std::size_t batch = 32;
+constexpr std::size_t largest_event = 128; // headers and proc_event are 76 bytes
+constexpr std::uint32_t our_ack = 0x61666664;
 
-// The kernel's own numbers: the header's enum moved into the struct and out of it again between versions.
-constexpr std::uint32_t event_fork = 0x00000001;
-constexpr std::uint32_t event_exec = 0x00000002;
-constexpr std::uint32_t event_comm = 0x00000200;
-constexpr std::uint32_t event_exit = 0x80000000;
+struct FreeSocket {
+    void operator()(nl_sock* socket) const { nl_socket_free(socket); }
+};
 
-/// Offsets in a datagram: netlink header, connector header, then the event.
-constexpr std::size_t message_at = NLMSG_HDRLEN;
-constexpr std::size_t event_at = message_at + sizeof(cn_msg);
-constexpr std::size_t what_at = event_at;
-constexpr std::size_t data_at = event_at + 16; ///< what, cpu, timestamp
-
-template <class T>
-T value_at(std::span<const std::byte> bytes, std::size_t offset) {
-    T value{};
-    std::memcpy(&value, bytes.data() + offset, sizeof value);
-    return value;
+/// Kernels before 6.6 know the operation alone; newer ones also one followed by a mask of events, 0 for all
+/// (struct proc_input, which older headers lack).
+int send_request(nl_sock* socket, std::uint32_t operation, std::optional<std::uint32_t> events) {
+    const std::array<std::uint32_t, 2> words{operation, events.value_or(0)};
+    const std::size_t length = sizeof operation * (events ? 2 : 1);
+    cn_msg message{};
+    message.id = {CN_IDX_PROC, CN_VAL_PROC};
+    message.ack = our_ack;
+    message.len = static_cast<__u16>(length);
+    std::array<std::byte, sizeof(cn_msg) + sizeof words> request{};
+    std::memcpy(request.data(), &message, sizeof message);
+    std::memcpy(request.data() + sizeof message, words.data(), length);
+    return nl_send_simple(socket, NLMSG_DONE, 0, request.data(), sizeof message + length);
 }
 
-std::optional<ProcEvent> parse_one(std::span<const std::byte> message) {
-    if (message.size() < data_at + 16) return std::nullopt;
-    const auto id = value_at<cb_id>(message, message_at);
-    if (id.idx != CN_IDX_PROC || id.val != CN_VAL_PROC) return std::nullopt;
-    const auto number = [&](std::size_t index) { return value_at<std::int32_t>(message, data_at + index * 4); };
-    switch (value_at<std::uint32_t>(message, what_at)) {
-    case event_fork: // parent pid, parent tgid, child pid, child tgid
-        return ProcEvent{ProcEvent::Kind::fork, number(3), number(2), number(1)};
-    case event_exec: return ProcEvent{ProcEvent::Kind::exec, number(1), number(0), 0};
-    case event_comm: return ProcEvent{ProcEvent::Kind::comm, number(1), number(0), 0};
-    case event_exit: return ProcEvent{ProcEvent::Kind::exit, number(1), number(0), 0};
-    default: return std::nullopt;
-    }
-}
-
-int subscribe(nl_sock* socket, proc_cn_mcast_op op) {
-    cn_msg header{};
-    header.id = {CN_IDX_PROC, CN_VAL_PROC};
-    const auto operation = static_cast<std::uint32_t>(op);
-    header.len = sizeof operation;
-    std::array<std::byte, sizeof header + sizeof operation> bytes{};
-    std::memcpy(bytes.data(), &header, sizeof header);
-    std::memcpy(bytes.data() + sizeof header, &operation, sizeof operation);
-    return nl_send_simple(socket, NLMSG_DONE, 0, bytes.data(), bytes.size());
-}
+constexpr std::uint32_t all_events = 0;
 
 } // namespace
 
-void parse_proc_events(std::span<const std::byte> datagram, const std::function<void(const ProcEvent&)>& sink) {
-    while (datagram.size() >= NLMSG_HDRLEN) {
-        const auto header = value_at<nlmsghdr>(datagram, 0);
-        if (header.nlmsg_len < NLMSG_HDRLEN || header.nlmsg_len > datagram.size()) return;
-        if (const auto event = parse_one(datagram.first(header.nlmsg_len))) sink(*event);
-        datagram = datagram.subspan(std::min<std::size_t>(NLMSG_ALIGN(header.nlmsg_len), datagram.size()));
+struct ProcConnector::Connection {
+    std::unique_ptr<nl_sock, FreeSocket> socket;
+    bool has_mask = false; ///< the kernel takes a mask of events
+    bool listening = false;
+    std::array<std::array<std::byte, largest_event>, batch> bytes{};
+    std::array<sockaddr_nl, batch> senders{};
+    std::array<iovec, batch> parts{};
+    std::array<mmsghdr, batch> headers{};
+
+    Connection() = default;
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+    ~Connection() {
+        // Before 6.6 the kernel counts listeners by what they say, not by open sockets.
+        if (listening) send_request(socket.get(), PROC_CN_MCAST_IGNORE, has_mask ? std::optional(all_events) : std::nullopt);
+    }
+
+    [[nodiscard]] int fd() const { return nl_socket_get_fd(socket.get()); }
+    int receive();
+    Result<void> attach(const Wanted& wanted) const;
+    std::optional<std::uint32_t> take_ack();
+    Result<void> subscribe();
+
+    /// Message i of the last batch, if the kernel sent it and it is whole.
+    [[nodiscard]] std::span<const std::byte> datagram(std::size_t i) const {
+        const bool whole = (headers[i].msg_hdr.msg_flags & MSG_TRUNC) == 0;
+        const bool from_kernel = headers[i].msg_hdr.msg_namelen == sizeof(sockaddr_nl) && senders[i].nl_pid == 0;
+        if (!whole || !from_kernel) return {};
+        return std::span<const std::byte>(bytes[i]).first(headers[i].msg_len);
+    }
+};
+
+/// Number of messages, or -1 with errno.
+int ProcConnector::Connection::receive() {
+    for (std::size_t i = 0; i < batch; ++i) {
+        parts[i] = {bytes[i].data(), bytes[i].size()};
+        headers[i] = {};
+        headers[i].msg_hdr.msg_name = &senders[i];
+        headers[i].msg_hdr.msg_namelen = sizeof senders[i];
+        headers[i].msg_hdr.msg_iov = &parts[i];
+        headers[i].msg_hdr.msg_iovlen = 1;
+    }
+    int got = 0;
+    do {
+        got = ::recvmmsg(fd(), headers.data(), batch, MSG_DONTWAIT, nullptr);
+    } while (got < 0 && errno == EINTR);
+    return got;
+}
+
+Result<void> ProcConnector::Connection::attach(const Wanted& wanted) const {
+    auto program = proc_event_filter(wanted);
+    const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
+    if (::setsockopt(fd(), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) != 0)
+        return fail("cannot attach the socket filter for process events", {}, errno);
+    return {};
+}
+
+/// The error number of the kernel's answer, which it queues before the request returns; nothing: it gave none.
+std::optional<std::uint32_t> ProcConnector::Connection::take_ack() {
+    std::optional<std::uint32_t> answer;
+    while (true) {
+        const int got = receive();
+        if (got < 0 && errno == ENOBUFS) continue;
+        if (got <= 0) return answer;
+        for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i)
+            if (const auto ack = parse_proc_ack(datagram(i)); ack && ack->number == our_ack + 1) answer = ack->error;
     }
 }
 
-void ProcConnector::Free::operator()(nl_sock* socket) const {
-    static_cast<void>(subscribe(socket, PROC_CN_MCAST_IGNORE));
-    nl_socket_free(socket);
+/// Asks in the new form for everything (only then is the answer not masked), then in the old one.
+Result<void> ProcConnector::Connection::subscribe() {
+    if (send_request(socket.get(), PROC_CN_MCAST_LISTEN, all_events) < 0)
+        return fail("cannot send to the process connector", {}, errno);
+    auto answer = take_ack();
+    has_mask = answer.has_value();
+    if (!answer) {
+        if (send_request(socket.get(), PROC_CN_MCAST_LISTEN, std::nullopt) < 0)
+            return fail("cannot send to the process connector", {}, errno);
+        answer = take_ack();
+    }
+    if (!answer)
+        return fail("the kernel does not answer on the process connector (it needs CONFIG_PROC_EVENTS, the initial pid "
+                    "namespace and the initial user namespace)");
+    if (*answer != 0)
+        return fail("the kernel refuses process events (CAP_NET_ADMIN is needed)", {}, static_cast<int>(*answer));
+    listening = true;
+    return {};
 }
 
-ProcConnector::ProcConnector(std::unique_ptr<nl_sock, Free> socket) : socket_(std::move(socket)), buffer_(datagram_size) {}
+ProcConnector::ProcConnector(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+ProcConnector::ProcConnector(ProcConnector&&) noexcept = default;
+ProcConnector& ProcConnector::operator=(ProcConnector&&) noexcept = default;
+ProcConnector::~ProcConnector() = default;
 
-Result<ProcConnector> ProcConnector::open() {
-    std::unique_ptr<nl_sock, Free> socket(nl_socket_alloc());
-    if (!socket) return fail("no memory for a netlink socket", {}, ENOMEM);
-    if (const int status = nl_connect(socket.get(), NETLINK_CONNECTOR); status < 0)
-        return fail(std::string("cannot open the process connector: ") + nl_geterror(status));
-    if (const int status = nl_socket_add_membership(socket.get(), CN_IDX_PROC); status < 0)
-        return fail(std::string("cannot join the process connector: ") + nl_geterror(status));
-    const int fd = nl_socket_get_fd(socket.get());
-    // Beyond net.core.rmem_max, which is meant for applications: a burst of births must not cost a full pass.
-    if (::setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &receive_buffer, sizeof receive_buffer) != 0)
-        ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
-    ProcConnector connector(std::move(socket));
-    connector.set_filter({});
-    if (const int status = subscribe(connector.socket_.get(), PROC_CN_MCAST_LISTEN); status < 0)
-        return fail(std::string("cannot subscribe to process events: ") + nl_geterror(status));
+Result<ProcConnector> ProcConnector::open(Wanted wanted) {
+    auto connection = std::make_unique<Connection>();
+    connection->socket.reset(nl_socket_alloc());
+    nl_sock* socket = connection->socket.get();
+    if (socket == nullptr) return fail("cannot make a netlink socket", {}, ENOMEM);
+    nl_socket_disable_auto_ack(socket);
+    if (const int code = nl_connect(socket, NETLINK_CONNECTOR); code < 0)
+        return fail(std::string("cannot open the process connector: ") + nl_geterror(code));
+    const int size = receive_buffer;
+    // Without CAP_NET_ADMIN the buffer stays small; losses are healed, so this is no fault.
+    ::setsockopt(connection->fd(), SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size);
+    if (nl_socket_set_nonblocking(socket) < 0) return fail("cannot make the process connector non-blocking", {}, errno);
+    if (const int code = nl_socket_add_membership(socket, CN_IDX_PROC); code < 0)
+        return fail(std::string("cannot join the group of process events: ") + nl_geterror(code));
+    if (auto done = connection->subscribe(); !done) return std::unexpected(done.error());
+    ProcConnector connector(std::move(connection));
+    if (auto done = connector.set_filter(wanted); !done) return std::unexpected(done.error());
     return connector;
 }
 
-int ProcConnector::fd() const { return nl_socket_get_fd(socket_.get()); }
+int ProcConnector::fd() const { return connection_->fd(); }
 
-void ProcConnector::set_filter(Wanted wanted) {
-    // Loads are big-endian, the event number is in the machine's order: compared after htonl.
-    const auto what = [](std::uint32_t value) { return __builtin_bswap32(value); };
-    const auto verdict = [](bool keep) { return keep ? 0xffffffffU : 0U; };
-    std::array<sock_filter, 10> program{{
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, what_at),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, what(event_exec), 6, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, what(event_comm), 5, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, what(event_fork), 2, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, what(event_exit), 2, 0),
-        BPF_STMT(BPF_RET | BPF_K, 0),
-        BPF_STMT(BPF_RET | BPF_K, verdict(wanted.thread_forks)),
-        BPF_STMT(BPF_RET | BPF_K, verdict(wanted.exits)),
-        BPF_STMT(BPF_RET | BPF_K, 0xffffffffU),
-        BPF_STMT(BPF_RET | BPF_K, 0),
-    }};
-    const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
-    // Without a filter everything arrives and is passed over: slower, not wrong.
-    static_cast<void>(::setsockopt(fd(), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter));
+Result<void> ProcConnector::set_filter(Wanted wanted) {
+    if (auto done = connection_->attach(wanted); !done) return done;
+    if (!connection_->has_mask) return {};
+    auto mask = proc_event_mask(wanted);
+    // No bit at all would mean everything; an exec event is what the socket filter drops most cheaply.
+    if (mask == 0) mask = proc_event::PROC_EVENT_EXEC;
+    if (send_request(connection_->socket.get(), PROC_CN_MCAST_LISTEN, mask) < 0)
+        return fail("cannot send to the process connector", {}, errno);
+    return {};
 }
 
 ProcConnector::Drained ProcConnector::drain(const std::function<void(const ProcEvent&)>& sink) {
-    Drained drained;
-    while (drained.events < most_per_drain) {
-        sockaddr_nl sender{};
-        socklen_t length = sizeof sender;
-        const auto got = ::recvfrom(fd(), buffer_.data(), buffer_.size(), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&sender), &length);
-        if (got < 0 && errno == EINTR) continue;
+    Drained result;
+    while (result.events < most_events) {
+        const int got = connection_->receive();
         if (got < 0 && errno == ENOBUFS) {
-            drained.lost = true;
+            result.lost = true;
             continue;
         }
-        if (got <= 0) return drained;
-        ++drained.events;
-        if (sender.nl_pid != 0) continue; // not from the kernel
-        parse_proc_events({buffer_.data(), static_cast<std::size_t>(got)}, sink);
+        if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK) result.error = errno;
+        if (got <= 0) return result;
+        for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i) {
+            const auto event = parse_proc_event(connection_->datagram(i));
+            if (!event) continue;
+            ++result.events;
+            sink(*event);
+        }
+        if (static_cast<std::size_t>(got) < batch) return result; // the queue was empty at that moment
     }
-    return drained;
+    result.more = true;
+    return result;
 }
 
 } // namespace affinityd::host

@@ -2,59 +2,55 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "host/proc_event.hpp"
 
-#include <cstdint>
+#include <cstddef>
 #include <functional>
 #include <memory>
-#include <optional>
-#include <span>
-#include <vector>
-
-struct nl_sock;
 
 namespace affinityd::host {
 
-/// One event of the kernel's process connector. Ids are those of the initial PID namespace.
-struct ProcEvent {
-    enum class Kind { fork, exec, comm, exit, other };
-    Kind kind = Kind::other;
-    int pid = 0;        ///< process (tgid) it happened to; of a fork: the new one's
-    int tid = 0;        ///< its thread; equal to pid for the main thread
-    int parent_pid = 0; ///< fork: process that forked
-};
-
-/// Reads one netlink datagram's connector messages; hostile bytes give no event. Source: include/uapi/linux/cn_proc.h.
-void parse_proc_events(std::span<const std::byte> datagram, const std::function<void(const ProcEvent&)>& sink);
-
-/// The process connector: a netlink socket, subscribed, with a kernel-side filter so that events nobody asked for do not
-/// wake us. Needs CAP_NET_ADMIN and the initial namespaces. Source: Documentation/driver-api/connector.rst.
+/// A subscription to the kernel's process events (netlink connector, CN_IDX_PROC). What is not wanted is dropped in the
+/// kernel: by event mask where it has one (Linux 6.6 on), and by a socket filter everywhere, so that it wakes nobody.
+/// Needs CAP_NET_ADMIN and the initial pid and user namespace; Documentation/driver-api/connector.rst.
 class ProcConnector {
   public:
-    /// Exec and renames are always wanted.
     struct Wanted {
-        bool thread_forks = false; ///< births of threads, and of processes
-        bool exits = false;
+        bool thread_forks = false;
+        bool process_forks = false; ///< only a child that never execs needs them: it carries its parent's name and mask
+        bool exits = false;         ///< of processes (their main thread)
+        bool thread_exits = false;
+        bool execs = true;
+        bool renames = true;        ///< of processes and threads
     };
-    static Result<ProcConnector> open();
 
-    [[nodiscard]] int fd() const;
-    /// Changes the kernel-side filter.
-    void set_filter(Wanted wanted);
-
+    /// What one call of drain() met.
     struct Drained {
         std::size_t events = 0;
-        bool lost = false; ///< the socket's buffer overflowed: some events will never come
+        bool lost = false;          ///< the kernel dropped events since the last call (ENOBUFS): scan everything
+        bool more = false;          ///< stopped at `most_events`; the descriptor stays readable
+        int error = 0;              ///< errno of a socket that no longer works, else 0
     };
-    /// Hands over what is there without waiting, in order, bounded so that a storm does not keep the caller for ever.
+    static constexpr std::size_t most_events = 1024; ///< per call, so that a storm leaves time for other work
+
+    /// Subscribed when it returns: whatever happens to a process from now on is reported or counted as lost.
+    static Result<ProcConnector> open(Wanted wanted);
+    static Result<ProcConnector> open() { return open(Wanted{}); }
+    ProcConnector(ProcConnector&&) noexcept;
+    ProcConnector& operator=(ProcConnector&&) noexcept;
+    ~ProcConnector();
+
+    /// Non-blocking; readable (EPOLLIN, or EPOLLERR after a loss) when drain() has something to do.
+    [[nodiscard]] int fd() const;
+    /// Changes what is reported from now on; what is already queued still comes. On an Error the old filter stands.
+    Result<void> set_filter(Wanted wanted);
+    /// Hands on everything that is queued. Messages that do not come from the kernel are dropped. No allocation.
     Drained drain(const std::function<void(const ProcEvent&)>& sink);
 
   private:
-    struct Free {
-        void operator()(nl_sock* socket) const;
-    };
-    explicit ProcConnector(std::unique_ptr<nl_sock, Free> socket);
-    std::unique_ptr<nl_sock, Free> socket_;
-    std::vector<std::byte> buffer_;
+    struct Connection;
+    explicit ProcConnector(std::unique_ptr<Connection> connection);
+    std::unique_ptr<Connection> connection_;
 };
 
 } // namespace affinityd::host

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inventory/facts.hpp"
+
+#include "inventory/scan.hpp"
+#include "recorded.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include <sys/stat.h>
+
+namespace affinityd::inventory {
+namespace {
+
+using namespace test;
+using namespace std::string_literals;
+
+TEST(Facts, EverythingASelectorAsks) {
+    const Tree tree;
+    add_process(tree, {.id = 50, .comm = "nginx", .parent = 49, .start = 777});
+    tree.link("proc/50/exe", "/usr/sbin/nginx");
+    tree.file("proc/50/cmdline", "nginx: worker\0-c\0/etc/nginx.conf\0\0\0"s);
+    tree.file("proc/50/cgroup", "0::/system.slice/nginx.service\n");
+    const auto root = open_root(tree);
+    FactSources sources(root);
+    const auto process = read_process(root, 50, &sources);
+    ASSERT_TRUE(process);
+    const auto& facts = *process->facts;
+    EXPECT_EQ(facts.id(), (TaskId{50, 777}));
+    EXPECT_EQ(facts.parent(), 49);
+    EXPECT_EQ(facts.comm(), "nginx");
+    EXPECT_FALSE(facts.is_kernel());
+    EXPECT_EQ(facts.exe(), "/usr/sbin/nginx");
+    EXPECT_EQ(facts.cmdline(), "nginx: worker -c /etc/nginx.conf");
+    EXPECT_EQ(facts.cgroup(), "/system.slice/nginx.service");
+    EXPECT_EQ(facts.uid(), 33U) << "the effective one";
+    EXPECT_EQ(facts.gid(), 34U);
+    EXPECT_EQ(facts.user(), "33") << "this machine's names say nothing about a recording";
+    EXPECT_EQ(facts.group(), "34");
+    EXPECT_TRUE(facts.listen_ports().empty());
+}
+
+TEST(Facts, AProgramReplacedOnDiskKeepsItsPath) {
+    const Tree tree;
+    add_process(tree, {.id = 50});
+    tree.link("proc/50/exe", "/usr/sbin/nginx (deleted)");
+    const auto root = open_root(tree);
+    EXPECT_EQ(read_process(root, 50)->facts->exe(), "/usr/sbin/nginx");
+}
+
+TEST(Facts, WhatCannotBeReadIsEmptyAndNeverRoot) {
+    const Tree tree;
+    tree.file("proc/50/stat", RecordedTask{.id = 50}.stat());
+    const auto root = open_root(tree);
+    const auto process = read_process(root, 50);
+    ASSERT_TRUE(process);
+    const auto& facts = *process->facts;
+    EXPECT_EQ(facts.exe(), "");
+    EXPECT_EQ(facts.cmdline(), "");
+    EXPECT_EQ(facts.cgroup(), "/");
+    EXPECT_EQ(facts.user(), "");
+    EXPECT_EQ(facts.group(), "");
+    EXPECT_NE(facts.uid(), 0U);
+    EXPECT_NE(facts.gid(), 0U);
+    EXPECT_TRUE(facts.listen_ports().empty());
+}
+
+TEST(Facts, AreReadOnFirstAskAndKept) {
+    const Tree tree;
+    add_process(tree, {.id = 50});
+    const auto root = open_root(tree);
+    const auto process = read_process(root, 50);
+    tree.file("proc/50/cmdline", "late"); // nothing had been read before
+    EXPECT_EQ(process->facts->cmdline(), "late");
+    tree.file("proc/50/cmdline", "later");
+    EXPECT_EQ(process->facts->cmdline(), "late");
+}
+
+TEST(Facts, ARecycledNumberAnswersForNobody) {
+    const Tree tree;
+    add_process(tree, {.id = 50, .start = 100});
+    tree.file("proc/50/cmdline", "first");
+    const auto root = open_root(tree);
+    const auto process = read_process(root, 50);
+    add_process(tree, {.id = 50, .start = 200});
+    tree.file("proc/50/cmdline", "second");
+    tree.link("proc/50/exe", "/second");
+    EXPECT_EQ(process->facts->cmdline(), "");
+    EXPECT_EQ(process->facts->exe(), "");
+    EXPECT_NE(process->facts->uid(), 33U);
+}
+
+TEST(Facts, AGoneProcessIsEmpty) {
+    const Tree tree;
+    add_process(tree, {.id = 50});
+    const auto root = open_root(tree);
+    const auto process = read_process(root, 50);
+    std::filesystem::remove_all(tree.path("proc/50"));
+    EXPECT_EQ(process->facts->cmdline(), "");
+    EXPECT_EQ(process->facts->exe(), "");
+    EXPECT_EQ(process->facts->cgroup(), "/");
+    EXPECT_EQ(process->facts->comm(), "task");
+}
+
+TEST(Facts, AnEndlessCommandLineIsCut) {
+    const Tree tree;
+    add_process(tree, {.id = 50});
+    tree.file("proc/50/cmdline", std::string(4 << 20, 'x'));
+    const auto root = open_root(tree);
+    EXPECT_LE(read_process(root, 50)->facts->cmdline().size(), 128U << 10);
+}
+
+TEST(Facts, PipesAndLinksInARecordingDoNoHarm) {
+    const Tree tree;
+    add_process(tree, {.id = 50});
+    tree.folder("proc/51");
+    ASSERT_EQ(::mkfifo(tree.path("proc/50/cmdline").c_str(), 0600), 0);
+    ASSERT_EQ(::mkfifo(tree.path("proc/51/stat").c_str(), 0600), 0);
+    tree.link("proc/50/cgroup", "/etc/passwd");
+    tree.link("proc/52", "/proc/1");
+    const auto root = open_root(tree);
+    const auto process = read_process(root, 50);
+    ASSERT_TRUE(process);
+    EXPECT_EQ(process->facts->cmdline(), "");
+    EXPECT_EQ(process->facts->cgroup(), "/");
+    EXPECT_FALSE(read_process(root, 51));
+    EXPECT_FALSE(read_process(root, 52));
+}
+
+TEST(Facts, ListenPortsOfARecording) {
+    const Tree tree;
+    add_process(tree, {.id = 50});
+    tree.link("proc/50/fd/0", "/dev/null");
+    tree.link("proc/50/fd/3", "socket:[1001]");
+    tree.link("proc/50/fd/4", "socket:[1001]");
+    tree.link("proc/50/fd/5", "socket:[1002]");
+    tree.link("proc/50/fd/6", "socket:[1003]");
+    tree.link("proc/50/fd/7", "socket:[x]");
+    const std::string head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
+    tree.file("proc/net/tcp", head + "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 1001 1\n"
+                                     "   1: 0100007F:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 9999 1\n"
+                                     "   2: 0100007F:1F90 0100007F:C000 01 00000000:00000000 00:00000000 00000000 0 0 1003 1\n");
+    tree.file("proc/net/udp6", head + "   0: 00000000000000000000000000000000:0035 00000000000000000000000000000000:0000 07 "
+                                      "00000000:00000000 00:00000000 00000000 0 0 1002 1\n");
+    const auto root = open_root(tree);
+    FactSources sources(root);
+    EXPECT_EQ(read_process(root, 50, &sources)->facts->listen_ports(), (std::vector<std::uint16_t>{53, 8080}));
+    EXPECT_EQ(read_process(root, 50)->facts->listen_ports(), (std::vector<std::uint16_t>{53, 8080}));
+}
+
+TEST(FactSources, NamesOfThisMachine) {
+    const auto root = host::Root::open();
+    ASSERT_TRUE(root);
+    FactSources sources(*root);
+    EXPECT_EQ(sources.user(0), "root");
+    EXPECT_EQ(sources.group(0), "root");
+    EXPECT_EQ(sources.user(3999999999U), "3999999999");
+    EXPECT_EQ(sources.group(3999999999U), "3999999999");
+}
+
+} // namespace
+} // namespace affinityd::inventory

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// On the real kernel, with children of the test's own only.
+#include "host/scheduler.hpp"
+#include "inventory/scan.hpp"
+#include "inventory/sockets.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <thread>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace affinityd::inventory {
+namespace {
+
+host::Root live() {
+    auto root = host::Root::open();
+    EXPECT_TRUE(root);
+    return std::move(*root);
+}
+
+/// A child that runs `life`, tells that it is ready, and waits to be ended; ended and collected at the latest here.
+class Child {
+  public:
+    explicit Child(const std::function<void()>& life) {
+        std::array<int, 2> ready{};
+        EXPECT_EQ(::pipe2(ready.data(), O_CLOEXEC), 0);
+        pid_ = ::fork();
+        if (pid_ == 0) {
+            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+            life();
+            static_cast<void>(::write(ready[1], "x", 1));
+            while (true)
+                ::pause();
+        }
+        ::close(ready[1]);
+        char byte = 0;
+        EXPECT_EQ(::read(ready[0], &byte, 1), 1);
+        ::close(ready[0]);
+    }
+    Child(const Child&) = delete;
+    Child& operator=(const Child&) = delete;
+    ~Child() {
+        ::kill(pid_, SIGKILL);
+        if (!collected_) ::waitpid(pid_, nullptr, 0);
+    }
+    [[nodiscard]] int pid() const { return pid_; }
+    void end_uncollected() const {
+        ::kill(pid_, SIGKILL);
+        siginfo_t info{};
+        ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT);
+    }
+    void collect() {
+        ::waitpid(pid_, nullptr, 0);
+        collected_ = true;
+    }
+
+  private:
+    int pid_ = -1;
+    bool collected_ = false;
+};
+
+void start_named_threads(int count) {
+    static std::atomic<int> named;
+    named = 0;
+    for (int i = 0; i < count; ++i)
+        std::thread([i] {
+            ::prctl(PR_SET_NAME, ("named-" + std::to_string(i)).c_str());
+            ++named;
+            while (true)
+                ::pause();
+        }).detach();
+    while (named < count)
+        std::this_thread::yield();
+}
+
+TEST(Live, AllThreadsWithNamesAndMasks) {
+    const auto root = live();
+    const auto machine = host::get_affinity(0);
+    ASSERT_TRUE(machine);
+    const CpuSet one{machine->last()};
+    const Child child([&] {
+        ::prctl(PR_SET_NAME, "a) (b\\c\nd");
+        start_named_threads(9);
+        static_cast<void>(host::set_affinity(0, one)); // the main thread only
+    });
+    const auto process = read_process(root, child.pid());
+    ASSERT_TRUE(process);
+    EXPECT_EQ(process->facts->comm(), "a) (b\\c\nd");
+    EXPECT_EQ(process->facts->parent(), ::getpid());
+    EXPECT_NE(process->facts->exe().find("inventory-live-test"), std::string::npos);
+    ASSERT_EQ(process->threads.size(), 10U);
+    EXPECT_EQ(process->threads[0].id, process->facts->id());
+    EXPECT_EQ(process->threads[0].allowed, one);
+    std::set<std::string> names;
+    for (std::size_t i = 1; i < 10; ++i) {
+        names.insert(process->threads[i].comm);
+        EXPECT_EQ(process->threads[i].allowed, *machine);
+    }
+    EXPECT_EQ(names.size(), 9U);
+    EXPECT_TRUE(names.contains("named-8"));
+    const auto thread = read_thread(root, child.pid(), process->threads[3].id.tid);
+    ASSERT_TRUE(thread);
+    EXPECT_EQ(thread->id, process->threads[3].id);
+    EXPECT_EQ(read_allowed(root, child.pid(), child.pid()), one);
+    EXPECT_FALSE(read_thread(root, child.pid(), ::getpid())) << "a thread of another process";
+}
+
+TEST(Live, AnEndedProcessIsGoneBeforeAndAfterItIsCollected) {
+    const auto root = live();
+    Child child([] {});
+    ASSERT_TRUE(read_process(root, child.pid()));
+    child.end_uncollected();
+    EXPECT_FALSE(read_process(root, child.pid()));
+    EXPECT_FALSE(read_thread(root, child.pid(), child.pid()));
+    child.collect();
+    EXPECT_FALSE(read_process(root, child.pid()));
+    EXPECT_FALSE(read_allowed(root, child.pid(), child.pid()));
+}
+
+TEST(Live, BothListsHoldUsAndOurChild) {
+    const auto root = live();
+    const Child child([] { start_named_threads(2); });
+    const auto pids = list_pids(root);
+    ASSERT_TRUE(pids);
+    EXPECT_TRUE(std::ranges::is_sorted(*pids));
+    EXPECT_TRUE(std::ranges::binary_search(*pids, ::getpid()));
+    EXPECT_TRUE(std::ranges::binary_search(*pids, child.pid()));
+    std::map<int, std::size_t> found;
+    Scan scan(root);
+    while (!scan.step([] { return true; }, [&](Process&& p) { found[p.facts->id().tid] = p.threads.size(); })) {
+    }
+    EXPECT_EQ(found[child.pid()], 3U);
+    EXPECT_EQ(found.count(::getpid()), 1U);
+    EXPECT_EQ(found.count(2), static_cast<std::size_t>(std::ranges::binary_search(*pids, 2)));
+}
+
+TEST(Live, KernelThreadsAreToldApart) {
+    const auto root = live();
+    std::size_t kernel = 0;
+    std::size_t immovable = 0;
+    Scan scan(root);
+    scan.step([] { return false; }, [&](Process&& p) {
+        if (!p.facts->is_kernel()) return;
+        ++kernel;
+        EXPECT_EQ(p.facts->exe(), "");
+        EXPECT_EQ(p.facts->cmdline(), "");
+        for (const auto& thread : p.threads) {
+            EXPECT_TRUE(thread.is_kernel());
+            immovable += thread.is_immovable() ? 1 : 0;
+        }
+    });
+    const bool in_container = !read_process(root, 2); // a process namespace of its own shows no kernel threads
+    EXPECT_TRUE(in_container || (kernel > 0 && immovable > 0));
+}
+
+// Threads that are made while the list is read must be found: the maker is never pinned before them.
+TEST(Live, ThreadsBornWhileTheListIsReadAreFound) {
+    const auto root = live();
+    const Child child([] {
+        std::thread([] {
+            for (int i = 0; i < 400; ++i)
+                std::thread([] {
+                    while (true)
+                        ::pause();
+                }).detach();
+            ::prctl(PR_SET_NAME, "all-there");
+            while (true)
+                ::pause();
+        }).detach();
+    });
+    std::size_t last = 0;
+    for (int i = 0; i < 2000; ++i) {
+        const auto process = read_process(root, child.pid());
+        ASSERT_TRUE(process);
+        EXPECT_GE(process->threads.size(), last);
+        last = process->threads.size();
+        if (std::ranges::any_of(process->threads, [](const Thread& t) { return t.comm == "all-there"; })) break;
+    }
+    const auto process = read_process(root, child.pid());
+    EXPECT_EQ(process->threads.size(), 402U);
+}
+
+class Listener {
+  public:
+    Listener(int family, int type) : fd_(::socket(family, type | SOCK_CLOEXEC, 0)) {
+        sockaddr_storage address{};
+        address.ss_family = static_cast<sa_family_t>(family);
+        socklen_t length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+        EXPECT_EQ(::bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+        const bool listens = type != SOCK_STREAM || ::listen(fd_.get(), 5) == 0;
+        EXPECT_TRUE(listens);
+        EXPECT_EQ(::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
+        const auto& v4 = reinterpret_cast<const sockaddr_in&>(address); // the port is at the same place in both
+        port_ = ntohs(v4.sin_port);
+    }
+    [[nodiscard]] std::uint16_t port() const { return port_; }
+
+  private:
+    host::Fd fd_;
+    std::uint16_t port_ = 0;
+};
+
+TEST(Live, ListenersAreFoundByPortAndOwner) {
+    const auto root = live();
+    const Listener tcp(AF_INET, SOCK_STREAM);
+    const Listener udp(AF_INET, SOCK_DGRAM);
+    const auto list = read_sockets(root, Wanted::listeners);
+    EXPECT_FALSE(list.truncated);
+    const auto find = [&](Protocol protocol, std::uint16_t port) {
+        return std::ranges::find_if(list.sockets, [=](const LocalSocket& s) { return s.protocol == protocol && s.port == port; });
+    };
+    ASSERT_NE(find(Protocol::tcp, tcp.port()), list.sockets.end());
+    EXPECT_TRUE(find(Protocol::tcp, tcp.port())->any_address);
+    EXPECT_EQ(find(Protocol::tcp, tcp.port())->local, "0.0.0.0");
+    ASSERT_NE(find(Protocol::udp, udp.port()), list.sockets.end());
+    const auto inodes = socket_inodes(root, ::getpid());
+    EXPECT_TRUE(std::ranges::binary_search(inodes, find(Protocol::tcp, tcp.port())->inode));
+    EXPECT_TRUE(std::ranges::binary_search(inodes, find(Protocol::udp, udp.port())->inode));
+    FactSources sources(root);
+    const auto ports = sources.listen_ports(::getpid());
+    EXPECT_TRUE(std::ranges::binary_search(ports, tcp.port()));
+    EXPECT_TRUE(std::ranges::binary_search(ports, udp.port()));
+}
+
+TEST(Live, ConnectionsShowBothEndsAndBytes) {
+    const auto root = live();
+    const host::Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+    ASSERT_EQ(::listen(listener.get(), 1), 0);
+    ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
+    const host::Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::connect(client.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+    const host::Fd server(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    std::array<char, 1000> data{};
+    ASSERT_EQ(::send(client.get(), data.data(), data.size(), 0), 1000);
+    ASSERT_EQ(::recv(server.get(), data.data(), data.size(), MSG_WAITALL), 1000);
+    const auto port = ntohs(address.sin_port);
+    const auto list = read_sockets(root, Wanted::all_with_bytes);
+    const auto found = std::ranges::find_if(list.sockets, [=](const LocalSocket& s) {
+        return s.state == SocketState::established && s.port == port && s.protocol == Protocol::tcp;
+    });
+    ASSERT_NE(found, list.sockets.end());
+    EXPECT_EQ(found->local, "127.0.0.1");
+    EXPECT_EQ(found->remote, "127.0.0.1");
+    EXPECT_GE(found->bytes, 1000U);
+    EXPECT_FALSE(found->any_address);
+}
+
+TEST(Live, ANamespaceOfItsOwnIsReadThere) {
+    if (::geteuid() != 0) return; // making one needs the privilege
+    const auto root = live();
+    std::array<int, 2> tell{};
+    ASSERT_EQ(::pipe2(tell.data(), O_CLOEXEC), 0);
+    const Child child([&] {
+        if (::unshare(CLONE_NEWNET) != 0) ::_exit(1);
+        static Listener listener(AF_INET6, SOCK_STREAM);
+        const auto port = listener.port();
+        static_cast<void>(::write(tell[1], &port, sizeof port));
+    });
+    std::uint16_t port = 0;
+    ASSERT_EQ(::read(tell[0], &port, sizeof port), static_cast<ssize_t>(sizeof port));
+    ::close(tell[0]);
+    ::close(tell[1]);
+    EXPECT_FALSE(shares_network_namespace(root, child.pid()));
+    EXPECT_TRUE(shares_network_namespace(root, ::getpid()));
+    EXPECT_EQ(read_process(root, child.pid())->facts->listen_ports(), std::vector<std::uint16_t>{port});
+}
+
+} // namespace
+} // namespace affinityd::inventory
