@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts list of the daemon: options, settings, parts, loop.
 #include "app/manager.hpp"
-#include "app/options.hpp"
 #include "control/server.hpp"
 #include "events/loop.hpp"
 #include "host/file.hpp"
 #include "host/root.hpp"
+#include "options.hpp"
 #include "state/journal.hpp"
 
 #include <cstdio>
@@ -16,12 +16,12 @@ using namespace affinityd;
 
 namespace {
 
-int give_up(app::Log& log, const Error& error, int code = app::exit_failure) {
+int give_up(app::Log& log, const Error& error, int code = exit_failure) {
     log.error(error.to_string());
     return code;
 }
 
-int run(const app::Options& options, app::Log& log) {
+int run(const Options& options, app::Log& log) {
     const auto root = host::Root::open(options.root);
     if (!root) return give_up(log, root.error());
     const auto& settings = options.settings;
@@ -29,7 +29,7 @@ int run(const app::Options& options, app::Log& log) {
     if (auto made = host::make_directories(settings.state_dir); !made) return give_up(log, made.error());
     const auto lock = host::lock_file(settings.runtime_dir + "/lock");
     if (!lock) return give_up(log, lock.error());
-    if (!*lock) return give_up(log, {"another affinityd runs here already", settings.runtime_dir + "/lock"}, app::exit_running);
+    if (!*lock) return give_up(log, {"another affinityd runs here already", settings.runtime_dir + "/lock"}, exit_running);
 
     auto journal = state::Journal::open(settings.dry_run ? "" : settings.runtime_dir + "/undo.journal");
     if (!journal) return give_up(log, journal.error());
@@ -37,7 +37,7 @@ int run(const app::Options& options, app::Log& log) {
     if (!enforcer) return give_up(log, {"a recorded machine cannot be changed: --root needs --dry-run", options.root});
 
     app::Manager manager({*root, *journal, *enforcer, log, settings});
-    if (auto started = manager.start(); !started) return give_up(log, started.error(), app::exit_config);
+    if (auto started = manager.start(); !started) return give_up(log, started.error(), exit_config);
     auto loop = events::Loop::create(manager, log);
     if (!loop) return give_up(log, loop.error());
     const auto server = control::Server::start((*loop)->event(), settings.runtime_dir, manager, {[&] { return (*loop)->measure(); }});
@@ -50,9 +50,9 @@ int run(const app::Options& options, app::Log& log) {
 } // namespace
 
 int main(int argc, char** argv) {
-    const auto options = app::parse_options(argc, argv);
+    const auto options = parse_options(argc, argv);
     if (!options) return options.error();
-    const auto logger = app::make_logger(options->verbose);
+    const auto logger = make_logger(options->verbose);
     app::Log log(logger);
     return run(*options, log);
 }

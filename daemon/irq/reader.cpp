@@ -58,7 +58,6 @@ Result<InterruptTable> read_interrupts(const host::Root& root) {
     auto text = proc.read("interrupts");
     if (!text) return std::unexpected(text.error());
     const auto numbers = proc.list("irq");
-    if (!*text && numbers.empty()) return fail("no interrupt table", root.path());
     InterruptTable table;
     if (*text) table = parse_interrupts(**text);
     add_missing(proc, numbers, table);

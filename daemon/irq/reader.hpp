@@ -18,7 +18,8 @@ namespace affinityd::irq {
 /// Applies the table of driver patterns to one action name (reference: docs/ARCHITECTURE.md, "irq").
 [[nodiscard]] Label parse_label(std::string_view action);
 
-/// /proc/interrupts and, where they are there, the files of /proc/irq/N.
+/// /proc/interrupts and, where they are there, the files of /proc/irq/N; lines that the table lacks are taken from the handlers'
+/// directories there. A recording with neither gives an empty table; an Error only if the table is there and cannot be read.
 [[nodiscard]] Result<InterruptTable> read_interrupts(const host::Root& root);
 
 } // namespace affinityd::irq

@@ -85,8 +85,19 @@ void read_vectors(const host::Dir& sys, const std::vector<std::string>& chain, N
     }
 }
 
+/// The device an interface belongs to. Recordings may lack the link, but the interface's own path tells as well:
+/// .../0000:41:00.0/net/eth0.
+std::optional<std::string> find_device(const host::Dir& sys, const std::string& base) {
+    if (auto device = sys.resolve(base + "/device")) return device;
+    const auto own = sys.resolve(base);
+    if (!own || own->starts_with("devices/virtual/")) return std::nullopt;
+    const auto net = parent(*own);
+    if (!own->starts_with("devices/") || last_part(net) != "net") return std::nullopt;
+    return std::string(parent(net));
+}
+
 void read_device(const host::Dir& sys, const std::string& base, Nic& nic) {
-    const auto device = sys.resolve(base + "/device");
+    const auto device = find_device(sys, base);
     if (!device) return;
     nic.device = *device;
     const auto chain = device_chain(*device);
@@ -95,7 +106,8 @@ void read_device(const host::Dir& sys, const std::string& base, Nic& nic) {
         if (is_function(name)) nic.pci = name;
         if (name.starts_with("virtio") && is_digits(name.substr(6))) nic.virtio = name;
     }
-    if (const auto driver = sys.link(base + "/device/driver")) nic.driver = last_part(*driver);
+    if (const auto driver = sys.link(*device + "/driver")) nic.driver = last_part(*driver);
+    else if (!nic.virtio.empty()) nic.driver = "virtio_net"; // there is no other
     read_place(sys, chain, nic);
     read_vectors(sys, chain, nic);
 }
@@ -130,8 +142,8 @@ bool parse_up(std::string_view flags) {
 std::optional<Nic> read_nic(const host::Dir& sys, const std::string& name) {
     const auto base = std::string(class_net) + name;
     const auto ifindex = sys.number(base + "/ifindex");
-    const bool is_interface = ifindex || sys.exists(base + "/queues") || sys.exists(base + "/device");
-    if (!is_interface) return std::nullopt; // "bonding_masters" is a file among the interfaces
+    const auto own = sys.resolve(base);
+    if (!ifindex && (!own || *own == base)) return std::nullopt; // "bonding_masters" is a plain file among the interfaces
     Nic nic;
     nic.name = name;
     if (ifindex && *ifindex > 0 && *ifindex <= 0x7fffffff) nic.ifindex = static_cast<unsigned>(*ifindex);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/vectors.hpp"
 
-#include "irq/classify.hpp"
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -19,13 +17,6 @@ using netdev::Nic;
 bool is_data(Kind kind) { return kind == Kind::rx || kind == Kind::tx || kind == Kind::txrx || kind == Kind::data_unknown; }
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-irq::Device to_device(const Nic& nic) {
-    irq::Device device{nic.name, nic.driver, nic.pci, nic.virtio, {}, nic.msi_irqs};
-    // SoC drivers name their lines after the platform device.
-    if (nic.pci.empty() && nic.virtio.empty()) device.platform = last_part(nic.device);
-    return device;
-}
 
 /// The queues that netlink links to each IRQ.
 struct Linked {
@@ -126,6 +117,13 @@ void settle_unknown(std::vector<Vector>& vectors, const std::vector<bool>& recog
 }
 
 } // namespace
+
+irq::Device to_device(const Nic& nic) {
+    irq::Device device{nic.name, nic.driver, nic.pci, nic.virtio, {}, nic.msi_irqs};
+    // SoC drivers name their lines after the platform device.
+    if (nic.pci.empty() && nic.virtio.empty()) device.platform = last_part(nic.device);
+    return device;
+}
 
 std::string_view to_string(Source source) {
     switch (source) {

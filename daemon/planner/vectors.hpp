@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "irq/classify.hpp"
 #include "irq/irq.hpp"
 #include "netdev/nic.hpp"
 
@@ -36,6 +37,9 @@ struct Vector {
 
     friend bool operator==(const Vector&, const Vector&) = default;
 };
+
+/// What the irq room needs to know of an interface to read labels.
+[[nodiscard]] irq::Device to_device(const netdev::Nic& nic);
 
 /// The interrupts of one interface, ascending by number. Stacked interfaces have none: ask for their lower ones.
 [[nodiscard]] std::vector<Vector> nic_vectors(const netdev::Nic& nic, const irq::InterruptTable& table);

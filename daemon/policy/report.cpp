@@ -68,12 +68,14 @@ void Report::error_inside(const Node& scalar, std::size_t offset, std::size_t le
 void Report::add(Severity severity, unsigned line, unsigned column, unsigned length, std::string message,
                  std::string hint) {
     if (severity == Severity::error) ++errors_;
-    if (++count_ > max_findings) return;
-    if (count_ == max_findings) {
-        out_.push_back({.severity = Severity::error,
+    // An error is never among what is left out without one being said: a file without errors is accepted.
+    const bool first_error = severity == Severity::error && errors_ == 1;
+    if (++count_ > max_findings && !first_error) return;
+    if (count_ == max_findings && !first_error) {
+        out_.push_back({.severity = Severity::note,
                         .at = {path_, line, column},
                         .length = 1,
-                        .message = "more than 100 findings in this file; the rest is left out",
+                        .message = "more than 100 findings in this file; most of the rest is left out",
                         .hint = {},
                         .source_line = {}});
         return;

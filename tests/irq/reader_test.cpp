@@ -76,7 +76,14 @@ TEST_F(ReadInterrupts, HandlersComeFromDirectoriesWhereTheTableIsEmpty) {
     EXPECT_EQ(table->irqs[0].requested, CpuSet({3}));
 }
 
-TEST_F(ReadInterrupts, NothingToReadIsAnError) {
+TEST_F(ReadInterrupts, RecordingWithoutATableIsEmpty) {
+    const auto table = read();
+    ASSERT_TRUE(table);
+    EXPECT_TRUE(table->irqs.empty());
+}
+
+TEST_F(ReadInterrupts, UnreadableTableIsAnError) {
+    fs::create_directories(top_ / "proc/interrupts");
     EXPECT_FALSE(read());
 }
 

@@ -104,4 +104,18 @@ TEST(Reader, OneTotalOrder) {
     EXPECT_EQ(names, "zz b e a c d ");
 }
 
+TEST(Reader, ManyFindingsAreCutButAnErrorIsAlwaysSaid) {
+    std::string names;
+    for (unsigned at = 0; at < 200; ++at)
+        names += "a, ";
+    const auto mild = read("version: 1\nmatch: {comm: [" + names + "b]}\n");
+    EXPECT_EQ(mild.diagnostics.size(), 100U);
+    EXPECT_TRUE(mild.ok());
+    EXPECT_EQ(mild.set.policies.size(), 1U);
+    const auto bad = read("version: 1\nmatch: {comm: [" + names + "b]}\nbind: wide\n");
+    EXPECT_EQ(bad.diagnostics.size(), 101U);
+    EXPECT_FALSE(bad.ok());
+    EXPECT_TRUE(bad.set.policies.empty());
+}
+
 } // namespace

@@ -36,6 +36,9 @@ void add_plan(CLI::App& app, Globals& globals, int& status);
 void add_status(CLI::App& app, Globals& globals, int& status);
 void add_explain(CLI::App& app, Globals& globals, int& status);
 void add_reload(CLI::App& app, Globals& globals, int& status);
+void add_apply(CLI::App& app, Globals& globals, int& status);
+void add_release(CLI::App& app, Globals& globals, int& status);
+void add_policies(CLI::App& app, Globals& globals, int& status);
 void add_measure(CLI::App& app, Globals& globals, int& status);
 
 } // namespace affinityctl

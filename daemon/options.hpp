@@ -11,7 +11,7 @@ namespace spdlog {
 class logger;
 }
 
-namespace affinityd::app {
+namespace affinityd {
 
 /// Exit codes of the daemon, affinityd(8).
 enum Exit : int {
@@ -22,7 +22,7 @@ enum Exit : int {
 };
 
 struct Options {
-    Settings settings;
+    app::Settings settings;
     std::string root = "/";
     bool verbose = false;
 };
@@ -34,4 +34,4 @@ struct Options {
 /// To the journal with priorities under systemd, else to standard error.
 [[nodiscard]] std::shared_ptr<spdlog::logger> make_logger(bool verbose);
 
-} // namespace affinityd::app
+} // namespace affinityd

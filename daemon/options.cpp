@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/options.hpp"
+#include "options.hpp"
 
 #include "host/file.hpp"
 
@@ -11,20 +11,20 @@
 #include <spdlog/sinks/systemd_sink.h>
 #include <spdlog/spdlog.h>
 
-namespace affinityd::app {
+namespace affinityd {
 
 namespace {
 
 constexpr const char* default_config = "/etc/affinityd/affinityd.yaml";
 
-Result<void> load_settings(Settings& settings, bool named) {
+Result<void> load_settings(app::Settings& settings, bool named) {
     const auto text = host::read_file(settings.config);
     if (!text) return std::unexpected(text.error());
     if (!*text) {
         if (named) return fail("there is no such file", settings.config);
         return {}; // the usual place may well be empty
     }
-    return read_settings(settings.config, **text, settings);
+    return app::read_settings(settings.config, **text, settings);
 }
 
 } // namespace
@@ -79,4 +79,4 @@ std::shared_ptr<spdlog::logger> make_logger(bool verbose) {
     return logger;
 }
 
-} // namespace affinityd::app
+} // namespace affinityd

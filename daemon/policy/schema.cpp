@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/schema.hpp"
+
+#include "policy/keys.hpp"
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace affinityd::policy {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json one_or_list(const Json& one) {
+    return {{"anyOf", Json::array({one, Json{{"type", "array"}, {"items", one}, {"minItems", 1}}})}};
+}
+
+/// A name may look like a number or a truth value to YAML (user: 1000).
+Json name() {
+    return {{"type", Json::array({"string", "number", "boolean"})}, {"minLength", 1}};
+}
+
+Json number_or_text(int low, int high, std::string_view pattern) {
+    return {{"anyOf", Json::array({Json{{"type", "integer"}, {"minimum", low}, {"maximum", high}},
+                                   Json{{"type", "string"}, {"pattern", pattern}}})}};
+}
+
+Json reference(std::string_view to) {
+    return {{"$ref", "#/definitions/" + std::string(to)}};
+}
+
+Json condition_list(const Key& key) {
+    Json one = reference("conditions");
+    if (key.name != "any") return one_or_list(one);
+    // One map of several keys would have to hold whole, which `any` does not mean.
+    Json single{{"allOf", Json::array({one, Json{{"maxProperties", 1}}})}};
+    return {{"anyOf", Json::array({single, Json{{"type", "array"}, {"items", one}, {"minItems", 1}}})}};
+}
+
+Json type_of(const Key& key) {
+    switch (key.type) {
+    case Type::version:
+        return {{"const", 1}};
+    case Type::integer:
+        return {{"type", "integer"}, {"minimum", -100'000}, {"maximum", 100'000}};
+    case Type::boolean:
+        return {{"type", "boolean"}};
+    case Type::text:
+        return {{"type", Json::array({"string", "number", "boolean"})}, {"maxLength", 4096}};
+    case Type::choice:
+        return {{"enum", Json(key.values)}};
+    case Type::cpus:
+        return number_or_text(0, 1'048'575, "^.*[^ ].*$");
+    case Type::patterns:
+    case Type::nics:
+    case Type::policies:
+        return one_or_list(name());
+    case Type::ports:
+        return one_or_list(number_or_text(1, 65'535, "^[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?$"));
+    case Type::index:
+        return number_or_text(0, 2'147'483'647, "^(0|[1-9][0-9]*)(-(0|[1-9][0-9]*))?$");
+    case Type::conditions:
+        return reference("conditions");
+    case Type::condition_lists:
+        return condition_list(key);
+    case Type::rules:
+        break;
+    }
+    return one_or_list(reference("thread"));
+}
+
+Json object(Level level) {
+    Json properties = Json::object();
+    for (const auto& key : all_keys()) {
+        if (key.level != level) continue;
+        Json schema = type_of(key);
+        // Draft 7 looks at nothing beside a reference; the description is for people, who read it all the
+        // same.
+        schema["description"] = key.meaning;
+        if (key.type == Type::boolean) schema["default"] = key.standard == "true";
+        if (key.type == Type::choice && level == Level::top) schema["default"] = key.standard;
+        properties[std::string(key.name)] = std::move(schema);
+    }
+    return {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
+}
+
+} // namespace
+
+std::string json_schema() {
+    Json schema{{"$schema", "http://json-schema.org/draft-07/schema#"},
+                {"title", "affinityd policy, version 1"}};
+    schema.update(object(Level::top));
+    schema["required"] = Json::array({"version"});
+    const auto holds = [](std::string_view key, const Json& value) {
+        return Json{{"required", Json::array({key})},
+                    {"properties", {{std::string(key), {{"const", value}}}}}};
+    };
+    Json named_nics{{"required", Json::array({"nics"})},
+                    {"properties", {{"nics", {{"not", {{"const", "auto"}}}}}}}};
+    schema["anyOf"] = Json::array({Json{{"required", Json::array({"match"})}}, holds("default", true),
+                                   Json{{"allOf", Json::array({holds("affinity", "irq"), named_nics})}}});
+    Json conditions = object(Level::match);
+    Json thread = object(Level::thread);
+    conditions["minProperties"] = 1;
+    thread["minProperties"] = 1;
+    schema["definitions"] = {{"conditions", conditions}, {"thread", thread}};
+    return schema.dump(2) + "\n";
+}
+
+} // namespace affinityd::policy

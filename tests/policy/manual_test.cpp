@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// affinityd.policy(5) against the code: each key's table says what the key table says, each example is
+// loaded.
+#include "corpus.hpp"
+#include "policy/keys.hpp"
+#include "policy/print.hpp"
+
+#include <map>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace corpus;
+
+std::string manual() {
+    const char* path = std::getenv("AFFINITYD_POLICY_MANUAL");
+    return path == nullptr ? std::string() : slurp(path);
+}
+
+/// Characters that roff would take for something else.
+std::string roff(std::string_view text) {
+    std::string escaped;
+    for (const char c : text) {
+        if (c == '\\')
+            escaped += "\\e";
+        else if (c == '-')
+            escaped += "\\-";
+        else if (c == '\'')
+            escaped += "\\(aq";
+        else
+            escaped += c;
+    }
+    return escaped;
+}
+
+std::string plain(std::string text) {
+    const std::map<std::string, std::string> escapes{
+        {"\\-", "-"}, {"\\e", "\\"}, {"\\(aq", "'"}, {"\\&", ""}};
+    std::string result;
+    for (std::size_t at = 0; at < text.size();) {
+        const auto found = std::ranges::find_if(
+            escapes, [&](const auto& pair) { return text.compare(at, pair.first.size(), pair.first) == 0; });
+        result += found == escapes.end() ? text.substr(at, 1) : found->second;
+        at += found == escapes.end() ? 1 : found->first.size();
+    }
+    return result;
+}
+
+std::string section(const std::string& page, std::string_view name) {
+    const auto begin = page.find(".SH " + std::string(name) + "\n");
+    if (begin == std::string::npos) return {};
+    return page.substr(begin, page.find("\n.SH ", begin + 1) - begin + 1);
+}
+
+/// Examples follow a comment that names their file and stand between .RS and .RE.
+std::vector<Document> examples(const std::string& page) {
+    const std::string mark = ".\\\" example: ";
+    std::vector<Document> found;
+    std::istringstream lines(page);
+    std::string line;
+    bool inside = false;
+    while (std::getline(lines, line)) {
+        if (line.starts_with(mark))
+            found.push_back({line.substr(mark.size()), {}});
+        else if (line == ".RS")
+            inside = !found.empty() && found.back().text.empty();
+        else if (line == ".RE")
+            inside = false;
+        else if (inside)
+            found.back().text += plain(line) + "\n";
+    }
+    return found;
+}
+
+TEST(Manual, HasATablePerKeyAsTheCodeHasIt) {
+    const auto page = manual();
+    ASSERT_FALSE(page.empty());
+    const std::map<Level, std::string> sections{
+        {Level::top, "KEYS"}, {Level::match, "CONDITIONS"}, {Level::thread, "THREAD RULES"}};
+    for (const auto& key : all_keys()) {
+        const auto text = section(page, sections.at(key.level));
+        const std::string table = ".SS " + roff(key.name) + "\n" + roff(key.meaning) +
+                                  "\n.TS\ntab(|);\nlb lx.\nType|T{\n" + roff(type_name(key)) +
+                                  "\nT}\nDefault|T{\n" + roff(key.standard) + "\nT}\nUnit|" +
+                                  (key.unit.empty() ? "none" : roff(key.unit)) + "\nExample|T{\n" +
+                                  roff(key.name) + ": " + roff(key.example) + "\nT}\n.TE\n";
+        EXPECT_NE(text.find(table), std::string::npos) << table;
+    }
+    const auto count = [&](std::string_view word) {
+        std::size_t found = 0;
+        for (auto at = page.find(word); at != std::string::npos; at = page.find(word, at + 1))
+            ++found;
+        return found;
+    };
+    EXPECT_EQ(count("\nType|T{\n"), all_keys().size()) << "a table for a key that is not there";
+}
+
+TEST(Manual, EveryExampleIsAPolicyWithoutAFault) {
+    const auto all = examples(manual());
+    EXPECT_GE(all.size(), 10U);
+    const auto result = read_policies(all);
+    EXPECT_TRUE(result.diagnostics.empty()) << said(result.diagnostics);
+    EXPECT_EQ(result.set.policies.size(), all.size());
+    const auto full = std::ranges::find(result.set.policies, "nginx", &Policy::name);
+    ASSERT_NE(full, result.set.policies.end());
+    EXPECT_EQ(full->model, Model::full);
+}
+
+/// The example of every key's table, set into the smallest file that it belongs to.
+TEST(Manual, EveryKeysExampleIsRead) {
+    for (const auto& key : all_keys()) {
+        const std::string line = std::string(key.name) + ": " + std::string(key.example);
+        std::string text = key.name == "version" ? "" : "version: 1\n";
+        if (key.level == Level::match)
+            text += "match: {" + line + (key.name == "comm" ? "" : ", comm: a") + "}\n";
+        if (key.level == Level::thread) text += "match: {comm: a}\nthreads: [{" + line + "}]\n";
+        if (key.level == Level::top)
+            text += line + "\n" + (key.name == "match" || key.name == "default" ? "" : "match: {comm: a}\n");
+        const auto result = read_policies({{"nginx.yaml", text}});
+        if (key.name == "parent") { // of the policy that has the example's name: a ring
+            EXPECT_FALSE(result.ok());
+            continue;
+        }
+        EXPECT_TRUE(result.ok()) << text << said(result.diagnostics);
+    }
+}
+
+/// What the manual calls the default is what holds without the key.
+TEST(Manual, DefaultsAreTheReaders) {
+    const auto result = read_policies({{"a.yaml", "version: 1\nmatch: {comm: a}\n"}});
+    ASSERT_EQ(result.set.policies.size(), 1U);
+    const auto printed = "\n" + to_yaml(result.set.policies.front());
+    std::size_t compared = 0;
+    for (const auto& key : all_keys()) {
+        const bool told = key.type == Type::choice || key.type == Type::boolean ||
+                          key.type == Type::integer || key.type == Type::nics;
+        if (key.level != Level::top || !told) continue;
+        EXPECT_NE(printed.find("\n" + std::string(key.name) + ": " + std::string(key.standard) + "\n"),
+                  std::string::npos)
+            << key.name;
+        ++compared;
+    }
+    EXPECT_EQ(compared, 15U);
+}
+
+} // namespace
