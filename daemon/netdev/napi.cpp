@@ -7,6 +7,7 @@
 #include "netdev/netdev_family.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace affinityd::netdev {
 
@@ -65,15 +66,39 @@ Result<void> read_napi(std::vector<Nic>& nics) {
 
 std::optional<NapiThreadName> parse_napi_thread(std::string_view comm) {
     constexpr std::string_view prefix = "napi/";
+    constexpr std::size_t cut_length = 15; // TASK_COMM_LEN - 1
     if (!comm.starts_with(prefix)) return std::nullopt;
     const auto rest = comm.substr(prefix.size());
     const auto dash = rest.rfind('-');
     if (rest.empty() || dash == 0) return std::nullopt;
-    if (dash == std::string_view::npos) return NapiThreadName{std::string(rest), std::nullopt};
-    const auto id = parse_number<unsigned>(rest.substr(dash + 1));
-    const bool cut = comm.size() == 15; // TASK_COMM_LEN - 1: digits may be missing at the end
-    if (!id && rest.size() > dash + 1) return NapiThreadName{std::string(rest), std::nullopt};
-    return NapiThreadName{std::string(rest.substr(0, dash)), cut ? std::nullopt : id};
+    const bool may_be_cut = comm.size() == cut_length;
+    const auto id = dash == std::string_view::npos ? std::nullopt : parse_number<unsigned>(rest.substr(dash + 1));
+    const bool is_whole_name = dash == std::string_view::npos || (!id && dash + 1 < rest.size());
+    return NapiThreadName{std::string(is_whole_name ? rest : rest.substr(0, dash)), id, may_be_cut};
+}
+
+void attach_napi_threads(std::vector<Nic>& nics, std::span<const NamedThread> threads) {
+    std::map<std::string, std::map<unsigned, int>, std::less<>> by_interface; // id -> tid
+    for (const auto& thread : threads) {
+        const auto name = parse_napi_thread(thread.comm);
+        if (name && name->napi_id) by_interface[name->interface][*name->napi_id] = thread.tid;
+    }
+    for (auto& nic : nics) {
+        const auto found = by_interface.find(nic.name);
+        if (!nic.threaded_napi || found == by_interface.end()) continue;
+        const auto& tids = found->second;
+        const auto receiving = static_cast<std::size_t>(std::ranges::count(nic.queues, Direction::rx, &Queue::direction));
+        auto in_order = tids.begin();
+        for (auto& queue : nic.queues) {
+            if (queue.napi_id) {
+                const auto exact = tids.find(*queue.napi_id);
+                if (!queue.napi_thread && exact != tids.end()) queue.napi_thread = exact->second;
+            } else if (queue.direction == Direction::rx && tids.size() == receiving) {
+                if (!queue.napi_thread) queue.napi_thread = in_order->second;
+                ++in_order;
+            }
+        }
+    }
 }
 
 } // namespace affinityd::netdev
