@@ -32,15 +32,14 @@ void ProcessEvents::handle(const ProcEvent& event) {
     switch (event.kind) {
     case ProcEvent::Kind::exec: manager_.process_changed(event.pid); break;
     case ProcEvent::Kind::comm:
-        if (event.pid == event.tid) manager_.process_changed(event.pid);
-        else manager_.thread_changed(event.pid, event.tid);
+        if (event.is_thread()) manager_.thread_changed(event.pid, event.tid);
+        else manager_.process_changed(event.pid);
         break;
     case ProcEvent::Kind::fork:
-        if (event.pid != event.tid) manager_.thread_changed(event.pid, event.tid);
+        if (event.is_thread()) manager_.thread_changed(event.pid, event.tid);
         else if (manager_.is_known(event.parent_pid)) manager_.process_changed(event.pid);
         break;
     case ProcEvent::Kind::exit: manager_.task_gone(event.pid, event.tid); break;
-    default: break;
     }
     if (manager_.has_processes()) follow(true);
 }

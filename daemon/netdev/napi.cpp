@@ -2,43 +2,13 @@
 #include "netdev/napi.hpp"
 
 #include "base/text.hpp"
+#include "netdev/attributes.hpp"
+#include "netdev/generic_socket.hpp"
 #include "netdev/netdev_family.hpp"
 
 #include <algorithm>
-#include <cstring>
-
-#include <netlink/attr.h>
 
 namespace affinityd::netdev {
-
-namespace {
-
-/// The 32-bit value of an attribute, if the attributes are well formed and hold it.
-class Attributes {
-  public:
-    explicit Attributes(std::span<const std::byte> bytes) : bytes_(bytes) {}
-
-    [[nodiscard]] std::optional<unsigned> u32(int type) const {
-        std::size_t at = 0;
-        while (bytes_.size() - at >= NLA_HDRLEN) {
-            nlattr head{};
-            std::memcpy(&head, bytes_.data() + at, sizeof head);
-            if (head.nla_len < NLA_HDRLEN || head.nla_len > bytes_.size() - at) return std::nullopt;
-            if ((head.nla_type & NLA_TYPE_MASK) == type && head.nla_len >= NLA_HDRLEN + sizeof(unsigned)) {
-                unsigned value = 0;
-                std::memcpy(&value, bytes_.data() + at + NLA_HDRLEN, sizeof value);
-                return value;
-            }
-            at += std::min<std::size_t>(static_cast<std::size_t>(NLA_ALIGN(head.nla_len)), bytes_.size() - at);
-        }
-        return std::nullopt;
-    }
-
-  private:
-    std::span<const std::byte> bytes_;
-};
-
-} // namespace
 
 std::optional<NapiFact> parse_napi(std::span<const std::byte> attributes) {
     const Attributes all(attributes);
@@ -76,6 +46,21 @@ void link_queues(std::vector<Nic>& nics, std::span<const QueueFact> queues, std:
         queue->irq = napi->irq;
         queue->napi_thread = napi->thread;
     }
+}
+
+Result<void> read_napi(std::vector<Nic>& nics) {
+    auto socket = GenericSocket::open();
+    if (!socket) return std::unexpected(socket.error());
+    const auto number = socket->family(family::name);
+    if (!number) return {}; // before Linux 6.8
+    std::vector<QueueFact> queues;
+    std::vector<NapiFact> napis;
+    for (const auto& answer : socket->dump(*number, family::cmd_queue_get, family::version))
+        if (auto fact = parse_queue(answer)) queues.push_back(*fact);
+    for (const auto& answer : socket->dump(*number, family::cmd_napi_get, family::version))
+        if (auto fact = parse_napi(answer)) napis.push_back(*fact);
+    link_queues(nics, queues, napis);
+    return {};
 }
 
 std::optional<NapiThreadName> parse_napi_thread(std::string_view comm) {

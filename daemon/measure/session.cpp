@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/session.hpp"
+
+#include "host/root.hpp"
+#include "measure/activity.hpp"
+#include "measure/worker.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace affinityd::measure {
+
+namespace {
+
+constexpr double grace_seconds = 5; ///< for start and report, on a machine that is busy
+
+Outcome outcome_of(int code) {
+    switch (code) {
+    case ETIMEDOUT:
+    case EAGAIN: return Outcome::timed_out;
+    case ECANCELED: return Outcome::killed;
+    case ECONNREFUSED:
+    case EADDRNOTAVAIL:
+    case EHOSTUNREACH: return Outcome::unreachable;
+    case ENETUNREACH:
+    case ENETDOWN: return Outcome::link_lost;
+    default: return Outcome::failed;
+    }
+}
+
+Outcome outcome_of(End end) {
+    switch (end) {
+    case End::whole: return Outcome::done;
+    case End::peer: return Outcome::peer_gone;
+    case End::stalled: return Outcome::timed_out;
+    case End::network: return Outcome::link_lost;
+    case End::local: return Outcome::failed;
+    }
+    return Outcome::failed;
+}
+
+/// The first fault counts: what follows is mostly its echo.
+void note(Report& report, Outcome outcome, const std::string& reason) {
+    if (report.outcome != Outcome::done) return;
+    report.outcome = outcome;
+    report.reason = reason;
+}
+
+CpuSet nth(const std::vector<unsigned>& cpus, unsigned stream) {
+    if (cpus.empty()) return {};
+    return CpuSet{cpus[stream % cpus.size()]};
+}
+
+Report blank(const Session& session, std::string path, bool touches) {
+    Report report;
+    report.outcome = Outcome::done;
+    report.path = std::move(path);
+    report.touches_nic_interrupts = touches;
+    report.streams = session.streams;
+    report.buffer_bytes = session.load.buffer_bytes;
+    return report;
+}
+
+/// When the run must be over, whatever the peer does; 0 without bound.
+double end_of(const Session& session) {
+    if (session.load.seconds <= 0) return 0;
+    return monotonic_seconds() + session.connect_seconds + session.load.seconds + session.load.stall_seconds + grace_seconds;
+}
+
+class Run {
+  public:
+    Run(const host::Root& root, const Session& session, Report report)
+        : root_(root), session_(session), report_(std::move(report)), first_(read_activity(root)) {}
+
+    void transmit(const Address& target) {
+        for (unsigned i = 0; i < session_.streams; ++i)
+            add(transmitters_, nth(session_.transmit_cpus, i), [&](Meter& meter) -> Result<StreamUse> {
+                const auto socket = connect_to(target, session_.socket, session_.connect_seconds);
+                if (!socket) return std::unexpected(socket.error());
+                const bool local = is_local(socket->get()); // cannot be asked once the peer has gone
+                auto use = measure::transmit(socket->get(), session_.load, meter);
+                use.is_local = local;
+                return use;
+            });
+    }
+    /// `seconds` 0: waits for connections without limit.
+    void receive(int listener, double seconds, bool own_peer) {
+        Load load = session_.load;
+        if (own_peer) load.seconds = load.bytes = load.buffers = 0; // ours closes when it is done: nothing may be left unread
+        for (unsigned i = 0; i < session_.streams; ++i)
+            add(receivers_, nth(session_.receive_cpus, i), [&](Meter& meter) -> Result<StreamUse> {
+                const auto socket = accept_from(listener, seconds);
+                if (!socket) return std::unexpected(socket.error());
+                const bool local = is_local(socket->get()); // cannot be asked once the peer has gone
+                auto use = measure::receive(socket->get(), load, meter);
+                use.is_local = local;
+                return use;
+            });
+    }
+    Report finish(double until) {
+        Ends ends;
+        collect(ends, until);
+        const auto last = read_activity(root_);
+        fill(report_, ends, read_frequency(root_));
+        report_.cpus = cpus_between(first_, last);
+        report_.lines = lines_between(first_, last);
+        return std::move(report_);
+    }
+
+  private:
+    void add(std::vector<Worker>& workers, const CpuSet& cpus, const std::function<Result<StreamUse>(Meter&)>& body) {
+        if (report_.outcome != Outcome::done) return;
+        auto worker = Worker::start(cpus, body);
+        if (worker) workers.push_back(std::move(*worker));
+        else note(report_, Outcome::failed, worker.error().to_string());
+    }
+    /// As they end, not in a fixed order: the fault that came first tells the reason, those it causes come later.
+    void collect(Ends& ends, double until) {
+        std::vector<std::pair<Worker*, std::vector<StreamUse>*>> running;
+        for (auto& worker : transmitters_)
+            running.emplace_back(&worker, &ends.transmitted);
+        for (auto& worker : receivers_)
+            running.emplace_back(&worker, &ends.received);
+        while (!running.empty()) {
+            std::vector<int> results;
+            for (const auto& [worker, uses] : running)
+                results.push_back(worker->result_fd());
+            const auto at = static_cast<std::ptrdiff_t>(wait_for_any(results, until).value_or(0)); // none in time: collect kills it
+            take(*running[static_cast<std::size_t>(at)].first, *running[static_cast<std::size_t>(at)].second, until);
+            running.erase(running.begin() + at);
+            // After a fault the others have nobody to talk to.
+            const double soon = monotonic_seconds() + 0.5;
+            if (report_.outcome != Outcome::done && (until == 0 || until > soon)) until = soon;
+        }
+    }
+    void take(Worker& worker, std::vector<StreamUse>& uses, double until) {
+        const auto use = worker.collect(until);
+        if (!use) return note(report_, outcome_of(use.error().code), use.error().to_string());
+        if (use->end != End::whole)
+            note(report_, outcome_of(use->end), fmt::format("a stream ended after {} bytes: {}", use->bytes, std::strerror(use->code)));
+        uses.push_back(*use);
+    }
+
+    const host::Root& root_;
+    const Session& session_;
+    Report report_;
+    Activity first_;
+    std::vector<Worker> transmitters_, receivers_;
+};
+
+void add(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& part) {
+    if (sum && part) *sum += *part;
+    else sum.reset();
+}
+
+std::optional<EndReport> sum_of(const std::vector<StreamUse>& uses) {
+    if (uses.empty()) return std::nullopt;
+    EndReport end;
+    Usage usage = uses.front().usage;
+    end.retransmits = 0;
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+        if (i > 0) usage += uses[i].usage;
+        end.bytes += uses[i].bytes;
+        end.calls += uses[i].calls;
+        add(end.retransmits, uses[i].retransmits);
+    }
+    end.user_seconds = usage.user_seconds;
+    end.system_seconds = usage.system_seconds;
+    end.voluntary_switches = usage.voluntary_switches;
+    end.involuntary_switches = usage.involuntary_switches;
+    end.migrations = usage.migrations;
+    end.cycles = usage.cycles;
+    end.instructions = usage.instructions;
+    end.cache_misses = usage.cache_misses;
+    return end;
+}
+
+void fill_cost(Report& report, std::optional<double> hz) {
+    const double bits = static_cast<double>(report.bytes) * 8;
+    if (bits <= 0) return;
+    double cpu_seconds = 0;
+    std::uint64_t cycles = 0;
+    bool counted = true;
+    for (const auto* end : {&report.transmitter, &report.receiver}) {
+        if (!*end) continue;
+        cpu_seconds += (*end)->user_seconds + (*end)->system_seconds;
+        counted = counted && (*end)->cycles.has_value();
+        cycles += (*end)->cycles.value_or(0);
+    }
+    if (counted) {
+        report.ghz_per_gbps = static_cast<double>(cycles) / bits;
+        report.cycles_source = "hardware counters of the stream processes";
+    } else if (hz) {
+        report.ghz_per_gbps = cpu_seconds * *hz / bits;
+        report.cycles_source = fmt::format("CPU time of the stream processes times {:.3f} GHz (no hardware counters)", *hz / 1e9);
+    } else {
+        report.cycles_source = "not known: no hardware counters, and the CPU frequency is not told";
+    }
+}
+
+} // namespace
+
+void fill(Report& report, const Ends& ends, std::optional<double> hz) {
+    report.transmitter = sum_of(ends.transmitted);
+    report.receiver = sum_of(ends.received);
+    const auto& arrived = ends.received.empty() ? ends.transmitted : ends.received;
+    double first = std::numeric_limits<double>::infinity(), last = 0;
+    for (const auto& use : arrived) {
+        report.bytes += use.bytes;
+        if (use.is_local) report.touches_nic_interrupts = false;
+        if (use.bytes == 0) continue;
+        first = std::min(first, use.started);
+        last = std::max(last, use.ended);
+    }
+    report.seconds = last > first ? last - first : 0;
+    if (report.seconds > 0) report.bits_per_second = static_cast<double>(report.bytes) * 8 / report.seconds;
+    if (report.bytes == 0) note(report, Outcome::failed, "no bytes were moved");
+    fill_cost(report, hz);
+}
+
+Report run_loopback(const host::Root& root, const Session& session) {
+    Report report = blank(session, "loopback", false);
+    Address here{"127.0.0.1", "0"};
+    auto listener = listen_at(here, session.socket, session.streams);
+    if (!listener) { // a machine without IPv4
+        here.host = "::1";
+        listener = listen_at(here, session.socket, session.streams);
+    }
+    if (!listener) {
+        note(report, Outcome::unreachable, listener.error().to_string());
+        return report;
+    }
+    const double until = end_of(session);
+    here.port = std::to_string(port_of(listener->get()));
+    Run run(root, session, std::move(report));
+    run.receive(listener->get(), session.connect_seconds, true);
+    run.transmit(here);
+    return run.finish(until);
+}
+
+Report run_transmit(const host::Root& root, const Session& session, const Address& target) {
+    const double until = end_of(session);
+    Run run(root, session, blank(session, target.to_string(), true));
+    run.transmit(target);
+    return run.finish(until);
+}
+
+Report run_receive(const host::Root& root, const Session& session, int listener) {
+    Run run(root, session, blank(session, fmt::format("port {}", port_of(listener)), true));
+    run.receive(listener, 0, false);
+    return run.finish(0);
+}
+
+} // namespace affinityd::measure

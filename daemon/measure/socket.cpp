@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/socket.hpp"
+
+#include "measure/ttcp.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+namespace affinityd::measure {
+
+namespace {
+
+using Infos = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+
+Result<Infos> look_up(const Address& address, bool to_listen) {
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = to_listen ? AI_PASSIVE : 0;
+    addrinfo* found = nullptr;
+    const int status = ::getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(), address.port.c_str(), &hints, &found);
+    if (status != 0)
+        return fail(std::string("address not known: ") + ::gai_strerror(status), address.to_string(), EADDRNOTAVAIL);
+    return Infos(found, &::freeaddrinfo);
+}
+
+void set_option(int socket, int level, int option, int value) { ::setsockopt(socket, level, option, &value, sizeof value); }
+
+void apply(int socket, const SocketOptions& options) {
+    if (options.nodelay) set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (options.buffer_bytes > 0) {
+        set_option(socket, SOL_SOCKET, SO_SNDBUF, options.buffer_bytes);
+        set_option(socket, SOL_SOCKET, SO_RCVBUF, options.buffer_bytes);
+    }
+}
+
+int bind_source(int socket, const SocketOptions& options, int family) {
+    if (options.source.empty()) return 0;
+    const auto infos = look_up({options.source, "0"}, false);
+    if (!infos) return EADDRNOTAVAIL;
+    for (const auto* at = infos->get(); at != nullptr; at = at->ai_next) {
+        if (at->ai_family != family) continue;
+        return ::bind(socket, at->ai_addr, at->ai_addrlen) == 0 ? 0 : errno;
+    }
+    return EADDRNOTAVAIL;
+}
+
+/// Waits for `events`; 0, ETIMEDOUT or another errno. until 0: without limit.
+int wait_for(int socket, short events, double until) {
+    while (true) {
+        int wait = -1;
+        if (until > 0) {
+            const double left = until - monotonic_seconds();
+            if (left <= 0) return ETIMEDOUT;
+            wait = static_cast<int>(std::min(left * 1000 + 1, 1e9));
+        }
+        pollfd item{socket, events, 0};
+        const int ready = ::poll(&item, 1, wait);
+        if (ready > 0) return 0;
+        if (ready < 0 && errno != EINTR) return errno;
+    }
+}
+
+int connect_until(int socket, const addrinfo& info, double until) {
+    if (::connect(socket, info.ai_addr, info.ai_addrlen) == 0) return 0;
+    if (errno != EINPROGRESS && errno != EINTR) return errno;
+    if (const int code = wait_for(socket, POLLOUT, until); code != 0) return code;
+    int code = 0;
+    socklen_t size = sizeof code;
+    return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &code, &size) == 0 ? code : errno;
+}
+
+std::string numeric(const sockaddr_storage& address, socklen_t size, bool port) {
+    std::array<char, NI_MAXHOST> host{};
+    std::array<char, NI_MAXSERV> service{};
+    if (::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host.data(), host.size(), service.data(), service.size(),
+                      NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return {};
+    return port ? service.data() : host.data();
+}
+
+} // namespace
+
+std::string Address::to_string() const {
+    return (host.find(':') == std::string::npos ? host : '[' + host + ']') + ':' + port;
+}
+
+Result<Address> parse_address(std::string_view text, std::string_view port) {
+    Address address{std::string(text), std::string(port)};
+    if (text.starts_with('[')) {
+        const auto end = text.find(']');
+        const bool has_port = end != std::string_view::npos && end + 1 < text.size();
+        if (end == std::string_view::npos || (has_port && text[end + 1] != ':'))
+            return fail("expected [address]:port", std::string(text), EINVAL);
+        address.host = text.substr(1, end - 1);
+        if (has_port) address.port = text.substr(end + 2);
+    } else if (std::count(text.begin(), text.end(), ':') == 1) {
+        const auto colon = text.find(':');
+        address.host = text.substr(0, colon);
+        address.port = text.substr(colon + 1);
+    }
+    if (address.host.empty() || address.port.empty() || address.host.size() > 253 || address.port.size() > 32 ||
+        address.host.find('\0') != std::string::npos)
+        return fail("expected host:port", std::string(text), EINVAL);
+    return address;
+}
+
+Result<host::Fd> connect_to(const Address& address, const SocketOptions& options, double seconds) {
+    const auto infos = look_up(address, false);
+    if (!infos) return std::unexpected(infos.error());
+    const double until = monotonic_seconds() + seconds;
+    int code = EADDRNOTAVAIL;
+    for (const auto* at = infos->get(); at != nullptr; at = at->ai_next) {
+        host::Fd socket(::socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        if (!socket) {
+            code = errno;
+            continue;
+        }
+        apply(socket.get(), options);
+        code = bind_source(socket.get(), options, at->ai_family);
+        if (code == 0) code = connect_until(socket.get(), *at, until);
+        if (code != 0) continue;
+        ::fcntl(socket.get(), F_SETFL, 0);
+        return socket;
+    }
+    return fail("cannot connect", address.to_string(), code);
+}
+
+Result<host::Fd> listen_at(const Address& address, const SocketOptions& options, unsigned backlog) {
+    const auto infos = look_up(address, true);
+    if (!infos) return std::unexpected(infos.error());
+    int code = EADDRNOTAVAIL;
+    // IPv6 first where every address is meant: one socket then serves both families.
+    for (const bool v6 : {true, false}) {
+        for (const auto* at = infos->get(); at != nullptr; at = at->ai_next) {
+            if ((at->ai_family == AF_INET6) != v6) continue;
+            host::Fd socket(::socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+            if (!socket) {
+                code = errno;
+                continue;
+            }
+            set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+            if (v6 && address.host.empty()) set_option(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+            apply(socket.get(), options);
+            if (::bind(socket.get(), at->ai_addr, at->ai_addrlen) == 0 && ::listen(socket.get(), static_cast<int>(backlog)) == 0)
+                return socket;
+            code = errno;
+        }
+    }
+    return fail("cannot listen", address.to_string(), code);
+}
+
+Result<host::Fd> accept_from(int listener, double seconds) {
+    const double until = seconds > 0 ? monotonic_seconds() + seconds : 0;
+    while (true) {
+        host::Fd socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+        if (socket) return socket;
+        // Errors of one connection that died while it waited are no fault of the listener; see accept(2).
+        if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
+        if (errno != EAGAIN) return fail("cannot accept a connection", {}, errno);
+        if (const int code = wait_for(listener, POLLIN, until); code != 0)
+            return fail("no connection came", {}, code);
+    }
+}
+
+std::uint16_t port_of(int socket) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+    if (address.ss_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
+    if (address.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
+    return 0;
+}
+
+std::string peer_of(int socket) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+    return Address{numeric(address, size, false), numeric(address, size, true)}.to_string();
+}
+
+bool is_local(int socket) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return false;
+    const std::string here = numeric(address, size, false);
+    const std::string there = peer_of(socket);
+    return there.starts_with("127.") || there.starts_with(Address{here, ""}.to_string());
+}
+
+} // namespace affinityd::measure

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "host/fd.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+
+namespace affinityd::measure {
+
+/// What one process used between Meter::start and Meter::stop. What the machine cannot tell is nothing, never 0.
+struct Usage {
+    double user_seconds = 0;                       ///< CPU time, getrusage(2)
+    double system_seconds = 0;                     ///< ... in the kernel; holds softirq work done in its context
+    std::uint64_t voluntary_switches = 0;
+    std::uint64_t involuntary_switches = 0;
+    std::optional<std::uint64_t> migrations;       ///< moves between CPUs: se.nr_migrations of /proc/PID/sched, or perf's
+    std::optional<std::uint64_t> cycles;           ///< hardware counters, user and kernel, perf_event_open(2)
+    std::optional<std::uint64_t> instructions;
+    std::optional<std::uint64_t> cache_misses;     ///< last level
+
+    Usage& operator+=(const Usage& other);         ///< a figure that one of the two lacks is lacking in the sum
+};
+static_assert(std::is_trivially_copyable_v<Usage>);
+
+/// Measures the calling process. Opens its counters when made, so that starting and stopping are cheap.
+class Meter {
+  public:
+    Meter();
+    void start();
+    [[nodiscard]] Usage stop();
+
+  private:
+    struct Reading {
+        Usage usage;
+        std::array<std::optional<std::uint64_t>, 4> counts;
+    };
+    [[nodiscard]] Reading read() const;
+    std::array<host::Fd, 4> counters_; ///< cycles, instructions, cache misses, migrations; empty: not to be had here
+    Reading first_{};
+};
+
+} // namespace affinityd::measure

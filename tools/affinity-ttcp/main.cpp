@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// affinity-ttcp: a ttcp-style sender and receiver that says what the transfer cost.
+#include "host/root.hpp"
+#include "options.hpp"
+#include "print.hpp"
+
+#include <fmt/format.h>
+#include <systemd/sd-daemon.h>
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+using namespace affinity_ttcp;
+using namespace affinityd;
+
+namespace {
+
+/// Where the report goes: standard output, unless that carries the data.
+std::FILE* report_file(const Options& options) {
+    return options.mode == Mode::receive && !options.pattern ? stderr : stdout;
+}
+
+int show(const Options& options, const measure::Report& report) {
+    std::FILE* out = report_file(options);
+    if (options.json) fmt::print(out, "{}\n", measure::to_json(report));
+    else print(out, options, report);
+    return std::fflush(out) == 0 && report.outcome == measure::Outcome::done ? 0 : 1;
+}
+
+measure::Report failed(const measure::Outcome outcome, const Error& error) {
+    measure::Report report;
+    report.outcome = outcome;
+    report.reason = error.to_string();
+    return report;
+}
+
+/// A far end that others transmit to: one connection after the other, each bounded by --seconds and --bytes.
+int serve(const host::Root& root, const Options& options, int listener) {
+    ::fcntl(listener, F_SETFL, ::fcntl(listener, F_GETFL) | O_NONBLOCK);
+    while (true) {
+        pollfd item{listener, POLLIN, 0};
+        const int wait = options.idle_exit_seconds > 0 ? static_cast<int>(options.idle_exit_seconds * 1000) : -1;
+        const int ready = ::poll(&item, 1, wait);
+        if (ready == 0) return 0;
+        if (ready < 0) {
+            if (errno == EINTR) continue;
+            return 1;
+        }
+        show(options, measure::run_receive(root, options.session, listener)); // a peer that fails is no fault of the sink
+    }
+}
+
+int receive(const host::Root& root, const Options& options) {
+    if (options.mode == Mode::sink && ::sd_listen_fds(1) >= 1) return serve(root, options, SD_LISTEN_FDS_START);
+    const auto listener = measure::listen_at(options.peer, options.session.socket, options.session.streams);
+    if (!listener) return show(options, failed(measure::Outcome::failed, listener.error()));
+    if (options.mode == Mode::sink) return serve(root, options, listener->get());
+    return show(options, measure::run_receive(root, options.session, listener->get()));
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    auto options = parse_options(argc, argv);
+    if (!options) return options.error();
+    const auto root = host::Root::open();
+    if (!root) return show(*options, failed(measure::Outcome::failed, root.error()));
+    auto& load = options->session.load;
+    if (!options->pattern && options->mode == Mode::transmit) load.input = STDIN_FILENO;
+    if (!options->pattern && options->mode == Mode::receive) load.output = STDOUT_FILENO;
+    switch (options->mode) {
+    case Mode::loopback: return show(*options, measure::run_loopback(*root, options->session));
+    case Mode::transmit: return show(*options, measure::run_transmit(*root, options->session, options->peer));
+    case Mode::receive:
+    case Mode::sink: return receive(*root, *options);
+    }
+    return 1;
+}
