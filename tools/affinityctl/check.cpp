@@ -3,6 +3,7 @@
 
 #include "host/file.hpp"
 #include "host/root.hpp"
+#include "inventory/scan.hpp"
 #include "netdev/reader.hpp"
 #include "policy/folders.hpp"
 #include "policy/reader.hpp"
@@ -82,6 +83,21 @@ Result<std::vector<policy::Document>> collect(const std::vector<std::string>& pa
     return documents;
 }
 
+/// Notes about policies that nobody is under now; none on a recording without processes.
+std::vector<Diagnostic> on_processes(const policy::PolicySet& set, const affinityd::host::Root& root) {
+    namespace inventory = affinityd::inventory;
+    inventory::FactSources sources(root);
+    std::vector<std::shared_ptr<inventory::ProcessFacts>> kept;
+    inventory::Scan scan(root, &sources);
+    scan.step([] { return false; },
+              [&](inventory::Process&& process) { kept.push_back(std::move(process.facts)); });
+    if (kept.empty()) return {};
+    std::vector<const inventory::ProcessFacts*> processes;
+    for (const auto& facts : kept)
+        processes.push_back(facts.get());
+    return affinityd::planner::check_matches(set, processes);
+}
+
 /// What the machine adds; an Error if there is none to be read.
 Result<std::vector<Diagnostic>> on_machine(const policy::PolicySet& set, const std::string& path) {
     const auto root = affinityd::host::Root::open(path);
@@ -90,7 +106,9 @@ Result<std::vector<Diagnostic>> on_machine(const policy::PolicySet& set, const s
     if (!topology) return std::unexpected(topology.error());
     const auto nics = affinityd::netdev::read_nics(*root);
     if (!nics) return std::unexpected(nics.error());
-    return affinityd::planner::check_on_machine(set, *topology, *nics);
+    auto findings = affinityd::planner::check_on_machine(set, *topology, *nics);
+    std::ranges::move(on_processes(set, *root), std::back_inserter(findings));
+    return findings;
 }
 
 struct Counts {
@@ -158,7 +176,8 @@ void print_text(const policy::ReadResult& result, const std::vector<Diagnostic>&
 
 int check(const Options& options, const Globals& globals) {
     std::vector<Diagnostic> findings;
-    const auto documents = options.paths.empty() ? policy::read_folders(standard_folders) : collect(options.paths, findings);
+    const auto documents =
+        options.paths.empty() ? policy::read_folders(standard_folders) : collect(options.paths, findings);
     if (!documents) {
         std::cerr << "affinityctl: " << documents.error().to_string() << "\n";
         return exit_failure;
@@ -185,7 +204,8 @@ int check(const Options& options, const Globals& globals) {
 } // namespace
 
 void add_check(CLI::App& app, Globals& globals, int& status) {
-    auto* verb = app.add_subcommand("check", "what is wrong with policy files, here or on a recorded machine; needs no daemon");
+    auto* verb = app.add_subcommand(
+        "check", "what is wrong with policy files, here or on a recorded machine; needs no daemon");
     const auto options = std::make_shared<Options>();
     verb->add_flag("--strict", options->strict, "warnings are errors");
     verb->add_option("PATH", options->paths,
