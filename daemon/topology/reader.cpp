@@ -102,8 +102,9 @@ void read_caches(const Dir& cpu_dir, unsigned cpu, Topology& topology, std::map<
         if (!type || *level < 1 || *level > 8) continue;
         auto& done = covered[{static_cast<unsigned>(*level), *type}];
         if (done.contains(cpu)) continue; // read at a sibling
-        auto cpus = cpu_dir.cpu_list(folder + "shared_cpu_list");
-        if (!cpus) cpus = cpu_dir.cpu_mask(folder + "shared_cpu_map");
+        // The mask first: kernels around 2.6.38 to 3.x listed only the CPU itself for caches of modules.
+        auto cpus = cpu_dir.cpu_mask(folder + "shared_cpu_map");
+        if (!cpus) cpus = cpu_dir.cpu_list(folder + "shared_cpu_list");
         CpuSet group = cpus.value_or(CpuSet{}) & topology.online;
         if (!group.contains(cpu)) group.insert(cpu);
         done |= group;
@@ -126,7 +127,8 @@ void read_cpus(const Dir& dir, Topology& topology) {
             const Dir& where = place ? *place : none;
             cpu.smt = siblings(where, {"core_cpus_list", "thread_siblings_list", "core_cpus", "thread_siblings"}) & topology.online;
             add_group(topology.packages, siblings(where, {"package_cpus_list", "core_siblings_list", "package_cpus", "core_siblings"}) & topology.online);
-            add_group(topology.dies, siblings(where, {"die_cpus_list", "die_cpus"}) & topology.online);
+            // Without a die id (-1) the kernel gives each CPU as its own die: that says nothing.
+            if (cpu.die) add_group(topology.dies, siblings(where, {"die_cpus_list", "die_cpus"}) & topology.online);
             add_group(topology.clusters, siblings(where, {"cluster_cpus_list", "cluster_cpus"}) & topology.online);
             read_caches(*folder, id, topology, covered);
         }
@@ -158,7 +160,8 @@ void read_nodes(const Dir& dir, Topology& topology) {
         auto cpus = folder->cpu_list("cpulist");
         if (!cpus) cpus = folder->cpu_mask("cpumap");
         node.cpus = cpus.value_or(CpuSet{}) & topology.online;
-        for (const auto word : split_words(folder->text("distance").value_or("")))
+        const auto distances = folder->text("distance").value_or("");
+        for (const auto word : split_words(distances))
             if (const auto value = parse_number<unsigned>(word)) node.distance.push_back(*value);
         for (auto& cpu : topology.cpus)
             if (node.cpus.contains(cpu.id) && !cpu.node) cpu.node = id;
@@ -194,6 +197,9 @@ Result<Topology> read_topology(const Root& root) {
     std::ranges::sort(topology.caches, [](const Cache& a, const Cache& b) {
         return std::tuple(a.level, a.type, a.cpus.first()) < std::tuple(b.level, b.type, b.cpus.first());
     });
+    // The kernel derives clusters from a shared cache where the firmware names none: no level of its own.
+    for (const unsigned level : {2U, 3U})
+        drop_if_same(topology.clusters, topology.cache_groups(level));
     if (const auto node = root.sys().dir("devices/system/node")) read_nodes(*node, topology);
     topology.kinds = read_kinds(root, topology);
     return topology;
