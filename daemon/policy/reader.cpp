@@ -114,7 +114,9 @@ bool ReadResult::ok() const {
 
 ReadResult read_policies(const std::vector<Document>& documents) {
     ReadResult result;
-    for (const auto& [name, document] : choose(documents, result)) {
+    for (const auto& winner : choose(documents, result)) {
+        const std::string& name = winner.first;
+        const Document* document = winner.second;
         if (is_empty_text(document->text)) {
             const bool masks =
                 std::ranges::any_of(result.set.overrides, [&](const Override& o) { return o.name == name; });
