@@ -103,8 +103,7 @@ class Run {
     }
     Report finish(double until) {
         Ends ends;
-        collect(transmitters_, ends.transmitted, until);
-        collect(receivers_, ends.received, until);
+        collect(ends, until);
         const auto last = read_activity(root_);
         fill(report_, ends, read_frequency(root_));
         report_.cpus = cpus_between(first_, last);
@@ -119,18 +118,31 @@ class Run {
         if (worker) workers.push_back(std::move(*worker));
         else note(report_, Outcome::failed, worker.error().to_string());
     }
-    void collect(std::vector<Worker>& workers, std::vector<StreamUse>& uses, double until) {
-        for (auto& worker : workers) {
+    /// As they end, not in a fixed order: the fault that came first tells the reason, those it causes come later.
+    void collect(Ends& ends, double until) {
+        std::vector<std::pair<Worker*, std::vector<StreamUse>*>> running;
+        for (auto& worker : transmitters_)
+            running.emplace_back(&worker, &ends.transmitted);
+        for (auto& worker : receivers_)
+            running.emplace_back(&worker, &ends.received);
+        while (!running.empty()) {
+            std::vector<int> results;
+            for (const auto& [worker, uses] : running)
+                results.push_back(worker->result_fd());
+            const auto at = static_cast<std::ptrdiff_t>(wait_for_any(results, until).value_or(0)); // none in time: collect kills it
+            take(*running[static_cast<std::size_t>(at)].first, *running[static_cast<std::size_t>(at)].second, until);
+            running.erase(running.begin() + at);
             // After a fault the others have nobody to talk to.
-            const auto use = worker.collect(report_.outcome == Outcome::done ? until : monotonic_seconds() + 0.5);
-            if (!use) {
-                note(report_, outcome_of(use.error().code), use.error().to_string());
-                continue;
-            }
-            if (use->end != End::whole)
-                note(report_, outcome_of(use->end), fmt::format("a stream ended after {} bytes: {}", use->bytes, std::strerror(use->code)));
-            uses.push_back(*use);
+            const double soon = monotonic_seconds() + 0.5;
+            if (report_.outcome != Outcome::done && (until == 0 || until > soon)) until = soon;
         }
+    }
+    void take(Worker& worker, std::vector<StreamUse>& uses, double until) {
+        const auto use = worker.collect(until);
+        if (!use) return note(report_, outcome_of(use.error().code), use.error().to_string());
+        if (use->end != End::whole)
+            note(report_, outcome_of(use->end), fmt::format("a stream ended after {} bytes: {}", use->bytes, std::strerror(use->code)));
+        uses.push_back(*use);
     }
 
     const host::Root& root_;
@@ -171,14 +183,16 @@ void fill_cost(Report& report, std::optional<double> hz) {
     const double bits = static_cast<double>(report.bytes) * 8;
     if (bits <= 0) return;
     double cpu_seconds = 0;
-    std::optional<std::uint64_t> cycles = 0;
+    std::uint64_t cycles = 0;
+    bool counted = true;
     for (const auto* end : {&report.transmitter, &report.receiver}) {
         if (!*end) continue;
         cpu_seconds += (*end)->user_seconds + (*end)->system_seconds;
-        add(cycles, (*end)->cycles);
+        counted = counted && (*end)->cycles.has_value();
+        cycles += (*end)->cycles.value_or(0);
     }
-    if (cycles) {
-        report.ghz_per_gbps = static_cast<double>(*cycles) / bits;
+    if (counted) {
+        report.ghz_per_gbps = static_cast<double>(cycles) / bits;
         report.cycles_source = "hardware counters of the stream processes";
     } else if (hz) {
         report.ghz_per_gbps = cpu_seconds * *hz / bits;

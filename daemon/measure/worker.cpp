@@ -10,6 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -87,17 +88,9 @@ void Worker::end() {
 }
 
 Result<StreamUse> Worker::collect(double until) {
-    while (true) {
-        int wait = -1;
-        if (until > 0) wait = static_cast<int>(std::clamp((until - monotonic_seconds()) * 1000, 0.0, 1e9));
-        pollfd item{result_.get(), POLLIN, 0};
-        const int ready = ::poll(&item, 1, wait);
-        if (ready < 0 && errno == EINTR) continue;
-        if (ready == 0) {
-            end();
-            return fail("did not end in time and was killed", {}, ETIMEDOUT);
-        }
-        break;
+    if (!wait_for_any({result_.get()}, until)) {
+        end();
+        return fail("did not end in time and was killed", {}, ETIMEDOUT);
     }
     Message message;
     const auto got = ::read(result_.get(), &message, sizeof message);
@@ -105,6 +98,21 @@ Result<StreamUse> Worker::collect(double until) {
     if (got != sizeof message) return fail("a measuring process was killed", {}, ECANCELED);
     if (message.is_fault) return fail(message.text.data(), {}, message.code);
     return message.use;
+}
+
+std::optional<std::size_t> wait_for_any(const std::vector<int>& files, double until) {
+    std::vector<pollfd> items;
+    for (const int file : files)
+        items.push_back({file, POLLIN, 0});
+    while (true) {
+        int wait = -1;
+        if (until > 0) wait = static_cast<int>(std::clamp((until - monotonic_seconds()) * 1000, 0.0, 1e9));
+        const int ready = ::poll(items.data(), items.size(), wait);
+        if (ready < 0 && errno == EINTR) continue;
+        if (ready <= 0) return std::nullopt;
+        const auto at = std::find_if(items.begin(), items.end(), [](const pollfd& item) { return item.revents != 0; });
+        return static_cast<std::size_t>(at - items.begin());
+    }
 }
 
 } // namespace affinityd::measure

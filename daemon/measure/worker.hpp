@@ -7,6 +7,8 @@
 #include "measure/ttcp.hpp"
 
 #include <functional>
+#include <optional>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -26,6 +28,8 @@ class Worker {
     /// that, ECANCELED if the process was killed by somebody else.
     [[nodiscard]] Result<StreamUse> collect(double until);
     [[nodiscard]] pid_t pid() const { return pid_; }
+    /// Readable when the result is there or the process has ended; owned by this object.
+    [[nodiscard]] int result_fd() const { return result_.get(); }
 
   private:
     Worker(pid_t pid, host::Fd result) : pid_(pid), result_(std::move(result)) {}
@@ -33,5 +37,8 @@ class Worker {
     pid_t pid_ = 0;
     host::Fd result_;
 };
+
+/// Index of the first of these that becomes readable until then (0: without limit); nothing if none does.
+[[nodiscard]] std::optional<std::size_t> wait_for_any(const std::vector<int>& files, double until);
 
 } // namespace affinityd::measure

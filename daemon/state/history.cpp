@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 namespace affinityd::state {
 
@@ -96,6 +97,9 @@ std::string fault_of(sqlite3* database) {
 }
 
 bool prepare(sqlite3* database) {
+    // With a write-ahead log a commit needs no fsync, which would hold up the daemon's loop for tens of milliseconds; a power cut may
+    // cost the last records, never the file.
+    if (!run(database, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")) return false;
     if (ask(database, "PRAGMA user_version") == schema_version) return true;
     return run(database, fmt::format("BEGIN IMMEDIATE; {} PRAGMA application_id={}; PRAGMA user_version={}; COMMIT", schema,
                                      application_id, schema_version));
@@ -112,6 +116,14 @@ Result<std::string> set_aside(const std::string& path, std::int64_t now) {
     std::filesystem::remove(path + "-wal", code);
     std::filesystem::remove(path + "-shm", code);
     return target;
+}
+
+/// For file: URIs, https://www.sqlite.org/uri.html.
+std::string escaped_uri(std::string_view path) {
+    std::string result;
+    for (const char c : path)
+        result += c == '?' || c == '#' || c == '%' ? fmt::format("%{:02x}", static_cast<unsigned char>(c)) : std::string(1, c);
+    return result;
 }
 
 std::int64_t as_integer(std::uint64_t value) {
@@ -162,7 +174,10 @@ Result<std::optional<History>> History::open_to_read(const std::string& director
     const std::string path = directory + "/history.db";
     std::error_code code;
     if (!std::filesystem::exists(path, code)) return std::nullopt;
-    auto database = open_file(path, SQLITE_OPEN_READONLY);
+    // Without the right to write here a log cannot be shared; where no daemon has one open, the file alone is all there is.
+    const bool alone = !std::filesystem::exists(path + "-wal", code) && ::access(directory.c_str(), W_OK) != 0;
+    auto database = alone ? open_file("file:" + escaped_uri(path) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
+                          : open_file(path, SQLITE_OPEN_READONLY);
     if (!database) return std::unexpected(database.error());
     if (const auto fault = fault_of(database->get()); !fault.empty()) return fail(fault, path);
     if (ask(database->get(), "PRAGMA user_version") != schema_version) return std::nullopt; // created a moment ago

@@ -20,20 +20,21 @@ struct Raw {
     bool transmit = false, receive = false, loopback = false, sink = false;
     std::string host, target, port = "5001", cpus, receive_cpus, unit = "K";
     std::uint64_t buffers = 2048;
+    std::size_t length = 0;
     double wait = 10;
 };
 
 void add_options(CLI::App& cli, Raw& raw, Options& options) {
     auto& load = options.session.load;
     auto& socket = options.session.socket;
-    load.buffer_bytes = 8192; // ttcp's own
     cli.add_flag("-t,--transmit", raw.transmit, "transmit to HOST");
     cli.add_flag("-r,--receive", raw.receive, "listen and receive");
     cli.add_flag("--loopback", raw.loopback, "both ends on this machine over the loopback interface; implies -s");
     cli.add_flag("--sink", raw.sink, "serve receiving streams one after the other at a socket from the service manager, or at --port");
     cli.add_option("--target", raw.target, "HOST:PORT, the same as -t -s -p PORT HOST");
     cli.add_option("host", raw.host, "with -t: where to; with -r: the address to listen at");
-    cli.add_option("-l,--length", load.buffer_bytes, "bytes of one read or write")->capture_default_str()->check(CLI::Range(1, 64 << 20));
+    cli.add_option("-l,--length", raw.length, "bytes of one read or write; default 8192 as ttcp has it, 131072 with --loopback and --target")
+        ->check(CLI::Range(1, 64 << 20));
     cli.add_option("-n,--buffers", raw.buffers, "buffers to transmit, unless --seconds or --bytes is given")->capture_default_str();
     cli.add_option("--seconds", load.seconds, "time to transmit, or at most to receive")->check(CLI::Range(0.0, 86400.0));
     cli.add_option("--bytes", load.bytes, "bytes to transmit by each stream, or at most to receive");
@@ -85,6 +86,7 @@ std::string check(const Raw& raw, Options& options) {
     }
     if (options.mode == Mode::loopback || options.mode == Mode::sink || !raw.target.empty()) options.pattern = true;
     if (session.streams > 1 && !options.pattern) return "several streams need -s: there is one standard input and output only";
+    session.load.buffer_bytes = raw.length > 0 ? raw.length : raw.loopback || !raw.target.empty() ? 131072 : 8192;
     const bool is_source = options.mode == Mode::transmit || options.mode == Mode::loopback;
     if (is_source && options.pattern && session.load.seconds <= 0 && session.load.bytes == 0) {
         if (raw.buffers == 0) return "-n, --bytes or --seconds must be above zero";

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/statistics.hpp"
+
+#include <cmath>
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace affinityd::measure {
+namespace {
+
+using Samples = std::vector<double>;
+
+TEST(HarmonicMean, Values) {
+    EXPECT_DOUBLE_EQ(harmonic_mean(Samples{4}).value(), 4);
+    EXPECT_DOUBLE_EQ(harmonic_mean(Samples{40, 60}).value(), 48);      // there at 40, back at 60
+    EXPECT_DOUBLE_EQ(harmonic_mean(Samples{1, 2, 4}).value(), 12.0 / 7);
+    EXPECT_FALSE(harmonic_mean(Samples{}));
+    EXPECT_FALSE(harmonic_mean(Samples{1, 0}));
+    EXPECT_FALSE(harmonic_mean(Samples{1, -1}));
+    EXPECT_FALSE(harmonic_mean(Samples{1, INFINITY}));
+    EXPECT_FALSE(harmonic_mean(Samples{1, NAN}));
+}
+
+TEST(Median, Values) {
+    EXPECT_FALSE(median(Samples{}));
+    EXPECT_DOUBLE_EQ(median(Samples{3}).value(), 3);
+    EXPECT_DOUBLE_EQ(median(Samples{9, 1, 5}).value(), 5);
+    EXPECT_DOUBLE_EQ(median(Samples{9, 1, 5, 6}).value(), 5.5);
+}
+
+TEST(StudentQuantile, AgreesWithThePrintedTable) {
+    EXPECT_NEAR(student_quantile(0.025, 1), 12.706, 0.001);
+    EXPECT_NEAR(student_quantile(0.025, 2), 4.303, 0.001);
+    EXPECT_NEAR(student_quantile(0.025, 3), 3.182, 0.001);
+    EXPECT_NEAR(student_quantile(0.025, 5), 2.571, 0.001);
+    EXPECT_NEAR(student_quantile(0.025, 30), 2.042, 0.001);
+    EXPECT_NEAR(student_quantile(0.005, 7), 3.499, 0.001);
+    EXPECT_NEAR(student_quantile(0.05, 120), 1.658, 0.001);
+}
+
+TEST(Compare, ClearGainIsShownWithItsSize) {
+    const Samples base{10.0, 10.2, 9.9, 10.1, 10.0, 9.8};
+    const Samples more{12.9, 13.1, 12.8, 13.2, 12.9, 12.7};
+    const auto result = compare(base, more);
+    EXPECT_EQ(result.verdict, Verdict::more);
+    EXPECT_NEAR(result.change.estimate, 0.29, 0.01);
+    EXPECT_GT(result.change.low, 0.25);
+    EXPECT_LT(result.change.high, 0.33);
+    EXPECT_EQ(compare(more, base).verdict, Verdict::less);
+}
+
+TEST(Compare, NoVerdictWithinTheNoise) {
+    const Samples base{10, 14, 9, 12, 11, 8};
+    const Samples other{11, 12, 10, 13, 10, 9};
+    EXPECT_EQ(compare(base, other).verdict, Verdict::none_shown);
+    EXPECT_EQ(compare(base, base).verdict, Verdict::none_shown);
+}
+
+TEST(Compare, DriftSharedByTheRoundsCancels) {
+    // Half the speed at the end as at the start, but the second is 5 % ahead in each round.
+    const Samples base{20, 17, 15, 13, 11, 10};
+    Samples other;
+    for (std::size_t i = 0; i < base.size(); ++i)
+        other.push_back(base[i] * (i % 2 == 0 ? 1.051 : 1.049));
+    EXPECT_EQ(compare(base, other).verdict, Verdict::more);
+    other.push_back(10.2); // no longer pairs: the drift is noise again
+    EXPECT_EQ(compare(base, other).verdict, Verdict::none_shown);
+}
+
+TEST(Compare, TooFewOrSpoiledSamplesGiveNoVerdict) {
+    const Samples four{10, 11, 10, 11};
+    EXPECT_EQ(compare(Samples{1, 1, 1}, Samples{9, 9, 9}).verdict, Verdict::not_enough);
+    EXPECT_EQ(compare(Samples{}, Samples{}).verdict, Verdict::not_enough);
+    EXPECT_EQ(compare(four, Samples{10, 11, 0, 11}).verdict, Verdict::not_enough);
+    EXPECT_EQ(compare(four, Samples{10, 11, NAN, 11}).verdict, Verdict::not_enough);
+    EXPECT_EQ(compare(four, four, 0).verdict, Verdict::not_enough);
+    EXPECT_NE(compare(four, Samples{20, 21, 20, 21}).verdict, Verdict::not_enough);
+}
+
+TEST(Compare, SameInputSameAnswer) {
+    const Samples base{10, 14, 9, 12, 11, 8};
+    const Samples other{11, 12, 10, 13, 10, 9};
+    const auto first = compare(base, other);
+    const auto again = compare(base, other);
+    EXPECT_EQ(first.change.low, again.change.low);
+    EXPECT_EQ(first.change.high, again.change.high);
+}
+
+/// How often, of 400 experiments without any difference, one is claimed.
+double false_claims(std::size_t rounds, unsigned comparisons, unsigned seed) {
+    std::mt19937 random(seed);
+    std::lognormal_distribution<double> noise(0, 0.1);
+    int claims = 0;
+    for (int i = 0; i < 400; ++i) {
+        Samples base, other;
+        for (std::size_t round = 0; round < rounds; ++round) {
+            base.push_back(noise(random));
+            other.push_back(noise(random));
+        }
+        claims += compare(base, other, comparisons).verdict != Verdict::none_shown;
+    }
+    return claims / 400.0;
+}
+
+TEST(Compare, IntervalCoversAsOftenAsItSays) {
+    EXPECT_LE(false_claims(6, 1, 1), 0.09);
+    EXPECT_LE(false_claims(12, 1, 2), 0.08);
+    EXPECT_GE(false_claims(12, 1, 3), 0.02); // nor is it so wide that it says nothing
+    EXPECT_LE(false_claims(8, 3, 4), 0.035);  // 0.05 / 3
+}
+
+TEST(MeanInterval, HoldsTheMean) {
+    const auto interval = mean_interval(Samples{10, 11, 9, 10, 12, 8});
+    ASSERT_TRUE(interval);
+    EXPECT_LT(interval->low, interval->estimate);
+    EXPECT_GT(interval->high, interval->estimate);
+    EXPECT_GT(interval->low, 7.9);
+    EXPECT_FALSE(mean_interval(Samples{1, 2, 3}));
+}
+
+TEST(TrendTest, NeedsEightRunsBefore) {
+    EXPECT_EQ(trend(Samples{1, 1, 1, 1, 1, 1, 1, 9}).trend, Trend::unknown);
+    EXPECT_EQ(trend(Samples{1, 1, 1, 1, 1, 1, 1, 1, 9}).trend, Trend::up);
+    EXPECT_EQ(trend(Samples{}).trend, Trend::unknown);
+}
+
+TEST(TrendTest, FallBelowTheSpreadIsFound) {
+    const Samples before{100, 103, 98, 101, 99, 102, 97, 100, 101, 99};
+    Samples values = before;
+    values.push_back(80);
+    const auto down = trend(values);
+    EXPECT_EQ(down.trend, Trend::down);
+    EXPECT_NEAR(down.median, 100, 0.01);
+    EXPECT_NEAR(down.change, -0.2, 0.001);
+    EXPECT_LT(down.low, 97);
+    EXPECT_GT(down.low, 85);
+    values.back() = 97;
+    EXPECT_EQ(trend(values).trend, Trend::steady);
+    values.back() = 120;
+    EXPECT_EQ(trend(values).trend, Trend::up);
+}
+
+TEST(TrendTest, NoisyPastNeedsAGreaterFall) {
+    Samples values{100, 140, 60, 120, 80, 110, 90, 130, 70, 100, 60};
+    EXPECT_EQ(trend(values).trend, Trend::steady);
+}
+
+TEST(TrendTest, AStillPastDoesNotMakeAPercentARegression) {
+    Samples values(20, 100.0);
+    values.push_back(97);
+    EXPECT_EQ(trend(values).trend, Trend::steady);
+    values.back() = 94;
+    EXPECT_EQ(trend(values).trend, Trend::down);
+}
+
+TEST(TrendTest, WindowForgetsTheOldLevel) {
+    Samples values(40, 50.0);
+    values.insert(values.end(), 30, 100.0);
+    values.push_back(100);
+    EXPECT_EQ(trend(values, 30).trend, Trend::steady);
+}
+
+} // namespace
+} // namespace affinityd::measure
