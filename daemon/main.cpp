@@ -4,6 +4,7 @@
 #include "control/server.hpp"
 #include "events/loop.hpp"
 #include "host/file.hpp"
+#include "host/priority.hpp"
 #include "host/root.hpp"
 #include "options.hpp"
 #include "state/journal.hpp"
@@ -43,6 +44,7 @@ int run(const Options& options, app::Log& log) {
     const auto server = control::Server::start((*loop)->event(), settings.runtime_dir, manager, {[&] { return (*loop)->measure(); }});
     if (!server) return give_up(log, server.error());
     if (!(*server)->bus_fault().empty()) log.info("not on the system bus: " + (*server)->bus_fault());
+    host::prefer_low_latency();
     if (auto done = (*loop)->subscribe(); !done) return give_up(log, done.error());
     return (*loop)->run();
 }

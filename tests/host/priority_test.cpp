@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/priority.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace affinityd::host {
+namespace {
+
+// In a child, so that the rest of the tests run as they would.
+TEST(Priority, IsTakenAndNotPassedOn) {
+    const int child = ::fork();
+    if (child == 0) {
+        const int code = prefer_low_latency();
+        if (code != 0) ::_exit(code == EPERM && ::geteuid() != 0 ? 0 : 1);
+        if (::getpriority(PRIO_PROCESS, 0) != -10) ::_exit(2);
+        const int grandchild = ::fork();
+        if (grandchild == 0) ::_exit(::getpriority(PRIO_PROCESS, 0) == 0 ? 0 : 3);
+        int status = 0;
+        ::waitpid(grandchild, &status, 0);
+        ::_exit(WEXITSTATUS(status));
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+} // namespace
+} // namespace affinityd::host
