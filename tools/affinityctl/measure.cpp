@@ -48,7 +48,7 @@ void add_measure(CLI::App& app, Globals& globals, int& status) {
         if (verb->get_subcommands().empty()) status = measure_now(globals);
     });
     auto* ttcp = verb->add_subcommand("ttcp", "run affinity-ttcp with the options that follow; without: 2 s over loopback");
-    ttcp->prefix_command();
+    ttcp->allow_extras()->set_help_flag(); // its options are affinity-ttcp's, --help too
     ttcp->callback([&globals, &status, ttcp] { status = run_ttcp(globals, ttcp->remaining()); });
 }
 
