@@ -4,6 +4,7 @@
 #include "app/commands.hpp"
 #include "app/executor.hpp"
 #include "app/log.hpp"
+#include "app/measurements.hpp"
 #include "app/reconcile.hpp"
 #include "app/settings.hpp"
 #include "app/task_table.hpp"
@@ -63,8 +64,7 @@ class Manager final : public Commands {
     void count(std::size_t& processes, std::size_t& threads) const;
 
     /// What the measuring child printed (events/ runs it), or why there is nothing.
-    void measured(const std::string& output);
-    void measurement_failed(const std::string& fault);
+    void measured(const std::string& output, const std::string& fault);
 
     std::string status() const override;
     std::string plan() override;
@@ -104,7 +104,7 @@ class Manager final : public Commands {
     inventory::FactSources sources_;
     std::unique_ptr<Reconcile> reconcile_;
     std::set<std::string> released_; ///< names of policies, PIDs as text, "*": told to let go until the next reload or apply
-    std::string measurement_;
+    Measurements measurements_;
     bool wants_reconcile_ = false;
     bool queues_changed_ = false;
     std::uint64_t reconciles_ = 0;

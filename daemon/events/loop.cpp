@@ -25,7 +25,7 @@ class EventLoop final : public Loop {
   public:
     EventLoop(app::Manager& manager, app::Log& log, LoopHandle event)
         : manager_(manager), log_(log), event_(std::move(event)),
-          child_(event_.get(), manager.settings().measure, [this](const auto& output, const auto& fault) { measured(output, fault); }) {}
+          child_(event_.get(), manager.settings().measure, [this](const auto& output, const auto& fault) { manager_.measured(output, fault); }) {}
 
     [[nodiscard]] sd_event* event() const override { return event_.get(); }
 
@@ -42,7 +42,7 @@ class EventLoop final : public Loop {
 
     Result<void> measure() override {
         auto started = child_.start();
-        if (!started) manager_.measurement_failed(started.error().to_string());
+        if (!started) manager_.measured("", started.error().to_string());
         return started;
     }
 
@@ -144,11 +144,6 @@ class EventLoop final : public Loop {
         static_cast<void>(manager_.reload().has_value()); // it has logged what is wrong; the running set stays
         sd_notify(0, "READY=1");
         if (manager_.reconciling()) sd_event_source_set_enabled(slice_source_.get(), SD_EVENT_ON);
-    }
-
-    void measured(const std::string& output, const std::string& fault) {
-        if (fault.empty()) manager_.measured(output);
-        else manager_.measurement_failed(fault);
     }
 
     static EventLoop& self(void* userdata) { return *static_cast<EventLoop*>(userdata); }

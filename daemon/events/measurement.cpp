@@ -57,6 +57,13 @@ void unpin() {
     ::_exit(127);
 }
 
+/// Beside the daemon, where it is installed, or where both were built. Only relative to the daemon: never by PATH.
+std::string find_program() {
+    for (const char* place : {"affinity-ttcp", "../bin/affinity-ttcp", "../tools/affinity-ttcp/affinity-ttcp"})
+        if (std::string path = host::program_folder() + place; ::access(path.c_str(), X_OK) == 0) return path;
+    return {};
+}
+
 } // namespace
 
 MeasurementChild::MeasurementChild(sd_event* event, app::Settings::Measure settings, Done done)
@@ -70,11 +77,11 @@ MeasurementChild::~MeasurementChild() {
 
 Result<void> MeasurementChild::start() {
     if (running()) return fail("a measurement is running already");
-    std::vector<std::string> arguments{host::program_folder() + "affinity-ttcp"};
+    std::vector<std::string> arguments{find_program()};
     if (settings_.target.empty()) arguments.emplace_back("--loopback");
     else arguments.insert(arguments.end(), {"--target", settings_.target});
     arguments.insert(arguments.end(), {"--seconds", std::to_string(settings_.duration.count()), "--json"});
-    if (::access(arguments.front().c_str(), X_OK) != 0) return fail("the measuring program is not there", arguments.front(), errno);
+    if (arguments.front().empty()) return fail("the program affinity-ttcp is not there", host::program_folder());
 
     std::array<int, 2> pipe{};
     if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return fail("cannot make a pipe", {}, errno);
@@ -137,7 +144,7 @@ int MeasurementChild::on_exit(sd_event_source*, const siginfo_t* info, void* use
     if (child->timed_out_) fault = "took too long and was ended";
     else if (info->si_code != CLD_EXITED) fault = "was killed by signal " + std::to_string(info->si_status);
     else if (info->si_status != 0) fault = "ended with exit code " + std::to_string(info->si_status);
-    child->done_(fault.empty() ? child->text_ : "", fault);
+    child->done_(child->text_, fault); // a failed run says in its report why
     return 0;
 }
 

@@ -2,43 +2,14 @@
 #include "netdev/napi.hpp"
 
 #include "base/text.hpp"
+#include "netdev/attributes.hpp"
+#include "netdev/generic_socket.hpp"
 #include "netdev/netdev_family.hpp"
 
 #include <algorithm>
-#include <cstring>
-
-#include <netlink/attr.h>
+#include <map>
 
 namespace affinityd::netdev {
-
-namespace {
-
-/// The 32-bit value of an attribute, if the attributes are well formed and hold it.
-class Attributes {
-  public:
-    explicit Attributes(std::span<const std::byte> bytes) : bytes_(bytes) {}
-
-    [[nodiscard]] std::optional<unsigned> u32(int type) const {
-        std::size_t at = 0;
-        while (bytes_.size() - at >= NLA_HDRLEN) {
-            nlattr head{};
-            std::memcpy(&head, bytes_.data() + at, sizeof head);
-            if (head.nla_len < NLA_HDRLEN || head.nla_len > bytes_.size() - at) return std::nullopt;
-            if ((head.nla_type & NLA_TYPE_MASK) == type && head.nla_len >= NLA_HDRLEN + sizeof(unsigned)) {
-                unsigned value = 0;
-                std::memcpy(&value, bytes_.data() + at + NLA_HDRLEN, sizeof value);
-                return value;
-            }
-            at += std::min<std::size_t>(static_cast<std::size_t>(NLA_ALIGN(head.nla_len)), bytes_.size() - at);
-        }
-        return std::nullopt;
-    }
-
-  private:
-    std::span<const std::byte> bytes_;
-};
-
-} // namespace
 
 std::optional<NapiFact> parse_napi(std::span<const std::byte> attributes) {
     const Attributes all(attributes);
@@ -78,17 +49,56 @@ void link_queues(std::vector<Nic>& nics, std::span<const QueueFact> queues, std:
     }
 }
 
+Result<void> read_napi(std::vector<Nic>& nics) {
+    auto socket = GenericSocket::open();
+    if (!socket) return std::unexpected(socket.error());
+    const auto number = socket->family(family::name);
+    if (!number) return {}; // before Linux 6.8
+    std::vector<QueueFact> queues;
+    std::vector<NapiFact> napis;
+    for (const auto& answer : socket->dump(*number, family::cmd_queue_get, family::version))
+        if (auto fact = parse_queue(answer)) queues.push_back(*fact);
+    for (const auto& answer : socket->dump(*number, family::cmd_napi_get, family::version))
+        if (auto fact = parse_napi(answer)) napis.push_back(*fact);
+    link_queues(nics, queues, napis);
+    return {};
+}
+
 std::optional<NapiThreadName> parse_napi_thread(std::string_view comm) {
     constexpr std::string_view prefix = "napi/";
+    constexpr std::size_t cut_length = 15; // TASK_COMM_LEN - 1
     if (!comm.starts_with(prefix)) return std::nullopt;
     const auto rest = comm.substr(prefix.size());
     const auto dash = rest.rfind('-');
     if (rest.empty() || dash == 0) return std::nullopt;
-    if (dash == std::string_view::npos) return NapiThreadName{std::string(rest), std::nullopt};
-    const auto id = parse_number<unsigned>(rest.substr(dash + 1));
-    const bool cut = comm.size() == 15; // TASK_COMM_LEN - 1: digits may be missing at the end
-    if (!id && rest.size() > dash + 1) return NapiThreadName{std::string(rest), std::nullopt};
-    return NapiThreadName{std::string(rest.substr(0, dash)), cut ? std::nullopt : id};
+    const bool may_be_cut = comm.size() == cut_length;
+    const auto id = dash == std::string_view::npos ? std::nullopt : parse_number<unsigned>(rest.substr(dash + 1));
+    const bool is_whole_name = dash == std::string_view::npos || (!id && dash + 1 < rest.size());
+    return NapiThreadName{std::string(is_whole_name ? rest : rest.substr(0, dash)), id, may_be_cut};
+}
+
+void attach_napi_threads(std::vector<Nic>& nics, std::span<const NamedThread> threads) {
+    std::map<std::string, std::map<unsigned, int>, std::less<>> by_interface; // id -> tid
+    for (const auto& thread : threads) {
+        const auto name = parse_napi_thread(thread.comm);
+        if (name && name->napi_id) by_interface[name->interface][*name->napi_id] = thread.tid;
+    }
+    for (auto& nic : nics) {
+        const auto found = by_interface.find(nic.name);
+        if (!nic.threaded_napi || found == by_interface.end()) continue;
+        const auto& tids = found->second;
+        const auto receiving = static_cast<std::size_t>(std::ranges::count(nic.queues, Direction::rx, &Queue::direction));
+        auto in_order = tids.begin();
+        for (auto& queue : nic.queues) {
+            if (queue.napi_id) {
+                const auto exact = tids.find(*queue.napi_id);
+                if (!queue.napi_thread && exact != tids.end()) queue.napi_thread = exact->second;
+            } else if (queue.direction == Direction::rx && tids.size() == receiving) {
+                if (!queue.napi_thread) queue.napi_thread = in_order->second;
+                ++in_order;
+            }
+        }
+    }
 }
 
 } // namespace affinityd::netdev

@@ -44,12 +44,24 @@ void link_queues(std::vector<Nic>& nics, std::span<const QueueFact> queues, std:
 /// the family (before 6.8), or one that refuses, leaves the interfaces as they are; an Error only if there is no netlink.
 [[nodiscard]] Result<void> read_napi(std::vector<Nic>& nics);
 
-/// A threaded NAPI kernel thread's name: "napi/eth0-8193". The interface's name may hold '-' itself, and may be cut: the id is
-/// nothing if it is. Source: net/core/dev.c, napi_kthread_create.
+/// A threaded NAPI kernel thread's name: "napi/eth0-8193". The interface's name may hold '-' itself. Kernels before 5.17 cut the
+/// whole at 15 bytes. Source: net/core/dev.c, napi_kthread_create.
 struct NapiThreadName {
     std::string interface;
-    std::optional<unsigned> napi_id;
+    std::optional<unsigned> napi_id; ///< nothing if it was cut off
+    bool may_be_cut = false;         ///< 15 bytes: the id may lack digits, or the name its end
 };
 [[nodiscard]] std::optional<NapiThreadName> parse_napi_thread(std::string_view comm);
+
+/// A kernel thread as the inventory has it; the name stays the caller's.
+struct NamedThread {
+    int tid = 0;
+    std::string_view comm;
+};
+
+/// For kernels that do not tell the threads of NAPI by netlink: sets napi_thread of the queues of interfaces with threaded NAPI that
+/// have none yet. With a NAPI id the thread is exact; else, if there are as many threads as receive queues, they are taken in the
+/// order of their ids, which is the order in which drivers add them (queue 0 first). Only kernel threads may be handed in.
+void attach_napi_threads(std::vector<Nic>& nics, std::span<const NamedThread> threads);
 
 } // namespace affinityd::netdev

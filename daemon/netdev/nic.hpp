@@ -22,6 +22,15 @@ struct Queue {
     std::optional<unsigned> flow_count;  ///< rps_flow_cnt of an rx queue
 };
 
+/// Hardware channels, `ethtool -l`. A combined channel serves a queue of each direction; nothing: the driver does not say.
+/// Source: Documentation/networking/ethtool-netlink.rst, CHANNELS_GET.
+struct Channels {
+    std::optional<unsigned> rx, tx, combined, other;                 ///< in use
+    std::optional<unsigned> max_rx, max_tx, max_combined, max_other; ///< what the device can have
+
+    friend bool operator==(const Channels&, const Channels&) = default;
+};
+
 /// One network interface with what placement needs of it.
 struct Nic {
     std::string name;
@@ -38,6 +47,7 @@ struct Nic {
     std::vector<unsigned> msi_irqs;      ///< IRQ numbers of the device, ascending; may hold vectors without handler
     std::optional<unsigned> legacy_irq;  ///< device/irq, only where there is no msi_irqs
     std::vector<Queue> queues;           ///< rx first, each ascending
+    std::optional<Channels> channels;    ///< live only
     std::vector<std::string> lower;      ///< names of lower devices: bond, team, vlan, bridge, macvlan
     bool threaded_napi = false;          ///< /sys/class/net/IF/threaded is 1
     std::vector<std::string> addresses;  ///< IPv4 and IPv6 addresses without prefix length; filled by read_addresses

@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "host/root.hpp"
 #include "netdev/addresses.hpp"
+#include "netdev/channels.hpp"
 #include "netdev/napi.hpp"
 
 #include <algorithm>
@@ -168,6 +169,7 @@ Result<std::vector<Nic>> read_nics(const host::Root& root) {
     if (!root.is_live()) return nics;
     if (auto added = read_addresses(nics); !added) return std::unexpected(added.error());
     if (auto linked = read_napi(nics); !linked) return std::unexpected(linked.error());
+    if (auto counted = read_channels(nics); !counted) return std::unexpected(counted.error());
     return nics;
 }
 

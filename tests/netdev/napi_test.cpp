@@ -81,12 +81,51 @@ TEST(LinkQueues, ByInterfaceDirectionAndIndex) {
 TEST(NapiThread, Names) {
     EXPECT_EQ(parse_napi_thread("napi/eth0-8193")->interface, "eth0");
     EXPECT_EQ(parse_napi_thread("napi/eth0-8193")->napi_id, 8193U);
+    EXPECT_FALSE(parse_napi_thread("napi/eth0-8193")->may_be_cut);
     EXPECT_EQ(parse_napi_thread("napi/my-nic-12")->interface, "my-nic");
-    EXPECT_EQ(parse_napi_thread("napi/eth10-8193")->napi_id, std::nullopt); // 15 bytes: may be cut
+    EXPECT_EQ(parse_napi_thread("napi/eth10-8193")->napi_id, 8193U);
+    EXPECT_TRUE(parse_napi_thread("napi/eth10-8193")->may_be_cut);
     EXPECT_EQ(parse_napi_thread("napi/enp65s0f1n")->interface, "enp65s0f1n");
+    EXPECT_EQ(parse_napi_thread("napi/enp65s0f1n")->napi_id, std::nullopt);
+    EXPECT_EQ(parse_napi_thread("napi/enp65s0f1-")->interface, "enp65s0f1");
+    EXPECT_EQ(parse_napi_thread("napi/enp4s0f0np0-8194")->napi_id, 8194U); // whole since Linux 5.17
     EXPECT_FALSE(parse_napi_thread("napi/"));
     EXPECT_FALSE(parse_napi_thread("napi/-3"));
     EXPECT_FALSE(parse_napi_thread("ksoftirqd/0"));
+}
+
+std::vector<int> threads_of(const Nic& nic) {
+    std::vector<int> tids;
+    for (const auto& queue : nic.queues) tids.push_back(queue.napi_thread.value_or(-1));
+    return tids;
+}
+
+TEST(NapiThread, AreAttachedInTheOrderOfTheirIds) {
+    std::vector<Nic> nics(3);
+    for (auto& nic : nics) nic.queues = {{Direction::rx, 0}, {Direction::rx, 1}, {Direction::tx, 0}};
+    nics[0].name = "veth0";
+    nics[1].name = "veth1";
+    nics[2].name = "veth2";
+    nics[0].threaded_napi = nics[1].threaded_napi = true;
+    // Threads with lower numbers have higher ids: the id counts.
+    const std::vector<NamedThread> threads = {{50, "napi/veth0-8195"}, {51, "napi/veth0-8194"}, {52, "napi/veth1-9000"},
+                                              {53, "napi/veth2-9001"}, {54, "napi/veth2-9002"}};
+    attach_napi_threads(nics, threads);
+    EXPECT_EQ(threads_of(nics[0]), (std::vector<int>{51, 50, -1}));
+    EXPECT_EQ(threads_of(nics[1]), (std::vector<int>{-1, -1, -1})); // one thread for two queues: which one is not known
+    EXPECT_EQ(threads_of(nics[2]), (std::vector<int>{-1, -1, -1})); // not threaded: names of old threads
+}
+
+TEST(NapiThread, IdsAreExactWhereKnown) {
+    std::vector<Nic> nics(1);
+    nics[0].name = "eth0";
+    nics[0].threaded_napi = true;
+    nics[0].queues = {{Direction::rx, 0}, {Direction::tx, 0}};
+    nics[0].queues[0].napi_id = 8200;
+    nics[0].queues[1].napi_id = 8199;
+    const std::vector<NamedThread> threads = {{70, "napi/eth0-8199"}, {71, "napi/eth0-8200"}};
+    attach_napi_threads(nics, threads);
+    EXPECT_EQ(threads_of(nics[0]), (std::vector<int>{71, 70}));
 }
 
 } // namespace

@@ -38,6 +38,18 @@ json to_json(const Queue& queue) {
             {"flow_count", or_null(queue.flow_count)}};
 }
 
+json to_json(const std::optional<affinityd::netdev::Channels>& channels) {
+    if (!channels) return nullptr;
+    return {{"rx", or_null(channels->rx)},
+            {"tx", or_null(channels->tx)},
+            {"combined", or_null(channels->combined)},
+            {"other", or_null(channels->other)},
+            {"max_rx", or_null(channels->max_rx)},
+            {"max_tx", or_null(channels->max_tx)},
+            {"max_combined", or_null(channels->max_combined)},
+            {"max_other", or_null(channels->max_other)}};
+}
+
 json to_json(const Vector& vector, const MachineIrqs& machine) {
     const auto kind = affinityd::planner::to_string(vector.kind);
     json value{{"irq", vector.irq},
@@ -75,6 +87,7 @@ json to_json(const Nic& nic, const MachineIrqs& machine) {
             {"lower", nic.lower},
             {"bottom", std::move(bottom)},
             {"threaded_napi", nic.threaded_napi},
+            {"channels", to_json(nic.channels)},
             {"queues", std::move(queues)},
             {"vectors", std::move(vectors)}};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs that make the daemon do something and need no table: reload, apply, release.
+// The verbs that make the daemon do something and need no table: reload, apply, release, measure.
 #include "say.hpp"
 
 #include <CLI/CLI.hpp>
@@ -30,6 +30,11 @@ void add_reload(CLI::App& app, Globals& globals, int& status) {
 void add_apply(CLI::App& app, Globals& globals, int& status) {
     auto* verb = app.add_subcommand("apply", "look at everything again now, also at what was released");
     verb->callback([&] { status = tell(globals, "Apply", {}); });
+}
+
+void add_measure(CLI::App& app, Globals& globals, int& status) {
+    auto* verb = app.add_subcommand("measure", "let the daemon measure throughput now; status shows what came of it");
+    verb->callback([&] { status = tell(globals, "Measure", {}); });
 }
 
 void add_release(CLI::App& app, Globals& globals, int& status) {

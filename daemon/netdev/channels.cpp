@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "netdev/channels.hpp"
+
+#include "netdev/attributes.hpp"
+#include "netdev/generic_socket.hpp"
+
+#include <algorithm>
+
+#include <linux/ethtool_netlink.h>
+
+namespace affinityd::netdev {
+
+std::optional<std::pair<unsigned, Channels>> parse_channels(std::span<const std::byte> attributes) {
+    const Attributes all(attributes);
+    const auto ifindex = all.nested(ETHTOOL_A_CHANNELS_HEADER).u32(ETHTOOL_A_HEADER_DEV_INDEX);
+    if (!ifindex) return std::nullopt;
+    Channels channels;
+    channels.rx = all.u32(ETHTOOL_A_CHANNELS_RX_COUNT);
+    channels.tx = all.u32(ETHTOOL_A_CHANNELS_TX_COUNT);
+    channels.combined = all.u32(ETHTOOL_A_CHANNELS_COMBINED_COUNT);
+    channels.other = all.u32(ETHTOOL_A_CHANNELS_OTHER_COUNT);
+    channels.max_rx = all.u32(ETHTOOL_A_CHANNELS_RX_MAX);
+    channels.max_tx = all.u32(ETHTOOL_A_CHANNELS_TX_MAX);
+    channels.max_combined = all.u32(ETHTOOL_A_CHANNELS_COMBINED_MAX);
+    channels.max_other = all.u32(ETHTOOL_A_CHANNELS_OTHER_MAX);
+    return std::pair(*ifindex, channels);
+}
+
+Result<void> read_channels(std::vector<Nic>& nics) {
+    auto socket = GenericSocket::open();
+    if (!socket) return std::unexpected(socket.error());
+    const auto number = socket->family(ETHTOOL_GENL_NAME);
+    if (!number) return {};
+    for (const auto& answer : socket->dump(*number, ETHTOOL_MSG_CHANNELS_GET, ETHTOOL_GENL_VERSION)) {
+        const auto parsed = parse_channels(answer);
+        if (!parsed) continue;
+        const auto nic = std::ranges::find(nics, parsed->first, &Nic::ifindex);
+        if (nic != nics.end()) nic->channels = parsed->second;
+    }
+    return {};
+}
+
+} // namespace affinityd::netdev

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "netdev/link_monitor.hpp"
+
+#include <array>
+#include <cerrno>
+
+#include <linux/ethtool_netlink.h>
+#include <linux/rtnetlink.h>
+#include <netlink/genl/ctrl.h>
+#include <netlink/genl/genl.h>
+#include <netlink/netlink.h>
+#include <netlink/socket.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+namespace affinityd::netdev {
+
+namespace {
+
+constexpr unsigned max_messages = 4096; ///< per call of drain: a flood must not keep the loop from its other work
+
+/// Receives what is there and hands each datagram to `use`. False: the kernel lost messages.
+template <class Use>
+Result<bool> receive(int fd, Use use) {
+    std::array<std::byte, 65536> buffer; // NOLINT: filled by recvfrom
+    bool complete = true;
+    for (unsigned count = 0; count < max_messages; ++count) {
+        sockaddr_nl sender{};
+        socklen_t length = sizeof sender;
+        const auto got = ::recvfrom(fd, buffer.data(), buffer.size(), MSG_DONTWAIT | MSG_TRUNC,
+                                    reinterpret_cast<sockaddr*>(&sender), &length);
+        if (got < 0) {
+            if (errno == EINTR) continue;
+            if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+            if (errno != ENOBUFS) return fail("cannot receive link events", {}, errno);
+            complete = false;
+            continue;
+        }
+        if (sender.nl_pid != 0) continue; // only the kernel is believed
+        if (static_cast<std::size_t>(got) > buffer.size()) complete = false;
+        else use(std::span<const std::byte>(buffer.data(), static_cast<std::size_t>(got)));
+    }
+    return complete;
+}
+
+int watch(int epoll, int fd) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
+}
+
+} // namespace
+
+void LinkMonitor::Release::operator()(nl_sock* socket) const { nl_socket_free(socket); }
+
+Result<LinkMonitor> LinkMonitor::open(int buffer) {
+    Socket route(nl_socket_alloc());
+    Socket generic(nl_socket_alloc());
+    host::Fd waiter(::epoll_create1(EPOLL_CLOEXEC));
+    if (!route || !generic) return fail("cannot allocate a netlink socket");
+    if (!waiter) return fail("cannot make an epoll descriptor", {}, errno);
+    if (const int code = nl_connect(route.get(), NETLINK_ROUTE); code < 0)
+        return fail(std::string("cannot connect to rtnetlink: ") + nl_geterror(code));
+    nl_socket_set_buffer_size(route.get(), buffer, 0); // a smaller queue only loses sooner, which is noticed
+    for (const int group : {RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR})
+        if (const int code = nl_socket_add_membership(route.get(), group); code < 0)
+            return fail(std::string("cannot subscribe to link events: ") + nl_geterror(code));
+    if (const int code = watch(waiter.get(), nl_socket_get_fd(route.get())); code != 0)
+        return fail("cannot watch rtnetlink", {}, code);
+    if (const int code = genl_connect(generic.get()); code < 0)
+        return fail(std::string("cannot connect to generic netlink: ") + nl_geterror(code));
+    const int family = genl_ctrl_resolve(generic.get(), ETHTOOL_GENL_NAME);
+    const int group = family < 0 ? -1 : genl_ctrl_resolve_grp(generic.get(), ETHTOOL_GENL_NAME, ETHTOOL_MCGRP_MONITOR_NAME);
+    if (group < 0) return LinkMonitor(std::move(route), nullptr, -1, std::move(waiter));
+    nl_socket_set_buffer_size(generic.get(), buffer, 0);
+    if (const int code = nl_socket_add_membership(generic.get(), group); code < 0)
+        return fail(std::string("cannot subscribe to channel changes: ") + nl_geterror(code));
+    if (const int code = watch(waiter.get(), nl_socket_get_fd(generic.get())); code != 0)
+        return fail("cannot watch generic netlink", {}, code);
+    return LinkMonitor(std::move(route), std::move(generic), family, std::move(waiter));
+}
+
+Result<LinkMonitor::Drained> LinkMonitor::drain() {
+    Drained drained;
+    const auto keep = [&](std::vector<LinkEvent> events) {
+        for (auto& event : events) drained.events.push_back(std::move(event));
+    };
+    const auto route = receive(nl_socket_get_fd(route_.get()), [&](auto bytes) { keep(parse_route_messages(bytes)); });
+    if (!route) return std::unexpected(route.error());
+    drained.lost = !*route;
+    if (!generic_) return drained;
+    const auto generic = receive(nl_socket_get_fd(generic_.get()), [&](auto bytes) { keep(parse_ethtool_messages(bytes, family_)); });
+    if (!generic) return std::unexpected(generic.error());
+    drained.lost = drained.lost || !*generic;
+    return drained;
+}
+
+} // namespace affinityd::netdev

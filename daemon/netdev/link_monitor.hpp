@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.hpp"
+#include "host/fd.hpp"
+#include "netdev/link_event.hpp"
+
+#include <memory>
+#include <vector>
+
+struct nl_sock;
+
+namespace affinityd::netdev {
+
+/// Owns the subscriptions to links, addresses and channel changes of the network namespace that it was opened in. Subscribe,
+/// then read the interfaces: what happens between is then in the queue.
+class LinkMonitor {
+  public:
+    /// `buffer`: bytes of each socket's receive queue.
+    static Result<LinkMonitor> open(int buffer = 1 << 20);
+
+    /// Readable when there is something to drain; for a loop to watch. Stays the monitor's.
+    [[nodiscard]] int fd() const { return waiter_.get(); }
+
+    struct Drained {
+        std::vector<LinkEvent> events; ///< oldest first
+        bool lost = false;             ///< the kernel dropped messages: read everything again
+    };
+    /// All that has arrived; never waits. An Error only if a socket is broken.
+    [[nodiscard]] Result<Drained> drain();
+
+  private:
+    struct Release {
+        void operator()(nl_sock* socket) const;
+    };
+    using Socket = std::unique_ptr<nl_sock, Release>;
+    LinkMonitor(Socket route, Socket generic, int family, host::Fd waiter)
+        : route_(std::move(route)), generic_(std::move(generic)), family_(family), waiter_(std::move(waiter)) {}
+
+    Socket route_;
+    Socket generic_; ///< none on kernels without ethtool netlink (before 5.6)
+    int family_ = -1;
+    host::Fd waiter_; ///< an epoll descriptor over both sockets
+};
+
+} // namespace affinityd::netdev

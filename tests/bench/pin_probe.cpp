@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program that waits to be pinned and times it from inside; its file is called "pin-probe", so that is its name.
+//   pin-probe CPU              after exec: spins on its own mask, tells by the shared page, ends
+//   pin-probe thread NAME CPU N   N threads, one after the other, name themselves and spin; prints nanoseconds, one per line
+#include "shared_page.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <pthread.h>
+#include <sys/prctl.h>
+
+namespace {
+
+struct Attempt {
+    const char* name;
+    int cpu;
+    std::uint64_t took = 0; ///< 0: given up
+};
+
+void* name_and_spin(void* argument) {
+    auto* attempt = static_cast<Attempt*>(argument);
+    // Let a daemon that places threads by birth finish with this one first: the name is what is timed.
+    const timespec pause{0, 2'000'000};
+    ::nanosleep(&pause, nullptr);
+    const auto start = bench::now_ns();
+    ::prctl(PR_SET_NAME, attempt->name);
+    if (bench::spin_until_pinned(attempt->cpu)) attempt->took = bench::now_ns() - start;
+    return nullptr;
+}
+
+int time_threads(const char* name, int cpu, int count) {
+    for (int i = 0; i < count; ++i) {
+        Attempt attempt{name, cpu};
+        pthread_t thread{};
+        if (::pthread_create(&thread, nullptr, name_and_spin, &attempt) != 0) return 1;
+        ::pthread_join(thread, nullptr);
+        std::printf("%llu\n", static_cast<unsigned long long>(attempt.took));
+    }
+    return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    if (argc == 5 && std::strcmp(argv[1], "thread") == 0) return time_threads(argv[2], std::atoi(argv[3]), std::atoi(argv[4]));
+    const auto entered = bench::now_ns();
+    auto* page = bench::map_shared(bench::shared_descriptor);
+    if (argc != 2 || page == nullptr) return 2;
+    page->entered = entered;
+    page->pinned = bench::spin_until_pinned(std::atoi(argv[1])) ? bench::now_ns() : 0;
+    return 0;
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts a program nobody wants COUNT times at full speed and says what that cost the listening process, and what the
+// listening cost the storm. With --probe, a program that is wanted is born in the middle and times its own pinning.
+// usage: storm CHILD COUNT [--listener PID] [--probe FILE CPU]
+#include "starter.hpp"
+
+#include <cstring>
+
+#include <spawn.h>
+
+extern char** environ;
+
+namespace {
+
+/// CPU time of a process in nanoseconds, with its children left out: schedstat where the kernel has it, else the
+/// clock ticks of stat.
+double cpu_time_ms(int pid) {
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/%d/schedstat", pid);
+    unsigned long long ns = 0;
+    if (FILE* file = std::fopen(path, "re")) {
+        const bool read = std::fscanf(file, "%llu", &ns) == 1;
+        std::fclose(file);
+        if (read && ns > 0) return static_cast<double>(ns) / 1e6;
+    }
+    std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    char line[1024] = {};
+    FILE* file = std::fopen(path, "re");
+    if (file == nullptr || std::fgets(line, sizeof line, file) == nullptr) return -1;
+    std::fclose(file);
+    unsigned long long user = 0;
+    unsigned long long system = 0;
+    const char* rest = std::strrchr(line, ')');
+    if (rest == nullptr || std::sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system) != 2) return -1;
+    return static_cast<double>(user + system) * 1000.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 3) {
+        std::fprintf(stderr, "usage: storm CHILD COUNT [--listener PID] [--probe FILE CPU]\n");
+        return 2;
+    }
+    const int count = std::atoi(argv[2]);
+    int listener = 0;
+    std::optional<bench::ProbeStarter> probe;
+    for (int i = 3; i < argc; ++i) {
+        if (std::strcmp(argv[i], "--listener") == 0 && i + 1 < argc) listener = std::atoi(argv[i + 1]);
+        if (std::strcmp(argv[i], "--probe") == 0 && i + 2 < argc) probe.emplace(argv[i + 1], std::atoi(argv[i + 2]));
+    }
+    char* arguments[] = {argv[1], nullptr};
+    const double cpu_before = listener > 0 ? cpu_time_ms(listener) : 0;
+    const auto start = bench::now_ns();
+    for (int i = 0; i < count; ++i) {
+        pid_t child = -1;
+        if (::posix_spawn(&child, argv[1], nullptr, nullptr, arguments, environ) != 0) return 1;
+        if (probe && i == count / 2) probe->start();
+        ::waitpid(child, nullptr, 0);
+    }
+    const auto took = bench::now_ns() - start;
+    std::printf("storm count=%d us_per_start=%.1f", count, static_cast<double>(took) / 1000.0 / count);
+    if (listener > 0) {
+        // What is still queued is part of the cost: wait until the listener has been at rest for a while.
+        double last = cpu_time_ms(listener);
+        for (int i = 0; i < 100; ++i) {
+            const timespec pause{0, 100'000'000};
+            ::nanosleep(&pause, nullptr);
+            const double now = cpu_time_ms(listener);
+            if (now == last) break;
+            last = now;
+        }
+        std::printf(" listener_cpu_ms_per_1000=%.2f", (last - cpu_before) * 1000.0 / count);
+    }
+    int status = 0;
+    if (probe) {
+        const auto times = probe->finish();
+        std::printf(" probe_us=%.1f", times ? static_cast<double>(times->from_exec) / 1000.0 : -1.0);
+        status = times ? 0 : 1;
+    }
+    std::printf("\n");
+    return status;
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// parse_interrupts, parse_label and classify over any bytes: no crash, and what they promise of their result.
+#include "irq/classify.hpp"
+#include "irq/reader.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+namespace {
+
+void require(bool promise) {
+    if (!promise) std::abort();
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    const auto label = affinityd::irq::parse_label(text.substr(0, text.find('\n')));
+    require(label.is_nic || label.kind == affinityd::irq::Kind::none);
+    require(label.device.size() <= 15);
+    const auto table = affinityd::irq::parse_interrupts(text);
+    std::size_t actions = 0;
+    for (const auto& line : table.irqs) {
+        require(line.counts.size() <= table.cpus.size());
+        actions += line.actions.size();
+    }
+    const auto lines = affinityd::irq::classify(table);
+    require(lines.size() <= actions);
+    for (const auto& line : lines) require(line.label.is_nic || line.label.kind == affinityd::irq::Kind::none);
+    return 0;
+}

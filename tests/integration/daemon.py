@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A daemon of the test's own, and eyes that look at the kernel and not at what the daemon says."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+PROGRAMS = {name: os.environ[variable] for name, variable in
+            (("affinityd", "AFFINITYD"), ("affinityctl", "AFFINITYCTL"), ("workload", "AFFINITYD_WORKLOAD"))}
+# Instrumented builds under a loaded machine are slow; what is awaited normally comes within milliseconds.
+PATIENCE = 20.0
+
+
+def wait_for(condition, what, patience=PATIENCE):
+    """Polls until the condition holds; its value. Fails loudly with what was awaited."""
+    end = time.monotonic() + patience
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"still not so after {patience} s: {what}")
+        time.sleep(0.02)
+
+
+def allowed(pid, tid=None):
+    """Cpus_allowed_list of a task, from the kernel."""
+    path = pathlib.Path(f"/proc/{pid}/task/{tid or pid}/status")
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        if line.startswith("Cpus_allowed_list:"):
+            return line.split()[1]
+    raise AssertionError(f"{path} does not say")
+
+
+def threads(pid):
+    return sorted(int(entry.name) for entry in pathlib.Path(f"/proc/{pid}/task").iterdir())
+
+
+def masks(pid):
+    """{thread name: mask} of a process."""
+    result = {}
+    for tid in threads(pid):
+        name = pathlib.Path(f"/proc/{pid}/task/{tid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+        result[name] = allowed(pid, tid)
+    return result
+
+
+class Daemon:
+    """affinityd with folders of its own; ended, and its folders removed, whatever happens."""
+
+    def __init__(self, stack, policies, arguments=()):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="affinityd-test-"))
+        stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        self.policies = self.folder / "policies"
+        self.policies.mkdir()
+        for name, text in policies.items():
+            self.write(name, text)
+        self.arguments = list(arguments)
+        self.process = None
+        self.log = self.folder / "log"
+        stack.callback(self.end)
+
+    def write(self, name, text):
+        # As one step, so that the folder's watch never sees half a file.
+        temporary = self.folder / name
+        temporary.write_text(text, encoding="utf-8")
+        temporary.rename(self.policies / name)
+
+    def command(self):
+        return [PROGRAMS["affinityd"], "--foreground", "--config", str(self.settings()), "--policies", str(self.policies),
+                "--runtime-dir", str(self.folder / "run"), "--state-dir", str(self.folder / "state"), *self.arguments]
+
+    def settings(self):
+        path = self.folder / "affinityd.yaml"
+        if not path.exists():
+            path.write_text("version: 1\nmeasure: {duration: 1s}\n", encoding="utf-8")
+        return path
+
+    def start(self):
+        before = self.text().count("ready")
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(self.command(), stderr=log, stdin=subprocess.DEVNULL)
+        wait_for(lambda: self.text().count("ready") > before or self.process.poll() is not None, "the daemon is ready")
+        assert self.process.poll() is None, f"the daemon ended: {self.text()}"
+        return self
+
+    def text(self):
+        return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
+
+    def control(self, *arguments, code=0):
+        done = subprocess.run([PROGRAMS["affinityctl"], "--runtime-dir", str(self.folder / "run"), *arguments],
+                              capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == code, f"affinityctl {arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+    def status(self):
+        return json.loads(self.control("status", "--json"))
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(timeout=60)
+        self.process = None
+        assert code == 0, f"exit code {code}: {self.text()}"
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    def end(self):
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(timeout=30)
+            if self.process.poll() is None:
+                self.process.kill()
+                self.process.wait()
+
+
+def spawn(stack, *command, **options):
+    """A child that is ended by its pid at the end of the test."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+
+    def end():
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+    stack.callback(end)
+    return process
+
+
+def workload(stack, *arguments):
+    return spawn(stack, PROGRAMS["workload"], *arguments)

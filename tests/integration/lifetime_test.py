@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kill, restart, stop, second instances and bad policies."""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import unittest
+
+from daemon import PROGRAMS, Daemon, allowed, masks, wait_for, workload
+
+DEMO = "version: 1\nmatch: {comm: demo-workload}\ncpus: \"1\"\nbind: set\n"
+FAULTS = {
+    "unknown key": ("version: 1\nmatch: {comm: a}\ncpu: \"1\"\n", ":3:1:", "cpus"),
+    "CPU that does not exist": ("version: 1\nmatch: {comm: a}\ncpus: \"4000\"\n", ":3:", "4000"),
+    "bad type": ("version: 1\nmatch: {comm: a}\nexclusive: maybe\n", ":3:", "true or false"),
+    "syntax": ("version: 1\nmatch: {comm: a\n", ":", ""),
+    "repeated key": ("version: 1\nmatch: {comm: a}\nmatch: {comm: b}\n", ":3:1:", "match"),
+}
+
+
+class Lifetime(unittest.TestCase):
+    def setUp(self):
+        self.stack = contextlib.ExitStack()
+        self.addCleanup(self.stack.close)
+        self.everywhere = allowed(os.getpid())
+
+    def test_after_kill_restart_and_stop_every_mask_is_what_it_was(self):
+        free = workload(self.stack, "--threads", "a,b,c")
+        narrow = workload(self.stack, "--threads", "a,b")
+        subprocess.run(["taskset", "-a", "-p", "-c", "0", str(narrow.pid)], check=True, capture_output=True)
+        wait_for(lambda: len(masks(narrow.pid)) == 3 and len(masks(free.pid)) == 4, "threads are named")
+        before = {process.pid: masks(process.pid) for process in (free, narrow)}
+        self.assertEqual({"0"}, set(before[narrow.pid].values()) & {"0"})
+        daemon = Daemon(self.stack, {"demo.yaml": DEMO}).start()
+        for process in (free, narrow):
+            wait_for(lambda: set(masks(process.pid).values()) == {"1"}, "pinned")
+        daemon.kill()
+        self.assertEqual({"1"}, set(masks(free.pid).values()), "a killed daemon cannot have put anything back")
+        daemon.start()
+        daemon.stop()
+        for process in (free, narrow):
+            self.assertEqual(before[process.pid], masks(process.pid))
+
+    def test_a_restart_with_another_policy_undoes_the_old_one(self):
+        load = workload(self.stack)
+        daemon = Daemon(self.stack, {"demo.yaml": DEMO}).start()
+        wait_for(lambda: allowed(load.pid) == "1", "pinned")
+        daemon.kill()
+        daemon.write("demo.yaml", DEMO.replace("demo-workload", "nobody-has-this"))
+        daemon.start()
+        wait_for(lambda: allowed(load.pid) == self.everywhere, "its own mask is back")
+
+    def test_two_daemons_cannot_run_in_one_place(self):
+        daemon = Daemon(self.stack, {"demo.yaml": DEMO}).start()
+        second = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(4, second.returncode)
+        self.assertIn("runs here already", second.stderr)
+        self.assertEqual(1, len(daemon.status()["policies"]), "the first goes on")
+
+    def test_a_bad_file_is_refused_with_its_place_by_check_and_daemon(self):
+        for what, (text, place, hint) in FAULTS.items():
+            with self.subTest(what), contextlib.ExitStack() as stack:
+                daemon = Daemon(stack, {"bad.yaml": text})
+                path = str(daemon.policies / "bad.yaml")
+                check = subprocess.run([PROGRAMS["affinityctl"], "check", path], capture_output=True, text=True, check=False)
+                self.assertEqual(3, check.returncode, check.stdout + check.stderr)
+                self.assertIn(path + place, check.stdout + check.stderr)
+                self.assertIn(hint, check.stdout + check.stderr)
+                run = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(3, run.returncode, run.stderr)
+                self.assertIn(path + place, run.stderr)
+
+    def test_a_duplicate_name_is_refused(self):
+        daemon = Daemon(self.stack, {"a.yaml": DEMO})
+        other = daemon.folder / "other"
+        other.mkdir()
+        (other / "a.yaml").write_text(DEMO, encoding="utf-8")
+        check = subprocess.run([PROGRAMS["affinityctl"], "check", str(daemon.policies / "a.yaml"), str(other / "a.yaml")],
+                               capture_output=True, text=True, check=False)
+        self.assertEqual(3, check.returncode, check.stdout + check.stderr)
+        self.assertIn("a.yaml", check.stdout + check.stderr)
+
+    def test_a_reload_with_a_bad_file_leaves_the_running_set(self):
+        load = workload(self.stack)
+        daemon = Daemon(self.stack, {"demo.yaml": DEMO}).start()
+        wait_for(lambda: allowed(load.pid) == "1", "pinned")
+        daemon.write("demo.yaml", "version: 1\nmatch: {comm: demo-workload}\ncpus: \"0\nbind: set\n")
+        said = daemon.control("reload", code=1)
+        self.assertIn("demo.yaml:", said)
+        daemon.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: daemon.text().count("the running policies stay") >= 2, "SIGHUP was refused too")
+        self.assertEqual("1", allowed(load.pid))
+        self.assertEqual(["demo"], [policy["name"] for policy in daemon.status()["policies"]])
+        daemon.write("demo.yaml", DEMO.replace('"1"', '"0"'))
+        daemon.control("reload")
+        wait_for(lambda: allowed(load.pid) == "0", "the mended file counts")
+
+    def test_what_cannot_be_written_down_is_not_done(self):
+        load = workload(self.stack)
+        daemon = Daemon(self.stack, {"demo.yaml": DEMO})
+        run = daemon.folder / "run"
+        run.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k,nr_inodes=16", "none", str(run)], check=True)
+        self.stack.callback(subprocess.run, ["umount", "-l", str(run)], check=False)
+        daemon.start()
+        wait_for(lambda: allowed(load.pid) == "1", "there is room for this one")
+        (run / "ballast").write_bytes(b"x" * 4096)
+        second = workload(self.stack, "--threads", "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,v,w,x,y,z,aa,ab,ac,ad,ae,af,ag,ah,ai,aj,ak,al,am,an,ao")
+        wait_for(lambda: "nothing is changed until it can be written" in daemon.text(), "the daemon says so")
+        untouched = [tid for tid, mask in masks(second.pid).items() if mask != "1"]
+        self.assertTrue(untouched)
+        daemon.stop()
+        self.assertEqual({self.everywhere}, set(masks(second.pid).values()))
+        self.assertEqual(self.everywhere, allowed(load.pid))
+
+    def test_a_torn_journal_loses_no_whole_line(self):
+        load = workload(self.stack, "--threads", "a,b,c")
+        daemon = Daemon(self.stack, {"demo.yaml": DEMO}).start()
+        wait_for(lambda: set(masks(load.pid).values()) == {"1"} and len(masks(load.pid)) == 4, "pinned")
+        daemon.kill()
+        journal = daemon.folder / "run" / "undo.journal"
+        with journal.open("ab") as file:
+            file.write(b"task\t1\t2\t3\tinit\theld\t0-1\t0\t0\tdemo\t00000000\nirq\tgarb")
+        daemon.start()
+        daemon.stop()
+        self.assertEqual({self.everywhere}, set(masks(load.pid).values()))
+
+    def test_a_measurement_on_demand_is_shown_and_survives_a_restart(self):
+        daemon = Daemon(self.stack, {"demo.yaml": DEMO}).start()
+        self.assertIsNone(daemon.status()["measurement"])
+        daemon.control("measure")
+        last = wait_for(lambda: (daemon.status()["measurement"] or {}).get("last"), "a result", patience=60)
+        self.assertEqual("done", last["outcome"], last)
+        self.assertGreater(last["bits_per_second"], 0)
+        self.assertGreater(last["cpu_seconds"], 0)
+        self.assertFalse(last["touches_nic_interrupts"])
+        self.assertEqual(("process", "demo"), (last["model"], last["policies"]))
+        daemon.stop()
+        daemon.start()
+        self.assertEqual(last, daemon.status()["measurement"]["last"])
+
+    def test_the_sequence_root_without_dry_run_is_refused(self):
+        done = subprocess.run([PROGRAMS["affinityd"], "--root", "/tmp"], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(2, done.returncode)
+        self.assertIn("--dry-run", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

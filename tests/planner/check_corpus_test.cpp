@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policies on recorded machines: tests/policies/machines/MACHINE holds sets.expected, what the CPU sets of
+// the good corpus are there (worked out by another program from the recordings' own expectations), and files
+// with what is wrong there.
+#include "../policy/corpus.hpp"
+#include "host/root.hpp"
+#include "netdev/reader.hpp"
+#include "planner/check.hpp"
+#include "planner/cpu_expr_eval.hpp"
+#include "planner/machine.hpp"
+#include "topology/reader.hpp"
+
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace corpus;
+using namespace affinityd;
+
+fs::path recordings() {
+    const char* named = std::getenv("AFFINITYD_TOPOLOGIES");
+    const char* standard = std::getenv("AFFINITYD_TOPOLOGIES_DEFAULT");
+    return named != nullptr ? named : standard != nullptr ? standard : "";
+}
+
+/// A recording, unpacked for as long as it is looked at.
+class Recording {
+  public:
+    explicit Recording(const std::string& machine) {
+        std::string name = (fs::temp_directory_path() / "affinityd-check-XXXXXX").string();
+        if (::mkdtemp(name.data()) == nullptr) return;
+        folder_ = name;
+        const auto archive = recordings() / machine / "root.tar.gz";
+        if (std::system(("tar -xzf '" + archive.string() + "' -C '" + name + "'").c_str()) != 0) return;
+        auto path = folder_;
+        if (!fs::exists(path / "sys")) path = fs::directory_iterator(folder_)->path();
+        const auto root = host::Root::open(path.string());
+        if (!root) return;
+        auto topology = topology::read_topology(*root);
+        auto nics = netdev::read_nics(*root);
+        if (topology && nics) machine_ = planner::Machine{std::move(*topology), std::move(*nics), {}};
+    }
+    ~Recording() {
+        std::error_code code;
+        fs::remove_all(folder_, code);
+    }
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+    [[nodiscard]] const std::optional<planner::Machine>& machine() const { return machine_; }
+
+  private:
+    fs::path folder_;
+    std::optional<planner::Machine> machine_;
+};
+
+std::vector<std::string> machines() {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder() / "machines"))
+        names.push_back(entry.path().filename().string());
+    std::ranges::sort(names);
+    return names;
+}
+
+class OnMachine : public testing::TestWithParam<std::string> {};
+
+TEST_P(OnMachine, SetsOfTheGoodCorpus) {
+    const Recording recording(GetParam());
+    ASSERT_TRUE(recording.machine());
+    const auto& machine = *recording.machine();
+    std::map<std::string, Policy> policies;
+    for (const auto& one : cases("good"))
+        for (auto& policy : read_policies(one.documents).set.policies)
+            policies.insert_or_assign(one.name, std::move(policy));
+    std::istringstream lines(slurp(folder() / "machines" / GetParam() / "sets.expected"));
+    std::string name;
+    std::string expected;
+    std::size_t compared = 0;
+    while (lines >> name >> expected) {
+        ASSERT_TRUE(policies.contains(name)) << name;
+        const auto& policy = policies.at(name);
+        const auto cpus = planner::evaluate(*policy.placement.cpus, machine.topology,
+                                            planner::nic_cpus(machine), machine.topology.online);
+        const auto found = planner::check_on_machine({{policy}, {}}, machine.topology, machine.nics);
+        const bool refused =
+            std::ranges::any_of(found, [](const auto& d) { return d.severity == Severity::error; });
+        EXPECT_EQ(refused, expected == "none") << name << "\n" << said(found);
+        const auto online = cpus ? (*cpus & machine.topology.online).to_list() : std::string();
+        EXPECT_TRUE(expected == "none" || online == expected) << name << ": " << online;
+        EXPECT_TRUE(cpus || expected == "none") << name;
+        ++compared;
+    }
+    EXPECT_GE(compared, 20U);
+}
+
+TEST_P(OnMachine, FindingsOfItsFiles) {
+    const Recording recording(GetParam());
+    ASSERT_TRUE(recording.machine());
+    for (const auto& one : cases("machines/" + GetParam())) {
+        const auto read = read_policies(one.documents);
+        EXPECT_TRUE(read.diagnostics.empty()) << said(read.diagnostics);
+        auto found =
+            planner::check_on_machine(read.set, recording.machine()->topology, recording.machine()->nics);
+        add_source_lines(found, one.documents);
+        sort_by_place(found);
+        const auto expected = one.expected.string() + ".expected";
+        EXPECT_TRUE(fs::exists(expected)) << expected;
+        EXPECT_EQ(said(found), slurp(expected)) << one.name;
+    }
+}
+
+std::string test_name(const testing::TestParamInfo<std::string>& machine) {
+    std::string name = machine.param;
+    std::ranges::replace(name, '-', '_');
+    return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Recorded, OnMachine, testing::ValuesIn(machines()), test_name);
+
+} // namespace

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/check.hpp"
+#include "policy/reader.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace affinityd;
+using policy::Severity;
+
+/// One package, four cores of two threads (0 and 4, 1 and 5, ...), two cache groups; CPU 7 is offline.
+topology::Topology machine() {
+    topology::Topology t;
+    t.possible = t.present = CpuSet::range(0, 7);
+    t.online = CpuSet::range(0, 6);
+    t.offline = {7};
+    t.housekeeping = t.online;
+    for (unsigned id = 0; id < 7; ++id) {
+        CpuSet smt{id % 4, id % 4 + 4};
+        smt &= t.online;
+        t.cpus.push_back({.id = id,
+                          .package = 0,
+                          .die = {},
+                          .cluster = {},
+                          .core = static_cast<int>(id % 4),
+                          .node = 0,
+                          .capacity = {},
+                          .smt = smt});
+    }
+    t.packages = {t.online};
+    t.cores = {{0, 4}, {1, 5}, {2, 6}, {3}};
+    t.caches = {{.level = 3, .type = topology::Cache::Type::unified, .size_bytes = 0, .cpus = {0, 1, 4, 5}},
+                {.level = 3, .type = topology::Cache::Type::unified, .size_bytes = 0, .cpus = {2, 3, 6}}};
+    t.nodes = {{.id = 0, .cpus = t.online, .memory_bytes = {}, .distance = {10}}};
+    return t;
+}
+
+std::vector<netdev::Nic> nics() {
+    netdev::Nic nic;
+    nic.name = "eth0";
+    nic.local_cpus = {0, 1};
+    return {nic};
+}
+
+policy::PolicySet set_of(const std::vector<policy::Document>& documents) {
+    auto result = policy::read_policies(documents);
+    for (const auto& d : result.diagnostics)
+        ADD_FAILURE() << policy::to_string(d, true);
+    return std::move(result.set);
+}
+
+std::string found(const std::vector<policy::Document>& documents) {
+    std::string text;
+    for (const auto& d : planner::check_on_machine(set_of(documents), machine(), nics()))
+        text += policy::to_string(d) + "\n";
+    return text;
+}
+
+std::string found(const std::string& keys) {
+    return found({{"a.yaml", "version: 1\nmatch: {comm: a}\n" + keys + "\n"}});
+}
+
+TEST(CheckOnMachine, NothingToSay) {
+    EXPECT_EQ(found("cpus: 0-3"), "");
+    EXPECT_EQ(found("cpus: nic:eth0 & !smt"), "");
+    EXPECT_EQ(found("near: llc:1"), "");
+    EXPECT_EQ(found(""), "");
+}
+
+TEST(CheckOnMachine, PointsAtThePartThatIsWrong) {
+    EXPECT_EQ(found("cpus: \"0-3 | 8\""),
+              "a.yaml:3:14: error: CPU 8 does not exist on this machine (it has 0-7)\n");
+    EXPECT_EQ(found("cpus: 0-3 & llc:0 & 8-9"),
+              "a.yaml:3:21: error: CPUs 8-9 do not exist on this machine (it has 0-7)\n");
+    EXPECT_EQ(found("cpus: node:0 | llc:2"),
+              "a.yaml:3:16: error: there is no last-level-cache group 2 on this machine (it has 0-1)\n");
+}
+
+TEST(CheckOnMachine, OfflineIsNotMissing) {
+    EXPECT_EQ(found("cpus: 6-7"), "a.yaml:3:7: warning: CPU 7 is offline now\n");
+    EXPECT_EQ(found("cpus: \"7\""),
+              "a.yaml:3:8: warning: CPU 7 is offline now\n"
+              "a.yaml:3:8: error: this set holds no online CPU of this machine (online are 0-6)\n");
+}
+
+TEST(CheckOnMachine, EmptySets) {
+    EXPECT_EQ(found("cpus: isolated"),
+              "a.yaml:3:7: error: this set holds no online CPU of this machine (no CPU is isolated here)\n");
+    EXPECT_EQ(found("cpus: llc:0 & llc:1"),
+              "a.yaml:3:7: error: this set holds no online CPU of this machine (online are 0-6)\n");
+    EXPECT_EQ(found("near: isolated"), "a.yaml:3:7: warning: 'near' names no online CPU of this machine\n");
+}
+
+TEST(CheckOnMachine, InterfacesThatAreNotThereAreWarnings) {
+    EXPECT_EQ(found("cpus: nic:eth1"),
+              "a.yaml:3:7: warning: no interface here is named 'eth1' (did you mean 'eth0'?)\n");
+    EXPECT_EQ(found("affinity: full\nnics: [\"wlan*\"]"),
+              "a.yaml:4:7: warning: 'nics': no interface here is named 'wlan*' (there are eth0)\n");
+    EXPECT_EQ(found("affinity: full\nnics: \"eth*\"\ncpus: nic & 2-3"),
+              "a.yaml:5:7: error: this set holds no online CPU of this machine (online are 0-6)\n");
+}
+
+TEST(CheckOnMachine, ThreadRulesAreLookedAtOnce) {
+    EXPECT_EQ(found("cpus: \"9\"\nthreads: [{name: a, bind: cpu}, {name: b, cpus: core:4}]"),
+              "a.yaml:3:8: error: CPU 9 does not exist on this machine (it has 0-7)\n"
+              "a.yaml:4:49: error: there is no core 4 on this machine (it has 0-3)\n");
+}
+
+TEST(CheckOnMachine, ClaimsOnOneCpu) {
+    const policy::Document first{"a.yaml", "version: 1\nmatch: {comm: a}\ncpus: 1-2\nexclusive: true\n"};
+    EXPECT_EQ(found({first, {"b.yaml", "version: 1\nmatch: {comm: b}\ncpus: 2-3\nexclusive: true\n"}}),
+              "b.yaml:3:7: error: CPU 2 cannot be exclusive: 'a' claims it too\n");
+    EXPECT_EQ(found({first, {"b.yaml", "version: 1\nmatch: {comm: b}\ncpus: 1-2\n"}}),
+              "b.yaml:3:7: error: no CPU is left: 'a' claims CPUs 1-2 with 'exclusive: true'\n");
+    EXPECT_EQ(found({first, {"b.yaml", "version: 1\nmatch: {comm: b}\ncpus: 2-3\n"}}), "");
+    EXPECT_EQ(found("cpus: all\nexclusive: true"),
+              "a.yaml:3:7: warning: 'exclusive' on every online CPU leaves none to anybody else\n");
+}
+
+TEST(CheckMatches, ANoteForPoliciesThatNobodyIsUnder) {
+    const auto set = set_of({{"a.yaml", "version: 1\nmatch: {comm: nginx}\n"},
+                             {"b.yaml", "version: 1\nmatch: {comm: redis}\n"},
+                             {"c.yaml", "version: 1\nmatch: {parent: a}\n"},
+                             {"d.yaml", "version: 1\naffinity: irq\nnics: eth0\n"}});
+    inventory::PlainFacts child;
+    child.task = {200, 1};
+    child.ppid = 100;
+    child.comm_text = "sh";
+    inventory::PlainFacts nginx;
+    nginx.task = {100, 1};
+    nginx.comm_text = "nginx";
+    const auto notes = planner::check_matches(set, {&child, &nginx});
+    ASSERT_EQ(notes.size(), 1U);
+    EXPECT_EQ(policy::to_string(notes[0]), "b.yaml:1:1: note: no process is matched by this policy now");
+    EXPECT_EQ(planner::check_matches(set, {}).size(), 3U);
+}
+
+} // namespace

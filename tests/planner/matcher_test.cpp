@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/matcher.hpp"
+
+#include "machines.hpp"
+
+namespace affinityd::planner {
+namespace {
+
+using test::policies;
+
+inventory::PlainFacts facts(const std::string& comm) {
+    inventory::PlainFacts facts;
+    facts.comm_text = comm;
+    facts.exe_text = "/usr/sbin/" + comm;
+    facts.cmdline_text = comm + " -g daemon off;";
+    facts.cgroup_text = "/system.slice/" + comm + ".service";
+    facts.user_text = "www-data";
+    facts.user_id = 33;
+    facts.group_text = "www-data";
+    facts.ports = {80, 443};
+    return facts;
+}
+
+struct Case {
+    std::string match;
+    bool matches;
+};
+
+TEST(Matcher, EachSelectorAgainstOneProcess) {
+    const Case cases[] = {
+        {"comm: nginx", true},
+        {"comm: ngin", false},
+        {"comm: \"ngin*\"", true},
+        {"comm: \"/^ng.nx$/\"", true},
+        {"comm: [redis, nginx]", true},
+        {"exe: \"*/sbin/nginx\"", true},
+        {"exe: nginx", false},
+        {"cmdline: \"*daemon off*\"", true},
+        {"unit: nginx.service", true},
+        {"unit: system.slice", true},
+        {"unit: \"nginx\"", false},
+        {"cgroup: \"/system.slice/*\"", true},
+        {"user: www-data", true},
+        {"user: \"33\"", true},
+        {"user: root", false},
+        {"group: www-data", true},
+        {"listen: 443", true},
+        {"listen: 8080", false},
+        {"listen: \"400-500\"", true},
+        {"container: \"*\"", false},
+        {"{comm: nginx, user: root}", false},
+        {"{comm: nginx, not: {user: root}}", true},
+        {"{comm: nginx, not: {user: www-data}}", false},
+        {"any: [{comm: redis}, {user: www-data}]", true},
+        {"any: [{comm: redis}, {user: root}]", false},
+        {"{comm: nginx, all: [{listen: 80}, {listen: 443}]}", true},
+        {"parent: p9", false},
+    };
+    const auto process = facts("nginx");
+    for (const auto& c : cases) {
+        const std::string match = c.match.front() == '{' ? c.match : "{" + c.match + "}";
+        const auto set = policies({"match: " + match + "\ncpus: \"0\"\n"});
+        EXPECT_EQ(Matcher(set).match(process, test::NoLineage()).has_value(), c.matches) << c.match;
+    }
+}
+
+TEST(Matcher, TheFirstInTheTotalOrderWinsAndExplainSaysWhyTheOthersDidNot) {
+    const auto set = policies({"match: {comm: nginx}\n", "match: {comm: nginx, user: root}\npriority: 10\n", "match: {comm: redis}\npriority: 20\n"});
+    const Matcher matcher(set);
+    const auto process = facts("nginx");
+    const auto policy = matcher.match(process, test::NoLineage());
+    ASSERT_TRUE(policy);
+    EXPECT_EQ(set.policies[*policy].name, "p0");
+    const auto verdicts = matcher.explain(process, test::NoLineage());
+    ASSERT_EQ(verdicts.size(), 3U);
+    EXPECT_EQ(verdicts[0].field, "comm");
+    EXPECT_EQ(verdicts[0].wanted, "redis");
+    EXPECT_EQ(verdicts[0].found, "nginx");
+    EXPECT_EQ(verdicts[1].field, "user");
+    EXPECT_TRUE(verdicts[2].matched);
+}
+
+TEST(Matcher, KernelThreadsAreWantedOnlyByName) {
+    const auto set = policies({"match: {comm: \"k*\"}\n", "match: {comm: \"k*\", kthread: true}\npriority: -1\n"});
+    auto process = facts("kswapd0");
+    process.kernel = true;
+    const auto policy = Matcher(set).match(process, test::NoLineage());
+    ASSERT_TRUE(policy);
+    EXPECT_EQ(set.policies[*policy].name, "p1");
+}
+
+/// Facts that count what is asked of them.
+struct Counting final : inventory::ProcessFacts {
+    inventory::PlainFacts inner;
+    mutable unsigned dear = 0;
+    explicit Counting(const std::string& comm) : inner(facts(comm)) {}
+    [[nodiscard]] TaskId id() const override { return inner.id(); }
+    [[nodiscard]] int parent() const override { return 0; }
+    [[nodiscard]] bool is_kernel() const override { return false; }
+    [[nodiscard]] const std::string& comm() const override { return inner.comm(); }
+    [[nodiscard]] const std::string& exe() const override { return ++dear, inner.exe(); }
+    [[nodiscard]] const std::string& cmdline() const override { return ++dear, inner.cmdline(); }
+    [[nodiscard]] const std::string& cgroup() const override { return ++dear, inner.cgroup(); }
+    [[nodiscard]] unsigned uid() const override { return ++dear, inner.uid(); }
+    [[nodiscard]] unsigned gid() const override { return ++dear, inner.gid(); }
+    [[nodiscard]] const std::string& user() const override { return ++dear, inner.user(); }
+    [[nodiscard]] const std::string& group() const override { return ++dear, inner.group(); }
+    [[nodiscard]] const std::vector<std::uint16_t>& listen_ports() const override { return ++dear, inner.listen_ports(); }
+};
+
+TEST(Matcher, DearFactsAreReadOnlyWhenARuleStillInPlayAsks) {
+    const auto set = policies({"match: {listen: 80, comm: nginx, user: root}\n", "match: {cmdline: \"*x*\", comm: \"redis*\"}\n"});
+    const Matcher matcher(set);
+    const Counting stranger("bash");
+    EXPECT_FALSE(matcher.match(stranger, test::NoLineage()));
+    EXPECT_EQ(stranger.dear, 0U);
+    EXPECT_TRUE(matcher.name_is_hopeless("bash"));
+    EXPECT_FALSE(matcher.name_is_hopeless("redis-server"));
+    const Counting near("nginx");
+    EXPECT_FALSE(matcher.match(near, test::NoLineage()));
+    EXPECT_EQ(near.dear, 2U) << "user and uid decide; the ports are not walked";
+}
+
+TEST(Matcher, ThreadRulesByNameAndIndex) {
+    const auto set = policies({"match: {comm: a}\nthreads:\n  - {index: 0, cpus: \"0\"}\n  - {name: \"w*\", index: \"1-2\", cpus: \"1\"}\n  - {name: \"w*\", cpus: \"2\"}\n"});
+    const auto& policy = set.policies.front();
+    EXPECT_EQ(Matcher::thread_rule(policy, "w1", 0), 0U);
+    EXPECT_EQ(Matcher::thread_rule(policy, "w1", 2), 1U);
+    EXPECT_EQ(Matcher::thread_rule(policy, "w1", 3), 2U);
+    EXPECT_EQ(Matcher::thread_rule(policy, "x", 3), std::nullopt);
+}
+
+} // namespace
+} // namespace affinityd::planner

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/slots.hpp"
+
+#include "machines.hpp"
+
+namespace affinityd::planner {
+namespace {
+
+using policy::Bind;
+using policy::Smt;
+using policy::Spread;
+
+struct Case {
+    Spread spread;
+    Bind bind;
+    Smt smt;
+    std::string allowed;
+    std::string near;
+    std::vector<std::string> homes;
+    std::vector<std::string> masks;
+};
+
+// clang-format off
+const Case cases[] = {
+    {Spread::any, Bind::set, Smt::share, "0-7", "", {"0-7"}, {"0-7"}},
+    {Spread::any, Bind::llc, Smt::share, "0-7", "", {"0-3", "4-7"}, {"0-3", "4-7"}},
+    {Spread::any, Bind::core, Smt::share, "0-7", "", {"0-1", "2-3", "4-5", "6-7"}, {"0-1", "2-3", "4-5", "6-7"}},
+    {Spread::any, Bind::cpu, Smt::share, "0-3", "", {"0", "2", "1", "3"}, {"0", "2", "1", "3"}},
+    {Spread::any, Bind::cpu, Smt::avoid, "0-3", "", {"0", "2"}, {"0", "2"}},
+    {Spread::any, Bind::cpu, Smt::avoid, "1,3", "", {"1", "3"}, {"1", "3"}},
+    {Spread::core, Bind::llc, Smt::share, "0-7", "", {"0-1", "2-3", "4-5", "6-7"}, {"0-3", "0-3", "4-7", "4-7"}},
+    {Spread::core, Bind::set, Smt::share, "0-3", "", {"0-1", "2-3"}, {"0-3", "0-3"}},
+    {Spread::node, Bind::core, Smt::share, "0-7", "", {"0-1", "4-5", "2-3", "6-7"}, {"0-1", "4-5", "2-3", "6-7"}},
+    {Spread::socket, Bind::cpu, Smt::avoid, "0-7", "", {"0", "4", "2", "6"}, {"0", "4", "2", "6"}},
+    {Spread::any, Bind::core, Smt::share, "0-7", "6", {"6-7", "4-5", "0-1", "2-3"}, {"6-7", "4-5", "0-1", "2-3"}},
+    {Spread::any, Bind::node, Smt::share, "3-4", "", {"3", "4"}, {"3", "4"}},
+};
+// clang-format on
+
+TEST(Slots, AreDealtInTheDocumentedOrder) {
+    const auto topology = test::two_sockets();
+    for (const auto& c : cases) {
+        policy::Placement placement;
+        placement.spread = c.spread;
+        placement.bind = c.bind;
+        placement.smt = c.smt;
+        std::vector<std::string> homes;
+        std::vector<std::string> masks;
+        for (const auto& slot : make_slots(topology, placement, *CpuSet::parse_list(c.allowed), *CpuSet::parse_list(c.near))) {
+            homes.push_back(slot.home.to_list());
+            masks.push_back(slot.mask.to_list());
+        }
+        EXPECT_EQ(homes, c.homes) << "spread " << static_cast<int>(c.spread) << " bind " << static_cast<int>(c.bind) << " of " << c.allowed;
+        EXPECT_EQ(masks, c.masks) << "spread " << static_cast<int>(c.spread) << " bind " << static_cast<int>(c.bind) << " of " << c.allowed;
+    }
+}
+
+TEST(Slots, NeverLeaveTheAllowedSetAndAreNeverEmpty) {
+    const auto topology = test::two_sockets();
+    for (unsigned bits = 1; bits < 256; ++bits) {
+        const std::uint64_t word = bits;
+        const CpuSet allowed = CpuSet::from_words({&word, 1});
+        for (const auto spread : {Spread::any, Spread::cpu, Spread::core, Spread::llc, Spread::node, Spread::socket})
+            for (const auto bind : {Bind::cpu, Bind::core, Bind::llc, Bind::node, Bind::set})
+                for (const auto smt : {Smt::share, Smt::avoid}) {
+                    policy::Placement placement;
+                    placement.spread = spread;
+                    placement.bind = bind;
+                    placement.smt = smt;
+                    const auto slots = make_slots(topology, placement, allowed, {});
+                    ASSERT_FALSE(slots.empty());
+                    for (const auto& slot : slots) {
+                        ASSERT_FALSE(slot.mask.empty());
+                        ASSERT_FALSE(slot.home.empty());
+                        ASSERT_TRUE(allowed.contains(slot.mask)) << allowed.to_list() << " " << slot.mask.to_list();
+                        ASSERT_TRUE(allowed.contains(slot.home));
+                    }
+                }
+    }
+}
+
+} // namespace
+} // namespace affinityd::planner
