@@ -57,7 +57,6 @@ Result<void> replace_file(const std::string& path, std::string_view text, unsign
     Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode));
     if (!file) return fail("cannot create", temporary, errno);
     int code = write_all(file.get(), text);
-    if (code == 0 && ::fsync(file.get()) != 0) code = errno;
     if (code == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) code = errno;
     if (code == 0) return {};
     ::unlink(temporary.c_str());

@@ -15,7 +15,8 @@ namespace affinityd::host {
 /// Whole text; nothing if it is not there. Files above `limit` bytes and things that are no regular file are an Error.
 [[nodiscard]] Result<std::optional<std::string>> read_file(const std::string& path, std::size_t limit = 1U << 20);
 
-/// Replaces the file as one step (temporary name, fsync, rename): a reader or a crash sees the old or the new text, whole.
+/// Replaces the file as one step (temporary name, rename): a reader, or this process killed at any point, sees the old or
+/// the new text, whole. No fsync, which can hold up a loop for seconds: not for what must outlive the machine.
 [[nodiscard]] Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode = 0644);
 
 /// The directory with its parents; no Error if it exists.

@@ -15,14 +15,6 @@ namespace affinityctl {
 
 namespace {
 
-int measure_now(const Globals& globals) {
-    const auto answer = call_daemon(globals, "Measure");
-    if (!answer) return complain(answer.error());
-    if (globals.json) fmt::print("{}\n", nlohmann::json{{"ok", true}, {"message", *answer}}.dump());
-    else fmt::print("{}\n", answer->empty() ? "A measurement was started; `affinityctl status` and `affinityctl history` show the result." : *answer);
-    return exit_ok;
-}
-
 /// Becomes affinity-ttcp; returns only if that fails.
 int run_ttcp(const Globals& globals, const std::vector<std::string>& arguments) {
     const auto program = affinityd::measure::find_ttcp();
@@ -45,7 +37,7 @@ void add_measure(CLI::App& app, Globals& globals, int& status) {
     auto* verb = app.add_subcommand("measure", "what affinity gains; without a word behind it: the daemon measures now");
     verb->require_subcommand(0, 1);
     verb->callback([&globals, &status, verb] {
-        if (verb->get_subcommands().empty()) status = measure_now(globals);
+        if (verb->get_subcommands().empty()) status = tell(globals, "Measure", {});
     });
     auto* ttcp = verb->add_subcommand("ttcp", "run affinity-ttcp with the options that follow; without: 2 s over loopback");
     ttcp->allow_extras()->set_help_flag(); // its options are affinity-ttcp's, --help too

@@ -24,6 +24,17 @@ int ask_and_show(const Globals& globals, const char* method, const std::vector<s
     return exit_ok;
 }
 
+int tell(const Globals& globals, const char* method, const std::vector<std::string>& arguments) {
+    const auto answer = call_daemon(globals, method, arguments);
+    if (!answer) {
+        if (globals.json) fmt::print("{}\n", nlohmann::json{{"ok", false}, {"message", answer.error().message}}.dump());
+        return complain(answer.error());
+    }
+    if (globals.json) fmt::print("{}\n", nlohmann::json{{"ok", true}, {"message", *answer}}.dump());
+    else if (!answer->empty()) fmt::print("{}\n", *answer);
+    return exit_ok;
+}
+
 std::string text_of(const nlohmann::json& object, const char* key) {
     const auto found = object.find(key);
     if (found == object.end() || found->is_null()) return "-";
