@@ -122,7 +122,7 @@ std::string Manager::plan() {
         if (!head) continue;
         auto policy = world_->matcher().match(*head->facts, lineage);
         if (policy && is_released(pid, *policy)) policy.reset();
-        if (!policy && !must_look_at(*head)) continue;
+        if (!policy && !must_look_at(*head, head->facts->parent())) continue;
         const auto* known = tasks_.find(pid);
         const auto threads = inventory::read_threads(parts_.root, pid);
         for (std::size_t i = 0; i < threads.size(); ++i) {

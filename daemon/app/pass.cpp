@@ -11,7 +11,6 @@
 namespace affinityd::app {
 
 void Manager::begin_reconcile(bool machine_changed) {
-    wants_reconcile_ = false;
     if (!world_) return;
     if (machine_changed) {
         if (auto machine = read_machine(parts_.root)) world_->update(std::move(*machine));
@@ -25,6 +24,7 @@ void Manager::begin_reconcile(bool machine_changed) {
     }
     // A fresh number in any case: what an unfinished pass saw is seen again.
     reconcile_ = std::make_unique<Reconcile>(Reconcile{std::move(*pids), 0, ++reconciles_});
+    waits_(Urgency::now);
 }
 
 bool Manager::reconcile_step(const std::function<bool()>& out_of_time) {
@@ -41,7 +41,8 @@ bool Manager::reconcile_step(const std::function<bool()>& out_of_time) {
 void Manager::finish_reconcile() {
     reconcile_.reset();
     forget_gone();
-    if (learn_serving()) wants_reconcile_ = true; // lanes are dealt anew: tasks move with them in the next pass
+    parts_.journal.age_givers();
+    if (learn_serving()) waits_(Urgency::soon); // lanes are dealt anew: tasks move with them in the next pass
     handle_queues();
     restore_unwanted_queues();
 }
