@@ -14,7 +14,7 @@ namespace affinityd::app {
 Manager::Manager(Parts parts) : parts_(std::move(parts)), executor_(parts_.journal, parts_.enforcer, parts_.log), sources_(parts_.root),
       measurements_(parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log) {}
 
-void Manager::measured(const std::string& output, const std::string& fault) { measurements_.add(output, fault, world_->policies()); }
+void Manager::measured(const MeasuringRun& run) { measurements_.add(run, world_->policies()); }
 
 Manager::~Manager() = default;
 

@@ -63,11 +63,12 @@ class Manager final : public Commands {
     /// Processes and threads under policy.
     void count(std::size_t& processes, std::size_t& threads) const;
 
-    /// What the measuring child printed (events/ runs it), or why there is nothing.
-    void measured(const std::string& output, const std::string& fault);
+    /// A measuring child (events/ runs it) has ended, or could not be started.
+    void measured(const MeasuringRun& run);
 
     std::string status() const override;
     std::string plan() override;
+    std::string history(const std::string& kind) const override { return measurements_.history(kind); }
     Result<std::string> explain(const std::string& subject) override;
     Result<std::string> reload() override;
     Result<std::string> release(const std::string& what) override;

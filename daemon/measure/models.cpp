@@ -131,7 +131,7 @@ std::vector<std::size_t> interleave(std::size_t models, unsigned rounds) {
 
 std::vector<ModelSummary> summarize(const std::vector<ModelResult>& results) {
     std::vector<ModelSummary> summaries;
-    const auto comparisons = static_cast<unsigned>(std::max<std::size_t>(results.size(), 2) - 1);
+    const auto comparisons = static_cast<unsigned>(2 * (std::max<std::size_t>(results.size(), 2) - 1)); // gain and cost of each
     for (const auto& result : results)
         summaries.push_back(summary_of(result, results.front(), comparisons));
     return summaries;

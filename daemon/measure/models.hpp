@@ -65,7 +65,7 @@ struct ModelSummary {
     std::vector<LineReport> lines;
 };
 
-/// Against the first of `results`, intervals joint over all comparisons made of the experiment's throughput (and of its cost).
+/// Against the first of `results`. The intervals of all gains and costs hold together in 95 of 100 experiments.
 [[nodiscard]] std::vector<ModelSummary> summarize(const std::vector<ModelResult>& results);
 
 /// "+29.1 % (27.0 to 31.2)", "no difference shown (-2.0 to +3.1)", "too few samples".
