@@ -12,7 +12,7 @@
 namespace affinityd::app {
 
 Manager::Manager(Parts parts) : parts_(std::move(parts)), executor_(parts_.journal, parts_.enforcer, parts_.log), sources_(parts_.root),
-      measurements_(parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log) {}
+      measurements_(parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log), costs_(parts_.root) {}
 
 void Manager::measured(const MeasuringRun& run) { measurements_.add(run, world_->policies()); }
 
@@ -46,6 +46,8 @@ void Manager::adopt(std::unique_ptr<World> world) {
         std::erase_if(tasks_.processes(), [&](auto& entry) { return entry.second.policy == world->policies().policies.size(); });
         world->update(planner::Serving(world_->serving()));
     }
+    for (auto& record : costs_.close(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())))
+        measurements_.keep(std::move(record));
     world_ = std::move(world);
     released_.clear();
     loaded_at_ = std::chrono::system_clock::now();

@@ -5,6 +5,7 @@
 #include "app/executor.hpp"
 #include "app/log.hpp"
 #include "app/measurements.hpp"
+#include "app/passive_cost.hpp"
 #include "app/reconcile.hpp"
 #include "app/settings.hpp"
 #include "app/task_table.hpp"
@@ -106,6 +107,7 @@ class Manager final : public Commands {
     std::unique_ptr<Reconcile> reconcile_;
     std::set<std::string> released_; ///< names of policies, PIDs as text, "*": told to let go until the next reload or apply
     Measurements measurements_;
+    PassiveCost costs_;
     bool wants_reconcile_ = false;
     bool queues_changed_ = false;
     std::uint64_t reconciles_ = 0;

@@ -93,7 +93,7 @@ json record_json(const MeasurementRecord& record) {
                {"bytes", record.bytes},
                {"bits_per_second", record.bits_per_second},
                {"cpu_seconds", record.cpu_seconds}};
-    if (record.kind == "ttcp") value["touches_nic_interrupts"] = record.path != "loopback";
+    if (record.kind == "ttcp" && !record.path.empty()) value["touches_nic_interrupts"] = record.path != "loopback";
     if (!record.reason.empty()) value["reason"] = record.reason;
     if (record.ghz_per_gbps) value["ghz_per_gbps"] = *record.ghz_per_gbps;
     return value;

@@ -32,6 +32,7 @@ bool Manager::reconcile_step(const std::function<bool()>& out_of_time) {
     while (reconcile_->next < reconcile_->pids.size()) {
         const int pid = reconcile_->pids[reconcile_->next++];
         if (const auto head = inventory::read_head(parts_.root, pid, &sources_)) handle_process(*head);
+        if (const auto* known = tasks_.find(pid)) costs_.see(known->id, world_->policies().policies[known->policy].name);
         if (out_of_time()) return false;
     }
     finish_reconcile();
@@ -44,6 +45,7 @@ void Manager::finish_reconcile() {
     if (learn_serving()) wants_reconcile_ = true; // lanes are dealt anew: tasks move with them in the next pass
     handle_queues();
     restore_unwanted_queues();
+    costs_.add_up(*world_);
 }
 
 void Manager::forget_gone() {

@@ -41,8 +41,11 @@ class EventLoop final : public Loop {
         return {};
     }
 
-    Result<void> measure() override {
-        auto started = child_.start();
+    Result<void> measure() override { return start_measuring(false); }
+
+    Result<void> start_measuring(bool may_skip) {
+        if (child_.running()) return fail("a measurement is running already");
+        auto started = child_.start(may_skip);
         if (!started) manager_.measured({"", measure::Outcome::failed, started.error().to_string()});
         return started;
     }
@@ -184,7 +187,7 @@ class EventLoop final : public Loop {
 
     static int on_measure(sd_event_source* source, std::uint64_t, void* userdata) {
         auto& loop = self(userdata);
-        static_cast<void>(loop.measure().has_value()); // a run that could not start is recorded by the manager
+        static_cast<void>(loop.start_measuring(true).has_value()); // a run that could not start is recorded by the manager
         sd_event_source_set_time_relative(source, loop.next_measurement());
         sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
         return 0;

@@ -75,14 +75,14 @@ MeasurementChild::~MeasurementChild() {
     ::waitpid(pid_, nullptr, 0);
 }
 
-Result<void> MeasurementChild::start() {
+Result<void> MeasurementChild::start(bool may_skip) {
     if (running()) return fail("a measurement is running already");
     std::vector<std::string> arguments{find_program()};
     if (settings_.target.empty()) arguments.emplace_back("--loopback");
     else arguments.insert(arguments.end(), {"--target", settings_.target});
     arguments.insert(arguments.end(), {"--seconds", std::to_string(settings_.duration.count()), "--json"});
     if (settings_.bytes > 0) arguments.insert(arguments.end(), {"--bytes", std::to_string(settings_.bytes)});
-    if (settings_.idle_only) arguments.insert(arguments.end(), {"--idle-only", std::to_string(settings_.busy_above)});
+    if (may_skip && settings_.idle_only) arguments.insert(arguments.end(), {"--idle-only", std::to_string(settings_.busy_above)});
     if (arguments.front().empty()) return fail("the program affinity-ttcp is not there", host::program_folder());
 
     std::array<int, 2> pipe{};

@@ -24,7 +24,8 @@ class MeasurementChild {
     MeasurementChild& operator=(const MeasurementChild&) = delete;
     ~MeasurementChild();
 
-    [[nodiscard]] Result<void> start();
+    /// `may_skip`: by itself; what a person asks for is run on a busy machine too.
+    [[nodiscard]] Result<void> start(bool may_skip);
     [[nodiscard]] bool running() const { return pid_ > 0; }
 
   private:
