@@ -22,6 +22,8 @@ class Log {
     void info(const std::string& message);
     void warn(const std::string& message);
     void error(const std::string& message);
+    /// As error, but shown each time: the answer to something that somebody asked for just now.
+    void refuse(const std::string& message);
     void debug(const std::string& message);
     /// A warning that the journal gets with an id of its own (message_ids.hpp): never held back.
     void event(const char* message_id, const std::string& message);
