@@ -9,7 +9,7 @@ trap 'for pid in $pids; do kill -9 "$pid" 2>/dev/null || :; done; rm -rf "$work"
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
 # Our interfaces' NAPI threads; they go with the namespaces, which the kernel takes down in the background.
-count_threads() { grep -lsE '^napi/af[mp]' /proc/[0-9]*/comm | wc -l; }
+count_threads() { { grep -lsE '^napi/af[mp]' /proc/[0-9]*/comm || :; } | wc -l; }
 wait_for_threads() { # NUMBER: until no more than so many
     for _ in $(seq 100); do [ "$(count_threads)" -le "$1" ] && return; sleep 0.1; done
     fail "$(count_threads) NAPI threads are left, expected $1"
