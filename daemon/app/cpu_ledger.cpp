@@ -45,7 +45,7 @@ void CpuLedger::bury(Known& known) {
 void CpuLedger::look(const std::vector<Entry>& living) {
     std::unordered_set<TaskId> here;
     for (const auto& entry : living) {
-        know(entry);
+        know(entry).is_final = false; // one thread of it ended, if anything
         here.insert(entry.id);
     }
     std::vector<Known*> ended;

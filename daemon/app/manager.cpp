@@ -8,6 +8,7 @@
 #include "policy/folders.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -15,7 +16,9 @@
 namespace affinityd::app {
 
 Manager::Manager(Parts parts) : parts_(std::move(parts)), executor_(parts_.journal, parts_.enforcer, parts_.log), sources_(parts_.root),
-      measurements_(parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log), costs_(parts_.root) {}
+      measurements_(parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log), costs_(parts_.root) {
+    costs_.recall(measurements_.kept("passive"));
+}
 
 void Manager::measured(const MeasuringRun& run) { measurements_.add(run, world_->policies()); }
 
@@ -53,13 +56,22 @@ void Manager::adopt(std::unique_ptr<World> world) {
         std::erase_if(tasks_.processes(), [&](auto& entry) { return entry.second.policy == world->policies().policies.size(); });
         world->update(planner::Serving(world_->serving()));
     }
-    for (auto& record : costs_.close(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())))
-        measurements_.keep(std::move(record));
     world_ = std::move(world);
     released_.clear();
     loaded_at_ = std::chrono::system_clock::now();
     for (const auto& problem : world_->placements().problems)
         parts_.log.warn(fmt::format("policy {}: {}: {}", problem.policy, problem.subject, problem.message));
+}
+
+void Manager::see_costs() {
+    costs_.begin_pass();
+    for (const auto& [pid, process] : tasks_.processes())
+        costs_.see(process.id, world_->policies().policies[process.policy].name);
+}
+
+void Manager::keep(std::vector<state::MeasurementRecord> records) {
+    for (auto& record : records)
+        measurements_.keep(std::move(record));
 }
 
 Result<void> Manager::start() {
@@ -126,6 +138,10 @@ bool Manager::keeps_on_stop(std::string_view name) const {
 
 void Manager::stop() {
     if (!parts_.enforcer.acts()) return;
+    if (world_) {
+        see_costs();
+        keep(costs_.finish(*world_, std::time(nullptr)));
+    }
     std::size_t count = 0;
     std::vector<planner::Subject> kept;
     for (const auto& entry : parts_.journal.entries()) {

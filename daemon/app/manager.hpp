@@ -105,6 +105,8 @@ class Manager final : public Commands {
     void handle_queues();
     void restore_unwanted_queues();
     void look_for_neighbours();
+    void see_costs();
+    void keep(std::vector<state::MeasurementRecord> records);
 
     Parts parts_;
     Executor executor_;

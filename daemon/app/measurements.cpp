@@ -128,6 +128,13 @@ void Measurements::add(const MeasuringRun& run, const policy::PolicySet& policie
     keep(std::move(record));
 }
 
+std::vector<MeasurementRecord> Measurements::kept(const std::string& kind) const {
+    if (!history_) return {};
+    auto records = history_->last(most_shown, kind);
+    if (!records) log_.warn("the measurement history could not be read: " + records.error().to_string());
+    return records ? std::move(*records) : std::vector<MeasurementRecord>{};
+}
+
 void Measurements::keep(MeasurementRecord record) {
     if (history_) {
         if (const auto kept = history_->append(record)) record.id = *kept;

@@ -27,6 +27,9 @@ class Measurements {
     /// Whatever came of it is a recorded outcome.
     void add(const MeasuringRun& run, const policy::PolicySet& policies);
 
+    /// What is kept of one kind from before, oldest first; nothing where there is no history.
+    [[nodiscard]] std::vector<state::MeasurementRecord> kept(const std::string& kind) const;
+
     /// Keeps one that is complete: the passive cost of a policy.
     void keep(state::MeasurementRecord record);
 

@@ -6,6 +6,7 @@
 #include "inventory/scan.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <set>
 
 #include <fmt/format.h>
@@ -26,6 +27,7 @@ void Manager::begin_reconcile(bool machine_changed) {
     }
     // A fresh number in any case: what an unfinished pass saw is seen again.
     reconcile_ = std::make_unique<Reconcile>(Reconcile{std::move(*pids), 0, ++reconciles_});
+    costs_.begin_pass();
     waits_(Urgency::now);
 }
 
@@ -48,7 +50,7 @@ void Manager::finish_reconcile() {
     if (learn_serving()) waits_(Urgency::soon); // lanes are dealt anew: tasks move with them in the next pass
     handle_queues();
     restore_unwanted_queues();
-    costs_.add_up(*world_);
+    keep(costs_.add_up(*world_, find_used_nics(parts_.root, *world_, tasks_), std::time(nullptr)));
     look_for_neighbours();
 }
 

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -18,7 +20,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double least_bytes = 1e6;  ///< below this a cost says nothing
+constexpr double least_bytes = 1e6; ///< below this a cost says nothing
+constexpr std::size_t most_past = 8;  ///< periods remembered for each policy
 constexpr std::array model_names{"none", "irq", "process", "full"};
 
 double ticks_per_second() { return static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK))); }
@@ -63,11 +66,23 @@ std::optional<double> network_softirq_seconds(std::string_view stat, std::string
 
 PassiveCost::PassiveCost(const host::Root& root) : root_(root) {}
 
-double PassiveCost::Policy::bytes() const {
+double PassiveCost::Period::bytes() const {
     double sum = 0;
-    for (const auto& [nic, traffic] : nics)
-        sum += traffic.bytes;
+    for (const auto& [nic, bytes] : nics)
+        sum += bytes;
     return sum;
+}
+
+void PassiveCost::Period::look(const Growth& growth, double now) {
+    ledger.look(living);
+    living.clear();
+    for (auto& [nic, bytes] : nics) {
+        const auto grown = growth.find(nic);
+        if (grown == growth.end()) continue;
+        bytes += grown->second.bytes;
+        softirq_seconds += grown->second.softirq_seconds;
+    }
+    until = now;
 }
 
 /// What came and went. Over loopback each byte does both: it counts once.
@@ -92,45 +107,40 @@ std::optional<CpuLedger::Entry> PassiveCost::read(const TaskId& id) const {
     return CpuLedger::Entry{id, parse_number<int>(words[1]).value_or(0), ticks / ticks_per_second()};
 }
 
-PassiveCost::Policy& PassiveCost::policy(const std::string& name) {
-    const auto found = policies_.find(name);
-    if (found != policies_.end()) return found->second;
-    return policies_.emplace(name, Policy(ticks_since_boot(), measure::monotonic_seconds())).first->second;
+PassiveCost::Period& PassiveCost::period(const std::string& policy) {
+    const auto found = periods_.find(policy);
+    if (found != periods_.end()) return found->second;
+    return periods_.emplace(policy, Period(ticks_since_boot(), measure::monotonic_seconds())).first->second;
 }
 
-void PassiveCost::see(const TaskId& id, const std::string& name, bool ending) {
+void PassiveCost::begin_pass() {
+    for (auto& [name, period] : periods_)
+        period.living.clear();
+}
+
+void PassiveCost::see(const TaskId& id, const std::string& policy, bool ending) {
     const auto entry = read(id);
     if (!entry) return;
-    auto& policy = this->policy(name);
-    if (ending) policy.ledger.note(*entry);
-    else policy.living.push_back(*entry);
+    auto& now = period(policy);
+    if (ending) now.ledger.note(*entry);
+    else now.living.push_back(*entry);
 }
 
-void PassiveCost::add_up(const World& world) {
-    const double now = measure::monotonic_seconds();
-    std::map<std::string, double> grown;
+PassiveCost::Growth PassiveCost::growth(const World& world) {
+    Growth growth;
     for (const auto& nic : world.machine().nics) {
         const auto counter = counter_of(nic.name);
-        auto& traffic = all_nics_[nic.name];
-        if (counter && traffic.last && *counter > *traffic.last) grown[nic.name] = static_cast<double>(*counter - *traffic.last);
-        traffic.last = counter;
+        auto& last = counters_[nic.name];
+        if (counter && last && *counter > *last) growth[nic.name].bytes = static_cast<double>(*counter - *last);
+        last = counter;
     }
-    for (const auto& one : world.policies().policies) {
-        const auto nics = planner::policy_nics(one, world.machine(), world.serving());
-        auto& policy = this->policy(one.name);
-        policy.model = model_names[static_cast<std::size_t>(one.model)];
-        policy.ledger.look(policy.living);
-        policy.living.clear();
-        policy.until = now;
-        for (const auto& nic : nics)
-            policy.nics[nic].bytes += grown.contains(nic) ? grown[nic] : 0;
-    }
-    add_softirqs(grown);
+    share_softirqs(growth);
+    return growth;
 }
 
 /// The network's softirq time is the machine's; an interface's part is taken to be its part of the bytes. An estimate, and on kernels
 /// without CONFIG_IRQ_TIME_ACCOUNTING it is in the processes' time already: it is shown beside that, never added to it.
-void PassiveCost::add_softirqs(const std::map<std::string, double>& grown) {
+void PassiveCost::share_softirqs(Growth& growth) {
     const auto stat = root_.proc().read("stat", 4096);
     const auto softirqs = root_.proc().read("softirqs");
     if (!stat || !*stat || !softirqs || !*softirqs) return;
@@ -138,61 +148,131 @@ void PassiveCost::add_softirqs(const std::map<std::string, double>& grown) {
     const double spent = now && softirqs_ ? std::max(0.0, *now - *softirqs_) : 0;
     softirqs_ = now;
     double all = 0;
-    for (const auto& [nic, bytes] : grown)
-        all += bytes;
-    for (auto& [name, policy] : policies_)
-        for (const auto& [nic, traffic] : policy.nics)
-            if (const auto part = grown.find(nic); part != grown.end() && all > 0) policy.softirq_seconds += spent * part->second / all;
+    for (const auto& [nic, grown] : growth)
+        all += grown.bytes;
+    for (auto& [nic, grown] : growth)
+        grown.softirq_seconds = spent * grown.bytes / all;
 }
 
-std::vector<state::MeasurementRecord> PassiveCost::close(std::int64_t now) {
-    std::vector<state::MeasurementRecord> records;
-    std::map<std::string, Past> past;
-    for (const auto& [name, policy] : policies_) {
-        const double bytes = policy.bytes();
-        if (bytes < least_bytes) continue;
-        past[name] = {bytes, policy.ledger.total(), policy.model};
-        for (const auto& [nic, traffic] : policy.nics) {
-            if (traffic.bytes <= 0) continue;
-            state::MeasurementRecord record;
-            record.time = now;
-            record.kind = "passive";
-            record.outcome = "done";
-            record.path = nic;
-            record.model = policy.model;
-            record.policies = name;
-            record.seconds = policy.until - policy.since;
-            record.bytes = static_cast<std::uint64_t>(traffic.bytes);
-            record.bits_per_second = record.seconds > 0 ? traffic.bytes * 8 / record.seconds : 0;
-            record.cpu_seconds = policy.ledger.total() * traffic.bytes / bytes;
-            records.push_back(std::move(record));
+PassiveCost::Records PassiveCost::add_up(const World& world, const planner::Serving& used, std::int64_t now) {
+    Records records;
+    const Growth grown = growth(world);
+    const double at = measure::monotonic_seconds();
+    std::set<std::string> policies;
+    for (const auto& one : world.policies().policies) {
+        policies.insert(one.name);
+        auto* current = &period(one.name);
+        auto living = current->living;
+        const bool is_new = current->until == 0;
+        current->look(grown, at); // a new one has no interfaces yet
+        if (!is_new && current->text_hash != one.text_hash) {
+            close(one.name, *current, now, records);
+            periods_.erase(one.name);
+            current = &period(one.name);
+            current->living = std::move(living);
+            current->look({}, at);
         }
+        current->text_hash = one.text_hash;
+        current->model = model_names[static_cast<std::size_t>(one.model)];
+        for (const auto& nic : planner::policy_nics(one, world.machine(), used.contains(one.name) ? used : world.serving()))
+            current->nics.try_emplace(nic, 0);
     }
-    for (auto& [name, one] : past)
-        before_[name] = std::move(one); // one that has seen no traffic keeps the figure of the time before
-    policies_.clear();
+    for (auto& [name, gone] : periods_) {
+        if (policies.contains(name)) continue;
+        gone.look(grown, at);
+        close(name, gone, now, records);
+    }
+    std::erase_if(periods_, [&](const auto& entry) { return !policies.contains(entry.first); });
     return records;
 }
 
+PassiveCost::Records PassiveCost::finish(const World& world, std::int64_t now) {
+    Records records;
+    const Growth grown = growth(world);
+    const double at = measure::monotonic_seconds();
+    for (auto& [name, period] : periods_) {
+        period.look(grown, at);
+        close(name, period, now, records);
+    }
+    periods_.clear();
+    return records;
+}
+
+void PassiveCost::close(const std::string& policy, const Period& period, std::int64_t now, Records& records) {
+    const double bytes = period.bytes();
+    if (bytes < least_bytes) return;
+    remember(policy, {now, period.text_hash, bytes, period.ledger.total(), period.model});
+    for (const auto& [nic, part] : period.nics) {
+        if (part <= 0) continue;
+        state::MeasurementRecord record;
+        record.time = now;
+        record.kind = "passive";
+        record.outcome = "done";
+        record.path = nic;
+        record.model = period.model;
+        record.policies = policy;
+        record.seconds = period.until - period.since;
+        record.bytes = static_cast<std::uint64_t>(part);
+        record.bits_per_second = record.seconds > 0 ? part * 8 / record.seconds : 0;
+        record.cpu_seconds = period.ledger.total() * part / bytes;
+        record.detail = json{{"text_hash", period.text_hash}}.dump();
+        records.push_back(std::move(record));
+    }
+}
+
+void PassiveCost::remember(const std::string& policy, const Past& past) {
+    auto& list = past_[policy];
+    list.push_back(past);
+    if (list.size() > most_past) list.erase(list.begin());
+}
+
+void PassiveCost::recall(const Records& records) {
+    for (const auto& record : records) {
+        const auto detail = json::parse(record.detail, nullptr, false);
+        if (!detail.is_object() || !detail.contains("text_hash") || !detail["text_hash"].is_number_unsigned()) continue;
+        const Past part{record.time, detail["text_hash"].get<std::uint64_t>(), static_cast<double>(record.bytes), record.cpu_seconds, record.model};
+        auto& list = past_[record.policies];
+        // The interfaces of one period were kept one by one.
+        if (list.empty() || std::tie(list.back().time, list.back().text_hash) != std::tie(part.time, part.text_hash)) {
+            remember(record.policies, part);
+            continue;
+        }
+        list.back().bytes += part.bytes;
+        list.back().cpu_seconds += part.cpu_seconds;
+    }
+}
+
+const PassiveCost::Past* PassiveCost::before(const std::string& policy, std::uint64_t text_hash) const {
+    const auto list = past_.find(policy);
+    if (list == past_.end()) return nullptr;
+    const auto last = std::ranges::find_if(list->second.rbegin(), list->second.rend(), [&](const Past& past) { return past.text_hash != text_hash; });
+    return last == list->second.rend() ? nullptr : &*last;
+}
+
 json PassiveCost::to_json() const {
+    std::map<std::string, unsigned> sharers;
+    for (const auto& [name, period] : periods_)
+        for (const auto& [nic, bytes] : period.nics)
+            ++sharers[nic];
     json list = json::array();
-    for (const auto& [name, policy] : policies_) {
-        if (policy.nics.empty()) continue;
-        const double bytes = policy.bytes();
+    for (const auto& [name, period] : periods_) {
+        if (period.nics.empty()) continue;
+        const double bytes = period.bytes();
         json nics = json::array();
-        for (const auto& [nic, traffic] : policy.nics)
-            nics.push_back({{"nic", nic}, {"bytes", traffic.bytes}});
+        for (const auto& [nic, part] : period.nics)
+            nics.push_back({{"nic", nic}, {"bytes", part}, {"shared", sharers[nic] > 1}});
         json value{{"policy", name},
-                   {"model", policy.model},
-                   {"seconds", std::max(0.0, policy.until - policy.since)},
+                   {"model", period.model},
+                   {"seconds", std::max(0.0, period.until - period.since)},
                    {"nics", std::move(nics)},
                    {"bytes", bytes},
-                   {"cpu_seconds", policy.ledger.total()},
-                   {"cpu_seconds_per_gb", per_gigabyte(policy.ledger.total(), bytes)},
-                   {"softirq_seconds_per_gb", per_gigabyte(policy.softirq_seconds, bytes)},
+                   {"cpu_seconds", period.ledger.total()},
+                   {"cpu_seconds_per_gb", per_gigabyte(period.ledger.total(), bytes)},
+                   {"softirq_seconds_per_gb", per_gigabyte(period.softirq_seconds, bytes)},
                    {"before", nullptr}};
-        if (const auto past = before_.find(name); past != before_.end())
-            value["before"] = {{"model", past->second.model}, {"cpu_seconds_per_gb", per_gigabyte(past->second.cpu_seconds, past->second.bytes)}};
+        if (const auto* past = before(name, period.text_hash))
+            value["before"] = {{"model", past->model}, {"ended_at", past->time}, {"bytes", past->bytes}, {"cpu_seconds", past->cpu_seconds},
+                               {"cpu_seconds_per_gb", per_gigabyte(past->cpu_seconds, past->bytes)}};
         list.push_back(std::move(value));
     }
     return list;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "app/cpu_ledger.hpp"
-#include "app/task_table.hpp"
 #include "app/world.hpp"
 #include "state/history.hpp"
 
@@ -16,50 +15,69 @@
 namespace affinityd::app {
 
 /// What the traffic of each policy's interfaces costs, seen without any traffic of our own: CPU time of the policy's processes
-/// over the bytes of its interfaces. A period lasts until the policies change; the one before is kept for comparison.
+/// over the bytes of its interfaces. A policy's period lasts until its file changes; the last one under another text is kept for
+/// comparison. Where policies share an interface each is given all of its bytes, and that is said.
 class PassiveCost {
   public:
+    using Records = std::vector<state::MeasurementRecord>;
+
     explicit PassiveCost(const host::Root& root);
 
+    /// Periods of earlier daemons, oldest first, as they were returned to be kept.
+    void recall(const Records& records);
+
+    /// A pass begins; one that was under way starts over.
+    void begin_pass();
     /// A process under policy was looked at in the present pass, or (`ending`) is about to go.
     void see(const TaskId& id, const std::string& policy, bool ending = false);
-    /// The pass is over: adds up. To be called once a pass.
-    void add_up(const World& world);
-    /// The policies change: what is closed now, for the history. `now`: seconds since 1970.
-    [[nodiscard]] std::vector<state::MeasurementRecord> close(std::int64_t now);
+    /// A pass over all processes is complete: adds up. A policy that is new or changed begins its period here, for what went before
+    /// ends where its figures are known. `used`: interfaces of policies that name none and of whom the world does not know. `now`:
+    /// seconds since 1970. What is returned is closed, to be kept.
+    [[nodiscard]] Records add_up(const World& world, const planner::Serving& used, std::int64_t now);
+    /// The daemon ends: adds up what was seen since the last pass and closes all periods.
+    [[nodiscard]] Records finish(const World& world, std::int64_t now);
     /// A list with an entry for each policy that has interfaces; for `status`.
     [[nodiscard]] nlohmann::json to_json() const;
 
   private:
-    struct Traffic {
-        std::optional<std::uint64_t> last; ///< the counter, to see how far it went
+    struct Grown {
         double bytes = 0;
+        double softirq_seconds = 0; ///< estimate, see share_softirqs
     };
-    struct Policy {
-        explicit Policy(std::uint64_t born_after, double began) : ledger(born_after), since(began) {}
+    using Growth = std::map<std::string, Grown>; ///< of interfaces since the last look
+    struct Period {
+        Period(std::uint64_t born_after, double began) : ledger(born_after), since(began) {}
         CpuLedger ledger;
         std::vector<CpuLedger::Entry> living; ///< seen in the present pass
-        std::map<std::string, Traffic> nics;
+        std::map<std::string, double> nics;   ///< with their bytes
         std::string model;
+        std::uint64_t text_hash = 0;
         double since;                         ///< CLOCK_MONOTONIC seconds
-        double until = 0;                     ///< of the last look
-        double softirq_seconds = 0;           ///< estimate, see add_softirqs
+        double until = 0;                     ///< of the last look; 0: never yet
+        double softirq_seconds = 0;
         [[nodiscard]] double bytes() const;
+        void look(const Growth& growth, double now);
     };
     struct Past {
+        std::int64_t time = 0;
+        std::uint64_t text_hash = 0;
         double bytes = 0, cpu_seconds = 0;
         std::string model;
     };
     [[nodiscard]] std::optional<std::uint64_t> counter_of(const std::string& nic) const;
     [[nodiscard]] std::optional<CpuLedger::Entry> read(const TaskId& id) const;
-    Policy& policy(const std::string& name);
-    void add_softirqs(const std::map<std::string, double>& grown);
+    [[nodiscard]] Growth growth(const World& world);
+    void share_softirqs(Growth& growth);
+    Period& period(const std::string& policy);
+    void close(const std::string& policy, const Period& period, std::int64_t now, Records& records);
+    void remember(const std::string& policy, const Past& past);
+    [[nodiscard]] const Past* before(const std::string& policy, std::uint64_t text_hash) const;
 
     const host::Root& root_;
-    std::map<std::string, Policy> policies_; ///< of the present period, by name
-    std::map<std::string, Past> before_;     ///< of the period before
-    std::map<std::string, Traffic> all_nics_;
-    std::optional<double> softirqs_;         ///< network softirq seconds of the machine at the last look
+    std::map<std::string, Period> periods_;          ///< by policy
+    std::map<std::string, std::vector<Past>> past_;  ///< oldest first, a few
+    std::map<std::string, std::optional<std::uint64_t>> counters_; ///< of interfaces at the last look
+    std::optional<double> softirqs_;                 ///< network softirq seconds of the machine at the last look
 };
 
 /// Seconds of softirq work that was for the network, from /proc/stat and /proc/softirqs: the machine's softirq time, divided as

@@ -182,6 +182,10 @@ class Measurements(unittest.TestCase):
         self.assertAlmostEqual(1, past["cpu_seconds"] / (past["bytes"] / 1e9) / expected, delta=0.1)
         before = wait_for(lambda: daemon.status()["costs"] and daemon.status()["costs"][0]["before"], "status shows the cost before")
         self.assertEqual("none", before["model"])
+        daemon.stop()
+        daemon.start()  # what is known of the time before is not forgotten with the daemon
+        before = wait_for(lambda: daemon.status()["costs"] and daemon.status()["costs"][0]["before"], "so does the next daemon's")
+        self.assertEqual(("none", past["bytes"]), (before["model"], before["bytes"]))
 
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ void show_costs(const json& status, bool color) {
     for (const auto& cost : status.value("costs", json::array())) {
         std::string nics;
         for (const auto& nic : cost.value("nics", json::array()))
-            nics += (nics.empty() ? "" : ",") + text_of(nic, "nic");
+            nics += (nics.empty() ? "" : ",") + text_of(nic, "nic") + (nic.value("shared", false) ? " (shared)" : "");
         const auto& before = cost.value("before", json());
         table.add({text_of(cost, "policy"), text_of(cost, "model"), nics, fmt::format("{:.3f}", cost.value("bytes", 0.0) / 1e9),
                    figure(cost.value("cpu_seconds_per_gb", json())), figure(cost.value("softirq_seconds_per_gb", json())),
