@@ -90,8 +90,6 @@ class Machine {
     [[nodiscard]] std::string path(std::string_view name = {}) const { return tree_.path(name); }
     [[nodiscard]] const Tree& tree() const { return tree_; }
 
-
-
     /// What a task's own file says now, "" if there is none.
     [[nodiscard]] std::string allowed(int pid, int tid) const {
         const auto root = host::Root::open(tree_.path());
@@ -102,6 +100,11 @@ class Machine {
     [[nodiscard]] std::string irq(unsigned number) const { return text("proc/irq/" + std::to_string(number) + "/smp_affinity_list"); }
     [[nodiscard]] std::string steering(const std::string& file) const { return text("sys/class/net/eth0/queues/" + file); }
 
+    [[nodiscard]] std::string all_of(const std::string& name) const {
+        std::ostringstream text;
+        text << std::ifstream(tree_.path(name)).rdbuf();
+        return text.str();
+    }
     /// The first line of a file.
     [[nodiscard]] std::string text(const std::string& name) const {
         std::ifstream file(tree_.path(name));
