@@ -50,8 +50,8 @@ def subcommands_of(text):
 
 
 def names(text, option):
-    """Does the text name the option, not only a longer one?"""
-    return re.search(re.escape(option) + r"(?![a-z0-9-])", text) is not None
+    """Is the option a term of its own in the text (the line after .TP), and not only a longer one, or in passing?"""
+    return any(re.search(re.escape(option) + r"(?![a-z0-9-])", term) for term in re.findall(r"^\.TP\n(.*)$", text, re.MULTILINE))
 
 
 def verbs(ask, words=()):
@@ -147,9 +147,10 @@ class Manual(unittest.TestCase):
     def test_the_check_itself_finds_what_is_missing(self):
         source = ".SH OPTIONS\n.TP\n.B --json\n.SH VERBS\n.SS one\n.TP\n.B --first-more\n.SS \"two [PATH]\"\n.B --second\n.SH END\n--first\n"
         top = "Usage: affinityctl\n\nOptions:\n  -h,--json   x\n\nSubcommands:\n  one   a\n  two   b\n  three   c\n"
-        texts = {(): top, ("one",): "Usage: affinityctl one\n  --first TEXT  x\n", ("two",): "Usage: affinityctl two\n  -s,--second  x\n",
+        texts = {(): top, ("one",): "Usage: affinityctl one\n  --first TEXT  x\n", ("two",): "Usage: affinityctl two\n  -s,--second  x\n  --first  x\n",
                  ("three",): "Usage: affinityctl three\n"}
         self.assertEqual(["docs/affinityctl.1: --first is missing in section '.SS one'",
+                          "docs/affinityctl.1: --first is missing in section '.SS two [PATH]'",
                           "docs/affinityctl.1: the verb 'three' is missing: add '.SS three' with what it does and its options"],
                          missing_of_affinityctl(source, texts.__getitem__))
 
