@@ -145,7 +145,7 @@ class Manual(unittest.TestCase):
             self.assertRegex(page(name).replace("\n", " "), r"(?i)no policy matches get the (mask that their parent had|parent's original mask)")
 
     def test_the_check_itself_finds_what_is_missing(self):
-        source = ".SH OPTIONS\n.TP\n.B --json\n.SH VERBS\n.SS one\n.TP\n.B --first-more\n.SS \"two [PATH]\"\n.B --second\n.SH END\n--first\n"
+        source = ".SH OPTIONS\n.TP\n.B --json\n.SH VERBS\n.SS one\n.TP\n.B --first-more\n.SS \"two [PATH]\"\n.TP\n.B --second\nAs --first.\n.SH END\n--first\n"
         top = "Usage: affinityctl\n\nOptions:\n  -h,--json   x\n\nSubcommands:\n  one   a\n  two   b\n  three   c\n"
         texts = {(): top, ("one",): "Usage: affinityctl one\n  --first TEXT  x\n", ("two",): "Usage: affinityctl two\n  -s,--second  x\n  --first  x\n",
                  ("three",): "Usage: affinityctl three\n"}
