@@ -19,8 +19,9 @@ struct Form {
     std::size_t length;
 };
 
-constexpr Form forms[] = {{{0xC2, 0xDF}, {0x80, 0xBF}, 2}, {{0xE0, 0xE0}, {0xA0, 0xBF}, 3}, {{0xE1, 0xEC}, {0x80, 0xBF}, 3},
-                          {{0xED, 0xED}, {0x80, 0x9F}, 3}, {{0xEE, 0xEF}, {0x80, 0xBF}, 3}, {{0xF0, 0xF0}, {0x90, 0xBF}, 4},
+constexpr Form forms[] = {{{0xC2, 0xDF}, {0x80, 0xBF}, 2}, {{0xE0, 0xE0}, {0xA0, 0xBF}, 3},
+                          {{0xE1, 0xEC}, {0x80, 0xBF}, 3}, {{0xED, 0xED}, {0x80, 0x9F}, 3},
+                          {{0xEE, 0xEF}, {0x80, 0xBF}, 3}, {{0xF0, 0xF0}, {0x90, 0xBF}, 4},
                           {{0xF1, 0xF3}, {0x80, 0xBF}, 4}, {{0xF4, 0xF4}, {0x80, 0x8F}, 4}};
 
 /// Bytes of the character that the text begins with; 0 if it begins with none.
@@ -44,8 +45,10 @@ std::string valid_utf8(std::string_view text) {
     valid.reserve(text.size());
     while (!text.empty()) {
         const auto length = character_length(text);
-        if (length == 0) valid += "\xef\xbf\xbd";
-        else valid += text.substr(0, length);
+        if (length == 0)
+            valid += "\xef\xbf\xbd";
+        else
+            valid += text.substr(0, length);
         text.remove_prefix(length == 0 ? 1 : length);
     }
     return valid;

@@ -295,6 +295,9 @@ TEST_F(ManagerTest, DriftIsPutRightAndAFightIsLeft) {
     instance.manager().apply();
     instance.finish();
     EXPECT_EQ(machine_.allowed(10, 10), "2") << "asked for by a person";
+    machine_.process(10, "server", "0-1");
+    instance.pass();
+    EXPECT_EQ(machine_.allowed(10, 10), "2") << "and begun anew: no truce yet";
 }
 
 TEST_F(ManagerTest, DriftOnceGivesWay) {

@@ -20,11 +20,25 @@ const planner::IrqMask irq{"devices/d", "eth0-TxRx-0", 30};
 
 TEST(Json, AnActionOfEachKind) {
     const planner::Action action{task, CpuSet{0, 1}, CpuSet{2}, "p", "because", false};
-    EXPECT_EQ(to_json(action), json({{"kind", "task"}, {"pid", 10}, {"tid", 10}, {"comm", "server"}, {"from", "0-1"}, {"to", "2"},
-                                     {"policy", "p"}, {"reason", "because"}, {"restore", false}}));
+    EXPECT_EQ(to_json(action), json({{"kind", "task"},
+                                     {"pid", 10},
+                                     {"tid", 10},
+                                     {"comm", "server"},
+                                     {"from", "0-1"},
+                                     {"to", "2"},
+                                     {"policy", "p"},
+                                     {"reason", "because"},
+                                     {"restore", false}}));
     const planner::Action interrupt{irq, CpuSet{0}, CpuSet{1}, "p", "r", true};
-    EXPECT_EQ(to_json(interrupt), json({{"kind", "irq"}, {"irq", 30}, {"label", "eth0-TxRx-0"}, {"device", "devices/d"}, {"from", "0"},
-                                        {"to", "1"}, {"policy", "p"}, {"reason", "r"}, {"restore", true}}));
+    EXPECT_EQ(to_json(interrupt), json({{"kind", "irq"},
+                                        {"irq", 30},
+                                        {"label", "eth0-TxRx-0"},
+                                        {"device", "devices/d"},
+                                        {"from", "0"},
+                                        {"to", "1"},
+                                        {"policy", "p"},
+                                        {"reason", "r"},
+                                        {"restore", true}}));
     planner::SteeringMask steering;
     steering.nic = "eth0";
     steering.queue = "tx-0";
@@ -37,7 +51,8 @@ TEST(Json, AThreadTellsOnlyWhatThereIs) {
     thread.comm = "io";
     thread.state = planner::ThreadPlan::State::in_place;
     thread.wanted = thread.present = CpuSet{1};
-    EXPECT_EQ(to_json(thread), json({{"tid", 11}, {"comm", "io"}, {"state", "in place"}, {"wanted", "1"}, {"present", "1"}}));
+    EXPECT_EQ(to_json(thread),
+              json({{"tid", 11}, {"comm", "io"}, {"state", "in place"}, {"wanted", "1"}, {"present", "1"}}));
     thread.outcome = enforcer::Outcome::narrowed;
     thread.corrections = 3;
     thread.quiet_until = std::chrono::steady_clock::now() + std::chrono::hours(1);
@@ -60,7 +75,9 @@ TEST(Json, AQueueTellsItsOriginalOnceItIsHeld) {
     EXPECT_EQ(to_json(target, journal)["original"], "0-3");
 }
 
-TEST(Json, WhatIsNotUtf8IsReplaced) { EXPECT_EQ(dump(json{{"a", "x\xff"}}), "{\"a\":\"x\xef\xbf\xbd\"}"); }
+TEST(Json, WhatIsNotUtf8IsReplaced) {
+    EXPECT_EQ(dump(json{{"a", "x\xff"}}), "{\"a\":\"x\xef\xbf\xbd\"}");
+}
 
 class NeighboursTest : public testing::Test {
   protected:
@@ -69,7 +86,8 @@ class NeighboursTest : public testing::Test {
         std::size_t at = 0;
         while (at < paths.size()) {
             const auto end = paths.find(' ', at);
-            table += "0000000000000000: 00000002 00000000 00010000 0001 01 12345 " + paths.substr(at, end - at) + "\n";
+            table += "0000000000000000: 00000002 00000000 00010000 0001 01 12345 " +
+                     paths.substr(at, end - at) + "\n";
             at = end == std::string::npos ? paths.size() : end + 1;
         }
         machine_.tree().file("proc/net/unix", table);
@@ -94,7 +112,8 @@ class NeighboursTest : public testing::Test {
 TEST_F(NeighboursTest, WhoHoldsTheSameIsFound) {
     holds("two", task);
     holds("three", other);
-    listens(machine_.path("own/control") + " " + machine_.path("two/control") + " " + machine_.path("three/control"));
+    listens(machine_.path("own/control") + " " + machine_.path("two/control") + " " +
+            machine_.path("three/control"));
     const auto found = find();
     ASSERT_EQ(found.size(), 1U) << "not ourselves, and not who holds other things";
     EXPECT_EQ(found[0].runtime_dir, machine_.path("two"));
@@ -105,7 +124,8 @@ TEST_F(NeighboursTest, WhoHoldsTheSameIsFound) {
 TEST_F(NeighboursTest, OtherSocketsAndForeignFilesAreNoNeighbours) {
     holds("two", task);
     machine_.tree().folder("empty");
-    listens(machine_.path("two/controls") + " " + machine_.path("empty/control") + " @/abstract/control relative/control");
+    listens(machine_.path("two/controls") + " " + machine_.path("empty/control") +
+            " @/abstract/control relative/control");
     EXPECT_TRUE(find().empty());
     listens(machine_.path("two/control"));
     EXPECT_EQ(find().size(), 1U);
@@ -135,10 +155,14 @@ TEST_F(NeighboursTest, ManySocketsOfThatNameCostLittle) {
 class ServingTest : public testing::Test {
   protected:
     void tcp(const std::string& lines) const {
-        machine_.tree().file("proc/net/tcp", "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n" + lines);
+        machine_.tree().file("proc/net/tcp", "  sl  local_address rem_address   st tx_queue rx_queue tr "
+                                             "tm->when retrnsmt   uid  timeout inode\n" +
+                                                 lines);
     }
-    static std::string line(const std::string& local, const std::string& remote, const char* state, unsigned inode) {
-        return "   0: " + local + " " + remote + " " + state + " 00000000:00000000 00:00000000 00000000     0        0 " + std::to_string(inode) +
+    static std::string line(const std::string& local, const std::string& remote, const char* state,
+                            unsigned inode) {
+        return "   0: " + local + " " + remote + " " + state +
+               " 00000000:00000000 00:00000000 00000000     0        0 " + std::to_string(inode) +
                " 1 0000000000000000 100 0 0 10 0\n";
     }
     /// Names of the interfaces found for the process 10.
@@ -146,7 +170,8 @@ class ServingTest : public testing::Test {
         machine_.policy("p", policy);
         machine_.process(10, "server");
         machine_.tree().folder("proc/10/fd");
-        if (!std::filesystem::is_symlink(machine_.path("proc/10/fd/3"))) machine_.tree().link("proc/10/fd/3", "socket:[77]");
+        if (!std::filesystem::is_symlink(machine_.path("proc/10/fd/3")))
+            machine_.tree().link("proc/10/fd/3", "socket:[77]");
         test::Instance instance(machine_);
         EXPECT_TRUE(instance.manager().start());
         instance.pass();
@@ -173,7 +198,9 @@ TEST_F(ServingTest, LoopbackIsNoNic) {
     EXPECT_EQ(nics("match: {comm: server}\naffinity: full\n"), Names{});
 }
 
-TEST_F(ServingTest, OneNamedNicNeedsNoSocket) { EXPECT_EQ(nics("match: {comm: server}\naffinity: full\nnics: [eth0]\n"), Names{"eth0"}); }
+TEST_F(ServingTest, OneNamedNicNeedsNoSocket) {
+    EXPECT_EQ(nics("match: {comm: server}\naffinity: full\nnics: [eth0]\n"), Names{"eth0"});
+}
 
 TEST_F(ServingTest, ProcessPoliciesDoNotAsk) {
     tcp(line("00000000:0050", "00000000:0000", "0A", 77));
@@ -192,8 +219,10 @@ class MeasurementsTest : public testing::Test {
         value.seconds = 2;
         value.bytes = static_cast<std::uint64_t>(rate / 4);
         value.bits_per_second = rate;
-        value.transmitter = measure::EndReport{.bytes = value.bytes, .calls = 1, .user_seconds = 0.5, .system_seconds = 1};
-        value.receiver = measure::EndReport{.bytes = value.bytes, .calls = 1, .user_seconds = 0.25, .system_seconds = 0.25};
+        value.transmitter =
+            measure::EndReport{.bytes = value.bytes, .calls = 1, .user_seconds = 0.5, .system_seconds = 1};
+        value.receiver = measure::EndReport{
+            .bytes = value.bytes, .calls = 1, .user_seconds = 0.25, .system_seconds = 0.25};
         return measure::to_json(value);
     }
     static policy::PolicySet policies(std::initializer_list<policy::Model> models) {
@@ -209,7 +238,9 @@ class MeasurementsTest : public testing::Test {
     test::ReadableLog log_;
 };
 
-TEST_F(MeasurementsTest, NothingBeforeTheFirst) { EXPECT_EQ(Measurements("", log_.log()).to_json(), "null"); }
+TEST_F(MeasurementsTest, NothingBeforeTheFirst) {
+    EXPECT_EQ(Measurements("", log_.log()).to_json(), "null");
+}
 
 TEST_F(MeasurementsTest, WhatWasMeasuredIsToldWithItsModel) {
     Measurements measurements("", log_.log());

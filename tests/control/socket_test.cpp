@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control room over its private socket: a real sd-bus client in a child process, or bare bytes, against the server in
-// this process.
+// The control room over its private socket: a real sd-bus client in a child process, or bare bytes, against
+// the server in this process.
 #include "control/server.hpp"
 #include "support/tree.hpp"
 
@@ -63,17 +63,19 @@ sd_bus* connect_bus(const std::string& path) {
     std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
     const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sd_bus* bus = nullptr;
-    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || sd_bus_new(&bus) < 0 ||
-        sd_bus_set_fd(bus, fd, fd) < 0 || sd_bus_start(bus) < 0)
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        sd_bus_new(&bus) < 0 || sd_bus_set_fd(bus, fd, fd) < 0 || sd_bus_start(bus) < 0)
         return nullptr;
     return bus;
 }
 
-int make_call(sd_bus* bus, sd_bus_message** call, const char* method, const char* types, const std::string& argument, const char* interface) {
+int make_call(sd_bus* bus, sd_bus_message** call, const char* method, const char* types,
+              const std::string& argument, const char* interface) {
     int status = sd_bus_message_new_method_call(bus, call, nullptr, "/org/affinityd", interface, method);
     if (status < 0) return status;
     if (std::strcmp(types, "s") == 0) return sd_bus_message_append(*call, "s", argument.c_str());
-    if (std::strcmp(types, "ss") == 0) return sd_bus_message_append(*call, "ss", argument.c_str(), argument.c_str());
+    if (std::strcmp(types, "ss") == 0)
+        return sd_bus_message_append(*call, "ss", argument.c_str(), argument.c_str());
     if (std::strcmp(types, "u") == 0) return sd_bus_message_append(*call, "u", 7U);
     if (std::strcmp(types, "as") == 0) return sd_bus_message_append(*call, "as", 1, argument.c_str());
     return 0;
@@ -85,7 +87,8 @@ class ControlTest : public testing::Test {
         ASSERT_GE(sd_event_new(&event_), 0);
         auto started = Server::start(event_, tree_.path(), commands_, {[this]() -> Result<void> {
                                          ++measured_;
-                                         if (measuring_fails_) return fail("a measurement is running already");
+                                         if (measuring_fails_)
+                                             return fail("a measurement is running already");
                                          return {};
                                      }});
         ASSERT_TRUE(started) << started.error().to_string();
@@ -111,7 +114,8 @@ class ControlTest : public testing::Test {
     }
 
     /// A call by another process, which says in a pipe what it got.
-    Answer call(const char* method, const char* types = "", const std::string& argument = {}, const char* interface = "org.affinityd.Manager1") {
+    Answer call(const char* method, const char* types = "", const std::string& argument = {},
+                const char* interface = "org.affinityd.Manager1") {
         std::array<int, 2> pipe{};
         EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK), 0);
         const pid_t child = ::fork();
@@ -155,7 +159,8 @@ class ControlTest : public testing::Test {
         }
         ::_exit(0);
     }
-    [[noreturn]] void client(int out, const char* method, const char* types, const std::string& argument, const char* interface) const {
+    [[noreturn]] void client(int out, const char* method, const char* types, const std::string& argument,
+                             const char* interface) const {
         sd_bus* bus = connect_bus(socket_path(tree_.path()));
         if (bus == nullptr) ::_exit(1);
         sd_bus_message* message = nullptr;
@@ -166,7 +171,8 @@ class ControlTest : public testing::Test {
         const char* text = "";
         if (status >= 0) status = std::min(status, sd_bus_message_read(reply, "s", &text));
         const std::string name = error.name == nullptr ? "" : error.name;
-        client_says(out, std::to_string(status) + "\n" + name + "\n" + (error.message != nullptr ? error.message : text));
+        client_says(out, std::to_string(status) + "\n" + name + "\n" +
+                             (error.message != nullptr ? error.message : text));
     }
 
     /// Bytes as they are; a connection that a test holds in its hand.
@@ -195,7 +201,7 @@ class ControlTest : public testing::Test {
 };
 
 TEST_F(ControlTest, TheSocketIsRootsFromTheFirstMoment) {
-    struct stat status{};
+    struct stat status {};
     ASSERT_EQ(::lstat(socket_path(tree_.path()).c_str(), &status), 0);
     EXPECT_TRUE(S_ISSOCK(status.st_mode));
     EXPECT_EQ(status.st_mode & 0777, 0600U);
@@ -228,7 +234,8 @@ TEST_F(ControlTest, EveryMethodReachesItsCommand) {
     EXPECT_GE(call("Apply").status, 0);
     EXPECT_GE(call("Measure").status, 0);
     EXPECT_EQ(measured_, 1U);
-    EXPECT_EQ(commands_.asked, (std::vector<std::string>{"status", "plan", "reload", "explain 10", "release nginx", "apply"}));
+    EXPECT_EQ(commands_.asked,
+              (std::vector<std::string>{"status", "plan", "reload", "explain 10", "release nginx", "apply"}));
 }
 
 TEST_F(ControlTest, ARefusalCarriesItsReason) {
@@ -259,7 +266,8 @@ TEST_F(ControlTest, LongAnswersArriveWhole) {
 }
 
 TEST_F(ControlTest, HostileArgumentsAreJustText) {
-    for (const auto& argument : {std::string(), std::string("../../etc"), std::string("%s%n"), std::string("\x01\x02\n"), std::string(1U << 20, 'a')}) {
+    for (const auto& argument : {std::string(), std::string("../../etc"), std::string("%s%n"),
+                                 std::string("\x01\x02\n"), std::string(1U << 20, 'a')}) {
         commands_.asked.clear();
         EXPECT_EQ(call("Explain", "s", argument).text, "{}");
         ASSERT_EQ(commands_.asked.size(), 1U);
@@ -284,10 +292,12 @@ TEST_F(ControlTest, BytesThatAreNoMessageEndTheirConnectionOnly) {
     const std::string auth = std::string("\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n", 30);
     // A header that promises 128 MiB, one of an endianness that does not exist, one cut short.
     const std::string huge = auth + std::string("l\1\0\1\xff\xff\xff\x07\1\0\0\0\xff\xff\xff\x03", 16);
-    const std::string strange = auth + std::string("X\1\0\1\0\0\0\0\1\0\0\0\0\0\0\0", 16) + std::string(64, '\xff');
+    const std::string strange =
+        auth + std::string("X\1\0\1\0\0\0\0\1\0\0\0\0\0\0\0", 16) + std::string(64, '\xff');
     const std::string zeroes = auth + std::string(4096, '\0');
     std::vector<int> held;
-    for (const auto& bytes : {std::string("GET / HTTP/1.0\r\n\r\n"), std::string(100000, 'A'), std::string(1, '\0'), auth, huge, strange, zeroes, auth + "l"}) {
+    for (const auto& bytes : {std::string("GET / HTTP/1.0\r\n\r\n"), std::string(100000, 'A'),
+                              std::string(1, '\0'), auth, huge, strange, zeroes, auth + "l"}) {
         const int fd = bare();
         (void)::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         held.push_back(fd);
@@ -329,8 +339,8 @@ TEST_F(ControlTest, AClientThatNeverReadsDoesNotHoldTheEnd) {
         sd_bus* bus = connect_bus(socket_path(tree_.path()));
         sd_bus_message* message = nullptr;
         std::uint64_t cookie = 0; // without one no answer is wanted
-        if (bus == nullptr || make_call(bus, &message, "GetStatus", "", "", "org.affinityd.Manager1") < 0 || sd_bus_send(bus, message, &cookie) < 0 ||
-            sd_bus_flush(bus) < 0)
+        if (bus == nullptr || make_call(bus, &message, "GetStatus", "", "", "org.affinityd.Manager1") < 0 ||
+            sd_bus_send(bus, message, &cookie) < 0 || sd_bus_flush(bus) < 0)
             ::_exit(1);
         char byte = 0;
         (void)::read(pipe[0], &byte, 1); // until killed
