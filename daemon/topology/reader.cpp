@@ -33,8 +33,9 @@ Masks read_masks(const Dir& dir) {
     for (const unsigned cpu : numbered(dir, "cpu"))
         folders.insert(cpu);
     Masks masks;
-    masks.present = dir.cpu_list("present").value_or(folders);
-    masks.possible = dir.cpu_list("possible").value_or(masks.present);
+    const CpuSet readable = CpuSet::range(0, greatest_number);
+    masks.present = dir.cpu_list("present").value_or(folders) & readable;
+    masks.possible = dir.cpu_list("possible").value_or(masks.present) & readable;
     if (auto online = dir.cpu_list("online")) {
         // A CPU that has no folder although others do is a slip of the recording, or a way to make us hold a million of them.
         masks.online = folders.empty() ? *online & CpuSet::range(0, greatest_number / 8) : *online & folders;
