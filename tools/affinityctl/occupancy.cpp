@@ -173,6 +173,7 @@ Result<Occupancy> occupancy_of_policies(const PolicyRequest& request, const affi
     std::ranges::transform(request.names, std::back_inserter(wanted), policy_name);
     const auto is_wanted = [&](const std::string& name) { return wanted.empty() || std::ranges::find(wanted, name) != wanted.end(); };
     Occupancy occupancy;
+    occupancy.unit = "seat";
     occupancy.source = wanted.empty() ? "as the policies would have it" : "as " + std::string(wanted.size() == 1 ? "policy " : "policies ");
     for (std::size_t i = 0; i < wanted.size(); ++i)
         occupancy.source += (i == 0 ? "" : ", ") + wanted[i];

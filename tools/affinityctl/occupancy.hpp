@@ -39,6 +39,7 @@ struct Tenant {
 struct Occupancy {
     std::vector<Tenant> tenants;
     std::vector<std::string> remarks; ///< what could not be shown or done, for people
+    std::string unit = "task";        ///< what Pin::tasks counts
     std::string source;               ///< "as the daemon has it", "as policy redis would have it"; empty if nobody is known
 };
 

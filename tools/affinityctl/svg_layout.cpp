@@ -54,7 +54,7 @@ Size arrange(std::vector<Block>& blocks, double gap, double ideal) {
     for (std::size_t columns = 1; columns <= most; ++columns) {
         const auto size = in_rows(blocks, columns, gap, false);
         double cost = std::abs(std::log(size.width / size.height / ideal));
-        if (blocks.size() % columns != 0) cost += 0.4;
+        if (blocks.size() % columns != 0) cost += 0.6;
         if (cost < least) {
             least = cost;
             best = columns;

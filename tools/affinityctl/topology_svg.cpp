@@ -15,6 +15,7 @@ namespace affinityctl {
 
 namespace {
 
+using affinityd::CpuSet;
 using affinityd::topology::Topology;
 using Kind = Part::Kind;
 
@@ -42,6 +43,20 @@ Look look_of(Kind kind) {
     }
 }
 
+struct PillLook {
+    const char *fill, *stroke, *ink, *faint;
+    double radius;
+};
+
+PillLook look_of(Hanging::Kind kind) {
+    switch (kind) {
+    case Hanging::Kind::nic: return {"#24384f", "#24384f", "#ffffff", "#b9c9dc", 12};
+    case Hanging::Kind::memory: return {"#f1eafa", "#9a7fc4", "#2a323d", "#66717f", 3};
+    case Hanging::Kind::device: break;
+    }
+    return {"#eceff3", "#8a95a4", "#2a323d", "#66717f", 12};
+}
+
 /// The word for a part's id in the picture: "llc-0" is what somebody who looks into it seeks.
 std::string id_of(const Topology& topology, const Part& part) {
     switch (part.kind) {
@@ -63,7 +78,9 @@ class Picture {
   public:
     explicit Picture(const MachineView& view)
         : view_(view), nested_(nest(view.topology)), hanging_(hang_up(view, nested_.machine)),
-          top_(lay_out(view.topology, nested_.machine, hanging_, margin, headline)) {}
+          top_(lay_out(view.topology, nested_.machine, hanging_, margin, headline)) {
+        find_badges();
+    }
 
     std::string text() {
         boxes(top_);
@@ -113,6 +130,7 @@ class Picture {
         const bool outer = block.part->kind == Kind::drawer || block.part->kind == Kind::book;
         rect(block, look_of(block.part->kind), outer ? " stroke-dasharray=\"6 4\"" : "");
         text_at(block.x + 10, block.y + 16, 12, "#2a323d", block.title, "font-weight=\"600\"");
+        badges(block, block.x + 14 + text_width(block.title, 12));
         if (!block.note.empty()) text_at(block.x + 10, block.y + 30, 9.5, "#677384", block.note);
     }
 
@@ -139,10 +157,14 @@ class Picture {
         return text;
     }
 
+    /// How a policy holds a CPU: may go there, is pinned to a wider set, is pinned to its core.
+    enum class Hold { may, wide, narrow };
     struct Claim {
         std::size_t tenant = 0;
-        bool pinned = false;
+        Hold hold = Hold::may;
     };
+
+    static const char* opacity_of(Hold hold) { return hold == Hold::narrow ? "0.92" : hold == Hold::wide ? "0.5" : "0.2"; }
 
     struct Load {
         std::vector<Claim> claims;
@@ -151,17 +173,52 @@ class Picture {
 
     [[nodiscard]] Load load_of(unsigned cpu) const {
         Load load;
+        const CpuSet core = view_.topology.core_of(cpu);
         for (std::size_t i = 0; i < view_.occupancy.tenants.size(); ++i) {
             const auto& tenant = view_.occupancy.tenants[i];
-            bool pinned = false;
+            auto hold = Hold::may;
+            bool any = tenant.cpus.contains(cpu);
             for (const auto& pin : tenant.pins) {
                 if (!pin.cpus.contains(cpu)) continue;
-                (pin.interrupt ? load.interrupts : load.tasks) += pin.tasks;
-                pinned = true;
+                any = true;
+                const bool narrow = core.contains(pin.cpus);
+                hold = std::max(hold, narrow ? Hold::narrow : Hold::wide);
+                if (narrow) (pin.interrupt ? load.interrupts : load.tasks) += pin.tasks;
             }
-            if (pinned || tenant.cpus.contains(cpu)) load.claims.push_back({i, pinned});
+            if (any) load.claims.push_back({i, hold});
         }
         return load;
+    }
+
+    /// Of each part, who is pinned to it or to several of its cores.
+    void find_badges() {
+        for (std::size_t i = 0; i < view_.occupancy.tenants.size(); ++i)
+            for (const auto& pin : view_.occupancy.tenants[i].pins) {
+                const CpuSet cpus = pin.cpus & view_.topology.online;
+                const Part& part = smallest_holding(nested_.machine, cpus);
+                if (part.kind == Kind::core || cpus.empty()) continue;
+                auto& badge = badges_[&part][i];
+                (pin.interrupt ? badge.interrupts : badge.tasks) += pin.tasks;
+            }
+    }
+
+    [[nodiscard]] std::string amount(unsigned tasks) const { return fmt::format("{} {}{}", tasks, view_.occupancy.unit, tasks == 1 ? "" : "s"); }
+
+    /// At the right of a heading, as far as there is room.
+    void badges(const Block& block, double left) {
+        const auto found = badges_.find(block.part);
+        if (found == badges_.end()) return;
+        double right = block.x + block.width - 8;
+        for (const auto& [tenant, badge] : found->second) {
+            std::string text = badge.tasks > 0 ? amount(badge.tasks) : "";
+            if (badge.interrupts > 0) text += fmt::format("{}{} IRQ{}", text.empty() ? "" : ", ", badge.interrupts, badge.interrupts == 1 ? "" : "s");
+            const double width = text_width(text, 9) + 12;
+            if (right - width < left) return;
+            out_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"15\" rx=\"7.5\" fill=\"{}\" fill-opacity=\"0.92\"/>\n", right - width,
+                                block.y + 5, width, color_of(tenant));
+            text_at(right - width / 2, block.y + 15.5, 9, "#ffffff", text, "text-anchor=\"middle\"");
+            right -= width + 5;
+        }
     }
 
     void cpu(const Block& block) {
@@ -173,15 +230,15 @@ class Picture {
         for (std::size_t i = 0; i < load.claims.size(); ++i)
             out_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"{}\" fill=\"{}\" fill-opacity=\"{}\"/>\n",
                                 block.x + share * static_cast<double>(i), block.y, share, block.height, load.claims.size() == 1 ? 4 : 2,
-                                color_of(load.claims[i].tenant), load.claims[i].pinned ? "0.92" : "0.22");
+                                color_of(load.claims[i].tenant), opacity_of(load.claims[i].hold));
         if (view_.topology.isolated.contains(cpu)) rect(block, {"url(#hatch)", "#20262e", 4, 1.2});
         if (view_.topology.nohz_full.contains(cpu)) rect(block, {"none", "#20262e", 4, 1.4}, " stroke-dasharray=\"2 2\"");
-        const bool dark = std::ranges::any_of(load.claims, &Claim::pinned);
+        const bool dark = std::ranges::any_of(load.claims, [](const Claim& claim) { return claim.hold == Hold::narrow; });
         const char* ink = dark ? "#ffffff" : "#2a323d";
         const double middle = block.x + block.width / 2;
         const bool counts = load.tasks > 0;
         text_at(middle, block.y + (counts ? 16 : 21), 12, ink, block.title, "font-weight=\"600\" text-anchor=\"middle\"");
-        if (counts) text_at(middle, block.y + 27.5, 8.5, ink, fmt::format("{}{}", load.tasks, load.tasks == 1 ? " task" : " tasks"), "text-anchor=\"middle\"");
+        if (counts) text_at(middle, block.y + 27.5, 8.5, ink, amount(load.tasks), "text-anchor=\"middle\"");
         if (load.interrupts > 0) bolt(block.x + block.width - 9, block.y + 3, ink);
         out_ += "</g>\n";
     }
@@ -193,17 +250,15 @@ class Picture {
     void pills(const Block& block) {
         const double edge = block.y + block.height;
         for (const auto& pill : block.pills) {
-            const bool memory = pill.what.kind == Hanging::Kind::memory;
-            const char* fill = memory ? "#f1eafa" : pill.what.kind == Hanging::Kind::nic ? "#24384f" : "#eceff3";
-            const char* stroke = memory ? "#9a7fc4" : pill.what.kind == Hanging::Kind::nic ? "#24384f" : "#8a95a4";
-            const char* ink = pill.what.kind == Hanging::Kind::nic ? "#ffffff" : "#2a323d";
-            const char* faint = pill.what.kind == Hanging::Kind::nic ? "#b9c9dc" : "#66717f";
-            if (pill.y - edge <= stem + 1) // of further rows the stem would run through the first
-                out_ += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"{3}\" stroke-width=\"2\"/><circle cx=\"{0:.1f}\" cy=\"{1:.1f}\" r=\"3\" fill=\"{3}\"/>\n",
-                                    pill.x + 14, edge, pill.y, stroke);
+            const auto look = look_of(pill.what.kind);
+            out_ += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"{3}\" stroke-width=\"2\"/><circle cx=\"{0:.1f}\" cy=\"{1:.1f}\" r=\"3\" fill=\"{3}\"/>\n",
+                                pill.x + 14, edge, pill.y, look.stroke);
+        }
+        for (const auto& pill : block.pills) { // over the stems of the rows below
+            const auto look = look_of(pill.what.kind);
             out_ += fmt::format("<g class=\"hanging\"><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" rx=\"{}\" fill=\"{}\" stroke=\"{}\"/>\n", pill.x, pill.y,
-                                pill.width, pill_height, memory ? 3 : 12, fill, stroke);
-            out_ += svg_two_texts(pill.x + 11, pill.y + 16, {10.5, ink, pill.what.name}, {9, faint, pill.what.detail});
+                                pill.width, pill_height, look.radius, look.fill, look.stroke);
+            out_ += svg_two_texts(pill.x + 11, pill.y + 16, {10.5, look.ink, pill.what.name}, {9, look.faint, pill.what.detail});
             out_ += "</g>\n";
         }
     }
@@ -230,8 +285,12 @@ class Picture {
             interrupts = interrupts || std::ranges::any_of(tenant.pins, &Pin::interrupt);
         }
         if (!tenants.empty()) {
-            swatch(y, color_of(0), "0.22", color_of(0));
-            legend_line(y, "pale", "a policy may go there, nobody is pinned");
+            constexpr std::array holds{Hold::narrow, Hold::wide, Hold::may};
+            const double width = 20.0 / holds.size();
+            for (std::size_t i = 0; i < holds.size(); ++i)
+                out_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"14\" fill=\"#3b4654\" fill-opacity=\"{}\"/>\n",
+                                    margin + width * static_cast<double>(i), y, width, opacity_of(holds[i]));
+            legend_line(y, "shades", "pinned to the core; pinned to more than the core; the policy may go there");
             y += 22;
         }
         if (interrupts) {
@@ -283,6 +342,10 @@ class Picture {
     affinityd::topology::PartTree nested_;
     std::map<const Part*, std::vector<Hanging>> hanging_;
     Block top_;
+    struct Badge {
+        unsigned tasks = 0, interrupts = 0;
+    };
+    std::map<const Part*, std::map<std::size_t, Badge>> badges_; ///< by tenant
     std::string out_;
     double width_ = 0;
 };
