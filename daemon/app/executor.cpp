@@ -53,6 +53,26 @@ Applied Executor::run(const Action& action, const topology::Topology& topology) 
     return applied;
 }
 
+std::optional<planner::Held> Executor::inherited(const TaskMask& task, const CpuSet& present, int creator, const CpuSet& online) const {
+    if (present.contains(online) || journal_.find(task) != nullptr) return std::nullopt;
+    const auto* giver = journal_.find_giver(creator, present, online);
+    return giver == nullptr ? std::nullopt : std::optional(*giver);
+}
+
+void Executor::adopt_newborn(const TaskMask& task, const CpuSet& present, int creator, const CpuSet& online) {
+    const auto held = inherited(task, present, creator, online);
+    if (!held) return;
+    if (const auto written = journal_.remember(task, held->original, present, held->policy); !written)
+        log_.error(written.error().to_string() + ": nothing is changed until it can be written"); // looked for again at the end
+}
+
+bool Executor::put_back_newborn(const TaskMask& task, const CpuSet& present, const planner::Held& held) {
+    const auto applied = enforcer_.apply({task, present, held.original, held.policy, "put back", true});
+    ++counts_[static_cast<std::size_t>(applied.outcome)];
+    journal_.remember_giver(task.pid, held); // it may have created others
+    return took_effect(applied.outcome);
+}
+
 Result<void> Executor::take_back(const Action& action, Outcome outcome, const std::optional<planner::Held>& before) {
     if (!before || outcome == Outcome::gone) return journal_.forget(action.subject);
     // What an earlier change did is still in force and still has to be undone one day.

@@ -29,6 +29,8 @@ bool Log::is_due(std::string& message) {
 void Log::info(const std::string& message) { logger_->info("{}", message); }
 void Log::debug(const std::string& message) { logger_->debug("{}", message); }
 
+void Log::refuse(const std::string& message) { logger_->error("{}", message); }
+
 void Log::warn(const std::string& message) {
     std::string text = message;
     if (is_due(text)) logger_->warn("{}", text);

@@ -22,6 +22,8 @@ class Log {
     void info(const std::string& message);
     void warn(const std::string& message);
     void error(const std::string& message);
+    /// As error, but shown each time: the answer to something that somebody asked for just now.
+    void refuse(const std::string& message);
     void debug(const std::string& message);
 
     /// How often a message of this text was reported, shown or not.

@@ -3,9 +3,12 @@
 
 #include "base/text.hpp"
 #include "host/root.hpp"
+#include "inventory/scan.hpp"
+#include "planner/check.hpp"
 #include "policy/folders.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -21,12 +24,16 @@ Manager::~Manager() = default;
 Result<std::unique_ptr<World>> Manager::load(std::string& diagnostics) const {
     const auto documents = policy::read_folders(parts_.settings.policy_folders);
     if (!documents) return std::unexpected(documents.error());
-    auto read = policy::read_policies(*documents);
-    for (const auto& diagnostic : read.diagnostics)
-        diagnostics += policy::to_string(diagnostic, false) + "\n";
-    if (!read.ok()) return fail("the policies have errors");
     auto machine = read_machine(parts_.root);
     if (!machine) return std::unexpected(machine.error());
+    auto read = policy::read_policies(*documents);
+    auto& findings = read.diagnostics;
+    std::ranges::move(planner::check_on_machine(read.set, machine->topology, machine->nics), std::back_inserter(findings));
+    policy::add_source_lines(findings, *documents);
+    policy::sort_by_place(findings);
+    for (const auto& finding : findings)
+        diagnostics += policy::to_string(finding, true) + "\n";
+    if (!read.ok()) return fail("the policies have errors");
     return std::make_unique<World>(std::move(read.set), std::move(*machine));
 }
 
@@ -75,7 +82,7 @@ Result<std::string> Manager::reload() {
     if (!world) {
         auto error = world.error();
         if (!diagnostics.empty()) error.message += "\n" + diagnostics;
-        parts_.log.error("reload: " + error.to_string() + "the running policies stay");
+        parts_.log.refuse("reload: " + error.to_string() + (diagnostics.empty() ? ": " : "") + "the running policies stay");
         return std::unexpected(std::move(error));
     }
     adopt(std::move(*world));
@@ -118,14 +125,34 @@ bool Manager::keeps_on_stop(std::string_view name) const {
 void Manager::stop() {
     if (!parts_.enforcer.acts()) return;
     std::size_t count = 0;
+    std::vector<planner::Subject> kept;
     for (const auto& entry : parts_.journal.entries()) {
-        if (keeps_on_stop(entry.held.policy)) {
-            if (const auto done = parts_.journal.forget(entry.subject); !done) parts_.log.error(done.error().to_string());
-            continue;
-        }
-        if (executor_.restore(entry, world_ ? world_->placements().online : CpuSet{})) ++count;
+        if (keeps_on_stop(entry.held.policy)) kept.push_back(entry.subject);
+        else if (executor_.restore(entry, world_ ? world_->placements().online : CpuSet{})) ++count;
     }
+    if (world_) count += put_back_newborns();
+    for (const auto& subject : kept)
+        if (const auto done = parts_.journal.forget(subject); !done) parts_.log.error(done.error().to_string());
     parts_.log.info(fmt::format("{} subjects put back as they were", count));
+}
+
+std::size_t Manager::put_back_newborns() {
+    constexpr unsigned most_rounds = 16; // newborns of newborns; what was put back gives no mask on
+    std::size_t count = 0;
+    for (unsigned round = 0, before = 1; round < most_rounds && before != count; ++round) {
+        before = static_cast<unsigned>(count);
+        for (const int pid : inventory::list_pids(parts_.root).value_or(std::vector<int>{})) {
+            const auto head = inventory::read_head(parts_.root, pid, nullptr);
+            if (!head || head->is_kernel() || !parts_.journal.is_giver(pid, head->facts->parent())) continue;
+            for (const auto& thread : inventory::read_threads(parts_.root, pid)) {
+                const planner::TaskMask task{thread.id, pid, thread.comm};
+                const int creator = thread.id == head->id ? head->facts->parent() : pid;
+                const auto held = executor_.inherited(task, thread.allowed, creator, world_->placements().online);
+                if (held && !keeps_on_stop(held->policy) && executor_.put_back_newborn(task, thread.allowed, *held)) ++count;
+            }
+        }
+    }
+    return count;
 }
 
 void Manager::count(std::size_t& processes, std::size_t& threads) const {

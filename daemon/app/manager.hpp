@@ -5,6 +5,7 @@
 #include "app/executor.hpp"
 #include "app/log.hpp"
 #include "app/measurements.hpp"
+#include "app/neighbours.hpp"
 #include "app/reconcile.hpp"
 #include "app/settings.hpp"
 #include "app/task_table.hpp"
@@ -38,17 +39,20 @@ class Manager final : public Commands {
     /// Loads policies and the machine. An Error: there is no good set to run with.
     Result<void> start();
 
+    /// Called when work waits: `now` that a pass has begun and wants reconcile_step(), `soon` that another pass is wanted.
+    enum class Urgency { now, soon };
+    void on_work(std::function<void(Urgency)> waits) { waits_ = std::move(waits); }
+
     /// Begins a reconcile over all tasks and queues; one that is under way starts over. `machine_changed`: the hardware is
     /// read again first.
     void begin_reconcile(bool machine_changed);
     /// Works until `out_of_time` says so; true when the reconcile is finished (or none was under way).
     bool reconcile_step(const std::function<bool()>& out_of_time);
     [[nodiscard]] bool reconciling() const { return reconcile_ != nullptr; }
-    /// Something came up that another full pass has to put right soon (lanes to be dealt anew, a process left a policy).
-    [[nodiscard]] bool wants_reconcile() const { return wants_reconcile_; }
 
     /// Fast path: a process exec'ed or its main thread was renamed; a thread was renamed or born; a task exited.
-    void process_changed(int pid);
+    /// `creator`: for a process just forked, who did it, as its parent may have gone meanwhile.
+    void process_changed(int pid, std::optional<int> creator = {});
     void thread_changed(int pid, int tid);
     void task_gone(int pid, int tid);
     /// Events were lost: all is looked at again.
@@ -79,14 +83,17 @@ class Manager final : public Commands {
   private:
     [[nodiscard]] Result<std::unique_ptr<World>> load(std::string& diagnostics) const;
     void adopt(std::unique_ptr<World> world);
-    void handle_process(const inventory::Head& head);
-    void handle_thread(KnownProcess* process, std::optional<std::size_t> policy, const planner::Unit& unit);
+    void handle_process(const inventory::Head& head, std::optional<int> creator = {});
+    /// `creator`: the process whose thread made this one.
+    void handle_thread(KnownProcess* process, std::optional<std::size_t> policy, const planner::Unit& unit, int creator);
     void handle_action(KnownThread* known, const planner::Action& action);
     [[nodiscard]] bool is_fought_over(KnownThread& known, const planner::Action& action);
     /// A process no policy wants, but with something of ours on it, or on CPUs that a policy claims.
-    [[nodiscard]] bool must_look_at(const inventory::Head& head) const;
+    [[nodiscard]] bool must_look_at(const inventory::Head& head, int creator) const;
     [[nodiscard]] bool is_released(int pid, std::size_t policy) const;
     [[nodiscard]] bool keeps_on_stop(std::string_view name) const;
+    /// Gives tasks that were born with a mask of ours, and that no event has told of yet, what their creators got back.
+    std::size_t put_back_newborns();
     void drop(int pid);
     void forget_thread(const TaskId& id, int pid);
     void finish_reconcile();
@@ -95,6 +102,7 @@ class Manager final : public Commands {
     [[nodiscard]] bool learn_serving();
     void handle_queues();
     void restore_unwanted_queues();
+    void look_for_neighbours();
 
     Parts parts_;
     Executor executor_;
@@ -104,8 +112,9 @@ class Manager final : public Commands {
     inventory::FactSources sources_;
     std::unique_ptr<Reconcile> reconcile_;
     std::set<std::string> released_; ///< names of policies, PIDs as text, "*": told to let go until the next reload or apply
+    std::vector<Neighbour> neighbours_;
     Measurements measurements_;
-    bool wants_reconcile_ = false;
+    std::function<void(Urgency)> waits_ = [](Urgency) {};
     bool queues_changed_ = false;
     std::uint64_t reconciles_ = 0;
     std::uint64_t lost_ = 0;

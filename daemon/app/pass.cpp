@@ -8,10 +8,11 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
+
 namespace affinityd::app {
 
 void Manager::begin_reconcile(bool machine_changed) {
-    wants_reconcile_ = false;
     if (!world_) return;
     if (machine_changed) {
         if (auto machine = read_machine(parts_.root)) world_->update(std::move(*machine));
@@ -25,6 +26,7 @@ void Manager::begin_reconcile(bool machine_changed) {
     }
     // A fresh number in any case: what an unfinished pass saw is seen again.
     reconcile_ = std::make_unique<Reconcile>(Reconcile{std::move(*pids), 0, ++reconciles_});
+    waits_(Urgency::now);
 }
 
 bool Manager::reconcile_step(const std::function<bool()>& out_of_time) {
@@ -41,9 +43,11 @@ bool Manager::reconcile_step(const std::function<bool()>& out_of_time) {
 void Manager::finish_reconcile() {
     reconcile_.reset();
     forget_gone();
-    if (learn_serving()) wants_reconcile_ = true; // lanes are dealt anew: tasks move with them in the next pass
+    parts_.journal.age_givers();
+    if (learn_serving()) waits_(Urgency::soon); // lanes are dealt anew: tasks move with them in the next pass
     handle_queues();
     restore_unwanted_queues();
+    look_for_neighbours();
 }
 
 void Manager::forget_gone() {
@@ -85,6 +89,18 @@ void Manager::restore_unwanted_queues() {
         if (std::holds_alternative<planner::TaskMask>(entry.subject)) continue;
         const bool wanted = std::ranges::any_of(targets, [&](const auto& target) { return target.subject == entry.subject; });
         if (!wanted) executor_.restore(entry, world_->placements().online);
+    }
+}
+
+void Manager::look_for_neighbours() {
+    if (!parts_.enforcer.acts()) return;
+    neighbours_ = find_neighbours(parts_.root, parts_.settings.runtime_dir, parts_.journal);
+    constexpr std::size_t named = 3; // the rest is in `affinityctl status`
+    for (const auto& [runtime_dir, shared] : neighbours_) {
+        for (std::size_t i = 0; i < std::min(named, shared.size()); ++i)
+            parts_.log.warn(fmt::format("{} is claimed by the affinityd in {} too", planner::to_string(shared[i]), runtime_dir));
+        if (shared.size() > named)
+            parts_.log.warn(fmt::format("{} more are claimed by the affinityd in {} too", shared.size() - named, runtime_dir));
     }
 }
 

@@ -24,9 +24,9 @@ constexpr unsigned longest_truce = 6; ///< doublings: about ten minutes
 
 } // namespace
 
-bool Manager::must_look_at(const inventory::Head& head) const {
+bool Manager::must_look_at(const inventory::Head& head, int creator) const {
     const int pid = head.id.tid;
-    if (tasks_.find(pid) != nullptr || parts_.journal.holds_process(pid)) return true;
+    if (tasks_.find(pid) != nullptr || parts_.journal.is_giver(pid, creator)) return true;
     const auto& placements = world_->placements();
     if (head.is_kernel()) return placements.threads.contains(pid);
     return !placements.claimed.empty();
@@ -46,12 +46,13 @@ void Manager::drop(int pid) {
     tasks_.erase(pid);
 }
 
-void Manager::handle_process(const inventory::Head& head) {
+void Manager::handle_process(const inventory::Head& head, std::optional<int> creator) {
     const int pid = head.id.tid;
+    const int parent = creator.value_or(head.facts->parent());
     if (const auto* known = tasks_.find(pid); known != nullptr && known->id != head.id) drop(pid);
     auto policy = world_->matcher().match(*head.facts, ProcessLineage(parts_.root, tasks_, world_->policies()));
     if (policy && is_released(pid, *policy)) policy.reset();
-    if (!policy && !must_look_at(head)) return;
+    if (!policy && !must_look_at(head, parent)) return;
 
     KnownProcess* known = nullptr;
     if (policy) {
@@ -62,9 +63,10 @@ void Manager::handle_process(const inventory::Head& head) {
         known->seen = reconciles_;
     }
     const auto threads = inventory::read_threads(parts_.root, pid);
+    const CpuSet* cpuset = policy ? sources_.cpuset(pid) : nullptr;
     for (std::size_t i = 0; i < threads.size(); ++i) {
-        const planner::Unit unit{head.id, &threads[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics};
-        handle_thread(known, policy, unit);
+        const planner::Unit unit{head.id, &threads[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics, cpuset};
+        handle_thread(known, policy, unit, threads[i].id == head.id ? parent : pid);
     }
     if (known == nullptr) {
         drop(pid);
@@ -82,7 +84,10 @@ void Manager::forget_thread(const TaskId& id, int pid) {
     if (const auto done = parts_.journal.forget(planner::TaskMask{id, pid, {}}); !done) parts_.log.error(done.error().to_string());
 }
 
-void Manager::handle_thread(KnownProcess* process, std::optional<std::size_t> policy, const planner::Unit& unit) {
+void Manager::handle_thread(KnownProcess* process, std::optional<std::size_t> policy, const planner::Unit& unit, int creator) {
+    if (!unit.thread->is_kernel())
+        executor_.adopt_newborn({unit.thread->id, unit.process.tid, unit.thread->comm}, unit.thread->allowed, creator,
+                                world_->placements().online);
     auto plan = planner::plan_thread(world_->placements(), assignments_, policy, unit, parts_.journal);
     KnownThread* known = nullptr;
     if (process != nullptr) {
@@ -120,15 +125,15 @@ void Manager::handle_action(KnownThread* known, const planner::Action& action) {
     known->present = applied.granted;
 }
 
-void Manager::process_changed(int pid) {
+void Manager::process_changed(int pid, std::optional<int> creator) {
     const auto head = inventory::read_head(parts_.root, pid, &sources_);
     if (!head) return;
     ++fast_;
     const bool known = tasks_.find(pid) != nullptr;
-    handle_process(*head);
+    handle_process(*head, creator);
     // A process that came or left changes how many lanes its NICs need.
     const auto* now = tasks_.find(pid);
-    if (known != (now != nullptr) && world_->asks_for_serving()) wants_reconcile_ = true;
+    if (known != (now != nullptr) && world_->asks_for_serving()) waits_(Urgency::soon);
 }
 
 void Manager::thread_changed(int pid, int tid) {
@@ -139,7 +144,7 @@ void Manager::thread_changed(int pid, int tid) {
     ++fast_;
     // Threads come in the order of their ids: those before this one that are known give its index.
     const auto index = std::distance(known->threads.begin(), known->threads.lower_bound(tid));
-    handle_thread(known, known->policy, {known->id, &*thread, static_cast<unsigned>(index), &known->nics});
+    handle_thread(known, known->policy, {known->id, &*thread, static_cast<unsigned>(index), &known->nics, sources_.cpuset(pid)}, pid);
 }
 
 void Manager::task_gone(int pid, int tid) {
@@ -154,7 +159,7 @@ void Manager::task_gone(int pid, int tid) {
     if (!known->threads.empty()) return;
     assignments_.leave(known->id);
     tasks_.erase(pid);
-    if (world_->asks_for_serving()) wants_reconcile_ = true;
+    if (world_->asks_for_serving()) waits_(Urgency::soon);
 }
 
 } // namespace affinityd::app

@@ -32,6 +32,10 @@ class EventLoop final : public Loop {
     Result<void> subscribe() override {
         if (auto done = add_signals(); !done) return done;
         if (auto done = add_timers(); !done) return done;
+        manager_.on_work([this](app::Manager::Urgency urgency) {
+            if (urgency == app::Manager::Urgency::now) sd_event_source_set_enabled(slice_source_.get(), SD_EVENT_ON);
+            else schedule_pass(false);
+        });
         processes_ = ProcessEvents::start(event_.get(), manager_, log_);
         hardware_ = HardwareWatch::start(event_.get(), log_, [this] { schedule_pass(true); });
         folders_ = FolderWatch::start(event_.get(), manager_.settings().policy_folders, [this] { reload("a policy file changed"); });
@@ -109,7 +113,6 @@ class EventLoop final : public Loop {
     void begin_pass(bool machine_changed) {
         machine_changed_ = false;
         manager_.begin_reconcile(machine_changed);
-        if (manager_.reconciling()) sd_event_source_set_enabled(slice_source_.get(), SD_EVENT_ON);
     }
 
     /// Another pass soon, not at once: events that ask for one come many together.
@@ -134,7 +137,6 @@ class EventLoop final : public Loop {
         manager_.count(processes, threads);
         sd_notifyf(0, "STATUS=%zu policies, %zu processes with %zu threads, %zu queues under policy",
                    manager_.world()->policies().policies.size(), processes, threads, manager_.world()->placements().queues.size());
-        if (manager_.wants_reconcile()) schedule_pass(false);
     }
 
     void reload(const char* why) {
@@ -143,7 +145,6 @@ class EventLoop final : public Loop {
         log_.info(fmt::format("reloading: {}", why));
         static_cast<void>(manager_.reload().has_value()); // it has logged what is wrong; the running set stays
         sd_notify(0, "READY=1");
-        if (manager_.reconciling()) sd_event_source_set_enabled(slice_source_.get(), SD_EVENT_ON);
     }
 
     static EventLoop& self(void* userdata) { return *static_cast<EventLoop*>(userdata); }

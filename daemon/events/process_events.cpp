@@ -37,7 +37,7 @@ void ProcessEvents::handle(const ProcEvent& event) {
         break;
     case ProcEvent::Kind::fork:
         if (event.is_thread()) manager_.thread_changed(event.pid, event.tid);
-        else if (manager_.is_known(event.parent_pid)) manager_.process_changed(event.pid);
+        else if (manager_.is_known(event.parent_pid)) manager_.process_changed(event.pid, event.parent_pid);
         break;
     case ProcEvent::Kind::exit: manager_.task_gone(event.pid, event.tid); break;
     }

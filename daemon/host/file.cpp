@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
@@ -39,15 +40,17 @@ Result<std::optional<std::string>> read_file(const std::string& path, std::size_
     if (!S_ISREG(status.st_mode)) return fail("not a regular file", path);
     if (static_cast<std::size_t>(status.st_size) > limit)
         return fail("larger than the " + std::to_string(limit) + " bytes that are accepted", path);
-    std::string text(limit + 1, '\0');
+    // Its size as a first guess: it may grow meanwhile, and files of the kernel's own say 0.
+    std::string text(std::max<std::size_t>(static_cast<std::size_t>(status.st_size) + 1, 4096), '\0');
     std::size_t length = 0;
-    while (length < text.size()) {
+    for (;;) {
+        if (length == text.size()) text.resize(std::min(text.size() * 2, limit + 1));
         const auto got = ::read(file.get(), text.data() + length, text.size() - length);
         if (got == 0) break;
         if (got < 0 && errno != EINTR) return fail("cannot read", path, errno);
         if (got > 0) length += static_cast<std::size_t>(got);
+        if (length > limit) return fail("grew beyond the accepted size while it was read", path);
     }
-    if (length > limit) return fail("grew beyond the accepted size while it was read", path);
     text.resize(length);
     return text;
 }
@@ -61,6 +64,17 @@ Result<void> replace_file(const std::string& path, std::string_view text, unsign
     if (code == 0) return {};
     ::unlink(temporary.c_str());
     return fail("cannot write", path, code);
+}
+
+bool is_trusted(const std::string& path) {
+    struct stat status{};
+    if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    return (status.st_uid == 0 || status.st_uid == ::geteuid()) && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+bool is_same_file(const std::string& a, const std::string& b) {
+    std::error_code code;
+    return std::filesystem::equivalent(a, b, code) && !code;
 }
 
 Result<void> make_directories(const std::string& path, unsigned mode) {

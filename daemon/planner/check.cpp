@@ -159,7 +159,9 @@ class Checker {
         }
         CpuSet online = *cpus & machine_.topology.online;
         if (!online.empty()) return online;
-        add(Severity::error, placement.cpus_at, *placement.cpus,
+        // CPUs that are away for now may come back while the daemon runs; what can never be is an error.
+        const bool is_away = cpus->intersects(machine_.topology.present);
+        add(is_away ? Severity::warning : Severity::error, placement.cpus_at, *placement.cpus,
             "this set holds no online CPU of this machine", why_empty(*placement.cpus));
         return std::nullopt;
     }

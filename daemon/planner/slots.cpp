@@ -114,6 +114,16 @@ CpuSet widen(const Topology& topology, Bind bind, const CpuSet& home, const CpuS
     return allowed;
 }
 
+/// CPUs that share a core with an earlier one of the set.
+CpuSet second_threads(const Topology& topology, const CpuSet& set) {
+    CpuSet result;
+    for (const auto& core : topology.cores) {
+        const CpuSet here = core & set;
+        if (here.count() > 1) result |= here - CpuSet{here.first()};
+    }
+    return result;
+}
+
 } // namespace
 
 std::vector<CpuSet> groups_of(const Topology& topology, Bind level, const CpuSet& allowed) {
@@ -122,9 +132,9 @@ std::vector<CpuSet> groups_of(const Topology& topology, Bind level, const CpuSet
 
 std::vector<Slot> make_slots(const Topology& topology, const policy::Placement& placement, const CpuSet& allowed,
                              const CpuSet& near) {
-    const CpuSet secondary = topology.smt_secondary();
+    const CpuSet secondary = second_threads(topology, allowed);
     CpuSet usable = allowed;
-    if (placement.smt == policy::Smt::avoid && !(allowed - secondary).empty()) usable -= secondary;
+    if (placement.smt == policy::Smt::avoid) usable -= secondary;
 
     const bool spread_is_coarser = fineness(placement.spread) > fineness(placement.bind);
     std::vector<CpuSet> seats;

@@ -23,7 +23,7 @@ struct Slot {
 /// The seats of a placement, in the order in which they are dealt:
 ///  - the finer of `spread` and `bind` is the size of a seat (`any`: that of `bind`);
 ///  - a coarser `spread` takes its groups in turn (llc 0, llc 1, llc 0, ...);
-///  - single CPUs that are not the first of their core come last; with smt: avoid they are left out if others remain;
+///  - single CPUs that share a core with an earlier allowed one come last; with smt: avoid they are left out;
 ///  - with `near`, seats closer to those CPUs by NUMA distance come first.
 /// `allowed` must not be empty and holds online CPUs only; no seat's mask is ever empty or leaves `allowed`.
 [[nodiscard]] std::vector<Slot> make_slots(const topology::Topology& topology, const policy::Placement& placement,

@@ -2,8 +2,10 @@
 #include "state/journal.hpp"
 
 #include "host/file.hpp"
+#include "planner/plan.hpp"
 #include "state/record.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 #include <fcntl.h>
@@ -18,7 +20,10 @@ using planner::Subject;
 using planner::TaskMask;
 
 constexpr std::size_t least_lines_to_compact = 4096;
+constexpr std::size_t most_givers = 65536; // processes that come and go between two passes: bounded, like all that others can grow
+constexpr std::size_t most_masks_of_a_giver = 1024;
 constexpr std::size_t largest_journal = 256U << 20;
+constexpr std::size_t largest_foreign_journal = 16U << 20;
 
 } // namespace
 
@@ -30,6 +35,14 @@ Result<Journal> Journal::open(const std::string& path) {
     if (*text) journal.replay(**text);
     // Written anew at once: a torn last line would otherwise run into the next record.
     if (auto done = journal.compact(); !done) return std::unexpected(done.error());
+    return journal;
+}
+
+Result<Journal> Journal::read(const std::string& path) {
+    Journal journal("");
+    const auto text = host::read_file(path, largest_foreign_journal);
+    if (!text) return std::unexpected(text.error());
+    if (*text) journal.replay(**text);
     return journal;
 }
 
@@ -56,7 +69,7 @@ Journal::Entry* Journal::entry(const Subject& subject) {
 Journal::Entry& Journal::insert(const Subject& subject) {
     if (const auto* task = std::get_if<TaskMask>(&subject)) {
         const auto [at, is_new] = tasks_.try_emplace(task->task, Entry{subject, {}});
-        if (is_new) ++pids_[task->pid];
+        if (is_new) threads_of_[task->pid].push_back(task->task);
         return at->second;
     }
     return queues_.try_emplace(queue_key(subject), Entry{subject, {}}).first->second;
@@ -70,14 +83,48 @@ void Journal::erase(const Subject& subject) {
     }
     const auto at = tasks_.find(task->task);
     if (at == tasks_.end()) return;
-    const auto counted = pids_.find(std::get<TaskMask>(at->second.subject).pid);
-    if (counted != pids_.end() && --counted->second == 0) pids_.erase(counted);
+    remember_giver(std::get<TaskMask>(at->second.subject).pid, at->second.held);
+    const auto threads = threads_of_.find(std::get<TaskMask>(at->second.subject).pid);
+    if (threads != threads_of_.end()) {
+        std::erase(threads->second, task->task);
+        if (threads->second.empty()) threads_of_.erase(threads);
+    }
     tasks_.erase(at);
 }
 
 const Held* Journal::find(const Subject& subject) const {
     const auto* found = const_cast<Journal*>(this)->entry(subject); // entry() itself changes nothing
     return found == nullptr ? nullptr : &found->held;
+}
+
+const Held* Journal::find_giver(int creator, const CpuSet& mask, const CpuSet& online) const {
+    const auto gave = [&](const Held& held) { return planner::is_still_ours(held, mask, online); };
+    if (const auto threads = threads_of_.find(creator); threads != threads_of_.end())
+        for (const auto& id : threads->second)
+            if (const Held& held = tasks_.at(id).held; gave(held)) return &held;
+    for (const auto* givers : {&givers_, &older_givers_})
+        if (const auto found = givers->find(creator); found != givers->end())
+            for (const auto& held : found->second)
+                if (gave(held)) return &held;
+    return nullptr;
+}
+
+bool Journal::is_giver(int pid, int parent) const {
+    const auto gave = [&](int process) {
+        return threads_of_.contains(process) || givers_.contains(process) || older_givers_.contains(process);
+    };
+    return gave(pid) || gave(parent);
+}
+
+void Journal::remember_giver(int pid, const Held& held) {
+    if (givers_.size() >= most_givers) givers_.clear();
+    auto& of_process = givers_[pid];
+    if (std::ranges::find(of_process, held) == of_process.end() && of_process.size() < most_masks_of_a_giver) of_process.push_back(held);
+}
+
+void Journal::age_givers() {
+    older_givers_ = std::move(givers_);
+    givers_.clear();
 }
 
 Result<void> Journal::remember(const Subject& subject, const CpuSet& original, const CpuSet& asked, const std::string& policy) {

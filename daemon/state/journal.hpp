@@ -25,6 +25,9 @@ class Journal final : public planner::Memory {
     /// (dry run): the journal is memory only.
     static Result<Journal> open(const std::string& path);
 
+    /// What another daemon's journal says, in memory only: nothing of it is changed.
+    static Result<Journal> read(const std::string& path);
+
     [[nodiscard]] const planner::Held* find(const planner::Subject& subject) const override;
 
     /// Before a change: keeps the first original, notes what is asked for. If this fails, the change must not be made.
@@ -42,7 +45,16 @@ class Journal final : public planner::Memory {
     /// All entries, tasks first. A copy: the caller may change the journal while it goes through them.
     [[nodiscard]] std::vector<Entry> entries() const;
     /// True if some thread of the process is in the journal.
-    [[nodiscard]] bool holds_process(int pid) const { return pids_.contains(pid); }
+    [[nodiscard]] bool holds_process(int pid) const { return threads_of_.contains(pid); }
+    /// What a task is born with is its creator's mask, and that may be ours: the record of a thread of process `creator` that
+    /// has, or lately had, this mask from us. nullptr: none. Valid until the next change of the journal.
+    [[nodiscard]] const planner::Held* find_giver(int creator, const CpuSet& mask, const CpuSet& online) const;
+    /// False if neither process ever gave a mask of ours on: find_giver needs not be asked.
+    [[nodiscard]] bool is_giver(int pid, int parent) const;
+    /// A task of the process had this from us and has it no more.
+    void remember_giver(int pid, const planner::Held& held);
+    /// Forgets givers of before the last call: who they created has been seen by now.
+    void age_givers();
     [[nodiscard]] std::size_t size() const { return tasks_.size() + queues_.size(); }
     /// Lines that were torn or foreign when the file was read.
     [[nodiscard]] std::size_t unreadable_lines() const { return unreadable_; }
@@ -59,8 +71,10 @@ class Journal final : public planner::Memory {
     std::string path_;
     host::Fd file_;
     std::unordered_map<TaskId, Entry> tasks_;
-    std::unordered_map<int, unsigned> pids_; ///< process -> its threads in tasks_
+    std::unordered_map<int, std::vector<TaskId>> threads_of_; ///< process -> its threads in tasks_; never empty
     std::map<std::string, Entry> queues_; ///< by identity text
+    using Givers = std::unordered_map<int, std::vector<planner::Held>>;
+    Givers givers_, older_givers_;        ///< process -> what tasks of it had
     std::size_t lines_ = 0;
     std::size_t unreadable_ = 0;
     bool torn_ = false;                   ///< the last write ended inside a line

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes and threads of real programs, seen from outside."""
 import contextlib
+import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -72,6 +74,17 @@ class Tasks(unittest.TestCase):
         wait_for(lambda: allowed(out.pid) == "0", "still the workload")
         wait_for(lambda: allowed(out.pid) == self.everywhere, "tail is nobody's")
 
+    def test_a_child_that_no_policy_wants_is_not_left_with_the_mask_it_was_born_with(self):
+        daemon = Daemon(self.stack, {"shell.yaml": REDIS.replace("redis-server", "test-shell")})
+        shell = shutil.copy("/bin/dash", daemon.folder / "test-shell")
+        daemon.start()
+        parent = spawn(self.stack, str(shell), "-c", "sleep 0.5; sleep 1000 & wait")
+        wait_for(lambda: allowed(parent.pid) == "1", "the shell is pinned")
+        child = wait_for(lambda: [pid for pid in children(parent.pid) if name_of(pid, "cmdline") == "sleep\0" + "1000\0"], "its child")[0]
+        self.stack.callback(end, child)
+        wait_for(lambda: allowed(child) == self.everywhere, "the child has what its parent had before")
+        self.assertEqual("1", allowed(parent.pid))
+
     def test_a_foreign_mask_is_put_right_or_left_as_the_policy_says(self):
         for drift, at_last in (("enforce", "0"), ("once", "1"), ("yield", "1")):
             with self.subTest(drift=drift), contextlib.ExitStack() as stack:
@@ -104,8 +117,22 @@ class Tasks(unittest.TestCase):
             self.assertEqual(self.everywhere, allowed(other.pid), "a dry run changes nothing")
 
 
+def children(pid):
+    return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()]
+
+
+def name_of(pid, what):
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/{what}").read_text(encoding="utf-8", errors="replace")
+    return ""
+
+
+def end(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
 def daemon_plan(daemon):
-    import json
     return json.loads(daemon.control("plan", "--json"))["actions"]
 
 

@@ -16,6 +16,8 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 namespace {
 
 using namespace corpus;
@@ -31,7 +33,9 @@ fs::path recordings() {
 class Recording {
   public:
     explicit Recording(const std::string& machine) {
-        std::string name = (fs::temp_directory_path() / "affinityd-check-XXXXXX").string();
+        const fs::path memory = "/dev/shm"; // thousands of small files: not on a slow disk, where there is a choice
+        const auto place = ::access(memory.c_str(), W_OK) == 0 ? memory : fs::temp_directory_path();
+        std::string name = (place / "affinityd-check-XXXXXX").string();
         if (::mkdtemp(name.data()) == nullptr) return;
         folder_ = name;
         const auto archive = recordings() / machine / "root.tar.gz";
@@ -85,9 +89,11 @@ TEST_P(OnMachine, SetsOfTheGoodCorpus) {
         const auto cpus = planner::evaluate(*policy.placement.cpus, machine.topology,
                                             planner::nic_cpus(machine), machine.topology.online);
         const auto found = planner::check_on_machine({{policy}, {}}, machine.topology, machine.nics);
-        const bool refused =
-            std::ranges::any_of(found, [](const auto& d) { return d.severity == Severity::error; });
-        EXPECT_EQ(refused, expected == "none") << name << "\n" << said(found);
+        // An error, or where the CPUs are only away for now, a warning that none of them is online.
+        const bool empty = std::ranges::any_of(found, [](const auto& d) {
+            return d.severity == Severity::error || d.message.starts_with("this set holds no online CPU");
+        });
+        EXPECT_EQ(empty, expected == "none") << name << "\n" << said(found);
         const auto online = cpus ? (*cpus & machine.topology.online).to_list() : std::string();
         EXPECT_TRUE(expected == "none" || online == expected) << name << ": " << online;
         EXPECT_TRUE(cpus || expected == "none") << name;

@@ -68,7 +68,7 @@ TEST(CpuExpr, WhatThisMachineLacksIsNamedWithItsPlace) {
 
 TEST(CpuExpr, FaultsOfTheTextAreFoundAtTheirPlace) {
     const std::pair<const char*, std::size_t> cases[] = {
-        {"", 0},       {"0-", 1},     {"3-1", 0},   {"llc", 0},     {"llc:x", 4},  {"(0", 0},   {"0)", 1}, {"0 &", 3},
+        {"", 0},       {"0-", 2},     {"3-1", 0},   {"llc", 0},     {"llc:x", 4},  {"(0", 0},   {"0)", 1}, {"0 &", 3},
         {"cores", 0},  {"0 ^ 1", 2},  {"nic:", 4},  {"99999999", 0}, {"0x10", 0},   {"1 2", 2},  {"& 1", 0}, {"kind", 0},
     };
     for (const auto& [text, offset] : cases) {

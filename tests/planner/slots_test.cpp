@@ -28,6 +28,8 @@ const Case cases[] = {
     {Spread::any, Bind::cpu, Smt::share, "0-3", "", {"0", "2", "1", "3"}, {"0", "2", "1", "3"}},
     {Spread::any, Bind::cpu, Smt::avoid, "0-3", "", {"0", "2"}, {"0", "2"}},
     {Spread::any, Bind::cpu, Smt::avoid, "1,3", "", {"1", "3"}, {"1", "3"}},
+    {Spread::any, Bind::cpu, Smt::avoid, "0,3", "", {"0", "3"}, {"0", "3"}},
+    {Spread::any, Bind::cpu, Smt::share, "0,1,3", "", {"0", "3", "1"}, {"0", "3", "1"}},
     {Spread::core, Bind::llc, Smt::share, "0-7", "", {"0-1", "2-3", "4-5", "6-7"}, {"0-3", "0-3", "4-7", "4-7"}},
     {Spread::core, Bind::set, Smt::share, "0-3", "", {"0-1", "2-3"}, {"0-3", "0-3"}},
     {Spread::node, Bind::core, Smt::share, "0-7", "", {"0-1", "4-5", "2-3", "6-7"}, {"0-1", "4-5", "2-3", "6-7"}},

@@ -115,6 +115,23 @@ TEST_F(JournalTest, ARecycledNumberIsAnotherTask) {
     EXPECT_NE(journal.find(IrqMask{"d", "l", 1}), journal.find(task));
 }
 
+TEST_F(JournalTest, FindsWhoGaveANewbornItsMask) {
+    auto journal = open();
+    const CpuSet online = CpuSet::range(0, 3);
+    ASSERT_TRUE(journal.remember(task, online, CpuSet{1}, "p"));
+    ASSERT_NE(journal.find_giver(120, CpuSet{1}, online), nullptr);
+    EXPECT_EQ(journal.find_giver(120, CpuSet{1}, online)->original, online);
+    EXPECT_EQ(journal.find_giver(120, CpuSet{2}, online), nullptr) << "a mask that nobody was given";
+    EXPECT_EQ(journal.find_giver(121, CpuSet{1}, online), nullptr) << "another process";
+    ASSERT_TRUE(journal.forget(task));
+    EXPECT_NE(journal.find_giver(120, CpuSet{1}, online), nullptr) << "what it created a moment ago may be seen later";
+    journal.age_givers();
+    EXPECT_TRUE(journal.is_giver(120, 1));
+    journal.age_givers();
+    EXPECT_EQ(journal.find_giver(120, CpuSet{1}, online), nullptr);
+    EXPECT_FALSE(journal.is_giver(120, 1));
+}
+
 TEST_F(JournalTest, CutAtAnyByteTheWholeLinesBeforeCount) {
     {
         auto journal = open();

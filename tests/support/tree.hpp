@@ -8,13 +8,18 @@
 #include <string>
 #include <string_view>
 
+#include <unistd.h>
+
 namespace affinityd::test {
 
-/// A folder of its own for one test, gone with everything below when the test ends, also a failing one.
+/// A folder of its own for one test, gone with everything below when the test ends, also a failing one. In memory where the
+/// machine has a place for that, as /run is, where the daemon keeps what these tests imitate: a slow disk is not the subject.
 class Tree {
   public:
     Tree() {
-        std::string name = (std::filesystem::temp_directory_path() / "affinityd-test-XXXXXX").string();
+        const std::filesystem::path memory = "/dev/shm";
+        const auto place = ::access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
+        std::string name = (place / "affinityd-test-XXXXXX").string();
         if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
         path_ = name;
     }

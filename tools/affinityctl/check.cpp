@@ -7,7 +7,6 @@
 #include "netdev/reader.hpp"
 #include "policy/folders.hpp"
 #include "policy/reader.hpp"
-#include "policy_folders.hpp"
 #include "topology/reader.hpp"
 #include "verb.hpp"
 
@@ -175,7 +174,7 @@ void print_text(const policy::ReadResult& result, const std::vector<Diagnostic>&
 int check(const Options& options, const Globals& globals) {
     std::vector<Diagnostic> findings;
     const auto documents =
-        options.paths.empty() ? policy::read_folders(standard_policy_folders()) : collect(options.paths, findings);
+        options.paths.empty() ? policy::read_folders(policy::standard_folders()) : collect(options.paths, findings);
     if (!documents) {
         std::cerr << "affinityctl: " << documents.error().to_string() << "\n";
         return exit_failure;

@@ -8,7 +8,6 @@
 #include "policy/folders.hpp"
 #include "policy/reader.hpp"
 #include "policy/suggest.hpp"
-#include "policy_folders.hpp"
 
 #include <algorithm>
 #include <array>
@@ -78,7 +77,7 @@ void add_interrupts(Occupancy& occupancy, const json& status) {
 
 /// All documents asked for: the folders', with files named one by one over them.
 Result<std::vector<policy::Document>> documents_of(const PolicyRequest& request) {
-    auto documents = policy::read_folders(request.folders.empty() ? standard_policy_folders() : request.folders);
+    auto documents = policy::read_folders(request.folders.empty() ? policy::standard_folders() : request.folders);
     if (!documents) return documents;
     for (const auto& name : request.names) {
         if (name.find('/') == std::string::npos && !name.ends_with(".yaml")) continue;
