@@ -63,19 +63,30 @@ Size arrange(std::vector<Block>& blocks, double gap, double ideal) {
     return in_rows(blocks, best, gap, true);
 }
 
+Block cpu_block(const Part& cpu, std::string caches) {
+    Block block;
+    block.part = &cpu;
+    block.title = std::to_string(cpu.cpus.first());
+    block.caches = std::move(caches);
+    block.width = cpu_width;
+    block.height = cpu_height;
+    return block;
+}
+
+/// The CPUs of a core. Some have caches of their own inside it, as the modules of old Opterons: those are told, not drawn.
+void add_cpus(const Topology& topology, const Part& part, const std::string& caches, std::vector<Block>& into) {
+    for (const auto& inner : part.parts) {
+        if (inner.kind == Kind::cpu) into.push_back(cpu_block(inner, caches));
+        else add_cpus(topology, inner, caches + (caches.empty() ? "" : ", ") + part_name(topology, inner), into);
+    }
+}
+
 Block core_block(const Topology& topology, const Part& core) {
     Block block;
     block.part = &core;
     block.title = part_name(topology, core);
     constexpr double pad = 5, head = 15, gap = 4;
-    for (const auto& cpu : core.parts) {
-        Block inner;
-        inner.part = &cpu;
-        inner.title = std::to_string(cpu.cpus.first());
-        inner.width = cpu_width;
-        inner.height = cpu_height;
-        block.inside.push_back(std::move(inner));
-    }
+    add_cpus(topology, core, "", block.inside);
     const auto size = in_rows(block.inside, 4, gap, true);
     for (auto& inner : block.inside)
         inner.x += pad, inner.y += head;
@@ -130,13 +141,7 @@ Block make_block(const Topology& topology, const Part& top, const Hangings& hang
         block.caches = std::move(caches);
         return block;
     }
-    if (part->kind == Kind::cpu) { // whose core has no place in the tree
-        block.part = part;
-        block.title = std::to_string(part->cpus.first());
-        block.width = cpu_width;
-        block.height = cpu_height;
-        return block;
-    }
+    if (part->kind == Kind::cpu) return cpu_block(*part, std::move(caches)); // its core has no place in the tree
     block.part = part;
     block.title = caches.empty() ? part_name(topology, *part) : caches + ", " + part_name(topology, *part);
     for (const auto& inner : part->parts)

@@ -19,7 +19,7 @@ struct Block {
     const Part* part = nullptr;
     std::string title;      ///< "llc 0 (L3 11 MiB)"
     std::string note;       ///< smaller, below the title: "each core: L2 1 MiB, L1d 32 KiB"
-    std::string caches;     ///< of a core: its private caches
+    std::string caches;     ///< of a core or CPU: its private caches
     double x = 0, y = 0, width = 0, height = 0;
     double below = 0;       ///< what the pills take below the box
     std::vector<Block> inside;

@@ -144,9 +144,9 @@ class Picture {
         text_at(block.x + 6, block.y + 11, 9, "#66717f", block.title);
     }
 
-    std::string cpu_title(unsigned cpu) const {
+    std::string cpu_title(unsigned cpu, const std::string& caches) const {
         constexpr std::size_t most = 16;
-        std::string text = fmt::format("CPU {}", cpu);
+        std::string text = fmt::format("CPU {}", cpu) + (caches.empty() ? "" : ", " + caches);
         for (const auto& mark : cpu_marks(view_.topology, cpu))
             text += ", " + mark;
         std::size_t lines = 0;
@@ -224,7 +224,7 @@ class Picture {
     void cpu(const Block& block) {
         const unsigned cpu = block.part->cpus.first();
         const auto load = load_of(cpu);
-        out_ += fmt::format("<g id=\"cpu-{}\">", cpu) + svg_title(cpu_title(cpu));
+        out_ += fmt::format("<g id=\"cpu-{}\">", cpu) + svg_title(cpu_title(cpu, block.caches));
         rect(block, {"#f1f3f6", "#c3cbd6", 4, 1});
         const auto share = load.claims.empty() ? 0 : block.width / static_cast<double>(load.claims.size());
         for (std::size_t i = 0; i < load.claims.size(); ++i)

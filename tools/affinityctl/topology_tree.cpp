@@ -49,12 +49,12 @@ class Tree {
 
     [[nodiscard]] bool is_bare(const Part& part) const { return !hanging_.contains(&part) && !held_.contains(&part); }
 
-    [[nodiscard]] std::string cpu_text(unsigned cpu) const {
+    [[nodiscard]] std::string cpu_text(unsigned cpu, const std::string& caches) const {
         std::string text = fmt::format("CPU {}", cpu);
         auto marks = cpu_marks(view_.topology, cpu);
         // The kind is said of the core.
         std::erase_if(marks, [&](const std::string& mark) { return std::ranges::find(view_.topology.kinds, mark, &affinityd::topology::Kind::name) != view_.topology.kinds.end(); });
-        std::string special;
+        std::string special = caches;
         for (const auto& mark : marks)
             special += (special.empty() ? "" : ", ") + mark;
         return special.empty() ? text : text + tinted(" (" + special + ")", "\033[33m");
@@ -84,10 +84,17 @@ class Tree {
             return;
         }
         std::string cpus;
-        for (const unsigned cpu : part->cpus)
-            cpus += (cpus.empty() ? "" : ", ") + cpu_text(cpu);
+        add_cpus(*part, "", cpus);
         line(depth, names + ": " + cpus);
         things(*part, depth + 1);
+    }
+
+    /// With the caches that a CPU has for itself inside the core, as in the modules of old Opterons.
+    void add_cpus(const Part& part, const std::string& caches, std::string& text) const {
+        for (const auto& inner : part.parts) {
+            if (inner.kind == Kind::cpu) text += (text.empty() ? "" : ", ") + cpu_text(inner.cpus.first(), caches);
+            else add_cpus(inner, caches + (caches.empty() ? "" : " + ") + part_name(view_.topology, inner), text);
+        }
     }
 
     void below(const Part& part, unsigned depth) {
