@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`affinityctl topology` and `affinityctl cpus` as their users have them: a small recorded machine made here, and the published
-recordings where they are (AFFINITYD_TOPOLOGIES, or the folder given as AFFINITYD_TOPOLOGIES_DEFAULT)."""
+"""`affinityctl topology` and `affinityctl cpus` as their users have them: a small recorded machine made here. The published
+recordings are the subject of tests/topology/corpus_test.py."""
 import json
 import os
 import pathlib
@@ -223,24 +223,6 @@ class Cpus(Machine):
     def test_no_machine(self):
         self.run_it("cpus", "0", root="/nonexistent", code=1)
         self.run_it("cpus", code=2)
-
-
-class Recorded(unittest.TestCase):
-    """Every published recording as a picture: well-formed, all CPUs in it once, its interfaces too."""
-
-    def test_pictures(self):
-        folder = os.environ.get("AFFINITYD_TOPOLOGIES", os.environ.get("AFFINITYD_TOPOLOGIES_DEFAULT", ""))
-        for expected in pathlib.Path(folder).glob("*/expected.json"):
-            document = json.loads(expected.read_text(encoding="utf-8"))
-            with tempfile.TemporaryDirectory(prefix="affinityd-topology-", dir=SCRATCH) as top:
-                subprocess.run(["tar", "-xzf", expected.parent / "root.tar.gz", "-C", top, "--no-same-owner"], check=True)
-                done = subprocess.run([PROGRAM, "topology", "--root", top, "--svg", "-"], capture_output=True, check=True)
-            picture = ElementTree.fromstring(done.stdout)
-            found = sorted(int(each.get("id")[4:]) for each in picture.iter(SVG + "g") if (each.get("id") or "").startswith("cpu-"))
-            self.assertEqual([cpu["cpu"] for cpu in document["cpus"]], found, expected.parent.name)
-            for nic in document.get("net_devices", []):
-                if nic.get("pci"):
-                    self.assertIn(nic["name"], words(picture), expected.parent.name)
 
 
 if __name__ == "__main__":

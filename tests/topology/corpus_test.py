@@ -8,7 +8,9 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree as ElementTree
 
+SVG = "{http://www.w3.org/2000/svg}"
 KEYS = ("online", "offline", "cpus", "package_groups", "die_groups", "cluster_groups", "l2_groups", "l3_groups", "numa_nodes",
         "distance")
 CPU_KEYS = ("cpu", "package", "die", "core", "smt", "node")
@@ -70,13 +72,30 @@ def scratch_place():
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
+def picture_faults(picture, document):
+    """The picture is well-formed and has each online CPU once, and the interfaces that have a device."""
+    try:
+        root = ElementTree.fromstring(picture)
+    except ElementTree.ParseError as error:
+        return [f"picture: {error}"]
+    boxes = sorted(int(group.get("id")[4:]) for group in root.iter(SVG + "g") if (group.get("id") or "").startswith("cpu-"))
+    wanted = [cpu["cpu"] for cpu in document["cpus"]]
+    words = {"".join(text.itertext()) for text in root.iter(SVG + "tspan")}
+    lost = [nic["name"] for nic in document.get("net_devices") or [] if nic.get("pci") and nic["name"] not in words]
+    return ([f"picture: CPUs {boxes}"] if boxes != wanted else []) + [f"picture: no interface {name}" for name in lost]
+
+
 def read(program, archive):
+    """What the program says of a recording: the document, and the picture."""
     with tempfile.TemporaryDirectory(prefix="affinityd-topology-", dir=scratch_place()) as folder:
         subprocess.run(["tar", "-xzf", archive, "-C", folder, "--no-same-owner", "--no-same-permissions"], check=True)
-        done = subprocess.run([program, "topology", "--root", folder, "--json"], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise AssertionError(done.stderr)
-        return json.loads(done.stdout)
+        outputs = []
+        for form in (["--json"], ["--svg", "-"]):
+            done = subprocess.run([program, "topology", "--root", folder, *form], capture_output=True, check=False)
+            if done.returncode != 0:
+                raise AssertionError(done.stderr)
+            outputs.append(done.stdout)
+        return json.loads(outputs[0]), outputs[1]
 
 
 def main():
@@ -89,8 +108,9 @@ def main():
     failed = values = 0
     for machine in machines:
         expected = json.loads((machine / "expected.json").read_text(encoding="utf-8"))
-        found = contract(read(program, machine / "root.tar.gz"))
-        wrong = differences(found, contract(expected))
+        document, picture = read(program, machine / "root.tar.gz")
+        found = contract(document)
+        wrong = differences(found, contract(expected)) + picture_faults(picture, document)
         count, unnoticed = (0, []) if wrong else blind_spots(found, expected)
         values += count
         failed += bool(wrong or unnoticed)

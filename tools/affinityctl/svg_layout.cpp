@@ -128,7 +128,7 @@ void hang_pills(Block& block, const std::vector<Hanging>& hanging) {
     block.below = y + pill_height - block.height + 4;
 }
 
-Block make_block(const Topology& topology, const Part& top, const Hangings& hanging) {
+Block make_block(const Topology& topology, const Part& top, const Hangings& hanging, double heading_room) {
     Block block;
     const Part* part = &top;
     std::string caches;
@@ -145,7 +145,7 @@ Block make_block(const Topology& topology, const Part& top, const Hangings& hang
     block.part = part;
     block.title = caches.empty() ? part_name(topology, *part) : caches + ", " + part_name(topology, *part);
     for (const auto& inner : part->parts)
-        block.inside.push_back(make_block(topology, inner, hanging));
+        block.inside.push_back(make_block(topology, inner, hanging, heading_room));
     const bool of_cores = !block.inside.empty() && block.inside[0].part->kind >= Kind::core;
     if (const auto common = common_caches(block.inside); !common.empty()) block.note = "each core: " + common;
     const double pad = part->kind == Kind::machine ? 0 : 10;
@@ -153,7 +153,7 @@ Block make_block(const Topology& topology, const Part& top, const Hangings& hang
     const auto size = arrange(block.inside, of_cores ? 6 : part->kind == Kind::machine ? 18 : 10, of_cores ? 1.7 : 1.5);
     for (auto& inner : block.inside)
         inner.x += pad, inner.y += head;
-    block.width = std::max({size.width, text_width(block.title, title_font), text_width(block.note, note_font)}) + 2 * pad;
+    block.width = std::max({size.width, text_width(block.title, title_font) + heading_room, text_width(block.note, note_font)}) + 2 * pad;
     block.height = size.height + head + pad;
     if (const auto found = hanging.find(part); found != hanging.end()) hang_pills(block, found->second);
     return block;
@@ -172,8 +172,8 @@ void move(Block& block, double x, double y) {
 
 double text_width(const std::string& text, double font_size) { return static_cast<double>(text.size()) * font_size * 0.6; }
 
-Block lay_out(const Topology& topology, const Part& tree, const Hangings& hanging, double x, double y) {
-    Block block = make_block(topology, tree, hanging);
+Block lay_out(const Topology& topology, const Part& tree, const Hangings& hanging, double x, double y, double heading_room) {
+    Block block = make_block(topology, tree, hanging, heading_room);
     move(block, x, y);
     return block;
 }

@@ -31,8 +31,10 @@ constexpr double cpu_width = 40, cpu_height = 34, pill_height = 24, stem = 12;
 /// Width that a text takes, a little more rather than less: nobody knows the font.
 [[nodiscard]] double text_width(const std::string& text, double font_size);
 
-/// All boxes of a machine, the outermost having its corner at x, y. `tree` must outlive it.
+/// All boxes of a machine, the outermost having its corner at x, y; beside each heading `heading_room` is left
+/// free. `tree` must outlive it.
 [[nodiscard]] Block lay_out(const affinityd::topology::Topology& topology, const Part& tree,
-                            const std::map<const Part*, std::vector<Hanging>>& hanging, double x, double y);
+                            const std::map<const Part*, std::vector<Hanging>>& hanging, double x, double y,
+                            double heading_room);
 
 } // namespace affinityctl

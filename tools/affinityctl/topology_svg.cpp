@@ -78,7 +78,7 @@ class Picture {
   public:
     explicit Picture(const MachineView& view)
         : view_(view), nested_(nest(view.topology)), hanging_(hang_up(view, nested_.machine)),
-          top_(lay_out(view.topology, nested_.machine, hanging_, margin, headline)) {
+          top_(lay_out(view.topology, nested_.machine, hanging_, margin, headline, view.occupancy.tenants.empty() ? 0 : badge_room)) {
         find_badges();
     }
 
@@ -104,6 +104,7 @@ class Picture {
 
   private:
     static constexpr double margin = 28, headline = 76;
+    static constexpr double badge_room = 64; ///< for "12 tasks" beside a heading
 
     void text_at(double x, double y, double size, const char* color, const std::string& text, const char* more = "") {
         out_ += svg_text(x, y, size, color, text, more);

@@ -146,7 +146,7 @@ class Tree {
         if (!occupancy.tenants.empty()) out_ += "\n" + bold("Who is where, " + printable(occupancy.source)) + ":\n";
         for (const auto& tenant : occupancy.tenants)
             out_ += fmt::format("  {} (affinity {}{}): CPUs {}{}\n", printable(tenant.policy), printable(tenant.model), tenant.exclusive ? ", exclusive" : "",
-                                tenant.cpus.empty() ? "-" : tenant.cpus.to_list(), tenant.summary.empty() ? "" : "; " + tenant.summary);
+                                tenant.cpus.empty() ? "-" : tenant.cpus.to_list(), tenant.summary.empty() ? "" : "; " + printable(tenant.summary));
         for (const auto& remark : occupancy.remarks)
             out_ += "  note: " + printable(remark) + "\n";
     }
