@@ -21,7 +21,10 @@ std::optional<Cache::Type> cache_type(const std::optional<std::string>& text) {
     return std::nullopt;
 }
 
-/// "32K", "1024 KB", "30720K": kibibytes.
+std::string leaf_name(const std::string& folder, unsigned index) { return folder + "index" + std::to_string(index); }
+
+} // namespace
+
 std::uint64_t cache_size(const std::optional<std::string>& text) {
     if (!text) return 0;
     const auto digits = std::string_view(*text).substr(0, text->find_first_not_of("0123456789"));
@@ -29,10 +32,6 @@ std::uint64_t cache_size(const std::optional<std::string>& text) {
     if (!number || *number > (std::uint64_t{1} << 40)) return 0;
     return text->find('M') != std::string::npos ? *number << 20 : *number << 10;
 }
-
-std::string leaf_name(const std::string& folder, unsigned index) { return folder + "index" + std::to_string(index); }
-
-} // namespace
 
 void CacheReader::read(unsigned cpu) {
     const std::string folder = "cpu" + std::to_string(cpu) + "/cache/";

@@ -3,6 +3,7 @@
 
 #include "topology/topology.hpp"
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,6 +15,9 @@ class Dir;
 }
 
 namespace affinityd::topology {
+
+/// Bytes of what the kernel prints as "32K", and old ones as "1024 KB"; 0 if it is not known.
+[[nodiscard]] std::uint64_t cache_size(const std::optional<std::string>& text);
 
 /// Collects the caches of a machine CPU by CPU, each once, from the folders cpuN/cache below `cpus`.
 /// Most CPUs of a machine have caches of the same form (which index is which level and type), so after the first one only

@@ -67,6 +67,14 @@ def blind_spots(found, document):
     return count, unnoticed
 
 
+def remarks(document, expected):
+    """Where kinds of cores differ, which is no fault: the expectation goes by frequency and capacity, we go by what the kernel
+    calls the cores, else capacity, else caches. That all cores are of one kind we do not say."""
+    wanted = sorted(expected.get("cpu_kinds") or [])
+    found = sorted(kind["cpus"] for kind in document["cpu_kinds"])
+    return [] if wanted == found or (len(wanted) < 2 and not found) else [f"note: kinds of cores {found}, by frequency {wanted}"]
+
+
 def scratch_place():
     """In memory where there is such a place: a recording is thousands of files, which a disk takes a minute for."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -115,7 +123,7 @@ def main():
         values += count
         failed += bool(wrong or unnoticed)
         print(f"{'FAIL' if wrong or unnoticed else 'ok  '} {machine.name}")
-        for text in wrong + [f"could be wrong unnoticed: {text}" for text in unnoticed]:
+        for text in wrong + [f"could be wrong unnoticed: {text}" for text in unnoticed] + remarks(document, expected):
             print(f"     {text}")
     print(f"{len(machines) - failed} of {len(machines)} machines agree in every key; {values} values changed one by one, to be noticed")
     return 1 if failed else 0
