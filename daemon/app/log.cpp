@@ -27,6 +27,8 @@ bool Log::is_due(std::string& message) {
 }
 
 void Log::info(const std::string& message) { logger_->info("{}", message); }
+bool Log::shows_debug() const { return logger_->should_log(spdlog::level::debug); }
+
 void Log::debug(const std::string& message) { logger_->debug("{}", message); }
 
 void Log::refuse(const std::string& message) { logger_->error("{}", message); }

@@ -86,6 +86,7 @@ class Manager final : public Commands {
     void handle_process(const inventory::Head& head, std::optional<int> creator = {});
     /// `creator`: the process whose thread made this one.
     void handle_thread(KnownProcess* process, std::optional<std::size_t> policy, const planner::Unit& unit, int creator);
+    [[nodiscard]] const CpuSet* cpuset_of(KnownProcess* process, const inventory::Thread& thread);
     void handle_action(KnownThread* known, const planner::Action& action);
     [[nodiscard]] bool is_fought_over(KnownThread& known, const planner::Action& action);
     /// A process no policy wants, but with something of ours on it, or on CPUs that a policy claims.
