@@ -6,6 +6,7 @@
 #include "inventory/scan.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <set>
 
 #include <fmt/format.h>
@@ -26,6 +27,7 @@ void Manager::begin_reconcile(bool machine_changed) {
     }
     // A fresh number in any case: what an unfinished pass saw is seen again.
     reconcile_ = std::make_unique<Reconcile>(Reconcile{std::move(*pids), ++reconciles_});
+    costs_.begin_pass();
     waits_(Urgency::now);
 }
 
@@ -33,6 +35,7 @@ bool Manager::reconcile_step(const std::function<bool()>& out_of_time) {
     if (!reconcile_) return true;
     while (const auto pid = reconcile_->pids.next()) {
         if (const auto head = inventory::read_head(parts_.root, *pid, &sources_)) handle_process(*head);
+        if (const auto* known = tasks_.find(*pid)) costs_.see(known->id, world_->policies().policies[known->policy].name);
         if (out_of_time()) return false;
     }
     finish_reconcile();
@@ -46,6 +49,7 @@ void Manager::finish_reconcile() {
     if (learn_serving()) waits_(Urgency::soon); // lanes are dealt anew: tasks move with them in the next pass
     handle_queues();
     restore_unwanted_queues();
+    keep(costs_.add_up(*world_, find_used_nics(parts_.root, *world_, tasks_), std::time(nullptr)));
     look_for_neighbours();
 }
 

@@ -161,6 +161,8 @@ void Manager::thread_changed(int pid, int tid) {
 void Manager::task_gone(int pid, int tid) {
     KnownProcess* known = tasks_.find(pid);
     if (known == nullptr) return;
+    // As long as it waits to be collected.
+    if (tid == pid || known->threads.size() < 2) costs_.see(known->id, world_->policies().policies[known->policy].name, true);
     const auto thread = known->threads.find(tid);
     if (thread != known->threads.end()) {
         forget_thread(thread->second.id, pid);
