@@ -29,7 +29,8 @@ bool Manager::must_look_at(const inventory::Head& head, int creator) const {
     const int pid = head.id.tid;
     if (tasks_.find(pid) != nullptr || parts_.journal.is_giver(pid, creator)) return true;
     const auto& placements = world_->placements();
-    if (head.is_kernel()) return placements.threads.contains(pid);
+    // A kernel thread that served a queue and does no more is looked at once again, to get its mask back.
+    if (head.is_kernel()) return placements.threads.contains(pid) || parts_.journal.find(planner::TaskMask{head.id, pid, {}}) != nullptr;
     return !placements.claimed.empty();
 }
 

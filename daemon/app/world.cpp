@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/world.hpp"
 
+#include "app/kernel_threads.hpp"
 #include "host/root.hpp"
 #include "irq/reader.hpp"
 #include "netdev/reader.hpp"
@@ -37,7 +38,9 @@ Result<planner::Machine> read_machine(const host::Root& root) {
     if (!nics) return std::unexpected(nics.error());
     auto irqs = irq::read_interrupts(root);
     if (!irqs) return std::unexpected(irqs.error());
-    return planner::Machine{std::move(*topology), std::move(*nics), std::move(*irqs)};
+    planner::Machine machine{std::move(*topology), std::move(*nics), std::move(*irqs)};
+    attach_kernel_threads(root, machine);
+    return machine;
 }
 
 } // namespace affinityd::app

@@ -31,6 +31,24 @@ std::optional<QueueFact> parse_queue(std::span<const std::byte> attributes) {
                      all.u32(family::queue_napi_id)};
 }
 
+namespace {
+
+/// Drivers that do not link their queues (veth) still have threads, which the kernel tells: one for each receive queue, ids in the
+/// order in which they were added.
+void link_threads_in_order(Nic& nic, std::span<const NapiFact> napis) {
+    if (std::ranges::any_of(nic.queues, [](const Queue& queue) { return queue.napi_id.has_value(); })) return;
+    std::map<unsigned, int> threads;
+    for (const auto& napi : napis)
+        if (napi.ifindex == nic.ifindex && napi.thread) threads.emplace(napi.id, *napi.thread);
+    const auto receiving = std::ranges::count(nic.queues, Direction::rx, &Queue::direction);
+    if (threads.empty() || threads.size() != static_cast<std::size_t>(receiving)) return;
+    auto next = threads.begin();
+    for (auto& queue : nic.queues)
+        if (queue.direction == Direction::rx) queue.napi_thread = (next++)->second;
+}
+
+} // namespace
+
 void link_queues(std::vector<Nic>& nics, std::span<const QueueFact> queues, std::span<const NapiFact> napis) {
     for (const auto& fact : queues) {
         const auto nic = std::ranges::find(nics, fact.ifindex, &Nic::ifindex);
@@ -47,6 +65,8 @@ void link_queues(std::vector<Nic>& nics, std::span<const QueueFact> queues, std:
         queue->irq = napi->irq;
         queue->napi_thread = napi->thread;
     }
+    for (auto& nic : nics)
+        link_threads_in_order(nic, napis);
 }
 
 Result<void> read_napi(std::vector<Nic>& nics) {

@@ -78,6 +78,21 @@ TEST(LinkQueues, ByInterfaceDirectionAndIndex) {
     EXPECT_EQ(nics[1].queues[0].napi_thread, 500);
 }
 
+TEST(LinkQueues, ThreadsOfADriverThatLinksNothingGoInTheirOrder) {
+    std::vector<Nic> nics(2);
+    nics[0].ifindex = 3;
+    nics[1].ifindex = 4;
+    for (auto& nic : nics)
+        nic.queues = {{Direction::rx, 0}, {Direction::rx, 1}, {Direction::tx, 0}};
+    const std::vector<NapiFact> napis = {{3, 902, std::nullopt, 51}, {3, 901, std::nullopt, 50}, {4, 903, std::nullopt, 52},
+                                         {4, 904, std::nullopt, std::nullopt}};
+    link_queues(nics, {}, napis);
+    EXPECT_EQ(nics[0].queues[0].napi_thread, 50);
+    EXPECT_EQ(nics[0].queues[1].napi_thread, 51);
+    EXPECT_FALSE(nics[1].queues[0].napi_thread) << "two queues, one thread: nobody knows whose";
+    EXPECT_FALSE(nics[1].queues[1].napi_thread);
+}
+
 TEST(NapiThread, Names) {
     EXPECT_EQ(parse_napi_thread("napi/eth0-8193")->interface, "eth0");
     EXPECT_EQ(parse_napi_thread("napi/eth0-8193")->napi_id, 8193U);

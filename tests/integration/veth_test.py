@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interfaces without interrupts, that come and go: pairs of veth between two network namespaces of the test's own. Daemon and receivers
+are in one of them, senders in the other; this machine's own network is not touched. Process events are the first namespace's only
+(cn_proc), so what the daemon notices here it notices by rtnetlink."""
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import unittest
+
+from daemon import Daemon, allowed, spawn, wait_for
+
+SIOCETHTOOL, ETHTOOL_SGRO = 0x8946, 0x2c
+# Generic receive offload gives a veth the NAPI instance whose thread is wanted.
+THREADED = f"""import array, fcntl, socket, struct, sys
+value = array.array("B", struct.pack("II", {ETHTOOL_SGRO}, 1))
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+    fcntl.ioctl(control, {SIOCETHTOOL}, struct.pack("16sP", sys.argv[1].encode(), value.buffer_info()[0]))
+open("/sys/class/net/" + sys.argv[1] + "/threaded", "w").write("1")
+"""
+RECEIVER = """import socket, sys
+open("/proc/self/comm", "w").write("nic-receiver")
+with socket.create_server((sys.argv[1], 7001)) as listener:
+    peer = listener.accept()[0]
+    while peer.recv(65536):
+        pass
+"""
+SENDER = """import socket, sys, time
+for _ in range(500):
+    try:
+        peer = socket.create_connection((sys.argv[1], 7001), 1)
+        break
+    except OSError:
+        time.sleep(0.02)
+while True:
+    peer.sendall(bytes(4096))
+    time.sleep(0.005)
+"""
+FULL = "version: 1\nmatch: {comm: nic-receiver}\naffinity: full\nnics: auto\nbind: core\n"
+NAMED = 'version: 1\nmatch: {comm: no-such-program}\naffinity: irq\nnics: ["aft-*"]\n'
+# Noticed "within a second" leaves out how long a loaded machine takes to let the daemon run.
+NOTICED = 5.0
+
+
+def ip(*arguments):
+    done = subprocess.run(["ip", *arguments], capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0, f"ip {arguments}: {done.stderr}"
+    return done.stdout
+
+
+def comm(pid):
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    return ""
+
+
+def napi_threads(interface):
+    """Kernel threads of the interface: children of kthreadd with its name."""
+    children = pathlib.Path("/proc/2/task/2/children").read_text(encoding="ascii").split()
+    return [int(pid) for pid in children if comm(pid).startswith(f"napi/{interface}-")]
+
+
+class Namespace:
+    """A network namespace by name; `ip netns exec` gives what runs in it a /sys of its own too."""
+
+    def __init__(self, stack, name):
+        self.name = name
+        ip("netns", "add", name)
+        stack.callback(subprocess.run, ["ip", "netns", "del", name], check=False, capture_output=True)
+
+    def ip(self, *arguments):
+        return ip("-n", self.name, *arguments)
+
+    def command(self, *words):
+        return ["ip", "netns", "exec", self.name, *words]
+
+    def run(self, *words):
+        return subprocess.run(self.command(*words), check=True, capture_output=True, text=True, timeout=30).stdout.strip()
+
+
+class Veth(unittest.TestCase):
+    def setUp(self):
+        self.stack = contextlib.ExitStack()
+        self.addCleanup(self.stack.close)
+        # Names of kernel threads hold those of interfaces, and other namespaces' threads are seen too: the names are this run's own.
+        self.mark = f"{os.getpid() % 100000:05d}"
+        self.near = Namespace(self.stack, f"affinity-near-{self.mark}")
+        self.far = Namespace(self.stack, f"affinity-far-{self.mark}")
+
+    def daemon(self, policies):
+        daemon = Daemon(self.stack, policies)
+        plain = daemon.command
+        daemon.command = lambda: self.near.command(*plain())
+        daemon.settings().write_text("version: 1\nreconcile: 1h\n", encoding="utf-8")  # the periodic pass must not be what notices
+        return daemon
+
+    def pair(self, number):
+        name = f"a{self.mark}r{number}"
+        ip("link", "add", name, "netns", self.near.name, "type", "veth", "peer", "name", f"a{self.mark}t{number}", "netns", self.far.name)
+        for namespace, letter, host in ((self.near, "r", 1), (self.far, "t", 2)):
+            namespace.ip("addr", "add", f"10.99.{number}.{host}/24", "dev", f"a{self.mark}{letter}{number}")
+            namespace.ip("link", "set", f"a{self.mark}{letter}{number}", "up")
+        self.near.run(sys.executable, "-c", THREADED, name)
+        wait_for(lambda: len(napi_threads(name)) == 1, "the thread that polls the interface is there")
+        return name
+
+    def xps(self, name):
+        return int(self.near.run("cat", f"/sys/class/net/{name}/queues/tx-0/xps_cpus").replace(",", ""), 16)
+
+    def test_full_keeps_each_receiver_and_the_napi_thread_of_its_interface_together(self):
+        names = [self.pair(number) for number in (0, 1)]
+        receivers = [spawn(self.stack, *self.near.command(sys.executable, "-c", RECEIVER, f"10.99.{number}.1")) for number in (0, 1)]
+        for number in (0, 1):
+            spawn(self.stack, *self.far.command(sys.executable, "-c", SENDER, f"10.99.{number}.1"))
+        wait_for(lambda: {comm(process.pid) for process in receivers} == {"nic-receiver"}, "both receivers are there")
+        pollers = [napi_threads(name)[0] for name in names]
+        everywhere = allowed(os.getpid())
+        self.assertEqual([everywhere] * 2, [allowed(tid) for tid in pollers])
+        before = [self.xps(name) for name in names]
+
+        daemon = self.daemon({"receivers.yaml": FULL}).start()
+
+        def together():
+            cpus = [allowed(process.pid) for process in receivers]
+            return cpus if cpus == [allowed(tid) for tid in pollers] and everywhere not in cpus else None
+
+        cpus = wait_for(together, "each receiver has the CPUs of its interface's thread")
+        self.assertTrue(all(cpu.isdigit() for cpu in cpus), cpus)
+        self.assertNotEqual(*cpus, "two interfaces, two cores")
+        self.assertEqual([1 << int(cpu) for cpu in cpus], [self.xps(name) for name in names], "sent by the queue of the same core")
+        self.assertEqual([], json.loads(daemon.control("plan", "--json"))["actions"])
+        daemon.control("release", "receivers")
+        wait_for(lambda: [allowed(tid) for tid in pollers] == [everywhere] * 2, "released kernel threads have their masks back")
+        daemon.control("apply")
+        wait_for(together, "and are placed again")
+        (daemon.policies / "receivers.yaml").unlink()
+        wait_for(lambda: [allowed(tid) for tid in pollers] == [everywhere] * 2, "without the policy they have their masks back")
+        daemon.write("receivers.yaml", FULL)
+        wait_for(together, "and are placed again")
+        daemon.stop()
+        self.assertEqual([everywhere] * 4, [allowed(tid) for tid in pollers + [process.pid for process in receivers]])
+        self.assertEqual(before, [self.xps(name) for name in names])
+
+
+if __name__ == "__main__":
+    unittest.main()
