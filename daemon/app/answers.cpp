@@ -102,8 +102,10 @@ std::string Manager::status() const {
     for (std::size_t i = 0; i < counts.size(); ++i)
         value["policies"].push_back(policy_json(*world_, i, counts[i], released_.contains("*") || released_.contains(world_->policies().policies[i].name)));
     value["queues"] = json::array();
-    for (const auto& target : world_->placements().queues)
+    for (const auto& target : world_->placements().queues) {
         value["queues"].push_back(to_json(target, parts_.journal));
+        if (auto note = queue_care_.note(target.subject); !note.empty()) value["queues"].back()["note"] = std::move(note);
+    }
     value["problems"] = json::array();
     for (const auto& problem : world_->placements().problems)
         value["problems"].push_back(to_json(problem));
@@ -122,6 +124,9 @@ std::string Manager::status() const {
             subjects.push_back(planner::to_string(subject));
         value["claimed_by_others"].push_back({{"runtime_dir", neighbour.runtime_dir}, {"subjects", std::move(subjects)}});
     }
+    value["other_writers"] = json::array();
+    for (const auto& writer : other_writers_.list())
+        value["other_writers"].push_back({{"name", writer.name}, {"where", writer.where}, {"note", writer.note}});
     value["refused"] = executor_.refusals();
     value["outcomes"] = json::object();
     for (std::size_t i = 0; i <= static_cast<std::size_t>(enforcer::Outcome::failed); ++i)
@@ -152,7 +157,7 @@ std::string Manager::plan() {
         }
     }
     for (const auto& action : planner::plan_queues(world_->placements(), parts_.journal))
-        actions.push_back(to_json(action));
+        if (!queue_care_.rests(action)) actions.push_back(to_json(action));
     json problems = json::array();
     for (const auto& problem : world_->placements().problems)
         problems.push_back(to_json(problem));

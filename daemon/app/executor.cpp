@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/executor.hpp"
 
+#include "planner/flow_counts.hpp"
 #include "planner/plan.hpp"
 
 #include <system_error>
@@ -23,7 +24,7 @@ bool is_task(const Action& action) { return std::holds_alternative<TaskMask>(act
 } // namespace
 
 Applied Executor::run(const Action& action, const topology::Topology& topology) {
-    if (!permanent_.empty() && permanent_.contains(planner::to_string(action.subject))) return {Outcome::immovable, {}, 0};
+    if (never_moves(action.subject)) return {Outcome::immovable, {}, 0};
     CpuSet original = action.from;
     std::optional<planner::Held> before;
     if (const auto* held = journal_.find(action.subject); held != nullptr) {
@@ -46,8 +47,8 @@ Applied Executor::run(const Action& action, const topology::Topology& topology) 
     if (!took_effect(applied.outcome)) return failed(action, applied, before);
     if (!refusals_.empty()) refusals_.erase(planner::to_string(action.subject));
     if (log_.shows_debug())
-        log_.debug(fmt::format("{}: {} -> {} ({})", planner::to_string(action.subject), action.from.to_list(), action.to.to_list(),
-                           action.reason));
+        log_.debug(fmt::format("{}: {} -> {} ({})", planner::to_string(action.subject), planner::mask_text(action.subject, action.from),
+                           planner::mask_text(action.subject, action.to), action.reason));
     if (!enforcer_.acts()) return applied;
     const auto done = action.restore ? journal_.forget(action.subject) : journal_.confirm(action.subject, applied.granted);
     if (!done) log_.error(done.error().to_string());
@@ -89,21 +90,23 @@ Applied Executor::failed(const Action& action, Applied applied, const std::optio
     if (applied.outcome == Outcome::immovable && !is_task(action)) permanent_.emplace(subject, applied.outcome);
     const std::string why = fmt::format("{} ({})", to_string(applied.outcome), std::generic_category().message(applied.code));
     if (refusals_.size() < most_refusals) refusals_[subject] = why;
-    log_.warn(fmt::format("{} could not be moved to {}: {}", subject, action.to.to_list(), why));
+    log_.warn(fmt::format("{} could not be moved to {}: {}", subject, planner::mask_text(action.subject, action.to), why));
     return applied;
 }
 
 bool Executor::restore(const state::Journal::Entry& entry, const CpuSet& online) {
     const auto present = enforcer_.present(entry.subject);
     bool put_back = false;
-    if (present && planner::is_still_ours(entry.held, *present, online)) {
+    // Numbers are compared bit by bit, masks as far as CPUs are online.
+    const bool is_number = planner::is_flow_count(entry.subject);
+    if (present && planner::is_still_ours(entry.held, *present, is_number ? planner::to_bits(~0U) : online)) {
         const auto applied = enforcer_.apply({entry.subject, *present, entry.held.original, entry.held.policy, "put back", true});
         ++counts_[static_cast<std::size_t>(applied.outcome)];
         put_back = took_effect(applied.outcome);
         if (!put_back && applied.outcome != Outcome::gone) {
             // Kept in the journal: a later daemon may succeed.
             log_.warn(fmt::format("{} could not be put back to {}: {}", planner::to_string(entry.subject),
-                                  entry.held.original.to_list(), to_string(applied.outcome)));
+                                  planner::mask_text(entry.subject, entry.held.original), to_string(applied.outcome)));
             return false;
         }
     }

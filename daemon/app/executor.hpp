@@ -36,6 +36,11 @@ class Executor {
     /// Puts one subject's original back if its mask is still ours; else forgets it. True if it was put back.
     bool restore(const state::Journal::Entry& entry, const CpuSet& online);
 
+    /// True for an interrupt that said it can never move (managed by the kernel).
+    [[nodiscard]] bool never_moves(const planner::Subject& subject) const {
+        return !permanent_.empty() && permanent_.contains(planner::to_string(subject));
+    }
+
     /// How often each outcome came, by enforcer::Outcome.
     [[nodiscard]] const std::array<std::uint64_t, 16>& counts() const { return counts_; }
     /// The last refusal per subject that is still refused, for status.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/json.hpp"
 
+#include "planner/flow_counts.hpp"
+
 namespace affinityd::app {
 
 namespace {
@@ -40,8 +42,8 @@ std::string dump(const json& value) { return value.dump(-1, ' ', false, json::er
 
 json to_json(const planner::Action& action) {
     json value = std::visit(SubjectJson{}, action.subject);
-    value["from"] = action.from.to_list();
-    value["to"] = action.to.to_list();
+    value["from"] = planner::mask_text(action.subject, action.from);
+    value["to"] = planner::mask_text(action.subject, action.to);
     value["policy"] = action.policy;
     value["reason"] = action.reason;
     value["restore"] = action.restore;
@@ -68,10 +70,10 @@ json to_json(const planner::QueueTarget& target, const state::Journal& journal) 
     json value = std::visit(SubjectJson{}, target.subject);
     value["nic"] = target.nic;
     value["policy"] = target.policy;
-    value["wanted"] = target.wanted.to_list();
-    value["present"] = target.present.to_list();
+    value["wanted"] = planner::mask_text(target.subject, target.wanted);
+    value["present"] = planner::mask_text(target.subject, target.present);
     value["reason"] = target.reason;
-    if (const auto* held = journal.find(target.subject)) value["original"] = held->original.to_list();
+    if (const auto* held = journal.find(target.subject)) value["original"] = planner::mask_text(target.subject, held->original);
     return value;
 }
 

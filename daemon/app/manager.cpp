@@ -15,7 +15,11 @@
 
 namespace affinityd::app {
 
-Manager::Manager(Parts parts) : parts_(std::move(parts)), executor_(parts_.journal, parts_.enforcer, parts_.log), sources_(parts_.root),
+Manager::Manager(Parts parts) : parts_(std::move(parts)), executor_(parts_.journal, parts_.enforcer, parts_.log),
+      queue_care_(executor_, parts_.log),
+      other_writers_(parts_.root, parts_.settings.runtime_dir, enforcer::Irqbalance(parts_.settings.irqbalance_dir), parts_.enforcer.acts(),
+                     parts_.log),
+      sources_(parts_.root),
       measurements_(parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log), costs_(parts_.root) {
     costs_.recall(measurements_.kept("passive"));
 }
@@ -109,6 +113,8 @@ Result<std::string> Manager::reload() {
 
 void Manager::apply() {
     released_.clear();
+    queue_care_.forget();
+    other_writers_.look_again();
     for (auto& [pid, process] : tasks_.processes())
         for (auto& [tid, thread] : process.threads) {
             thread.quiet_until = {};
@@ -153,6 +159,7 @@ void Manager::stop() {
         else if (executor_.restore(entry, world_ ? world_->placements().online : CpuSet{})) ++count;
     }
     if (world_) count += put_back_newborns();
+    other_writers_.stop();
     for (const auto& subject : kept)
         if (const auto done = parts_.journal.forget(subject); !done) parts_.log.error(done.error().to_string());
     parts_.log.info(fmt::format("{} subjects put back as they were", count));

@@ -6,7 +6,9 @@
 #include "app/log.hpp"
 #include "app/measurements.hpp"
 #include "app/neighbours.hpp"
+#include "app/other_writers.hpp"
 #include "app/passive_cost.hpp"
+#include "app/queue_care.hpp"
 #include "app/reconcile.hpp"
 #include "app/settings.hpp"
 #include "app/task_table.hpp"
@@ -48,6 +50,8 @@ class Manager final : public Commands {
     /// Begins a reconcile over all tasks and queues; one that is under way starts over. `machine_changed`: the hardware is
     /// read again first.
     void begin_reconcile(bool machine_changed);
+    /// Interfaces or CPUs changed, and with them settings of queues on their own: the next pass takes none of it for somebody's doing.
+    void hardware_changed() { queue_care_.expect_changes(); }
     /// Works until `out_of_time` says so; true when the reconcile is finished (or none was under way).
     bool reconcile_step(const std::function<bool()>& out_of_time);
     [[nodiscard]] bool reconciling() const { return reconcile_ != nullptr; }
@@ -128,6 +132,8 @@ class Manager final : public Commands {
 
     Parts parts_;
     Executor executor_;
+    QueueCare queue_care_;
+    OtherWriters other_writers_;
     std::unique_ptr<World> world_;
     planner::Assignments assignments_;
     TaskTable tasks_;

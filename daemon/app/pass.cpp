@@ -28,13 +28,17 @@ void Manager::begin_reconcile(bool machine_changed) {
     // A fresh number in any case: what an unfinished pass saw is seen again.
     reconcile_ = std::make_unique<Reconcile>(Reconcile{std::move(*pids), ++reconciles_});
     costs_.begin_pass();
+    other_writers_.begin_pass();
     waits_(Urgency::now);
 }
 
 bool Manager::reconcile_step(const std::function<bool()>& out_of_time) {
     if (!reconcile_) return true;
     while (const auto pid = reconcile_->pids.next()) {
-        if (const auto head = inventory::read_head(parts_.root, *pid, &sources_)) handle_process(*head);
+        if (const auto head = inventory::read_head(parts_.root, *pid, &sources_)) {
+            other_writers_.see(*head);
+            handle_process(*head);
+        }
         if (const auto* known = tasks_.find(*pid)) costs_.see(known->id, world_->policies().policies[known->policy].name);
         if (out_of_time()) return false;
     }
@@ -47,6 +51,7 @@ void Manager::finish_reconcile() {
     forget_gone();
     parts_.journal.age_givers();
     if (learn_serving()) waits_(Urgency::soon); // lanes are dealt anew: tasks move with them in the next pass
+    other_writers_.finish_pass(world_->placements()); // first, so that irqbalance is off what we move next
     handle_queues();
     handle_units();
     hear_of_memory();
@@ -81,9 +86,10 @@ bool Manager::learn_serving() {
 void Manager::handle_queues() {
     for (const auto& action : planner::plan_queues(world_->placements(), parts_.journal)) {
         if (!released_.empty() && (released_.contains("*") || released_.contains(action.policy))) continue;
-        const auto applied = executor_.run(action, world_->machine().topology);
-        if (enforcer::took_effect(applied.outcome)) queues_changed_ = true;
+        const auto applied = queue_care_.run(action, parts_.journal.find(action.subject), world_->placements(), world_->machine().topology);
+        if (applied && enforcer::took_effect(applied->outcome)) queues_changed_ = true;
     }
+    queue_care_.counted();
     // What was written is read back with the next look at the machine, not believed.
     if (std::exchange(queues_changed_, false))
         if (auto machine = read_machine(parts_.root)) world_->update(std::move(*machine));

@@ -17,6 +17,7 @@ struct Settings {
     std::string config;                      ///< path of affinityd.yaml, "" for none
     std::string runtime_dir = "/run/affinityd";
     std::string state_dir = "/var/lib/affinityd";
+    std::string irqbalance_dir = "/run/irqbalance"; ///< where its sockets are
     bool dry_run = false;
     std::chrono::seconds reconcile_interval{60}; ///< 1 s to 1 day
     struct Measure {

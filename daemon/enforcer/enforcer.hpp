@@ -32,6 +32,10 @@ enum class Outcome {
 /// True for outcomes after which the subject is under our mask.
 [[nodiscard]] bool took_effect(Outcome outcome);
 
+/// What each errno of a write to an interrupt's or queue's mask means. EIO (up to Linux 6.11) and EPERM (since): a managed interrupt, for
+/// good. Source: kernel/irq/manage.c, kernel/irq/proc.c, arch/x86/kernel/apic/vector.c.
+[[nodiscard]] Outcome irq_outcome(int code);
+
 struct Applied {
     Outcome outcome = Outcome::failed;
     CpuSet granted;  ///< mask after the change as read back; empty if it could not be read

@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "host/root.hpp"
+#include "planner/flow_counts.hpp"
 
 #include <algorithm>
 
@@ -45,8 +46,8 @@ std::string steering_path(const host::Root& root, const planner::SteeringMask& s
         const auto names = root.sys().list(subject.device + "/net");
         if (!names.empty() && std::ranges::find(names, nic) == names.end()) nic = names.front();
     }
-    const char* file = subject.queue.starts_with("rx") ? "/rps_cpus" : "/xps_cpus";
-    return "class/net/" + nic + "/queues/" + subject.queue + file;
+    const char* file = planner::is_flow_count(subject) ? "/rps_flow_cnt" : subject.queue.starts_with("rx") ? "/rps_cpus" : "/xps_cpus";
+    return "class/net/" + nic + "/queues/" + planner::queue_of(subject) + file;
 }
 
 } // namespace affinityd::enforcer

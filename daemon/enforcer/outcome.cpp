@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/enforcer.hpp"
 
+#include <cerrno>
+
 namespace affinityd::enforcer {
 
 std::string_view to_string(Outcome outcome) {
@@ -18,6 +20,21 @@ std::string_view to_string(Outcome outcome) {
     case Outcome::failed: return "failed";
     }
     return "failed";
+}
+
+Outcome irq_outcome(int code) {
+    switch (code) {
+    case ENOENT: return Outcome::gone;
+    case EIO:
+    case EPERM: return Outcome::immovable;
+    case EACCES: return Outcome::not_permitted;
+    case EINVAL:
+    case EOVERFLOW: return Outcome::no_cpu; // none of the CPUs is online, or none is one at all
+    case ENOSPC: return Outcome::full;
+    case EAGAIN:
+    case EBUSY: return Outcome::busy;
+    default: return Outcome::failed;
+    }
 }
 
 bool took_effect(Outcome outcome) {

@@ -6,6 +6,7 @@
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
 #include "inventory/scan.hpp"
+#include "planner/flow_counts.hpp"
 
 #include <cerrno>
 
@@ -18,6 +19,8 @@ using planner::IrqMask;
 using planner::SteeringMask;
 using planner::TaskMask;
 using planner::UnitCpuset;
+
+constexpr const char* machine_flow_entries = "sys/net/core/rps_sock_flow_entries";
 
 Outcome task_outcome(int code) {
     switch (code) {
@@ -38,21 +41,6 @@ Outcome unit_outcome(int code) {
     case EPERM:
     case EACCES: return Outcome::not_permitted;
     case ETIMEDOUT:
-    case EAGAIN:
-    case EBUSY: return Outcome::busy;
-    default: return Outcome::failed;
-    }
-}
-
-/// The table of what each errno of a write to /proc/irq/N/smp_affinity means; kernel/irq/manage.c, arch/x86/kernel/apic/vector.c.
-Outcome irq_outcome(int code) {
-    switch (code) {
-    case ENOENT: return Outcome::gone;
-    case EIO:                             // managed interrupt up to Linux 6.11
-    case EPERM: return Outcome::immovable; // and since 6.12
-    case EACCES: return Outcome::not_permitted;
-    case EINVAL: return Outcome::no_cpu;
-    case ENOSPC: return Outcome::full;
     case EAGAIN:
     case EBUSY: return Outcome::busy;
     default: return Outcome::failed;
@@ -109,7 +97,16 @@ class RealEnforcer final : public Enforcer {
         return {Outcome::done, requested, 0};
     }
 
+    Applied write_flow_count(const SteeringMask& subject, const Action& action) {
+        const auto text = std::to_string(planner::from_bits(action.to));
+        const int code = planner::is_machine_flows(subject) ? root_.proc().write(machine_flow_entries, text)
+                                                            : root_.sys().write(steering_path(root_, subject), text);
+        if (code != 0) return {code == ENOENT ? Outcome::gone : irq_outcome(code), {}, code};
+        return {Outcome::done, read(subject).value_or(CpuSet{}), 0}; // the kernel rounds up to a power of two
+    }
+
     Applied write(const SteeringMask& subject, const Action& action) {
+        if (planner::is_flow_count(subject)) return write_flow_count(subject, action);
         const int code = root_.sys().write(steering_path(root_, subject), action.to.to_mask());
         if (code != 0) return {code == ENOENT ? Outcome::gone : irq_outcome(code), {}, code};
         return {Outcome::done, root_.sys().cpu_mask(steering_path(root_, subject)).value_or(CpuSet{}), 0};
@@ -137,7 +134,13 @@ class RealEnforcer final : public Enforcer {
         return number ? root_.proc().cpu_list("irq/" + std::to_string(*number) + "/smp_affinity_list") : std::nullopt;
     }
 
-    std::optional<CpuSet> read(const SteeringMask& subject) { return root_.sys().cpu_mask(steering_path(root_, subject)); }
+    std::optional<CpuSet> read(const SteeringMask& subject) {
+        if (!planner::is_flow_count(subject)) return root_.sys().cpu_mask(steering_path(root_, subject));
+        const auto number = planner::is_machine_flows(subject) ? root_.proc().number(machine_flow_entries)
+                                                               : root_.sys().number(steering_path(root_, subject));
+        if (!number || *number < 0 || *number > 0xffffffffLL) return std::nullopt;
+        return planner::to_bits(static_cast<std::uint32_t>(*number));
+    }
 
     const host::Root& root_;
     MemoryMover memory_;

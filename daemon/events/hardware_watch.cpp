@@ -6,7 +6,6 @@
 #include <system_error>
 
 #include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <netlink/netlink.h>
 #include <netlink/socket.h>
 #include <sys/socket.h>
@@ -54,18 +53,11 @@ int HardwareWatch::watch_cpus(sd_event* event) {
 }
 
 int HardwareWatch::watch_links(sd_event* event) {
-    nl_sock* socket = nl_socket_alloc();
-    if (socket == nullptr) return -ENOMEM;
-    int status = nl_connect(socket, NETLINK_ROUTE);
-    for (const int group : {RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR})
-        if (status >= 0) status = nl_socket_add_membership(socket, group);
-    if (status < 0) {
-        nl_socket_free(socket);
-        return -EPROTO;
-    }
-    socket_.reset(socket);
+    auto monitor = netdev::LinkMonitor::open();
+    if (!monitor) return monitor.error().code > 0 ? -monitor.error().code : -EPROTO;
+    links_.emplace(std::move(*monitor));
     sd_event_source* source = nullptr;
-    status = sd_event_add_io(event, &source, nl_socket_get_fd(socket), EPOLLIN, on_link, this);
+    const int status = sd_event_add_io(event, &source, links_->fd(), EPOLLIN, on_link, this);
     if (status >= 0) link_source_.reset(source);
     return status;
 }
@@ -108,12 +100,12 @@ int HardwareWatch::on_uevent(sd_event_source*, int fd, std::uint32_t, void* user
     return 0;
 }
 
-int HardwareWatch::on_link(sd_event_source*, int fd, std::uint32_t, void* userdata) {
-    // What changed is not read out of the messages: the pass looks at the machine itself, so that a lost message costs nothing.
-    std::array<char, 16384> drain; // NOLINT: written by recv only
-    while (::recv(fd, drain.data(), drain.size(), MSG_DONTWAIT | MSG_TRUNC) > 0) {
-    }
-    static_cast<HardwareWatch*>(userdata)->changed_();
+int HardwareWatch::on_link(sd_event_source* source, int, std::uint32_t, void* userdata) {
+    // What changed is not taken from the messages: the pass looks at the machine itself, so that a lost message costs nothing.
+    auto* watch = static_cast<HardwareWatch*>(userdata);
+    const auto drained = watch->links_->drain();
+    if (!drained) sd_event_source_set_enabled(source, SD_EVENT_OFF); // broken for good: the periodic pass goes on looking
+    if (!drained || drained->lost || !drained->events.empty()) watch->changed_();
     return 0;
 }
 

@@ -3,9 +3,11 @@
 
 #include "app/log.hpp"
 #include "events/sources.hpp"
+#include "netdev/link_monitor.hpp"
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 struct nl_sock;
@@ -18,8 +20,9 @@ namespace affinityd::events {
 /// Any bytes will do. Source: lib/kobject_uevent.c.
 [[nodiscard]] bool is_cpu_uevent(std::string_view message);
 
-/// Tells when the hardware changed: CPUs that go and come (kernel uevents) and links that are added, removed, renamed, or go
-/// up or down (rtnetlink). Both undo settings on their own: virtio_net, for one, resets all its queues with any CPU.
+/// Tells when the hardware changed: CPUs that go and come (kernel uevents), links that are added, removed, renamed, go up or down,
+/// come from or leave for another namespace, get other addresses or other channels (rtnetlink, ethtool netlink). All of it undoes
+/// settings on its own: virtio_net, for one, resets all its queues with any CPU.
 class HardwareWatch {
   public:
     using Changed = std::function<void()>;
@@ -43,7 +46,7 @@ class HardwareWatch {
     struct SocketFree {
         void operator()(nl_sock* socket) const;
     };
-    std::unique_ptr<nl_sock, SocketFree> socket_;
+    std::optional<netdev::LinkMonitor> links_;
     Source link_source_;
     std::unique_ptr<nl_sock, SocketFree> uevent_socket_;
     Source uevent_source_;

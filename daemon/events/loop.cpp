@@ -38,7 +38,10 @@ class EventLoop final : public Loop {
             else schedule_pass(false);
         });
         processes_ = ProcessEvents::start(event_.get(), manager_, log_);
-        hardware_ = HardwareWatch::start(event_.get(), log_, [this] { schedule_pass(true); });
+        hardware_ = HardwareWatch::start(event_.get(), log_, [this] {
+            manager_.hardware_changed();
+            schedule_pass(true);
+        });
         folders_ = FolderWatch::start(event_.get(), manager_.settings().policy_folders, [this] { reload("a policy file changed"); });
         sd_event_set_watchdog(event_.get(), 1);
         begin_pass(true);

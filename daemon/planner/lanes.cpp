@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/lanes.hpp"
 
+#include "planner/flow_counts.hpp"
 #include "planner/vectors.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include <fmt/format.h>
@@ -122,6 +124,19 @@ CpuSet lane_cpus(const Job& job, unsigned queue, std::size_t queue_count) {
     return cpus;
 }
 
+/// RFS brings a packet not only to one of the lanes but to that of the task that reads it. Numbers that are larger already stay.
+void add_flow_counts(Job& job, const std::string& device, const netdev::Queue& queue, std::size_t queues) {
+    constexpr std::uint32_t usual_entries = 32768; // scaling.rst, suggested configuration
+    if (job.compiled.policy->model != policy::Model::full || !job.machine.flow_entries || !queue.flow_count) return;
+    const std::uint32_t entries = std::max(*job.machine.flow_entries, usual_entries);
+    const std::uint32_t share = std::bit_floor(static_cast<std::uint32_t>(std::max<std::size_t>(1, entries / queues)));
+    const auto& policy = job.compiled.policy->name;
+    if (!std::ranges::any_of(job.into.queues, [](const QueueTarget& target) { return target.subject == Subject{machine_flows()}; }))
+        job.into.queues.push_back({machine_flows(), to_bits(*job.machine.flow_entries), to_bits(entries), "", policy, "RFS: where RPS is used"});
+    job.into.queues.push_back({queue_flows(device, job.nic.name, queue.index), to_bits(*queue.flow_count),
+                               to_bits(std::max(*queue.flow_count, share)), job.nic.name, policy, "RFS: to the lane of the task that reads"});
+}
+
 void add_steering(Job& job) {
     const std::string& device = job.nic.device.empty() ? job.nic.name : job.nic.device;
     const auto count = [&](Direction direction) {
@@ -139,6 +154,7 @@ void add_steering(Job& job) {
                                                     : "RPS: fewer queues than lanes";
         job.into.queues.push_back({SteeringMask{device, job.nic.name, name}, *queue.steering, wanted, job.nic.name,
                                    job.compiled.policy->name, reason});
+        if (!is_tx && !job.into.queues.back().wanted.empty()) add_flow_counts(job, device, queue, queues);
     }
 }
 

@@ -5,7 +5,9 @@
 #include "netdev/nic.hpp"
 #include "topology/topology.hpp"
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +19,7 @@ struct Machine {
     topology::Topology topology;
     std::vector<netdev::Nic> nics;
     irq::InterruptTable irqs;
+    std::optional<std::uint32_t> flow_entries = std::nullopt; ///< rps_sock_flow_entries; nothing: the kernel, or this network namespace, has none
 
     [[nodiscard]] const netdev::Nic* nic(std::string_view name) const; ///< nullptr if there is none of that name
 };

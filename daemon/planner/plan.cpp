@@ -92,7 +92,9 @@ std::vector<Action> plan_queues(const Placements& placements, const Memory& memo
         const bool is_irq = std::holds_alternative<IrqMask>(queue.subject);
         const Held* held = memory.find(queue.subject);
         const bool equal = is_irq ? same(queue.present, queue.wanted, placements.online) : queue.present == queue.wanted;
-        if (equal || granted_already(held, queue.wanted, queue.present, placements.online)) continue;
+        const bool granted = is_irq ? granted_already(held, queue.wanted, queue.present, placements.online)
+                                    : held != nullptr && held->asked == queue.wanted && held->granted == queue.present;
+        if (equal || granted) continue;
         actions.push_back({queue.subject, queue.present, queue.wanted, queue.policy, queue.reason, false});
     }
     return actions;

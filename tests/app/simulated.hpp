@@ -4,8 +4,10 @@
 #include "app/manager.hpp"
 #include "host/root.hpp"
 #include "inventory/scan.hpp"
+#include "planner/flow_counts.hpp"
 #include "support/tree.hpp"
 
+#include <cerrno>
 #include <map>
 #include <sstream>
 
@@ -152,6 +154,10 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
         ++applied;
         const auto refused = refuse.find(planner::to_string(action.subject));
         if (refused != refuse.end()) return {refused->second, {}, 5};
+        const auto code = refuse_with.find(planner::to_string(action.subject));
+        if (code != refuse_with.end()) return {enforcer::irq_outcome(code->second), {}, code->second};
+        if (std::holds_alternative<planner::IrqMask>(action.subject) && full.intersects(action.to))
+            return {enforcer::irq_outcome(ENOSPC), {}, ENOSPC};
         if (!present(action.subject)) return {enforcer::Outcome::gone, {}, 3};
         std::visit([&](const auto& subject) { write(subject, action.to); }, action.subject);
         return {enforcer::Outcome::done, action.to, 0};
@@ -167,6 +173,8 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
     std::vector<enforcer::MemoryMove> moves;          ///< asked for
     std::vector<enforcer::MemoryMoved> moved;         ///< what take_moved() shall tell next
     std::map<std::string, enforcer::Outcome> refuse; ///< by planner::to_string of the subject
+    std::map<std::string, int> refuse_with;          ///< the same with what the kernel would say of an interrupt: an errno value
+    CpuSet full;                                     ///< CPUs without an interrupt vector left
     unsigned applied = 0;
 
   private:
@@ -181,6 +189,10 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
         return text ? std::optional(*text) : std::nullopt;
     }
     std::optional<CpuSet> read(const planner::SteeringMask& steering) {
+        if (planner::is_flow_count(steering)) {
+            const auto number = machine_.text(flow_file_of(steering));
+            return number.empty() ? std::nullopt : std::optional(planner::to_bits(static_cast<std::uint32_t>(std::stoul(number))));
+        }
         const auto text = CpuSet::parse_mask(machine_.steering(file_of(steering)));
         return text ? std::optional(*text) : std::nullopt;
     }
@@ -207,7 +219,15 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
     void write(const planner::IrqMask& irq, const CpuSet& to) {
         machine_.tree().file("proc/irq/" + std::to_string(irq.irq) + "/smp_affinity_list", to.to_list() + "\n");
     }
+    static std::string flow_file_of(const planner::SteeringMask& steering) {
+        if (planner::is_machine_flows(steering)) return "proc/sys/net/core/rps_sock_flow_entries";
+        return "sys/class/net/eth0/queues/" + planner::queue_of(steering) + "/rps_flow_cnt";
+    }
     void write(const planner::SteeringMask& steering, const CpuSet& to) {
+        if (planner::is_flow_count(steering)) {
+            machine_.tree().file(flow_file_of(steering), std::to_string(planner::from_bits(to)) + "\n");
+            return;
+        }
         machine_.tree().file("sys/class/net/eth0/queues/" + file_of(steering), to.to_mask() + "\n");
     }
     const Machine& machine_;
@@ -224,6 +244,8 @@ class Instance {
         settings.policy_folders = {machine.policies()};
         settings.dry_run = true; // no history in the usual place
         settings.runtime_dir = machine.path("run");
+        settings.irqbalance_dir = machine.path("run/irqbalance");
+        std::filesystem::create_directories(settings.runtime_dir);
         enforcer::Enforcer& enforcer = acting ? static_cast<enforcer::Enforcer&>(simulated_) : *recording_;
         manager_ = std::make_unique<Manager>(Manager::Parts{root_, journal_, enforcer, log_.log(), settings});
     }

@@ -5,6 +5,7 @@
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
 #include "inventory/scan.hpp"
+#include "planner/flow_counts.hpp"
 #include "support/tree.hpp"
 
 #include <gtest/gtest.h>
@@ -124,6 +125,7 @@ TEST(IrqLookup, SteeringFollowsARenamedInterface) {
     tree.folder("proc");
     const auto root = *host::Root::open(tree.path());
     EXPECT_EQ(steering_path(root, {"devices/a", "old0", "tx-1"}), "class/net/new0/queues/tx-1/xps_cpus");
+    EXPECT_EQ(steering_path(root, planner::queue_flows("devices/a", "old0", 3)), "class/net/new0/queues/rx-3/rps_flow_cnt");
     EXPECT_EQ(steering_path(root, {"veth0", "veth0", "rx-0"}), "class/net/veth0/queues/rx-0/rps_cpus");
 }
 

@@ -153,11 +153,17 @@ TEST(HardwareWatch, HearsOfLinks) {
         if (auto fault = make_run(false); !fault.empty()) return fault;
         Watched watched;
         if (watched.turn(silence) != 0) return "nothing happened, and it heard of something";
-        if (auto fault = netdev::add_veth("left", "right", 1); !fault.empty()) return fault;
+        if (auto fault = netdev::add_veth("left", "right", 4); !fault.empty()) return fault;
         if (watched.turn(patience) == 0) return "not of new ones";
         watched.turn(silence);
         if (auto fault = netdev::add_address("left", "10.99.0.1"); !fault.empty()) return fault;
         if (watched.turn(patience) == 0) return "not of an address";
+        watched.turn(silence);
+        if (auto fault = netdev::set_up("left", true); !fault.empty()) return fault;
+        if (watched.turn(patience) == 0) return "not of one that came up";
+        watched.turn(silence);
+        if (auto fault = netdev::set_channels("left", 2, 2); !fault.empty()) return fault;
+        if (watched.turn(patience) == 0) return "not of other channels";
         watched.turn(silence);
         if (auto fault = netdev::remove_link("left"); !fault.empty()) return fault;
         return watched.turn(patience) > 0 ? "" : "not of removed ones";

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "planner/flow_counts.hpp"
+#include "planner/near.hpp"
 #include "planner/plan.hpp"
 
 #include "machines.hpp"
@@ -193,6 +195,51 @@ TEST(Lanes, FewerQueuesThanLanesAreSpreadInSoftware) {
     EXPECT_EQ(wanted(world.placements).at("eth0 rx-0"), "0-3") << "RPS over both lanes";
 }
 
+TEST(Lanes, FlowsFollowWhereFewerQueuesAreSpread) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 1, 30);
+    machine.flow_entries = 0;
+    for (auto& queue : machine.nics.back().queues)
+        if (queue.direction == netdev::Direction::rx) queue.flow_count = 0;
+    const char* policy = "match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\n";
+    const auto number = [](const Placements& placements, const Subject& subject) {
+        const auto found = std::ranges::find(placements.queues, subject, &QueueTarget::subject);
+        return found == placements.queues.end() ? std::string("not wanted") : mask_text(subject, found->wanted);
+    };
+    const auto flows = queue_flows(machine.nics.back().device, "eth0", 0);
+    {
+        const Fixture world({policy}, machine, {{"p0", {{"eth0", 2}}}});
+        EXPECT_EQ(number(world.placements, machine_flows()), "32768");
+        EXPECT_EQ(number(world.placements, flows), "32768");
+    }
+    {
+        const Fixture world({policy}, machine, {{"p0", {{"eth0", 1}}}});
+        EXPECT_EQ(number(world.placements, machine_flows()), "not wanted") << "as many queues as lanes: no RPS, so no RFS";
+    }
+    machine.flow_entries = 65536;
+    machine.nics.back().queues.front().flow_count = 1U << 20;
+    {
+        const Fixture world({policy}, machine, {{"p0", {{"eth0", 2}}}});
+        EXPECT_EQ(number(world.placements, machine_flows()), "65536") << "what is larger already stays";
+        EXPECT_EQ(number(world.placements, flows), "1048576");
+        for (const auto& action : plan_queues(world.placements, Book{}))
+            EXPECT_FALSE(is_flow_count(action.subject)) << "nothing is to be done";
+    }
+    machine.flow_entries = {};
+    const Fixture world({policy}, machine, {{"p0", {{"eth0", 2}}}});
+    EXPECT_EQ(number(world.placements, flows), "not wanted") << "the kernel has none";
+}
+
+TEST(FlowCounts, ANumberIsTheSetOfItsBits) {
+    for (const std::uint32_t value : {0U, 1U, 5U, 4096U, 32768U, 0x80000001U, ~0U})
+        EXPECT_EQ(from_bits(to_bits(value)), value);
+    EXPECT_EQ(to_bits(32768), CpuSet{15});
+    EXPECT_EQ(from_bits(CpuSet{0, 40}), 1U);
+    EXPECT_EQ(mask_text(machine_flows(), CpuSet{15}), "32768");
+    EXPECT_EQ(mask_text(SteeringMask{"eth0", "eth0", "rx-0"}, CpuSet{15}), "15");
+    EXPECT_EQ(queue_of(queue_flows("d", "eth0", 7)), "rx-7");
+}
+
 TEST(Lanes, NicsOfOneNodeTakeItsCoresInTurnAndEachProcessGoesToItsOwn) {
     auto machine = plain();
     test::add_nic(machine, "eth0", 0, 1, 30);
@@ -209,6 +256,18 @@ TEST(Lanes, NicsOfOneNodeTakeItsCoresInTurnAndEachProcessGoesToItsOwn) {
     auto second = thread(2, "a");
     EXPECT_EQ(world.settle(first, 0, &on_eth2), "4-5");
     EXPECT_EQ(world.settle(second, 0, &on_eth1), "2-3");
+}
+
+TEST(Lanes, StandInsComeFromTheCoreTheCacheGroupTheNodeAndThePolicy) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 1, 30);
+    const Fixture world({"match: {comm: a}\naffinity: irq\nnics: [eth0]\ncpus: \"0-6\"\n"}, machine);
+    const auto others = [&](unsigned cpu, const char* policy) {
+        return nearest_others(world.placements, machine.topology, {IrqMask{"d", "eth0-TxRx-0", 30}, {}, CpuSet{cpu}, policy, "", false});
+    };
+    EXPECT_EQ(others(2, "p0"), (std::vector<unsigned>{3, 0, 1, 4, 5, 6})) << "7 is not the policy's";
+    EXPECT_EQ(others(5, "p0"), (std::vector<unsigned>{4, 6, 0, 1, 2, 3}));
+    EXPECT_TRUE(others(2, "nobody's").empty());
 }
 
 TEST(Lanes, IrqModelSpreadsQueuesAndLeavesTasks) {

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/queue_care.hpp"
+
+#include "planner/near.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace affinityd::app {
+
+namespace {
+
+using enforcer::Applied;
+using enforcer::Outcome;
+using planner::Action;
+
+constexpr std::chrono::minutes divert_for{10};  ///< vectors come free when devices go: rarely
+constexpr unsigned fight_threshold = 5;
+constexpr std::chrono::minutes fight_window{10}; ///< passes are a minute apart, and irqbalance is slower than the scheduler
+constexpr std::chrono::minutes first_truce{1};
+constexpr unsigned longest_truce = 6;            ///< doublings: about an hour
+constexpr std::size_t most_tries = 64;
+constexpr std::size_t most_states = 4096;
+
+} // namespace
+
+bool QueueCare::rests(const Action& action, Clock::time_point now) const {
+    if (executor_.never_moves(action.subject)) return true;
+    if (states_.empty()) return false;
+    const auto found = states_.find(planner::to_string(action.subject));
+    if (found == states_.end()) return false;
+    const auto& state = found->second;
+    if (now < state.quiet_until && !action.restore) return true;
+    return now < state.again && action.to == state.wanted && action.from == state.given;
+}
+
+std::string QueueCare::note(const planner::Subject& subject, Clock::time_point now) const {
+    const auto found = states_.find(planner::to_string(subject));
+    if (found == states_.end()) return {};
+    const auto& state = found->second;
+    if (now < state.quiet_until) return "fought over: somebody else keeps changing it, left alone for a while";
+    if (now < state.again) return fmt::format("CPU {} has no interrupt vector left: on CPU {} instead", state.wanted.to_list(), state.given.to_list());
+    return {};
+}
+
+bool QueueCare::is_fought_over(State& state, const Action& action, Clock::time_point now) {
+    if (now - std::max(state.last, state.quiet_until) > fight_window) state.corrections = 0;
+    state.last = now;
+    if (++state.corrections < fight_threshold) return false;
+    // Put right once more, then not before the truce is over.
+    state.quiet_until = now + first_truce * (1U << std::min(state.corrections - fight_threshold, longest_truce));
+    log_.warn(fmt::format("{}: somebody else keeps changing its mask (now {}): left alone for a while",
+                          planner::to_string(action.subject), action.from.to_list()));
+    return true;
+}
+
+std::optional<Applied> QueueCare::run(const Action& action, const planner::Held* held, const planner::Placements& placements,
+                                      const topology::Topology& topology, Clock::time_point now) {
+    if (rests(action, now)) return std::nullopt;
+    // It had what we want and has it no more: by another hand, or because the driver made its vectors anew.
+    if (!expects_changes_ && held != nullptr && held->asked == action.to && states_.size() < most_states)
+        static_cast<void>(is_fought_over(states_[planner::to_string(action.subject)], action, now));
+    auto applied = executor_.run(action, topology);
+    if (applied.outcome == Outcome::full) applied = divert(action, placements, topology, now);
+    return applied;
+}
+
+Applied QueueCare::divert(const Action& action, const planner::Placements& placements, const topology::Topology& topology,
+                          Clock::time_point now) {
+    Applied applied{Outcome::full, {}, 0};
+    auto others = planner::nearest_others(placements, topology, action);
+    if (others.size() > most_tries) others.resize(most_tries);
+    for (const unsigned cpu : others) {
+        Action other = action;
+        other.to = {cpu};
+        applied = executor_.run(other, topology);
+        if (applied.outcome == Outcome::full) continue;
+        if (!took_effect(applied.outcome)) break;
+        if (states_.size() < most_states) {
+            auto& state = states_[planner::to_string(action.subject)];
+            state.wanted = action.to;
+            state.given = applied.granted;
+            state.again = now + divert_for;
+        }
+        log_.warn(fmt::format("{}: CPU {} has no interrupt vector left, so it is on CPU {}", planner::to_string(action.subject),
+                              action.to.to_list(), applied.granted.to_list()));
+        break;
+    }
+    return applied;
+}
+
+} // namespace affinityd::app

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/executor.hpp"
+#include "planner/placements.hpp"
+
+#include <chrono>
+#include <map>
+#include <string>
+
+namespace affinityd::app {
+
+/// Carries out changes of interrupts and steering maps, and knows when not to: an interrupt whose CPU has no vector left is put on
+/// another CPU near it and stays there for a while; one that somebody else keeps moving is left alone, longer each time.
+class QueueCare {
+  public:
+    using Clock = std::chrono::steady_clock;
+    QueueCare(Executor& executor, Log& log) : executor_(executor), log_(log) {}
+
+    /// `held`: what is known of the subject before this change. Nothing is returned if it was not the time to do anything.
+    std::optional<enforcer::Applied> run(const planner::Action& action, const planner::Held* held, const planner::Placements& placements,
+                                         const topology::Topology& topology, Clock::time_point now = Clock::now());
+
+    /// True if run() would do nothing with it now.
+    [[nodiscard]] bool rests(const planner::Action& action, Clock::time_point now = Clock::now()) const;
+    /// Why a subject is not where it should be, for people; "" if there is nothing to say.
+    [[nodiscard]] std::string note(const planner::Subject& subject, Clock::time_point now = Clock::now()) const;
+    /// The hardware told of a change: drivers make their vectors and queues anew then, which is nobody's fight. Holds until counted().
+    void expect_changes() { expects_changes_ = true; }
+    void counted() { expects_changes_ = false; }
+    /// Forgets what was put off: a person asked for everything anew.
+    void forget() { states_.clear(); }
+
+  private:
+    struct State {
+        CpuSet wanted;                ///< diverted: what could not be had
+        CpuSet given;                 ///< and what it got instead
+        Clock::time_point again{};    ///< diverted: then it is tried anew
+        unsigned corrections = 0;     ///< how often, lately, our mask was found changed by somebody else
+        Clock::time_point last{};     ///< the last of these
+        Clock::time_point quiet_until{};
+    };
+    [[nodiscard]] bool is_fought_over(State& state, const planner::Action& action, Clock::time_point now);
+    enforcer::Applied divert(const planner::Action& action, const planner::Placements& placements, const topology::Topology& topology,
+                             Clock::time_point now);
+    Executor& executor_;
+    Log& log_;
+    bool expects_changes_ = false;
+    std::map<std::string, State> states_; ///< by what it is called; only of subjects that ever made trouble
+};
+
+} // namespace affinityd::app

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel may answer to a change of an interrupt, one after the other, and what becomes of it.
+#include "simulated.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace affinityd::app {
+namespace {
+
+using enforcer::Outcome;
+using nlohmann::json;
+using test::Instance;
+
+constexpr const char* first = "IRQ 30 (eth0-TxRx-0)";
+
+class QueueCareTest : public testing::Test {
+  protected:
+    QueueCareTest() { machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"0,2\"\n"); }
+
+    static json queue(const json& status, unsigned irq) {
+        for (const auto& queue : status["queues"])
+            if (queue["kind"] == "irq" && queue["irq"] == irq) return queue;
+        return nullptr;
+    }
+    /// Somebody else's write.
+    void meddle(const char* mask) const { machine_.tree().file("proc/irq/30/smp_affinity_list", std::string(mask) + "\n"); }
+
+    test::Machine machine_;
+};
+
+struct Answer {
+    int code;
+    Outcome outcome;
+    bool asked_again; ///< with the next pass
+};
+
+class Answers : public QueueCareTest, public testing::WithParamInterface<Answer> {};
+
+TEST_P(Answers, AreToldOnceAndAskedAgainOnlyIfThatMayHelp) {
+    const auto& [code, outcome, asked_again] = GetParam();
+    EXPECT_EQ(enforcer::irq_outcome(code), outcome);
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.enforcer().refuse_with = {{first, code}};
+    instance.pass();
+    EXPECT_EQ(machine_.irq(30), "0-3");
+    EXPECT_NE(machine_.irq(31), "0-3") << "the other queue is placed";
+    const auto refused = instance.status()["refused"];
+    ASSERT_TRUE(refused.contains(first)) << refused.dump();
+    EXPECT_NE(refused[first].get<std::string>().find(to_string(outcome)), std::string::npos);
+    EXPECT_NE(refused[first].get<std::string>().find(std::strerror(code)), std::string::npos);
+    EXPECT_EQ(instance.journal().find(planner::IrqMask{"devices/pci0000:00/0000:00:03.0", "eth0-TxRx-0", 30}), nullptr)
+        << "what was not done is not undone";
+
+    const auto before = instance.enforcer().applied;
+    instance.pass(true);
+    instance.pass(true);
+    EXPECT_EQ(instance.enforcer().applied > before, asked_again);
+    EXPECT_EQ(instance.log().times("could not be moved"), 1U) << instance.log().text();
+    EXPECT_EQ(instance.plan()["actions"].empty(), !asked_again) << instance.plan().dump();
+
+    instance.enforcer().refuse_with.clear();
+    instance.pass(true);
+    EXPECT_EQ(machine_.irq(30) != "0-3", asked_again);
+    EXPECT_EQ(instance.status()["refused"].empty(), asked_again);
+    instance.manager().stop();
+    EXPECT_EQ(machine_.irq(30), "0-3");
+    EXPECT_EQ(machine_.irq(31), "0-3");
+}
+
+INSTANTIATE_TEST_SUITE_P(Errno, Answers, testing::Values(Answer{EIO, Outcome::immovable, false}, Answer{EPERM, Outcome::immovable, false},
+                                                         Answer{EINVAL, Outcome::no_cpu, true}, Answer{EOVERFLOW, Outcome::no_cpu, true},
+                                                         Answer{EAGAIN, Outcome::busy, true}, Answer{EBUSY, Outcome::busy, true},
+                                                         Answer{EACCES, Outcome::not_permitted, true}, Answer{ENODEV, Outcome::failed, true}));
+
+TEST_F(QueueCareTest, AFullCpuIsPassedOverForTheNearest) {
+    machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"0-2\"\n"); // cores 0-1 and 2-3
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.enforcer().full = CpuSet{0};
+    instance.pass();
+    EXPECT_EQ(machine_.irq(30), "1") << "the sibling of CPU 0";
+    EXPECT_EQ(machine_.irq(31), "2");
+    EXPECT_EQ(instance.log().times("CPU 0 has no interrupt vector left, so it is on CPU 1"), 1U) << instance.log().text();
+    const auto told = queue(instance.status(), 30);
+    EXPECT_EQ(told["wanted"], "0");
+    EXPECT_EQ(told["present"], "1");
+    EXPECT_EQ(told["original"], "0-3");
+    EXPECT_EQ(told["note"], "CPU 0 has no interrupt vector left: on CPU 1 instead");
+    EXPECT_EQ(instance.status()["refused"], json::object());
+    EXPECT_EQ(instance.plan()["actions"], json::array());
+
+    const auto before = instance.enforcer().applied;
+    instance.pass(true);
+    EXPECT_EQ(instance.enforcer().applied, before) << "it stays there for a while";
+    instance.enforcer().full = {};
+    instance.manager().apply();
+    instance.finish();
+    EXPECT_EQ(machine_.irq(30), "0") << "who asks for everything anew gets it";
+    instance.manager().stop();
+    EXPECT_EQ(machine_.irq(30), "0-3");
+}
+
+TEST_F(QueueCareTest, WithoutAnyVectorItStaysWhereItIs) {
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.enforcer().full = *CpuSet::parse_list("0-3");
+    instance.pass();
+    EXPECT_EQ(machine_.irq(30), "0-3");
+    EXPECT_EQ(instance.status()["refused"].size(), 2U);
+    EXPECT_EQ(instance.enforcer().applied, 6U) << "each CPU of the policy was asked for both, no other; and two steering maps";
+    EXPECT_EQ(instance.journal().size(), 2U) << "the steering maps";
+    instance.enforcer().full = {};
+    instance.pass(true);
+    EXPECT_EQ(machine_.irq(30), "0");
+}
+
+TEST_F(QueueCareTest, AFightIsLeft) {
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    for (int round = 0; round < 5; ++round) {
+        EXPECT_EQ(machine_.irq(30), "0") << round;
+        meddle("3");
+        instance.pass(true);
+    }
+    EXPECT_EQ(machine_.irq(30), "0") << "put right once more";
+    meddle("3");
+    instance.pass(true);
+    EXPECT_EQ(machine_.irq(30), "3");
+    EXPECT_EQ(instance.log().times("somebody else keeps changing its mask"), 1U) << instance.log().text();
+    EXPECT_NE(queue(instance.status(), 30)["note"].get<std::string>().find("fought over"), std::string::npos);
+    instance.manager().apply();
+    instance.finish();
+    EXPECT_EQ(machine_.irq(30), "0");
+}
+
+TEST_F(QueueCareTest, WhatDriversDoToTheirQueuesIsNoFight) {
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    for (int round = 0; round < 20; ++round) { // a link that goes down and up
+        meddle("0-3");
+        instance.manager().hardware_changed();
+        instance.pass(true);
+        ASSERT_EQ(machine_.irq(30), "0") << round;
+    }
+}
+
+TEST_F(QueueCareTest, ThreadsOfInterruptsGoWithThem) {
+    constexpr unsigned kernel = 0x00200000; // PF_KTHREAD
+    machine_.tree().file("sys/devices/pci0000:00/0000:00:03.0/net/eth0/threaded", "1\n");
+    machine_.process(50, "irq/30-eth0-TxRx-0", "0-3", 2, kernel);
+    machine_.process(51, "irq/31-eth0-TxRx-1", "0-3", 2, kernel);
+    machine_.process(52, "irq/31-eth0-TxRx-1"); // a program that took the name
+    machine_.process(60, "napi/eth0-8194", "0-3", 2, kernel);
+    machine_.process(61, "napi/eth0-8193", "0-3", 2, kernel); // the first queue's: made first
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    EXPECT_EQ(machine_.irq(30), "0");
+    EXPECT_EQ(machine_.allowed(50, 50), "0");
+    EXPECT_EQ(machine_.allowed(61, 61), "0");
+    EXPECT_EQ(machine_.irq(31), "2");
+    EXPECT_EQ(machine_.allowed(51, 51), "2");
+    EXPECT_EQ(machine_.allowed(60, 60), "2");
+    EXPECT_EQ(machine_.allowed(52, 52), "0-3");
+    std::filesystem::remove(machine_.path("policies/nic.yaml"));
+    ASSERT_TRUE(instance.manager().reload());
+    instance.finish();
+    for (const int pid : {50, 51, 60, 61})
+        EXPECT_EQ(machine_.allowed(pid, pid), "0-3") << pid << ": its policy has gone";
+    machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"0,2\"\n");
+    ASSERT_TRUE(instance.manager().reload());
+    instance.finish();
+    EXPECT_EQ(machine_.allowed(50, 50), "0");
+    instance.manager().stop();
+    for (const int pid : {50, 51, 60, 61})
+        EXPECT_EQ(machine_.allowed(pid, pid), "0-3") << pid;
+}
+
+TEST_F(QueueCareTest, FlowsAreSteeredWhereOneQueueServesManyAndPutBack) {
+    machine_.policy("nic", "match: {comm: server}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\n");
+    std::filesystem::remove_all(machine_.path("sys/devices/pci0000:00/0000:00:03.0/net/eth0/queues/rx-1"));
+    machine_.tree().file("sys/devices/pci0000:00/0000:00:03.0/net/eth0/queues/rx-0/rps_flow_cnt", "0\n");
+    machine_.tree().file("proc/sys/net/core/rps_sock_flow_entries", "4096\n");
+    machine_.process(10, "server");
+    machine_.thread(10, 11, "worker", "0-3", 1, 0, 101);
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    instance.pass();
+    EXPECT_EQ(machine_.steering("rx-0/rps_cpus"), CpuSet::range(0, 3).to_mask()) << instance.manager().status();
+    EXPECT_EQ(machine_.steering("rx-0/rps_flow_cnt"), "32768");
+    EXPECT_EQ(machine_.text("proc/sys/net/core/rps_sock_flow_entries"), "32768");
+    EXPECT_EQ(instance.plan()["actions"], json::array());
+    const auto status = instance.status();
+    const auto flows = std::ranges::find_if(status["queues"], [](const json& queue) { return queue.value("queue", "") == "rx-0-flows"; });
+    ASSERT_NE(flows, status["queues"].end());
+    EXPECT_EQ((*flows)["wanted"], "32768");
+    EXPECT_EQ((*flows)["original"], "0");
+    machine_.tree().file("proc/sys/net/core/rps_sock_flow_entries", "65536\n"); // somebody else wants more
+    instance.manager().stop();
+    EXPECT_EQ(machine_.steering("rx-0/rps_flow_cnt"), "0");
+    EXPECT_EQ(machine_.text("proc/sys/net/core/rps_sock_flow_entries"), "65536") << "no longer ours";
+}
+
+} // namespace
+} // namespace affinityd::app
