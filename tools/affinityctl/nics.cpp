@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // nics: the network interfaces, their queues and the interrupt of each.
+#include "daemon_call.hpp"
 #include "machine_irqs.hpp"
+#include "nic_status.hpp"
 #include "table.hpp"
 #include "verb.hpp"
 
+#include "host/scheduler.hpp"
 #include "planner/vectors.hpp"
 
 #include <algorithm>
@@ -28,11 +31,16 @@ json or_null(const std::optional<T>& value) {
 }
 json or_null(const std::string& text) { return text.empty() ? json() : json(text); }
 
-json to_json(const Queue& queue) {
+json to_json(const Queue& queue, bool live) {
+    // The thread's CPUs are this machine's business only: a recording's number may be anybody here.
+    json thread_cpus;
+    if (live && queue.napi_thread)
+        if (const auto mask = affinityd::host::get_affinity(*queue.napi_thread)) thread_cpus = mask->to_list();
     return {{"direction", queue.direction == Direction::rx ? "rx" : "tx"},
             {"index", queue.index},
             {"napi_id", or_null(queue.napi_id)},
             {"napi_thread", or_null(queue.napi_thread)},
+            {"napi_thread_cpus", std::move(thread_cpus)},
             {"irq", or_null(queue.irq)},
             {"steering", list_or_null(queue.steering)},
             {"flow_count", or_null(queue.flow_count)}};
@@ -64,9 +72,9 @@ json to_json(const Vector& vector, const MachineIrqs& machine) {
     return value;
 }
 
-json to_json(const Nic& nic, const MachineIrqs& machine) {
+json to_json(const Nic& nic, const MachineIrqs& machine, bool live) {
     auto queues = json::array();
-    for (const auto& queue : nic.queues) queues.push_back(to_json(queue));
+    for (const auto& queue : nic.queues) queues.push_back(to_json(queue, live));
     auto vectors = json::array();
     for (const auto& vector : affinityd::planner::nic_vectors(nic, machine.table)) vectors.push_back(to_json(vector, machine));
     auto bottom = json::array();
@@ -115,10 +123,12 @@ std::string steering_of(const json& nic, const json& vector) {
 }
 
 void print_queues_without_irq(const json& nic, const Globals& globals) {
-    Table table({"QUEUE", "NAPI", "THREAD", "STEERING"});
+    Table table({"QUEUE", "NAPI", "THREAD", "THREAD'S CPUS", "STEERING", "WANTED", "TASKS", "ERROR"});
     for (const auto& queue : nic["queues"])
         table.add({fmt::format("{}-{}", queue["direction"].get<std::string>(), queue["index"].get<unsigned>()),
-                   cell(queue["napi_id"]), cell(queue["napi_thread"]), cell(queue["steering"])});
+                   cell(queue["napi_id"]), cell(queue["napi_thread"]), cell(queue["napi_thread_cpus"]), cell(queue["steering"]),
+                   cell(queue.value("wanted", json())), printable(tasks_text(queue.value("tasks", json::array()))),
+                   printable(cell(queue.value("error", json())))});
     if (!table.empty()) fmt::print("{}", table.to_string(globals.color));
 }
 
@@ -136,13 +146,14 @@ void print_nic(const json& nic, const Globals& globals) {
         print_queues_without_irq(nic, globals);
         return;
     }
-    Table table({"IRQ", "KIND", "QUEUE", "SOURCE", "REQUESTED", "EFFECTIVE", "HINT", "STEERING", "RATE", "LABEL"});
+    Table table({"IRQ", "KIND", "QUEUE", "SOURCE", "WANTED", "REQUESTED", "EFFECTIVE", "HINT", "STEERING", "RATE", "LABEL", "TASKS", "ERROR"});
     for (const auto& vector : nic["vectors"]) {
         const bool listed = vector.contains("requested");
         table.add({cell(vector["irq"]), vector["kind"].is_null() ? "data?" : cell(vector["kind"]), cell(vector["queue"]),
-                   cell(vector["source"]), listed ? cell(vector["requested"]) + (vector["writable"].get<bool>() ? "" : " (managed)") : "-",
+                   cell(vector["source"]), cell(vector.value("wanted", json())), listed ? cell(vector["requested"]) + (vector["writable"].get<bool>() ? "" : " (managed)") : "-",
                    listed ? cell(vector["effective"]) : "-", listed ? cell(vector["hint"]) : "-", steering_of(nic, vector),
-                   listed && vector["rate"].is_object() ? busiest(vector["rate"], 3, "/s") : "-", cell(vector["label"])});
+                   listed && vector["rate"].is_object() ? busiest(vector["rate"], 3, "/s") : "-", cell(vector["label"]),
+                   printable(tasks_text(vector.value("tasks", json::array()))), printable(cell(vector.value("error", json())))});
     }
     fmt::print("{}", table.to_string(globals.color));
 }
@@ -170,12 +181,15 @@ void add_nics(CLI::App& app, Globals& globals, int& status) {
         auto list = json::array();
         for (const auto& nic : machine->nics)
             if (options->names.empty() || std::ranges::find(options->names, nic.name) != options->names.end())
-                list.push_back(to_json(nic, *machine));
+                list.push_back(to_json(nic, *machine, globals.root == "/"));
         for (const auto& name : options->names) {
             if (std::ranges::find(machine->nics, name, &Nic::name) != machine->nics.end()) continue;
             fmt::print(stderr, "affinityctl: there is no interface {}\n", printable(name));
             status = exit_failure;
         }
+        // What the daemon knows of them, if one answers.
+        if (globals.root == "/")
+            if (const auto status = call_daemon(globals, "GetStatus")) merge_status(list, json::parse(*status, nullptr, false));
         if (globals.json) {
             fmt::print("{}\n", list.dump(2, ' ', false, json::error_handler_t::replace));
             return;

@@ -42,7 +42,7 @@ void show_queues(const json& status, bool color) {
         const std::string what = text_of(queue, "kind") == "irq" ? "IRQ " + text_of(queue, "irq") + " " + text_of(queue, "label")
                                                                  : text_of(queue, "queue");
         table.add({text_of(queue, "nic"), what, text_of(queue, "policy"), text_of(queue, "present"), text_of(queue, "wanted"),
-                   text_of(queue, "reason")});
+                   queue.contains("note") ? text_of(queue, "note") : text_of(queue, "reason")});
     }
     if (!table.empty()) fmt::print("\n{}", table.to_string(color));
 }
@@ -57,7 +57,10 @@ void show_troubles(const json& status) {
     for (const auto& other : others)
         for (const auto& subject : other.value("subjects", json::array()))
             fmt::print("\nalso claimed by the affinityd in {}: {}", printable(text_of(other, "runtime_dir")), printable(subject.get<std::string>()));
-    if (!status.value("problems", json::array()).empty() || !refused.empty() || !others.empty()) fmt::print("\n");
+    const auto writers = status.value("other_writers", json::array());
+    for (const auto& writer : writers)
+        fmt::print("\nalso writing here: {} ({}): {}", text_of(writer, "name"), printable(text_of(writer, "where")), printable(text_of(writer, "note")));
+    if (!status.value("problems", json::array()).empty() || !refused.empty() || !others.empty() || !writers.empty()) fmt::print("\n");
 }
 
 std::string figure(const json& value) { return value.is_number() ? fmt::format("{:.3f}", value.get<double>()) : "-"; }
