@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/EDGE-CASES.md names the test of each case: every test that it names is there, and every case has a test or a reason."""
+import pathlib
+import re
+import sys
+import unittest
+
+SOURCE = pathlib.Path(sys.argv.pop(1))
+ROWS = [line for line in (SOURCE / "docs/EDGE-CASES.md").read_text(encoding="utf-8").splitlines() if line.startswith("| ")][2:]
+
+
+def sources(name):
+    """Of a test as `meson test` calls it: room/name, or the room alone."""
+    room, _, part = name.partition("/")
+    return [path for path in (SOURCE / "tests" / room).glob(f"{part or room}_test.*") if path.suffix in (".cpp", ".py")]
+
+
+class EdgeCases(unittest.TestCase):
+    def test_each_case_has_a_test_or_a_reason(self):
+        self.assertGreater(len(ROWS), 25)
+        for row in ROWS:
+            case, answer = row.strip("| ").split(" | ")
+            self.assertTrue(case and len(answer) > 10, row)
+
+    def test_the_tests_are_there(self):
+        texts = "\n".join(path.read_text(encoding="utf-8") for path in (SOURCE / "tests").rglob("*_test.*"))
+        missing = []
+        for row in ROWS:
+            answer = row.strip("| ").split(" | ")[1]
+            missing += [name for name in re.findall(r"`([a-z_]+/[a-z_0-9]+)`", answer) if not sources(name)]
+            missing += [name for name in re.findall(r"\b(?:[A-Z][a-z0-9]+){4,}\b", answer) if not re.search(rf"\b{name}\b", texts)]
+        self.assertEqual([], missing)
+
+
+if __name__ == "__main__":
+    unittest.main()
