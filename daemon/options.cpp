@@ -2,6 +2,7 @@
 #include "options.hpp"
 
 #include "host/file.hpp"
+#include "policy/folders.hpp"
 
 #include <cstdlib>
 
@@ -60,9 +61,7 @@ std::expected<Options, int> parse_options(int argc, char** argv) {
         fmt::print(stderr, "affinityd: {}\n", loaded.error().to_string());
         return std::unexpected(static_cast<int>(exit_config));
     }
-    options.settings.policy_folders = folders;
-    if (folders.empty())
-        options.settings.policy_folders = {"/usr/lib/affinityd/policies.d", "/run/affinityd/policies.d", "/etc/affinityd/policies.d"};
+    options.settings.policy_folders = folders.empty() ? policy::standard_folders() : folders;
     return options;
 }
 

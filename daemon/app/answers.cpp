@@ -104,6 +104,13 @@ std::string Manager::status() const {
     value["problems"] = json::array();
     for (const auto& problem : world_->placements().problems)
         value["problems"].push_back(to_json(problem));
+    value["claimed_by_others"] = json::array();
+    for (const auto& neighbour : neighbours_) {
+        json subjects = json::array();
+        for (const auto& subject : neighbour.shared)
+            subjects.push_back(planner::to_string(subject));
+        value["claimed_by_others"].push_back({{"runtime_dir", neighbour.runtime_dir}, {"subjects", std::move(subjects)}});
+    }
     value["refused"] = executor_.refusals();
     value["outcomes"] = json::object();
     for (std::size_t i = 0; i <= static_cast<std::size_t>(enforcer::Outcome::failed); ++i)

@@ -5,6 +5,7 @@
 #include "app/executor.hpp"
 #include "app/log.hpp"
 #include "app/measurements.hpp"
+#include "app/neighbours.hpp"
 #include "app/reconcile.hpp"
 #include "app/settings.hpp"
 #include "app/task_table.hpp"
@@ -101,6 +102,7 @@ class Manager final : public Commands {
     [[nodiscard]] bool learn_serving();
     void handle_queues();
     void restore_unwanted_queues();
+    void look_for_neighbours();
 
     Parts parts_;
     Executor executor_;
@@ -110,6 +112,7 @@ class Manager final : public Commands {
     inventory::FactSources sources_;
     std::unique_ptr<Reconcile> reconcile_;
     std::set<std::string> released_; ///< names of policies, PIDs as text, "*": told to let go until the next reload or apply
+    std::vector<Neighbour> neighbours_;
     Measurements measurements_;
     std::function<void(Urgency)> waits_ = [](Urgency) {};
     bool queues_changed_ = false;

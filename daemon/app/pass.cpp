@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
+
 namespace affinityd::app {
 
 void Manager::begin_reconcile(bool machine_changed) {
@@ -45,6 +47,7 @@ void Manager::finish_reconcile() {
     if (learn_serving()) waits_(Urgency::soon); // lanes are dealt anew: tasks move with them in the next pass
     handle_queues();
     restore_unwanted_queues();
+    look_for_neighbours();
 }
 
 void Manager::forget_gone() {
@@ -86,6 +89,18 @@ void Manager::restore_unwanted_queues() {
         if (std::holds_alternative<planner::TaskMask>(entry.subject)) continue;
         const bool wanted = std::ranges::any_of(targets, [&](const auto& target) { return target.subject == entry.subject; });
         if (!wanted) executor_.restore(entry, world_->placements().online);
+    }
+}
+
+void Manager::look_for_neighbours() {
+    if (!parts_.enforcer.acts()) return;
+    neighbours_ = find_neighbours(parts_.root, parts_.settings.runtime_dir, parts_.journal);
+    constexpr std::size_t named = 3; // the rest is in `affinityctl status`
+    for (const auto& [runtime_dir, shared] : neighbours_) {
+        for (std::size_t i = 0; i < std::min(named, shared.size()); ++i)
+            parts_.log.warn(fmt::format("{} is claimed by the affinityd in {} too", planner::to_string(shared[i]), runtime_dir));
+        if (shared.size() > named)
+            parts_.log.warn(fmt::format("{} more are claimed by the affinityd in {} too", shared.size() - named, runtime_dir));
     }
 }
 

@@ -19,6 +19,12 @@ namespace affinityd::host {
 /// the new text, whole. No fsync, which can hold up a loop for seconds: not for what must outlive the machine.
 [[nodiscard]] Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode = 0644);
 
+/// A regular file that root or we ourselves own and that nobody else may write to.
+[[nodiscard]] bool is_trusted(const std::string& path);
+
+/// True if both paths lead to one and the same thing.
+[[nodiscard]] bool is_same_file(const std::string& a, const std::string& b);
+
 /// The directory with its parents; no Error if it exists.
 [[nodiscard]] Result<void> make_directories(const std::string& path, unsigned mode = 0755);
 

@@ -56,6 +56,10 @@ Result<Document> read_document(const std::string& path) {
 
 } // namespace
 
+std::vector<std::string> standard_folders() {
+    return {"/usr/lib/affinityd/policies.d", "/run/affinityd/policies.d", "/etc/affinityd/policies.d"};
+}
+
 Result<std::vector<Document>> read_folders(const std::vector<std::string>& folders) {
     std::vector<Document> documents;
     for (const auto& folder : folders) {

@@ -23,6 +23,7 @@ constexpr std::size_t least_lines_to_compact = 4096;
 constexpr std::size_t most_givers = 65536; // processes that come and go between two passes: bounded, like all that others can grow
 constexpr std::size_t most_masks_of_a_giver = 1024;
 constexpr std::size_t largest_journal = 256U << 20;
+constexpr std::size_t largest_foreign_journal = 16U << 20;
 
 } // namespace
 
@@ -34,6 +35,14 @@ Result<Journal> Journal::open(const std::string& path) {
     if (*text) journal.replay(**text);
     // Written anew at once: a torn last line would otherwise run into the next record.
     if (auto done = journal.compact(); !done) return std::unexpected(done.error());
+    return journal;
+}
+
+Result<Journal> Journal::read(const std::string& path) {
+    Journal journal("");
+    const auto text = host::read_file(path, largest_foreign_journal);
+    if (!text) return std::unexpected(text.error());
+    if (*text) journal.replay(**text);
     return journal;
 }
 

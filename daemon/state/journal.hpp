@@ -25,6 +25,9 @@ class Journal final : public planner::Memory {
     /// (dry run): the journal is memory only.
     static Result<Journal> open(const std::string& path);
 
+    /// What another daemon's journal says, in memory only: nothing of it is changed.
+    static Result<Journal> read(const std::string& path);
+
     [[nodiscard]] const planner::Held* find(const planner::Subject& subject) const override;
 
     /// Before a change: keeps the first original, notes what is asked for. If this fails, the change must not be made.

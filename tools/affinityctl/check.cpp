@@ -37,9 +37,6 @@ struct Options {
     bool strict = false;
 };
 
-const std::vector<std::string> standard_folders{"/usr/lib/affinityd/policies.d", "/etc/affinityd/policies.d",
-                                                "/run/affinityd/policies.d"};
-
 std::string name_of(Severity severity) {
     switch (severity) {
     case Severity::note:
@@ -177,7 +174,7 @@ void print_text(const policy::ReadResult& result, const std::vector<Diagnostic>&
 int check(const Options& options, const Globals& globals) {
     std::vector<Diagnostic> findings;
     const auto documents =
-        options.paths.empty() ? policy::read_folders(standard_folders) : collect(options.paths, findings);
+        options.paths.empty() ? policy::read_folders(policy::standard_folders()) : collect(options.paths, findings);
     if (!documents) {
         std::cerr << "affinityctl: " << documents.error().to_string() << "\n";
         return exit_failure;

@@ -53,7 +53,11 @@ void show_troubles(const json& status) {
     const auto refused = status.value("refused", json::object());
     for (const auto& [subject, why] : refused.items())
         fmt::print("\nrefused: {}: {}", printable(subject), why.get<std::string>());
-    if (!status.value("problems", json::array()).empty() || !refused.empty()) fmt::print("\n");
+    const auto others = status.value("claimed_by_others", json::array());
+    for (const auto& other : others)
+        for (const auto& subject : other.value("subjects", json::array()))
+            fmt::print("\nalso claimed by the affinityd in {}: {}", printable(text_of(other, "runtime_dir")), printable(subject.get<std::string>()));
+    if (!status.value("problems", json::array()).empty() || !refused.empty() || !others.empty()) fmt::print("\n");
 }
 
 void show_measurement(const json& status) {
