@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a machine: boots it, follows the script's output, keeps the time, cleans up."""
+"""One run of a machine or container: boots it, follows the script's output, keeps the time, cleans up."""
+import os
 import pathlib
 import shlex
 import shutil
@@ -8,13 +9,12 @@ import sys
 import tempfile
 import time
 
-from machine import command
-
 TIMED_OUT, NO_STATUS, QEMU_FAILED = 124, 125, 126
 # Three to five times what it takes on an idle machine.
 BOOT_LIMIT = 150
 BOOTS = 3
-INSIDE = pathlib.Path(__file__).resolve().parent.parent / "inside"
+SOURCE = pathlib.Path(__file__).resolve().parents[3]
+INSIDE = SOURCE / "tests/vm/inside"
 
 
 def _read(path):
@@ -24,22 +24,41 @@ def _read(path):
         return ""
 
 
-class Run:
-    """A folder, a QEMU and its end. `folder`/share is the guest's /host."""
+def control_groups():
+    """Those that systemd-nspawn makes below this process's own, and leaves there."""
+    found = []
+    for line in pathlib.Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+        _, name, path = line.split(":", 2)
+        base = pathlib.Path("/sys/fs/cgroup")
+        own = base / {"name=systemd": "systemd", "": "unified" if (base / "unified").exists() else ""}.get(name, "none") / path[1:]
+        found += [own / made for made in ("payload", "supervisor") if (own / made).exists()]
+    return found
 
-    def __init__(self, shape, image, console=False):
-        self.shape, self.image, self.console = shape, image, console
+
+def remove_control_groups(names):
+    for name in names:
+        for folder, _, _ in os.walk(name, topdown=False):
+            os.rmdir(folder)
+
+
+class Run:
+    """A folder, the machine that `words` (the command, given the folder) starts, and their end. `folder`/share is the guest's /host."""
+
+    def __init__(self, words, console=False):
+        self.words, self.console = words, console
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="affinityd-vm-"))
         self.share = self.folder / "share"
         self.process = None
         self.output = ""
         self.boots = []
+        self.groups = control_groups()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self._kill()
+        remove_control_groups([name for name in control_groups() if name not in self.groups])
         shutil.rmtree(self.folder)
 
     def _kill(self):
@@ -48,27 +67,27 @@ class Run:
                 self.process.kill()
             self.process.wait()
 
-    def prepare(self, script, build, arguments=()):
+    def prepare(self, script, build, arguments=(), nics=()):
         """Lays out what the guest finds in /host: the script, what it imports, and the build, installed as a packager would."""
         self.share.mkdir()
         shutil.copytree(INSIDE, self.share / "inside", ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(script, self.share / "inside" / "script")
-        (self.share / "run").write_text(f"#!/bin/sh\ncd inside\nchmod 755 script\nexec ./script {shlex.join(arguments)}\n", encoding="utf-8")
+        (self.share / "inside" / "script").chmod(0o755)
+        shutil.copy(SOURCE / "tools" / "gather-host", self.share)
+        (self.share / "run").write_text(f"#!/bin/sh\ncd inside\nexec ./script {shlex.join(arguments)}\n", encoding="utf-8")
         (self.share / "run").chmod(0o755)
+        (self.share / "nics").write_text("\n".join(nics), encoding="utf-8")
         if build is not None:
             subprocess.run(["meson", "install", "-C", build, "--destdir", self.share / "install", "--no-rebuild", "--quiet", "--strip"],
                            check=True, stdout=subprocess.DEVNULL)
         if self.console:
             (self.share / "console").touch()
-        (self.share / "nics").write_text("\n".join(command.nic_device(self.shape, number)
-                                                   for number in range(len(command.nics(self.shape)))), encoding="utf-8")
 
     def _start(self):
         for name in ("console", "qmp"):
             (self.folder / name).unlink(missing_ok=True)
-        words = command.launch(self.shape, self.image, self.folder, self.console)
-        with (self.folder / "qemu.log").open("w", encoding="utf-8") as log:
-            self.process = subprocess.Popen(words, stdin=None if self.console else subprocess.DEVNULL,
+        with (self.folder / "log").open("w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(self.words(self.folder), stdin=None if self.console else subprocess.DEVNULL,
                                             stdout=None if self.console else log, stderr=log)
 
     def _relay(self):
@@ -84,7 +103,7 @@ class Run:
         started = time.monotonic()
         while not (self.share / "uptime.1").exists():
             if self.process.poll() is not None:
-                return f"QEMU ended with {self.process.returncode}"
+                return f"it ended with {self.process.returncode}"
             if "vm: boot again" in _read(self.folder / "console"):
                 return "a CPU came up without a timer"
             if time.monotonic() - started > BOOT_LIMIT:
@@ -96,7 +115,7 @@ class Run:
     def _tail(self, lines=40):
         """The console's end, which tells of a hang."""
         text = _read(self.folder / "console").replace("\r", "").splitlines()[-lines:]
-        return "\n".join(["vm: the end of the console:", *("    " + line for line in text), _read(self.folder / "qemu.log")])
+        return "\n".join(["vm: the end of the console:", *("    " + line for line in text), _read(self.folder / "log")])
 
     def _fail(self, code, reason):
         self._kill()

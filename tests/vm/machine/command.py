@@ -44,6 +44,10 @@ def nic_device(shape, number):
     return ",".join(filter(None, [driver, f"id=nic{number},bus=port{number},netdev=net{number},mac={address},romfile=", properties]))
 
 
+def nic_devices(shape):
+    return [nic_device(shape, number) for number in range(len(nics(shape)))]
+
+
 def _network(shape):
     arguments = [word for node in range(shape.nodes)
                  for word in ("-device", f"pxb-pcie,id=root{node},bus=pcie.0,bus_nr={32 * (node + 1)},numa_node={node}")]
@@ -86,3 +90,10 @@ def launch(shape, image, folder, console=False):
     """QEMU in a network namespace without a name, ended when its starter is: nothing of it can stay behind."""
     script = "\n".join(["set -e", *_wiring(shape), "exec " + shlex.join(qemu(shape, image, folder, console))])
     return ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sh", "-c", script]
+
+
+def container(image, folder):
+    """The same root, with systemd as its first process, on this machine's kernel: quick, but without interrupts and cpusets."""
+    return ["setpriv", "--pdeathsig", "KILL", "systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--private-network",
+            "--link-journal=no", "--volatile=overlay", "--console=pipe", f"--directory={image.tree}", f"--bind={folder}/share:/host",
+            "--boot", "--", "--unit=vm.target"]
