@@ -88,6 +88,7 @@ std::string Manager::status() const {
                {"pid", ::getpid()},
                {"dry_run", !parts_.enforcer.acts()},
                {"loaded_at", iso_time(loaded_at_)},
+               {"policy_folders", parts_.settings.policy_folders},
                {"online", world_->machine().topology.online.to_list()},
                {"journal", parts_.journal.size()},
                {"reconciles", reconciles_},
@@ -132,8 +133,9 @@ std::string Manager::plan() {
         if (!policy && !must_look_at(*head, head->facts->parent())) continue;
         const auto* known = tasks_.find(pid);
         const auto threads = inventory::read_threads(parts_.root, pid);
+        const CpuSet* cpuset = policy ? sources_.cpuset(pid) : nullptr;
         for (std::size_t i = 0; i < threads.size(); ++i) {
-            const planner::Unit unit{head->id, &threads[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics};
+            const planner::Unit unit{head->id, &threads[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics, cpuset};
             const auto plan = planner::plan_thread(world_->placements(), seats, policy, unit, parts_.journal);
             if (plan.action) actions.push_back(to_json(*plan.action));
         }
@@ -159,14 +161,17 @@ Result<std::string> Manager::explain_task(int pid) {
     planner::Assignments seats = assignments_;
     json threads = json::array();
     const auto all = inventory::read_threads(parts_.root, pid);
+    const CpuSet* cpuset = policy ? sources_.cpuset(pid) : nullptr;
     for (std::size_t i = 0; i < all.size(); ++i) {
-        const planner::Unit unit{head->id, &all[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics};
+        const planner::Unit unit{head->id, &all[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics, cpuset};
         const auto plan = planner::plan_thread(world_->placements(), seats, policy, unit, parts_.journal);
         json thread{{"tid", all[i].id.tid}, {"comm", all[i].comm}, {"present", all[i].allowed.to_list()}};
         if (plan.target) {
             thread["wanted"] = plan.target->mask.to_list();
             thread["reason"] = planner::reason_of(world_->placements(), *plan.target);
         }
+        if (plan.state == planner::ThreadPlan::State::outside)
+            thread["reason"] = "its cpuset (" + cpuset->to_list() + ") has none of the policy's CPUs";
         if (plan.action) thread["would_change"] = plan.action->reason;
         if (const auto* held = parts_.journal.find(planner::TaskMask{all[i].id, pid, {}})) thread["original"] = held->original.to_list();
         if (all[i].is_immovable()) thread["reason"] = "a kernel thread that the kernel does not let move";

@@ -15,6 +15,7 @@ const char* state_name(ThreadPlan::State state) {
     case ThreadPlan::State::changes: return "refused";
     case ThreadPlan::State::left_alone: return "left alone";
     case ThreadPlan::State::yielded: return "yielded";
+    case ThreadPlan::State::outside: return "outside its cpuset";
     case ThreadPlan::State::immovable: return "immovable";
     }
     return "unknown";

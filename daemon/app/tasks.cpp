@@ -63,8 +63,9 @@ void Manager::handle_process(const inventory::Head& head, std::optional<int> cre
         known->seen = reconciles_;
     }
     const auto threads = inventory::read_threads(parts_.root, pid);
+    const CpuSet* cpuset = policy ? sources_.cpuset(pid) : nullptr;
     for (std::size_t i = 0; i < threads.size(); ++i) {
-        const planner::Unit unit{head.id, &threads[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics};
+        const planner::Unit unit{head.id, &threads[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics, cpuset};
         handle_thread(known, policy, unit, threads[i].id == head.id ? parent : pid);
     }
     if (known == nullptr) {
@@ -143,7 +144,7 @@ void Manager::thread_changed(int pid, int tid) {
     ++fast_;
     // Threads come in the order of their ids: those before this one that are known give its index.
     const auto index = std::distance(known->threads.begin(), known->threads.lower_bound(tid));
-    handle_thread(known, known->policy, {known->id, &*thread, static_cast<unsigned>(index), &known->nics}, pid);
+    handle_thread(known, known->policy, {known->id, &*thread, static_cast<unsigned>(index), &known->nics, sources_.cpuset(pid)}, pid);
 }
 
 void Manager::task_gone(int pid, int tid) {

@@ -77,7 +77,21 @@ std::vector<std::uint16_t> FactSources::listen_ports(int pid) {
     return ports;
 }
 
+const CpuSet* FactSources::cpuset(int pid) {
+    const auto path = root_->proc().text(std::to_string(pid) + "/cpuset");
+    if (!path || !path->starts_with('/') || *path == "/") return nullptr; // the root's has every CPU
+    if (cpusets_.size() >= most_names) cpusets_.clear();
+    const auto [at, is_new] = cpusets_.try_emplace(*path);
+    if (is_new) {
+        const auto& sys = root_->sys();
+        at->second = sys.cpu_list("fs/cgroup" + *path + "/cpuset.cpus.effective");
+        if (!at->second) at->second = sys.cpu_list("fs/cgroup/cpuset" + *path + "/cpuset.effective_cpus");
+    }
+    return at->second && !at->second->empty() ? &*at->second : nullptr;
+}
+
 void FactSources::refresh() {
+    cpusets_.clear();
     users_.clear();
     groups_.clear();
     ports_.clear();

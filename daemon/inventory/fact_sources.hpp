@@ -4,6 +4,7 @@
 #include "host/root.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,6 +23,10 @@ class FactSources {
     /// TCP and UDP ports that this process listens on, ascending, each once; in a network namespace of its own too.
     std::vector<std::uint16_t> listen_ports(int pid);
 
+    /// CPUs that the process's cpuset lets it have: cpuset(7), cgroups v1 and v2. nullptr: all, or not known. Valid until
+    /// refresh().
+    const CpuSet* cpuset(int pid);
+
     /// Forgets everything: sockets change with time, names now and then. Once per reconcile.
     void refresh();
 
@@ -32,6 +37,7 @@ class FactSources {
     const host::Root* root_;
     std::unordered_map<unsigned, std::string> users_;
     std::unordered_map<unsigned, std::string> groups_;
+    std::unordered_map<std::string, std::optional<CpuSet>> cpusets_; ///< by the cpuset's path
     PortsByInode ports_;
     bool ports_known_ = false;
 };

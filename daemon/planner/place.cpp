@@ -44,6 +44,18 @@ Choice group_of(const Compiled& compiled, Assignments& assignments, const Unit& 
     return {{compiled.policy->name, 0, "together:" + std::to_string(groups[group].home.first())}, &compiled.together[group].second};
 }
 
+bool is_within(const std::vector<Slot>& slots, const CpuSet& cpuset) {
+    return std::ranges::all_of(slots, [&](const Slot& slot) { return cpuset.contains(slot.mask); });
+}
+
+/// Seats that a cpuset leaves, cut to it: the kernel would cut the mask, or refuse it if nothing were left.
+std::vector<Slot> reachable_slots(const std::vector<Slot>& slots, const CpuSet& cpuset) {
+    std::vector<Slot> rest;
+    for (const auto& slot : slots)
+        if (slot.home.intersects(cpuset)) rest.push_back({slot.home & cpuset, slot.mask & cpuset});
+    return rest;
+}
+
 const char* bind_name(policy::Bind bind) {
     constexpr const char* names[] = {"CPU", "core", "cache group", "NUMA node", "whole set"};
     return names[static_cast<std::size_t>(bind)];
@@ -53,11 +65,11 @@ const char* bind_name(policy::Bind bind) {
 
 bool deals_threads(const policy::Placement& placement) { return placement.spread != policy::Spread::any; }
 
-std::optional<Target> place(const Placements& placements, Assignments& assignments, std::size_t policy, const Unit& unit) {
+std::expected<Target, NoPlace> place(const Placements& placements, Assignments& assignments, std::size_t policy, const Unit& unit) {
     const Compiled& compiled = placements.policies[policy];
-    if (!compiled.active || compiled.policy->model == Model::irq) return std::nullopt;
+    if (!compiled.active || compiled.policy->model == Model::irq) return std::unexpected(NoPlace::left_alone);
     const auto rule = Matcher::thread_rule(*compiled.policy, unit.thread->comm, unit.index);
-    if (rule && compiled.policy->threads[*rule].leave) return std::nullopt;
+    if (rule && compiled.policy->threads[*rule].leave) return std::unexpected(NoPlace::left_alone);
 
     const unsigned number = rule ? static_cast<unsigned>(*rule) + 1 : 0;
     const auto& placement = rule ? compiled.policy->threads[*rule].placement : compiled.policy->placement;
@@ -67,6 +79,12 @@ std::optional<Target> place(const Placements& placements, Assignments& assignmen
     else if (!own_cpus && !compiled.together.empty()) choice = group_of(compiled, assignments, unit);
 
     const TaskId seated = deals_threads(placement) ? unit.thread->id : unit.process;
+    std::vector<Slot> reachable;
+    if (unit.cpuset != nullptr && !is_within(*choice.slots, *unit.cpuset)) {
+        reachable = reachable_slots(*choice.slots, *unit.cpuset);
+        if (reachable.empty()) return std::unexpected(NoPlace::outside);
+        choice.slots = &reachable;
+    }
     const Slot& slot = (*choice.slots)[assignments.seat(choice.deal, *choice.slots, seated, unit.thread->allowed)];
     return Target{slot.mask, policy, std::move(choice.deal), slot.home};
 }

@@ -5,7 +5,7 @@
 #include "planner/assignments.hpp"
 #include "planner/placements.hpp"
 
-#include <optional>
+#include <expected>
 #include <string>
 #include <vector>
 
@@ -17,6 +17,7 @@ struct Unit {
     const inventory::Thread* thread = nullptr;
     unsigned index = 0;             ///< place among the process's threads by tid, 0 = main thread
     const std::vector<std::string>* nics = nullptr; ///< interfaces that serve the process; null: not known
+    const CpuSet* cpuset = nullptr; ///< CPUs that its cgroup lets it have; null: all, or not known
 };
 
 /// Where a thread is to be.
@@ -27,9 +28,15 @@ struct Target {
     CpuSet home;                    ///< the seat
 };
 
+/// Why a thread under a policy has no place.
+enum class NoPlace {
+    left_alone, ///< the policy does not touch it: model none or irq, leave, or it cannot be applied now
+    outside,    ///< none of the places that it could have is within its cpuset
+};
+
 /// The one decision about a thread of a process under `policy` (an index into the set): start, reconcile and fast path
-/// all ask here. Nothing: the policy leaves this thread alone.
-[[nodiscard]] std::optional<Target> place(const Placements& placements, Assignments& assignments, std::size_t policy, const Unit& unit);
+/// all ask here.
+[[nodiscard]] std::expected<Target, NoPlace> place(const Placements& placements, Assignments& assignments, std::size_t policy, const Unit& unit);
 
 /// Why it is to be there, for people.
 [[nodiscard]] std::string reason_of(const Placements& placements, const Target& target);

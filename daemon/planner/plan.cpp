@@ -69,10 +69,11 @@ ThreadPlan plan_thread(const Placements& placements, Assignments& assignments, s
         return {.state = State::left_alone, .action = {}, .target = {}};
     auto target = place(placements, assignments, *policy, unit);
     if (!target) {
-        if (held == nullptr) return {.state = State::left_alone, .action = {}, .target = {}};
+        const bool is_outside = target.error() == NoPlace::outside;
+        if (held == nullptr) return {.state = is_outside ? State::outside : State::left_alone, .action = {}, .target = {}};
         return changes(unit, held->original, rules.name, "policy " + rules.name + " leaves it alone: its own mask back", true);
     }
-    ThreadPlan plan{.state = State::in_place, .action = {}, .target = target};
+    ThreadPlan plan{.state = State::in_place, .action = {}, .target = *target};
     if (same(thread.allowed, target->mask, placements.online) ||
         granted_already(held, target->mask, thread.allowed, placements.online))
         return plan;
@@ -81,7 +82,7 @@ ThreadPlan plan_thread(const Placements& placements, Assignments& assignments, s
         return plan;
     }
     plan = changes(unit, target->mask, rules.name, reason_of(placements, *target), false);
-    plan.target = std::move(target);
+    plan.target = std::move(*target);
     return plan;
 }
 

@@ -17,6 +17,7 @@ struct ThreadPlan {
         changes,    ///< `action` says what is to be done
         left_alone, ///< under a policy that does not touch it: model none or irq, leave, prior: keep
         yielded,    ///< somebody else changed it after us and the policy says yield or once
+        outside,    ///< the policy's CPUs and those of its cpuset have none in common
         immovable,  ///< a kernel thread that may not be moved
     };
     State state = State::unwanted;
