@@ -66,9 +66,9 @@ def start(numbers):
     run("systemctl", "start", *(f"sender@{number}" for number in numbers))
 
 
-def write_policies(numbers):
+def write_policies(numbers, more=""):
     for number in numbers:
-        (POLICIES / f"receiver{number}.yaml").write_text(POLICY.format(number), encoding="utf-8")
+        (POLICIES / f"receiver{number}.yaml").write_text(POLICY.format(number) + more, encoding="utf-8")
 
 
 def receivers(numbers):

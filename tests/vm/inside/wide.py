@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""16 CPUs on dies, of which one is plugged in while the daemon runs."""
+"""16 CPUs on four dies, each with a last-level cache of its own."""
 import json
 import pathlib
 
@@ -10,17 +10,18 @@ from daemon import await_order, install, record, recording_reads_like_the_machin
 from harness import main, run, test, wait_for
 
 BOTH = (1, 2)
-POLICY = 'version: 1\nmatch: {comm: sleep}\ncpus: "node:1"\nbind: set\n'
+POLICY = "version: 1\nmatch: {comm: sleep}\nspread: llc\nbind: llc\n"
 
 
 @test()
 def dies_and_threads_are_read_right():
     install()
     told = json.loads(run("affinityctl", "topology", "--json"))
-    assert machine.online() == set(range(15))
-    assert told["package_groups"] == ["0-7", "8-14"], told
-    assert told["die_groups"] == ["0-3", "4-7", "8-11", "12-14"], told
-    assert [each["smt"] for each in told["cpus"]][12:] == ["12-13", "12-13", "14"], told
+    assert machine.online() == set(range(16))
+    assert told["package_groups"] == ["0-7", "8-15"], told
+    assert told["die_groups"] == ["0-3", "4-7", "8-11", "12-15"], told
+    assert told["l3_groups"] == told["die_groups"], told
+    assert [each["smt"] for each in told["cpus"]][12:] == ["12-13", "12-13", "14-15", "14-15"], told
 
 
 @test()
@@ -41,17 +42,22 @@ def a_recording_reads_like_the_machine():
 
 
 @test()
-def a_cpu_that_is_plugged_in_joins_its_node():
+def processes_are_dealt_out_to_dies():
     pathlib.Path("/etc/affinityd/policies.d/sleep.yaml").write_text(POLICY, encoding="utf-8")
-    run("systemd-run", "--unit=sleeper", "sleep", "10000")
-    pid = int(run("systemctl", "show", "-P", "MainPID", "sleeper"))
-    wait_for(lambda: machine.allowed(pid) == set(range(8, 15)), lambda: f"{machine.allowed(pid)}")
-    free = [slot for slot in json.loads(run("qmp", "query-hotpluggable-cpus")) if "qom-path" not in slot]
-    run("qmp", "device_add", json.dumps({"driver": free[0]["type"], "id": "late", **free[0]["props"]}))
-    switch = machine.CPUS / "cpu15/online"
-    wait_for(switch.exists, "the CPU is there")
+    for number in range(4):
+        run("systemd-run", f"--unit=sleeper{number}", "sleep", "10000")
+    pids = [int(run("systemctl", "show", "-P", "MainPID", f"sleeper{number}")) for number in range(4)]
+    dies = [set(range(first, first + 4)) for first in (0, 4, 8, 12)]
+
+    def masks():
+        return sorted((machine.allowed(pid) for pid in pids), key=min)
+
+    wait_for(lambda: masks() == dies, lambda: f"{masks()}")
+    switch = machine.CPUS / "cpu13/online"
+    switch.write_text("0", encoding="utf-8")
+    wait_for(lambda: masks()[3] & machine.online() == {12, 14, 15}, lambda: f"{masks()}")
     switch.write_text("1", encoding="utf-8")
-    wait_for(lambda: machine.allowed(pid) == set(range(8, 16)), lambda: f"{machine.allowed(pid)}")
+    wait_for(lambda: masks() == dies, lambda: f"{masks()}")
     await_order(BOTH)
 
 

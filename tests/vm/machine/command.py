@@ -10,8 +10,7 @@ KERNEL_OPTIONS = ("console=ttyS0 rw panic=-1 quiet loglevel=4 tsc=reliable mitig
 
 def _processor(shape):
     present = shape.cpus - shape.spare
-    # max: the name is what QEMU's emulation can do. 5-level page tables only cost time; with AMD as vendor siblings are not shown.
-    arguments = ["-cpu", "max,la57=off,vendor=GenuineIntel", "-m", str(shape.memory), "-smp",
+    arguments = ["-cpu", shape.processor, "-m", str(shape.memory), "-smp",
                  f"{present},maxcpus={shape.cpus},sockets={shape.sockets},dies={shape.dies},cores={shape.cores},threads={shape.threads}"]
     for node in range(shape.nodes):
         first, last = node * shape.cpus // shape.nodes, (node + 1) * shape.cpus // shape.nodes - 1
