@@ -34,6 +34,7 @@ void add_nics(CLI::App& app, Globals& globals, int& status);
 void add_check(CLI::App& app, Globals& globals, int& status);
 void add_plan(CLI::App& app, Globals& globals, int& status);
 void add_status(CLI::App& app, Globals& globals, int& status);
+void add_watch(CLI::App& app, Globals& globals, int& status);
 void add_explain(CLI::App& app, Globals& globals, int& status);
 void add_reload(CLI::App& app, Globals& globals, int& status);
 void add_apply(CLI::App& app, Globals& globals, int& status);

@@ -42,6 +42,13 @@ def wait_for(condition, what, patience=PATIENCE):
         time.sleep(0.3)
 
 
+def soon(condition, patience):
+    """Waits for what may, but need not come."""
+    end = time.monotonic() + patience
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.2)
+
+
 def _overdue(*_):
     raise AssertionError("took too long")
 

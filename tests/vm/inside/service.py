@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import subprocess
-import time
 
 from harness import main, run, test, wait_for
 
@@ -66,7 +65,7 @@ def a_policy_dropped_in_is_loaded_by_reload_and_a_broken_one_changes_nothing():
     wait_for(lambda: os.sched_getaffinity(sleeper.pid) == {0}, "a new process is pinned")
     (folder / "sleepers.yaml").write_text("version: 1\nmatch: {comm: [}\n", encoding="utf-8")
     run("systemctl", "reload", "affinityd")
-    time.sleep(0.5)
+    wait_for(lambda: "sleepers.yaml:2" in run("journalctl", "-u", "affinityd", "-o", "cat", "--no-pager"), "the fault is told")
     assert os.sched_getaffinity(sleeper.pid) == {0}
     (folder / "sleepers.yaml").unlink()
     sleeper.kill()

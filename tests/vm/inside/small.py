@@ -5,7 +5,7 @@ import pathlib
 import shutil
 
 import machine
-from daemon import install, status
+from daemon import install, record, recording_reads_like_the_machine, status
 from harness import main, run, test, wait_for
 
 NIC, ADDRESS = "ens1", "10.77.1.1"
@@ -47,8 +47,14 @@ def a_server_starts_under_the_shipped_policy():
     pathlib.Path("/etc/nginx/sites-enabled/default").write_text(SITE.format(ADDRESS), encoding="utf-8")
     run("systemctl", "start", "nginx")
     await_masks([[0, 1]] * 3)
+    record()
     shutil.copy("/usr/share/affinityd/examples/nginx.yaml", POLICY)
     await_apart()
+
+
+@test()
+def a_recording_reads_like_the_machine():
+    recording_reads_like_the_machine()
 
 
 @test()

@@ -5,6 +5,7 @@ import hashlib
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import time
 
@@ -14,7 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 GUEST = HERE.parent / "guest"
 PACKAGES = """systemd systemd-sysv udev dbus polkitd iproute2 ethtool procps irqbalance kmod util-linux python3 numactl iputils-ping
     nginx-light redis-server libsystemd0 libnl-3-200 libnl-genl-3-200 libnl-route-3-200 libyaml-cpp0.7 libspdlog1.10 libfmt9 libproc2-0
-    libre2-9 libsqlite3-0 libstdc++6 busybox-static""".split()
+    libre2-9 libsqlite3-0 libncursesw6 libstdc++6 busybox-static""".split()
 # Each of these is 0.1 to 0.5 s of emulation and nothing that affinityd touches.
 MASKED = """apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer e2scrub_reap.service
     getty@tty1.service getty.target systemd-timesyncd.service systemd-pstore.service modprobe@configfs.service
@@ -48,13 +49,25 @@ def _recipe():
     return [text for path in files if path.is_file() for text in (path.name, path.read_text(encoding="utf-8"))]
 
 
+def _run_whole(words):
+    """Like subprocess.run, but when it is interrupted what the command has started ends with it."""
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True) as process:
+        try:
+            status = process.wait()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if status != 0:
+        raise SystemExit(f"vm: {words[0]} ended with {status}")
+
+
 def _build_base(apt, folder):
     unfinished = folder.with_name(folder.name + ".unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     options = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "man", "locale", "info")]
-    subprocess.run(["mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", "--include=" + ",".join(PACKAGES),
-                    '--aptopt=Acquire::Languages "none"', '--aptopt=APT::Install-Recommends "false"', "--dpkgopt=force-unsafe-io",
-                    *options, debian.SUITE, unfinished, *apt.guest_sources], check=True, stdin=subprocess.DEVNULL)
+    _run_whole(["mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", "--include=" + ",".join(PACKAGES),
+                '--aptopt=Acquire::Languages "none"', '--aptopt=Acquire::Retries "3"', '--aptopt=APT::Install-Recommends "false"',
+                "--dpkgopt=force-unsafe-io", *options, debian.SUITE, str(unfinished), *apt.guest_sources])
     unfinished.rename(folder)
 
 
@@ -138,7 +151,8 @@ def image(cache, version="6.12"):
         apt.update()
     if not base.exists():
         _build_base(apt, base)
-    for old in cache.glob(f"image-{version}-*"):
+    outdated = [*cache.glob(f"image-{version}-*"), *(old for old in cache.glob("base-*") if old != base)]
+    for old in outdated:
         shutil.rmtree(old)
     _build(apt, cache, base, version, folder)
     print(f"vm: image with kernel {version} built in {time.monotonic() - started:.0f} s", flush=True)

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inventory/run_record.hpp"
+
+#include "base/text.hpp"
+#include "inventory/stat.hpp"
+
+#include <string>
+
+#include <unistd.h>
+
+namespace affinityd::inventory {
+
+namespace {
+
+constexpr std::uint64_t second_ns = 1'000'000'000;
+
+} // namespace
+
+std::optional<RunRecord> parse_run_record(std::string_view stat, long ticks) {
+    const auto line = parse_stat(stat);
+    if (!line || ticks <= 0) return std::nullopt;
+    const auto behind_name = split_words(stat.substr(stat.rfind(')') + 1)); // field 3 is the first
+    if (behind_name.size() < 37) return std::nullopt;
+    const auto user = parse_number<std::uint64_t>(behind_name[14 - 3]);
+    const auto system = parse_number<std::uint64_t>(behind_name[15 - 3]);
+    const auto cpu = parse_number<int>(trim_text(behind_name[39 - 3]));
+    if (!user || !system || !cpu) return std::nullopt;
+    RunRecord record;
+    record.start_time = line->start_time;
+    record.cpu = *cpu;
+    record.run_ns = (*user + *system) * (second_ns / static_cast<std::uint64_t>(ticks));
+    return record;
+}
+
+std::optional<std::uint64_t> parse_schedstat(std::string_view text) {
+    return parse_number<std::uint64_t>(text.substr(0, text.find(' ')));
+}
+
+std::optional<std::uint64_t> parse_migrations(std::string_view sched) {
+    constexpr std::string_view key = "\nse.nr_migrations";
+    const auto at = sched.find(key);
+    if (at == std::string_view::npos) return std::nullopt;
+    auto rest = sched.substr(at + key.size());
+    rest = rest.substr(0, rest.find('\n'));
+    const auto colon = rest.find(':');
+    if (colon == std::string_view::npos) return std::nullopt;
+    return parse_number<std::uint64_t>(trim_text(rest.substr(colon + 1)));
+}
+
+std::optional<RunRecord> read_run_record(const host::Root& root, int pid, int tid) {
+    constexpr std::size_t limit = 64U << 10;
+    const std::string folder = std::to_string(pid) + "/task/" + std::to_string(tid) + "/";
+    const auto text = [&](const char* name) -> std::optional<std::string> {
+        auto read = root.proc().read(folder + name, limit);
+        return read ? std::move(*read) : std::nullopt;
+    };
+    const auto stat = text("stat");
+    auto record = stat ? parse_run_record(*stat, ::sysconf(_SC_CLK_TCK)) : std::nullopt;
+    if (!record) return std::nullopt;
+    if (const auto schedstat = text("schedstat"))
+        if (const auto run = parse_schedstat(*schedstat); run && *run > 0) record->run_ns = *run;
+    if (const auto sched = text("sched")) record->migrations = parse_migrations(*sched);
+    return record;
+}
+
+} // namespace affinityd::inventory

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "host/root.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace affinityd::inventory {
+
+/// What the scheduler has counted of one thread since its birth.
+struct RunRecord {
+    std::uint64_t start_time = 0; ///< clock ticks since boot: tells a later thread of the same number apart
+    int cpu = 0;                  ///< where it runs or ran last: field 39 of proc_pid_stat(5)
+    std::uint64_t run_ns = 0;     ///< time on a CPU: /proc/PID/task/TID/schedstat, else utime + stime in clock ticks
+    std::optional<std::uint64_t> migrations; ///< se.nr_migrations of /proc/PID/task/TID/sched; a kernel may be built without
+};
+
+/// Nothing: the thread is gone, or the text is no such line.
+[[nodiscard]] std::optional<RunRecord> read_run_record(const host::Root& root, int pid, int tid);
+
+/// The parts of it, pure. `ticks`: clock ticks per second, > 0.
+[[nodiscard]] std::optional<RunRecord> parse_run_record(std::string_view stat, long ticks);
+/// Nanoseconds: the first number of schedstat, Documentation/scheduler/sched-stats.rst.
+[[nodiscard]] std::optional<std::uint64_t> parse_schedstat(std::string_view text);
+[[nodiscard]] std::optional<std::uint64_t> parse_migrations(std::string_view sched);
+
+} // namespace affinityd::inventory
