@@ -4,7 +4,7 @@ import shlex
 
 from machine.shapes import KINDS
 
-KERNEL_OPTIONS = ("console=ttyS0 rw panic=-1 quiet loglevel=4 tsc=reliable mitigations=off 8250.nr_uarts=2 no_timer_check audit=0 "
+KERNEL_OPTIONS = ("console=ttyS0 rw panic=-1 quiet loglevel=4 tsc=reliable mitigations=off 8250.nr_uarts=1 no_timer_check audit=0 "
                   "systemd.show_status=0 systemd.unit=vm.target")
 
 
@@ -21,12 +21,13 @@ def _processor(shape):
 
 
 def _serials(folder, console):
-    """ttyS0: the console, kept in a file; ttyS1: QEMU's monitor. Both ends of the monitor's socket are in QEMU."""
+    """ttyS0: the console, kept in a file; a virtio port: QEMU's monitor. Both ends of the monitor's socket are in QEMU."""
     log = f"logfile={folder}/console,logappend=on"
     front = f"stdio,id=console,signal=off,{log}" if console else f"null,id=console,{log}"
     return ["-chardev", front, "-serial", "chardev:console",
             "-chardev", f"socket,id=monitor,path={folder}/qmp,server=on,wait=off", "-mon", "chardev=monitor,mode=control",
-            "-chardev", f"socket,id=guest,path={folder}/qmp", "-serial", "chardev:guest"]
+            "-chardev", f"socket,id=guest,path={folder}/qmp", "-device", "virtio-serial-pci",
+            "-device", "virtserialport,chardev=guest,name=qmp"]
 
 
 def nics(shape):
