@@ -117,6 +117,7 @@ std::string Manager::status() const {
     for (std::size_t i = 0; i <= static_cast<std::size_t>(enforcer::Outcome::failed); ++i)
         if (executor_.counts()[i] > 0)
             value["outcomes"][std::string(to_string(static_cast<enforcer::Outcome>(i)))] = executor_.counts()[i];
+    value["costs"] = costs_.to_json();
     value["measurement"] = json::parse(measurements_.to_json());
     return dump(value);
 }

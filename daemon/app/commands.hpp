@@ -17,6 +17,8 @@ class Commands {
     [[nodiscard]] virtual std::string plan() = 0;
     /// Everything about one PID, TID, interface or IRQ number, and why.
     [[nodiscard]] virtual Result<std::string> explain(const std::string& subject) = 0;
+    /// The measurements kept, of one kind or ("") of all, with how the last ones stand to those before.
+    [[nodiscard]] virtual std::string history(const std::string& kind) const = 0;
     /// Reads the policies again; an Error names each fault, and the running set stays.
     [[nodiscard]] virtual Result<std::string> reload() = 0;
     /// Puts back what a policy (by name), a process (by PID) or everybody ("") was given; it stays so until the next reload

@@ -23,7 +23,7 @@ bool is_task(const Action& action) { return std::holds_alternative<TaskMask>(act
 } // namespace
 
 Applied Executor::run(const Action& action, const topology::Topology& topology) {
-    if (permanent_.contains(planner::to_string(action.subject))) return {Outcome::immovable, {}, 0};
+    if (!permanent_.empty() && permanent_.contains(planner::to_string(action.subject))) return {Outcome::immovable, {}, 0};
     CpuSet original = action.from;
     std::optional<planner::Held> before;
     if (const auto* held = journal_.find(action.subject); held != nullptr) {
@@ -44,8 +44,9 @@ Applied Executor::run(const Action& action, const topology::Topology& topology) 
     const Applied applied = enforcer_.apply(action);
     ++counts_[static_cast<std::size_t>(applied.outcome)];
     if (!took_effect(applied.outcome)) return failed(action, applied, before);
-    refusals_.erase(planner::to_string(action.subject));
-    log_.debug(fmt::format("{}: {} -> {} ({})", planner::to_string(action.subject), action.from.to_list(), action.to.to_list(),
+    if (!refusals_.empty()) refusals_.erase(planner::to_string(action.subject));
+    if (log_.shows_debug())
+        log_.debug(fmt::format("{}: {} -> {} ({})", planner::to_string(action.subject), action.from.to_list(), action.to.to_list(),
                            action.reason));
     if (!enforcer_.acts()) return applied;
     const auto done = action.restore ? journal_.forget(action.subject) : journal_.confirm(action.subject, applied.granted);

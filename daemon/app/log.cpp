@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/log.hpp"
 
+#include <cstdlib>
+#include <syslog.h>
+
 #include <spdlog/logger.h>
+#define SD_JOURNAL_SUPPRESS_LOCATION // ours is here, which says nothing
+#include <systemd/sd-journal.h>
 
 namespace affinityd::app {
 
@@ -27,6 +32,8 @@ bool Log::is_due(std::string& message) {
 }
 
 void Log::info(const std::string& message) { logger_->info("{}", message); }
+bool Log::shows_debug() const { return logger_->should_log(spdlog::level::debug); }
+
 void Log::debug(const std::string& message) { logger_->debug("{}", message); }
 
 void Log::refuse(const std::string& message) { logger_->error("{}", message); }
@@ -39,6 +46,16 @@ void Log::warn(const std::string& message) {
 void Log::error(const std::string& message) {
     std::string text = message;
     if (is_due(text)) logger_->error("{}", text);
+}
+
+void Log::event(const char* message_id, const std::string& message) {
+    const std::string id = std::string("MESSAGE_ID=") + message_id;
+    const std::string text = "MESSAGE=" + message;
+    // The journal alone carries fields; with another log, or if it does not take it, the text has to do.
+    if (std::getenv("JOURNAL_STREAM") != nullptr &&
+        sd_journal_send(text.c_str(), id.c_str(), "PRIORITY=%i", LOG_WARNING, "SYSLOG_IDENTIFIER=affinityd", nullptr) == 0)
+        return;
+    logger_->warn("{}", message);
 }
 
 std::uint64_t Log::count(const std::string& message) const {

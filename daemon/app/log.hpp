@@ -25,6 +25,9 @@ class Log {
     /// As error, but shown each time: the answer to something that somebody asked for just now.
     void refuse(const std::string& message);
     void debug(const std::string& message);
+    [[nodiscard]] bool shows_debug() const; ///< else nobody need put the message together
+    /// A warning that the journal gets with an id of its own (message_ids.hpp): never held back.
+    void event(const char* message_id, const std::string& message);
 
     /// How often a message of this text was reported, shown or not.
     [[nodiscard]] std::uint64_t count(const std::string& message) const;

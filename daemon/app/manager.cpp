@@ -8,6 +8,7 @@
 #include "policy/folders.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -15,9 +16,11 @@
 namespace affinityd::app {
 
 Manager::Manager(Parts parts) : parts_(std::move(parts)), executor_(parts_.journal, parts_.enforcer, parts_.log), sources_(parts_.root),
-      measurements_(parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log) {}
+      measurements_(parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log), costs_(parts_.root) {
+    costs_.recall(measurements_.kept("passive"));
+}
 
-void Manager::measured(const std::string& output, const std::string& fault) { measurements_.add(output, fault, world_->policies()); }
+void Manager::measured(const MeasuringRun& run) { measurements_.add(run, world_->policies()); }
 
 Manager::~Manager() = default;
 
@@ -58,6 +61,17 @@ void Manager::adopt(std::unique_ptr<World> world) {
     loaded_at_ = std::chrono::system_clock::now();
     for (const auto& problem : world_->placements().problems)
         parts_.log.warn(fmt::format("policy {}: {}: {}", problem.policy, problem.subject, problem.message));
+}
+
+void Manager::see_costs() {
+    costs_.begin_pass();
+    for (const auto& [pid, process] : tasks_.processes())
+        costs_.see(process.id, world_->policies().policies[process.policy].name);
+}
+
+void Manager::keep(std::vector<state::MeasurementRecord> records) {
+    for (auto& record : records)
+        measurements_.keep(std::move(record));
 }
 
 Result<void> Manager::start() {
@@ -124,6 +138,10 @@ bool Manager::keeps_on_stop(std::string_view name) const {
 
 void Manager::stop() {
     if (!parts_.enforcer.acts()) return;
+    if (world_) {
+        see_costs();
+        keep(costs_.finish(*world_, std::time(nullptr)));
+    }
     std::size_t count = 0;
     std::vector<planner::Subject> kept;
     for (const auto& entry : parts_.journal.entries()) {

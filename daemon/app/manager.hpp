@@ -6,6 +6,7 @@
 #include "app/log.hpp"
 #include "app/measurements.hpp"
 #include "app/neighbours.hpp"
+#include "app/passive_cost.hpp"
 #include "app/reconcile.hpp"
 #include "app/settings.hpp"
 #include "app/task_table.hpp"
@@ -67,11 +68,12 @@ class Manager final : public Commands {
     /// Processes and threads under policy.
     void count(std::size_t& processes, std::size_t& threads) const;
 
-    /// What the measuring child printed (events/ runs it), or why there is nothing.
-    void measured(const std::string& output, const std::string& fault);
+    /// A measuring child (events/ runs it) has ended, or could not be started.
+    void measured(const MeasuringRun& run);
 
     std::string status() const override;
     std::string plan() override;
+    std::string history(const std::string& kind) const override { return measurements_.history(kind); }
     Result<std::string> explain(const std::string& subject) override;
     Result<std::string> reload() override;
     Result<std::string> release(const std::string& what) override;
@@ -86,6 +88,7 @@ class Manager final : public Commands {
     void handle_process(const inventory::Head& head, std::optional<int> creator = {});
     /// `creator`: the process whose thread made this one.
     void handle_thread(KnownProcess* process, std::optional<std::size_t> policy, const planner::Unit& unit, int creator);
+    [[nodiscard]] const CpuSet* cpuset_of(KnownProcess* process, const inventory::Thread& thread);
     void handle_action(KnownThread* known, const planner::Action& action);
     [[nodiscard]] bool is_fought_over(KnownThread& known, const planner::Action& action);
     /// A process no policy wants, but with something of ours on it, or on CPUs that a policy claims.
@@ -103,6 +106,8 @@ class Manager final : public Commands {
     void handle_queues();
     void restore_unwanted_queues();
     void look_for_neighbours();
+    void see_costs();
+    void keep(std::vector<state::MeasurementRecord> records);
 
     Parts parts_;
     Executor executor_;
@@ -114,6 +119,7 @@ class Manager final : public Commands {
     std::set<std::string> released_; ///< names of policies, PIDs as text, "*": told to let go until the next reload or apply
     std::vector<Neighbour> neighbours_;
     Measurements measurements_;
+    PassiveCost costs_;
     std::function<void(Urgency)> waits_ = [](Urgency) {};
     bool queues_changed_ = false;
     std::uint64_t reconciles_ = 0;

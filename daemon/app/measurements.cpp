@@ -2,12 +2,14 @@
 #include "app/measurements.hpp"
 
 #include "app/json.hpp"
+#include "app/message_ids.hpp"
 #include "measure/result.hpp"
 #include "measure/statistics.hpp"
 
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -19,6 +21,8 @@ using nlohmann::json;
 using state::MeasurementRecord;
 
 constexpr std::size_t remembered = 64; ///< enough for the trend's window
+constexpr std::size_t most_shown = 1000;
+const std::string done{measure::to_string(measure::Outcome::done)};
 
 std::string model_of(const policy::PolicySet& policies) {
     constexpr std::array names{"none", "irq", "process", "full"};
@@ -55,24 +59,41 @@ void take_report(const measure::Report& report, MeasurementRecord& record) {
 }
 
 std::string summary_of(const MeasurementRecord& record) {
-    if (record.outcome != "done") return fmt::format("{}: {}", record.outcome, record.reason);
+    if (record.outcome != done) return fmt::format("{}: {}", record.outcome, record.reason);
     const char* note = record.path == "loopback" ? " (loopback: does not touch NIC interrupts)" : "";
     return fmt::format("{:.2f} Gbit/s over {}{} in {:.1f} s, {:.2f} CPU seconds, model {}", record.bits_per_second / 1e9, record.path,
                        note, record.seconds, record.cpu_seconds, record.model);
 }
 
+/// Only what is alike can be compared: runs that came to their end over the same way to the same peer.
+measure::TrendReport trend_of(const std::vector<MeasurementRecord>& records, const std::string& kind, const std::string& path) {
+    std::vector<double> rates;
+    for (const auto& record : records)
+        if (record.outcome == done && record.kind == kind && record.path == path) rates.push_back(record.bits_per_second);
+    return measure::trend(rates);
+}
+
+json trend_json(const measure::TrendReport& trend) {
+    return {{"direction", measure::to_string(trend.trend)},
+            {"median", trend.median},
+            {"low", trend.low},
+            {"high", trend.high},
+            {"change", trend.change}};
+}
+
 json record_json(const MeasurementRecord& record) {
-    json value{{"time", record.time},
+    json value{{"id", record.id},
+               {"time", record.time},
                {"kind", record.kind},
                {"outcome", record.outcome},
                {"path", record.path},
-               {"touches_nic_interrupts", record.path != "loopback"},
                {"model", record.model},
                {"policies", record.policies},
                {"seconds", record.seconds},
                {"bytes", record.bytes},
                {"bits_per_second", record.bits_per_second},
                {"cpu_seconds", record.cpu_seconds}};
+    if (record.kind == "ttcp" && !record.path.empty()) value["touches_nic_interrupts"] = record.path != "loopback";
     if (!record.reason.empty()) value["reason"] = record.reason;
     if (record.ghz_per_gbps) value["ghz_per_gbps"] = *record.ghz_per_gbps;
     return value;
@@ -88,46 +109,92 @@ Measurements::Measurements(const std::string& state_dir, Log& log) : log_(log) {
         return;
     }
     if (!opened->set_aside.empty())
-        log_.warn(fmt::format("the measurement history could not be used ({}), it is at {} and a new one begins", opened->why, opened->set_aside));
+        log_.event(history_damaged_message, fmt::format("the measurement history could not be used ({}), it is at {} and a new one begins", opened->why, opened->set_aside));
     history_ = std::move(opened->history);
     if (auto last = history_->last(remembered, "ttcp")) recent_ = std::move(*last);
     else log_.warn("the measurement history could not be read: " + last.error().to_string());
 }
 
-void Measurements::add(const std::string& output, const std::string& fault, const policy::PolicySet& policies) {
+void Measurements::add(const MeasuringRun& run, const policy::PolicySet& policies) {
     MeasurementRecord record;
     record.time = std::time(nullptr);
     record.kind = "ttcp";
     record.model = model_of(policies);
     record.policies = names_of(policies);
-    record.outcome = measure::to_string(measure::Outcome::failed);
-    record.reason = fault;
-    if (const auto report = measure::parse_report(output)) take_report(*report, record);
-    else if (fault.empty()) record.reason = "its output cannot be read: " + report.error().to_string();
+    record.outcome = measure::to_string(run.outcome == measure::Outcome::done ? measure::Outcome::failed : run.outcome);
+    record.reason = run.fault;
+    if (const auto report = measure::parse_report(run.output)) take_report(*report, record);
+    else if (run.fault.empty()) record.reason = "its output cannot be read: " + report.error().to_string();
     keep(std::move(record));
 }
 
+std::vector<MeasurementRecord> Measurements::kept(const std::string& kind) const {
+    if (!history_) return {};
+    auto records = history_->last(most_shown, kind);
+    if (!records) log_.warn("the measurement history could not be read: " + records.error().to_string());
+    return records ? std::move(*records) : std::vector<MeasurementRecord>{};
+}
+
 void Measurements::keep(MeasurementRecord record) {
+    if (history_) {
+        if (const auto kept = history_->append(record)) record.id = *kept;
+        else log_.error("the measurement is not kept: " + kept.error().to_string());
+    }
+    if (record.kind != "ttcp") return;
     log_.info("measured: " + summary_of(record));
-    if (history_)
-        if (const auto kept = history_->append(record); !kept) log_.error("the measurement is not kept: " + kept.error().to_string());
-    recent_.push_back(std::move(record));
+    recent_.push_back(record);
+    tell_of_regression(record);
     if (recent_.size() > remembered) recent_.erase(recent_.begin());
+}
+
+void Measurements::tell_of_regression(const MeasurementRecord& record) {
+    if (record.outcome != done) return;
+    const auto now = trend_of(recent_, record.kind, record.path);
+    if (now.trend != measure::Trend::down) return;
+    // Told once, when it begins: the run before was not below already.
+    const std::vector<MeasurementRecord> before(recent_.begin(), recent_.end() - 1);
+    if (trend_of(before, record.kind, record.path).trend == measure::Trend::down) return;
+    const auto last = std::ranges::find_if(before.rbegin(), before.rend(), [&](const auto& other) { return other.outcome == done && other.path == record.path; });
+    const std::string change = last->policies == record.policies ? "the same policies as before" : "policies now: " + record.policies + ", before: " + last->policies;
+    log_.event(regression_message, fmt::format("throughput over {} fell by {:.1f} %: {:.3f} Gbit/s, expected were {:.3f} to {:.3f} (median {:.3f}); {}",
+                                               record.path, -100 * now.change, record.bits_per_second / 1e9, now.low / 1e9, now.high / 1e9,
+                                               now.median / 1e9, change));
 }
 
 std::string Measurements::to_json() const {
     if (recent_.empty()) return "null";
     const auto& last = recent_.back();
-    // Only what is alike can be compared: the same way to the same peer.
-    std::vector<double> rates;
-    for (const auto& record : recent_)
-        if (record.outcome == last.outcome && record.path == last.path) rates.push_back(record.bits_per_second);
-    const auto trend = measure::trend(rates);
-    return dump({{"last", record_json(last)},
-                 {"summary", summary_of(last)},
-                 {"runs", recent_.size()},
-                 {"trend",
-                  {{"direction", measure::to_string(trend.trend)}, {"median", trend.median}, {"low", trend.low}, {"high", trend.high}, {"change", trend.change}}}});
+    const auto trend = trend_of(recent_, last.kind, last.path);
+    std::string summary = summary_of(last);
+    if (last.outcome == done && trend.trend == measure::Trend::down)
+        summary += fmt::format("; REGRESSION: {:.1f} % below the median of the runs before", -100 * trend.change);
+    return dump({{"last", record_json(last)}, {"summary", summary}, {"runs", recent_.size()}, {"trend", trend_json(trend)}});
+}
+
+std::string Measurements::history(const std::string& kind) const {
+    std::vector<MeasurementRecord> records;
+    std::string fault;
+    if (history_) {
+        if (auto read = history_->last(most_shown, kind)) records = std::move(*read);
+        else fault = read.error().to_string();
+    } else if (kind.empty() || kind == "ttcp") {
+        records = recent_; // nothing is kept on disk: what this daemon knows itself
+    }
+    json list = json::array();
+    std::set<std::pair<std::string, std::string>> ways;
+    for (const auto& record : records) {
+        list.push_back(record_json(record));
+        if (record.outcome == done && record.kind == "ttcp") ways.emplace(record.kind, record.path);
+    }
+    json trends = json::array();
+    for (const auto& [of, path] : ways) {
+        trends.push_back(trend_json(trend_of(records, of, path)));
+        trends.back()["kind"] = of;
+        trends.back()["path"] = path;
+    }
+    json value{{"records", std::move(list)}, {"trends", std::move(trends)}, {"kept", history_.has_value()}};
+    if (!fault.empty()) value["fault"] = fault;
+    return dump(value);
 }
 
 } // namespace affinityd::app

@@ -6,6 +6,7 @@
 #include "inventory/scan.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <set>
 
 #include <fmt/format.h>
@@ -19,21 +20,22 @@ void Manager::begin_reconcile(bool machine_changed) {
         else parts_.log.error("the machine could not be read again, going on with what is known: " + machine.error().to_string());
     }
     sources_.refresh();
-    auto pids = inventory::list_pids(parts_.root);
+    auto pids = inventory::PidStream::open(parts_.root);
     if (!pids) {
         parts_.log.error("the processes could not be listed: " + pids.error().to_string());
         return;
     }
     // A fresh number in any case: what an unfinished pass saw is seen again.
-    reconcile_ = std::make_unique<Reconcile>(Reconcile{std::move(*pids), 0, ++reconciles_});
+    reconcile_ = std::make_unique<Reconcile>(Reconcile{std::move(*pids), ++reconciles_});
+    costs_.begin_pass();
     waits_(Urgency::now);
 }
 
 bool Manager::reconcile_step(const std::function<bool()>& out_of_time) {
     if (!reconcile_) return true;
-    while (reconcile_->next < reconcile_->pids.size()) {
-        const int pid = reconcile_->pids[reconcile_->next++];
-        if (const auto head = inventory::read_head(parts_.root, pid, &sources_)) handle_process(*head);
+    while (const auto pid = reconcile_->pids.next()) {
+        if (const auto head = inventory::read_head(parts_.root, *pid, &sources_)) handle_process(*head);
+        if (const auto* known = tasks_.find(*pid)) costs_.see(known->id, world_->policies().policies[known->policy].name);
         if (out_of_time()) return false;
     }
     finish_reconcile();
@@ -47,6 +49,7 @@ void Manager::finish_reconcile() {
     if (learn_serving()) waits_(Urgency::soon); // lanes are dealt anew: tasks move with them in the next pass
     handle_queues();
     restore_unwanted_queues();
+    keep(costs_.add_up(*world_, find_used_nics(parts_.root, *world_, tasks_), std::time(nullptr)));
     look_for_neighbours();
 }
 
@@ -56,10 +59,11 @@ void Manager::forget_gone() {
         if (process.seen != reconciles_) gone.push_back(pid);
     for (const int pid : gone)
         drop(pid);
-    // Tasks that ended while nobody looked, and processes nobody wants that are not ours to move any more.
+    // Tasks that ended while nobody looked, and processes nobody wants that are not ours to move any more. Threads of
+    // processes under policy have just been seen.
     for (const auto& entry : parts_.journal.entries()) {
         const auto* task = std::get_if<planner::TaskMask>(&entry.subject);
-        if (task == nullptr || parts_.enforcer.present(entry.subject)) continue;
+        if (task == nullptr || tasks_.find(task->pid, task->task) != nullptr || parts_.enforcer.present(entry.subject)) continue;
         forget_thread(task->task, task->pid);
     }
 }

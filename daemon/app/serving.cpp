@@ -19,10 +19,11 @@ using Sockets = std::vector<inventory::LocalSocket>;
 /// other virtual ones count only where the policy names them.
 bool may_serve(const Nic& nic) { return nic.up && !nic.device.empty(); }
 
-std::vector<std::string> by_sockets(const host::Root& root, const planner::Machine& machine, const Sockets& sockets, int pid) {
+using Inodes = std::vector<std::uint64_t>;
+
+std::vector<std::string> by_sockets(const planner::Machine& machine, const Sockets& sockets, const Inodes& inodes) {
     std::set<std::string> names;
     bool wildcard = false;
-    const auto inodes = inventory::socket_inodes(root, pid);
     for (const auto& socket : sockets) {
         if (std::ranges::find(inodes, socket.inode) == inodes.end()) continue;
         if (socket.any_address) {
@@ -41,11 +42,11 @@ std::vector<std::string> by_sockets(const host::Root& root, const planner::Machi
 
 /// What the process's sockets say, cut to the interfaces that the policy is about.
 std::vector<std::string> nics_of(const host::Root& root, const World& world, const Policy& policy, const Sockets& sockets, int pid) {
-    if (policy.nics_auto) return by_sockets(root, world.machine(), sockets, pid);
+    if (policy.nics_auto) return by_sockets(world.machine(), sockets, inventory::socket_inodes(root, pid));
     const auto named = planner::policy_nics(policy, world.machine(), {});
     if (named.size() < 2) return named;
     std::vector<std::string> both;
-    for (const auto& name : by_sockets(root, world.machine(), sockets, pid))
+    for (const auto& name : by_sockets(world.machine(), sockets, inventory::socket_inodes(root, pid)))
         if (std::ranges::find(named, name) != named.end()) both.push_back(name);
     return both.empty() ? named : both;
 }
@@ -65,6 +66,25 @@ planner::Serving find_serving(const host::Root& root, const World& world, TaskTa
             serving[policy.name][nic] += static_cast<unsigned>(units);
     }
     return serving;
+}
+
+planner::Serving find_used_nics(const host::Root& root, const World& world, const TaskTable& tasks) {
+    constexpr unsigned most_asked = 16; // of a policy: workers of one program are alike
+    constexpr std::size_t most_descriptors = 256;
+    planner::Serving used;
+    std::map<std::size_t, unsigned> asked;
+    std::optional<Sockets> sockets;
+    for (const auto& [pid, process] : tasks.processes()) {
+        const Policy& policy = world.policies().policies[process.policy];
+        if (!policy.nics_auto || policy.model == policy::Model::full || policy.model == policy::Model::irq) continue;
+        if (++asked[process.policy] > most_asked) continue;
+        const auto inodes = inventory::socket_inodes(root, pid, most_descriptors);
+        if (inodes.empty()) continue;
+        if (!sockets) sockets = inventory::read_sockets(root, inventory::Wanted::all).sockets;
+        for (const auto& nic : by_sockets(world.machine(), *sockets, inodes))
+            ++used[policy.name][nic];
+    }
+    return used;
 }
 
 } // namespace affinityd::app

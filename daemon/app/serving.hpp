@@ -14,4 +14,8 @@ namespace affinityd::app {
 /// interfaces the policy allows. Notes the names at each process and counts units per policy and interface.
 [[nodiscard]] planner::Serving find_serving(const host::Root& root, const World& world, TaskTable& tasks);
 
+/// The same for policies whose placement does not need it (`affinity: none | process`) and that name no interfaces: by policy, from a
+/// few of its processes, for what is only told to people.
+[[nodiscard]] planner::Serving find_used_nics(const host::Root& root, const World& world, const TaskTable& tasks);
+
 } // namespace affinityd::app

@@ -56,6 +56,34 @@ Result<void> take_target(const std::string& path, const Node& node, std::string&
     return {};
 }
 
+/// "500M", "10G": powers of 1000.
+Result<void> take_bytes(const std::string& path, const Node& node, std::uint64_t& into) {
+    std::string_view text = node.text;
+    std::uint64_t factor = 1;
+    for (const auto& [unit, value] : {std::pair{'K', 1'000ULL}, {'M', 1'000'000ULL}, {'G', 1'000'000'000ULL}})
+        if (!text.empty() && text.back() == unit) factor = value;
+    if (factor > 1) text.remove_suffix(1);
+    const auto number = node.kind == Node::Kind::scalar ? parse_number<std::uint64_t>(text) : std::nullopt;
+    if (!number || *number > 1'000'000'000'000'000ULL / factor) return wrong(path, node, "expected a number of bytes like 500M or 10G; 0: no limit");
+    into = *number * factor;
+    return {};
+}
+
+Result<void> take_percent(const std::string& path, const Node& node, unsigned& into) {
+    std::string_view text = node.text;
+    if (text.ends_with('%')) text.remove_suffix(1);
+    const auto number = node.kind == Node::Kind::scalar ? parse_number<unsigned>(text) : std::nullopt;
+    if (!number || *number < 1 || *number > 100) return wrong(path, node, "expected 1% to 100%");
+    into = *number;
+    return {};
+}
+
+Result<void> take_flag(const std::string& path, const Node& node, bool& into) {
+    if (node.kind != Node::Kind::scalar || (node.text != "true" && node.text != "false")) return wrong(path, node, "expected true or false");
+    into = node.text == "true";
+    return {};
+}
+
 using Taker = std::function<Result<void>(const std::string& key, const Node& key_node, const Node& value)>;
 
 Result<void> each_key(const std::string& path, const Node& map, const Taker& take) {
@@ -82,7 +110,11 @@ Result<void> read_settings(const std::string& path, std::string_view text, Setti
         if (key == "interval") return take_duration(path, value, seconds(0), 30 * day, settings.measure.interval);
         if (key == "duration") return take_duration(path, value, seconds(1), seconds(60), settings.measure.duration);
         if (key == "target") return take_target(path, value, settings.measure.target);
-        return wrong(path, at, fmt::format("unknown key '{}'; expected interval, duration or target", key));
+        if (key == "random_delay") return take_duration(path, value, seconds(0), day, settings.measure.random_delay);
+        if (key == "bytes") return take_bytes(path, value, settings.measure.bytes);
+        if (key == "idle_only") return take_flag(path, value, settings.measure.idle_only);
+        if (key == "busy_above") return take_percent(path, value, settings.measure.busy_above);
+        return wrong(path, at, fmt::format("unknown key '{}'; expected interval, random_delay, duration, bytes, target, idle_only or busy_above", key));
     };
     return each_key(path, *tree, [&](const std::string& key, const Node& at, const Node& value) -> Result<void> {
         if (key == "version") return value.text == "1" ? Result<void>{} : wrong(path, value, "expected version: 1");

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,10 @@ struct Settings {
         std::chrono::seconds interval{0};    ///< 0: only on demand
         std::chrono::seconds duration{5};    ///< of one run, 1 s to 60 s
         std::string target;                  ///< "host:port" of a ttcp sink; "": loopback
+        std::chrono::seconds random_delay{0}; ///< up to so much is added to each interval, so that many machines do not measure at once
+        std::uint64_t bytes = 0;             ///< most that one run sends; 0: as much as its time allows
+        bool idle_only = false;              ///< a run on a busy machine or over a busy NIC is skipped
+        unsigned busy_above = 20;            ///< percent of all CPU time, or of the NIC's speed, 1 to 100
     } measure;
 };
 

@@ -10,9 +10,16 @@ KnownProcess* TaskTable::find(int pid) {
 
 const KnownProcess* TaskTable::find(int pid) const { return const_cast<TaskTable*>(this)->find(pid); }
 
+const KnownThread* TaskTable::find(int pid, const TaskId& thread) const {
+    const auto* process = find(pid);
+    if (process == nullptr) return nullptr;
+    const auto found = process->threads.find(thread.tid);
+    return found == process->threads.end() || found->second.id != thread ? nullptr : &found->second;
+}
+
 KnownProcess& TaskTable::insert(const TaskId& id) {
     auto& process = processes_[id.tid];
-    if (process.id != id) process = KnownProcess{.id = id, .comm = {}, .policy = 0, .nics = {}, .threads = {}, .seen = 0};
+    if (process.id != id) process = KnownProcess{.id = id, .comm = {}, .policy = 0, .nics = {}, .threads = {}, .seen = 0, .cpuset = {}};
     return process;
 }
 

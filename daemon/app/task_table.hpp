@@ -37,6 +37,8 @@ struct KnownProcess {
     std::vector<std::string> nics;            ///< interfaces that serve it, as far as known
     std::map<int, KnownThread> threads;       ///< by tid
     std::uint64_t seen = 0;                   ///< number of the reconcile that saw it last
+    std::optional<CpuSet> cpuset;             ///< CPUs its cgroup leaves it; nothing: all, or not known
+    std::uint64_t cpuset_read = ~0ULL;        ///< number of the reconcile since which that holds
 };
 
 /// All processes under policy, by pid. Processes nobody wants are not kept: a busy machine has many of them.
@@ -44,6 +46,8 @@ class TaskTable {
   public:
     [[nodiscard]] KnownProcess* find(int pid);
     [[nodiscard]] const KnownProcess* find(int pid) const;
+    /// This very thread of a process under policy.
+    [[nodiscard]] const KnownThread* find(int pid, const TaskId& thread) const;
     /// The entry of this very process; an older one of the same number is replaced.
     KnownProcess& insert(const TaskId& id);
     void erase(int pid) { processes_.erase(pid); }

@@ -63,9 +63,9 @@ void Manager::handle_process(const inventory::Head& head, std::optional<int> cre
         known->seen = reconciles_;
     }
     const auto threads = inventory::read_threads(parts_.root, pid);
-    const CpuSet* cpuset = policy ? sources_.cpuset(pid) : nullptr;
     for (std::size_t i = 0; i < threads.size(); ++i) {
-        const planner::Unit unit{head.id, &threads[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics, cpuset};
+        const planner::Unit unit{head.id, &threads[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics,
+                                 cpuset_of(known, threads[i])};
         handle_thread(known, policy, unit, threads[i].id == head.id ? parent : pid);
     }
     if (known == nullptr) {
@@ -77,6 +77,17 @@ void Manager::handle_process(const inventory::Head& head, std::optional<int> cre
         if (gone) forget_thread(entry.second.id, pid);
         return gone;
     });
+}
+
+const CpuSet* Manager::cpuset_of(KnownProcess* process, const inventory::Thread& thread) {
+    // A thread that may run everywhere is in no narrower cpuset, so that births cost no file more.
+    if (process == nullptr || thread.allowed.contains(world_->placements().online)) return nullptr;
+    if (process->cpuset_read != reconciles_) {
+        const auto* cpuset = sources_.cpuset(process->id.tid);
+        process->cpuset = cpuset == nullptr ? std::nullopt : std::optional(*cpuset);
+        process->cpuset_read = reconciles_;
+    }
+    return process->cpuset ? &*process->cpuset : nullptr;
 }
 
 void Manager::forget_thread(const TaskId& id, int pid) {
@@ -144,12 +155,14 @@ void Manager::thread_changed(int pid, int tid) {
     ++fast_;
     // Threads come in the order of their ids: those before this one that are known give its index.
     const auto index = std::distance(known->threads.begin(), known->threads.lower_bound(tid));
-    handle_thread(known, known->policy, {known->id, &*thread, static_cast<unsigned>(index), &known->nics, sources_.cpuset(pid)}, pid);
+    handle_thread(known, known->policy, {known->id, &*thread, static_cast<unsigned>(index), &known->nics, cpuset_of(known, *thread)}, pid);
 }
 
 void Manager::task_gone(int pid, int tid) {
     KnownProcess* known = tasks_.find(pid);
     if (known == nullptr) return;
+    // As long as it waits to be collected.
+    if (tid == pid || known->threads.size() < 2) costs_.see(known->id, world_->policies().policies[known->policy].name, true);
     const auto thread = known->threads.find(tid);
     if (thread != known->threads.end()) {
         forget_thread(thread->second.id, pid);

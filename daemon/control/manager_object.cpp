@@ -29,6 +29,10 @@ std::string text_argument(sd_bus_message* call) {
 int get_status(sd_bus_message* call, void* userdata, sd_bus_error*) { return reply_text(call, object_of(userdata).commands.status()); }
 int get_plan(sd_bus_message* call, void* userdata, sd_bus_error*) { return reply_text(call, object_of(userdata).commands.plan()); }
 
+int get_history(sd_bus_message* call, void* userdata, sd_bus_error*) {
+    return reply_text(call, object_of(userdata).commands.history(text_argument(call)));
+}
+
 int explain(sd_bus_message* call, void* userdata, sd_bus_error*) {
     return reply(call, object_of(userdata).commands.explain(text_argument(call)));
 }
@@ -62,6 +66,7 @@ const sd_bus_vtable vtable[] = {
     SD_BUS_VTABLE_START(0),
     SD_BUS_METHOD("GetStatus", "", "s", get_status, open_to_all),
     SD_BUS_METHOD("GetPlan", "", "s", get_plan, open_to_all),
+    SD_BUS_METHOD("GetHistory", "s", "s", get_history, open_to_all),
     SD_BUS_METHOD("Explain", "s", "s", explain, open_to_all),
     SD_BUS_METHOD("Reload", "", "s", reload, open_to_all),
     SD_BUS_METHOD("Release", "s", "s", release, open_to_all),

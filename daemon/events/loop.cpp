@@ -6,6 +6,7 @@
 #include "events/process_events.hpp"
 
 #include <csignal>
+#include <random>
 
 #include <fmt/format.h>
 #include <systemd/sd-daemon.h>
@@ -25,7 +26,7 @@ class EventLoop final : public Loop {
   public:
     EventLoop(app::Manager& manager, app::Log& log, LoopHandle event)
         : manager_(manager), log_(log), event_(std::move(event)),
-          child_(event_.get(), manager.settings().measure, [this](const auto& output, const auto& fault) { manager_.measured(output, fault); }) {}
+          child_(event_.get(), manager.settings().measure, [this](const auto& run) { manager_.measured(run); }) {}
 
     [[nodiscard]] sd_event* event() const override { return event_.get(); }
 
@@ -44,9 +45,12 @@ class EventLoop final : public Loop {
         return {};
     }
 
-    Result<void> measure() override {
-        auto started = child_.start();
-        if (!started) manager_.measured("", started.error().to_string());
+    Result<void> measure() override { return start_measuring(false); }
+
+    Result<void> start_measuring(bool may_skip) {
+        if (child_.running()) return fail("a measurement is running already");
+        auto started = child_.start(may_skip);
+        if (!started) manager_.measured({"", measure::Outcome::failed, started.error().to_string()});
         return started;
     }
 
@@ -97,12 +101,17 @@ class EventLoop final : public Loop {
     }
 
     int add_measure_timer() {
-        const auto interval = manager_.settings().measure.interval;
-        if (interval.count() == 0) return 0;
+        if (manager_.settings().measure.interval.count() == 0) return 0;
         sd_event_source* source = nullptr;
-        const int status = sd_event_add_time_relative(event_.get(), &source, CLOCK_MONOTONIC, usec(interval), 0, on_measure, this);
+        const int status = sd_event_add_time_relative(event_.get(), &source, CLOCK_MONOTONIC, next_measurement(), 0, on_measure, this);
         if (status >= 0) measure_timer_.reset(source);
         return status;
+    }
+
+    /// Microseconds from now.
+    std::uint64_t next_measurement() {
+        const auto& measure = manager_.settings().measure;
+        return usec(measure.interval) + std::uniform_int_distribution<std::uint64_t>(0, usec(measure.random_delay))(random_);
     }
 
     template <class Duration>
@@ -179,8 +188,8 @@ class EventLoop final : public Loop {
 
     static int on_measure(sd_event_source* source, std::uint64_t, void* userdata) {
         auto& loop = self(userdata);
-        static_cast<void>(loop.measure().has_value()); // a run that could not start is recorded by the manager
-        sd_event_source_set_time_relative(source, usec(loop.manager_.settings().measure.interval));
+        static_cast<void>(loop.start_measuring(true).has_value()); // a run that could not start is recorded by the manager
+        sd_event_source_set_time_relative(source, loop.next_measurement());
         sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
         return 0;
     }
@@ -189,6 +198,7 @@ class EventLoop final : public Loop {
     app::Log& log_;
     LoopHandle event_;
     MeasurementChild child_;
+    std::minstd_rand random_{std::random_device{}()};
     Source reconcile_timer_, slice_source_, settle_timer_, measure_timer_;
     std::unique_ptr<ProcessEvents> processes_;
     std::unique_ptr<HardwareWatch> hardware_;

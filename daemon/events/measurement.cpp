@@ -75,12 +75,14 @@ MeasurementChild::~MeasurementChild() {
     ::waitpid(pid_, nullptr, 0);
 }
 
-Result<void> MeasurementChild::start() {
+Result<void> MeasurementChild::start(bool may_skip) {
     if (running()) return fail("a measurement is running already");
     std::vector<std::string> arguments{find_program()};
     if (settings_.target.empty()) arguments.emplace_back("--loopback");
     else arguments.insert(arguments.end(), {"--target", settings_.target});
     arguments.insert(arguments.end(), {"--seconds", std::to_string(settings_.duration.count()), "--json"});
+    if (settings_.bytes > 0) arguments.insert(arguments.end(), {"--bytes", std::to_string(settings_.bytes)});
+    if (may_skip && settings_.idle_only) arguments.insert(arguments.end(), {"--idle-only", std::to_string(settings_.busy_above)});
     if (arguments.front().empty()) return fail("the program affinity-ttcp is not there", host::program_folder());
 
     std::array<int, 2> pipe{};
@@ -140,11 +142,18 @@ int MeasurementChild::on_exit(sd_event_source*, const siginfo_t* info, void* use
     child->output_source_.reset();
     child->timeout_source_.reset();
     const Source ended = std::move(child->exit_source_);
-    std::string fault;
-    if (child->timed_out_) fault = "took too long and was ended";
-    else if (info->si_code != CLD_EXITED) fault = "was killed by signal " + std::to_string(info->si_status);
-    else if (info->si_status != 0) fault = "ended with exit code " + std::to_string(info->si_status);
-    child->done_(child->text_, fault); // a failed run says in its report why
+    app::MeasuringRun run{child->text_, measure::Outcome::done, {}}; // a run that failed says in its report why
+    if (child->timed_out_) {
+        run.outcome = measure::Outcome::timed_out;
+        run.fault = "took too long and was ended";
+    } else if (info->si_code != CLD_EXITED) {
+        run.outcome = measure::Outcome::killed;
+        run.fault = "was killed by signal " + std::to_string(info->si_status);
+    } else if (info->si_status != 0) {
+        run.outcome = measure::Outcome::failed;
+        run.fault = "ended with exit code " + std::to_string(info->si_status);
+    }
+    child->done_(run);
     return 0;
 }
 

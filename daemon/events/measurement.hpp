@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/log.hpp"
+#include "app/measurements.hpp"
 #include "app/settings.hpp"
 #include "base/error.hpp"
 #include "events/sources.hpp"
@@ -14,18 +14,18 @@
 
 namespace affinityd::events {
 
-/// Runs the ttcp program as a child: lowered privileges and priority, bounded in time, killable; one at a time. The daemon
+/// Runs the ttcp program as a child: lowered privileges and priority, bounded in time and bytes, killable; one at a time. The daemon
 /// never waits for it.
 class MeasurementChild {
   public:
-    /// `done` gets what the child printed, or "" with the reason why there is nothing.
-    using Done = std::function<void(const std::string& output, const std::string& fault)>;
+    using Done = std::function<void(const app::MeasuringRun& run)>;
     MeasurementChild(sd_event* event, app::Settings::Measure settings, Done done);
     MeasurementChild(const MeasurementChild&) = delete;
     MeasurementChild& operator=(const MeasurementChild&) = delete;
     ~MeasurementChild();
 
-    [[nodiscard]] Result<void> start();
+    /// `may_skip`: by itself; what a person asks for is run on a busy machine too.
+    [[nodiscard]] Result<void> start(bool may_skip);
     [[nodiscard]] bool running() const { return pid_ > 0; }
 
   private:

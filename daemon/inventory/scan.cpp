@@ -2,7 +2,7 @@
 #include "inventory/scan.hpp"
 
 #include "base/text.hpp"
-#include "inventory/proc2_source.hpp"
+#include "inventory/pid_stream.hpp"
 #include "inventory/stat_file.hpp"
 #include "inventory/task_reader.hpp"
 
@@ -23,16 +23,11 @@ std::string task_or_process(const host::Root& root, int pid, int tid) {
 } // namespace
 
 Result<std::vector<int>> list_pids(const host::Root& root) {
+    auto stream = PidStream::open(root);
+    if (!stream) return std::unexpected(stream.error());
     std::vector<int> pids;
-    if (root.is_live() && list_pids_by_proc2(pids)) return pids;
-    pids.clear();
-    auto entries = NumberedEntries::open(root.proc(), "");
-    if (!entries) {
-        if (!root.is_live()) return pids; // a recording without processes
-        return std::unexpected(entries.error());
-    }
-    while (const auto pid = entries->next())
-        if (*pid > 0) pids.push_back(*pid);
+    while (const auto pid = stream->next())
+        pids.push_back(*pid);
     std::ranges::sort(pids);
     return pids;
 }

@@ -18,7 +18,6 @@ namespace affinityd::inventory {
 
 namespace {
 
-constexpr std::size_t most_descriptors = 65536;
 constexpr std::size_t net_file_limit = 64U << 20;
 
 struct NetFile {
@@ -85,12 +84,12 @@ bool shares_network_namespace(const host::Root& root, int pid) {
     return !own || !theirs || *own == *theirs;
 }
 
-std::vector<std::uint64_t> socket_inodes(const host::Root& root, int pid) {
+std::vector<std::uint64_t> socket_inodes(const host::Root& root, int pid, std::size_t most) {
     std::vector<std::uint64_t> inodes;
     auto entries = NumberedEntries::open(root.proc(), std::to_string(pid) + "/fd");
     if (!entries) return inodes;
     std::array<char, 64> target{}; // what is longer is no socket
-    for (std::size_t looked = 0; looked < most_descriptors; ++looked) {
+    for (std::size_t looked = 0; looked < most; ++looked) {
         const auto number = entries->next();
         if (!number) break;
         const auto length = ::readlinkat(entries->dir().fd(), std::to_string(*number).c_str(), target.data(), target.size());

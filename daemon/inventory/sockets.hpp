@@ -54,9 +54,9 @@ inline constexpr std::size_t most_sockets = 1U << 18;
 /// False if the process is known to live in another network namespace than this one.
 [[nodiscard]] bool shares_network_namespace(const host::Root& root, int pid);
 
-/// Inodes of the sockets that a process has open, at most 65,536 descriptors of it looked at. One readlink(2) for each:
+/// Inodes of the sockets that a process has open, at most `most` descriptors of it looked at, lowest first. One readlink(2) for each:
 /// only for processes that matter.
-[[nodiscard]] std::vector<std::uint64_t> socket_inodes(const host::Root& root, int pid);
+[[nodiscard]] std::vector<std::uint64_t> socket_inodes(const host::Root& root, int pid, std::size_t most = 65536);
 
 /// One answer of sock_diag: a struct inet_diag_msg with its attributes, linux/inet_diag.h. Nothing: malformed.
 [[nodiscard]] std::optional<LocalSocket> parse_inet_diag(std::span<const std::byte> message, Protocol protocol);

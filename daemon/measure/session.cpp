@@ -18,31 +18,6 @@ namespace {
 
 constexpr double grace_seconds = 5; ///< for start and report, on a machine that is busy
 
-Outcome outcome_of(int code) {
-    switch (code) {
-    case ETIMEDOUT:
-    case EAGAIN: return Outcome::timed_out;
-    case ECANCELED: return Outcome::killed;
-    case ECONNREFUSED:
-    case EADDRNOTAVAIL:
-    case EHOSTUNREACH: return Outcome::unreachable;
-    case ENETUNREACH:
-    case ENETDOWN: return Outcome::link_lost;
-    default: return Outcome::failed;
-    }
-}
-
-Outcome outcome_of(End end) {
-    switch (end) {
-    case End::whole: return Outcome::done;
-    case End::peer: return Outcome::peer_gone;
-    case End::stalled: return Outcome::timed_out;
-    case End::network: return Outcome::link_lost;
-    case End::local: return Outcome::failed;
-    }
-    return Outcome::failed;
-}
-
 /// The first fault counts: what follows is mostly its echo.
 void note(Report& report, Outcome outcome, const std::string& reason) {
     if (report.outcome != Outcome::done) return;
@@ -203,6 +178,31 @@ void fill_cost(Report& report, std::optional<double> hz) {
 }
 
 } // namespace
+
+Outcome outcome_of(int code) {
+    switch (code) {
+    case ETIMEDOUT:
+    case EAGAIN: return Outcome::timed_out;
+    case ECANCELED: return Outcome::killed;
+    case ECONNREFUSED:
+    case EADDRNOTAVAIL:
+    case EHOSTUNREACH: return Outcome::unreachable;
+    case ENETUNREACH:
+    case ENETDOWN: return Outcome::link_lost;
+    default: return Outcome::failed;
+    }
+}
+
+Outcome outcome_of(End end) {
+    switch (end) {
+    case End::whole: return Outcome::done;
+    case End::peer: return Outcome::peer_gone;
+    case End::stalled: return Outcome::timed_out;
+    case End::network: return Outcome::link_lost;
+    case End::local: return Outcome::failed;
+    }
+    return Outcome::failed;
+}
 
 void fill(Report& report, const Ends& ends, std::optional<double> hz) {
     report.transmitter = sum_of(ends.transmitted);

@@ -30,6 +30,10 @@ struct Session {
 /// Takes `session.streams` connections from a listener, waits for them without limit, and receives.
 [[nodiscard]] Report run_receive(const host::Root& root, const Session& session, int listener);
 
+/// What an errno value, or the way a stream ended, comes to.
+[[nodiscard]] Outcome outcome_of(int code);
+[[nodiscard]] Outcome outcome_of(End end);
+
 /// The figures of ended streams put together; pure. `hz` is the CPU frequency if known.
 struct Ends {
     std::vector<StreamUse> transmitted, received;

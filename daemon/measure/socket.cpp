@@ -180,6 +180,13 @@ std::uint16_t port_of(int socket) {
     return 0;
 }
 
+std::string address_of(int socket) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+    return numeric(address, size, false);
+}
+
 std::string peer_of(int socket) {
     sockaddr_storage address{};
     socklen_t size = sizeof address;
@@ -188,10 +195,8 @@ std::string peer_of(int socket) {
 }
 
 bool is_local(int socket) {
-    sockaddr_storage address{};
-    socklen_t size = sizeof address;
-    if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) return false;
-    const std::string here = numeric(address, size, false);
+    const std::string here = address_of(socket);
+    if (here.empty()) return false;
     const std::string there = peer_of(socket);
     return there.starts_with("127.") || there.starts_with(Address{here, ""}.to_string());
 }

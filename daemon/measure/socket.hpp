@@ -38,6 +38,9 @@ struct SocketOptions {
 /// The port a socket is bound to, 0 if none.
 [[nodiscard]] std::uint16_t port_of(int socket);
 
+/// The local address in numbers, "" if unknown.
+[[nodiscard]] std::string address_of(int socket);
+
 /// The address of a connection's other end in numbers with its port, "" if unknown.
 [[nodiscard]] std::string peer_of(int socket);
 

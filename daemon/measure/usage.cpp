@@ -24,7 +24,7 @@ constexpr std::array<Event, 4> events{{{PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CY
                                        {PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
                                        {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS}}};
 
-host::Fd open_counter(const Event& event) {
+host::Fd open_counter(const Event& event, int tid = 0) {
     perf_event_attr attributes;
     std::memset(&attributes, 0, sizeof attributes);
     attributes.size = sizeof attributes;
@@ -32,7 +32,7 @@ host::Fd open_counter(const Event& event) {
     attributes.config = event.config;
     attributes.exclude_hv = 1;
     attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-    return host::Fd(static_cast<int>(::syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+    return host::Fd(static_cast<int>(::syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
 }
 
 /// The count, scaled up if the counter had to share its hardware for part of the time.
@@ -84,6 +84,10 @@ Usage& Usage::operator+=(const Usage& other) {
     add(cache_misses, other.cache_misses);
     return *this;
 }
+
+CycleCounter::CycleCounter(int tid) : counter_(open_counter(events[0], tid)) {}
+
+std::optional<std::uint64_t> CycleCounter::read() const { return read_counter(counter_); }
 
 Meter::Meter() {
     for (std::size_t i = 0; i < events.size(); ++i)

@@ -25,6 +25,16 @@ struct Usage {
 };
 static_assert(std::is_trivially_copyable_v<Usage>);
 
+/// CPU cycles of another thread from now on, user and kernel.
+class CycleCounter {
+  public:
+    explicit CycleCounter(int tid);
+    [[nodiscard]] std::optional<std::uint64_t> read() const; ///< nothing: no hardware counters, or not allowed
+
+  private:
+    host::Fd counter_;
+};
+
 /// Measures the calling process. Opens its counters when made, so that starting and stopping are cheap.
 class Meter {
   public:

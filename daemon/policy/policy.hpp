@@ -95,6 +95,7 @@ struct Policy {
     OnStop on_stop = OnStop::restore;
     Means means = Means::affinity;
     Memory memory = Memory::stay;
+    std::uint64_t text_hash = 0;         ///< of the file's text, the same on every machine: equal ones are taken for unchanged
 };
 
 /// Later files override earlier ones of the same name; this is what was overridden.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A daemon of the test's own, and eyes that look at the kernel and not at what the daemon says."""
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -14,6 +15,16 @@ PROGRAMS = {name: os.environ[variable] for name, variable in
             (("affinityd", "AFFINITYD"), ("affinityctl", "AFFINITYCTL"), ("workload", "AFFINITYD_WORKLOAD"))}
 # Instrumented builds under a loaded machine are slow; what is awaited normally comes within milliseconds.
 PATIENCE = 20.0
+
+
+def wait_for_our_turn():
+    """Two checkouts that are tested at the same time would pin each other's workloads: one after the other. The lock is on
+    a folder that is there anyway, and goes with this process."""
+    folder = os.open("/tmp", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+
+
+wait_for_our_turn()
 
 
 def wait_for(condition, what, patience=PATIENCE):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinity-ttcp: a ttcp-style sender and receiver that says what the transfer cost.
 #include "host/root.hpp"
+#include "measure/busy.hpp"
 #include "options.hpp"
 #include "print.hpp"
 
@@ -30,11 +31,19 @@ int show(const Options& options, const measure::Report& report) {
     return std::fflush(out) == 0 && report.outcome == measure::Outcome::done ? 0 : 1;
 }
 
-measure::Report failed(const measure::Outcome outcome, const Error& error) {
+measure::Report without_run(const measure::Outcome outcome, const std::string& reason) {
     measure::Report report;
     report.outcome = outcome;
-    report.reason = error.to_string();
+    report.reason = reason;
     return report;
+}
+
+/// A run that is to wait for a quiet machine, and why it does not begin; "" if it does.
+std::string why_not_now(const host::Root& root, const Options& options) {
+    constexpr double look_seconds = 1;
+    if (options.busy_above == 0 || (options.mode != Mode::loopback && options.mode != Mode::transmit)) return {};
+    const auto peer = options.mode == Mode::transmit ? std::optional(options.peer) : std::nullopt;
+    return measure::why_busy(measure::look_around(root, peer, look_seconds), options.busy_above / 100.0);
 }
 
 /// A far end that others transmit to: one connection after the other, each bounded by --seconds and --bytes.
@@ -56,7 +65,7 @@ int serve(const host::Root& root, const Options& options, int listener) {
 int receive(const host::Root& root, const Options& options) {
     if (options.mode == Mode::sink && ::sd_listen_fds(1) >= 1) return serve(root, options, SD_LISTEN_FDS_START);
     const auto listener = measure::listen_at(options.peer, options.session.socket, options.session.streams);
-    if (!listener) return show(options, failed(measure::Outcome::failed, listener.error()));
+    if (!listener) return show(options, without_run(measure::Outcome::failed, listener.error().to_string()));
     if (options.mode == Mode::sink) return serve(root, options, listener->get());
     return show(options, measure::run_receive(root, options.session, listener->get()));
 }
@@ -67,7 +76,8 @@ int main(int argc, char** argv) {
     auto options = parse_options(argc, argv);
     if (!options) return options.error();
     const auto root = host::Root::open();
-    if (!root) return show(*options, failed(measure::Outcome::failed, root.error()));
+    if (!root) return show(*options, without_run(measure::Outcome::failed, root.error().to_string()));
+    if (const auto why = why_not_now(*root, *options); !why.empty()) return show(*options, without_run(measure::Outcome::skipped, why));
     auto& load = options->session.load;
     if (!options->pattern && options->mode == Mode::transmit) load.input = STDIN_FILENO;
     if (!options->pattern && options->mode == Mode::receive) load.output = STDOUT_FILENO;

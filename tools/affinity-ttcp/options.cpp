@@ -52,6 +52,7 @@ void add_options(CLI::App& cli, Raw& raw, Options& options) {
         ->capture_default_str()->check(CLI::Range(0.1, 3600.0));
     cli.add_option("--idle-exit", options.idle_exit_seconds, "with --sink: ends after so many seconds without a peer; 0: never")
         ->capture_default_str()->check(CLI::Range(0.0, 86400.0));
+    cli.add_option("--idle-only", options.busy_above, "skip the run if the machine or the NIC is busy above so many percent")->check(CLI::Range(1, 100));
     cli.add_option("-f,--format", raw.unit, "unit of the rate: k, m, g bits or K, M, G bytes a second")
         ->capture_default_str()->check(CLI::IsMember({"k", "K", "m", "M", "g", "G"}));
     cli.add_flag("--json", options.json, "one line of JSON instead of text");

@@ -18,6 +18,7 @@ struct Options {
     bool pattern = false;              ///< -s: a pattern out, received bytes dropped; else standard input and output
     bool json = false;
     char unit = 'K';                   ///< -f: k K m M g G, lower case bits, upper case bytes
+    unsigned busy_above = 0;           ///< percent: on a busier machine or NIC the run is skipped; 0: it is not asked
     double idle_exit_seconds = 30;     ///< sink: ends when nobody came for so long
 };
 

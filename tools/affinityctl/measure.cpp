@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl measure: a run by the daemon now, or an experiment of its own.
 #include "measure/program.hpp"
+#include "measure_models.hpp"
 #include "say.hpp"
 
 #include <cerrno>
@@ -42,6 +43,7 @@ void add_measure(CLI::App& app, Globals& globals, int& status) {
     auto* ttcp = verb->add_subcommand("ttcp", "run affinity-ttcp with the options that follow; without: 2 s over loopback");
     ttcp->allow_extras()->set_help_flag(); // its options are affinity-ttcp's, --help too
     ttcp->callback([&globals, &status, ttcp] { status = run_ttcp(globals, ttcp->remaining()); });
+    add_measure_models(*verb, globals, status);
 }
 
 } // namespace affinityctl

@@ -60,6 +60,23 @@ void show_troubles(const json& status) {
     if (!status.value("problems", json::array()).empty() || !refused.empty() || !others.empty()) fmt::print("\n");
 }
 
+std::string figure(const json& value) { return value.is_number() ? fmt::format("{:.3f}", value.get<double>()) : "-"; }
+
+/// What the traffic of each policy cost since its policies were loaded, and in the period before.
+void show_costs(const json& status, bool color) {
+    Table table({"POLICY", "MODEL", "NICS", "GB", "CPU S/GB", "SOFTIRQ S/GB", "CPU S/GB BEFORE"});
+    for (const auto& cost : status.value("costs", json::array())) {
+        std::string nics;
+        for (const auto& nic : cost.value("nics", json::array()))
+            nics += (nics.empty() ? "" : ",") + text_of(nic, "nic") + (nic.value("shared", false) ? " (shared)" : "");
+        const auto& before = cost.value("before", json());
+        table.add({text_of(cost, "policy"), text_of(cost, "model"), nics, fmt::format("{:.3f}", cost.value("bytes", 0.0) / 1e9),
+                   figure(cost.value("cpu_seconds_per_gb", json())), figure(cost.value("softirq_seconds_per_gb", json())),
+                   before.is_null() ? "-" : figure(before.value("cpu_seconds_per_gb", json())) + " (" + text_of(before, "model") + ")"});
+    }
+    if (!table.empty()) fmt::print("\n{}", table.to_string(color));
+}
+
 void show_measurement(const json& status) {
     const auto& last = status.value("measurement", json());
     if (last.is_null()) {
@@ -78,6 +95,7 @@ void show(const json& status, const Globals& globals) {
     show_threads(status, globals.color);
     show_queues(status, globals.color);
     show_troubles(status);
+    show_costs(status, globals.color);
     show_measurement(status);
 }
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inventory/pid_stream.hpp"
+
+#include "inventory/numbered.hpp"
+
+#include <libproc2/pids.h>
+
+namespace affinityd::inventory {
+
+namespace {
+
+struct Unref {
+    void operator()(pids_info* info) const { procps_pids_unref(&info); }
+};
+
+std::unique_ptr<pids_info, Unref> open_proc2() {
+    pids_item item = PIDS_ID_PID;
+    pids_info* info = nullptr;
+    if (procps_pids_new(&info, &item, 1) < 0) return nullptr;
+    return std::unique_ptr<pids_info, Unref>(info);
+}
+
+} // namespace
+
+struct PidStream::Source {
+    std::unique_ptr<pids_info, Unref> proc2;
+    std::optional<NumberedEntries> entries; ///< used without proc2; nothing: a recording without processes
+};
+
+Result<PidStream> PidStream::open(const host::Root& root) {
+    auto source = std::make_unique<Source>();
+    if (root.is_live()) source->proc2 = open_proc2();
+    if (!source->proc2) {
+        auto entries = NumberedEntries::open(root.proc(), "");
+        if (entries) source->entries = std::move(*entries);
+        else if (root.is_live()) return std::unexpected(entries.error());
+    }
+    return PidStream(std::move(source));
+}
+
+PidStream::PidStream(std::unique_ptr<Source> source) : source_(std::move(source)) {}
+PidStream::PidStream(PidStream&&) noexcept = default;
+PidStream& PidStream::operator=(PidStream&&) noexcept = default;
+PidStream::~PidStream() = default;
+
+std::optional<int> PidStream::next() {
+    if (source_->proc2) {
+        const pids_stack* stack = procps_pids_get(source_->proc2.get(), PIDS_FETCH_TASKS_ONLY);
+        return stack == nullptr ? std::nullopt : std::optional(PIDS_VAL(0, s_int, stack, source_->proc2.get()));
+    }
+    while (source_->entries)
+        if (const auto pid = source_->entries->next(); !pid) source_->entries.reset();
+        else if (*pid > 0) return pid;
+    return std::nullopt;
+}
+
+} // namespace affinityd::inventory

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.hpp"
+#include "host/root.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace affinityd::inventory {
+
+/// The processes of a machine, one at a time, so that a listing of a hundred thousand can be left and taken up again. On
+/// this machine through libproc2, which goes on where it stopped; in a recording, or where the library cannot serve, from
+/// the directory. A process that is born or ends meanwhile may or may not be among them.
+class PidStream {
+  public:
+    static Result<PidStream> open(const host::Root& root);
+    PidStream(PidStream&&) noexcept;
+    PidStream& operator=(PidStream&&) noexcept;
+    ~PidStream();
+
+    /// Nothing: that were all.
+    std::optional<int> next();
+
+  private:
+    struct Source;
+    explicit PidStream(std::unique_ptr<Source> source);
+    std::unique_ptr<Source> source_;
+};
+
+} // namespace affinityd::inventory

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure/models_run.hpp"
+
+#include "measure/ttcp.hpp"
+
+#include <algorithm>
+
+namespace affinityd::measure {
+
+namespace {
+
+constexpr double warm_up_seconds = 0.5; ///< code, caches, the CPU's frequency: the first model must not pay for them
+
+} // namespace
+
+ModelsReport run_models(const host::Root& root, const Bed& bed, const ModelsSetup& setup) {
+    ModelsReport report;
+    report.outcome = Outcome::done;
+    report.setup = bed.description;
+    report.connections = static_cast<unsigned>(bed.paths.size());
+    report.direction = setup.round.receives ? "receive" : "transmit";
+    report.round_seconds = setup.round.seconds;
+    report.cpus = setup.round.cpus;
+    for (const Model model : setup.models)
+        report.results.push_back({model, {}});
+    const double began = monotonic_seconds();
+    const auto end = [&](const RoundFault& fault) {
+        report.outcome = fault.outcome;
+        report.reason = fault.reason;
+        report.seconds = monotonic_seconds() - began;
+        return report;
+    };
+    RoundSetup warm_up = setup.round;
+    warm_up.seconds = std::min(warm_up_seconds, setup.round.seconds);
+    if (const auto round = run_round(root, bed, warm_up, setup.models.front()); !round) return end(round.error());
+    const auto order = interleave(setup.models.size(), setup.rounds);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        auto round = run_round(root, bed, setup.round, setup.models[order[i]]);
+        if (!round) return end(round.error());
+        report.cycles_source = round->cycles_source;
+        report.results[order[i]].samples.push_back(std::move(round->sample));
+        if (setup.progress) setup.progress(i + 1, order.size());
+    }
+    report.seconds = monotonic_seconds() - began;
+    return report;
+}
+
+} // namespace affinityd::measure

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.hpp"
+#include "host/fd.hpp"
+#include "host/root.hpp"
+
+#include <functional>
+#include <string>
+
+namespace affinityd::measure {
+
+/// A network namespace without a name: it lives as long as this object (or a process or socket in it), so that whatever
+/// was made in it goes away with the experiment, also if that is killed. Needs root. For single-threaded programs.
+/// A real interface that was moved in returns to the first namespace by itself (net/core/dev.c, default_device_exit_net).
+class NetworkSpace {
+  public:
+    static Result<NetworkSpace> make(const host::Root& root);
+    /// The namespace this process is in now.
+    static Result<NetworkSpace> present(const host::Root& root);
+
+    /// Runs `work` in this namespace and comes back.
+    [[nodiscard]] Result<void> within(const std::function<Result<void>()>& work) const;
+    [[nodiscard]] int fd() const { return space_.get(); }
+    /// Its sysfs tree, mounted nowhere: shows this namespace's interfaces, which the machine's own sysfs does not.
+    [[nodiscard]] const host::Dir& sys() const { return sys_; }
+
+  private:
+    NetworkSpace(host::Fd space, host::Fd outside, host::Dir sys)
+        : space_(std::move(space)), outside_(std::move(outside)), sys_(std::move(sys)) {}
+    host::Fd space_;
+    host::Fd outside_;
+    host::Dir sys_;
+};
+
+} // namespace affinityd::measure

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measurements of a running daemon: what is recorded when they end in every way they can, and the cost it sees by itself."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import unittest
+import xml.dom.minidom
+
+from daemon import Daemon, spawn, wait_for
+
+TTCP = os.environ["AFFINITY_TTCP"]
+WATCHED = "version: 1\nmatch: {comm: [affinity-ttcp, cost-parent]}\naffinity: none\nnics: [lo]\n"
+
+
+def settings(daemon, measure, reconcile="60s"):
+    (daemon.folder / "affinityd.yaml").write_text(f"version: 1\nreconcile: {reconcile}\nmeasure: {measure}\n", encoding="utf-8")
+    return daemon
+
+
+def records(daemon, kind="ttcp"):
+    return json.loads(daemon.control("history", "--kind", kind, "--json"))["records"]
+
+
+def children(pid):
+    return [int(word) for path in pathlib.Path(f"/proc/{pid}/task").glob("*/children") for word in path.read_text().split()]
+
+
+class Peer:
+    """Takes one connection, reads a little, and resets it; or reads nothing."""
+
+    def __init__(self, stack):
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.target = f"127.0.0.1:{self.socket.getsockname()[1]}"
+        stack.callback(self.socket.close)
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            connection, _ = self.socket.accept()
+            connection.recv(1000)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.close()
+
+
+class Measurements(unittest.TestCase):
+    def setUp(self):
+        self.stack = contextlib.ExitStack()
+        self.addCleanup(self.stack.close)
+
+    def daemon(self, measure, **policies):
+        return settings(Daemon(self.stack, policies), measure).start()
+
+    def outcome(self, daemon, number=1):
+        wait_for(lambda: len(records(daemon)) >= number, "the run is recorded")
+        return records(daemon)[number - 1]
+
+    def test_runs_are_kept_and_shown(self):
+        daemon = self.daemon("{duration: 1s}")
+        daemon.control("measure")
+        first = self.outcome(daemon)
+        self.assertEqual(("done", "loopback", False), (first["outcome"], first["path"], first["touches_nic_interrupts"]), first)
+        self.assertGreater(first["bits_per_second"], 0)
+        picture = daemon.folder / "history.svg"
+        shown = daemon.control("history", "--svg", str(picture))
+        self.assertIn("loopback", shown)
+        self.assertIn("too few runs", shown)
+        self.assertEqual("svg", xml.dom.minidom.parse(str(picture)).documentElement.tagName)
+        daemon.stop()
+        daemon.start()
+        self.assertEqual(first["id"], records(daemon)[0]["id"])
+
+    def test_a_killed_run_is_recorded_as_killed(self):
+        daemon = self.daemon("{duration: 30s}")
+        daemon.control("measure")
+        child = wait_for(lambda: children(daemon.process.pid), "the measuring child runs")[0]
+        wait_for(lambda: children(child), "its streams run")
+        daemon.control("measure", code=1)  # one at a time
+        os.kill(child, signal.SIGKILL)
+        record = self.outcome(daemon)
+        self.assertEqual("killed", record["outcome"], record)
+        self.assertIn("signal 9", record["reason"])
+        self.assertEqual(1, len(records(daemon)))
+        self.assertEqual("killed", daemon.status()["measurement"]["last"]["outcome"])
+
+    def test_streams_of_a_killed_run_end_too(self):
+        daemon = self.daemon("{duration: 30s}")
+        daemon.control("measure")
+        child = wait_for(lambda: children(daemon.process.pid), "the measuring child runs")[0]
+        streams = wait_for(lambda: len(children(child)) == 2 and children(child), "its streams run")
+        daemon.kill()
+        for pid in [child, *streams]:
+            wait_for(lambda pid=pid: not pathlib.Path(f"/proc/{pid}/exe").exists(), "nothing is left of the measurement")
+
+    def test_a_peer_that_goes_away_and_one_that_is_not_there(self):
+        daemon = self.daemon(f"{{duration: 20s, target: '{Peer(self.stack).target}'}}")
+        daemon.control("measure")
+        record = self.outcome(daemon)
+        self.assertEqual("peer_gone", record["outcome"], record)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        other = self.daemon(f"{{duration: 1s, target: '127.0.0.1:{port}'}}")
+        other.control("measure")
+        record = self.outcome(other)
+        self.assertEqual("unreachable", record["outcome"], record)
+        self.assertIn("unreachable", other.control("history"))
+
+    def test_by_itself_only_while_the_machine_is_idle(self):
+        burners = [spawn(self.stack, "sh", "-c", "while :; do :; done") for _ in range(os.cpu_count())]
+        daemon = self.daemon("{interval: 1s, random_delay: 1s, duration: 1s, idle_only: true, busy_above: 30%}")
+        record = self.outcome(daemon)
+        self.assertEqual("skipped", record["outcome"], record)
+        self.assertIn("busy", record["reason"])
+        for burner in burners:
+            burner.kill()
+
+    def test_bytes_bound_a_run(self):
+        daemon = self.daemon("{duration: 30s, bytes: 50M}")
+        daemon.control("measure")
+        record = self.outcome(daemon)
+        self.assertEqual(("done", 50_000_000), (record["outcome"], record["bytes"]), record)
+
+    def test_a_full_disk_costs_the_record_and_nothing_else(self):
+        daemon = settings(Daemon(self.stack, {}), "{duration: 1s, bytes: 1M}")
+        if os.geteuid() != 0:  # no disk of our own to fill
+            self.assertNotEqual(0, subprocess.run(["unshare", "-m", "true"], check=False, capture_output=True).returncode)
+            return
+        state = daemon.folder / "state"
+        state.mkdir()
+        plain = daemon.command()
+        # The mount is the daemon's alone and goes away with it.
+        daemon.command = lambda: ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size=256k none {state} && exec "$@"', "sh", *plain]
+        daemon.start()
+        inside = pathlib.Path(f"/proc/{daemon.process.pid}/root{state}")
+        self.assertTrue((inside / "history.db").exists())
+        with contextlib.suppress(OSError), open(inside / "filler", "wb", buffering=0) as filler:
+            while filler.write(b"x" * 4096):
+                pass
+        for _ in range(3):  # what is free inside the file may take one
+            daemon.control("measure")
+            wait_for(lambda: not children(daemon.process.pid), "the run is over")
+        self.assertEqual("done", daemon.status()["measurement"]["last"]["outcome"])
+        self.assertIn("the measurement is not kept", daemon.text())
+        (inside / "filler").unlink()
+        kept = len(records(daemon))
+        daemon.control("measure")
+        self.assertEqual("done", self.outcome(daemon, kept + 1)["outcome"])
+
+    def test_passive_cost_is_that_of_the_traffic(self):
+        daemon = settings(Daemon(self.stack, {"watched.yaml": WATCHED}), "{duration: 1s}", reconcile="1s").start()
+        shell = daemon.folder / "cost-parent"
+        shutil.copy("/bin/sh", shell)
+        report = daemon.folder / "report"
+        # A parent under the policy: what its children used is in its time when they have ended.
+        spawn(self.stack, str(shell), "-c", f"'{TTCP}' --loopback --seconds 4 --json >{report}.new; mv {report}.new {report}; sleep 60")
+        wait_for(report.exists, "the run is over")
+        active = json.loads(report.read_text(encoding="utf-8"))
+        self.assertEqual("done", active["outcome"], active)
+
+        def cost():
+            costs = daemon.status()["costs"]
+            return costs and costs[0]["bytes"] >= active["bytes"] and costs[0]
+
+        passes = daemon.status()["reconciles"]
+        wait_for(lambda: daemon.status()["reconciles"] >= passes + 2, "two more looks")
+        seen = wait_for(cost, "all bytes are seen")
+        own = sum(active[end]["user_seconds"] + active[end]["system_seconds"] for end in ("transmitter", "receiver"))
+        expected = own / (active["bytes"] / 1e9)
+        print(f"passive {seen['cpu_seconds_per_gb']:.4f} CPU s/GB, active {expected:.4f}, ratio {seen['cpu_seconds_per_gb'] / expected:.3f}")
+        self.assertAlmostEqual(1, seen["cpu_seconds_per_gb"] / expected, delta=0.1)
+        self.assertIn("watched", daemon.control("status"))
+
+        daemon.write("watched.yaml", WATCHED.replace("none", "process"))  # the policy changes: the period is closed and kept
+        past = wait_for(lambda: records(daemon, "passive"), "the cost before the change is in the history")[0]
+        self.assertEqual(("lo", "none", "watched"), (past["path"], past["model"], past["policies"]), past)
+        self.assertAlmostEqual(1, past["cpu_seconds"] / (past["bytes"] / 1e9) / expected, delta=0.1)
+        before = wait_for(lambda: daemon.status()["costs"] and daemon.status()["costs"][0]["before"], "status shows the cost before")
+        self.assertEqual("none", before["model"])
+        daemon.stop()
+        daemon.start()  # what is known of the time before is not forgotten with the daemon
+        before = wait_for(lambda: daemon.status()["costs"] and daemon.status()["costs"][0]["before"], "so does the next daemon's")
+        self.assertEqual(("none", past["bytes"]), (before["model"], before["bytes"]))
+
+
+if __name__ == "__main__":
+    unittest.main()

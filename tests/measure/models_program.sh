@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# affinityctl measure models as a user has it: a whole short run, interrupted, killed; nothing is left behind. Who is not root is told.
+set -euo pipefail
+affinityctl=$1
+work=$(mktemp -d)
+pids=
+trap 'for pid in $pids; do kill -9 "$pid" 2>/dev/null || :; done; rm -rf "$work"' EXIT
+fail() { echo "FAILED: $*" >&2; exit 1; }
+
+# Our interfaces' NAPI threads; they go with the namespaces, which the kernel takes down in the background.
+count_threads() { { grep -lsE '^napi/af[mp]' /proc/[0-9]*/comm || :; } | wc -l; }
+wait_for_threads() { # NUMBER: until no more than so many
+    for _ in $(seq 100); do [ "$(count_threads)" -le "$1" ] && return; sleep 0.1; done
+    fail "$(count_threads) NAPI threads are left, expected $1"
+}
+children_of() { cat /proc/"$1"/task/*/children 2>/dev/null || :; }
+
+status=0; "$affinityctl" measure models --models none,fast 2>"$work/err" || status=$?
+[ $status = 2 ] && grep -q 'no such model' "$work/err" || fail "a wrong model gives $status: $(cat "$work/err")"
+status=0; "$affinityctl" measure models --cpus 99999 2>"$work/err" || status=$?
+[ $status = 2 ] || fail "a wrong CPU gives $status"
+
+if [ "$(id -u)" != 0 ]; then
+    status=0; "$affinityctl" measure models --rounds 1 2>"$work/err" || status=$?
+    [ $status = 1 ] && grep -q 'root is needed' "$work/err" || fail "without root: $status: $(cat "$work/err")"
+    echo ok; exit 0
+fi
+
+before=$(count_threads)
+"$affinityctl" measure models --connections 2 --rounds 4 --seconds 0.1 --models none,full --svg "$work/out.svg" >"$work/text"
+grep -q '^none .*(.* to .*)' "$work/text" || fail "no figures: $(cat "$work/text")"
+grep -Eq '^full .*(no difference shown|%)' "$work/text" || fail "no verdict: $(cat "$work/text")"
+grep -q 'no NIC' "$work/text" || fail "not labelled"
+grep -q '##' "$work/text" || fail "no bars"
+python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$work/out.svg" || fail "the SVG is not XML"
+
+"$affinityctl" --json measure models --connections 1 --rounds 60 --seconds 1 >"$work/json" & pid=$!; pids="$pids $pid"
+for _ in $(seq 100); do [ -n "$(children_of $pid)" ] && break; sleep 0.1; done
+sleep 0.3
+kill -INT $pid
+status=0; wait $pid || status=$?
+[ $status = 1 ] || fail "interrupted: exit code $status"
+python3 - "$work/json" <<'END'
+import json, sys
+report = json.load(open(sys.argv[1]))
+assert report["outcome"] == "killed" and report["reason"], report
+assert len(report["models"]) == 4
+END
+
+# A measuring process is killed: that is the outcome, and the rest ends. Then the program itself.
+"$affinityctl" --json measure models --connections 1 --rounds 60 --seconds 5 >"$work/json" & pid=$!; pids="$pids $pid"
+for _ in $(seq 100); do [ -n "$(children_of $pid)" ] && break; sleep 0.1; done
+sleep 0.3
+read -r child _ <<<"$(children_of $pid)"
+kill -9 "$child"
+status=0; wait $pid || status=$?
+[ $status = 1 ] && grep -q '"outcome":"killed"' "$work/json" || fail "killed child: $status $(cat "$work/json")"
+
+"$affinityctl" measure models --connections 2 --rounds 60 --seconds 5 >/dev/null 2>&1 & pid=$!; pids="$pids $pid"
+for _ in $(seq 100); do [ -n "$(children_of $pid)" ] && break; sleep 0.1; done
+children=$(children_of $pid)
+kill -9 $pid
+wait $pid 2>/dev/null || :
+wait_for_threads "$before"
+for child in $children; do [ ! -e "/proc/$child" ] || grep -q '^State:.Z' "/proc/$child/status" || fail "process $child is left"; done
+echo ok
