@@ -24,7 +24,7 @@ def facts(topology, nics):
     """What expected.json is about, in its form."""
     groups = {name: topology[f"{name}_groups"] for name in ("package", "die", "l2", "l3")}
     return {"online": topology["online"], **groups, "nodes": [node["cpus"] for node in topology["numa_nodes"]],
-            "distance": topology["distance"]["matrix"],
+            "distance": (topology["distance"] or {"matrix": []})["matrix"],
             "nics": {nic["name"]: [nic["driver"], nic["node"], nic["local_cpus"], sum(queue["direction"] == "rx" for queue in nic["queues"]),
                                    sum(queue["direction"] == "tx" for queue in nic["queues"])] for nic in nics if nic["device"]}}
 
