@@ -55,6 +55,8 @@ def check_full(actions, expected, policies):
         cores = [cpus(core) for core in expected["l2"]]
         for mask in tasks + interrupts:
             assert mask <= near and any(mask <= core for core in cores), f"{name}: {mask} is not a core near {nic}: {near}"
+        if len(tasks) == 1:
+            assert all(mask == tasks[0] for mask in interrupts), f"{name}: interrupts of {nic} arrive elsewhere than on {tasks[0]}"
         for mask in tasks:
             assert any(mask & taken for taken in interrupts), f"{name}: no interrupt of {nic} arrives on {mask}"
 

@@ -11,7 +11,10 @@
 #include "topology/reader.hpp"
 
 #include <map>
+#include <optional>
+#include <utility>
 #include <variant>
+#include <vector>
 
 namespace affinityctl {
 
@@ -81,6 +84,43 @@ affinityd::Result<planner::Machine> read_machine(const affinityd::host::Root& ro
     return planner::Machine{std::move(*topology), std::move(*nics), std::move(*irqs)};
 }
 
+struct Seen {
+    inventory::Head head;
+    std::optional<std::size_t> policy;
+};
+
+/// All processes with the policy of each.
+std::vector<Seen> match_all(const affinityd::host::Root& root, const std::vector<int>& pids, const affinityd::policy::PolicySet& policies,
+                            inventory::FactSources& sources) {
+    const planner::Matcher matcher(policies);
+    SeenLineage lineage(root, policies);
+    std::vector<Seen> all;
+    for (const int pid : pids) {
+        auto head = inventory::read_head(root, pid, &sources);
+        if (!head) continue;
+        const auto policy = matcher.match(*head->facts, lineage);
+        if (policy) lineage.add(pid, *policy);
+        all.push_back({std::move(*head), policy});
+    }
+    return all;
+}
+
+/// Interfaces of each policy: the named ones, for a recording has no sockets that would tell.
+using Interfaces = std::vector<std::vector<std::string>>;
+
+planner::Serving serving_of(const std::vector<Seen>& all, const affinityd::host::Root& root,
+                            const affinityd::policy::PolicySet& policies, const Interfaces& nics) {
+    planner::Serving serving;
+    for (const auto& [head, index] : all) {
+        if (!index) continue;
+        const auto& policy = policies.policies[*index];
+        const auto threads = planner::deals_threads(policy.placement) ? inventory::read_threads(root, head.id.tid).size() : 1;
+        for (const auto& nic : nics[*index])
+            serving[policy.name][nic] += static_cast<unsigned>(threads);
+    }
+    return serving;
+}
+
 } // namespace
 
 affinityd::Result<json> plan_recording(const affinityd::policy::PolicySet& policies, const std::string& folder) {
@@ -91,22 +131,20 @@ affinityd::Result<json> plan_recording(const affinityd::policy::PolicySet& polic
     const auto pids = inventory::list_pids(*root);
     if (!pids) return std::unexpected(pids.error());
 
-    const auto placements = planner::compile(policies, *machine, {});
-    const planner::Matcher matcher(policies);
+    inventory::FactSources sources(*root);
+    const auto all = match_all(*root, *pids, policies, sources);
+    Interfaces nics;
+    for (const auto& policy : policies.policies)
+        nics.push_back(planner::policy_nics(policy, *machine, {}));
+    const auto placements = planner::compile(policies, *machine, serving_of(all, *root, policies, nics));
     const Untouched memory;
     planner::Assignments seats;
-    SeenLineage lineage(*root, policies);
-    inventory::FactSources sources(*root);
     json actions = json::array();
-    for (const int pid : *pids) {
-        const auto head = inventory::read_head(*root, pid, &sources);
-        if (!head) continue;
-        const auto policy = matcher.match(*head->facts, lineage);
-        if (policy) lineage.add(pid, *policy);
-        const auto* cpuset = policy ? sources.cpuset(pid) : nullptr;
-        const auto threads = inventory::read_threads(*root, pid);
+    for (const auto& [head, policy] : all) {
+        const auto* cpuset = policy ? sources.cpuset(head.id.tid) : nullptr;
+        const auto threads = inventory::read_threads(*root, head.id.tid);
         for (std::size_t i = 0; i < threads.size(); ++i) {
-            const planner::Unit unit{head->id, &threads[i], static_cast<unsigned>(i), nullptr, cpuset};
+            const planner::Unit unit{head.id, &threads[i], static_cast<unsigned>(i), policy ? &nics[*policy] : nullptr, cpuset};
             const auto plan = planner::plan_thread(placements, seats, policy, unit, memory);
             if (plan.action) actions.push_back(to_json(*plan.action));
         }

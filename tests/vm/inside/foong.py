@@ -58,6 +58,12 @@ def receivers_run_where_the_interrupts_of_their_nics_arrive():
 
 
 @test()
+def every_core_serves_some_pair():
+    cores = {cpu // 2 for pid in traffic.receivers(ALL).values() for cpu in machine.allowed(pid)}
+    assert cores == {0, 1, 2, 3}, f"pairs are on cores {cores}"
+
+
+@test()
 def a_recording_reads_like_the_machine():
     recording_reads_like_the_machine()
 
