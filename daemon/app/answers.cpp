@@ -82,6 +82,8 @@ std::string Manager::status() const {
                              {"policy", world_->policies().policies[process.policy].name},
                              {"nics", process.nics},
                              {"threads", std::move(threads)}});
+        if (!process.memory_state.empty())
+            processes.back()["memory"] = {{"nodes", process.memory_nodes}, {"state", process.memory_state}};
     }
     std::sort(processes.begin(), processes.end(), [](const json& a, const json& b) { return a["pid"] < b["pid"]; });
     json value{{"version", AFFINITYD_VERSION},
@@ -105,6 +107,14 @@ std::string Manager::status() const {
     value["problems"] = json::array();
     for (const auto& problem : world_->placements().problems)
         value["problems"].push_back(to_json(problem));
+    for (const auto& problem : unit_problems_)
+        value["problems"].push_back(to_json(problem));
+    value["units"] = json::array();
+    for (const auto& [name, unit] : units_)
+        value["units"].push_back({{"unit", name},
+                                  {"policy", world_->policies().policies[unit.policy].name},
+                                  {"wanted", world_->placements().policies[unit.policy].allowed.to_list()},
+                                  {"state", unit.state}});
     value["claimed_by_others"] = json::array();
     for (const auto& neighbour : neighbours_) {
         json subjects = json::array();
@@ -178,8 +188,14 @@ Result<std::string> Manager::explain_task(int pid) {
         if (all[i].is_immovable()) thread["reason"] = "a kernel thread that the kernel does not let move";
         threads.push_back(std::move(thread));
     }
+    json means = nullptr;
+    if (known != nullptr && !known->unit.empty()) {
+        const auto unit = units_.find(known->unit);
+        means = {{"cpuset_of", known->unit}, {"state", unit == units_.end() ? "not yet" : unit->second.state}};
+    }
     return dump({{"pid", pid},
                  {"comm", head->comm},
+                 {"means", std::move(means)},
                  {"released", policy && is_released(pid, *policy)},
                  {"policy", policy ? json(world_->policies().policies[*policy].name) : json(nullptr)},
                  {"considered", std::move(considered)},

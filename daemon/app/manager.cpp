@@ -57,6 +57,8 @@ void Manager::adopt(std::unique_ptr<World> world) {
         world->update(planner::Serving(world_->serving()));
     }
     world_ = std::move(world);
+    units_.clear(); // they name policies by their place in the old set
+    unit_problems_.clear();
     released_.clear();
     loaded_at_ = std::chrono::system_clock::now();
     for (const auto& problem : world_->placements().problems)

@@ -16,6 +16,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -55,6 +56,8 @@ class Manager final : public Commands {
     /// `creator`: for a process just forked, who did it, as its parent may have gone meanwhile.
     void process_changed(int pid, std::optional<int> creator = {});
     void thread_changed(int pid, int tid);
+    /// A thread has named itself. One that is known is not read again for it: the name came with the event.
+    void thread_renamed(int pid, int tid, std::string_view name);
     void task_gone(int pid, int tid);
     /// Events were lost: all is looked at again.
     void events_lost();
@@ -88,6 +91,7 @@ class Manager final : public Commands {
     void handle_process(const inventory::Head& head, std::optional<int> creator = {});
     /// `creator`: the process whose thread made this one.
     void handle_thread(KnownProcess* process, std::optional<std::size_t> policy, const planner::Unit& unit, int creator);
+    void handle_fresh_thread(KnownProcess& process, const inventory::Thread& thread);
     [[nodiscard]] const CpuSet* cpuset_of(KnownProcess* process, const inventory::Thread& thread);
     void handle_action(KnownThread* known, const planner::Action& action);
     [[nodiscard]] bool is_fought_over(KnownThread& known, const planner::Action& action);
@@ -106,6 +110,19 @@ class Manager final : public Commands {
     void handle_queues();
     void restore_unwanted_queues();
     void look_for_neighbours();
+
+    /// A unit all of whose processes are under one policy that wants a cpuset for it.
+    struct UnderCpuset {
+        std::size_t policy = 0;
+        std::string folder; ///< its control group
+        std::string state;  ///< "in place", or why not
+        bool keep = true;   ///< false: a fence that stands from before is taken away
+    };
+    void learn_unit(KnownProcess& process, const std::string& cgroup) const;
+    void handle_units();
+    [[nodiscard]] std::string fence(const std::string& name, UnderCpuset& unit, bool& changed);
+    void follow_with_memory(KnownProcess& process);
+    void hear_of_memory();
     void see_costs();
     void keep(std::vector<state::MeasurementRecord> records);
 
@@ -118,6 +135,8 @@ class Manager final : public Commands {
     std::unique_ptr<Reconcile> reconcile_;
     std::set<std::string> released_; ///< names of policies, PIDs as text, "*": told to let go until the next reload or apply
     std::vector<Neighbour> neighbours_;
+    std::map<std::string, UnderCpuset> units_; ///< by name, as of the last pass
+    std::vector<planner::Problem> unit_problems_;
     Measurements measurements_;
     PassiveCost costs_;
     std::function<void(Urgency)> waits_ = [](Urgency) {};

@@ -48,6 +48,8 @@ void Manager::finish_reconcile() {
     parts_.journal.age_givers();
     if (learn_serving()) waits_(Urgency::soon); // lanes are dealt anew: tasks move with them in the next pass
     handle_queues();
+    handle_units();
+    hear_of_memory();
     restore_unwanted_queues();
     keep(costs_.add_up(*world_, find_used_nics(parts_.root, *world_, tasks_), std::time(nullptr)));
     look_for_neighbours();
@@ -91,7 +93,9 @@ void Manager::restore_unwanted_queues() {
     const auto& targets = world_->placements().queues;
     for (const auto& entry : parts_.journal.entries()) {
         if (std::holds_alternative<planner::TaskMask>(entry.subject)) continue;
-        const bool wanted = std::ranges::any_of(targets, [&](const auto& target) { return target.subject == entry.subject; });
+        const auto* unit = std::get_if<planner::UnitCpuset>(&entry.subject);
+        const bool wanted = unit != nullptr ? units_.contains(unit->unit) && units_.at(unit->unit).keep
+                                            : std::ranges::any_of(targets, [&](const auto& target) { return target.subject == entry.subject; });
         if (!wanted) executor_.restore(entry, world_->placements().online);
     }
 }

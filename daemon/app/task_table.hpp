@@ -38,6 +38,10 @@ struct KnownProcess {
     std::map<int, KnownThread> threads;       ///< by tid
     std::uint64_t seen = 0;                   ///< number of the reconcile that saw it last
     std::optional<CpuSet> cpuset;             ///< CPUs its cgroup leaves it; nothing: all, or not known
+    std::string unit;                         ///< systemd unit, under means: cpuset; "": none that could be fenced
+    std::string unit_folder;                  ///< its control group: "/system.slice/nginx.service"
+    std::vector<unsigned> memory_nodes;       ///< under memory: follow, the nodes its memory was last sent to
+    std::string memory_state;                 ///< what became of that, for people; "": nothing was asked
     std::uint64_t cpuset_read = ~0ULL;        ///< number of the reconcile since which that holds
 };
 

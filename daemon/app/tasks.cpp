@@ -2,6 +2,7 @@
 // The manager's work on processes and threads: one way for start, reconcile and events.
 #include "app/lineage.hpp"
 #include "app/manager.hpp"
+#include "host/scheduler.hpp"
 #include "inventory/head.hpp"
 #include "inventory/scan.hpp"
 
@@ -61,6 +62,7 @@ void Manager::handle_process(const inventory::Head& head, std::optional<int> cre
         known->comm = head.comm;
         known->policy = *policy;
         known->seen = reconciles_;
+        if (world_->policies().policies[*policy].means == policy::Means::cpuset) learn_unit(*known, head.facts->cgroup());
     }
     const auto threads = inventory::read_threads(parts_.root, pid);
     for (std::size_t i = 0; i < threads.size(); ++i) {
@@ -77,6 +79,7 @@ void Manager::handle_process(const inventory::Head& head, std::optional<int> cre
         if (gone) forget_thread(entry.second.id, pid);
         return gone;
     });
+    follow_with_memory(*known);
 }
 
 const CpuSet* Manager::cpuset_of(KnownProcess* process, const inventory::Thread& thread) {
@@ -151,11 +154,25 @@ void Manager::thread_changed(int pid, int tid) {
     KnownProcess* known = tasks_.find(pid);
     if (known == nullptr) return;
     const auto thread = inventory::read_thread(parts_.root, pid, tid);
-    if (!thread) return;
+    if (thread) handle_fresh_thread(*known, *thread);
+}
+
+void Manager::thread_renamed(int pid, int tid, std::string_view name) {
+    KnownProcess* known = tasks_.find(pid);
+    if (known == nullptr) return;
+    const auto thread = known->threads.find(tid);
+    if (thread == known->threads.end() || !parts_.root.is_live()) return thread_changed(pid, tid);
+    auto allowed = host::get_affinity(tid);
+    if (!allowed) return; // gone: its exit comes next
+    handle_fresh_thread(*known, {.id = thread->second.id, .comm = std::string(name), .flags = 0, .allowed = std::move(*allowed)});
+}
+
+void Manager::handle_fresh_thread(KnownProcess& process, const inventory::Thread& thread) {
     ++fast_;
     // Threads come in the order of their ids: those before this one that are known give its index.
-    const auto index = std::distance(known->threads.begin(), known->threads.lower_bound(tid));
-    handle_thread(known, known->policy, {known->id, &*thread, static_cast<unsigned>(index), &known->nics, cpuset_of(known, *thread)}, pid);
+    const auto index = std::distance(process.threads.begin(), process.threads.lower_bound(thread.id.tid));
+    handle_thread(&process, process.policy,
+                  {process.id, &thread, static_cast<unsigned>(index), &process.nics, cpuset_of(&process, thread)}, process.id.tid);
 }
 
 void Manager::task_gone(int pid, int tid) {

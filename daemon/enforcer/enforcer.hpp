@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "enforcer/memory_mover.hpp"
 #include "planner/action.hpp"
 
 #include <memory>
@@ -44,6 +45,9 @@ class Enforcer {
     [[nodiscard]] virtual Applied apply(const planner::Action& action) = 0;
     /// The subject's mask now, for the undo journal and for putting back; nothing if it is gone or is another one by now.
     [[nodiscard]] virtual std::optional<CpuSet> present(const planner::Subject& subject) = 0;
+    /// Has a process's memory moved, in its own time; take_moved() tells what became of it.
+    virtual void move_memory(MemoryMove move) = 0;
+    [[nodiscard]] virtual std::vector<MemoryMoved> take_moved() = 0;
     /// False: nothing on the machine is changed (dry run, recording).
     [[nodiscard]] virtual bool acts() const = 0;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/enforcer.hpp"
 #include "enforcer/irq_lookup.hpp"
+#include "enforcer/unit_cpus.hpp"
 
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
@@ -16,6 +17,7 @@ using planner::Action;
 using planner::IrqMask;
 using planner::SteeringMask;
 using planner::TaskMask;
+using planner::UnitCpuset;
 
 Outcome task_outcome(int code) {
     switch (code) {
@@ -24,6 +26,20 @@ Outcome task_outcome(int code) {
     case EACCES: return Outcome::not_permitted;
     case EBUSY: return Outcome::deadline;
     case EINVAL: return Outcome::no_cpu;
+    default: return Outcome::failed;
+    }
+}
+
+/// What systemd's answers mean; ENOENT also stands for a bus that is not there.
+Outcome unit_outcome(int code) {
+    switch (code) {
+    case ENOENT:
+    case ENXIO: return Outcome::gone;
+    case EPERM:
+    case EACCES: return Outcome::not_permitted;
+    case ETIMEDOUT:
+    case EAGAIN:
+    case EBUSY: return Outcome::busy;
     default: return Outcome::failed;
     }
 }
@@ -45,7 +61,7 @@ Outcome irq_outcome(int code) {
 
 class RealEnforcer final : public Enforcer {
   public:
-    explicit RealEnforcer(const host::Root& root) : root_(root) {}
+    explicit RealEnforcer(const host::Root& root) : root_(root), memory_(root) {}
 
     Applied apply(const Action& action) override {
         return std::visit([&](const auto& subject) { return write(subject, action); }, action.subject);
@@ -54,6 +70,9 @@ class RealEnforcer final : public Enforcer {
     std::optional<CpuSet> present(const planner::Subject& subject) override {
         return std::visit([&](const auto& what) { return read(what); }, subject);
     }
+
+    void move_memory(MemoryMove move) override { memory_.ask(std::move(move)); }
+    std::vector<MemoryMoved> take_moved() override { return memory_.take_done(); }
 
     [[nodiscard]] bool acts() const override { return true; }
 
@@ -96,6 +115,17 @@ class RealEnforcer final : public Enforcer {
         return {Outcome::done, root_.sys().cpu_mask(steering_path(root_, subject)).value_or(CpuSet{}), 0};
     }
 
+    Applied write(const UnitCpuset& subject, const Action& action) {
+        const int code = units_.write(subject.unit, action.to);
+        if (code != 0) return {unit_outcome(code), {}, code};
+        return {Outcome::done, units_.read(subject.unit).value_or(action.to), 0};
+    }
+
+    std::optional<CpuSet> read(const UnitCpuset& subject) {
+        const auto cpus = units_.read(subject.unit);
+        return cpus ? std::optional(*cpus) : std::nullopt;
+    }
+
     /// The unfiltered mask (status shows offline CPUs too), because it is what has to be put back.
     std::optional<CpuSet> read(const TaskMask& subject) {
         if (!is_same(subject)) return std::nullopt;
@@ -110,6 +140,8 @@ class RealEnforcer final : public Enforcer {
     std::optional<CpuSet> read(const SteeringMask& subject) { return root_.sys().cpu_mask(steering_path(root_, subject)); }
 
     const host::Root& root_;
+    MemoryMover memory_;
+    UnitCpus units_;
 };
 
 } // namespace

@@ -32,7 +32,7 @@ void ProcessEvents::handle(const ProcEvent& event) {
     switch (event.kind) {
     case ProcEvent::Kind::exec: manager_.process_changed(event.pid); break;
     case ProcEvent::Kind::comm:
-        if (event.is_thread()) manager_.thread_changed(event.pid, event.tid);
+        if (event.is_thread()) manager_.thread_renamed(event.pid, event.tid, event.comm());
         else manager_.process_changed(event.pid);
         break;
     case ProcEvent::Kind::fork:

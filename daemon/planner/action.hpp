@@ -39,7 +39,13 @@ struct SteeringMask {
     }
 };
 
-using Subject = std::variant<TaskMask, IrqMask, SteeringMask>;
+/// The AllowedCPUs= of a systemd unit; the empty set: it is not set.
+struct UnitCpuset {
+    std::string unit;     ///< "nginx.service"
+    friend bool operator==(const UnitCpuset&, const UnitCpuset&) = default;
+};
+
+using Subject = std::variant<TaskMask, IrqMask, SteeringMask, UnitCpuset>;
 
 /// One wanted change: from what it is to what it shall be, and why. Every line of a plan is one of these.
 struct Action {

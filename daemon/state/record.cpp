@@ -17,6 +17,7 @@ using planner::IrqMask;
 using planner::SteeringMask;
 using planner::Subject;
 using planner::TaskMask;
+using planner::UnitCpuset;
 
 /// FNV-1a: finds a torn or mixed-up line; it guards against accidents, not against an attacker (the file is root's).
 std::uint32_t checksum(std::string_view text) {
@@ -62,6 +63,7 @@ struct Fields {
     std::string operator()(const SteeringMask& mask) const {
         return fmt::format("steering\t{}\t{}\t{}\t", escaped(mask.device), escaped(mask.nic), mask.queue);
     }
+    std::string operator()(const UnitCpuset& cpuset) const { return fmt::format("unit\t{}\t\t\t", escaped(cpuset.unit)); }
 };
 
 std::optional<Subject> parse_subject(const std::vector<std::string_view>& fields) {
@@ -78,6 +80,7 @@ std::optional<Subject> parse_subject(const std::vector<std::string_view>& fields
         return IrqMask{unescaped(fields[1]), unescaped(fields[2]), *number};
     }
     if (fields[0] == "steering") return SteeringMask{unescaped(fields[1]), unescaped(fields[2]), std::string(fields[3])};
+    if (fields[0] == "unit") return UnitCpuset{unescaped(fields[1])};
     return std::nullopt;
 }
 
@@ -86,6 +89,7 @@ std::optional<Subject> parse_subject(const std::vector<std::string_view>& fields
 std::string queue_key(const Subject& subject) {
     if (const auto* irq = std::get_if<IrqMask>(&subject)) return "irq\t" + irq->device + '\t' + irq->label;
     if (const auto* steering = std::get_if<SteeringMask>(&subject)) return "steering\t" + steering->device + '\t' + steering->queue;
+    if (const auto* cpuset = std::get_if<UnitCpuset>(&subject)) return "unit\t" + cpuset->unit;
     return {};
 }
 
