@@ -62,6 +62,7 @@ struct SubjectJson {
     json operator()(const planner::SteeringMask& mask) const {
         return {{"kind", "steering"}, {"nic", mask.nic}, {"queue", mask.queue}};
     }
+    json operator()(const planner::UnitCpuset& cpuset) const { return {{"kind", "unit"}, {"unit", cpuset.unit}}; }
 };
 
 json to_json(const planner::Action& action) {

@@ -78,8 +78,10 @@ class Run:
         (self.share / "run").chmod(0o755)
         (self.share / "nics").write_text("\n".join(nics), encoding="utf-8")
         if build is not None:
-            subprocess.run(["meson", "install", "-C", build, "--destdir", self.share / "install", "--no-rebuild", "--quiet", "--strip"],
-                           check=True, stdout=subprocess.DEVNULL)
+            done = subprocess.run(["meson", "install", "-C", build, "--destdir", self.share / "install", "--no-rebuild", "--quiet", "--strip"],
+                                  capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                raise SystemExit(f"vm: {build} cannot be installed: {(done.stdout + done.stderr).strip()}")
         if self.console:
             (self.share / "console").touch()
 
