@@ -134,6 +134,7 @@ class Run:
                 return fault
             self._kill()
             print(f"vm: boot {attempt}: {fault}; once more", flush=True)
+            time.sleep(attempt)  # for a machine that was short of something
 
     def boot(self, limit):
         """The script's exit status, or TIMED_OUT, NO_STATUS, QEMU_FAILED. `limit`: seconds from the script's start."""

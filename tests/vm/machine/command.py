@@ -93,7 +93,9 @@ def launch(shape, image, folder, console=False):
 
 
 def container(image, folder):
-    """The same root, with systemd as its first process, on this machine's kernel: quick, but without interrupts and cpusets."""
-    return ["setpriv", "--pdeathsig", "KILL", "systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--private-network",
-            "--link-journal=no", "--volatile=overlay", "--console=pipe", f"--directory={image.tree}", f"--bind={folder}/share:/host",
-            "--boot", "--", "--unit=vm.target"]
+    """The same root, with systemd as its first process, on this machine's kernel: quick, but without interrupts and cpusets. Control
+    groups are mounted for it, in a mount namespace of its own, where the machine has them not in their place."""
+    words = ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--private-network", "--link-journal=no", "--volatile=overlay",
+             "--console=pipe", f"--directory={image.tree}", f"--bind={folder}/share:/host", "--boot", "--", "--unit=vm.target"]
+    groups = "case $(stat -f -c %T /sys/fs/cgroup) in tmpfs|cgroup2fs) ;; *) mount -t cgroup2 none /sys/fs/cgroup ;; esac"
+    return ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "sh", "-c", f"{groups}\nexec {shlex.join(words)}"]
