@@ -110,8 +110,10 @@ Result<std::string> Manager::reload() {
 void Manager::apply() {
     released_.clear();
     for (auto& [pid, process] : tasks_.processes())
-        for (auto& [tid, thread] : process.threads)
+        for (auto& [tid, thread] : process.threads) {
             thread.quiet_until = {};
+            thread.corrections = 0;
+        }
     begin_reconcile(true);
 }
 

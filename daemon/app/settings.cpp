@@ -94,7 +94,12 @@ Result<void> each_key(const std::string& path, const Node& map, const Taker& tak
         for (const auto& before : seen)
             if (before == key.text) return wrong(path, key, fmt::format("'{}' stands here twice", key.text));
         seen.push_back(key.text);
-        if (auto done = take(key.text, key, map.items[i + 1]); !done) return done;
+        Node value = map.items[i + 1];
+        if (value.kind == Node::Kind::null) { // stands on the next line, where the fault is not
+            value.line = key.line;
+            value.column = key.column;
+        }
+        if (auto done = take(key.text, key, value); !done) return done;
     }
     return {};
 }

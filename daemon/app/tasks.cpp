@@ -120,13 +120,14 @@ bool Manager::is_fought_over(KnownThread& known, const planner::Action& action) 
     if (held == nullptr || held->asked != action.to || action.restore) return false;
     const auto now = steady_clock::now();
     if (now < known.quiet_until) return true;
-    if (now - known.last_correction > fight_window) known.corrections = 0;
+    if (now - std::max(known.last_correction, known.quiet_until) > fight_window) known.corrections = 0;
     known.last_correction = now;
     if (++known.corrections < fight_threshold) return false;
+    // Put right once more, then not before the truce is over.
     known.quiet_until = now + first_truce * (1U << std::min(known.corrections - fight_threshold, longest_truce));
     parts_.log.warn(fmt::format("{}: somebody else keeps changing its mask (now {}): left alone for a while",
                                 planner::to_string(action.subject), action.from.to_list()));
-    return true;
+    return false;
 }
 
 void Manager::handle_action(KnownThread* known, const planner::Action& action) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/manager_object.hpp"
 
+#include "base/utf8.hpp"
 #include "control/access.hpp"
 
 #include <systemd/sd-bus.h>
@@ -11,10 +12,13 @@ namespace {
 
 ManagerObject& object_of(void* userdata) { return *static_cast<ManagerObject*>(userdata); }
 
-int reply_text(sd_bus_message* call, const std::string& text) { return sd_bus_reply_method_return(call, "s", text.c_str()); }
+/// D-Bus carries nothing but UTF-8, and faults quote policy files, which are any bytes.
+int reply_text(sd_bus_message* call, const std::string& text) {
+    return sd_bus_reply_method_return(call, "s", valid_utf8(text).c_str());
+}
 
 int reply_error(sd_bus_message* call, const Error& error) {
-    return sd_bus_reply_method_errorf(call, "org.affinityd.Error.Failed", "%s", error.to_string().c_str());
+    return sd_bus_reply_method_errorf(call, "org.affinityd.Error.Failed", "%s", valid_utf8(error.to_string()).c_str());
 }
 
 int reply(sd_bus_message* call, const Result<std::string>& result) {

@@ -21,8 +21,9 @@ namespace {
 
 using host::Fd;
 
+/// Without a flush, which would wait for a peer that does not read.
 struct BusClose {
-    void operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
+    void operator()(sd_bus* bus) const { sd_bus_close_unref(bus); }
 };
 using Bus = std::unique_ptr<sd_bus, BusClose>;
 struct SourceUnref {

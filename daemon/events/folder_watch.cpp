@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/folder_watch.hpp"
 
+#include <filesystem>
 #include <string_view>
 
 #include <sys/inotify.h>
@@ -9,28 +10,77 @@ namespace affinityd::events {
 
 namespace {
 
-constexpr std::uint64_t quiet_usec = 500'000;
+constexpr std::uint32_t self_gone = IN_DELETE_SELF | IN_MOVE_SELF;
 
-}
+} // namespace
 
-std::unique_ptr<FolderWatch> FolderWatch::start(sd_event* event, const std::vector<std::string>& folders, Changed changed) {
-    auto watch = std::make_unique<FolderWatch>(std::move(changed));
+std::unique_ptr<FolderWatch> FolderWatch::start(sd_event* event, const std::vector<std::string>& folders, Changed changed,
+                                                std::chrono::milliseconds quiet) {
+    auto watch = std::make_unique<FolderWatch>(event, folders, std::move(changed), quiet);
     sd_event_source* source = nullptr;
     if (sd_event_add_time(event, &source, CLOCK_MONOTONIC, 0, 0, on_quiet, watch.get()) < 0) return nullptr;
     watch->quiet_timer_.reset(source);
     sd_event_source_set_enabled(source, SD_EVENT_OFF);
-    constexpr std::uint32_t mask = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR;
-    for (const auto& folder : folders)
-        if (sd_event_add_inotify(event, &source, folder.c_str(), mask, on_event, watch.get()) >= 0)
-            watch->watches_.emplace_back(source);
+    watch->watch_all();
     return watch;
+}
+
+void FolderWatch::watch_all() {
+    watches_.clear();
+    awaited_.clear();
+    constexpr unsigned most_tries = 4; // one that comes while we look is looked at again
+    for (const auto& folder : folders_)
+        for (unsigned i = 0; i < most_tries && !watch_folder(folder) && await_folder(folder); ++i) {
+        }
+}
+
+bool FolderWatch::watch_folder(const std::string& folder) {
+    constexpr std::uint32_t mask = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | self_gone | IN_ONLYDIR;
+    sd_event_source* source = nullptr;
+    if (sd_event_add_inotify(event_, &source, folder.c_str(), mask, on_event, this) < 0) return false;
+    watches_.emplace_back(source);
+    return true;
+}
+
+bool FolderWatch::await_folder(const std::string& folder) {
+    constexpr std::uint32_t mask = IN_CREATE | IN_MOVED_TO | self_gone | IN_ONLYDIR;
+    std::filesystem::path missing = std::filesystem::path(folder).lexically_normal();
+    if (!missing.has_filename()) missing = missing.parent_path();
+    while (missing.has_relative_path()) {
+        const auto parent = missing.has_parent_path() ? missing.parent_path() : std::filesystem::path(".");
+        sd_event_source* source = nullptr;
+        if (sd_event_add_inotify(event_, &source, parent.c_str(), mask, on_parent, this) >= 0) {
+            watches_.emplace_back(source);
+            awaited_.insert(missing.filename().string());
+            std::error_code ignored;
+            return std::filesystem::is_directory(missing, ignored);
+        }
+        missing = missing.parent_path();
+    }
+    return false;
+}
+
+void FolderWatch::changed_soon() {
+    const auto quiet = std::chrono::microseconds(quiet_).count();
+    sd_event_source_set_time_relative(quiet_timer_.get(), static_cast<std::uint64_t>(quiet));
+    sd_event_source_set_enabled(quiet_timer_.get(), SD_EVENT_ONESHOT);
 }
 
 int FolderWatch::on_event(sd_event_source*, const inotify_event* event, void* userdata) {
     auto* watch = static_cast<FolderWatch*>(userdata);
     if (event->len > 0 && !std::string_view(event->name).ends_with(".yaml")) return 0; // an editor's files
-    sd_event_source_set_time_relative(watch->quiet_timer_.get(), quiet_usec);
-    sd_event_source_set_enabled(watch->quiet_timer_.get(), SD_EVENT_ONESHOT);
+    if ((event->mask & self_gone) != 0) watch->watch_all();
+    else if ((event->mask & IN_IGNORED) != 0) return 0;
+    watch->changed_soon();
+    return 0;
+}
+
+int FolderWatch::on_parent(sd_event_source*, const inotify_event* event, void* userdata) {
+    auto* watch = static_cast<FolderWatch*>(userdata);
+    const bool gone = (event->mask & self_gone) != 0;
+    if (!gone && (event->len == 0 || !watch->awaited_.contains(std::string_view(event->name)))) return 0;
+    watch->watch_all();
+    if (!gone) watch->changed_soon(); // files may be in it already
     return 0;
 }
 

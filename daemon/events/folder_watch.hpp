@@ -3,8 +3,10 @@
 
 #include "events/sources.hpp"
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,17 +17,32 @@ namespace affinityd::events {
 class FolderWatch {
   public:
     using Changed = std::function<void()>;
-    static std::unique_ptr<FolderWatch> start(sd_event* event, const std::vector<std::string>& folders, Changed changed);
-    explicit FolderWatch(Changed changed) : changed_(std::move(changed)) {}
+    /// `quiet`: how long after the last change.
+    static std::unique_ptr<FolderWatch> start(sd_event* event, const std::vector<std::string>& folders, Changed changed,
+                                              std::chrono::milliseconds quiet = std::chrono::milliseconds(500));
+    FolderWatch(sd_event* event, std::vector<std::string> folders, Changed changed, std::chrono::milliseconds quiet)
+        : event_(event), folders_(std::move(folders)), changed_(std::move(changed)), quiet_(quiet) {}
     FolderWatch(const FolderWatch&) = delete;
     FolderWatch& operator=(const FolderWatch&) = delete;
 
   private:
     static int on_event(sd_event_source*, const inotify_event* event, void* userdata);
+    static int on_parent(sd_event_source*, const inotify_event* event, void* userdata);
     static int on_quiet(sd_event_source*, std::uint64_t, void* userdata);
 
+    /// Watches every folder that is there, and for each other one the nearest folder above it that is.
+    void watch_all();
+    [[nodiscard]] bool watch_folder(const std::string& folder);
+    /// True if it came while the one above it was taken up: then it is to be looked at again.
+    [[nodiscard]] bool await_folder(const std::string& folder);
+    void changed_soon();
+
+    sd_event* event_;
+    std::vector<std::string> folders_;
     Changed changed_;
+    std::chrono::milliseconds quiet_;
     std::vector<Source> watches_;
+    std::set<std::string, std::less<>> awaited_; ///< names whose coming brings a missing folder nearer
     Source quiet_timer_;
 };
 

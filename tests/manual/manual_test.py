@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manual pages against the programs: what --help, the settings' reader and the policies' schema know is documented."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+DOCS = pathlib.Path(os.environ["AFFINITYD_DOCS"])
+PROGRAMS = {name: os.environ[variable] for name, variable in
+            (("affinityd", "AFFINITYD"), ("affinityctl", "AFFINITYCTL"), ("affinity-ttcp", "AFFINITY_TTCP"))}
+OPTION = re.compile(r"^ {2}(?:-\w,)?(--[a-z][a-z0-9-]*)", re.MULTILINE)
+
+
+def page(name):
+    """A page's source with its escaped hyphens made plain."""
+    return (DOCS / name).read_text(encoding="utf-8").replace("\\-", "-")
+
+
+def sections(text, macro):
+    """{heading: text below it} of a page's .SH or .SS headings."""
+    found = {}
+    heading = None
+    for line in text.splitlines():
+        if line.startswith(macro + " "):
+            heading = line[len(macro):].strip().strip('"')
+            found[heading] = ""
+        elif line.startswith(".SH "):
+            heading = None
+        elif heading is not None:
+            found[heading] += line + "\n"
+    return found
+
+
+def run_help(program, words=()):
+    done = subprocess.run([PROGRAMS[program], *words, "--help"], capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
+
+
+def options_of(text):
+    return set(OPTION.findall(text))
+
+
+def subcommands_of(text):
+    after = text.partition("\nSubcommands:\n")[2]
+    return re.findall(r"^ {2}([a-z][a-z-]*)", after, re.MULTILINE)
+
+
+def names(text, option):
+    """Is the option a term of its own in the text (the line after .TP), and not only a longer one, or in passing?"""
+    return any(re.search(re.escape(option) + r"(?![a-z0-9-])", term) for term in re.findall(r"^\.TP\n(.*)$", text, re.MULTILINE))
+
+
+def verbs(ask, words=()):
+    """[(words, help)] of a program and everything below it. What answers as another program is that one's."""
+    text = ask(words)
+    if words and "Usage: affinityctl" not in text:
+        text = ""
+    found = [(words, text)]
+    for word in subcommands_of(text):
+        found += verbs(ask, (*words, word))
+    return found
+
+
+def missing_of_affinityctl(source, ask):
+    """What affinityctl(1) does not say, each as a line that tells what to add."""
+    everywhere = sections(source, ".SH").get("OPTIONS", "")
+    headings = sections(source, ".SS")
+    lines = []
+    for words, text in verbs(ask):
+        verb = " ".join(words)
+        if not verb:
+            below, place = everywhere, "section OPTIONS"
+        else:
+            own = [heading for heading in headings if heading == verb or re.match(re.escape(verb) + r" [A-Z\[]", heading)]
+            if not own:
+                lines.append(f"docs/affinityctl.1: the verb '{verb}' is missing: add '.SS {verb}' with what it does and its options")
+                continue
+            below, place = everywhere + headings[own[0]], f"section '.SS {own[0]}'"
+        for option in sorted(options_of(text)):
+            if not names(below, option):
+                lines.append(f"docs/affinityctl.1: {option} is missing in {place}")
+    return lines
+
+
+class Manual(unittest.TestCase):
+    def complain_about(self, lines):
+        self.assertEqual([], lines, "\n" + "\n".join(lines))
+
+    def test_every_verb_and_option_of_affinityctl(self):
+        self.assertGreaterEqual(len(verbs(lambda words: run_help("affinityctl", words))), 12, "the verbs were not found in --help")
+        self.complain_about(missing_of_affinityctl(page("affinityctl.1"), lambda words: run_help("affinityctl", words)))
+
+    def test_every_option_of_the_other_programs(self):
+        for program, name in (("affinityd", "affinityd.8"), ("affinity-ttcp", "affinity-ttcp.1")):
+            with self.subTest(program):
+                text = run_help(program)
+                self.assertGreater(len(options_of(text)), 8)
+                source = sections(page(name), ".SH")["OPTIONS"]
+                self.complain_about([f"docs/{name}: {option} is missing in section OPTIONS" for option in sorted(options_of(text))
+                                     if not names(source, option)])
+
+    def test_every_key_of_the_policies(self):
+        source = page("affinityd.policy.5")
+        schema = json.loads(pathlib.Path(os.environ["AFFINITYD_SCHEMA"]).read_text(encoding="utf-8"))
+        keys = set()
+
+        def collect(node):
+            if isinstance(node, dict):
+                keys.update(node.get("properties", {}) if isinstance(node.get("properties"), dict) else {})
+                for below in node.values():
+                    collect(below)
+            elif isinstance(node, list):
+                for below in node:
+                    collect(below)
+
+        collect(schema)
+        self.assertTrue({"version", "cpus", "comm", "index"} <= keys, "the keys were not found in the schema")
+        headings = sections(source, ".SS")
+        self.complain_about([f"docs/affinityd.policy.5: the key '{key}' is missing: add '.SS {key}'" for key in sorted(keys)
+                             if key not in headings])
+
+    def test_every_key_of_the_settings(self):
+        source = page("affinityd.yaml.5")
+        for text, section in (("nothing: 1\n", "KEYS"), ("measure: {nothing: 1}\n", "KEYS OF MEASURE")):
+            with tempfile.TemporaryDirectory(prefix="affinityd-manual-") as folder:
+                path = pathlib.Path(folder, "affinityd.yaml")
+                path.write_text(text, encoding="utf-8")
+                done = subprocess.run([PROGRAMS["affinityd"], "--config", str(path), "--runtime-dir", folder, "--state-dir", folder],
+                                      capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(3, done.returncode, done.stderr)
+            known = re.search(r"expected ([a-z_, ]+)$", done.stderr.strip())
+            self.assertIsNotNone(known, f"the keys are not in what is said: {done.stderr}")
+            keys = re.split(r", | or ", known.group(1))
+            self.assertGreaterEqual(len(keys), 3)
+            documented = sections(source, ".SH")[section]
+            self.complain_about([f"docs/affinityd.yaml.5: the key '{key}' is missing: add '.TP' and '.B {key}' in section {section}"
+                                 for key in keys if f"\n.B {key}\n" not in "\n" + documented])
+
+    def test_newborns_are_explained(self):
+        for name in ("affinityd.8", "affinityd.policy.5"):
+            self.assertRegex(page(name).replace("\n", " "), r"(?i)no policy matches get the (mask that their parent had|parent's original mask)")
+
+    def test_the_check_itself_finds_what_is_missing(self):
+        source = ".SH OPTIONS\n.TP\n.B --json\n.SH VERBS\n.SS one\n.TP\n.B --first-more\n.SS \"two [PATH]\"\n.TP\n.B --second\nAs --first.\n.SH END\n--first\n"
+        top = "Usage: affinityctl\n\nOptions:\n  -h,--json   x\n\nSubcommands:\n  one   a\n  two   b\n  three   c\n"
+        texts = {(): top, ("one",): "Usage: affinityctl one\n  --first TEXT  x\n", ("two",): "Usage: affinityctl two\n  -s,--second  x\n  --first  x\n",
+                 ("three",): "Usage: affinityctl three\n"}
+        self.assertEqual(["docs/affinityctl.1: --first is missing in section '.SS one'",
+                          "docs/affinityctl.1: --first is missing in section '.SS two [PATH]'",
+                          "docs/affinityctl.1: the verb 'three' is missing: add '.SS three' with what it does and its options"],
+                         missing_of_affinityctl(source, texts.__getitem__))
+
+    def test_the_pages_are_clean(self):
+        """By mandoc; long source lines are a matter of taste, the tables of affinityd.policy(5) are compared with the code as they are."""
+        for path in sorted(DOCS.glob("*.[1-8]")):
+            with self.subTest(path.name):
+                done = subprocess.run(["mandoc", "-Tlint", str(path)], capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual([], [line for line in done.stdout.splitlines() if "longer than 80 bytes" not in line])
+                self.assertEqual("", done.stderr)
+
+    def test_every_page_is_installed(self):
+        installed = os.environ["AFFINITYD_MANUAL_PAGES"].split(":")
+        self.assertEqual(sorted(path.name for path in DOCS.glob("*.[1-8]")), sorted(installed))
+
+
+class Completion(unittest.TestCase):
+    def complete(self, *words):
+        bash = shutil.which("bash")
+        script = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _affinityctl; printf "%s\\n" "${COMPREPLY[@]}"'
+        done = subprocess.run([bash, "-c", script, "bash", os.environ["AFFINITYCTL_COMPLETION"], PROGRAMS["affinityctl"], *words],
+                              capture_output=True, text=True, timeout=60, check=True)
+        self.assertEqual("", done.stderr)
+        return done.stdout.split()
+
+    def test_every_verb(self):
+        self.assertEqual(subcommands_of(run_help("affinityctl")), self.complete(""))
+        self.assertEqual(["policies"], self.complete("pol"))
+        self.assertEqual(["topology"], self.complete("--root", "plan", "topo"))
+        self.assertEqual(["show"], self.complete("policies", "sh"))
+
+    def test_options_of_the_verb(self):
+        self.assertEqual(["--strict"], self.complete("check", "--s"))
+        self.assertEqual(["--runtime-dir"], self.complete("status", "--ru"))
+        self.assertEqual([], self.complete("--root", ""))
+
+    def test_names_of_policies(self):
+        with tempfile.TemporaryDirectory(prefix="affinityd-manual-") as folder:
+            for name in ("alpha", "alps", "beta"):
+                pathlib.Path(folder, name + ".yaml").write_text(f"version: 1\nmatch: {{comm: {name}}}\n", encoding="utf-8")
+            wrapper = pathlib.Path(folder, "wrapper")
+            wrapper.write_text(f'#!/bin/sh\n[ "$1" = policies ] && [ "$2" = --json ] && set -- "$@" --policies {folder}\n'
+                               f'exec {PROGRAMS["affinityctl"]} "$@" --runtime-dir {folder}\n', encoding="utf-8")
+            wrapper.chmod(0o755)
+            before = PROGRAMS["affinityctl"]
+            PROGRAMS["affinityctl"] = str(wrapper)
+            self.addCleanup(PROGRAMS.__setitem__, "affinityctl", before)
+            self.assertEqual(["alpha", "alps"], self.complete("policies", "show", "al"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every file of policies/, whatever it is called, is read and planned: on a small machine built here and on the recorded
+// ones. What the comments of the files we know promise is looked for in the plan.
+#include "host/root.hpp"
+#include "irq/reader.hpp"
+#include "machines.hpp"
+#include "netdev/reader.hpp"
+#include "planner/check.hpp"
+#include "planner/plan.hpp"
+#include "topology/reader.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <unistd.h>
+
+namespace affinityd::planner {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string setting(const char* name, const char* otherwise) {
+    const char* value = std::getenv(name);
+    if (value == nullptr) value = std::getenv(otherwise);
+    return value == nullptr ? "" : value;
+}
+
+std::vector<policy::Document> shipped() {
+    std::vector<policy::Document> documents;
+    for (const auto& entry : fs::directory_iterator(setting("AFFINITYD_SHIPPED_POLICIES", ""))) {
+        if (entry.path().extension() != ".yaml") continue;
+        std::ostringstream text;
+        text << std::ifstream(entry.path(), std::ios::binary).rdbuf();
+        documents.push_back({entry.path().filename().string(), text.str()});
+    }
+    std::ranges::sort(documents, {}, &policy::Document::path);
+    return documents;
+}
+
+std::string said(const std::vector<policy::Diagnostic>& diagnostics) {
+    std::string text;
+    for (const auto& diagnostic : diagnostics)
+        text += policy::to_string(diagnostic, true) + "\n";
+    return text;
+}
+
+/// A process with its threads, as a test has it.
+struct Fake {
+    inventory::PlainFacts facts;
+    std::vector<inventory::Thread> threads;
+};
+
+Fake fake(int pid, const std::string& comm, const std::string& exe, const std::string& unit, const std::vector<std::string>& others,
+          const CpuSet& online) {
+    Fake process;
+    process.facts.task = {pid, static_cast<std::uint64_t>(pid) * 10};
+    process.facts.ppid = 1;
+    process.facts.comm_text = comm;
+    process.facts.exe_text = exe;
+    process.facts.cmdline_text = exe;
+    process.facts.cgroup_text = "/system.slice/" + unit;
+    process.threads.push_back(test::thread(pid, comm, online));
+    for (std::size_t i = 0; i < others.size(); ++i)
+        process.threads.push_back(test::thread(pid + 1 + static_cast<int>(i), others[i], online));
+    return process;
+}
+
+const std::vector<std::string> redis_threads{"bio_close_file", "bio_aof", "bio_lazy_free", "jemalloc_bg_thd"};
+
+/// What runs on a server that has all four: `workers` of each kind.
+std::vector<Fake> servers(unsigned workers, const CpuSet& online) {
+    std::vector<Fake> all;
+    for (unsigned i = 0; i <= workers; ++i) // the master is the first
+        all.push_back(fake(100 + static_cast<int>(i), "nginx", "/usr/sbin/nginx", "nginx.service", {}, online));
+    all.push_back(fake(300, "redis-server", "/usr/bin/redis-check-rdb", "redis-server.service", redis_threads, online));
+    for (unsigned i = 0; i <= workers; ++i)
+        all.push_back(fake(400 + static_cast<int>(i), "postgres", "/usr/lib/postgresql/15/bin/postgres", "postgresql@15-main.service", {}, online));
+    all.push_back(fake(600, "haproxy", "/usr/sbin/haproxy", "haproxy.service", std::vector<std::string>(workers - 1, "haproxy"), online));
+    return all;
+}
+
+/// A process that the conditions want, for files whose program is not known here: globs become their shortest text.
+void satisfy(const policy::Selector& selector, inventory::PlainFacts& facts) {
+    using Field = policy::Condition::Field;
+    if (selector.op == policy::Selector::Op::none) return;
+    for (const auto& child : selector.children) {
+        satisfy(child, facts);
+        if (selector.op == policy::Selector::Op::any) break;
+    }
+    if (selector.op != policy::Selector::Op::test) return;
+    const auto& condition = selector.condition;
+    std::string text = condition.patterns.empty() ? "" : condition.patterns.front().text();
+    std::erase(text, '*');
+    switch (condition.field) {
+    case Field::comm: facts.comm_text = text; break;
+    case Field::exe: facts.exe_text = text; break;
+    case Field::cmdline: facts.cmdline_text = text; break;
+    case Field::unit: facts.cgroup_text = "/system.slice/" + text; break;
+    case Field::cgroup: facts.cgroup_text = text; break;
+    case Field::user: facts.user_text = text; break;
+    case Field::group: facts.group_text = text; break;
+    case Field::listen: facts.ports = {condition.ports.front().first}; break;
+    case Field::kthread: facts.kernel = condition.flag; break;
+    default: ADD_FAILURE() << "a shipped policy with a condition that this test cannot imitate";
+    }
+}
+
+/// A NIC of `queues` queues near the first node's CPUs, with its interrupts, beside what the machine has.
+void add_nic(Machine& machine, unsigned queues) {
+    const unsigned first = machine.topology.online.first();
+    const unsigned number = 900000;
+    test::add_nic(machine, "test0", 0, queues, number);
+    auto& nic = machine.nics.back();
+    nic.local_cpus = machine.topology.node_cpus_of(first);
+    nic.node = machine.topology.find(first)->node;
+    for (unsigned i = 0; i < queues; ++i)
+        machine.irqs.irqs[machine.irqs.irqs.size() - 1 - i].requested = machine.topology.online;
+}
+
+Machine small_machine() {
+    topology::Topology topology;
+    topology.possible = topology.present = topology.online = topology.housekeeping = CpuSet{0, 1};
+    topology.packages = {CpuSet{0, 1}};
+    topology.cores = {CpuSet{0}, CpuSet{1}};
+    topology.caches = {{3, topology::Cache::Type::unified, 1U << 20, CpuSet{0, 1}}};
+    topology.nodes = {{0, CpuSet{0, 1}, 1U << 30, {10}}};
+    for (const unsigned cpu : {0U, 1U})
+        topology.cpus.push_back({cpu, 0, {}, {}, static_cast<int>(cpu), 0, {}, CpuSet{cpu}});
+    return {std::move(topology), {}, {}};
+}
+
+struct Nobody final : Memory {
+    [[nodiscard]] const Held* find(const Subject&) const override { return nullptr; }
+};
+
+/// The shipped set carried out on one machine: where everybody came to be, by policy.
+struct Planned {
+    struct Seat {
+        std::string comm;
+        int pid = 0;
+        CpuSet mask, home;
+    };
+    policy::PolicySet set;
+    Placements placements;
+    std::map<std::string, std::vector<Seat>> seats;
+
+    Planned(policy::PolicySet policies, const Machine& machine, const std::vector<Fake>& processes) : set(std::move(policies)) {
+        const Matcher matcher(set);
+        std::vector<std::size_t> policy_of;
+        Serving serving;
+        std::vector<std::string> nics;
+        for (const auto& nic : machine.nics)
+            nics.push_back(nic.name);
+        for (const auto& process : processes) {
+            const auto policy = matcher.match(process.facts, test::NoLineage{});
+            EXPECT_TRUE(policy) << process.facts.comm_text << " is wanted by no shipped policy";
+            policy_of.push_back(policy.value_or(0));
+            const auto& wanting = set.policies[policy_of.back()];
+            for (const auto& nic : nics)
+                serving[wanting.name][nic] += deals_threads(wanting.placement) ? static_cast<unsigned>(process.threads.size()) : 1;
+        }
+        placements = compile(set, machine, serving);
+        Assignments assignments;
+        const Nobody memory;
+        for (std::size_t i = 0; i < processes.size(); ++i)
+            for (unsigned index = 0; index < processes[i].threads.size(); ++index) {
+                const auto& thread = processes[i].threads[index];
+                const auto plan = plan_thread(placements, assignments, policy_of[i], {processes[i].facts.task, &thread, index, &nics}, memory);
+                EXPECT_TRUE(plan.target) << thread.comm;
+                if (!plan.target) continue;
+                EXPECT_TRUE(plan.action || plan.target->mask == thread.allowed) << thread.comm;
+                seats[set.policies[policy_of[i]].name].push_back({thread.comm, thread.id.tid, plan.target->mask, plan.target->home});
+            }
+    }
+    [[nodiscard]] const Compiled& compiled(const std::string& name) const {
+        return *std::ranges::find_if(placements.policies, [&](const auto& one) { return one.policy->name == name; });
+    }
+    /// CPU of each interrupt that a policy placed, in order of queues.
+    [[nodiscard]] std::vector<unsigned> interrupts(const std::string& name) const {
+        std::vector<unsigned> cpus;
+        for (const auto& queue : placements.queues)
+            if (queue.policy == name && std::holds_alternative<IrqMask>(queue.subject)) cpus.push_back(queue.wanted.first());
+        return cpus;
+    }
+};
+
+/// Policies that may not all claim one NIC are looked at one by one, as an administrator installs them.
+Planned plan_one(const policy::Document& document, const Machine& machine, std::vector<Fake> processes) {
+    auto read = policy::read_policies({document});
+    EXPECT_TRUE(read.diagnostics.empty()) << said(read.diagnostics);
+    const auto found = check_on_machine(read.set, machine.topology, machine.nics);
+    EXPECT_TRUE(found.empty()) << said(found);
+    const Matcher matcher(read.set);
+    std::erase_if(processes, [&](const auto& process) { return !matcher.match(process.facts, test::NoLineage{}); });
+    if (processes.empty() && !read.set.policies.empty()) {
+        auto process = fake(700, "unknown", "/usr/bin/unknown", "unknown.service", {"helper"}, machine.topology.online);
+        satisfy(read.set.policies.front().match, process.facts);
+        processes.push_back(std::move(process));
+    }
+    return {std::move(read.set), machine, processes};
+}
+
+void masks_are_sound(const Planned& planned, const Machine& machine) {
+    ASSERT_FALSE(planned.seats.empty());
+    EXPECT_TRUE(planned.placements.problems.empty()) << planned.placements.problems.front().message;
+    for (const auto& [policy, seats] : planned.seats)
+        for (const auto& seat : seats) {
+            EXPECT_FALSE(seat.mask.empty()) << policy << " " << seat.comm;
+            EXPECT_TRUE(machine.topology.online.contains(seat.mask)) << policy << " " << seat.comm << " " << seat.mask.to_list();
+        }
+    for (const auto& queue : planned.placements.queues)
+        if (std::holds_alternative<IrqMask>(queue.subject)) {
+            EXPECT_EQ(queue.wanted.count(), 1U) << queue.nic;
+            EXPECT_TRUE(machine.topology.online.contains(queue.wanted)) << queue.nic;
+        }
+}
+
+/// "each on the core of the NIC queue that feeds it", "one worker after the other, a core each", "both hardware threads".
+void nginx_keeps_its_promise(const Planned& planned, const Machine& machine) {
+    const auto& seats = planned.seats.at("nginx");
+    const auto& compiled = planned.compiled("nginx");
+    const auto lanes = compiled.all_lanes.empty() ? compiled.deals.front().size() : compiled.all_lanes.size();
+    std::set<unsigned> cores;
+    for (const auto& seat : seats) {
+        EXPECT_EQ(seat.mask.to_list(), (machine.topology.core_of(seat.home.first()) & compiled.allowed).to_list());
+        cores.insert(machine.topology.core_of(seat.mask.first()).first());
+    }
+    EXPECT_EQ(cores.size(), std::min(lanes, seats.size())) << "no core twice while another is free";
+    for (const unsigned cpu : planned.interrupts("nginx"))
+        EXPECT_TRUE(std::ranges::any_of(seats, [&](const auto& seat) { return seat.mask.contains(cpu); })) << "nobody works where CPU " << cpu << " is interrupted";
+}
+
+/// "Thread i and queue i belong together."
+void haproxy_keeps_its_promise(const Planned& planned, const Machine& machine) {
+    const auto& seats = planned.seats.at("haproxy");
+    for (const auto& seat : seats)
+        EXPECT_TRUE(machine.topology.core_of(seat.mask.first()).contains(seat.mask));
+    const auto& nics = planned.compiled("haproxy").nics;
+    if (nics.size() != 1) return; // with several the lanes are dealt in turn
+    const auto interrupts = planned.interrupts("haproxy");
+    const auto pairs = std::min({seats.size(), interrupts.size(), nics.front().lanes.size()});
+    for (std::size_t i = 0; i < pairs; ++i)
+        EXPECT_TRUE(seats[i].mask.contains(interrupts[i])) << "thread " << i << " on " << seats[i].mask.to_list() << ", queue on " << interrupts[i];
+}
+
+/// "near its NIC, background threads out of the way", "the last-level cache is what counts".
+void redis_keeps_its_promise(const Planned& planned, const Machine& machine) {
+    const auto& compiled = planned.compiled("redis");
+    auto near = compiled.allowed;
+    if (compiled.nics.size() == 1) near &= near_cpus(machine, *machine.nic(compiled.nics.front().nic));
+    for (const auto& seat : planned.seats.at("redis")) {
+        const bool background = seat.comm.starts_with("bio_") || seat.comm == "jemalloc_bg_thd";
+        const auto wanted = background ? machine.topology.housekeeping : machine.topology.llc_of(seat.mask.first()) & near;
+        EXPECT_EQ(seat.mask.to_list(), wanted.to_list()) << seat.comm;
+    }
+    const auto& main = planned.seats.at("redis").front();
+    for (const unsigned cpu : planned.interrupts("redis"))
+        EXPECT_TRUE(main.mask.contains(cpu)) << "the NIC's interrupts are not with it";
+}
+
+/// "dealt out over the cache groups": each inside one, and none twice while another is free.
+void postgresql_keeps_its_promise(const Planned& planned, const Machine& machine) {
+    const auto& seats = planned.seats.at("postgresql");
+    const auto& compiled = planned.compiled("postgresql");
+    std::set<unsigned> groups;
+    std::set<unsigned> usable;
+    for (const auto& group : machine.topology.llc_groups())
+        if (group.intersects(compiled.allowed)) usable.insert(group.first());
+    for (const auto& seat : seats) {
+        EXPECT_TRUE(machine.topology.llc_of(seat.mask.first()).contains(seat.mask)) << seat.mask.to_list();
+        groups.insert(machine.topology.llc_of(seat.mask.first()).first());
+    }
+    EXPECT_EQ(groups.size(), std::min(usable.size(), seats.size()));
+}
+
+void every_file_on(const Machine& machine) {
+    using Promise = void (*)(const Planned&, const Machine&);
+    const std::map<std::string, Promise> promises{{"nginx.yaml", nginx_keeps_its_promise},
+                                                  {"haproxy.yaml", haproxy_keeps_its_promise},
+                                                  {"redis.yaml", redis_keeps_its_promise},
+                                                  {"postgresql.yaml", postgresql_keeps_its_promise}};
+    std::size_t kept = 0;
+    for (const auto& document : shipped()) {
+        SCOPED_TRACE(document.path);
+        const auto planned = plan_one(document, machine, servers(4, machine.topology.online));
+        masks_are_sound(planned, machine);
+        const auto promise = promises.find(document.path);
+        if (promise == promises.end() || testing::Test::HasFatalFailure()) continue;
+        promise->second(planned, machine);
+        ++kept;
+    }
+    EXPECT_EQ(kept, promises.size()) << "a file that this test knows is no longer shipped";
+}
+
+TEST(Shipped, FilesAreReadTogetherWithoutAWord) {
+    const auto documents = shipped();
+    ASSERT_GE(documents.size(), 4U);
+    const auto read = policy::read_policies(documents);
+    EXPECT_TRUE(read.diagnostics.empty()) << said(read.diagnostics);
+    EXPECT_EQ(read.set.policies.size(), documents.size());
+    for (const auto& policy : read.set.policies)
+        EXPECT_FALSE(policy.description.empty()) << policy.name;
+}
+
+TEST(Shipped, EachProgramIsWantedByItsOwnFile) {
+    const auto read = policy::read_policies(shipped());
+    const Matcher matcher(read.set);
+    const std::map<std::string, std::string> expected{
+        {"nginx", "nginx"}, {"redis-server", "redis"}, {"postgres", "postgresql"}, {"haproxy", "haproxy"}};
+    for (const auto& process : servers(2, CpuSet{0, 1})) {
+        const auto policy = matcher.match(process.facts, test::NoLineage{});
+        ASSERT_TRUE(policy) << process.facts.comm_text;
+        EXPECT_EQ(read.set.policies[*policy].name, expected.at(process.facts.comm_text));
+    }
+    EXPECT_FALSE(matcher.match(fake(1, "systemd", "/usr/lib/systemd/systemd", "init.scope", {}, {}).facts, test::NoLineage{}));
+}
+
+TEST(Shipped, OnTwoCpusAndOneNic) {
+    for (const unsigned queues : {1U, 2U, 5U}) {
+        SCOPED_TRACE(queues);
+        auto machine = small_machine();
+        add_nic(machine, queues);
+        every_file_on(machine);
+    }
+}
+
+TEST(Shipped, OnTwoCpusWithoutAnyNic) { every_file_on(small_machine()); }
+
+TEST(Shipped, OnTwoSockets) {
+    Machine machine{test::two_sockets(CpuSet{3}), {}, {}};
+    add_nic(machine, 4);
+    every_file_on(machine);
+}
+
+class ShippedOn : public testing::TestWithParam<std::string> {
+  protected:
+    ShippedOn() {
+        const fs::path memory = "/dev/shm"; // thousands of small files
+        std::string name = ((::access(memory.c_str(), W_OK) == 0 ? memory : fs::temp_directory_path()) / "affinityd-shipped-XXXXXX").string();
+        if (::mkdtemp(name.data()) != nullptr) folder_ = name;
+    }
+    ~ShippedOn() override {
+        std::error_code code;
+        fs::remove_all(folder_, code);
+    }
+    std::optional<Machine> unpack() {
+        const auto archive = fs::path(setting("AFFINITYD_TOPOLOGIES", "AFFINITYD_TOPOLOGIES_DEFAULT")) / GetParam() / "root.tar.gz";
+        if (std::system(("tar -xzf '" + archive.string() + "' -C '" + folder_.string() + "'").c_str()) != 0) return std::nullopt;
+        const auto top = fs::exists(folder_ / "sys") ? folder_ : fs::directory_iterator(folder_)->path();
+        const auto root = host::Root::open(top.string());
+        if (!root) return std::nullopt;
+        auto topology = topology::read_topology(*root);
+        auto nics = netdev::read_nics(*root);
+        auto irqs = irq::read_interrupts(*root);
+        if (!topology || !nics || !irqs) return std::nullopt;
+        return Machine{std::move(*topology), std::move(*nics), std::move(*irqs)};
+    }
+    fs::path folder_;
+};
+
+TEST_P(ShippedOn, AsRecordedWithoutNicsAndWithOneMore) {
+    auto machine = unpack();
+    ASSERT_TRUE(machine);
+    // Recorded NICs have no queues or no interrupts to place: who is served by them is another test's subject.
+    machine->nics.clear();
+    every_file_on(*machine);
+    add_nic(*machine, 4);
+    every_file_on(*machine);
+}
+
+std::vector<std::string> recordings() {
+    constexpr std::uintmax_t largest = 128U << 10; // of the archive: the largest three take longer than all others
+    std::vector<std::string> names;
+    std::error_code code;
+    for (const auto& entry : fs::directory_iterator(setting("AFFINITYD_TOPOLOGIES", "AFFINITYD_TOPOLOGIES_DEFAULT"), code))
+        if (const auto size = fs::file_size(entry.path() / "root.tar.gz", code); !code && size <= largest)
+            names.push_back(entry.path().filename().string());
+    std::ranges::sort(names);
+    return names;
+}
+
+std::string test_name(const testing::TestParamInfo<std::string>& machine) {
+    std::string name = machine.param;
+    std::ranges::replace(name, '-', '_');
+    return name;
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ShippedOn);
+INSTANTIATE_TEST_SUITE_P(Recorded, ShippedOn, testing::ValuesIn(recordings()), test_name);
+
+} // namespace
+} // namespace affinityd::planner
