@@ -35,10 +35,19 @@ def control_groups():
     return found
 
 
-def remove_control_groups(names):
+def remove_control_groups(names, patience=20):
+    """Those of a container that was killed are busy until the last of its processes is gone."""
+    end = time.monotonic() + patience
     for name in names:
         for folder, _, _ in os.walk(name, topdown=False):
-            os.rmdir(folder)
+            while True:
+                try:
+                    os.rmdir(folder)
+                    break
+                except OSError:
+                    if time.monotonic() > end:
+                        raise
+                    time.sleep(0.1)
 
 
 class Run:
@@ -58,8 +67,10 @@ class Run:
 
     def __exit__(self, *_):
         self._kill()
-        remove_control_groups([name for name in control_groups() if name not in self.groups])
-        shutil.rmtree(self.folder)
+        try:
+            remove_control_groups([name for name in control_groups() if name not in self.groups])
+        finally:
+            shutil.rmtree(self.folder)
 
     def _kill(self):
         if self.process is not None:
