@@ -46,6 +46,13 @@ double end_of(const Session& session) {
     return monotonic_seconds() + session.connect_seconds + session.load.seconds + session.load.stall_seconds + grace_seconds;
 }
 
+/// TCP goes on trying when its interface has gone: to the stream that is a stall.
+void tell_lost_link(StreamUse& use, int socket) {
+    if (use.end != End::stalled || has_link(socket)) return;
+    use.end = End::network;
+    use.code = ENETDOWN;
+}
+
 class Run {
   public:
     Run(const host::Root& root, const Session& session, Report report)
@@ -59,6 +66,7 @@ class Run {
                 const bool local = is_local(socket->get()); // cannot be asked once the peer has gone
                 auto use = measure::transmit(socket->get(), session_.load, meter);
                 use.is_local = local;
+                tell_lost_link(use, socket->get());
                 return use;
             });
     }
@@ -73,6 +81,7 @@ class Run {
                 const bool local = is_local(socket->get()); // cannot be asked once the peer has gone
                 auto use = measure::receive(socket->get(), load, meter);
                 use.is_local = local;
+                tell_lost_link(use, socket->get());
                 return use;
             });
     }
