@@ -14,7 +14,7 @@ namespace affinityd::measure {
 
 namespace {
 
-constexpr double link_seconds = 15; ///< negotiation with the other end of the wire
+constexpr double link_seconds = 30; ///< negotiation with the other end of the wire
 
 Result<void> take_pair(const host::Root& root, Bed& bed, const std::vector<netdev::Nic>& nics, const NicPair& pair) {
     const unsigned number = static_cast<unsigned>(bed.paths.size() / 2);
