@@ -46,33 +46,28 @@ double end_of(const Session& session) {
     return monotonic_seconds() + session.connect_seconds + session.load.seconds + session.load.stall_seconds + grace_seconds;
 }
 
-/// TCP goes on trying when its interface has gone: to the stream that is a stall.
-void tell_lost_link(StreamUse& use, int socket) {
-    if (use.end != End::stalled || has_link(socket)) return;
-    use.end = End::network;
-    use.code = ENETDOWN;
-}
-
 class Run {
   public:
     Run(const host::Root& root, const Session& session, Report report)
         : root_(root), session_(session), report_(std::move(report)), first_(read_activity(root)) {}
 
     void transmit(const Address& target) {
+        Load load = session_.load;
+        load.has_link = has_link;
         for (unsigned i = 0; i < session_.streams; ++i)
             add(transmitters_, nth(session_.transmit_cpus, i), [&](Meter& meter) -> Result<StreamUse> {
                 const auto socket = connect_to(target, session_.socket, session_.connect_seconds);
                 if (!socket) return std::unexpected(socket.error());
                 const bool local = is_local(socket->get()); // cannot be asked once the peer has gone
-                auto use = measure::transmit(socket->get(), session_.load, meter);
+                auto use = measure::transmit(socket->get(), load, meter);
                 use.is_local = local;
-                tell_lost_link(use, socket->get());
                 return use;
             });
     }
     /// `seconds` 0: waits for connections without limit.
     void receive(int listener, double seconds, bool own_peer) {
         Load load = session_.load;
+        load.has_link = has_link;
         if (own_peer) load.seconds = load.bytes = load.buffers = 0; // ours closes when it is done: nothing may be left unread
         for (unsigned i = 0; i < session_.streams; ++i)
             add(receivers_, nth(session_.receive_cpus, i), [&](Meter& meter) -> Result<StreamUse> {
@@ -81,7 +76,6 @@ class Run {
                 const bool local = is_local(socket->get()); // cannot be asked once the peer has gone
                 auto use = measure::receive(socket->get(), load, meter);
                 use.is_local = local;
-                tell_lost_link(use, socket->get());
                 return use;
             });
     }
