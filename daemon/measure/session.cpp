@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 namespace affinityd::measure {
@@ -78,6 +79,16 @@ class Run {
                 use.is_local = local;
                 return use;
             });
+    }
+    void receive_over(int socket) {
+        Load load = session_.load;
+        load.has_link = has_link;
+        add(receivers_, nth(session_.receive_cpus, 0), [&](Meter& meter) -> Result<StreamUse> {
+            const bool local = is_local(socket);
+            auto use = measure::receive(socket, load, meter);
+            use.is_local = local;
+            return use;
+        });
     }
     Report finish(double until) {
         Ends ends;
@@ -255,6 +266,15 @@ Report run_transmit(const host::Root& root, const Session& session, const Addres
 Report run_receive(const host::Root& root, const Session& session, int listener) {
     Run run(root, session, blank(session, fmt::format("port {}", port_of(listener)), true));
     run.receive(listener, 0, false);
+    return run.finish(0);
+}
+
+Report run_connected(const host::Root& root, const Session& session, int socket) {
+    ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) & ~O_NONBLOCK);
+    Session one = session;
+    one.streams = 1;
+    Run run(root, one, blank(one, peer_of(socket), true));
+    run.receive_over(socket);
     return run.finish(0);
 }
 
