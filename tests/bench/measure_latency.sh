@@ -17,7 +17,7 @@ affinity: process
 cpus: "$cpu"
 bind: set
 POLICY
-printf 'version: 1\nmeasure: {duration: 300s}\n' >"$work/affinityd.yaml"
+printf 'version: 1\nmeasure: {duration: 60s}\n' >"$work/affinityd.yaml"
 start_daemon "$work/daemon.log" --config "$work/affinityd.yaml"
 
 child() { cat /proc/"$daemon"/task/*/children; }
