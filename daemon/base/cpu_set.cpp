@@ -27,8 +27,13 @@ CpuSet::CpuSet(std::initializer_list<unsigned> cpus) {
 
 CpuSet CpuSet::range(unsigned first, unsigned last) {
     CpuSet set;
-    for (unsigned cpu = first; cpu <= std::min(last, max_cpu); ++cpu)
-        set.insert(cpu);
+    last = std::min(last, max_cpu);
+    if (first > last) return set;
+    // Word by word: hostile text can ask for a million CPUs thousands of times.
+    set.words_.resize(last / bits + 1);
+    std::fill(set.words_.begin() + first / bits, set.words_.end(), ~std::uint64_t{0});
+    set.words_[first / bits] &= ~std::uint64_t{0} << (first % bits);
+    set.words_[last / bits] &= ~std::uint64_t{0} >> (bits - 1 - last % bits);
     return set;
 }
 

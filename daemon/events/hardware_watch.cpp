@@ -2,21 +2,33 @@
 #include "events/hardware_watch.hpp"
 
 #include <array>
+#include <cerrno>
 #include <system_error>
 
+#include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <netlink/netlink.h>
 #include <netlink/socket.h>
 #include <sys/socket.h>
 #include <systemd/sd-device.h>
+#include <unistd.h>
 
 namespace affinityd::events {
 
 namespace {
 
+constexpr const char* udev_runs = "/run/udev/control"; ///< what sd-device asks, too
+constexpr int kernel_uevents = 1;                      ///< the multicast group the kernel sends to; udev passes on to another
+
 std::string reason(int status) { return std::generic_category().message(-status); }
 
 } // namespace
+
+bool is_cpu_uevent(std::string_view message) {
+    for (std::size_t at = message.find('\0'); at < message.size(); at = message.find('\0', at + 1))
+        if (message.substr(at + 1).starts_with(std::string_view("SUBSYSTEM=cpu\0", 14))) return true;
+    return false;
+}
 
 std::unique_ptr<HardwareWatch> HardwareWatch::start(sd_event* event, app::Log& log, Changed changed) {
     auto watch = std::make_unique<HardwareWatch>(std::move(changed));
@@ -32,7 +44,8 @@ void HardwareWatch::SocketFree::operator()(nl_sock* socket) const { nl_socket_fr
 HardwareWatch::~HardwareWatch() { sd_device_monitor_unref(monitor_); }
 
 int HardwareWatch::watch_cpus(sd_event* event) {
-    // Where no udev passes the kernel's uevents on (containers), the periodic pass notices the change.
+    // sd-device gives what udev passes on. Where none runs (containers, small systems) it would be silent for ever.
+    if (::access(udev_runs, F_OK) != 0) return watch_cpus_without_udev(event);
     int status = sd_device_monitor_new(&monitor_);
     if (status >= 0) status = sd_device_monitor_filter_add_match_subsystem_devtype(monitor_, "cpu", nullptr);
     if (status >= 0) status = sd_device_monitor_attach_event(monitor_, event);
@@ -57,8 +70,41 @@ int HardwareWatch::watch_links(sd_event* event) {
     return status;
 }
 
+int HardwareWatch::watch_cpus_without_udev(sd_event* event) {
+    uevent_socket_.reset(nl_socket_alloc());
+    if (!uevent_socket_) return -ENOMEM;
+    int status = nl_connect(uevent_socket_.get(), NETLINK_KOBJECT_UEVENT);
+    if (status >= 0) status = nl_socket_add_membership(uevent_socket_.get(), kernel_uevents);
+    if (status < 0) return -EPROTO;
+    sd_event_source* source = nullptr;
+    status = sd_event_add_io(event, &source, nl_socket_get_fd(uevent_socket_.get()), EPOLLIN, on_uevent, this);
+    if (status >= 0) uevent_source_.reset(source);
+    return status;
+}
+
 int HardwareWatch::on_device(sd_device_monitor*, sd_device*, void* userdata) {
     static_cast<HardwareWatch*>(userdata)->changed_();
+    return 0;
+}
+
+int HardwareWatch::on_uevent(sd_event_source*, int fd, std::uint32_t, void* userdata) {
+    std::array<char, 8192> message; // NOLINT: written by recvfrom only; the kernel's bound is 2 KiB of keys
+    bool is_cpu = false;
+    constexpr int at_once = 256; // then others have their turn; what is left wakes the loop again
+    for (int i = 0; i < at_once; ++i) {
+        sockaddr_nl sender{};
+        socklen_t size = sizeof sender;
+        const auto got = ::recvfrom(fd, message.data(), message.size(), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&sender), &size);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && errno == ENOBUFS) { // what was lost may have been about a CPU
+            is_cpu = true;
+            continue;
+        }
+        if (got <= 0) break;
+        // Only the kernel has port 0; programs may send to the group as well.
+        if (size == sizeof sender && sender.nl_pid == 0) is_cpu = is_cpu || is_cpu_uevent({message.data(), static_cast<std::size_t>(got)});
+    }
+    if (is_cpu) static_cast<HardwareWatch*>(userdata)->changed_();
     return 0;
 }
 

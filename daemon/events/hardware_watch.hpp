@@ -6,12 +6,17 @@
 
 #include <functional>
 #include <memory>
+#include <string_view>
 
 struct nl_sock;
 struct sd_device;
 struct sd_device_monitor;
 
 namespace affinityd::events {
+
+/// True if a uevent of the kernel ("online@/devices/system/cpu/cpu3", then KEY=VALUE, each ended by a NUL) is about a CPU.
+/// Any bytes will do. Source: lib/kobject_uevent.c.
+[[nodiscard]] bool is_cpu_uevent(std::string_view message);
 
 /// Tells when the hardware changed: CPUs that go and come (kernel uevents) and links that are added, removed, renamed, or go
 /// up or down (rtnetlink). Both undo settings on their own: virtio_net, for one, resets all its queues with any CPU.
@@ -27,8 +32,10 @@ class HardwareWatch {
 
   private:
     [[nodiscard]] int watch_cpus(sd_event* event);
+    [[nodiscard]] int watch_cpus_without_udev(sd_event* event);
     [[nodiscard]] int watch_links(sd_event* event);
     static int on_device(sd_device_monitor*, sd_device*, void* userdata);
+    static int on_uevent(sd_event_source*, int fd, std::uint32_t, void* userdata);
     static int on_link(sd_event_source*, int fd, std::uint32_t, void* userdata);
 
     Changed changed_;
@@ -38,6 +45,8 @@ class HardwareWatch {
     };
     std::unique_ptr<nl_sock, SocketFree> socket_;
     Source link_source_;
+    std::unique_ptr<nl_sock, SocketFree> uevent_socket_;
+    Source uevent_source_;
 };
 
 } // namespace affinityd::events

@@ -208,8 +208,17 @@ std::string_view group_name(Op op) {
     return std::ranges::find(group_words, op, &Word::op)->text; // "socket" stands before its synonym "package"
 }
 
-std::string child_text(const CpuExpr& child) {
-    const bool loose = child.op == Op::unite || child.op == Op::subtract || child.op == Op::intersect;
+bool is_sum(Op op) { return op == Op::unite || op == Op::subtract; }
+
+/// With parentheses only where the text would be read as another tree without: then it is nested no deeper than the text
+/// it was read from, and can be read again however long that was.
+std::string child_text(const CpuExpr& parent, std::size_t which) {
+    const CpuExpr& child = parent.children[which];
+    const bool is_right = which > 0;
+    bool loose = false;
+    if (parent.op == Op::complement) loose = is_sum(child.op) || child.op == Op::intersect;
+    else if (parent.op == Op::intersect) loose = is_sum(child.op) || (is_right && child.op == Op::intersect);
+    else loose = is_right && is_sum(child.op);
     return loose ? "(" + to_string(child) + ")" : to_string(child);
 }
 
@@ -239,13 +248,13 @@ std::string to_string(const CpuExpr& expr) {
     case Op::core:
         return std::string(group_name(expr.op)) + ":" + expr.ids.to_list();
     case Op::unite:
-        return child_text(expr.children[0]) + " | " + child_text(expr.children[1]);
+        return child_text(expr, 0) + " | " + child_text(expr, 1);
     case Op::intersect:
-        return child_text(expr.children[0]) + " & " + child_text(expr.children[1]);
+        return child_text(expr, 0) + " & " + child_text(expr, 1);
     case Op::subtract:
-        return child_text(expr.children[0]) + " - " + child_text(expr.children[1]);
+        return child_text(expr, 0) + " - " + child_text(expr, 1);
     case Op::complement:
-        return "!" + child_text(expr.children[0]);
+        return "!" + child_text(expr, 0);
     default:
         return std::string(std::ranges::find(plain_words, expr.op, &Word::op)->text);
     }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "topology/reader.hpp"
 
-#include "base/text.hpp"
 #include "host/root.hpp"
+#include "topology/caches.hpp"
+#include "topology/groups.hpp"
 #include "topology/kinds.hpp"
+#include "topology/nodes.hpp"
+#include "topology/numbered.hpp"
 
 #include <algorithm>
-#include <array>
-#include <map>
+#include <string>
+#include <string_view>
 
 namespace affinityd::topology {
 
@@ -15,37 +18,6 @@ namespace {
 
 using host::Dir;
 using host::Root;
-
-std::vector<unsigned> numbered(const Dir& dir, const std::string& folder, std::string_view prefix) {
-    std::vector<unsigned> numbers;
-    for (const auto& name : dir.list(folder)) {
-        if (!name.starts_with(prefix)) continue;
-        const auto number = parse_number<unsigned>(std::string_view(name).substr(prefix.size()));
-        if (number && *number <= CpuSet::max_cpu) numbers.push_back(*number);
-    }
-    std::ranges::sort(numbers);
-    return numbers;
-}
-
-std::optional<int> id_of(const Dir& dir, const std::string& path) {
-    const auto value = dir.number(path);
-    return value && *value >= 0 && *value <= CpuSet::max_cpu ? std::optional(static_cast<int>(*value)) : std::nullopt;
-}
-
-/// A set of siblings under its newer or older name, as list or mask.
-CpuSet siblings(const Dir& dir, std::initializer_list<std::string_view> names) {
-    for (const auto name : names) {
-        const bool is_list = name.ends_with("_list");
-        const std::string path(name);
-        if (auto set = is_list ? dir.cpu_list(path) : dir.cpu_mask(path); set && !set->empty()) return *std::move(set);
-    }
-    return {};
-}
-
-/// Collects groups of one level, each once.
-void add_group(std::vector<CpuSet>& groups, const CpuSet& group) {
-    if (!group.empty() && std::ranges::find(groups, group) == groups.end()) groups.push_back(group);
-}
 
 /// A level that divides nothing further than the one above it is not there.
 void drop_if_same(std::vector<CpuSet>& groups, const std::vector<CpuSet>& above) {
@@ -56,15 +28,17 @@ struct Masks {
     CpuSet online, present, possible;
 };
 
-Masks read_masks(const Dir& dir, const std::vector<unsigned>& folders) {
-    CpuSet all;
-    for (const unsigned cpu : folders)
-        all.insert(cpu);
+Masks read_masks(const Dir& dir) {
+    CpuSet folders;
+    for (const unsigned cpu : numbered(dir, "cpu"))
+        folders.insert(cpu);
     Masks masks;
-    masks.present = dir.cpu_list("present").value_or(all);
-    masks.possible = dir.cpu_list("possible").value_or(masks.present);
+    const CpuSet readable = CpuSet::range(0, greatest_number);
+    masks.present = dir.cpu_list("present").value_or(folders) & readable;
+    masks.possible = dir.cpu_list("possible").value_or(masks.present) & readable;
     if (auto online = dir.cpu_list("online")) {
-        masks.online = *std::move(online);
+        // A CPU that has no folder although others do is a slip of the recording, or a way to make us hold a million of them.
+        masks.online = folders.empty() ? *online & CpuSet::range(0, greatest_number / 8) : *online & folders;
         return masks;
     }
     for (const unsigned cpu : folders)
@@ -72,110 +46,84 @@ Masks read_masks(const Dir& dir, const std::vector<unsigned>& folders) {
     return masks;
 }
 
-std::optional<Cache::Type> cache_type(const std::optional<std::string>& text) {
-    if (!text) return std::nullopt;
-    if (*text == "Data") return Cache::Type::data;
-    if (*text == "Instruction") return Cache::Type::instruction;
-    if (*text == "Unified") return Cache::Type::unified;
-    return std::nullopt;
+/// The levels of cpuN/topology; the names before Linux 5.3 and after.
+struct Levels {
+    Levels(const Dir& dir, const CpuSet& online)
+        : drawers(dir, online, {"drawer_siblings_list", "drawer_siblings"}),
+          books(dir, online, {"book_siblings_list", "book_siblings"}),
+          packages(dir, online, {"package_cpus_list", "core_siblings_list", "package_cpus", "core_siblings"}),
+          dies(dir, online, {"die_cpus_list", "die_cpus"}),
+          clusters(dir, online, {"cluster_cpus_list", "cluster_cpus"}),
+          cores(dir, online, {"core_cpus_list", "thread_siblings_list", "core_cpus", "thread_siblings"}),
+          package_id(dir, "topology/physical_package_id"), die_id(dir, "topology/die_id"), cluster_id(dir, "topology/cluster_id"),
+          core_id(dir, "topology/core_id"), capacity(dir, "cpu_capacity") {}
+    GroupReader drawers, books, packages, dies, clusters, cores;
+    IdReader package_id, die_id, cluster_id, core_id, capacity;
+};
+
+/// The id of a CPU's group: members share it by definition (core ids are not like that: AMD's modules are cores that have two).
+std::optional<int> group_id(const Topology& topology, unsigned cpu, const GroupReader& groups, std::optional<std::size_t> place,
+                            IdReader& ids, std::optional<int> Cpu::* field) {
+    if (place && groups[*place].first() < cpu)
+        if (const Cpu* first = topology.find(groups[*place].first())) return first->*field;
+    return ids.read(cpu);
 }
 
-/// "32K", "1024 KB", "30720K": kibibytes.
-std::uint64_t cache_size(const std::optional<std::string>& text) {
-    if (!text) return 0;
-    const auto digits = std::string_view(*text).substr(0, text->find_first_not_of("0123456789"));
-    const auto number = parse_number<std::uint64_t>(digits);
-    if (!number || *number > (std::uint64_t{1} << 40)) return 0;
-    return text->find('M') != std::string::npos ? *number << 20 : *number << 10;
+Cpu read_cpu(unsigned id, Levels& levels, const Topology& topology) {
+    Cpu cpu{.id = id, .package = {}, .die = {}, .cluster = {}, .core = {}, .node = {}, .capacity = {}, .smt = {}};
+    levels.drawers.read(id);
+    levels.books.read(id);
+    cpu.package = group_id(topology, id, levels.packages, levels.packages.read(id), levels.package_id, &Cpu::package);
+    cpu.cluster = group_id(topology, id, levels.clusters, levels.clusters.read(id), levels.cluster_id, &Cpu::cluster);
+    // Without a die id (-1) the kernel gives each CPU as its own die: that says nothing.
+    cpu.die = group_id(topology, id, levels.dies, levels.dies.find(id), levels.die_id, &Cpu::die);
+    if (cpu.die) levels.dies.read(id);
+    cpu.core = levels.core_id.read(id);
+    if (const auto capacity = levels.capacity.read(id)) cpu.capacity = static_cast<unsigned>(*capacity);
+    auto core = levels.cores.read(id);
+    if (!core) core = levels.cores.add_alone(id);
+    cpu.smt = levels.cores[*core];
+    return cpu;
 }
 
-void read_caches(const Dir& cpu_dir, unsigned cpu, Topology& topology, std::map<std::pair<unsigned, Cache::Type>, CpuSet>& covered) {
-    constexpr unsigned most_caches = 16;
-    for (unsigned index = 0; index < most_caches; ++index) {
-        const std::string folder = "cache/index" + std::to_string(index) + "/";
-        const auto level = cpu_dir.number(folder + "level");
-        if (!level) {
-            if (index > 8) break; // recordings may lack one in between
-            continue;
-        }
-        const auto type = cache_type(cpu_dir.text(folder + "type"));
-        if (!type || *level < 1 || *level > 8) continue;
-        auto& done = covered[{static_cast<unsigned>(*level), *type}];
-        if (done.contains(cpu)) continue; // read at a sibling
-        // The mask first: kernels around 2.6.38 to 3.x listed only the CPU itself for caches of modules.
-        auto cpus = cpu_dir.cpu_mask(folder + "shared_cpu_map");
-        if (!cpus) cpus = cpu_dir.cpu_list(folder + "shared_cpu_list");
-        CpuSet group = cpus.value_or(CpuSet{}) & topology.online;
-        if (!group.contains(cpu)) group.insert(cpu);
-        done |= group;
-        topology.caches.push_back({static_cast<unsigned>(*level), *type, cache_size(cpu_dir.text(folder + "size")), std::move(group)});
-    }
-}
-
-void read_cpus(const Dir& dir, Topology& topology) {
-    std::map<std::pair<unsigned, Cache::Type>, CpuSet> covered;
+void read_cpus(const Dir& dir, bool sizes, Topology& topology) {
+    Levels levels(dir, topology.online);
+    CacheReader caches(dir, topology.online, sizes);
     for (const unsigned id : topology.online) {
-        Cpu cpu{.id = id, .package = {}, .die = {}, .cluster = {}, .core = {}, .node = {}, .capacity = {}, .smt = {}};
-        if (const auto folder = dir.dir("cpu" + std::to_string(id))) {
-            cpu.package = id_of(*folder, "topology/physical_package_id");
-            cpu.die = id_of(*folder, "topology/die_id");
-            cpu.cluster = id_of(*folder, "topology/cluster_id");
-            cpu.core = id_of(*folder, "topology/core_id");
-            if (const auto capacity = id_of(*folder, "cpu_capacity")) cpu.capacity = static_cast<unsigned>(*capacity);
-            const auto place = folder->dir("topology");
-            const Dir none;
-            const Dir& where = place ? *place : none;
-            cpu.smt = siblings(where, {"core_cpus_list", "thread_siblings_list", "core_cpus", "thread_siblings"}) & topology.online;
-            add_group(topology.packages, siblings(where, {"package_cpus_list", "core_siblings_list", "package_cpus", "core_siblings"}) & topology.online);
-            // Without a die id (-1) the kernel gives each CPU as its own die: that says nothing.
-            if (cpu.die) add_group(topology.dies, siblings(where, {"die_cpus_list", "die_cpus"}) & topology.online);
-            add_group(topology.clusters, siblings(where, {"cluster_cpus_list", "cluster_cpus"}) & topology.online);
-            read_caches(*folder, id, topology, covered);
-        }
-        if (!cpu.smt.contains(id)) cpu.smt = {id};
-        add_group(topology.cores, cpu.smt);
-        topology.cpus.push_back(std::move(cpu));
+        topology.cpus.push_back(read_cpu(id, levels, topology));
+        caches.read(id);
     }
+    topology.drawers = levels.drawers.take();
+    topology.books = levels.books.take();
+    topology.packages = levels.packages.take();
+    topology.dies = levels.dies.take();
+    topology.clusters = levels.clusters.take();
+    topology.cores = levels.cores.take();
+    topology.caches = caches.take();
 }
 
-std::optional<std::uint64_t> node_memory(const Dir& node) {
-    const auto text = node.text("meminfo");
-    if (!text) return std::nullopt;
-    for (const auto line : split(*text, '\n')) {
-        // "Node 0 MemTotal:  65536 kB"
-        const auto words = split_words(line);
-        if (words.size() >= 4 && words[2] == "MemTotal:")
-            if (const auto kib = parse_number<std::uint64_t>(words[3]); kib && *kib < (std::uint64_t{1} << 50)) return *kib * 1024;
-    }
-    return std::nullopt;
-}
-
-void read_nodes(const Dir& dir, Topology& topology) {
-    const auto online = dir.cpu_list("online");
-    for (const unsigned id : numbered(dir, "", "node")) {
-        if (online && !online->contains(id)) continue;
-        const auto folder = dir.dir("node" + std::to_string(id));
-        if (!folder) continue;
-        Node node{.id = id, .cpus = {}, .memory_bytes = node_memory(*folder), .distance = {}};
-        auto cpus = folder->cpu_list("cpulist");
-        if (!cpus) cpus = folder->cpu_mask("cpumap");
-        node.cpus = cpus.value_or(CpuSet{}) & topology.online;
-        const auto distances = folder->text("distance").value_or("");
-        for (const auto word : split_words(distances))
-            if (const auto value = parse_number<unsigned>(word)) node.distance.push_back(*value);
-        for (auto& cpu : topology.cpus)
-            if (node.cpus.contains(cpu.id) && !cpu.node) cpu.node = id;
-        topology.nodes.push_back(std::move(node));
-    }
+/// Levels that say nothing of their own.
+void drop_levels(Topology& topology) {
+    drop_if_same(topology.books, topology.packages);
+    drop_if_same(topology.drawers, topology.books.empty() ? topology.packages : topology.books);
+    drop_if_same(topology.dies, topology.packages);
+    drop_if_same(topology.clusters, topology.cores);
+    drop_if_same(topology.clusters, topology.packages);
+    if (topology.dies.empty())
+        for (auto& each : topology.cpus)
+            each.die.reset();
+    // The kernel derives clusters from a shared cache where the firmware names none: no level of its own.
+    for (const unsigned level : {2U, 3U})
+        drop_if_same(topology.clusters, topology.cache_groups(level));
 }
 
 } // namespace
 
-Result<Topology> read_topology(const Root& root) {
+Result<Topology> read_topology(const Root& root, Detail detail) {
     const auto cpu = root.sys().dir("devices/system/cpu");
     if (!cpu) return fail("there are no CPUs to be seen", "devices/system/cpu", cpu.error().code);
     Topology topology;
-    const auto masks = read_masks(*cpu, numbered(*cpu, "", "cpu"));
+    const auto masks = read_masks(*cpu);
     topology.online = masks.online;
     topology.present = masks.present;
     topology.possible = masks.possible | masks.online;
@@ -185,21 +133,8 @@ Result<Topology> read_topology(const Root& root) {
     topology.nohz_full = cpu->cpu_list("nohz_full").value_or(CpuSet{}) & topology.online;
     topology.housekeeping = topology.online - topology.isolated - topology.nohz_full;
     if (topology.housekeeping.empty()) topology.housekeeping = topology.online;
-    read_cpus(*cpu, topology);
-    for (auto* groups : {&topology.packages, &topology.dies, &topology.clusters, &topology.cores})
-        std::ranges::sort(*groups, {}, &CpuSet::first);
-    drop_if_same(topology.dies, topology.packages);
-    drop_if_same(topology.clusters, topology.cores);
-    drop_if_same(topology.clusters, topology.packages);
-    if (topology.dies.empty())
-        for (auto& each : topology.cpus)
-            each.die.reset();
-    std::ranges::sort(topology.caches, [](const Cache& a, const Cache& b) {
-        return std::tuple(a.level, a.type, a.cpus.first()) < std::tuple(b.level, b.type, b.cpus.first());
-    });
-    // The kernel derives clusters from a shared cache where the firmware names none: no level of its own.
-    for (const unsigned level : {2U, 3U})
-        drop_if_same(topology.clusters, topology.cache_groups(level));
+    read_cpus(*cpu, detail == Detail::all, topology);
+    drop_levels(topology);
     if (const auto node = root.sys().dir("devices/system/node")) read_nodes(*node, topology);
     topology.kinds = read_kinds(root, topology);
     return topology;

@@ -49,6 +49,7 @@ struct Topology {
     CpuSet housekeeping;                        ///< online - isolated - nohz_full (all online if that is nothing)
     std::vector<Cpu> cpus;                      ///< online only, ascending by id
     std::vector<CpuSet> packages, dies, clusters; ///< groups by first CPU; empty: the level is not there
+    std::vector<CpuSet> drawers, books;         ///< s390: packages stand in books, books in drawers; by first CPU
     std::vector<CpuSet> cores;                  ///< SMT sibling groups of online CPUs, by first CPU
     std::vector<Cache> caches;                  ///< by level, then type, then first CPU
     std::vector<Node> nodes;                    ///< ascending by id

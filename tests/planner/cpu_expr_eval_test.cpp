@@ -47,6 +47,26 @@ TEST(CpuExpr, EachOperatorAndAtom) {
     }
 }
 
+TEST(CpuExpr, CanonicalTextIsNestedNoDeeperThanWhatWasRead) {
+    const std::pair<const char*, const char*> cases[] = {
+        {"0|1-2|3", "0 | 1-2 | 3"},           {"(0|1)|2", "0 | 1 | 2"},        {"0|(1|2)", "0 | (1 | 2)"},
+        {"0 - (1 - 2)", "0 - (1 - 2)"},       {"(0 - 1) - 2", "0 - 1 - 2"},    {"0&1|2&3", "0 & 1 | 2 & 3"},
+        {"0&(1|2)", "0 & (1 | 2)"},           {"(0|1)&2", "(0 | 1) & 2"},      {"0&(1&2)", "0 & (1 & 2)"},
+        {"!(0|1)", "!(0 | 1)"},               {"!(0&1)", "!(0 & 1)"},          {"!!smt", "!!smt"},
+        {"!0 & 1", "!0 & 1"},                 {"0 | (1 - 2)", "0 | (1 - 2)"},  {"((0))", "0"},
+    };
+    for (const auto& [text, expected] : cases)
+        EXPECT_EQ(policy::to_string(*policy::parse_cpu_expr(text)), expected) << text;
+    for (const char* joint : {" - ", " | ", " & "}) {
+        std::string text = "0";
+        for (int i = 0; i < 300; ++i)
+            text += std::string(joint) + "smt";
+        const auto expr = policy::parse_cpu_expr(text);
+        ASSERT_TRUE(expr) << joint;
+        EXPECT_EQ(policy::to_string(*expr), text) << "a long chain is no deep one";
+    }
+}
+
 TEST(CpuExpr, WhatThisMachineLacksIsNamedWithItsPlace) {
     const std::tuple<const char*, std::size_t, const char*, const char*> cases[] = {
         {"0 | node:3", 4, "no NUMA node 3", "0-1"},

@@ -14,8 +14,8 @@ namespace {
 using Add = void (*)(CLI::App&, Globals&, int&);
 
 /// In the order of --help: what runs, what would be, the machine, changing things, measuring.
-constexpr Add verbs[] = {add_status, add_watch, add_plan, add_explain, add_check, add_policies, add_topology, add_nics, add_irqs, add_reload, add_apply,
-                         add_release, add_measure, add_history};
+constexpr Add verbs[] = {add_status, add_watch, add_plan, add_explain, add_check, add_policies, add_topology, add_cpus,
+                         add_nics, add_irqs, add_reload, add_apply, add_release, add_measure, add_history};
 
 } // namespace
 

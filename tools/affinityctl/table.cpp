@@ -6,9 +6,16 @@
 namespace affinityctl {
 
 std::string printable(std::string_view text) {
-    std::string result(text);
-    for (char& c : result)
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    // Beside the control characters of ASCII there is a second set, 80 to 9F, which UTF-8 writes as C2 80 to C2 9F.
+    const auto second_set = [&](std::size_t i) { return i < text.size() && static_cast<unsigned char>(text[i]) >= 0x80 && static_cast<unsigned char>(text[i]) < 0xa0; };
+    std::string result;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const auto byte = static_cast<unsigned char>(text[i]);
+        const bool written_as_two = byte == 0xc2 && second_set(i + 1);
+        const bool stray = second_set(i) && (i == 0 || static_cast<unsigned char>(text[i - 1]) < 0x80);
+        result += byte < 0x20 || byte == 0x7f || written_as_two || stray ? '?' : text[i];
+        if (written_as_two) ++i;
+    }
     return result;
 }
 

@@ -1,86 +1,119 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/topology.hpp"
-
-#include "host/root.hpp"
-#include "topology/reader.hpp"
+#include "daemon_call.hpp"
+#include "machine_view.hpp"
+#include "table.hpp"
+#include "topology_json.hpp"
+#include "topology_svg.hpp"
+#include "topology_text.hpp"
 #include "verb.hpp"
 
+#include "host/file.hpp"
+#include "host/root.hpp"
+#include "netdev/reader.hpp"
+#include "topology/reader.hpp"
+
 #include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <memory>
+
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace affinityctl {
 
 namespace {
 
-using affinityd::CpuSet;
-using affinityd::topology::Topology;
-using nlohmann::json;
+using affinityd::Error;
 
-json groups_json(const std::vector<CpuSet>& groups) {
-    json list = json::array();
-    for (const auto& group : groups)
-        list.push_back(group.to_list());
-    return list;
+constexpr const char* help =
+    "Shows what holds what: packages, NUMA nodes, caches, cores, hardware threads, the interfaces and disks at their "
+    "node, and who is pinned where: as the daemon has it if one answers, or with --policy or --policies as those "
+    "policies would have it. The numbers are those of CPU-set expressions (llc:2, core:5, node:0, socket:1; see "
+    "`affinityctl cpus`). Without options: a tree.";
+
+struct Options {
+    bool table = false;
+    std::string svg;
+    PolicyRequest policies;
+    [[nodiscard]] bool asks_policies() const { return !policies.names.empty() || !policies.folders.empty(); }
+};
+
+int complain(const Error& error) {
+    fmt::print(stderr, "affinityctl: {}\n", error.to_string());
+    return exit_failure;
 }
 
-template <class T>
-json optional_json(const std::optional<T>& value) {
-    return value ? json(*value) : json(nullptr);
+std::string machine_name(const affinityd::host::Root& root) {
+    if (root.is_live()) return root.proc().text("sys/kernel/hostname").value_or("");
+    auto path = std::filesystem::path(root.path()).lexically_normal();
+    return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-json topology_json(const Topology& topology) {
-    json cpus = json::array();
-    for (const auto& cpu : topology.cpus)
-        cpus.push_back({{"cpu", cpu.id}, {"package", optional_json(cpu.package)}, {"die", optional_json(cpu.die)},
-                        {"core", optional_json(cpu.core)}, {"smt", cpu.smt.to_list()}, {"node", optional_json(cpu.node)}});
-    json nodes = json::array();
-    json order = json::array();
-    json matrix = json::array();
-    bool has_distance = topology.nodes.size() > 1;
-    for (const auto& node : topology.nodes) {
-        nodes.push_back({{"node", node.id}, {"cpus", node.cpus.to_list()},
-                         {"memory", node.memory_bytes ? json(*node.memory_bytes > 0) : json(nullptr)}});
-        order.push_back(node.id);
-        matrix.push_back(node.distance);
-        has_distance = has_distance && !node.distance.empty();
+/// The daemon's word about this machine; nobody at all if no daemon answers, which is no fault.
+Occupancy ask_daemon(const Globals& globals) {
+    const auto answer = call_daemon(globals, "GetStatus");
+    const auto status = answer ? nlohmann::json::parse(*answer, nullptr, false) : nlohmann::json();
+    return status.is_object() ? occupancy_of_status(status) : Occupancy{};
+}
+
+/// Exit code; the faults of policy files are told on standard error.
+int find_occupancy(const Options& options, const Globals& globals, const affinityd::host::Root& root, MachineView& view) {
+    if (!options.asks_policies()) {
+        if (root.is_live()) view.occupancy = ask_daemon(globals);
+        return exit_ok;
     }
-    json kinds = json::array();
-    for (const auto& kind : topology.kinds)
-        kinds.push_back({{"name", kind.name}, {"rank", kind.rank}, {"cpus", kind.cpus.to_list()}});
-    return {{"online", topology.online.to_list()},
-            {"offline", topology.offline.to_list()},
-            {"possible", topology.possible.to_list()},
-            {"present", topology.present.to_list()},
-            {"isolated", topology.isolated.to_list()},
-            {"nohz_full", topology.nohz_full.to_list()},
-            {"housekeeping", topology.housekeeping.to_list()},
-            {"cpus", std::move(cpus)},
-            {"package_groups", groups_json(topology.packages)},
-            {"die_groups", groups_json(topology.dies)},
-            {"cluster_groups", groups_json(topology.clusters)},
-            {"l2_groups", groups_json(topology.cache_groups(2))},
-            {"l3_groups", groups_json(topology.cache_groups(3))},
-            {"llc_groups", groups_json(topology.llc_groups())},
-            {"numa_nodes", std::move(nodes)},
-            {"distance", has_distance ? json{{"nodes", std::move(order)}, {"matrix", std::move(matrix)}} : json(nullptr)},
-            {"cpu_kinds", std::move(kinds)}};
+    std::vector<affinityd::policy::Diagnostic> faults;
+    auto occupancy = occupancy_of_policies(options.policies, root, view.topology, view.nics, faults);
+    for (const auto& fault : faults)
+        fmt::print(stderr, "{}\n", to_string(fault, true));
+    if (!occupancy) return complain(occupancy.error());
+    view.occupancy = std::move(*occupancy);
+    return faults.empty() ? exit_ok : exit_findings;
+}
+
+int write_picture(const std::string& path, const std::string& picture) {
+    if (path == "-") {
+        fmt::print("{}", picture);
+        return exit_ok;
+    }
+    const auto written = affinityd::host::replace_file(path, picture);
+    return written ? exit_ok : complain(written.error());
+}
+
+int show(const Options& options, const Globals& globals) {
+    const auto root = affinityd::host::Root::open(globals.root);
+    if (!root) return complain(root.error());
+    auto topology = affinityd::topology::read_topology(*root);
+    if (!topology) return complain(topology.error());
+    if (globals.json) {
+        fmt::print("{}\n", topology_json(*topology));
+        return exit_ok;
+    }
+    MachineView view{.name = machine_name(*root), .topology = std::move(*topology), .nics = {}, .devices = affinityd::topology::read_pci_devices(*root), .occupancy = {}};
+    if (auto nics = affinityd::netdev::read_nics(*root)) view.nics = std::move(*nics);
+    else fmt::print(stderr, "affinityctl: the network interfaces are left out: {}\n", nics.error().to_string());
+    const int status = find_occupancy(options, globals, *root, view);
+    if (status == exit_failure) return status;
+    if (!options.svg.empty())
+        if (const int written = write_picture(options.svg, svg_picture(view)); written != exit_ok) return written;
+    if (options.table) fmt::print("{}", table_text(view, globals.color));
+    else if (options.svg.empty()) fmt::print("{}", tree_text(view, globals.color));
+    return status;
 }
 
 } // namespace
 
 void add_topology(CLI::App& app, Globals& globals, int& status) {
-    auto* verb = app.add_subcommand("topology", "packages, caches, cores, NUMA nodes");
-    verb->callback([&] {
-        const auto root = affinityd::host::Root::open(globals.root);
-        const auto topology = root ? affinityd::topology::read_topology(*root) : std::unexpected(root.error());
-        if (!topology) {
-            fmt::print(stderr, "affinityctl: {}\n", topology.error().to_string());
-            status = exit_failure;
-            return;
-        }
-        fmt::print("{}\n", topology_json(*topology).dump());
-    });
+    auto* verb = app.add_subcommand("topology", "packages, caches, cores, NUMA nodes, and who is pinned where");
+    verb->footer(help);
+    const auto options = std::make_shared<Options>();
+    verb->add_flag("--table", options->table, "one line per CPU, as lscpu -e");
+    verb->add_option("--svg", options->svg, "write a picture to this file (- is standard output)")->type_name("FILE");
+    verb->add_option("--policy", options->policies.names, "what this policy would occupy: a name, or a file; may be given again")
+        ->type_name("NAME")->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    verb->add_option("--policies", options->policies.folders, "policy folder instead of the usual ones; may be given again, the last wins")
+        ->type_name("DIR")->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    verb->callback([options, &globals, &status] { status = show(*options, globals); });
 }
 
 } // namespace affinityctl

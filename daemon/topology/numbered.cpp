@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "topology/numbered.hpp"
+
+#include "base/text.hpp"
+#include "host/root.hpp"
+
+#include <algorithm>
+
+namespace affinityd::topology {
+
+std::vector<unsigned> numbered(const host::Dir& dir, std::string_view prefix) {
+    std::vector<unsigned> numbers;
+    for (const auto& name : dir.list("")) {
+        if (!name.starts_with(prefix)) continue;
+        const auto number = parse_number<unsigned>(std::string_view(name).substr(prefix.size()));
+        // "cpu007" is nothing that a kernel makes, and would be a second cpu7.
+        if (number && *number <= greatest_number && name == std::string(prefix) + std::to_string(*number)) numbers.push_back(*number);
+    }
+    std::ranges::sort(numbers);
+    return numbers;
+}
+
+} // namespace affinityd::topology

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// CPUs and links that change, with the real kernel and in place of udev a program that sends what udev would. In a network
+// namespace and with a /run of its own, so that nothing else on the machine hears of it.
+#include "events/hardware_watch.hpp"
+#include "netdev/own_namespace.hpp"
+
+#include <gtest/gtest.h>
+#include <spdlog/logger.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <arpa/inet.h>
+#include <linux/netlink.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace affinityd::events {
+namespace {
+
+using namespace std::string_literals;
+using netdev::in_own_namespace;
+
+constexpr std::uint32_t kernel_group = 1, udev_group = 2;
+
+/// Hash of a subsystem's name by which listeners choose in the kernel (MurmurHash2), as udev puts it before its messages.
+std::uint32_t subsystem_hash(std::string_view text) {
+    constexpr std::uint32_t factor = 0x5bd1e995;
+    auto hash = static_cast<std::uint32_t>(text.size());
+    const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
+    std::size_t at = 0;
+    for (; at + 4 <= text.size(); at += 4) {
+        std::uint32_t word = byte(at) | byte(at + 1) << 8 | byte(at + 2) << 16 | byte(at + 3) << 24;
+        word *= factor;
+        word ^= word >> 24;
+        word *= factor;
+        hash = (hash * factor) ^ word;
+    }
+    if (at < text.size()) {
+        for (std::size_t i = text.size(); i-- > at;)
+            hash ^= byte(i) << (8 * (i - at));
+        hash *= factor;
+    }
+    hash ^= hash >> 13;
+    hash *= factor;
+    return hash ^ hash >> 15;
+}
+
+std::string properties(const std::string& action, const std::string& path, const std::string& subsystem) {
+    return "ACTION=" + action + "\0DEVPATH="s + path + "\0SUBSYSTEM="s + subsystem + "\0SEQNUM=4711\0"s;
+}
+
+/// What udev sends when it is done with an event. Source: libudev-monitor's netlink header, stable since udev 150.
+std::string from_udev(const std::string& action, const std::string& path, const std::string& subsystem) {
+    const auto body = properties(action, path, subsystem);
+    const std::array<std::uint32_t, 8> header{htonl(0xfeedcafe), 40, 40, static_cast<std::uint32_t>(body.size()), htonl(subsystem_hash(subsystem)), 0, 0, 0};
+    return "libudev\0"s + std::string(reinterpret_cast<const char*>(header.data()), sizeof header) + body;
+}
+
+std::string send(std::uint32_t group, const std::string& message) {
+    const int fd = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+    if (fd < 0) return "no socket: "s + std::strerror(errno);
+    sockaddr_nl to{};
+    to.nl_family = AF_NETLINK;
+    to.nl_groups = group;
+    const auto sent = ::sendto(fd, message.data(), message.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+    const int fault = errno;
+    ::close(fd);
+    return sent == static_cast<ssize_t>(message.size()) ? "" : "cannot send: "s + std::strerror(fault);
+}
+
+/// An empty /run, with a udev in it if told to.
+std::string make_run(bool with_udev) {
+    if (::mount("tmpfs", "/run", "tmpfs", 0, nullptr) != 0) return "mount /run: "s + std::strerror(errno);
+    if (!with_udev) return {};
+    std::filesystem::create_directories("/run/udev");
+    return std::ofstream("/run/udev/control") ? "" : "no /run/udev/control";
+}
+
+/// A watch and a loop that turns until it told something, or for `patience`.
+class Watched {
+  public:
+    Watched() : log_(std::make_shared<spdlog::logger>("test")) {
+        sd_event* raw = nullptr;
+        if (sd_event_new(&raw) >= 0) event_.reset(raw);
+        watch_ = HardwareWatch::start(event_.get(), log_, [this] { ++changes_; });
+    }
+    unsigned turn(unsigned patience_ms) {
+        for (unsigned waited = 0; waited < patience_ms && changes_ == 0; waited += 10)
+            sd_event_run(event_.get(), 10'000);
+        return std::exchange(changes_, 0U);
+    }
+
+  private:
+    app::Log log_;
+    LoopHandle event_;
+    unsigned changes_ = 0;
+    std::unique_ptr<HardwareWatch> watch_;
+};
+
+constexpr unsigned patience = 5000, silence = 200;
+
+TEST(CpuUevent, IsToldFromOthers) {
+    const std::pair<std::string, bool> cases[] = {
+        {"online@/devices/system/cpu/cpu3\0"s + properties("online", "/devices/system/cpu/cpu3", "cpu"), true},
+        {"add@/devices/x\0SUBSYSTEM=cpuid\0"s, false},
+        {"add@/devices/x\0XSUBSYSTEM=cpu\0"s, false},
+        {"SUBSYSTEM=cpu\0"s, false},
+        {"a\0SUBSYSTEM=cpu"s, false},
+        {"\0SUBSYSTEM=cpu\0"s, true},
+        {"", false},
+        {"\0\0\0"s, false},
+    };
+    for (const auto& [message, expected] : cases)
+        EXPECT_EQ(is_cpu_uevent(message), expected) << message;
+}
+
+TEST(HardwareWatch, HearsFromUdevOfCpusAndOfNothingElse) {
+    EXPECT_EQ(in_own_namespace([]() -> std::string {
+        if (auto fault = make_run(true); !fault.empty()) return fault;
+        Watched watched;
+        if (auto fault = send(udev_group, from_udev("add", "/devices/virtual/block/loop0", "block")); !fault.empty()) return fault;
+        if (watched.turn(silence) != 0) return "it heard of a block device";
+        for (const auto* action : {"offline", "online"}) {
+            if (auto fault = send(udev_group, from_udev(action, "/devices/system/cpu/cpu0", "cpu")); !fault.empty()) return fault;
+            if (watched.turn(patience) == 0) return "it did not hear that a CPU went "s + action;
+        }
+        return {};
+    }), "");
+}
+
+TEST(HardwareWatch, HearsTheKernelItselfWhereThereIsNoUdev) {
+    EXPECT_EQ(in_own_namespace([]() -> std::string {
+        if (auto fault = make_run(false); !fault.empty()) return fault;
+        Watched watched;
+        const auto forged = "online@/devices/system/cpu/cpu0\0"s + properties("online", "/devices/system/cpu/cpu0", "cpu");
+        if (auto fault = send(kernel_group, forged); !fault.empty()) return fault;
+        if (watched.turn(silence) != 0) return "it believed a program";
+        std::ofstream file("/sys/devices/system/cpu/cpu0/uevent"); // the kernel sends what it would if the CPU changed
+        file << "change" << std::flush;
+        if (!file) return "the kernel takes no request for an event (this needs root)";
+        return watched.turn(patience) > 0 ? "" : "it did not hear of the CPU";
+    }), "");
+}
+
+TEST(HardwareWatch, HearsOfLinks) {
+    EXPECT_EQ(in_own_namespace([]() -> std::string {
+        if (auto fault = make_run(false); !fault.empty()) return fault;
+        Watched watched;
+        if (watched.turn(silence) != 0) return "nothing happened, and it heard of something";
+        if (auto fault = netdev::add_veth("left", "right", 1); !fault.empty()) return fault;
+        if (watched.turn(patience) == 0) return "not of new ones";
+        watched.turn(silence);
+        if (auto fault = netdev::add_address("left", "10.99.0.1"); !fault.empty()) return fault;
+        if (watched.turn(patience) == 0) return "not of an address";
+        watched.turn(silence);
+        if (auto fault = netdev::remove_link("left"); !fault.empty()) return fault;
+        return watched.turn(patience) > 0 ? "" : "not of removed ones";
+    }), "");
+}
+
+} // namespace
+} // namespace affinityd::events
