@@ -49,7 +49,9 @@ void look_into(const host::Dir& root, const std::string& path, bool (*is_it)(std
 
 std::vector<OtherWriter> find_interrupt_settings(const host::Root& root, std::size_t most) {
     std::vector<OtherWriter> found;
-    const auto tree = host::Dir::open(AT_FDCWD, root.path(), !root.is_live());
+    const auto top = host::Dir::open(AT_FDCWD, root.path(), false);
+    if (!top) return found;
+    const auto tree = host::Dir::open(top->fd(), ".", !root.is_live());
     if (!tree) return found;
     const OtherWriter link{"systemd.link", "", "udev sets it whenever the interface comes: remove the setting, or leave the interface to it"};
     const OtherWriter script{"script", "", "it sets interrupts when it is run: remove the call, or leave the interface to it"};

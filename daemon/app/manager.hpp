@@ -145,6 +145,7 @@ class Manager final : public Commands {
     std::vector<planner::Problem> unit_problems_;
     Measurements measurements_;
     PassiveCost costs_;
+    int next_asked_ = 0; ///< process with which find_used_nics goes on
     std::function<void(Urgency)> waits_ = [](Urgency) {};
     bool queues_changed_ = false;
     std::uint64_t reconciles_ = 0;

@@ -34,7 +34,7 @@ Result<void> OtherWriters::ban(const std::string& socket, Banned& banned, const 
     std::vector<unsigned> all;
     std::ranges::set_union(banned.original, irqs, std::back_inserter(all));
     if (all == banned.asked) return {};
-    write_record(); // before it is done, so that it can be undone
+    if (auto written = write_record(); !written) return written; // what could not be undone is not done
     if (auto done = irqbalance_.ban(socket, all); !done) return done;
     banned.asked = std::move(all);
     return {};
@@ -94,10 +94,10 @@ void OtherWriters::stop() {
         else banned.asked = banned.original;
     }
     std::erase_if(banned_, [](const auto& entry) { return entry.second.asked == entry.second.original; });
-    write_record();
+    if (const auto done = write_record(); !done) log_.error(done.error().to_string());
 }
 
-void OtherWriters::write_record() const {
+Result<void> OtherWriters::write_record() const {
     std::string text;
     for (const auto& [socket, banned] : banned_) {
         text += socket;
@@ -105,7 +105,7 @@ void OtherWriters::write_record() const {
             text += fmt::format(" {}", irq);
         text += '\n';
     }
-    if (const auto done = host::replace_file(record_, text); !done) log_.error(done.error().to_string());
+    return host::replace_file(record_, text);
 }
 
 std::map<std::string, std::vector<unsigned>> OtherWriters::read_record() const {

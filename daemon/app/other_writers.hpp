@@ -31,12 +31,12 @@ struct OtherWriter {
 [[nodiscard]] std::vector<OtherWriter> find_interrupt_settings(const host::Root& root, std::size_t most = 32);
 
 /// Keeps the list, and irqbalance off the interrupts that are under policy: through its socket, while it runs. Its own list of banned
-/// ones is kept in `folder`/irqbalance, so that it can be given back also by the next daemon.
+/// ones is kept in `folder`/irqbalance.banned, so that it can be given back also by the next daemon.
 class OtherWriters {
   public:
     /// `folder`: the runtime directory. `acts`: false: nothing is said to irqbalance.
     OtherWriters(const host::Root& root, std::string folder, enforcer::Irqbalance irqbalance, bool acts, Log& log)
-        : root_(root), record_(std::move(folder) + "/irqbalance"), irqbalance_(std::move(irqbalance)), acts_(acts), log_(log) {}
+        : root_(root), record_(std::move(folder) + "/irqbalance.banned"), irqbalance_(std::move(irqbalance)), acts_(acts), log_(log) {}
 
     void begin_pass() { seen_.clear(); }
     /// A process of this pass.
@@ -58,7 +58,7 @@ class OtherWriters {
     };
     [[nodiscard]] std::string keep_off(const std::vector<unsigned>& irqs);
     [[nodiscard]] Result<void> ban(const std::string& socket, Banned& banned, const std::vector<unsigned>& irqs);
-    void write_record() const;
+    [[nodiscard]] Result<void> write_record() const;
     [[nodiscard]] std::map<std::string, std::vector<unsigned>> read_record() const;
 
     const host::Root& root_;

@@ -56,7 +56,7 @@ void Manager::finish_reconcile() {
     handle_units();
     hear_of_memory();
     restore_unwanted_queues();
-    keep(costs_.add_up(*world_, find_used_nics(parts_.root, *world_, tasks_), std::time(nullptr)));
+    keep(costs_.add_up(*world_, find_used_nics(parts_.root, *world_, tasks_, next_asked_), std::time(nullptr)));
     look_for_neighbours();
 }
 

@@ -5,6 +5,7 @@
 #include "planner/place.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 namespace affinityd::app {
@@ -19,13 +20,13 @@ using Sockets = std::vector<inventory::LocalSocket>;
 /// other virtual ones count only where the policy names them.
 bool may_serve(const Nic& nic) { return nic.up && !nic.device.empty(); }
 
-using Inodes = std::vector<std::uint64_t>;
+using Inodes = std::vector<std::uint64_t>; // ascending
 
 std::vector<std::string> by_sockets(const planner::Machine& machine, const Sockets& sockets, const Inodes& inodes) {
     std::set<std::string> names;
     bool wildcard = false;
     for (const auto& socket : sockets) {
-        if (std::ranges::find(inodes, socket.inode) == inodes.end()) continue;
+        if (!std::ranges::binary_search(inodes, socket.inode)) continue;
         if (socket.any_address) {
             wildcard = wildcard || socket.listens();
             continue;
@@ -68,19 +69,28 @@ planner::Serving find_serving(const host::Root& root, const World& world, TaskTa
     return serving;
 }
 
-planner::Serving find_used_nics(const host::Root& root, const World& world, const TaskTable& tasks) {
+planner::Serving find_used_nics(const host::Root& root, const World& world, const TaskTable& tasks, int& next) {
     constexpr unsigned most_asked = 16; // of a policy: workers of one program are alike
     constexpr std::size_t most_descriptors = 256;
+    constexpr std::size_t most_looked_at = 4096; // sockets
+    constexpr std::chrono::milliseconds most_time{8};
+    const auto until = std::chrono::steady_clock::now() + most_time;
     planner::Serving used;
     std::map<std::size_t, unsigned> asked;
     std::optional<Sockets> sockets;
-    for (const auto& [pid, process] : tasks.processes()) {
+    const auto& all = tasks.processes();
+    auto at = all.find(next); // gone meanwhile: from the beginning
+    for (std::size_t left = all.size(); left > 0; --left, ++at) {
+        if (at == all.end()) at = all.begin();
+        const auto& [pid, process] = *at;
+        next = pid;
         const Policy& policy = world.policies().policies[process.policy];
         if (!policy.nics_auto || policy.model == policy::Model::full || policy.model == policy::Model::irq) continue;
         if (++asked[process.policy] > most_asked) continue;
+        if (sockets && std::chrono::steady_clock::now() >= until) return used;
         const auto inodes = inventory::socket_inodes(root, pid, most_descriptors);
         if (inodes.empty()) continue;
-        if (!sockets) sockets = inventory::read_sockets(root, inventory::Wanted::all).sockets;
+        if (!sockets) sockets = inventory::read_sockets(root, inventory::Wanted::all, most_looked_at).sockets;
         for (const auto& nic : by_sockets(world.machine(), *sockets, inodes))
             ++used[policy.name][nic];
     }

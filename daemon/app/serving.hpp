@@ -15,7 +15,8 @@ namespace affinityd::app {
 [[nodiscard]] planner::Serving find_serving(const host::Root& root, const World& world, TaskTable& tasks);
 
 /// The same for policies whose placement does not need it (`affinity: none | process`) and that name no interfaces: by policy, from a
-/// few of its processes, for what is only told to people.
-[[nodiscard]] planner::Serving find_used_nics(const host::Root& root, const World& world, const TaskTable& tasks);
+/// few of its processes, for what is only told to people. Bounded: of very many sockets a sample is read, and after some milliseconds
+/// no further process is asked. `next` is where the call after that goes on: the process to begin with.
+[[nodiscard]] planner::Serving find_used_nics(const host::Root& root, const World& world, const TaskTable& tasks, int& next);
 
 } // namespace affinityd::app

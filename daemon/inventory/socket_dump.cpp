@@ -21,6 +21,7 @@ struct FreeSocket {
 
 struct Dump {
     Protocol protocol;
+    std::size_t end; ///< size at which the list is full
     SocketList* list;
 };
 
@@ -31,7 +32,7 @@ int take(nl_msg* message, void* argument) {
     const auto* data = static_cast<const std::byte*>(nlmsg_data(header));
     auto socket = parse_inet_diag({data, static_cast<std::size_t>(nlmsg_datalen(header))}, dump.protocol);
     if (!socket) return NL_OK;
-    if (dump.list->sockets.size() >= most_sockets) {
+    if (dump.list->sockets.size() >= dump.end) {
         dump.list->truncated = true;
         return NL_STOP;
     }
@@ -47,7 +48,7 @@ unsigned wanted_states(Protocol protocol, Wanted wanted) {
 
 } // namespace
 
-bool dump_sockets(Protocol protocol, int family, Wanted wanted, SocketList& list) {
+bool dump_sockets(Protocol protocol, int family, Wanted wanted, std::size_t most, SocketList& list) {
     const std::unique_ptr<nl_sock, FreeSocket> socket(nl_socket_alloc());
     if (!socket || nl_connect(socket.get(), NETLINK_SOCK_DIAG) < 0) return false;
     inet_diag_req_v2 request{};
@@ -55,7 +56,7 @@ bool dump_sockets(Protocol protocol, int family, Wanted wanted, SocketList& list
     request.sdiag_protocol = protocol == Protocol::tcp ? IPPROTO_TCP : IPPROTO_UDP;
     request.idiag_states = wanted_states(protocol, wanted);
     if (wanted == Wanted::all_with_bytes && protocol == Protocol::tcp) request.idiag_ext = 1U << (INET_DIAG_INFO - 1);
-    Dump dump{protocol, &list};
+    Dump dump{protocol, list.sockets.size() + most, &list};
     if (nl_socket_modify_cb(socket.get(), NL_CB_VALID, NL_CB_CUSTOM, take, &dump) < 0) return false;
     if (nl_send_simple(socket.get(), SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request, sizeof request) < 0) return false;
     return nl_recvmsgs_default(socket.get()) >= 0;

@@ -29,17 +29,18 @@ constexpr std::array<NetFile, 4> net_files{{{"net/tcp", Protocol::tcp},
                                             {"net/udp", Protocol::udp},
                                             {"net/udp6", Protocol::udp}}};
 
-void read_net_files(const host::Root& root, const std::string& folder, Wanted wanted, SocketList& list) {
+void read_net_files(const host::Root& root, const std::string& folder, Wanted wanted, std::size_t most, SocketList& list) {
     for (const auto& file : net_files) {
         const auto text = root.proc().read(folder + file.name, net_file_limit);
         if (!text || !*text) continue;
+        const std::size_t end = list.sockets.size() + most;
         for (const auto line : split(**text, '\n')) {
             auto socket = parse_net_line(line, file.protocol);
             if (!socket || socket->state == SocketState::other) continue;
             if (wanted == Wanted::listeners && !socket->listens()) continue;
-            if (list.sockets.size() >= most_sockets) {
+            if (list.sockets.size() >= end) {
                 list.truncated = true;
-                return;
+                break;
             }
             list.sockets.push_back(std::move(*socket));
         }
@@ -55,26 +56,26 @@ std::optional<std::uint64_t> socket_inode(std::string_view link) {
 
 } // namespace
 
-SocketList read_sockets(const host::Root& root, Wanted wanted) {
+SocketList read_sockets(const host::Root& root, Wanted wanted, std::size_t most) {
     SocketList list;
     if (!root.is_live()) {
-        read_net_files(root, "", wanted, list);
+        read_net_files(root, "", wanted, most, list);
         return list;
     }
     bool served = true;
     for (const auto protocol : {Protocol::tcp, Protocol::udp})
         for (const int family : {AF_INET, AF_INET6})
-            served = dump_sockets(protocol, family, wanted, list) && served;
+            served = dump_sockets(protocol, family, wanted, most, list) && served;
     if (!served && !list.truncated) {
         list = {};
-        read_net_files(root, "", wanted, list);
+        read_net_files(root, "", wanted, most, list);
     }
     return list;
 }
 
 SocketList read_sockets_of_namespace(const host::Root& root, int pid) {
     SocketList list;
-    read_net_files(root, std::to_string(pid) + "/", Wanted::listeners, list);
+    read_net_files(root, std::to_string(pid) + "/", Wanted::listeners, most_sockets, list);
     return list;
 }
 

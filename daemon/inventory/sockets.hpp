@@ -40,13 +40,14 @@ enum class Wanted : std::uint8_t {
 
 struct SocketList {
     std::vector<LocalSocket> sockets;
-    bool truncated = false;           ///< there were more than most_sockets
+    bool truncated = false;           ///< there were more than were asked for
 };
 inline constexpr std::size_t most_sockets = 1U << 18;
 
 /// Sockets of this process's network namespace: sock_diag(7) through libnl on this machine, proc/net of a recording (and
-/// where the kernel has no sock_diag). What cannot be read is left out.
-[[nodiscard]] SocketList read_sockets(const host::Root& root, Wanted wanted);
+/// where the kernel has no sock_diag). What cannot be read is left out. Of more than `most` (of each kind: TCP, UDP by family) the first
+/// are taken: listening ones, then connected ones in the order of the kernel's hash table, which is a random sample.
+[[nodiscard]] SocketList read_sockets(const host::Root& root, Wanted wanted, std::size_t most = most_sockets);
 
 /// Listening sockets of the namespace `pid` lives in, by the files /proc/PID/net/{tcp,udp}{,6}.
 [[nodiscard]] SocketList read_sockets_of_namespace(const host::Root& root, int pid);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/bed.hpp"
 
-#include "base/text.hpp"
 #include "host/scheduler.hpp"
 #include "measure/link_setup.hpp"
-#include "netdev/napi.hpp"
+#include "measure/napi_threads.hpp"
 
-#include <algorithm>
 #include <cerrno>
 
 #include <fmt/format.h>
@@ -15,36 +13,13 @@ namespace affinityd::measure {
 
 namespace {
 
-/// Kernel threads called "napi/NAME-ID". Names of interfaces repeat in other namespaces: a caller compares before and after.
-std::vector<int> napi_threads(const host::Root& root, const std::string& nic) {
-    std::vector<int> tids;
-    for (const auto& entry : root.proc().list(".")) {
-        const auto tid = parse_number<int>(entry);
-        if (!tid) continue;
-        const auto name = netdev::parse_napi_thread(root.proc().text(entry + "/comm").value_or(""));
-        if (name && name->interface == nic) tids.push_back(*tid);
-    }
-    return tids;
-}
-
 /// Both ends ready to receive by NAPI; the one in `space` then gets its thread.
 Result<void> prepare(const NetworkSpace& space, const std::string& name, const std::string& address) {
     return space.within([&]() -> Result<void> {
-        if (auto done = enable_gro(name); !done) return done;
-        if (auto done = disable_tso(name); !done) return done;
+        if (auto done = set_gro(name, true); !done) return done;
+        if (auto done = set_tso(name, false); !done) return done;
         return bring_up(name, address, 24);
     });
-}
-
-Result<std::vector<int>> start_threads(const host::Root& root, const NetworkSpace& space, const std::string& name) {
-    const auto before = napi_threads(root, name);
-    if (const int code = space.sys().write("class/net/" + name + "/threaded", "1"); code != 0)
-        return fail("no threaded NAPI (Linux 5.12 or later is needed)", name, code);
-    std::vector<int> fresh;
-    for (const int tid : napi_threads(root, name))
-        if (std::ranges::find(before, tid) == before.end()) fresh.push_back(tid);
-    if (fresh.empty()) return fail("its NAPI thread cannot be seen from here: is this a container?", name, ESRCH);
-    return fresh;
 }
 
 Result<Path> make_path(const host::Root& root, Bed& bed, unsigned number) {
@@ -55,10 +30,10 @@ Result<Path> make_path(const host::Root& root, Bed& bed, unsigned number) {
     if (auto made = here.within([&] { return make_veth(path.nic, peer, there.fd()); }); !made) return std::unexpected(made.error());
     if (auto done = prepare(here, path.nic, path.here_address); !done) return std::unexpected(done.error());
     if (auto done = prepare(there, peer, path.there_address); !done) return std::unexpected(done.error());
-    auto threads = start_threads(root, here, path.nic);
+    auto threads = start_napi_threads(root, here, path.nic);
     if (!threads) return std::unexpected(threads.error());
     path.threads = std::move(*threads);
-    if (auto others = start_threads(root, there, peer); !others) return std::unexpected(others.error());
+    if (auto others = start_napi_threads(root, there, peer); !others) return std::unexpected(others.error());
     return path;
 }
 

@@ -3,9 +3,11 @@
 
 #include "base/cpu_set.hpp"
 #include "base/error.hpp"
+#include "measure/lent_nic.hpp"
 #include "measure/network_space.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace affinityd::measure {
@@ -26,6 +28,7 @@ struct Bed {
     std::vector<NetworkSpace> spaces;
     std::vector<Path> paths;
     std::string description;        ///< for a person: what this is, and what it is not
+    std::vector<LentNic> lent{};    ///< in the order of the paths they take packets for; last, for they go before the spaces do
 };
 
 /// The most connections a bed is made for.
@@ -34,6 +37,13 @@ inline constexpr unsigned most_connections = 64;
 /// So many veth pairs from one namespace to another, each end with a NAPI thread of its own, which does here what an interrupt
 /// does for a NIC. Needs root.
 [[nodiscard]] Result<Bed> make_veth_bed(const host::Root& root, unsigned connections);
+
+/// Two NICs with a wire between them.
+using NicPair = std::pair<std::string, std::string>;
+
+/// Each NIC of the pairs takes the packets of one connection from its partner: twice as many connections as pairs. The first of each
+/// goes to one namespace, the second to another; both are brought back by the end of the bed. Needs root.
+[[nodiscard]] Result<Bed> make_nic_bed(const host::Root& root, const std::vector<NicPair>& pairs);
 
 /// Where what takes the interrupts of this path's NIC may run from now on.
 [[nodiscard]] Result<void> place_interrupts(const host::Root& root, const Path& path, const CpuSet& cpus);

@@ -74,12 +74,25 @@ Result<void> set_up(const std::string& name, bool up) {
     return control(name, SIOCSIFFLAGS, *request);
 }
 
-Result<void> set_feature(const std::string& name, std::uint32_t command, std::uint32_t on) {
+Result<std::uint32_t> feature(const std::string& name, std::uint32_t command, std::uint32_t on = 0) {
     auto request = request_for(name);
     if (!request) return std::unexpected(request.error());
     ethtool_value value{command, on};
     request->ifr_data = &value;
-    return control(name, SIOCETHTOOL, *request);
+    if (auto done = control(name, SIOCETHTOOL, *request); !done) return std::unexpected(done.error());
+    return value.data;
+}
+
+Result<void> set_feature(const std::string& name, std::uint32_t command, bool on) {
+    const auto done = feature(name, command, on ? 1 : 0);
+    if (!done) return std::unexpected(done.error());
+    return {};
+}
+
+Result<bool> has_feature(const std::string& name, std::uint32_t command) {
+    const auto value = feature(name, command);
+    if (!value) return std::unexpected(value.error());
+    return *value != 0;
 }
 
 } // namespace
@@ -122,9 +135,12 @@ Result<void> bring_up(const std::string& name, const std::string& address, unsig
     return set_up(name, true);
 }
 
+Result<void> put_up(const std::string& name) { return set_up(name, true); }
 Result<void> take_down(const std::string& name) { return set_up(name, false); }
 
-Result<void> enable_gro(const std::string& name) { return set_feature(name, ETHTOOL_SGRO, 1); }
-Result<void> disable_tso(const std::string& name) { return set_feature(name, ETHTOOL_STSO, 0); }
+Result<bool> has_gro(const std::string& name) { return has_feature(name, ETHTOOL_GGRO); }
+Result<void> set_gro(const std::string& name, bool on) { return set_feature(name, ETHTOOL_SGRO, on); }
+Result<bool> has_tso(const std::string& name) { return has_feature(name, ETHTOOL_GTSO); }
+Result<void> set_tso(const std::string& name, bool on) { return set_feature(name, ETHTOOL_STSO, on); }
 
 } // namespace affinityd::measure

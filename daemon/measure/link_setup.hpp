@@ -15,10 +15,13 @@ namespace affinityd::measure {
 [[nodiscard]] Result<void> move_link(const std::string& name, int space);
 /// An IPv4 address with its prefix length, then up.
 [[nodiscard]] Result<void> bring_up(const std::string& name, const std::string& address, unsigned prefix);
+[[nodiscard]] Result<void> put_up(const std::string& name);
 [[nodiscard]] Result<void> take_down(const std::string& name);
 /// veth receives by NAPI only with generic receive offload on; drivers/net/veth.c, veth_gro_requested.
-[[nodiscard]] Result<void> enable_gro(const std::string& name);
+[[nodiscard]] Result<bool> has_gro(const std::string& name);
+[[nodiscard]] Result<void> set_gro(const std::string& name, bool on);
 /// ... and passes what a sender with segmentation offload gives it past that NAPI: veth_skb_is_eligible_for_gro.
-[[nodiscard]] Result<void> disable_tso(const std::string& name);
+[[nodiscard]] Result<bool> has_tso(const std::string& name);
+[[nodiscard]] Result<void> set_tso(const std::string& name, bool on);
 
 } // namespace affinityd::measure

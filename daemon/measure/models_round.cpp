@@ -89,13 +89,21 @@ class Runner {
         const double spent = threads.seconds();
         const auto counted = threads.cycles();
         gate->open();
-        if (auto done = collect(until); !done) return std::unexpected(done.error());
+        if (auto done = collect(until); !done) return std::unexpected(explained(done.error()));
         threads_seconds_ = threads.seconds() - spent;
         if (const auto now = threads.cycles(); now && counted) threads_cycles_ = *now - *counted;
         return result(first, read_activity(root_));
     }
 
   private:
+    /// TCP goes on trying when an interface has gone: to the streams that is a stall.
+    [[nodiscard]] RoundFault explained(RoundFault fault) const {
+        if (fault.outcome != Outcome::timed_out && fault.outcome != Outcome::peer_gone) return fault;
+        for (const auto& path : bed_.paths)
+            if (bed_.spaces[path.here].sys().text("class/net/" + path.nic + "/carrier") != "1")
+                return {Outcome::link_lost, path.nic + " has gone or lost its link: " + fault.reason};
+        return fault;
+    }
     [[nodiscard]] CpuSet cpus_of(std::size_t path, bool bound) const {
         if (!bound) return setup_.cpus;
         return {cpu_of(static_cast<unsigned>(path), static_cast<unsigned>(bed_.paths.size()), setup_.cpus)};

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/models_run.hpp"
 
+#include "measure/emulation.hpp"
 #include "measure/ttcp.hpp"
 
 #include <algorithm>
+
+#include <fmt/format.h>
 
 namespace affinityd::measure {
 
@@ -17,6 +20,7 @@ ModelsReport run_models(const host::Root& root, const Bed& bed, const ModelsSetu
     ModelsReport report;
     report.outcome = Outcome::done;
     report.setup = bed.description;
+    if (const auto note = emulation_note(hypervisor()); !note.empty()) report.setup += fmt::format(". {}", note);
     report.connections = static_cast<unsigned>(bed.paths.size());
     report.direction = setup.round.receives ? "receive" : "transmit";
     report.round_seconds = setup.round.seconds;

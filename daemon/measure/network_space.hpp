@@ -22,6 +22,8 @@ class NetworkSpace {
     /// Runs `work` in this namespace and comes back.
     [[nodiscard]] Result<void> within(const std::function<Result<void>()>& work) const;
     [[nodiscard]] int fd() const { return space_.get(); }
+    /// The namespace that this process was in when this one was made.
+    [[nodiscard]] int outside() const { return outside_.get(); }
     /// Its sysfs tree, mounted nowhere: shows this namespace's interfaces, which the machine's own sysfs does not.
     [[nodiscard]] const host::Dir& sys() const { return sys_; }
 

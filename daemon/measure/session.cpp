@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 namespace affinityd::measure {
@@ -52,12 +53,14 @@ class Run {
         : root_(root), session_(session), report_(std::move(report)), first_(read_activity(root)) {}
 
     void transmit(const Address& target) {
+        Load load = session_.load;
+        load.has_link = has_link;
         for (unsigned i = 0; i < session_.streams; ++i)
             add(transmitters_, nth(session_.transmit_cpus, i), [&](Meter& meter) -> Result<StreamUse> {
                 const auto socket = connect_to(target, session_.socket, session_.connect_seconds);
                 if (!socket) return std::unexpected(socket.error());
                 const bool local = is_local(socket->get()); // cannot be asked once the peer has gone
-                auto use = measure::transmit(socket->get(), session_.load, meter);
+                auto use = measure::transmit(socket->get(), load, meter);
                 use.is_local = local;
                 return use;
             });
@@ -65,6 +68,7 @@ class Run {
     /// `seconds` 0: waits for connections without limit.
     void receive(int listener, double seconds, bool own_peer) {
         Load load = session_.load;
+        load.has_link = has_link;
         if (own_peer) load.seconds = load.bytes = load.buffers = 0; // ours closes when it is done: nothing may be left unread
         for (unsigned i = 0; i < session_.streams; ++i)
             add(receivers_, nth(session_.receive_cpus, i), [&](Meter& meter) -> Result<StreamUse> {
@@ -75,6 +79,16 @@ class Run {
                 use.is_local = local;
                 return use;
             });
+    }
+    void receive_over(int socket) {
+        Load load = session_.load;
+        load.has_link = has_link;
+        add(receivers_, nth(session_.receive_cpus, 0), [&](Meter& meter) -> Result<StreamUse> {
+            const bool local = is_local(socket);
+            auto use = measure::receive(socket, load, meter);
+            use.is_local = local;
+            return use;
+        });
     }
     Report finish(double until) {
         Ends ends;
@@ -252,6 +266,15 @@ Report run_transmit(const host::Root& root, const Session& session, const Addres
 Report run_receive(const host::Root& root, const Session& session, int listener) {
     Run run(root, session, blank(session, fmt::format("port {}", port_of(listener)), true));
     run.receive(listener, 0, false);
+    return run.finish(0);
+}
+
+Report run_connected(const host::Root& root, const Session& session, int socket) {
+    ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) & ~O_NONBLOCK);
+    Session one = session;
+    one.streams = 1;
+    Run run(root, one, blank(one, peer_of(socket), true));
+    run.receive_over(socket);
     return run.finish(0);
 }
 

@@ -29,6 +29,8 @@ struct Session {
 [[nodiscard]] Report run_transmit(const host::Root& root, const Session& session, const Address& target);
 /// Takes `session.streams` connections from a listener, waits for them without limit, and receives.
 [[nodiscard]] Report run_receive(const host::Root& root, const Session& session, int listener);
+/// Receives over a connection that was made already (a service manager's Accept=yes): one stream.
+[[nodiscard]] Report run_connected(const host::Root& root, const Session& session, int socket);
 
 /// What an errno value, or the way a stream ended, comes to.
 [[nodiscard]] Outcome outcome_of(int code);

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -199,6 +202,25 @@ bool is_local(int socket) {
     if (here.empty()) return false;
     const std::string there = peer_of(socket);
     return there.starts_with("127.") || there.starts_with(Address{here, ""}.to_string());
+}
+
+bool has_link(int socket) {
+    const std::string own = address_of(socket);
+    ifaddrs* found = nullptr;
+    if (own.empty() || ::getifaddrs(&found) != 0) return true; // nothing is known
+    const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> list(found, &::freeifaddrs);
+    for (const auto* at = list.get(); at != nullptr; at = at->ifa_next) {
+        if (at->ifa_addr == nullptr) continue;
+        const bool v6 = at->ifa_addr->sa_family == AF_INET6;
+        if (!v6 && at->ifa_addr->sa_family != AF_INET) continue;
+        sockaddr_storage address{};
+        const socklen_t size = v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+        std::memcpy(&address, at->ifa_addr, size);
+        std::string text = numeric(address, size, false);
+        if (own.starts_with("::ffff:") && !v6) text = "::ffff:" + text; // a socket that serves both families
+        if (text == own) return (at->ifa_flags & IFF_UP) != 0 && (at->ifa_flags & IFF_RUNNING) != 0;
+    }
+    return false;
 }
 
 } // namespace affinityd::measure

@@ -47,4 +47,7 @@ struct SocketOptions {
 /// Both ends of a connection have the same address, or one of the loopback network's: no NIC is on the way.
 [[nodiscard]] bool is_local(int socket);
 
+/// False: the interface with the socket's own address has gone, is down or has no carrier.
+[[nodiscard]] bool has_link(int socket);
+
 } // namespace affinityd::measure

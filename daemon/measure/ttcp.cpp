@@ -73,6 +73,25 @@ void limit_waiting(int socket, int option, double seconds) {
     ::setsockopt(socket, SOL_SOCKET, option, &limit, sizeof limit);
 }
 
+/// Waiting without progress, a look at the link for each second of it: TCP itself goes on trying when its interface has gone.
+class Patience {
+  public:
+    Patience(int socket, const Load& load) : socket_(socket), load_(load) {}
+    [[nodiscard]] double look_seconds() const { return load_.has_link != nullptr ? std::min(1.0, load_.stall_seconds) : load_.stall_seconds; }
+    /// After a wait that brought nothing: 0 to go on, else the errno value to end with.
+    [[nodiscard]] int wait_is_over() {
+        if (load_.has_link != nullptr && !load_.has_link(socket_)) return ENETDOWN;
+        waited_ += look_seconds();
+        return waited_ < load_.stall_seconds ? 0 : EAGAIN;
+    }
+    void progress() { waited_ = 0; }
+
+  private:
+    int socket_;
+    const Load& load_;
+    double waited_ = 0;
+};
+
 std::optional<std::uint64_t> retransmits_of(int socket) {
     tcp_info info{};
     socklen_t size = sizeof info;
@@ -102,13 +121,16 @@ int write_all(int file, const char* data, std::size_t length) {
 }
 
 /// 0, or errno; `sent` counts what went out either way.
-int send_all(int socket, const char* data, std::size_t length, std::uint64_t& sent) {
+int send_all(int socket, const char* data, std::size_t length, Patience& patience, std::uint64_t& sent) {
     while (length > 0) {
         const auto got = ::send(socket, data, length, MSG_NOSIGNAL);
         if (got < 0) {
             if (errno == EINTR) continue;
-            return errno;
+            if (errno != EAGAIN) return errno;
+            if (const int code = patience.wait_is_over(); code != 0) return code;
+            continue;
         }
+        patience.progress();
         sent += static_cast<std::uint64_t>(got);
         data += got;
         length -= static_cast<std::size_t>(got);
@@ -125,7 +147,7 @@ void drain(int socket, const Load& load, StreamUse& use) {
         int code = 0;
         socklen_t size = sizeof code;
         ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &code, &size);
-        if (code == 0 && monotonic_seconds() > deadline) code = ETIMEDOUT;
+        if (code == 0 && monotonic_seconds() > deadline) code = load.has_link != nullptr && !load.has_link(socket) ? ENETDOWN : ETIMEDOUT;
         if (code != 0) return fault(use, kind_of(code), code);
         pollfd item{socket, 0, 0}; // wakes early only when the connection breaks
         if (::poll(&item, 1, 1) > 0 && (item.revents & (POLLERR | POLLHUP)) != 0) ::usleep(1000);
@@ -154,7 +176,8 @@ StreamUse transmit(int socket, const Load& load, Meter& meter) {
         fault(use, End::local, ENOMEM);
         return use;
     }
-    limit_waiting(socket, SO_SNDTIMEO, load.stall_seconds);
+    Patience patience(socket, load);
+    limit_waiting(socket, SO_SNDTIMEO, patience.look_seconds());
     meter.start();
     use.started = monotonic_seconds();
     const double deadline = load.seconds > 0 ? use.started + load.seconds : 0;
@@ -167,7 +190,7 @@ StreamUse transmit(int socket, const Load& load, Meter& meter) {
             if (got <= 0) break;
             length = static_cast<std::size_t>(got);
         }
-        if (const int code = send_all(socket, buffer.data(), length, use.bytes); code != 0) {
+        if (const int code = send_all(socket, buffer.data(), length, patience, use.bytes); code != 0) {
             fault(use, kind_of(code), code);
             break;
         }
@@ -185,14 +208,20 @@ StreamUse receive(int socket, const Load& load, Meter& meter) {
         fault(use, End::local, ENOMEM);
         return use;
     }
-    limit_waiting(socket, SO_RCVTIMEO, load.stall_seconds);
+    Patience patience(socket, load);
+    limit_waiting(socket, SO_RCVTIMEO, patience.look_seconds());
     meter.start();
     use.started = monotonic_seconds();
     while (!is_full(load, use)) {
         const auto got = ::recv(socket, buffer.data(), next_length(load, use), 0);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) fault(use, kind_of(errno), errno);
+        if (got < 0) {
+            const int code = errno == EAGAIN ? patience.wait_is_over() : errno;
+            if (code == 0) continue;
+            fault(use, kind_of(code), code);
+        }
         if (got <= 0) break;
+        patience.progress();
         const double now = use.bytes == 0 || load.seconds > 0 ? monotonic_seconds() : 0;
         if (use.bytes == 0) use.started = now; // waiting for the peer is not part of the transfer
         use.bytes += static_cast<std::uint64_t>(got);

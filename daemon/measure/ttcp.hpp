@@ -17,6 +17,7 @@ struct Load {
     double seconds = 0;                ///< wall time
     std::uint64_t bytes = 0;           ///< bytes on the wire
     double stall_seconds = 10;         ///< no progress for so long: the peer is given up
+    bool (*has_link)(int socket) = nullptr; ///< asked for each second without progress: false ends the stream with End::network
     int input = -1;                    ///< transmit what is read here instead of a pattern; -1: the pattern
     int output = -1;                   ///< write what was received here; -1: it is dropped
 };

@@ -2,11 +2,33 @@
 #include "planner/assignments.hpp"
 
 #include <cassert>
+#include <optional>
 
 namespace affinityd::planner {
 
-void Assignments::Table::remove(std::unordered_map<TaskId, unsigned>::iterator at) {
-    if (const auto counted = load.find(at->second); counted != load.end() && --counted->second == 0) load.erase(counted);
+namespace {
+
+/// Index of the slot of this name; nothing if it has gone: its CPU is offline or the policy says otherwise.
+std::optional<std::size_t> slot_of(std::span<const Slot> slots, unsigned name) {
+    for (std::size_t i = 0; i < slots.size(); ++i)
+        if (slots[i].home.first() == name) return i;
+    return std::nullopt;
+}
+
+} // namespace
+
+void Assignments::Table::unload(unsigned seat) {
+    if (const auto counted = load.find(seat); counted != load.end() && --counted->second == 0) load.erase(counted);
+}
+
+void Assignments::Table::move(Seat& seat, unsigned to) {
+    unload(seat.now);
+    seat.now = to;
+    ++load[to];
+}
+
+void Assignments::Table::remove(std::unordered_map<TaskId, Seat>::iterator at) {
+    unload(at->second.now);
     seats.erase(at);
 }
 
@@ -15,9 +37,12 @@ std::size_t Assignments::seat(const DealId& deal, std::span<const Slot> slots, c
     Table& table = tables_[deal];
     const auto known = table.seats.find(unit);
     if (known != table.seats.end()) {
-        for (std::size_t i = 0; i < slots.size(); ++i)
-            if (slots[i].home.first() == known->second) return i;
-        table.remove(known); // the seat has gone: its CPU is offline or the policy says otherwise
+        auto& seat = known->second;
+        if (const auto first = slot_of(slots, seat.given)) {
+            if (seat.now != seat.given) table.move(seat, seat.given);
+            return *first;
+        }
+        if (const auto same = slot_of(slots, seat.now)) return *same;
     }
     const auto load_of = [&](const Slot& slot) {
         const auto counted = table.load.find(slot.home.first());
@@ -30,8 +55,12 @@ std::size_t Assignments::seat(const DealId& deal, std::span<const Slot> slots, c
         if (load < least || (load == least && slots[i].mask == present && slots[best].mask != present)) best = i;
     }
     const unsigned name = slots[best].home.first();
-    table.seats.emplace(unit, name);
-    ++table.load[name];
+    if (known != table.seats.end()) {
+        table.move(known->second, name);
+    } else {
+        table.seats.emplace(unit, Table::Seat{name, name});
+        ++table.load[name];
+    }
     return best;
 }
 

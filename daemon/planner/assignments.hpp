@@ -20,7 +20,8 @@ struct DealId {
     friend auto operator<=>(const DealId&, const DealId&) = default;
 };
 
-/// Who sits where: the planner's only memory. A unit keeps its seat as long as the seat is there; a new unit gets the seat
+/// Who sits where: the planner's only memory. A unit keeps its seat as long as the seat is there, and returns to the first it
+/// was given when that comes back (a CPU that was offline for a while); a new unit gets the seat
 /// with the fewest units, the first of them in the deal's order, and among equals the one whose mask it already has (so
 /// that a restarted daemon moves nobody). Same questions in the same order give the same answers.
 class Assignments {
@@ -38,9 +39,15 @@ class Assignments {
 
   private:
     struct Table {
-        std::unordered_map<TaskId, unsigned> seats; ///< unit -> first CPU of its slot's home
+        struct Seat {
+            unsigned now;   ///< first CPU of its slot's home
+            unsigned given; ///< the same of the first slot it was dealt
+        };
+        std::unordered_map<TaskId, Seat> seats;
         std::unordered_map<unsigned, unsigned> load; ///< that CPU -> units
-        void remove(std::unordered_map<TaskId, unsigned>::iterator at);
+        void move(Seat& seat, unsigned to);
+        void unload(unsigned seat);
+        void remove(std::unordered_map<TaskId, Seat>::iterator at);
     };
     std::map<DealId, Table> tables_;
 };

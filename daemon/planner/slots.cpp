@@ -31,7 +31,11 @@ std::vector<CpuSet> raw_groups(const Topology& topology, Bind level, const CpuSe
         for (unsigned cpu : allowed)
             groups.push_back({cpu});
         break;
-    case Bind::core: groups = topology.cores; break;
+    case Bind::core:
+        groups = topology.cores;
+        for (const unsigned cpu : allowed) // a CPU of which no core is recorded is one of its own; cut() drops the others
+            groups.push_back({cpu});
+        break;
     case Bind::llc: groups = topology.llc_groups(); break;
     case Bind::node:
         for (const auto& node : topology.nodes)

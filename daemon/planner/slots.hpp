@@ -17,7 +17,7 @@ struct Slot {
 };
 
 /// A level's groups, cut to `allowed`, without empty ones, by first CPU. CPUs the machine puts in no group of that level
-/// (no NUMA node, no package id) form one group of their own, so that no allowed CPU is lost.
+/// (no NUMA node, no package id) form one group of their own, so that no allowed CPU is lost; one that is in no core is a core.
 [[nodiscard]] std::vector<CpuSet> groups_of(const topology::Topology& topology, policy::Bind level, const CpuSet& allowed);
 
 /// The seats of a placement, in the order in which they are dealt:

@@ -131,6 +131,9 @@ Result<void> Journal::remember(const Subject& subject, const CpuSet& original, c
     const Entry* known = entry(subject);
     const Held held{known == nullptr ? original : known->held.original, asked, asked, policy};
     if (auto done = append(to_line({subject, held})); !done) return done;
+    // Who was created before this change and is seen only after it has the mask of before.
+    if (const auto* task = std::get_if<TaskMask>(&subject); task != nullptr && known != nullptr && known->held.granted != asked)
+        remember_giver(task->pid, known->held);
     Entry& kept = insert(subject);
     kept.subject = subject; // the newest number and name of the same thing
     kept.held = held;

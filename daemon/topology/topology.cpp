@@ -36,6 +36,7 @@ std::vector<CpuSet> Topology::llc_groups() const {
     CpuSet rest = online;
     while (!rest.empty()) {
         CpuSet group = llc_of(rest.first()) & rest; // recorded groups may overlap: no CPU is in two
+        group.insert(rest.first());                 // of which nothing may be recorded
         rest -= group;
         groups.push_back(std::move(group));
     }

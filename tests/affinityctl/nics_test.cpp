@@ -17,7 +17,7 @@ json nics() {
 }
 
 json status() {
-    return json::parse(R"({
+    return json::parse(R"json({
       "queues": [
         {"kind": "irq", "nic": "eth10", "irq": 40, "label": "eth10-TxRx-0", "policy": "web", "wanted": "2", "present": "2", "original": "0-3", "reason": "full"},
         {"kind": "irq", "nic": "eth10", "irq": 41, "label": "eth10-TxRx-1", "policy": "web", "wanted": "3", "present": "0-3", "reason": "full"},
@@ -30,7 +30,7 @@ json status() {
           {"tid": 10, "comm": "web", "wanted": "2-3"}, {"tid": 11, "comm": "io", "wanted": "3"}, {"tid": 12, "comm": "log", "wanted": "0"}]},
         {"pid": 20, "comm": "other", "policy": "web", "nics": ["eth1"], "threads": [{"tid": 20, "comm": "other", "wanted": "2"}]},
         {"pid": 30, "comm": "any", "policy": "web", "nics": [], "threads": [{"tid": 30, "comm": "any", "wanted": "2"}]},
-        {"pid": 40, "comm": "alien", "policy": "mail", "nics": ["eth10"], "threads": [{"tid": 40, "comm": "alien", "wanted": "2"}]}]})");
+        {"pid": 40, "comm": "alien", "policy": "mail", "nics": ["eth10"], "threads": [{"tid": 40, "comm": "alien", "wanted": "2"}]}]})json");
 }
 
 TEST(NicStatus, EachVectorGetsWhatIsWantedItsTasksAndItsLastRefusal) {

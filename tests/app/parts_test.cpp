@@ -244,7 +244,7 @@ TEST_F(MeasurementsTest, NothingBeforeTheFirst) {
 
 TEST_F(MeasurementsTest, WhatWasMeasuredIsToldWithItsModel) {
     Measurements measurements("", log_.log());
-    measurements.add(report(8e9), "", policies({policy::Model::full, policy::Model::full}));
+    measurements.add({report(8e9), measure::Outcome::done, ""}, policies({policy::Model::full, policy::Model::full}));
     auto value = json::parse(measurements.to_json());
     EXPECT_EQ(value["runs"], 1);
     EXPECT_EQ(value["last"]["outcome"], "done");
@@ -255,22 +255,22 @@ TEST_F(MeasurementsTest, WhatWasMeasuredIsToldWithItsModel) {
     EXPECT_EQ(value["last"]["touches_nic_interrupts"], false);
     EXPECT_NE(value["summary"].get<std::string>().find("does not touch NIC interrupts"), std::string::npos);
     EXPECT_NE(value["summary"].get<std::string>().find("8.00 Gbit/s"), std::string::npos);
-    measurements.add(report(8e9, "192.0.2.1:5001"), "", policies({policy::Model::full, policy::Model::irq}));
+    measurements.add({report(8e9, "192.0.2.1:5001"), measure::Outcome::done, ""}, policies({policy::Model::full, policy::Model::irq}));
     value = json::parse(measurements.to_json());
     EXPECT_EQ(value["last"]["model"], "mixed");
     EXPECT_EQ(value["last"]["touches_nic_interrupts"], true);
     EXPECT_EQ(value["summary"].get<std::string>().find("loopback"), std::string::npos);
-    measurements.add(report(8e9), "", policies({}));
+    measurements.add({report(8e9), measure::Outcome::done, ""}, policies({}));
     EXPECT_EQ(json::parse(measurements.to_json())["last"]["model"], "none");
 }
 
 TEST_F(MeasurementsTest, ARunWithoutAFigureIsRecordedToo) {
     Measurements measurements("", log_.log());
-    measurements.add("", "took too long and was ended", {});
+    measurements.add({"", measure::Outcome::failed, "took too long and was ended"}, {});
     auto value = json::parse(measurements.to_json());
     EXPECT_EQ(value["last"]["outcome"], "failed");
     EXPECT_EQ(value["last"]["reason"], "took too long and was ended");
-    measurements.add("{\"rate\": 1e999}", "", {});
+    measurements.add({"{\"rate\": 1e999}", measure::Outcome::done, ""}, {});
     value = json::parse(measurements.to_json());
     EXPECT_EQ(value["last"]["outcome"], "failed");
     EXPECT_NE(value["last"]["reason"].get<std::string>().find("cannot be read"), std::string::npos);
@@ -280,7 +280,7 @@ TEST_F(MeasurementsTest, ARunWithoutAFigureIsRecordedToo) {
 TEST_F(MeasurementsTest, ResultsSurviveARestart) {
     {
         Measurements measurements(tree_.path(), log_.log());
-        measurements.add(report(4e9), "", {});
+        measurements.add({report(4e9), measure::Outcome::done, ""}, {});
     }
     const Measurements again(tree_.path(), log_.log());
     EXPECT_EQ(json::parse(again.to_json())["last"]["bits_per_second"], 4e9);
@@ -289,7 +289,7 @@ TEST_F(MeasurementsTest, ResultsSurviveARestart) {
 TEST_F(MeasurementsTest, AHistoryThatCannotBeUsedIsSetAside) {
     tree_.file("history.db", std::string(4096, 'x'));
     Measurements measurements(tree_.path(), log_.log());
-    measurements.add(report(4e9), "", {});
+    measurements.add({report(4e9), measure::Outcome::done, ""}, {});
     EXPECT_EQ(json::parse(measurements.to_json())["runs"], 1);
     EXPECT_EQ(log_.times("could not be used"), 1U);
 }
@@ -298,15 +298,15 @@ TEST_F(MeasurementsTest, WithoutAPlaceItGoesOnInMemory) {
     tree_.file("in-the-way", "a file");
     Measurements measurements(tree_.path("in-the-way/state"), log_.log());
     EXPECT_EQ(log_.times("kept until the end only"), 1U);
-    measurements.add(report(4e9), "", {});
+    measurements.add({report(4e9), measure::Outcome::done, ""}, {});
     EXPECT_EQ(json::parse(measurements.to_json())["runs"], 1);
 }
 
 TEST_F(MeasurementsTest, MemoryIsBoundedAndTheTrendComparesLikeWithLike) {
     Measurements measurements("", log_.log());
     for (int i = 0; i < 100; ++i)
-        measurements.add(report(i % 2 == 0 ? 8e9 : 1e9, i % 2 == 0 ? "loopback" : "192.0.2.1:5001"), "", {});
-    measurements.add(report(8e9), "", {});
+        measurements.add({report(i % 2 == 0 ? 8e9 : 1e9, i % 2 == 0 ? "loopback" : "192.0.2.1:5001"), measure::Outcome::done, ""}, {});
+    measurements.add({report(8e9), measure::Outcome::done, ""}, {});
     const auto value = json::parse(measurements.to_json());
     EXPECT_LE(value["runs"], 64);
     EXPECT_EQ(value["trend"]["median"], 8e9) << "the other way is another figure";

@@ -38,9 +38,9 @@ wait_for() {
     return 1
 }
 
-# Starts the daemon on $work/policies with folders of its own; sets daemon=PID. $1: file for its log.
+# Starts the daemon on $work/policies with folders of its own; sets daemon=PID. $1: file for its log, more: its options.
 start_daemon() {
-    "$affinityd" --foreground --policies "$work/policies" --runtime-dir "$work/run" --state-dir "$work/state" >"$1" 2>&1 &
+    "$affinityd" --foreground --policies "$work/policies" --runtime-dir "$work/run" --state-dir "$work/state" "${@:2}" >"$1" 2>&1 &
     daemon=$!
     started+=("$daemon")
     wait_for "$1" ready 20

@@ -34,6 +34,10 @@ class FakeCommands final : public app::Commands {
         asked.emplace_back("plan");
         return answer;
     }
+    std::string history(const std::string& kind) const override {
+        asked.push_back("history " + kind);
+        return answer;
+    }
     Result<std::string> explain(const std::string& subject) override { return told("explain " + subject); }
     Result<std::string> reload() override { return told("reload"); }
     Result<std::string> release(const std::string& what) override { return told("release " + what); }

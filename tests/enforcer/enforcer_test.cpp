@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,6 +88,26 @@ TEST_F(RealTest, WhatCannotBeIsAnOutcome) {
     EXPECT_EQ(enforcer_->present(subject), std::nullopt);
     EXPECT_EQ(enforcer_->apply({IrqMask{"", "no-such-handler", 4000}, {}, CpuSet{0}, "p", "test", false}).outcome, Outcome::gone);
     EXPECT_EQ(enforcer_->apply({SteeringMask{"no", "no-such-nic", "tx-0"}, {}, CpuSet{0}, "p", "test", false}).outcome, Outcome::gone);
+}
+
+/// struct sched_attr, sched_setattr(2); the C library has none.
+struct DeadlineAttributes {
+    std::uint32_t size = sizeof(DeadlineAttributes), policy = 6; // SCHED_DEADLINE
+    std::uint64_t flags = 0;
+    std::int32_t nice = 0;
+    std::uint32_t priority = 0;
+    std::uint64_t runtime_ns = 1'000'000, deadline_ns = 100'000'000, period_ns = 100'000'000;
+};
+
+TEST_F(RealTest, ADeadlineTaskIsToldApart) {
+    const auto online = *host::get_affinity(0);
+    ASSERT_GE(online.count(), 2U) << "a machine of one CPU cannot show it";
+    const auto subject = child_.subject(root_);
+    const DeadlineAttributes attributes;
+    ASSERT_EQ(::syscall(SYS_sched_setattr, subject.task.tid, &attributes, 0), 0) << std::generic_category().message(errno);
+    const auto applied = enforcer_->apply({subject, online, CpuSet{online.first()}, "p", "test", false});
+    EXPECT_EQ(applied.outcome, Outcome::deadline) << to_string(applied.outcome);
+    EXPECT_EQ(*host::get_affinity(subject.task.tid), online);
 }
 
 TEST(Enforcers, ARecordedMachineCannotBeChanged) {

@@ -158,14 +158,6 @@ TEST_F(LoopTest, ThePeriodicPassFindsWhatNoEventToldOf) {
     EXPECT_TRUE(until([&] { return mask() == "2"; })) << "and it comes again";
 }
 
-TEST_F(LoopTest, WithoutThePeriodicPassNothingIsFound) {
-    // What makes the test above mean something: files do not tell of themselves.
-    start();
-    ASSERT_TRUE(is_told("READY=1"));
-    machine_.process(10, "server");
-    EXPECT_FALSE(until([&] { return mask() == "2"; }, milliseconds(1500)));
-}
-
 TEST_F(LoopTest, AKilledOnesWorkIsPutBackByTheNext) {
     machine_.process(10, "server", "1-3");
     start();

@@ -111,6 +111,48 @@ class Measurements(unittest.TestCase):
         self.assertEqual("unreachable", record["outcome"], record)
         self.assertIn("unreachable", other.control("history"))
 
+    def test_an_unplugged_interface_is_a_lost_link(self):
+        if os.geteuid() != 0:  # no network of our own
+            self.assertNotEqual(0, subprocess.run(["unshare", "-n", "true"], check=False, capture_output=True).returncode)
+            return
+        daemon = settings(Daemon(self.stack, {}), "{duration: 60s, target: '198.18.0.2:5001'}")
+        plain = daemon.command()
+        daemon.command = lambda: ["unshare", "-n", *plain]  # with a network of its own, which goes with it
+        daemon.start()
+        far = spawn(self.stack, "unshare", "-n", TTCP, "--sink", "--idle-exit", "0")
+        own = os.readlink("/proc/self/ns/net")
+        wait_for(lambda: os.readlink(f"/proc/{far.pid}/ns/net") != own, "the far end has its network")
+        inside = ("nsenter", "--net=" + f"/proc/{daemon.process.pid}/ns/net", "ip")
+        outside = ("nsenter", "--net=" + f"/proc/{far.pid}/ns/net", "ip")
+        for command in ((*inside, "link", "add", "near", "type", "veth", "peer", "name", "far", "netns", str(far.pid)),
+                        (*inside, "address", "add", "198.18.0.1/24", "dev", "near"), (*inside, "link", "set", "near", "up"),
+                        (*outside, "address", "add", "198.18.0.2/24", "dev", "far"), (*outside, "link", "set", "far", "up")):
+            subprocess.run(command, check=True)
+        sent = pathlib.Path(f"/proc/{daemon.process.pid}/net/dev")
+        daemon.control("measure")
+
+        def flows():
+            line = next((line for line in sent.read_text(encoding="utf-8").splitlines() if line.strip().startswith("near:")), "")
+            return line and int(line.split(":")[1].split()[8]) > 10_000_000
+
+        wait_for(flows, "bytes are on their way")
+        subprocess.run((*inside, "link", "delete", "near"), check=True)
+        record = self.outcome(daemon)
+        self.assertEqual("link_lost", record["outcome"], record)
+        self.assertIn("link_lost", daemon.control("history"))
+
+    def test_a_damaged_history_is_set_aside_and_measuring_goes_on(self):
+        daemon = settings(Daemon(self.stack, {}), "{duration: 1s, bytes: 1M}")
+        state = daemon.folder / "state"
+        state.mkdir()
+        (state / "history.db").write_bytes(b"no database" * 1000)
+        daemon.start()
+        self.assertIn("history could not be used", daemon.text())
+        aside = list(state.glob("history.db.corrupt-*"))
+        self.assertEqual([b"no database" * 1000], [path.read_bytes() for path in aside])
+        daemon.control("measure")
+        self.assertEqual("done", self.outcome(daemon)["outcome"])
+
     def test_by_itself_only_while_the_machine_is_idle(self):
         burners = [spawn(self.stack, "sh", "-c", "while :; do :; done") for _ in range(os.cpu_count())]
         daemon = self.daemon("{interval: 1s, random_delay: 1s, duration: 1s, idle_only: true, busy_above: 30%}")

@@ -232,6 +232,8 @@ TEST(Live, ListenersAreFoundByPortAndOwner) {
     const auto inodes = socket_inodes(root, ::getpid());
     EXPECT_TRUE(std::ranges::binary_search(inodes, find(Protocol::tcp, tcp.port())->inode));
     EXPECT_TRUE(std::ranges::binary_search(inodes, find(Protocol::udp, udp.port())->inode));
+    const Listener another(AF_INET, SOCK_STREAM);
+    EXPECT_TRUE(read_sockets(root, Wanted::listeners, 1).truncated);
     FactSources sources(root);
     const auto ports = sources.listen_ports(::getpid());
     EXPECT_TRUE(std::ranges::binary_search(ports, tcp.port()));

@@ -11,7 +11,7 @@ RANKS = [{"base"}, {"host"}, {"policy", "topology", "inventory", "irq", "netdev"
 RANK = {room: number for number, rooms in enumerate(RANKS) for room in rooms}
 # Header -> where it may be included: a file or a room.
 LIBRARIES = {"yaml-cpp/": ["policy/tree.cpp"], "re2/": ["policy/pattern.cpp"], "sqlite3.h": ["state/history.cpp"],
-             "libproc2/": ["inventory/pid_stream.cpp"], "systemd/sd-bus.h": ["control"], "systemd/sd-event.h": ["events", "control"],
+             "libproc2/": ["inventory/pid_stream.cpp"], "systemd/sd-bus.h": ["control", "enforcer/unit_cpus.cpp"], "systemd/sd-event.h": ["events", "control"],
              "spdlog/": ["app", "options.cpp"], "CLI/": ["options.cpp"], "nlohmann/": ["app", "measure", "policy/schema.cpp"]}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 KERNEL_TREE = re.compile(r'"/(?:proc|sys)(?:/|")')

@@ -45,4 +45,25 @@ sleep 0.3
 wait $sink
 [ "$(wc -l < "$work/sink")" = 2 ] || fail "sink: $(cat "$work/sink")"
 grep -q '"bytes":200000' "$work/sink" || fail "sink lost bytes"
+
+# As a service manager starts it: with a listening socket, and with each connection (Accept=yes, as the shipped unit has it).
+cat > "$work/manager.py" <<'END'
+import os, socket, subprocess, sys
+ttcp, accept = sys.argv[1], sys.argv[2] == "accept"
+listener = socket.create_server(("127.0.0.1", 0))
+def give(given, *more):
+    # The PID is known in the child only: a shell puts it in.
+    return subprocess.Popen(["sh", "-c", 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" "$@"', ttcp, "--sink", "--json", *more],
+                            preexec_fn=lambda: os.dup2(os.dup(given.fileno()), 3), close_fds=False, stdout=subprocess.PIPE, text=True)
+sink = None if accept else give(listener, "--idle-exit", "1")
+source = subprocess.Popen([ttcp, "--target", "127.0.0.1:%d" % listener.getsockname()[1], "--bytes", "300000", "--json"], stdout=subprocess.DEVNULL)
+if accept:
+    connection, _ = listener.accept()
+    sink = give(connection, "--seconds", "600")
+    connection.close()
+output, _ = sink.communicate(timeout=30)
+assert source.wait(timeout=30) == 0 and sink.returncode == 0, (source.returncode, sink.returncode, output)
+assert '"bytes":300000' in output and '"outcome":"done"' in output and output.count("\n") == 1, output
+END
+for how in listen accept; do python3 "$work/manager.py" "$ttcp" $how || fail "given a socket: $how"; done
 echo ok

@@ -48,6 +48,33 @@ TEST(Assignments, ASeatThatGoesIsDealtAnewAndTheOthersStay) {
     EXPECT_EQ(seats.seat(deal, fewer, unit(1), {}), 0U);
 }
 
+TEST(Assignments, ASeatThatComesBackIsTakenAgainByWhoHadIt) {
+    Assignments seats;
+    const auto all = slots_at({0, 1});
+    for (int i = 0; i < 4; ++i)
+        seats.seat(deal, all, unit(i), {});
+    for (int i = 0; i < 4; ++i)
+        EXPECT_EQ(seats.seat(deal, slots_at({0}), unit(i), {}), 0U);
+    EXPECT_EQ(seats.seat(deal, all, unit(3), {}), 1U);
+    EXPECT_EQ(seats.seat(deal, all, unit(0), {}), 0U);
+    EXPECT_EQ(seats.seat(deal, all, unit(1), {}), 1U);
+    EXPECT_EQ(seats.seat(deal, all, unit(2), {}), 0U);
+    EXPECT_EQ(seats.units(), 4U);
+    seats.leave(unit(1));
+    EXPECT_EQ(seats.seat(deal, all, unit(9), {}), 1U) << "the loads were counted along";
+}
+
+TEST(Assignments, WhoMovedBecauseASeatWentStaysUntilItComesBack) {
+    Assignments seats;
+    for (int i = 0; i < 3; ++i)
+        seats.seat(deal, slots_at({0, 1, 2}), unit(i), {});
+    const auto moved = seats.seat(deal, slots_at({0, 1}), unit(2), {});
+    for (int i = 0; i < 3; ++i)
+        EXPECT_EQ(seats.seat(deal, slots_at({0, 1}), unit(2), {}), moved);
+    EXPECT_EQ(seats.seat(deal, slots_at({0, 1, 3}), unit(2), {}), moved) << "another seat is no reason to move";
+    EXPECT_EQ(seats.seat(deal, slots_at({0, 1, 2}), unit(2), {}), 2U);
+}
+
 TEST(Assignments, AmongEqualSeatsTheOneTheUnitIsOnAlready) {
     Assignments seats;
     const auto slots = slots_at({0, 1, 2});

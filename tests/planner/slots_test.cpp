@@ -57,6 +57,24 @@ TEST(Slots, AreDealtInTheDocumentedOrder) {
     }
 }
 
+TEST(Slots, AMachineOfWhichOnlyTheOnlineCpusAreKnownIsDealtOut) {
+    topology::Topology bare;
+    bare.online = *CpuSet::parse_list("0-3,7");
+    for (const auto spread : {Spread::any, Spread::cpu, Spread::core, Spread::llc, Spread::node, Spread::socket})
+        for (const auto bind : {Bind::cpu, Bind::core, Bind::llc, Bind::node, Bind::set}) {
+            policy::Placement placement;
+            placement.spread = spread;
+            placement.bind = bind;
+            CpuSet dealt;
+            for (const auto& slot : make_slots(bare, placement, bare.online, {})) {
+                EXPECT_FALSE(slot.mask.empty());
+                dealt |= slot.home;
+            }
+            EXPECT_EQ(dealt, bare.online) << "spread " << static_cast<int>(spread) << " bind " << static_cast<int>(bind);
+        }
+    EXPECT_EQ(groups_of(bare, Bind::core, bare.online).size(), 5U); // each a core of its own
+}
+
 TEST(Slots, NeverLeaveTheAllowedSetAndAreNeverEmpty) {
     const auto topology = test::two_sockets();
     for (unsigned bits = 1; bits < 256; ++bits) {

@@ -132,6 +132,20 @@ TEST_F(JournalTest, FindsWhoGaveANewbornItsMask) {
     EXPECT_FALSE(journal.is_giver(120, 1));
 }
 
+TEST_F(JournalTest, AMaskThatWasReplacedWasGivenOnToo) {
+    auto journal = open();
+    const CpuSet online = CpuSet::range(0, 3);
+    ASSERT_TRUE(journal.remember(task, online, CpuSet{1}, "p"));
+    ASSERT_TRUE(journal.remember(task, online, CpuSet{2}, "p"));
+    ASSERT_NE(journal.find_giver(120, CpuSet{1}, online), nullptr) << "its child of before may be seen after the change";
+    EXPECT_EQ(journal.find_giver(120, CpuSet{1}, online)->original, online);
+    ASSERT_NE(journal.find_giver(120, CpuSet{2}, online), nullptr);
+    journal.age_givers();
+    journal.age_givers();
+    EXPECT_EQ(journal.find_giver(120, CpuSet{1}, online), nullptr);
+    EXPECT_NE(journal.find_giver(120, CpuSet{2}, online), nullptr) << "what it has it gives on";
+}
+
 TEST_F(JournalTest, CutAtAnyByteTheWholeLinesBeforeCount) {
     {
         auto journal = open();

@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 using namespace affinity_ttcp;
@@ -63,7 +64,12 @@ int serve(const host::Root& root, const Options& options, int listener) {
 }
 
 int receive(const host::Root& root, const Options& options) {
-    if (options.mode == Mode::sink && ::sd_listen_fds(1) >= 1) return serve(root, options, SD_LISTEN_FDS_START);
+    constexpr int passed = SD_LISTEN_FDS_START;
+    if (options.mode == Mode::sink && ::sd_listen_fds(1) >= 1) {
+        if (::sd_is_socket(passed, AF_UNSPEC, SOCK_STREAM, 0) > 0) // Accept=yes: a connection
+            return show(options, measure::run_connected(root, options.session, passed));
+        return serve(root, options, passed);
+    }
     const auto listener = measure::listen_at(options.peer, options.session.socket, options.session.streams);
     if (!listener) return show(options, without_run(measure::Outcome::failed, listener.error().to_string()));
     if (options.mode == Mode::sink) return serve(root, options, listener->get());

@@ -34,6 +34,8 @@ void print_end(std::FILE* out, const char* name, const Options& options, const R
                end.system_seconds, seconds, seconds > 0 ? 100 * cpu / seconds : 0, end.voluntary_switches, end.involuntary_switches,
                known(end.migrations), known(end.retransmits));
     if (end.cycles) fmt::print(out, "{}: {} cycles, {} instructions, {} cache misses\n", name, *end.cycles, known(end.instructions), known(end.cache_misses));
+    if (end.cache_misses && end.bytes > 0)
+        fmt::print(out, "{}: {:.6f} cache misses per bit\n", name, static_cast<double>(*end.cache_misses) / (8 * static_cast<double>(end.bytes)));
 }
 
 } // namespace
@@ -48,6 +50,8 @@ void print(std::FILE* out, const Options& options, const Report& report) {
     for (const auto& cpu : report.cpus)
         fmt::print(out, "ttcp: CPU {}: {:.2f}user {:.2f}sys {:.2f}irq {:.2f}softirq, {} interrupts (all that ran there)\n", cpu.cpu,
                    cpu.user_seconds, cpu.system_seconds, cpu.irq_seconds, cpu.softirq_seconds, cpu.interrupts);
+    for (const auto& line : report.lines)
+        fmt::print(out, "ttcp: IRQ {} {}: {} on CPU {}\n", line.irq, line.label, line.count, line.cpu);
     if (report.outcome != Outcome::done) fmt::print(out, "ttcp: {}: {}\n", to_string(report.outcome), report.reason);
 }
 

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "documents.hpp"
 #include "planner/check.hpp"
 
-#include "host/file.hpp"
 #include "host/root.hpp"
 #include "inventory/scan.hpp"
 #include "netdev/reader.hpp"
-#include "policy/folders.hpp"
 #include "policy/reader.hpp"
 #include "topology/reader.hpp"
 #include "verb.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -26,7 +23,6 @@ namespace affinityctl {
 
 namespace {
 
-using affinityd::Error;
 using affinityd::Result;
 namespace policy = affinityd::policy;
 using policy::Diagnostic;
@@ -47,37 +43,6 @@ std::string name_of(Severity severity) {
         break;
     }
     return "error";
-}
-
-/// Files and folders in the order given: a later one of the same name overrides, as in the daemon's folders.
-/// Two files named one by one do not override each other: that would hide one of two things somebody asked
-/// about.
-Result<std::vector<policy::Document>> collect(const std::vector<std::string>& paths,
-                                              std::vector<Diagnostic>& findings) {
-    std::vector<policy::Document> documents;
-    std::map<std::string, std::string> files;
-    for (const auto& path : paths) {
-        std::error_code code;
-        if (std::filesystem::is_directory(path, code)) {
-            auto found = policy::read_folders({path});
-            if (!found) return std::unexpected(found.error());
-            std::ranges::move(*found, std::back_inserter(documents));
-            continue;
-        }
-        auto text = affinityd::host::read_file(path);
-        if (!text) return std::unexpected(text.error());
-        if (!*text) return affinityd::fail("there is no such file or folder", path);
-        const auto [first, fresh] = files.try_emplace(std::filesystem::path(path).filename().string(), path);
-        if (!fresh && first->second != path)
-            findings.push_back({.severity = Severity::error,
-                                .at = {path, 1, 1},
-                                .length = 1,
-                                .message = "a policy of this name is in " + first->second + " too",
-                                .hint = "the file's name names the policy; rename one",
-                                .source_line = {}});
-        documents.push_back({path, std::move(**text)});
-    }
-    return documents;
 }
 
 /// Notes about policies that nobody is under now; none on a recording without processes.
@@ -173,8 +138,7 @@ void print_text(const policy::ReadResult& result, const std::vector<Diagnostic>&
 
 int check(const Options& options, const Globals& globals) {
     std::vector<Diagnostic> findings;
-    const auto documents =
-        options.paths.empty() ? policy::read_folders(policy::standard_folders()) : collect(options.paths, findings);
+    const auto documents = policy_documents(options.paths, findings);
     if (!documents) {
         std::cerr << "affinityctl: " << documents.error().to_string() << "\n";
         return exit_failure;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -30,6 +31,8 @@ struct Options {
     std::string cpus;
     std::string direction = "receive";
     std::string svg;
+    std::string nics;
+    std::vector<measure::NicPair> pairs;
     measure::ModelsSetup setup;
 };
 
@@ -45,7 +48,18 @@ Result<host::Fd> catch_signals() {
     return file;
 }
 
+Result<void> read_pairs(const std::string& text, std::vector<measure::NicPair>& pairs) {
+    if (text.empty()) return {};
+    for (const auto& pair : CLI::detail::split(text, ',')) {
+        const auto names = CLI::detail::split(pair, ':');
+        if (names.size() != 2 || names[0].empty() || names[1].empty()) return fail("expected pairs of NICs as in eth1:eth2,eth3:eth4", text);
+        pairs.emplace_back(names[0], names[1]);
+    }
+    return {};
+}
+
 Result<void> complete(Options& options) {
+    if (auto done = read_pairs(options.nics, options.pairs); !done) return done;
     options.setup.models.clear();
     for (const auto& name : CLI::detail::split(options.models, ',')) {
         const auto model = measure::parse_model(name);
@@ -73,15 +87,38 @@ std::string interval_text(const std::optional<measure::Interval>& interval, doub
 
 std::string rate_text(const std::optional<double>& value) { return value ? fmt::format("{:.0f}", *value) : "-"; }
 
-void show_cpus(const measure::ModelSummary& summary, const std::string& label) {
-    double wall = 0;
-    for (const auto& cpu : summary.cpus)
-        wall = std::max(wall, cpu.user_seconds + cpu.system_seconds + cpu.irq_seconds + cpu.softirq_seconds);
-    if (summary.lines.empty() || wall <= 0) return;
-    fmt::print("\n{}: interrupts of the NICs by CPU:", label);
-    for (const auto& line : summary.lines)
-        fmt::print("\n  IRQ {} {}: {} on CPU {}", line.irq, printable(line.label), line.count, line.cpu);
-    fmt::print("\n");
+/// Interrupts of the NICs: a row for each queue's line, a column for each CPU where any came.
+void show_interrupts(const measure::ModelSummary& summary, const std::string& label, bool color) {
+    CpuSet cpus;
+    std::map<unsigned, std::map<unsigned, std::uint64_t>> counts;
+    std::map<unsigned, std::string> names;
+    for (const auto& line : summary.lines) {
+        cpus.insert(line.cpu);
+        counts[line.irq][line.cpu] += line.count;
+        names[line.irq] = line.label;
+    }
+    if (counts.empty()) return;
+    std::vector<std::string> head{"IRQ", "QUEUE"};
+    for (const unsigned cpu : cpus)
+        head.push_back(fmt::format("CPU{}", cpu));
+    Table table(head);
+    for (const auto& [irq, by_cpu] : counts) {
+        std::vector<std::string> row{std::to_string(irq), printable(names[irq])};
+        for (const unsigned cpu : cpus)
+            row.push_back(by_cpu.contains(cpu) ? std::to_string(by_cpu.at(cpu)) : "-");
+        table.add(row);
+    }
+    fmt::print("\nInterrupts of the NICs, model {}:\n{}", label, table.to_string(color));
+}
+
+/// What each CPU did, per model.
+void show_cpus(const std::vector<measure::ModelSummary>& summaries, const std::vector<std::string>& labels, bool color) {
+    Table table({"MODEL", "CPU", "USER S", "SYSTEM S", "IRQ S", "SOFTIRQ S", "INTERRUPTS"});
+    for (std::size_t i = 0; i < summaries.size(); ++i)
+        for (const auto& cpu : summaries[i].cpus)
+            table.add({labels[i], std::to_string(cpu.cpu), fmt::format("{:.2f}", cpu.user_seconds), fmt::format("{:.2f}", cpu.system_seconds),
+                       fmt::format("{:.2f}", cpu.irq_seconds), fmt::format("{:.2f}", cpu.softirq_seconds), std::to_string(cpu.interrupts)});
+    fmt::print("\nAll that ran on each CPU meanwhile, over all rounds:\n{}", table.to_string(color));
 }
 
 void show(const measure::ModelsReport& report, bool color) {
@@ -100,8 +137,9 @@ void show(const measure::ModelsReport& report, bool color) {
     fmt::print("{}\n{}\n", table.to_string(color), bars(summaries, 40));
     fmt::print("Harmonic means with 95 % intervals (bootstrap). Gain and cost against {}; their intervals hold all together. Cost by {}.\n",
                labels.front(), report.cycles_source);
+    show_cpus(summaries, labels, color);
     for (std::size_t i = 0; i < summaries.size(); ++i)
-        show_cpus(summaries[i], labels[i]);
+        show_interrupts(summaries[i], labels[i], color);
     if (report.outcome != measure::Outcome::done) fmt::print("\nnot finished: {}: {}\n", measure::to_string(report.outcome), report.reason);
 }
 
@@ -119,7 +157,7 @@ int run(const Globals& globals, Options options) {
     if (interactive) options.setup.progress = [](std::size_t done, std::size_t all) { fmt::print(stderr, "\rround {} of {} ", done, all); };
     measure::ModelsReport report;
     {
-        const auto bed = measure::make_veth_bed(*root, options.connections);
+        const auto bed = options.pairs.empty() ? measure::make_veth_bed(*root, options.connections) : measure::make_nic_bed(*root, options.pairs);
         if (!bed) return complain({exit_failure, bed.error().to_string()});
         report = measure::run_models(*root, *bed, options.setup);
     }
@@ -134,11 +172,13 @@ int run(const Globals& globals, Options options) {
 } // namespace
 
 void add_measure_models(CLI::App& measure, Globals& globals, int& status) {
-    auto* verb = measure.add_subcommand("models", "the four affinity models side by side, on veth pairs of its own; needs root");
+    auto* verb = measure.add_subcommand("models", "the four affinity models side by side, on veth pairs of its own or on NICs; needs root");
     const auto options = std::make_shared<Options>();
     auto& setup = options->setup;
     verb->add_option("--connections", options->connections, "connections, each over an interface of its own")
         ->capture_default_str()->check(CLI::Range(1U, affinityd::measure::most_connections));
+    verb->add_option("--nics", options->nics, "pairs of NICs with a wire between them, as eth1:eth2,eth3:eth4, none of them in use: a connection into "
+                                              "each; they are put back in the end")->excludes("--connections");
     verb->add_option("--rounds", setup.rounds, "rounds of each model; below 4 there is no verdict")->capture_default_str()->check(CLI::Range(1, 1000));
     verb->add_option("--seconds", setup.round.seconds, "length of a round")->capture_default_str()->check(CLI::Range(0.1, 60.0));
     verb->add_option("--models", options->models, "which, in this order; the first is what others are compared with; none,none: an A/A run")

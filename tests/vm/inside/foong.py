@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two sockets, eight NICs: affinityd installed, at work, disturbed, stopped and started again."""
+import json
+import pathlib
+
+import machine
+import traffic
+from daemon import await_order, install, plugged, record, recording_reads_like_the_machine, status, traffic_at_home
+from harness import main, run, soon, test, wait_for
+
+ALL = range(1, 9)
+NICS = [f"ens{number}" for number in ALL]
+before = {}
+
+
+def masks():
+    """Everything that affinityd may change on this machine."""
+    found = {f"irq {irq} {label}": sorted(machine.requested(irq)) for nic in NICS for irq, label in machine.data_irqs(nic).items()}
+    for nic in NICS:
+        found |= machine.steering(nic)
+    for number, pid in traffic.receivers(ALL).items():
+        found[f"receiver {number}"] = sorted(machine.allowed(pid))
+    return found
+
+
+@test()
+def the_machine_is_the_one_asked_for():
+    assert machine.online() == set(range(8))
+    assert sorted(path.name for path in machine.NETS.glob("ens*")) == NICS
+    assert [min(machine.node_cpus(nic)) for nic in NICS] == [0, 4] * 4
+
+
+@test()
+def installed_as_a_user_does():
+    install()
+    assert run("systemctl", "is-active", "affinityd").strip() == "active"
+    assert status()["policies"] == [], status()
+
+
+@test()
+def the_topology_is_read_right():
+    told = json.loads(run("affinityctl", "topology", "--json"))
+    assert told["package_groups"] == ["0-3", "4-7"], told
+    assert [node["cpus"] for node in told["numa_nodes"]] == ["0-3", "4-7"], told
+
+
+@test()
+def receivers_run_where_the_interrupts_of_their_nics_arrive():
+    traffic.wire_up(ALL)
+    traffic.write_units()
+    traffic.start(ALL)
+    wait_for(lambda: all(traffic.receivers(ALL).values()), "all receivers run")
+    before.update(masks())
+    record()
+    traffic.write_policies(ALL)
+    await_order(ALL)
+
+
+@test()
+def every_core_serves_some_pair():
+    cores = {cpu // 2 for pid in traffic.receivers(ALL).values() for cpu in machine.allowed(pid)}
+    assert cores == {0, 1, 2, 3}, f"pairs are on cores {cores}"
+
+
+@test()
+def a_recording_reads_like_the_machine():
+    recording_reads_like_the_machine()
+
+
+@test()
+def counters_grow_on_the_new_cpu_only():
+    traffic_at_home(ALL)
+
+
+@test()
+def stopping_restores_everything():
+    run("systemctl", "stop", "affinityd", patience=80)
+    after = masks()
+    changed = {name: (mask, after.get(name)) for name, mask in before.items() if after.get(name) != mask}
+    assert not changed, f"before and after: {changed}"
+    run("systemctl", "start", "affinityd", patience=80)
+    await_order(ALL)
+
+
+@test()
+def an_interrupt_moved_by_a_foreign_hand_is_put_back():
+    irq = min(machine.data_irqs("ens6"))
+    (machine.IRQS / str(irq) / "smp_affinity_list").write_text("0", encoding="utf-8")
+    await_order(ALL)
+
+
+@test()
+def irqbalance_does_not_have_the_last_word():
+    home = {irq: machine.requested(irq) for nic in NICS for irq in machine.data_irqs(nic)}
+    run("systemctl", "start", "irqbalance")
+    # It begins to move interrupts 5 to 10 s after its start, and is not caught at it if the daemon is quick.
+    soon(lambda: any(machine.requested(irq) != mask for irq, mask in home.items()), patience=15)
+    await_order(ALL)
+    assert run("systemctl", "is-active", "irqbalance").strip() == "active"
+    run("systemctl", "stop", "irqbalance")
+
+
+@test(limit=150)
+def a_cpu_that_goes_offline_and_returns_leaves_every_pair_together():
+    # CPU 0 cannot go.
+    homes = [machine.allowed(pid) for pid in traffic.receivers(ALL).values()]
+    gone = next(cpu for home in homes for cpu in home if cpu != 0)
+    switch = machine.CPUS / f"cpu{gone}/online"
+    switch.write_text("0", encoding="utf-8")
+    await_order(ALL)
+    switch.write_text("1", encoding="utf-8")
+    await_order(ALL)
+
+
+@test(limit=150)
+def a_nic_that_is_removed_and_put_back_is_taken_up_again():
+    number = 4
+    run("qmp", "device_del", json.dumps({"id": f"nic{number - 1}"}))
+    wait_for(lambda: f"nic{number - 1}" not in plugged(), "the NIC is unplugged")
+    assert not (machine.NETS / f"ens{number}").exists()
+    await_order([each for each in ALL if each not in (number, traffic.partner(number))])
+    words = pathlib.Path("/host/nics").read_text(encoding="utf-8").splitlines()[number - 1].split(",")
+    device = dict(word.split("=", 1) for word in words[1:]) | {"driver": words[0]}
+    run("qmp", "device_add", json.dumps(device))
+    wait_for(lambda: (machine.NETS / f"ens{number}").exists(), "the NIC is back")
+    traffic.address(number)
+    traffic.far_end(traffic.partner(number))
+    await_order(ALL)
+
+
+@test()
+def nothing_went_wrong_by_the_daemons_own_account():
+    problems = status()["problems"]
+    assert not problems, problems
+    errors = run("journalctl", "-u", "affinityd", "-p", "err", "-q", "--no-pager", "-o", "cat")
+    assert not errors, errors
+
+
+@test(boot=2, limit=120)
+def a_reboot_starts_it_again():
+    assert run("systemctl", "is-active", "affinityd").strip() == "active"
+    traffic.wire_up(ALL)
+    traffic.start(ALL)
+    await_order(ALL)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests that run one after the other on one machine, each under a time limit of its own. Later tests build on earlier ones, so all
+of them run whatever fails. One line a test: "ok NAME" or "FAIL NAME: why"."""
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import traceback
+
+TESTS = []
+BOOTS, FAILED = pathlib.Path("/host/boots"), pathlib.Path("/host/failed")
+# What is awaited comes within seconds; an emulated machine on a busy host may take a while.
+PATIENCE = 40
+
+
+def test(limit=90, boot=1):
+    """Makes a function a test of this boot of the machine; its name, words joined by _, is what it claims."""
+    def register(function):
+        TESTS.append((boot, function.__name__.replace("_", " "), limit, function))
+        return function
+    return register
+
+
+def run(*command, code=0, patience=60):
+    """A command's output; fails if it ends otherwise than with `code`."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=patience, stdin=subprocess.DEVNULL, check=False)
+    text = done.stdout + done.stderr
+    assert done.returncode == code, f"{' '.join(command)}: ended with {done.returncode}\n{text}"
+    return done.stdout
+
+
+def wait_for(condition, what, patience=PATIENCE):
+    """Polls until the condition gives something true, which is returned. `what` may be a function that tells how things stand."""
+    end = time.monotonic() + patience
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"still not so after {patience} s: {what() if callable(what) else what}")
+        time.sleep(0.3)
+
+
+def soon(condition, patience):
+    """Waits for what may, but need not come."""
+    end = time.monotonic() + patience
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.2)
+
+
+def _overdue(*_):
+    raise AssertionError("took too long")
+
+
+def _report(name, started, fault):
+    seconds = f"({time.monotonic() - started:.1f} s)"
+    print(f"ok {name} {seconds}" if fault is None else f"FAIL {name} {seconds}: {fault}", flush=True)
+
+
+def _run_all(tests):
+    failed = 0
+    for name, limit, function in tests:
+        started, fault = time.monotonic(), None
+        signal.alarm(limit)
+        try:
+            function()
+        except AssertionError as error:
+            fault = str(error) or traceback.format_exc()
+        except Exception:
+            fault = traceback.format_exc()
+        signal.alarm(0)
+        failed += fault is not None
+        _report(name, started, fault)
+    return failed
+
+
+def main():
+    """Runs the tests of this boot, and if others wait for the next one reboots; the number of those that failed is the exit status."""
+    signal.signal(signal.SIGALRM, _overdue)
+    boot = int(BOOTS.read_text(encoding="utf-8"))
+    FAILED.touch()
+    failed = int(FAILED.read_text(encoding="utf-8") or 0) + _run_all([entry for number, *entry in TESTS if number == boot])
+    FAILED.write_text(str(failed), encoding="utf-8")
+    if boot == max(number for number, *_ in TESTS):
+        sys.exit(failed)
+    # The machine is started so that a reboot ends it: a crash must not loop.
+    run("qmp", "set-action", '{"reboot": "reset"}')
+    run("systemctl", "reboot")
+    signal.pause()

@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Two CPUs, one NIC and a real server under the policy that is shipped for it."""
+import pathlib
+import shutil
+
+import machine
+from daemon import install, record, recording_reads_like_the_machine, status
+from harness import main, run, test, wait_for
+
+NIC, ADDRESS = "ens1", "10.77.1.1"
+POLICY = pathlib.Path("/etc/affinityd/policies.d/nginx.yaml")
+SITE = "server {{ listen {}:80; location / {{ return 200 'here\\n'; }} }}\n"
+FREE = frozenset({0, 1})
+before = {}
+
+
+def processes():
+    group = run("systemctl", "show", "-P", "ControlGroup", "nginx").strip()
+    return [int(pid) for pid in machine.read(f"/sys/fs/cgroup{group}/cgroup.procs").split()]
+
+
+def masks():
+    return sorted(sorted(machine.allowed(pid)) for pid in processes())
+
+
+def interrupts():
+    return {label: machine.requested(irq) for irq, label in machine.data_irqs(NIC).items()}
+
+
+def await_masks(wanted):
+    wait_for(lambda: masks() == wanted, lambda: f"wanted {wanted}, processes have {masks()}")
+
+
+def await_apart():
+    """A master and two workers on two cores, the NIC's queues there too."""
+    wait_for(lambda: masks() in ([[0], [0], [1]], [[0], [1], [1]]), lambda: f"processes have {masks()}")
+    wait_for(lambda: all(len(cpus) == 1 for cpus in interrupts().values()), lambda: f"interrupts: {interrupts()}")
+
+
+@test()
+def a_server_starts_under_the_shipped_policy():
+    run("ip", "address", "replace", f"{ADDRESS}/24", "dev", NIC)
+    run("ip", "link", "set", NIC, "up")
+    before.update(interrupts())
+    install()
+    pathlib.Path("/etc/nginx/sites-enabled/default").write_text(SITE.format(ADDRESS), encoding="utf-8")
+    run("systemctl", "start", "nginx")
+    await_masks([[0, 1]] * 3)
+    record()
+    shutil.copy("/usr/share/affinityd/examples/nginx.yaml", POLICY)
+    await_apart()
+
+
+@test()
+def a_recording_reads_like_the_machine():
+    recording_reads_like_the_machine()
+
+
+@test()
+def workers_that_come_later_are_under_it_from_the_start():
+    old = set(processes())
+    run("systemctl", "restart", "nginx")
+    await_apart()
+    assert not old & set(processes())
+
+
+@test()
+def one_cpu_is_enough():
+    switch = machine.CPUS / "cpu1/online"
+    switch.write_text("0", encoding="utf-8")
+    wait_for(lambda: all(machine.allowed(pid) & machine.online() == {0} for pid in processes()), lambda: f"processes have {masks()}")
+    switch.write_text("1", encoding="utf-8")
+    await_apart()
+
+
+@test()
+def release_puts_everything_back_and_apply_takes_it_up_again():
+    run("affinityctl", "release", "nginx")
+    await_masks([[0, 1]] * 3)
+    wait_for(lambda: interrupts() == before, lambda: f"before {before}, now {interrupts()}")
+    run("affinityctl", "apply")
+    await_apart()
+
+
+@test()
+def a_policy_that_is_removed_lets_go():
+    POLICY.unlink()
+    await_masks([[0, 1]] * 3)
+    wait_for(lambda: interrupts() == before, lambda: f"before {before}, now {interrupts()}")
+
+
+@test()
+def nothing_went_wrong_by_the_daemons_own_account():
+    problems = status()["problems"]
+    assert not problems, problems
+
+
+if __name__ == "__main__":
+    main()

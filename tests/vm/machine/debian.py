@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A private apt that knows more suites than this machine's own, whose configuration is only read."""
+import os
+import pathlib
+import subprocess
+
+SUITE = "bookworm"
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+# igb and x2apic under emulation need QEMU 10, which Debian 12 has in its backports.
+BACKPORTS = ("qemu-system-x86", "ipxe-qemu")
+
+
+def qemu_major():
+    try:
+        text = subprocess.run(["qemu-system-x86_64", "--version"], capture_output=True, text=True, check=False).stdout
+    except FileNotFoundError:
+        return 0
+    return int(text.split("version ")[1].split(".")[0]) if "version " in text else 0
+
+
+def index_addresses(*conditions):
+    """Addresses of the archives that this machine's own configuration names."""
+    done = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", *conditions],
+                          capture_output=True, text=True, check=True)
+    return list(dict.fromkeys(done.stdout.split()))
+
+
+class Apt:
+    """apt with its own lists and archives below `folder`."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        main = [a for a in index_addresses(f"Codename: {SUITE}", "Component: main") if "security" not in a]
+        if not main:
+            raise SystemExit(f"vm: this machine's apt knows no {SUITE}; run apt-get update")
+        security = index_addresses(f"Codename: {SUITE}-security")
+        signed = f"[signed-by={KEYRING}]"
+        self.guest_sources = [f"deb {signed} {main[0]} {SUITE} main"]
+        self.guest_sources += [f"deb {signed} {address} {SUITE}-security main" for address in security[:1]]
+        self.sources = [*self.guest_sources, f"deb {signed} {main[0]} {SUITE}-backports main"]
+
+    def _options(self):
+        for name in ("lists/partial", "archives/partial", "parts"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        (self.folder / "sources.list").write_text("\n".join(self.sources) + "\n", encoding="utf-8")
+        settings = {"Dir::State::lists": self.folder / "lists", "Dir::Cache::archives": self.folder / "archives",
+                    "Dir::Cache::pkgcache": "", "Dir::Cache::srcpkgcache": "",
+                    "Dir::Etc::sourcelist": self.folder / "sources.list", "Dir::Etc::sourceparts": self.folder / "parts",
+                    "Acquire::Languages": "none", "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
+                    "Acquire::Retries": "3", "APT::Sandbox::User": "root", "DPkg::Lock::Timeout": "300"}
+        return [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
+
+    def run(self, program, *arguments, **options):
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
+        return subprocess.run([program, *self._options(), *arguments], env=environment, check=True, text=True,
+                              stdin=subprocess.DEVNULL, **options)
+
+    def update(self):
+        self.run("apt-get", "-qq", "update")
+
+    def install(self, packages, suite=SUITE):
+        self.run("apt-get", "-qq", "-y", "--no-install-recommends", "-t", suite, "install", *packages, stdout=subprocess.DEVNULL)
+
+    def kernel_package(self, suite):
+        """The package that the suite's linux-image-amd64 stands for."""
+        shown = self.run("apt-cache", "show", f"linux-image-amd64/{suite}", stdout=subprocess.PIPE).stdout
+        for line in shown.splitlines():
+            if line.startswith("Depends:"):
+                return line.split()[1].rstrip(",")
+        raise SystemExit(f"vm: no kernel in {suite}")
+
+    def unpack(self, packages, to):
+        """Downloads and unpacks packages; no maintainer script runs."""
+        debs = pathlib.Path(to) / "debs"
+        debs.mkdir(parents=True)
+        self.run("apt-get", "-qq", "download", *packages, cwd=debs)
+        for deb in sorted(debs.glob("*.deb")):
+            subprocess.run(["dpkg-deb", "-x", deb, to], check=True)
+            deb.unlink()
+        debs.rmdir()
+
+
+def install_tools(folder):
+    """What builds the image, and QEMU 10."""
+    subprocess.run([pathlib.Path(__file__).resolve().parents[3] / "tools/install-packages", "vm"], check=True, stdout=subprocess.DEVNULL)
+    if qemu_major() >= 10:
+        return
+    apt = Apt(folder)
+    apt.update()
+    apt.install(BACKPORTS, f"{SUITE}-backports")

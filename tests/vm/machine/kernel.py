@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels out of Debian packages, and the few of their modules that a guest needs."""
+import lzma
+import pathlib
+import re
+import shutil
+import subprocess
+
+SUITES = {"6.12": "bookworm-backports", "6.1": "bookworm"}
+MODULES = """virtio_pci virtio_blk virtio_rng virtio_net virtio_console ext4 9p 9pnet_virtio e1000e igb vmxnet3 macvlan veth bridge dummy bonding 8021q
+    inet_diag tcp_diag udp_diag unix_diag netlink_diag sch_fq crc32c_generic crc32c-intel qemu_fw_cfg autofs4""".split()
+INITRD_MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4")
+
+
+class Kernel:
+    def __init__(self, folder, release):
+        self.folder, self.release = pathlib.Path(folder), release
+        self.image = self.folder / "tree" / "boot" / f"vmlinuz-{release}"
+        self.modules = self.folder / "tree" / "lib" / "modules" / release
+
+
+def cached(cache, version):
+    return (pathlib.Path(cache) / f"kernel-{version}" / "release").exists()
+
+
+def fetch(apt, cache, version):
+    """The kernel of this version (6.12, 6.1), downloaded unless the cache has it."""
+    folder = pathlib.Path(cache) / f"kernel-{version}"
+    release = folder / "release"
+    if not cached(cache, version):
+        shutil.rmtree(folder, ignore_errors=True)
+        package = apt.kernel_package(SUITES[version])
+        apt.unpack([package], folder / "tree")
+        release.write_text(package.removeprefix("linux-image-").removesuffix("-unsigned"), encoding="utf-8")
+    return Kernel(folder, release.read_text(encoding="utf-8").strip())
+
+
+def _plain(path):
+    """A module's bytes, decompressed: xz takes long on an emulated CPU."""
+    return lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+
+
+def _name(path):
+    return re.sub(r"\.ko(\.xz)?$", "", path.name).replace("-", "_")
+
+
+def install_modules(kernel, tree):
+    """MODULES and all they depend on, into /usr/lib/modules of the tree."""
+    target = pathlib.Path(tree) / "usr/lib/modules" / kernel.release
+    target.mkdir(parents=True)
+    for name in ("modules.builtin", "modules.builtin.modinfo", "modules.order"):
+        shutil.copy(kernel.modules / name, target)
+    where = {_name(path): path for path in kernel.modules.rglob("*.ko*")}
+    todo, done = [name.replace("-", "_") for name in MODULES], set()
+    while todo:
+        name = todo.pop()
+        if name in done or name not in where:  # not there: built in
+            continue
+        done.add(name)
+        place = target / where[name].relative_to(kernel.modules).with_name(name + ".ko")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(_plain(where[name]))
+        shown = subprocess.run(["modinfo", "-F", "depends", place], capture_output=True, text=True, check=True).stdout
+        todo += [word.replace("-", "_") for word in shown.strip().split(",") if word]
+    subprocess.run(["depmod", "-b", tree, kernel.release], check=True)
+
+
+def initrd_modules(kernel, tree):
+    """Files to be loaded before the root file system, in order."""
+    files = []
+    for name in INITRD_MODULES:
+        shown = subprocess.run(["modprobe", "-S", kernel.release, "-d", tree, "--show-depends", name],
+                               capture_output=True, text=True, check=False).stdout
+        files += [line.split()[1] for line in shown.splitlines() if line.startswith("insmod ")]
+    return [pathlib.Path(name) for name in dict.fromkeys(files)]

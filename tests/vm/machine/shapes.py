@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machines that can be booted."""
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    sockets: int = 1
+    dies: int = 1
+    cores: int = 1          # of a die
+    threads: int = 1        # of a core
+    nodes: int = 1          # NUMA nodes; CPUs are split evenly, in order
+    memory: int = 1024      # MiB in all
+    pairs: tuple = ()       # NICs two by two, joined by a wire, on nodes 0 and 1: a kind of KINDS each
+    single: tuple = ()      # NICs on a wire that leads nowhere
+    spare: int = 0          # CPUs that can be plugged in, the last ones
+    kernel: str = "6.12"
+    # max: what QEMU's emulation can do. 5-level page tables only cost time; with AMD as vendor siblings are not shown.
+    processor: str = "max,la57=off,vendor=GenuineIntel"
+    # True: x2apic with interrupt remapping, as servers have; an affinity takes effect at once. False: at the next interrupt.
+    x2apic: bool = True
+
+    @property
+    def cpus(self):
+        return self.sockets * self.dies * self.cores * self.threads
+
+
+# QEMU device, queue pairs of a tap (0: none is needed, the wire is inside of QEMU), more properties
+KINDS = {
+    "virtio": ("virtio-net-pci", 4, "mq=on,vectors=10"),
+    "igb": ("igb", 0, ""),
+    "e1000e": ("e1000e", 0, ""),
+    "vmxnet3": ("vmxnet3", 0, ""),
+}
+
+SHAPES = {
+    # The machine of Foong, Fung and Newell: two sockets, eight NICs.
+    "foong": Shape(sockets=2, cores=2, threads=2, nodes=2, pairs=("virtio", "igb", "e1000e", "vmxnet3")),
+    # Many CPUs on several dies. The level is beyond the leaf that tells of dies, because QEMU answers questions for unknown leaves
+    # with the last one, and is aborted when that is the leaf of dies and the firmware asks.
+    "wide": Shape(processor="max,la57=off,vendor=GenuineIntel,level=0x20", sockets=2, dies=2, cores=2, threads=2, nodes=2, pairs=("igb",)),
+    "small": Shape(sockets=1, cores=2, single=("virtio",)),
+    # An older kernel on an older interrupt controller. Its last CPU is not there at first: newer kernels plug CPUs in only under a
+    # hypervisor that they know, which an emulation is not.
+    "old": Shape(sockets=2, cores=2, nodes=2, pairs=("vmxnet3",), spare=1, kernel="6.1", x2apic=False),
+}
