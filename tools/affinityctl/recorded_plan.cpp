@@ -6,6 +6,7 @@
 #include "inventory/scan.hpp"
 #include "irq/reader.hpp"
 #include "netdev/reader.hpp"
+#include "planner/flow_counts.hpp"
 #include "planner/matcher.hpp"
 #include "planner/plan.hpp"
 #include "topology/reader.hpp"
@@ -67,8 +68,8 @@ struct SubjectJson {
 
 json to_json(const planner::Action& action) {
     json value = std::visit(SubjectJson{}, action.subject);
-    value.update({{"from", action.from.to_list()},
-                  {"to", action.to.to_list()},
+    value.update({{"from", affinityd::planner::mask_text(action.subject, action.from)},
+                  {"to", affinityd::planner::mask_text(action.subject, action.to)},
                   {"policy", action.policy},
                   {"reason", action.reason},
                   {"restore", action.restore}});
