@@ -100,16 +100,20 @@ std::string check_veth(const host::Root& root) {
     }
     // The family is there from Linux 6.8 on; then threads are told, and they are named as parse_napi_thread expects.
     unsigned threads = 0;
+    unsigned last = 0;
     for (const auto& queue : nic->queues) {
         if (!queue.napi_thread) continue;
         ++threads;
         const auto comm = root.proc().text(std::to_string(*queue.napi_thread) + "/comm");
         const auto name = comm ? parse_napi_thread(*comm) : std::nullopt;
         if (!name || name->interface != "veth0") return "thread " + std::to_string(*queue.napi_thread) + " is " + comm.value_or("gone");
-        if (name->napi_id && name->napi_id != queue.napi_id) return "the thread's name has another id";
+        if (name->napi_id && queue.napi_id && name->napi_id != queue.napi_id) return "the thread's name has another id";
+        // Where the driver links nothing, they are in the order of their ids.
+        if (name->napi_id && !queue.napi_id && *name->napi_id <= last) return "the threads are not in the order of the queues";
+        last = name->napi_id.value_or(last);
     }
     const bool has_links = std::ranges::any_of(nic->queues, [](const Queue& queue) { return queue.napi_id.has_value(); });
-    if (has_links && threads != 4) return "threads: " + std::to_string(threads);
+    if ((has_links || threads > 0) && threads != 4) return "threads: " + std::to_string(threads);
     return {};
 }
 
