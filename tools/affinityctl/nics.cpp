@@ -189,7 +189,7 @@ void add_nics(CLI::App& app, Globals& globals, int& status) {
         }
         // What the daemon knows of them, if one answers.
         if (globals.root == "/")
-            if (const auto status = call_daemon(globals, "GetStatus")) merge_status(list, json::parse(*status, nullptr, false));
+            if (const auto answer = call_daemon(globals, "GetStatus")) merge_status(list, json::parse(*answer, nullptr, false));
         if (globals.json) {
             fmt::print("{}\n", list.dump(2, ' ', false, json::error_handler_t::replace));
             return;
