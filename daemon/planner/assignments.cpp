@@ -49,10 +49,12 @@ std::size_t Assignments::seat(const DealId& deal, std::span<const Slot> slots, c
         return counted == table.load.end() ? 0U : counted->second;
     };
     std::size_t best = 0;
+    unsigned least = load_of(slots[0]);
     for (std::size_t i = 1; i < slots.size(); ++i) {
         const unsigned load = load_of(slots[i]);
-        const unsigned least = load_of(slots[best]);
-        if (load < least || (load == least && slots[i].mask == present && slots[best].mask != present)) best = i;
+        if (load > least || (load == least && (slots[i].mask != present || slots[best].mask == present))) continue;
+        best = i;
+        least = load;
     }
     const unsigned name = slots[best].home.first();
     if (known != table.seats.end()) {
