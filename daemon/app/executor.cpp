@@ -97,6 +97,11 @@ Applied Executor::failed(const Action& action, Applied applied, const std::optio
 bool Executor::restore(const state::Journal::Entry& entry, const CpuSet& online) {
     const auto present = enforcer_.present(entry.subject);
     bool put_back = false;
+    if (!present && std::holds_alternative<planner::UnitCpuset>(entry.subject)) {
+        // systemd answers also for a unit that has gone: without an answer nothing is known, and a later daemon may learn it.
+        log_.warn(planner::to_string(entry.subject) + " could not be put back: systemd does not answer");
+        return false;
+    }
     // Numbers are compared bit by bit, masks as far as CPUs are online.
     const bool is_number = planner::is_flow_count(entry.subject);
     if (present && planner::is_still_ours(entry.held, *present, is_number ? planner::to_bits(~0U) : online)) {

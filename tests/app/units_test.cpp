@@ -68,6 +68,23 @@ TEST_F(Units, AnAdministratorsSettingIsWhatComesBackEvenAfterACrash) {
     EXPECT_EQ(again.enforcer().units["server.service"].to_list(), "1-3");
 }
 
+TEST_F(Units, WithoutAnAnswerAtTheEndAreLeftToALaterDaemon) {
+    {
+        Instance instance(machine_);
+        instance.enforcer().units["server.service"] = {};
+        ASSERT_TRUE(instance.manager().start());
+        instance.pass();
+        instance.enforcer().units.clear(); // the bus has gone
+        instance.manager().stop();
+        EXPECT_EQ(instance.log().times("systemd does not answer"), 1U);
+    }
+    Instance again(machine_);
+    again.enforcer().units["server.service"] = upper;
+    ASSERT_TRUE(again.manager().start());
+    again.manager().stop();
+    EXPECT_TRUE(again.enforcer().units["server.service"].empty());
+}
+
 TEST_F(Units, WithForeignProcessesAreNotFenced) {
     put(20, "other", "/system.slice/server.service");
     procs("system.slice/server.service", "10\n20\n");
