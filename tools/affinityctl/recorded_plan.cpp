@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recorded_plan.hpp"
 
+#include "app/json.hpp"
+#include "app/world.hpp"
 #include "host/root.hpp"
 #include "inventory/head.hpp"
 #include "inventory/scan.hpp"
-#include "irq/reader.hpp"
-#include "netdev/reader.hpp"
-#include "planner/flow_counts.hpp"
 #include "planner/matcher.hpp"
 #include "planner/plan.hpp"
-#include "topology/reader.hpp"
 
 #include <map>
 #include <optional>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace affinityctl {
@@ -52,39 +49,6 @@ class SeenLineage final : public planner::Lineage {
     const affinityd::policy::PolicySet& policies_;
     std::map<int, std::size_t> seen_;
 };
-
-struct SubjectJson {
-    json operator()(const planner::TaskMask& mask) const {
-        return {{"kind", "task"}, {"pid", mask.pid}, {"tid", mask.task.tid}, {"comm", mask.comm}};
-    }
-    json operator()(const planner::IrqMask& mask) const {
-        return {{"kind", "irq"}, {"irq", mask.irq}, {"label", mask.label}, {"device", mask.device}};
-    }
-    json operator()(const planner::SteeringMask& mask) const {
-        return {{"kind", "steering"}, {"nic", mask.nic}, {"queue", mask.queue}};
-    }
-    json operator()(const planner::UnitCpuset& cpuset) const { return {{"kind", "unit"}, {"unit", cpuset.unit}}; }
-};
-
-json to_json(const planner::Action& action) {
-    json value = std::visit(SubjectJson{}, action.subject);
-    value.update({{"from", affinityd::planner::mask_text(action.subject, action.from)},
-                  {"to", affinityd::planner::mask_text(action.subject, action.to)},
-                  {"policy", action.policy},
-                  {"reason", action.reason},
-                  {"restore", action.restore}});
-    return value;
-}
-
-affinityd::Result<planner::Machine> read_machine(const affinityd::host::Root& root) {
-    auto topology = affinityd::topology::read_topology(root);
-    if (!topology) return std::unexpected(topology.error());
-    auto nics = affinityd::netdev::read_nics(root);
-    if (!nics) return std::unexpected(nics.error());
-    auto irqs = affinityd::irq::read_interrupts(root);
-    if (!irqs) return std::unexpected(irqs.error());
-    return planner::Machine{std::move(*topology), std::move(*nics), std::move(*irqs)};
-}
 
 struct Seen {
     inventory::Head head;
@@ -128,7 +92,7 @@ planner::Serving serving_of(const std::vector<Seen>& all, const affinityd::host:
 affinityd::Result<json> plan_recording(const affinityd::policy::PolicySet& policies, const std::string& folder) {
     const auto root = affinityd::host::Root::open(folder);
     if (!root) return std::unexpected(root.error());
-    const auto machine = read_machine(*root);
+    const auto machine = affinityd::app::read_machine(*root);
     if (!machine) return std::unexpected(machine.error());
     const auto pids = inventory::list_pids(*root);
     if (!pids) return std::unexpected(pids.error());
@@ -148,14 +112,14 @@ affinityd::Result<json> plan_recording(const affinityd::policy::PolicySet& polic
         for (std::size_t i = 0; i < threads.size(); ++i) {
             const planner::Unit unit{head.id, &threads[i], static_cast<unsigned>(i), policy ? &nics[*policy] : nullptr, cpuset};
             const auto plan = planner::plan_thread(placements, seats, policy, unit, memory);
-            if (plan.action) actions.push_back(to_json(*plan.action));
+            if (plan.action) actions.push_back(affinityd::app::to_json(*plan.action));
         }
     }
     for (const auto& action : planner::plan_queues(placements, memory))
-        actions.push_back(to_json(action));
+        actions.push_back(affinityd::app::to_json(action));
     json problems = json::array();
     for (const auto& problem : placements.problems)
-        problems.push_back({{"policy", problem.policy}, {"subject", problem.subject}, {"message", problem.message}});
+        problems.push_back(affinityd::app::to_json(problem));
     return json{{"actions", std::move(actions)}, {"problems", std::move(problems)}};
 }
 
