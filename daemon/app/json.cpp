@@ -61,8 +61,8 @@ json to_json(const KnownThread& thread) {
                {"wanted", thread.wanted.to_list()},
                {"present", thread.present.to_list()}};
     if (thread.outcome) value["outcome"] = enforcer::to_string(*thread.outcome);
-    if (thread.corrections > 1) value["corrections"] = thread.corrections;
-    if (std::chrono::steady_clock::now() < thread.quiet_until) value["state"] = "fought over";
+    if (thread.truce.corrections() > 1) value["corrections"] = thread.truce.corrections();
+    if (thread.truce.holds(Truce::Clock::now())) value["state"] = "fought over";
     return value;
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -22,6 +23,10 @@ Manager::Manager(Parts parts) : parts_(std::move(parts)), executor_(parts_.journ
       sources_(parts_.root),
       measurements_(parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log), costs_(parts_.root) {
     costs_.recall(measurements_.kept("passive"));
+}
+
+std::string Manager::cgroup_folder() const {
+    return std::filesystem::path(parts_.root.path()) / "sys/fs/cgroup";
 }
 
 void Manager::measured(const MeasuringRun& run) { measurements_.add(run, world_->policies()); }
@@ -116,10 +121,8 @@ void Manager::apply() {
     queue_care_.forget();
     other_writers_.look_again();
     for (auto& [pid, process] : tasks_.processes())
-        for (auto& [tid, thread] : process.threads) {
-            thread.quiet_until = {};
-            thread.corrections = 0;
-        }
+        for (auto& [tid, thread] : process.threads)
+            thread.truce = {};
     begin_reconcile(true);
 }
 

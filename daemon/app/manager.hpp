@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 
 namespace affinityd::app {
@@ -50,8 +51,8 @@ class Manager final : public Commands {
     /// Begins a reconcile over all tasks and queues; one that is under way starts over. `machine_changed`: the hardware is
     /// read again first.
     void begin_reconcile(bool machine_changed);
-    /// Interfaces or CPUs changed, and with them settings of queues on their own: the next pass takes none of it for somebody's doing.
-    void hardware_changed() { queue_care_.expect_changes(); }
+    /// Interfaces, CPUs or cpusets changed, and with them masks on their own: the next pass takes none of that for somebody's doing.
+    void expect_changes() { told_of_change_ = true; }
     /// Works until `out_of_time` says so; true when the reconcile is finished (or none was under way).
     bool reconcile_step(const std::function<bool()>& out_of_time);
     [[nodiscard]] bool reconciling() const { return reconcile_ != nullptr; }
@@ -67,6 +68,11 @@ class Manager final : public Commands {
     void events_lost();
     /// True if births of threads and exits matter at all now: some process is under policy.
     [[nodiscard]] bool has_processes() const { return !tasks_.processes().empty(); }
+
+    /// Paths of the cpusets that processes under policy live in, as far as seen since the last pass began.
+    [[nodiscard]] std::vector<std::string> cpuset_paths() const { return sources_.cpuset_paths(); }
+    [[nodiscard]] std::size_t cpusets() const { return sources_.cpusets(); } ///< how many
+    [[nodiscard]] std::string cgroup_folder() const; ///< where control groups are mounted
 
     /// Puts back what the policies say is to be put back. The last thing before the end.
     void stop();
@@ -92,12 +98,19 @@ class Manager final : public Commands {
   private:
     [[nodiscard]] Result<std::unique_ptr<World>> load(std::string& diagnostics) const;
     void adopt(std::unique_ptr<World> world);
-    void handle_process(const inventory::Head& head, std::optional<int> creator = {});
+    void handle_process(inventory::Head head, std::optional<int> creator);
+    /// Finds out which policy wants a process; nothing: it need not be looked at. `creator`: as for process_changed.
+    [[nodiscard]] std::optional<Turn> begin_turn(inventory::Head head, std::optional<int> creator = {});
+    /// Looks at its threads until `out_of_time` says so; true: at all of them.
+    bool go_on(Turn& turn, const std::function<bool()>& out_of_time);
+    void finish_turn(const Turn& turn);
     /// `creator`: the process whose thread made this one.
     void handle_thread(KnownProcess* process, std::optional<std::size_t> policy, const planner::Unit& unit, int creator);
     void handle_fresh_thread(KnownProcess& process, const inventory::Thread& thread);
+    void learn_cpuset(KnownProcess& process);
     [[nodiscard]] const CpuSet* cpuset_of(KnownProcess* process, const inventory::Thread& thread);
     void handle_action(KnownThread* known, const planner::Action& action);
+    [[nodiscard]] bool expects_changes() const { return is_after_change_ || told_of_change_; }
     [[nodiscard]] bool is_fought_over(KnownThread& known, const planner::Action& action);
     /// A process no policy wants, but with something of ours on it, or on CPUs that a policy claims.
     [[nodiscard]] bool must_look_at(const inventory::Head& head, int creator) const;
@@ -107,6 +120,8 @@ class Manager final : public Commands {
     std::size_t put_back_newborns();
     void drop(int pid);
     void forget_thread(const TaskId& id, int pid);
+    /// Forgets those of these threads of a process that the kernel knows no more.
+    void forget_gone_threads(int pid, std::span<const TaskId> threads);
     void finish_reconcile();
     void forget_gone();
     [[nodiscard]] Result<std::string> explain_task(int pid);
@@ -148,6 +163,8 @@ class Manager final : public Commands {
     int next_asked_ = 0; ///< process with which find_used_nics goes on
     std::function<void(Urgency)> waits_ = [](Urgency) {};
     bool queues_changed_ = false;
+    bool told_of_change_ = false;     ///< since the last pass began
+    bool is_after_change_ = false;    ///< the pass under way is the first since one
     std::uint64_t reconciles_ = 0;
     std::uint64_t lost_ = 0;
     std::uint64_t fast_ = 0;

@@ -26,7 +26,8 @@ void Manager::begin_reconcile(bool machine_changed) {
         return;
     }
     // A fresh number in any case: what an unfinished pass saw is seen again.
-    reconcile_ = std::make_unique<Reconcile>(Reconcile{std::move(*pids), ++reconciles_});
+    is_after_change_ = is_after_change_ || std::exchange(told_of_change_, false);
+    reconcile_ = std::make_unique<Reconcile>(Reconcile{.pids = std::move(*pids), .number = ++reconciles_});
     costs_.begin_pass();
     other_writers_.begin_pass();
     waits_(Urgency::now);
@@ -34,20 +35,30 @@ void Manager::begin_reconcile(bool machine_changed) {
 
 bool Manager::reconcile_step(const std::function<bool()>& out_of_time) {
     if (!reconcile_) return true;
-    while (const auto pid = reconcile_->pids.next()) {
-        if (const auto head = inventory::read_head(parts_.root, *pid, &sources_)) {
+    auto& turn = reconcile_->turn;
+    do {
+        if (!turn) {
+            const auto pid = reconcile_->pids.next();
+            if (!pid) {
+                finish_reconcile();
+                return true;
+            }
+            auto head = inventory::read_head(parts_.root, *pid, &sources_);
+            if (!head) continue;
             other_writers_.see(*head);
-            handle_process(*head);
+            turn = begin_turn(std::move(*head));
         }
-        if (const auto* known = tasks_.find(*pid)) costs_.see(known->id, world_->policies().policies[known->policy].name);
-        if (out_of_time()) return false;
-    }
-    finish_reconcile();
-    return true;
+        if (!turn || !go_on(*turn, out_of_time)) continue;
+        if (const auto* known = tasks_.find(turn->head.id.tid)) costs_.see(known->id, world_->policies().policies[known->policy].name);
+        turn.reset();
+    } while (!out_of_time());
+    return false;
 }
 
 void Manager::finish_reconcile() {
     reconcile_.reset();
+    if (expects_changes()) queue_care_.expect_changes();
+    is_after_change_ = false;
     forget_gone();
     parts_.journal.age_givers();
     if (learn_serving()) waits_(Urgency::soon); // lanes are dealt anew: tasks move with them in the next pass
@@ -66,13 +77,11 @@ void Manager::forget_gone() {
         if (process.seen != reconciles_) gone.push_back(pid);
     for (const int pid : gone)
         drop(pid);
-    // Tasks that ended while nobody looked, and processes nobody wants that are not ours to move any more. Threads of
-    // processes under policy have just been seen.
-    for (const auto& entry : parts_.journal.entries()) {
-        const auto* task = std::get_if<planner::TaskMask>(&entry.subject);
-        if (task == nullptr || tasks_.find(task->pid, task->task) != nullptr || parts_.enforcer.present(entry.subject)) continue;
-        forget_thread(task->task, task->pid);
-    }
+    // Tasks that ended while nobody looked, of processes that nobody wants any more. Those of processes under policy have just
+    // been seen.
+    for (const auto& [pid, threads] : parts_.journal.threads(
+             [&](int process) { return tasks_.find(process) == nullptr; }))
+        forget_gone_threads(pid, threads);
 }
 
 bool Manager::learn_serving() {
@@ -97,8 +106,7 @@ void Manager::handle_queues() {
 
 void Manager::restore_unwanted_queues() {
     const auto& targets = world_->placements().queues;
-    for (const auto& entry : parts_.journal.entries()) {
-        if (std::holds_alternative<planner::TaskMask>(entry.subject)) continue;
+    for (const auto& entry : parts_.journal.queues()) {
         const auto* unit = std::get_if<planner::UnitCpuset>(&entry.subject);
         const bool wanted = unit != nullptr ? units_.contains(unit->unit) && units_.at(unit->unit).keep
                                             : std::ranges::any_of(targets, [&](const auto& target) { return target.subject == entry.subject; });

@@ -16,10 +16,8 @@ using enforcer::Outcome;
 using planner::Action;
 
 constexpr std::chrono::minutes divert_for{10};  ///< vectors come free when devices go: rarely
-constexpr unsigned fight_threshold = 5;
-constexpr std::chrono::minutes fight_window{10}; ///< passes are a minute apart, and irqbalance is slower than the scheduler
-constexpr std::chrono::minutes first_truce{1};
-constexpr unsigned longest_truce = 6;            ///< doublings: about an hour
+/// Passes are a minute apart, and irqbalance is slower than programs; the longest rest is about an hour.
+constexpr Truce::Terms truce_terms{.window = std::chrono::minutes(10), .first = std::chrono::minutes(1)};
 constexpr std::size_t most_tries = 64;
 constexpr std::size_t most_states = 4096;
 
@@ -31,7 +29,7 @@ bool QueueCare::rests(const Action& action, Clock::time_point now) const {
     const auto found = states_.find(planner::to_string(action.subject));
     if (found == states_.end()) return false;
     const auto& state = found->second;
-    if (now < state.quiet_until && !action.restore) return true;
+    if (state.truce.holds(now) && !action.restore) return true;
     return now < state.again && action.to == state.wanted && action.from == state.given;
 }
 
@@ -39,28 +37,18 @@ std::string QueueCare::note(const planner::Subject& subject, Clock::time_point n
     const auto found = states_.find(planner::to_string(subject));
     if (found == states_.end()) return {};
     const auto& state = found->second;
-    if (now < state.quiet_until) return "fought over: somebody else keeps changing it, left alone for a while";
+    if (state.truce.holds(now)) return "fought over: somebody else keeps changing it, left alone for a while";
     if (now < state.again) return fmt::format("CPU {} has no interrupt vector left: on CPU {} instead", state.wanted.to_list(), state.given.to_list());
     return {};
-}
-
-bool QueueCare::is_fought_over(State& state, const Action& action, Clock::time_point now) {
-    if (now - std::max(state.last, state.quiet_until) > fight_window) state.corrections = 0;
-    state.last = now;
-    if (++state.corrections < fight_threshold) return false;
-    // Put right once more, then not before the truce is over.
-    state.quiet_until = now + first_truce * (1U << std::min(state.corrections - fight_threshold, longest_truce));
-    log_.warn(fmt::format("{}: somebody else keeps changing its mask (now {}): left alone for a while",
-                          planner::to_string(action.subject), action.from.to_list()));
-    return true;
 }
 
 std::optional<Applied> QueueCare::run(const Action& action, const planner::Held* held, const planner::Placements& placements,
                                       const topology::Topology& topology, Clock::time_point now) {
     if (rests(action, now)) return std::nullopt;
     // It had what we want and has it no more: by another hand, or because the driver made its vectors anew.
-    if (!expects_changes_ && held != nullptr && held->asked == action.to && states_.size() < most_states)
-        static_cast<void>(is_fought_over(states_[planner::to_string(action.subject)], action, now));
+    if (!expects_changes_ && held != nullptr && held->asked == action.to && states_.size() < most_states &&
+        states_[planner::to_string(action.subject)].truce.correct(truce_terms, now))
+        tell_of_fight(log_, action);
     auto applied = executor_.run(action, topology);
     if (applied.outcome == Outcome::full) applied = divert(action, placements, topology, now);
     return applied;

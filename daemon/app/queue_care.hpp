@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/executor.hpp"
+#include "app/truce.hpp"
 #include "planner/placements.hpp"
 
 #include <chrono>
@@ -14,7 +15,7 @@ namespace affinityd::app {
 /// another CPU near it and stays there for a while; one that somebody else keeps moving is left alone, longer each time.
 class QueueCare {
   public:
-    using Clock = std::chrono::steady_clock;
+    using Clock = Truce::Clock;
     QueueCare(Executor& executor, Log& log) : executor_(executor), log_(log) {}
 
     /// `held`: what is known of the subject before this change. Nothing is returned if it was not the time to do anything.
@@ -36,11 +37,8 @@ class QueueCare {
         CpuSet wanted;                ///< diverted: what could not be had
         CpuSet given;                 ///< and what it got instead
         Clock::time_point again{};    ///< diverted: then it is tried anew
-        unsigned corrections = 0;     ///< how often, lately, our mask was found changed by somebody else
-        Clock::time_point last{};     ///< the last of these
-        Clock::time_point quiet_until{};
+        Truce truce{};                ///< with whoever keeps moving it
     };
-    [[nodiscard]] bool is_fought_over(State& state, const planner::Action& action, Clock::time_point now);
     enforcer::Applied divert(const planner::Action& action, const planner::Placements& placements, const topology::Topology& topology,
                              Clock::time_point now);
     Executor& executor_;

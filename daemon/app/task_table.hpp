@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/truce.hpp"
 #include "base/cpu_set.hpp"
 #include "base/task_id.hpp"
 #include "enforcer/enforcer.hpp"
 #include "planner/plan.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -24,9 +24,7 @@ struct KnownThread {
     std::optional<enforcer::Outcome> outcome; ///< of the last change; nothing: none was needed
     CpuSet wanted;
     CpuSet present;                           ///< as last read or granted
-    unsigned corrections = 0;                 ///< how often, lately, our mask was found changed by somebody else
-    std::chrono::steady_clock::time_point last_correction{};
-    std::chrono::steady_clock::time_point quiet_until{}; ///< a fight: not put back before then
+    Truce truce{};                            ///< with whoever keeps changing our mask
 };
 
 /// A process that a policy wants.

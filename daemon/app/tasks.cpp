@@ -15,13 +15,14 @@ namespace affinityd::app {
 namespace {
 
 using planner::ThreadPlan;
-using std::chrono::steady_clock;
 
-/// A mask that is changed by somebody else this often within the window is fought over: then we wait, longer each time.
-constexpr unsigned fight_threshold = 5;
-constexpr std::chrono::seconds fight_window{60};
-constexpr std::chrono::seconds first_truce{10};
-constexpr unsigned longest_truce = 6; ///< doublings: about ten minutes
+/// Programs that set masks of their own do so every few seconds; the longest rest is about ten minutes.
+constexpr Truce::Terms truce_terms{.window = std::chrono::seconds(60), .first = std::chrono::seconds(10)};
+
+bool is_in_place(const KnownProcess& process, const TaskId& id) {
+    const auto at = process.threads.find(id.tid);
+    return at != process.threads.end() && at->second.id == id && at->second.state == ThreadPlan::State::in_place;
+}
 
 } // namespace
 
@@ -48,49 +49,91 @@ void Manager::drop(int pid) {
     tasks_.erase(pid);
 }
 
-void Manager::handle_process(const inventory::Head& head, std::optional<int> creator) {
+std::optional<Turn> Manager::begin_turn(inventory::Head head, std::optional<int> creator) {
     const int pid = head.id.tid;
     const int parent = creator.value_or(head.facts->parent());
     if (const auto* known = tasks_.find(pid); known != nullptr && known->id != head.id) drop(pid);
     auto policy = world_->matcher().match(*head.facts, ProcessLineage(parts_.root, tasks_, world_->policies()));
     if (policy && is_released(pid, *policy)) policy.reset();
-    if (!policy && !must_look_at(head, parent)) return;
-
-    KnownProcess* known = nullptr;
-    if (policy) {
-        if (const auto* before = tasks_.find(pid); before != nullptr && before->policy != *policy) drop(pid);
-        known = &tasks_.insert(head.id);
-        known->comm = head.comm;
-        known->policy = *policy;
-        known->seen = reconciles_;
-        if (world_->policies().policies[*policy].means == policy::Means::cpuset) learn_unit(*known, head.facts->cgroup());
-    }
-    const auto threads = inventory::read_threads(parts_.root, pid);
-    for (std::size_t i = 0; i < threads.size(); ++i) {
-        const planner::Unit unit{head.id, &threads[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics,
-                                 cpuset_of(known, threads[i])};
-        handle_thread(known, policy, unit, threads[i].id == head.id ? parent : pid);
-    }
-    if (known == nullptr) {
+    if (!policy && !must_look_at(head, parent)) return std::nullopt;
+    if (!policy) {
         drop(pid);
-        return;
+    } else {
+        if (const auto* before = tasks_.find(pid); before != nullptr && before->policy != *policy) drop(pid);
+        auto& known = tasks_.insert(head.id);
+        known.comm = head.comm;
+        known.policy = *policy;
+        known.seen = reconciles_;
+        if (world_->policies().policies[*policy].means == policy::Means::cpuset) learn_unit(known, head.facts->cgroup());
     }
-    std::erase_if(known->threads, [&](const auto& entry) {
-        const bool gone = std::ranges::find(threads, entry.second.id, &inventory::Thread::id) == threads.end();
-        if (gone) forget_thread(entry.second.id, pid);
-        return gone;
-    });
+    return Turn{std::move(head), parent, policy, inventory::TaskReader(parts_.root, pid, &sources_)};
+}
+
+bool Manager::go_on(Turn& turn, const std::function<bool()>& out_of_time) {
+    const int pid = turn.head.id.tid;
+    const auto leave = [&] {
+        const bool left = out_of_time();
+        turn.was_left |= left;
+        return left;
+    };
+    if (!turn.is_read) {
+        if (!turn.reader.step(leave)) return false;
+        if (auto process = turn.reader.take()) turn.threads = std::move(process->threads);
+        turn.is_read = true;
+    }
+    auto* known = tasks_.find(pid);
+    // It may have ended meanwhile, or gone over to another policy: whoever told of that has done the rest.
+    const bool is_under_it = known != nullptr && known->id == turn.head.id && known->policy == turn.policy;
+    if (turn.policy ? !is_under_it : known != nullptr) return true;
+    while (turn.next < turn.threads.size()) {
+        const auto index = turn.next++;
+        auto& thread = turn.threads[index];
+        if (turn.was_left) {
+            auto now = inventory::read_thread(parts_.root, pid, thread.id.tid);
+            if (!now || now->id != thread.id) continue;
+            thread = std::move(*now);
+        }
+        const planner::Unit unit{turn.head.id, &thread, static_cast<unsigned>(index), known == nullptr ? nullptr : &known->nics,
+                                 cpuset_of(known, thread)};
+        handle_thread(known, turn.policy, unit, thread.id == turn.head.id ? turn.parent : pid);
+        if (turn.next < turn.threads.size() && leave()) return false;
+    }
+    finish_turn(turn);
+    return true;
+}
+
+void Manager::finish_turn(const Turn& turn) {
+    const int pid = turn.head.id.tid;
+    auto* known = tasks_.find(pid);
+    if (known == nullptr || turn.threads.empty()) return;
+    std::vector<TaskId> seen, unseen;
+    for (const auto& thread : turn.threads)
+        seen.push_back(thread.id);
+    std::ranges::sort(seen);
+    for (const auto& [tid, thread] : known->threads)
+        if (!std::ranges::binary_search(seen, thread.id)) unseen.push_back(thread.id);
+    for (const auto& id : parts_.journal.threads(pid))
+        if (!std::ranges::binary_search(seen, id)) unseen.push_back(id);
+    forget_gone_threads(pid, unseen);
+    learn_cpuset(*known); // so that it is watched
     follow_with_memory(*known);
 }
 
+void Manager::handle_process(inventory::Head head, std::optional<int> creator) {
+    if (auto turn = begin_turn(std::move(head), creator)) go_on(*turn, [] { return false; });
+}
+
+void Manager::learn_cpuset(KnownProcess& process) {
+    if (process.cpuset_read == reconciles_) return;
+    const auto* cpuset = sources_.cpuset(process.id.tid);
+    process.cpuset = cpuset == nullptr ? std::nullopt : std::optional(*cpuset);
+    process.cpuset_read = reconciles_;
+}
+
 const CpuSet* Manager::cpuset_of(KnownProcess* process, const inventory::Thread& thread) {
-    // A thread that may run everywhere is in no narrower cpuset, so that births cost no file more.
+    // A thread that may run everywhere is in no narrower cpuset, so that births wait for no file more.
     if (process == nullptr || thread.allowed.contains(world_->placements().online)) return nullptr;
-    if (process->cpuset_read != reconciles_) {
-        const auto* cpuset = sources_.cpuset(process->id.tid);
-        process->cpuset = cpuset == nullptr ? std::nullopt : std::optional(*cpuset);
-        process->cpuset_read = reconciles_;
-    }
+    learn_cpuset(*process);
     return process->cpuset ? &*process->cpuset : nullptr;
 }
 
@@ -99,11 +142,24 @@ void Manager::forget_thread(const TaskId& id, int pid) {
     if (const auto done = parts_.journal.forget(planner::TaskMask{id, pid, {}}); !done) parts_.log.error(done.error().to_string());
 }
 
+void Manager::forget_gone_threads(int pid, std::span<const TaskId> threads) {
+    auto* known = tasks_.find(pid);
+    for (const auto& id : threads) {
+        if (parts_.enforcer.present(planner::TaskMask{id, pid, {}})) continue;
+        forget_thread(id, pid);
+        if (known == nullptr) continue;
+        const auto at = known->threads.find(id.tid);
+        if (at != known->threads.end() && at->second.id == id) known->threads.erase(at);
+    }
+}
+
 void Manager::handle_thread(KnownProcess* process, std::optional<std::size_t> policy, const planner::Unit& unit, int creator) {
     if (!unit.thread->is_kernel())
         executor_.adopt_newborn({unit.thread->id, unit.process.tid, unit.thread->comm}, unit.thread->allowed, creator,
                                 world_->placements().online);
-    auto plan = planner::plan_thread(world_->placements(), assignments_, policy, unit, parts_.journal);
+    planner::Unit asked = unit;
+    asked.may_be_reset = expects_changes() && process != nullptr && is_in_place(*process, unit.thread->id);
+    auto plan = planner::plan_thread(world_->placements(), assignments_, policy, asked, parts_.journal);
     KnownThread* known = nullptr;
     if (process != nullptr) {
         known = &process->threads[unit.thread->id.tid];
@@ -117,17 +173,12 @@ void Manager::handle_thread(KnownProcess* process, std::optional<std::size_t> po
 }
 
 bool Manager::is_fought_over(KnownThread& known, const planner::Action& action) {
+    if (expects_changes()) return false;
     const auto* held = parts_.journal.find(action.subject);
     if (held == nullptr || held->asked != action.to || action.restore) return false;
-    const auto now = steady_clock::now();
-    if (now < known.quiet_until) return true;
-    if (now - std::max(known.last_correction, known.quiet_until) > fight_window) known.corrections = 0;
-    known.last_correction = now;
-    if (++known.corrections < fight_threshold) return false;
-    // Put right once more, then not before the truce is over.
-    known.quiet_until = now + first_truce * (1U << std::min(known.corrections - fight_threshold, longest_truce));
-    parts_.log.warn(fmt::format("{}: somebody else keeps changing its mask (now {}): left alone for a while",
-                                planner::to_string(action.subject), action.from.to_list()));
+    const auto now = Truce::Clock::now();
+    if (known.truce.holds(now)) return true;
+    if (known.truce.correct(truce_terms, now)) tell_of_fight(parts_.log, action);
     return false;
 }
 
@@ -142,11 +193,11 @@ void Manager::handle_action(KnownThread* known, const planner::Action& action) {
 }
 
 void Manager::process_changed(int pid, std::optional<int> creator) {
-    const auto head = inventory::read_head(parts_.root, pid, &sources_);
+    auto head = inventory::read_head(parts_.root, pid, &sources_);
     if (!head) return;
     ++fast_;
     const bool known = tasks_.find(pid) != nullptr;
-    handle_process(*head, creator);
+    handle_process(std::move(*head), creator);
     // A process that came or left changes how many lanes its NICs need.
     const auto* now = tasks_.find(pid);
     if (known != (now != nullptr) && world_->asks_for_serving()) waits_(Urgency::soon);
@@ -171,8 +222,10 @@ void Manager::thread_renamed(int pid, int tid, std::string_view name) {
 
 void Manager::handle_fresh_thread(KnownProcess& process, const inventory::Thread& thread) {
     ++fast_;
-    // Threads come in the order of their ids: those before this one that are known give its index.
-    const auto index = std::distance(process.threads.begin(), process.threads.lower_bound(thread.id.tid));
+    // Threads come in the order of their ids: those before this one that are known give its index, if some rule asks for it.
+    const auto& rules = world_->policies().policies[process.policy].threads;
+    const bool is_asked = std::ranges::any_of(rules, [](const auto& rule) { return rule.index.has_value(); });
+    const auto index = is_asked ? std::distance(process.threads.begin(), process.threads.lower_bound(thread.id.tid)) : 0;
     handle_thread(&process, process.policy,
                   {process.id, &thread, static_cast<unsigned>(index), &process.nics, cpuset_of(&process, thread)}, process.id.tid);
 }

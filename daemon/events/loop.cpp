@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/loop.hpp"
 
+#include "events/cpuset_watch.hpp"
 #include "events/folder_watch.hpp"
 #include "events/hardware_watch.hpp"
 #include "events/process_events.hpp"
@@ -39,10 +40,11 @@ class EventLoop final : public Loop {
         });
         processes_ = ProcessEvents::start(event_.get(), manager_, log_);
         hardware_ = HardwareWatch::start(event_.get(), log_, [this] {
-            manager_.hardware_changed();
+            manager_.expect_changes();
             schedule_pass(true);
         });
         folders_ = FolderWatch::start(event_.get(), manager_.settings().policy_folders, [this] { reload("a policy file changed"); });
+        if (auto done = add_cpuset_watch(); !done) return done;
         sd_event_set_watchdog(event_.get(), 1);
         begin_pass(true);
         return {};
@@ -95,6 +97,18 @@ class EventLoop final : public Loop {
         return {};
     }
 
+    Result<void> add_cpuset_watch() {
+        sd_event_source* source = nullptr;
+        const int status = sd_event_add_post(event_.get(), &source, on_handled, this);
+        if (status < 0) return fail("cannot watch cpusets", {}, -status);
+        after_all_.reset(source);
+        cpusets_ = std::make_unique<CpusetWatch>(event_.get(), manager_.cgroup_folder(), [this] {
+            manager_.expect_changes();
+            schedule_pass(false);
+        });
+        return {};
+    }
+
     int add_settle_timer() {
         sd_event_source* source = nullptr;
         const int status = sd_event_add_time(event_.get(), &source, CLOCK_MONOTONIC, 0, 0, on_settled, this);
@@ -138,6 +152,7 @@ class EventLoop final : public Loop {
     }
 
     void pass_finished() {
+        has_passed_ = true;
         if (processes_) processes_->follow(manager_.has_processes());
         if (!ready_) {
             ready_ = true;
@@ -176,6 +191,16 @@ class EventLoop final : public Loop {
         return 0;
     }
 
+    /// After whatever else was handled: processes under policy may live in other cpusets than before.
+    static int on_handled(sd_event_source*, void* userdata) {
+        auto& loop = self(userdata);
+        if (loop.manager_.reconciling() || (loop.manager_.cpusets() == loop.watched_cpusets_ && !loop.has_passed_)) return 0;
+        loop.has_passed_ = false;
+        loop.watched_cpusets_ = loop.manager_.cpusets();
+        loop.cpusets_->follow(loop.manager_.cpuset_paths());
+        return 0;
+    }
+
     static int on_reconcile(sd_event_source* source, std::uint64_t, void* userdata) {
         auto& loop = self(userdata);
         loop.begin_pass(true);
@@ -202,10 +227,13 @@ class EventLoop final : public Loop {
     LoopHandle event_;
     MeasurementChild child_;
     std::minstd_rand random_{std::random_device{}()};
-    Source reconcile_timer_, slice_source_, settle_timer_, measure_timer_;
+    Source reconcile_timer_, slice_source_, settle_timer_, measure_timer_, after_all_;
     std::unique_ptr<ProcessEvents> processes_;
     std::unique_ptr<HardwareWatch> hardware_;
     std::unique_ptr<FolderWatch> folders_;
+    std::unique_ptr<CpusetWatch> cpusets_;
+    std::size_t watched_cpusets_ = 0;
+    bool has_passed_ = false; ///< a pass has ended since cpusets were last followed: they may be others, not only more
     bool machine_changed_ = false;
     bool ready_ = false;
 };

@@ -90,6 +90,13 @@ const CpuSet* FactSources::cpuset(int pid) {
     return at->second && !at->second->empty() ? &*at->second : nullptr;
 }
 
+std::vector<std::string> FactSources::cpuset_paths() const {
+    std::vector<std::string> paths;
+    for (const auto& [path, cpus] : cpusets_)
+        paths.push_back(path);
+    return paths;
+}
+
 void FactSources::refresh() {
     cpusets_.clear();
     users_.clear();

@@ -27,6 +27,10 @@ class FactSources {
     /// refresh().
     const CpuSet* cpuset(int pid);
 
+    /// Paths of the cpusets that were asked for since refresh(), but the root's: "/system.slice/nginx.service".
+    [[nodiscard]] std::vector<std::string> cpuset_paths() const;
+    [[nodiscard]] std::size_t cpusets() const { return cpusets_.size(); }
+
     /// Forgets everything: sockets change with time, names now and then. Once per reconcile.
     void refresh();
 

@@ -18,6 +18,7 @@ struct Unit {
     unsigned index = 0;             ///< place among the process's threads by tid, 0 = main thread
     const std::vector<std::string>* nics = nullptr; ///< interfaces that serve the process; null: not known
     const CpuSet* cpuset = nullptr; ///< CPUs that its cgroup lets it have; null: all, or not known
+    bool may_be_reset = false;      ///< the kernel may have made its mask as wide as can be (kernels before 6.2, with CPUs or cpusets)
 };
 
 /// Where a thread is to be.

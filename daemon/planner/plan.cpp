@@ -47,6 +47,11 @@ ThreadPlan plan_queue_thread(const Placements& placements, const QueueThread& wa
     return changes(unit, wanted.wanted, wanted.policy, wanted.reason, false);
 }
 
+/// Changed by nobody: that is no drift to give way to.
+bool is_reset(const Unit& unit, const CpuSet& online) {
+    return unit.may_be_reset && unit.thread->allowed.contains(unit.cpuset == nullptr ? online : *unit.cpuset & online);
+}
+
 bool has_mask_of_its_own(const Unit& unit, const CpuSet& online) { return !unit.thread->allowed.contains(online); }
 
 } // namespace
@@ -77,7 +82,7 @@ ThreadPlan plan_thread(const Placements& placements, Assignments& assignments, s
     if (same(thread.allowed, target->mask, placements.online) ||
         granted_already(held, target->mask, thread.allowed, placements.online))
         return plan;
-    if (held != nullptr && held->asked == target->mask && rules.drift != Drift::enforce) {
+    if (held != nullptr && held->asked == target->mask && rules.drift != Drift::enforce && !is_reset(unit, placements.online)) {
         plan.state = State::yielded;
         return plan;
     }

@@ -166,6 +166,25 @@ std::vector<Journal::Entry> Journal::entries() const {
     return all;
 }
 
+std::vector<Journal::Entry> Journal::queues() const {
+    std::vector<Entry> all;
+    for (const auto& [key, entry] : queues_)
+        all.push_back(entry);
+    return all;
+}
+
+std::vector<std::pair<int, std::vector<TaskId>>> Journal::threads(const std::function<bool(int)>& wanted) const {
+    std::vector<std::pair<int, std::vector<TaskId>>> found;
+    for (const auto& [pid, threads] : threads_of_)
+        if (wanted(pid)) found.emplace_back(pid, threads);
+    return found;
+}
+
+std::span<const TaskId> Journal::threads(int pid) const {
+    const auto found = threads_of_.find(pid);
+    return found == threads_of_.end() ? std::span<const TaskId>() : found->second;
+}
+
 Result<void> Journal::append(const std::string& line) {
     if (path_.empty()) return {};
     // A failed rewrite leaves the old file as it is, and that still takes the line.

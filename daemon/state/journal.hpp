@@ -7,8 +7,10 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace affinityd::state {
@@ -44,6 +46,12 @@ class Journal final : public planner::Memory {
     };
     /// All entries, tasks first. A copy: the caller may change the journal while it goes through them.
     [[nodiscard]] std::vector<Entry> entries() const;
+    /// Those that are no tasks: a few, however many tasks there are. A copy, too.
+    [[nodiscard]] std::vector<Entry> queues() const;
+    /// Processes for which `wanted` is true, and those of their threads that are in the journal.
+    [[nodiscard]] std::vector<std::pair<int, std::vector<TaskId>>> threads(const std::function<bool(int)>& wanted) const;
+    /// The same of one process; valid until the next change of the journal.
+    [[nodiscard]] std::span<const TaskId> threads(int pid) const;
     /// True if some thread of the process is in the journal.
     [[nodiscard]] bool holds_process(int pid) const { return threads_of_.contains(pid); }
     /// What a task is born with is its creator's mask, and that may be ours: the record of a thread of process `creator` that

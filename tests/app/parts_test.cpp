@@ -54,11 +54,12 @@ TEST(Json, AThreadTellsOnlyWhatThereIs) {
     EXPECT_EQ(to_json(thread),
               json({{"tid", 11}, {"comm", "io"}, {"state", "in place"}, {"wanted", "1"}, {"present", "1"}}));
     thread.outcome = enforcer::Outcome::narrowed;
-    thread.corrections = 3;
-    thread.quiet_until = std::chrono::steady_clock::now() + std::chrono::hours(1);
+    const auto now = Truce::Clock::now();
+    while (!thread.truce.correct({.window = std::chrono::seconds(1), .first = std::chrono::hours(1)}, now)) {
+    }
     const auto value = to_json(thread);
     EXPECT_EQ(value["outcome"], enforcer::to_string(enforcer::Outcome::narrowed));
-    EXPECT_EQ(value["corrections"], 3);
+    EXPECT_EQ(value["corrections"], thread.truce.corrections());
     EXPECT_EQ(value["state"], "fought over");
 }
 

@@ -142,7 +142,7 @@ TEST_F(QueueCareTest, WhatDriversDoToTheirQueuesIsNoFight) {
     instance.pass();
     for (int round = 0; round < 20; ++round) { // a link that goes down and up
         meddle("0-3");
-        instance.manager().hardware_changed();
+        instance.manager().expect_changes();
         instance.pass(true);
         ASSERT_EQ(machine_.irq(30), "0") << round;
     }

@@ -2,6 +2,7 @@
 // The smaller parts of the room: log, settings, task table, lineage.
 #include "app/lineage.hpp"
 #include "app/settings.hpp"
+#include "app/truce.hpp"
 #include "simulated.hpp"
 
 #include <cmath>
@@ -41,6 +42,28 @@ TEST(Log, AnAnswerIsShownEachTimeAndSoIsNews) {
     EXPECT_EQ(log.times("error no\n"), 5U);
     EXPECT_EQ(log.times("info news\n"), 5U);
     EXPECT_EQ(log.times("debug detail\n"), 5U);
+}
+
+TEST(Truce, FewCorrectionsAreNoFightAndRestsGetLonger) {
+    constexpr Truce::Terms terms{.window = seconds(60), .first = seconds(10)};
+    Truce truce;
+    Truce::Clock::time_point now{std::chrono::hours(1)};
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_FALSE(truce.correct(terms, now)) << "once in a while";
+        now += seconds(61);
+    }
+    for (int i = 0; i < 4; ++i)
+        EXPECT_FALSE(truce.correct(terms, now += seconds(1)));
+    seconds expected{10};
+    for (int rest = 0; rest < 10; ++rest) {
+        EXPECT_TRUE(truce.correct(terms, now += seconds(1))) << rest;
+        EXPECT_TRUE(truce.holds(now + expected - seconds(1))) << rest;
+        EXPECT_FALSE(truce.holds(now + expected)) << rest;
+        now += expected;
+        expected = std::min(2 * expected, seconds(640));
+    }
+    EXPECT_FALSE(truce.correct(terms, now += seconds(61 + 640))) << "the other has given up";
+    EXPECT_EQ(truce.corrections(), 1U);
 }
 
 TEST(Log, NamesAreNotFormats) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources of the loop one by one: the policy folders, the process connector.
 #include "app/simulated.hpp"
+#include "events/cpuset_watch.hpp"
 #include "events/folder_watch.hpp"
 #include "events/process_events.hpp"
 
@@ -210,6 +211,73 @@ TEST_F(ProcessEventsTest, BirthsOfKnownProcessesAreFollowedOnlyWhileWanted) {
     machine_.process(child.pid(), "server", "0-3", ::getpid());
     EXPECT_TRUE(turning_.until([&] { return instance_->manager().is_known(child.pid()); }));
     EXPECT_EQ(machine_.allowed(child.pid(), child.pid()), "2");
+}
+
+class CpusetWatchTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        tree_.file("cgroup.controllers", "cpuset cpu\n");
+        for (const char* folder : {"", "a.slice/", "a.slice/b.service/", "c.slice/"})
+            tree_.file(std::string(folder) + "cgroup.subtree_control", "\n");
+        for (const char* folder : {"a.slice/", "a.slice/b.service/", "c.slice/"})
+            tree_.file(std::string(folder) + "cpuset.cpus", "\n");
+        watch_ = std::make_unique<CpusetWatch>(turning_.event(), tree_.path(), [this] { ++told_; });
+    }
+    bool is_told_of(const std::string& file) {
+        turning_.turn_for(milliseconds(50));
+        told_ = 0;
+        std::ofstream(tree_.path(file), std::ios::app) << "0-1\n";
+        return turning_.until([&] { return told_ > 0; }, milliseconds(500));
+    }
+    test::Tree tree_;
+    Turning turning_;
+    std::unique_ptr<CpusetWatch> watch_;
+    unsigned told_ = 0;
+};
+
+TEST_F(CpusetWatchTest, WritesToItAndToAllAboveItAreTold) {
+    watch_->follow({"/a.slice/b.service"});
+    for (const char* file : {"a.slice/b.service/cpuset.cpus", "a.slice/cpuset.cpus", "a.slice/cgroup.subtree_control", "cgroup.subtree_control"})
+        EXPECT_TRUE(is_told_of(file)) << file;
+    EXPECT_FALSE(is_told_of("c.slice/cpuset.cpus"));
+    EXPECT_EQ(watch_->files(), 5U) << "the root has no CPUs to write";
+}
+
+TEST_F(CpusetWatchTest, OthersAreFollowedInsteadAndTheFirstIsAlways) {
+    watch_->follow({"/a.slice/b.service", "/c.slice"});
+    watch_->follow({"/c.slice"});
+    EXPECT_TRUE(is_told_of("c.slice/cpuset.cpus"));
+    EXPECT_FALSE(is_told_of("a.slice/cpuset.cpus"));
+    watch_->follow({});
+    EXPECT_FALSE(is_told_of("c.slice/cpuset.cpus"));
+    EXPECT_TRUE(is_told_of("cgroup.subtree_control")) << "cpusets may come into use";
+}
+
+TEST_F(CpusetWatchTest, WhatIsGoneOrNeverWasIsNoMatter) {
+    watch_->follow({"/a.slice/b.service", "/nowhere/at.all"});
+    std::filesystem::remove_all(tree_.path("a.slice/b.service"));
+    turning_.turn_for(milliseconds(50));
+    EXPECT_EQ(told_, 0U);
+    watch_->follow({"/a.slice/b.service"});
+    EXPECT_TRUE(is_told_of("a.slice/cpuset.cpus"));
+}
+
+TEST_F(CpusetWatchTest, TheFirstVersionHasItsOwnHierarchy) {
+    std::filesystem::remove(tree_.path("cgroup.controllers"));
+    tree_.file("cpuset/docker/cpuset.cpus", "0-3\n");
+    watch_ = std::make_unique<CpusetWatch>(turning_.event(), tree_.path(), [this] { ++told_; });
+    watch_->follow({"/docker"});
+    EXPECT_TRUE(is_told_of("cpuset/docker/cpuset.cpus"));
+}
+
+TEST_F(CpusetWatchTest, ThousandsAreCutToAThousandFiles) {
+    std::vector<std::string> many;
+    for (int i = 0; i < 1500; ++i) {
+        many.push_back("/s" + std::to_string(i));
+        tree_.file("s" + std::to_string(i) + "/cpuset.cpus", "\n");
+    }
+    watch_->follow(many);
+    EXPECT_EQ(watch_->files(), 1024U);
 }
 
 } // namespace
