@@ -120,6 +120,9 @@ class Manager final : public Commands {
     std::size_t put_back_newborns();
     void drop(int pid);
     void forget_thread(const TaskId& id, int pid);
+    /// The journal lost lines: what is where a policy wants it, and in no line, may be our doing, and gets the kernel's default back.
+    void adopt_lost(const planner::Subject& subject, const CpuSet& present, const std::string& policy);
+    void adopt_lost_queues();
     /// Forgets those of these threads of a process that the kernel knows no more.
     void forget_gone_threads(int pid, std::span<const TaskId> threads);
     void finish_reconcile();
@@ -167,6 +170,7 @@ class Manager final : public Commands {
     bool is_after_change_ = false;    ///< the pass under way is the first since one
     std::uint64_t reconciles_ = 0;
     std::uint64_t lost_ = 0;
+    std::size_t adopted_ = 0;         ///< subjects whose line the journal may have lost
     std::uint64_t fast_ = 0;
     std::chrono::system_clock::time_point loaded_at_{};
 };

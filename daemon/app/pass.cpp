@@ -64,6 +64,7 @@ void Manager::finish_reconcile() {
     if (learn_serving()) waits_(Urgency::soon); // lanes are dealt anew: tasks move with them in the next pass
     other_writers_.finish_pass(world_->placements()); // first, so that irqbalance is off what we move next
     handle_queues();
+    adopt_lost_queues();
     handle_units();
     hear_of_memory();
     restore_unwanted_queues();
@@ -102,6 +103,29 @@ void Manager::handle_queues() {
     // What was written is read back with the next look at the machine, not believed.
     if (std::exchange(queues_changed_, false))
         if (auto machine = read_machine(parts_.root)) world_->update(std::move(*machine));
+}
+
+void Manager::adopt_lost(const planner::Subject& subject, const CpuSet& present, const std::string& policy) {
+    if (parts_.journal.find(subject) != nullptr) return;
+    CpuSet original; // of steering maps: off
+    if (std::holds_alternative<planner::TaskMask>(subject)) original = world_->machine().topology.possible;
+    if (std::holds_alternative<planner::IrqMask>(subject)) {
+        const auto text = parts_.root.proc().text("irq/default_smp_affinity");
+        const auto mask = text ? CpuSet::parse_mask(*text) : std::unexpected(Error{"none", {}, 0});
+        original = mask ? *mask : world_->machine().topology.online;
+    }
+    if (original == present) return;
+    if (const auto done = parts_.journal.remember(subject, original, present, policy); !done) parts_.log.error(done.error().to_string());
+    else ++adopted_;
+}
+
+void Manager::adopt_lost_queues() {
+    if (!parts_.journal.damaged()) return;
+    for (const auto& target : world_->placements().queues)
+        if (target.present == target.wanted) adopt_lost(target.subject, target.present, target.policy);
+    parts_.log.warn(fmt::format("the undo journal was damaged: {} subjects that it does not tell of are where policies want them, "
+                                "and get the kernel's defaults back one day", adopted_));
+    if (const auto done = parts_.journal.mended(); !done) parts_.log.error(done.error().to_string());
 }
 
 void Manager::restore_unwanted_queues() {

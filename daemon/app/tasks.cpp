@@ -170,6 +170,9 @@ void Manager::handle_thread(KnownProcess* process, std::optional<std::size_t> po
         if (plan.target) known->wanted = plan.target->mask;
     }
     if (plan.action) handle_action(known, *plan.action);
+    else if (parts_.journal.damaged() && plan.state == ThreadPlan::State::in_place && plan.target && !known->present.contains(world_->placements().online))
+        adopt_lost(planner::TaskMask{unit.thread->id, unit.process.tid, unit.thread->comm}, known->present,
+                   world_->policies().policies[process->policy].name);
 }
 
 bool Manager::is_fought_over(KnownThread& known, const planner::Action& action) {

@@ -21,6 +21,7 @@ using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds slice{4};        ///< a full pass hands the loop back after this long
+constexpr microseconds short_slice{200};             ///< and after this long if a process waits to be placed
 constexpr std::chrono::milliseconds settle{300};     ///< what asks for another pass comes in bursts: one pass for all
 
 class EventLoop final : public Loop {
@@ -183,8 +184,12 @@ class EventLoop final : public Loop {
 
     static int on_slice(sd_event_source* source, void* userdata) {
         auto& loop = self(userdata);
-        const auto until = steady_clock::now() + slice;
-        if (loop.manager_.reconcile_step([&] { return steady_clock::now() >= until; })) {
+        const auto started = steady_clock::now();
+        const auto is_over = [&] {
+            const auto passed = steady_clock::now() - started;
+            return passed >= slice || (passed >= short_slice && loop.processes_ && loop.processes_->waiting());
+        };
+        if (loop.manager_.reconcile_step(is_over)) {
             sd_event_source_set_enabled(source, SD_EVENT_OFF);
             loop.pass_finished();
         }

@@ -21,6 +21,8 @@ class ProcessEvents {
 
     /// Are births of threads and exits of interest?
     void follow(bool threads);
+    /// Do some wait to be handled?
+    [[nodiscard]] bool waiting() const { return connector_.has_events(); }
 
   private:
     static int on_readable(sd_event_source*, int, std::uint32_t, void* userdata);

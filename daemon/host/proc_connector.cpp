@@ -16,6 +16,7 @@
 #include <netlink/errno.h>
 #include <netlink/netlink.h>
 #include <netlink/socket.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 namespace affinityd::host {
@@ -166,6 +167,11 @@ Result<ProcConnector> ProcConnector::open(Wanted wanted) {
 
 int ProcConnector::fd() const { return connection_->fd(); }
 
+bool ProcConnector::has_events() const {
+    pollfd asked{connection_->fd(), POLLIN, 0};
+    return ::poll(&asked, 1, 0) > 0;
+}
+
 Result<void> ProcConnector::set_filter(Wanted wanted) {
     if (auto done = connection_->attach(wanted); !done) return done;
     if (!connection_->has_mask) return {};
@@ -193,7 +199,7 @@ ProcConnector::Drained ProcConnector::drain(const std::function<void(const ProcE
             ++result.events;
             sink(*event);
         }
-        if (static_cast<std::size_t>(got) < batch) return result; // the queue was empty at that moment
+        // Asked again even if the batch was not full: what came meanwhile is had for less than another turn of the loop.
     }
     result.more = true;
     return result;

@@ -42,6 +42,8 @@ class ProcConnector {
 
     /// Non-blocking; readable (EPOLLIN, or EPOLLERR after a loss) when drain() has something to do.
     [[nodiscard]] int fd() const;
+    /// True if something is queued now.
+    [[nodiscard]] bool has_events() const;
     /// Changes what is reported from now on; what is already queued still comes. On an Error the old filter stands.
     Result<void> set_filter(Wanted wanted);
     /// Hands on everything that is queued. Messages that do not come from the kernel are dropped. No allocation.

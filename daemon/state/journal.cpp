@@ -24,6 +24,7 @@ constexpr std::size_t most_givers = 65536; // processes that come and go between
 constexpr std::size_t most_masks_of_a_giver = 1024;
 constexpr std::size_t largest_journal = 256U << 20;
 constexpr std::size_t largest_foreign_journal = 16U << 20;
+constexpr const char* damage_mark = "lines were lost\n"; // not a record, so whoever reads it finds it damaged too
 
 } // namespace
 
@@ -33,8 +34,12 @@ Result<Journal> Journal::open(const std::string& path) {
     const auto text = host::read_file(path, largest_journal);
     if (!text) return std::unexpected(text.error());
     if (*text) journal.replay(**text);
+    journal.damaged_ = journal.unreadable_ > 0;
     // Written anew at once: a torn last line would otherwise run into the next record.
-    if (auto done = journal.compact(); !done) return std::unexpected(done.error());
+    if (auto done = journal.compact(); !done) {
+        journal.use_as_it_is(*text ? std::string_view(**text) : std::string_view());
+        if (!journal.file_) return std::unexpected(done.error());
+    }
     return journal;
 }
 
@@ -44,6 +49,17 @@ Result<Journal> Journal::read(const std::string& path) {
     if (!text) return std::unexpected(text.error());
     if (*text) journal.replay(**text);
     return journal;
+}
+
+void Journal::use_as_it_is(std::string_view text) {
+    file_.reset(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    torn_ = !text.empty() && !text.ends_with('\n');
+    lines_ = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+}
+
+Result<void> Journal::mended() {
+    damaged_ = false;
+    return compact();
 }
 
 void Journal::replay(std::string_view text) {
@@ -206,6 +222,7 @@ Result<void> Journal::compact() {
     std::string text;
     for (const auto& entry : entries())
         text += to_line({entry.subject, entry.held});
+    if (damaged_) text += damage_mark;
     if (auto done = host::replace_file(path_, text, 0600); !done) return done;
     file_.reset(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
     if (!file_) return fail("cannot open the undo journal", path_, errno);

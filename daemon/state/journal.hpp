@@ -23,8 +23,8 @@ namespace affinityd::state {
 /// history it is rewritten beside itself and renamed. No fsync: the file need only survive the daemon, not the machine.
 class Journal final : public planner::Memory {
   public:
-    /// Opens or creates the file and reads what an earlier daemon left in it. With "" nothing is written anywhere
-    /// (dry run): the journal is memory only.
+    /// Opens or creates the file and reads what an earlier daemon left in it; where the disk is full, that goes on being used.
+    /// With "" nothing is written anywhere (dry run): the journal is memory only.
     static Result<Journal> open(const std::string& path);
 
     /// What another daemon's journal says, in memory only: nothing of it is changed.
@@ -64,6 +64,9 @@ class Journal final : public planner::Memory {
     /// Forgets givers of before the last call: who they created has been seen by now.
     void age_givers();
     [[nodiscard]] std::size_t size() const { return tasks_.size() + queues_.size(); }
+    /// True if lines of it were lost, until mended() has been called, be it by a later daemon: subjects may be ours without being in it.
+    [[nodiscard]] bool damaged() const { return damaged_; }
+    [[nodiscard]] Result<void> mended();
     /// Lines that were torn or foreign when the file was read.
     [[nodiscard]] std::size_t unreadable_lines() const { return unreadable_; }
 
@@ -75,6 +78,7 @@ class Journal final : public planner::Memory {
     void replay(std::string_view text);
     [[nodiscard]] Result<void> append(const std::string& line);
     [[nodiscard]] Result<void> compact();
+    void use_as_it_is(std::string_view text);
 
     std::string path_;
     host::Fd file_;
@@ -85,6 +89,7 @@ class Journal final : public planner::Memory {
     Givers givers_, older_givers_;        ///< process -> what tasks of it had
     std::size_t lines_ = 0;
     std::size_t unreadable_ = 0;
+    bool damaged_ = false;
     bool torn_ = false;                   ///< the last write ended inside a line
 };
 

@@ -452,6 +452,26 @@ TEST_F(ManagerTest, AfterACrashTheFirstOriginalCounts) {
     EXPECT_EQ(machine_.allowed(10, 10), "1-3");
 }
 
+TEST_F(ManagerTest, WhatADamagedJournalLostIsTakenForOurs) {
+    machine_.policy("server", std::string(on_two) + "affinity: full\nnics: [eth0]\n");
+    machine_.process(10, "server", "2");
+    machine_.process(20, "other", "2");
+    machine_.tree().file("proc/irq/default_smp_affinity", "f\n");
+    machine_.tree().file("undo.journal", "task\t10\t100\t10\tserver\thel");
+    {
+        Instance instance(machine_);
+        ASSERT_TRUE(instance.manager().start());
+        ASSERT_TRUE(instance.journal().damaged());
+        instance.pass();
+        EXPECT_EQ(instance.log().times("the undo journal was damaged: 1 subjects"), 1U) << instance.log().text();
+        EXPECT_FALSE(instance.journal().damaged());
+        instance.pass();
+        instance.manager().stop();
+    }
+    EXPECT_EQ(machine_.allowed(10, 10), "0-3");
+    EXPECT_EQ(machine_.allowed(20, 20), "2") << "no policy wants it there";
+}
+
 TEST_F(ManagerTest, LostEventsAreCountedAndLookedFor) {
     machine_.policy("server", on_two);
     Instance instance(machine_);

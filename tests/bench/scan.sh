@@ -23,8 +23,8 @@ started+=("$!")
 exec 8>"$work/hold"
 wait_for "$work/crowd.log" ready 120
 "$bench/scan_cost" 5 | tee "$work/scan.txt" || failures=$((failures + 1))
-# SIGHUP reloads, which reconciles everything: one per 20 execs keeps it at that all the time.
-( while sleep 0.05; do kill -HUP "$daemon"; done ) &
+# SIGHUP reloads, which reconciles everything: it is at that nearly all the time.
+( while sleep 0.4; do kill -HUP "$daemon"; done ) &
 nudge=$!
 started+=("$nudge")
 "$bench/exec_latency" "$bench/pin-probe" "$cpu" 300 >"$work/busy.txt" || failures=$((failures + 1))

@@ -164,6 +164,47 @@ TEST_F(JournalTest, CutAtAnyByteTheWholeLinesBeforeCount) {
     }
 }
 
+TEST_F(JournalTest, DamageIsKnownUntilItIsMended) {
+    {
+        auto journal = open();
+        ASSERT_TRUE(journal.remember(irq, CpuSet{0}, CpuSet{1}, "p"));
+        ASSERT_TRUE(journal.remember(task, CpuSet{3}, CpuSet{1}, "p"));
+        EXPECT_FALSE(journal.damaged());
+    }
+    EXPECT_FALSE(open().damaged());
+    const auto whole = read_text(path());
+    tree_.file("undo.journal", whole.substr(0, whole.size() - 1));
+    EXPECT_TRUE(open().damaged());
+    {
+        auto journal = open();
+        EXPECT_TRUE(journal.damaged()) << "the daemon that found it may have been killed";
+        EXPECT_NE(journal.find(task), nullptr);
+        EXPECT_EQ(journal.find(irq), nullptr);
+        ASSERT_TRUE(journal.mended());
+        EXPECT_FALSE(journal.damaged());
+        ASSERT_TRUE(journal.remember(irq, CpuSet{3}, CpuSet{1}, "p"));
+    }
+    EXPECT_FALSE(open().damaged());
+    EXPECT_NE(open().find(irq), nullptr);
+}
+
+TEST_F(JournalTest, ADiskThatIsFullAtTheStartIsGoneOnWith) {
+    ASSERT_TRUE(open().remember(irq, CpuSet{0}, CpuSet{1}, "p"));
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit tight{4, before.rlim_max};
+    ::signal(SIGXFSZ, SIG_IGN);
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
+    auto journal = open();
+    const auto refused = journal.remember(task, CpuSet{0}, CpuSet{1}, "p");
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_FALSE(refused);
+    EXPECT_NE(journal.find(irq), nullptr) << "what is there can be put back";
+    ASSERT_TRUE(journal.remember(steering, CpuSet{0}, CpuSet{1}, "p")) << "room again";
+    EXPECT_NE(open().find(irq), nullptr);
+    EXPECT_NE(open().find(steering), nullptr);
+}
+
 TEST_F(JournalTest, HistoryIsDroppedAndTheFileStaysSmall) {
     auto journal = open();
     for (int i = 0; i < 20000; ++i)
