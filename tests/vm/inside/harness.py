@@ -15,7 +15,8 @@ PATIENCE = 40
 
 
 def test(limit=90, boot=1):
-    """Makes a function a test of this boot of the machine; its name, words joined by _, is what it claims."""
+    """Makes a function a test of this boot of the machine; its name, words joined by _, is what it claims. What it returns are figures
+    for people."""
     def register(function):
         TESTS.append((boot, function.__name__.replace("_", " "), limit, function))
         return function
@@ -42,36 +43,56 @@ def wait_for(condition, what, patience=PATIENCE):
         time.sleep(0.3)
 
 
-def soon(condition, patience):
-    """Waits for what may, but need not come."""
-    end = time.monotonic() + patience
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.2)
+def broken_for(action, condition, watch=4):
+    """Seconds from the action's begin to the last moment at which the condition did not hold, as seen while it was watched."""
+    started, last = time.monotonic(), 0.0
+    action()
+    while (now := time.monotonic() - started) < watch or last > now - 1:
+        if not condition():
+            last = time.monotonic() - started
+        assert now < 10 * watch, "it never holds"
+        time.sleep(0.01)
+    return last
+
+
+def longest_broken(condition, watch):
+    """Seconds of the longest time in a row, of the next `watch` seconds, that the condition did not hold."""
+    end, since, longest = time.monotonic() + watch, None, 0.0
+    while (now := time.monotonic()) < end or since:
+        if condition():
+            since = None
+        else:
+            since = since or now
+            longest = max(longest, time.monotonic() - since)
+            assert longest < watch, "it never holds"
+        time.sleep(0.01)
+    return longest
 
 
 def _overdue(*_):
     raise AssertionError("took too long")
 
 
-def _report(name, started, fault):
+def _report(name, started, fault, figures):
     seconds = f"({time.monotonic() - started:.1f} s)"
-    print(f"ok {name} {seconds}" if fault is None else f"FAIL {name} {seconds}: {fault}", flush=True)
+    told = f": {figures}" if figures else ""
+    print(f"ok {name} {seconds}{told}" if fault is None else f"FAIL {name} {seconds}: {fault}", flush=True)
 
 
 def _run_all(tests):
     failed = 0
     for name, limit, function in tests:
-        started, fault = time.monotonic(), None
+        started, fault, figures = time.monotonic(), None, None
         signal.alarm(limit)
         try:
-            function()
+            figures = function()
         except AssertionError as error:
             fault = str(error) or traceback.format_exc()
         except Exception:
             fault = traceback.format_exc()
         signal.alarm(0)
         failed += fault is not None
-        _report(name, started, fault)
+        _report(name, started, fault, figures)
     return failed
 
 

@@ -11,7 +11,7 @@ from machine import NETS, read
 
 UNITS = pathlib.Path("/etc/systemd/system")
 POLICIES = pathlib.Path("/etc/affinityd/policies.d")
-POLICY = "version: 1\nmatch: {{unit: receiver@{0}.service}}\naffinity: full\nnics: auto\nbind: cpu\n"
+POLICY = "version: 1\nmatch: {{unit: receiver@{0}.service}}\naffinity: {1}\nbind: cpu\n"
 UNIT = """[Unit]
 StartLimitIntervalSec=0
 [Service]
@@ -66,9 +66,10 @@ def start(numbers):
     run("systemctl", "start", *(f"sender@{number}" for number in numbers))
 
 
-def write_policies(numbers, more=""):
+def write_policies(numbers, more="", model="full"):
+    nics = "nics: auto\n" if model in ("full", "irq") else ""
     for number in numbers:
-        (POLICIES / f"receiver{number}.yaml").write_text(POLICY.format(number) + more, encoding="utf-8")
+        (POLICIES / f"receiver{number}.yaml").write_text(POLICY.format(number, model) + nics + more, encoding="utf-8")
 
 
 def receivers(numbers):

@@ -61,6 +61,10 @@ def processes_are_dealt_out_to_dies():
     await_order(BOTH)
 
 
+import cpusets  # noqa: E402,F401  more tests, after these
+import means  # noqa: E402,F401
+
+
 @test()
 def nothing_went_wrong_by_the_daemons_own_account():
     problems = status()["problems"]

@@ -93,6 +93,7 @@ class Run:
                                   capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise SystemExit(f"vm: {build} cannot be installed: {(done.stdout + done.stderr).strip()}")
+            shutil.copy(pathlib.Path(build) / "tests" / "vm" / "vm-sources", self.share)
         if self.console:
             (self.share / "console").touch()
 

@@ -2,6 +2,7 @@
 """A private apt that knows more suites than this machine's own, whose configuration is only read."""
 import os
 import pathlib
+import re
 import subprocess
 
 SUITE = "bookworm"
@@ -26,9 +27,9 @@ def index_addresses(*conditions):
 
 
 class Apt:
-    """apt with its own lists and archives below `folder`."""
+    """apt with its own lists and archives below `folder`; `suite` is one to know besides Debian's own of the guest."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, suite=SUITE):
         self.folder = pathlib.Path(folder)
         main = [a for a in index_addresses(f"Codename: {SUITE}", "Component: main") if "security" not in a]
         if not main:
@@ -37,7 +38,7 @@ class Apt:
         signed = f"[signed-by={KEYRING}]"
         self.guest_sources = [f"deb {signed} {main[0]} {SUITE} main"]
         self.guest_sources += [f"deb {signed} {address} {SUITE}-security main" for address in security[:1]]
-        self.sources = [*self.guest_sources, f"deb {signed} {main[0]} {SUITE}-backports main"]
+        self.sources = [*self.guest_sources, *([f"deb {signed} {main[0]} {suite} main"] if suite != SUITE else [])]
 
     def _options(self):
         for name in ("lists/partial", "archives/partial", "parts"):
@@ -61,13 +62,28 @@ class Apt:
     def install(self, packages, suite=SUITE):
         self.run("apt-get", "-qq", "-y", "--no-install-recommends", "-t", suite, "install", *packages, stdout=subprocess.DEVNULL)
 
-    def kernel_package(self, suite):
-        """The package that the suite's linux-image-amd64 stands for."""
-        shown = self.run("apt-cache", "show", f"linux-image-amd64/{suite}", stdout=subprocess.PIPE).stdout
-        for line in shown.splitlines():
-            if line.startswith("Depends:"):
-                return line.split()[1].rstrip(",")
-        raise SystemExit(f"vm: no kernel in {suite}")
+    def _shown(self, package):
+        """What apt-cache shows of a package, "" if there is none to download."""
+        try:
+            return self.run("apt-cache", "show", package, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+        except subprocess.CalledProcessError:
+            return ""
+
+    def kernel_release(self, suite, version):
+        """The newest kernel of this version; where the suite has none any more, what its linux-image-amd64 stands for."""
+        names = self.run("apt-cache", "pkgnames", f"linux-image-{version}.", stdout=subprocess.PIPE).stdout.split()
+        plain = [name for name in names if re.fullmatch(r"linux-image-[\d.]+(-\d+|\+deb\d+)-amd64", name)]
+        plain.sort(key=lambda name: [int(number) for number in re.findall(r"\d+", name)], reverse=True)
+        meta = re.findall(r"^Depends:.*\blinux-image-(\d[^ ,]*)", self._shown(f"linux-image-amd64/{suite}"), re.MULTILINE)
+        for release in [*(name.removeprefix("linux-image-") for name in plain), *meta]:
+            if self._shown(f"linux-image-{release}"):
+                return release
+        raise SystemExit(f"vm: no kernel {version} in {suite}")
+
+    def kernel_packages(self, release):
+        """Since Linux 7 a kernel is three packages, and the one named after it is empty."""
+        parts = [f"linux-{part}-{release}" for part in ("base", "binary", "modules")]
+        return parts if all(map(self._shown, parts)) else [f"linux-image-{release}"]
 
     def unpack(self, packages, to):
         """Downloads and unpacks packages; no maintainer script runs."""
@@ -85,6 +101,6 @@ def install_tools(folder):
     subprocess.run([pathlib.Path(__file__).resolve().parents[3] / "tools/install-packages", "vm"], check=True, stdout=subprocess.DEVNULL)
     if qemu_major() >= 10:
         return
-    apt = Apt(folder)
+    apt = Apt(folder, f"{SUITE}-backports")
     apt.update()
     apt.install(BACKPORTS, f"{SUITE}-backports")

@@ -146,7 +146,7 @@ def image(cache, version="6.12"):
     if folder.exists():
         return Image(folder)
     started = time.monotonic()
-    apt = debian.Apt(cache / "apt")
+    apt = debian.Apt(cache / "apt", kernel.SUITES[version])
     if not base.exists() or not kernel.cached(cache, version):
         apt.update()
     if not base.exists():

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 
-SUITES = {"6.12": "bookworm-backports", "6.1": "bookworm"}
+SUITES = {"7.2": "trixie-backports", "6.12": "bookworm-backports", "6.1": "bookworm"}
 MODULES = """virtio_pci virtio_blk virtio_rng virtio_net virtio_console ext4 9p 9pnet_virtio e1000e igb vmxnet3 macvlan veth bridge dummy bonding 8021q
     inet_diag tcp_diag udp_diag unix_diag netlink_diag sch_fq crc32c_generic crc32c-intel qemu_fw_cfg autofs4""".split()
 INITRD_MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4")
@@ -15,8 +15,11 @@ INITRD_MODULES = ("virtio_pci", "virtio_blk", "crc32c_generic", "ext4")
 class Kernel:
     def __init__(self, folder, release):
         self.folder, self.release = pathlib.Path(folder), release
-        self.image = self.folder / "tree" / "boot" / f"vmlinuz-{release}"
-        self.modules = self.folder / "tree" / "lib" / "modules" / release
+        tree = self.folder / "tree"
+        places = (tree / "lib" / "modules" / release, tree / "usr" / "lib" / "modules" / release)
+        self.modules = next((place for place in places if place.is_dir()), places[0])
+        images = (tree / "boot" / f"vmlinuz-{release}", self.modules / "vmlinuz")
+        self.image = next((image for image in images if image.exists()), images[0])
 
 
 def cached(cache, version):
@@ -24,14 +27,14 @@ def cached(cache, version):
 
 
 def fetch(apt, cache, version):
-    """The kernel of this version (6.12, 6.1), downloaded unless the cache has it."""
+    """The kernel of this version (a key of SUITES), downloaded unless the cache has it."""
     folder = pathlib.Path(cache) / f"kernel-{version}"
     release = folder / "release"
     if not cached(cache, version):
         shutil.rmtree(folder, ignore_errors=True)
-        package = apt.kernel_package(SUITES[version])
-        apt.unpack([package], folder / "tree")
-        release.write_text(package.removeprefix("linux-image-").removesuffix("-unsigned"), encoding="utf-8")
+        name = apt.kernel_release(SUITES[version], version)
+        apt.unpack(apt.kernel_packages(name), folder / "tree")
+        release.write_text(name, encoding="utf-8")
     return Kernel(folder, release.read_text(encoding="utf-8").strip())
 
 

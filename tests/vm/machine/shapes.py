@@ -43,4 +43,6 @@ SHAPES = {
     # An older kernel on an older interrupt controller. Its last CPU is not there at first: newer kernels plug CPUs in only under a
     # hypervisor that they know, which an emulation is not.
     "old": Shape(sockets=2, cores=2, nodes=2, pairs=("vmxnet3",), spare=1, kernel="6.1", x2apic=False),
+    # A kernel whose drivers of these NICs tell by netlink which interrupt serves which queue.
+    "new": Shape(sockets=2, cores=2, nodes=2, pairs=("igb", "e1000e"), kernel="7.2"),
 }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// vm-sources NIC...: what each source of knowledge about a NIC's interrupts says if it is the only one, and where a policy puts
+// the interrupts then. One JSON object: {source: {NIC: {IRQ: [kind, queue, wanted CPUs]}}}.
+#include "app/world.hpp"
+#include "host/root.hpp"
+#include "planner/vectors.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace affinityd;
+using planner::Source;
+
+/// The machine as it would look were `source` the only one that knows which interrupts are a NIC's and what they do.
+planner::Machine only(Source source, planner::Machine machine) {
+    for (auto& nic : machine.nics) {
+        if (source != Source::msi_irqs) nic.msi_irqs.clear();
+        if (source == Source::netlink) continue;
+        for (auto& queue : nic.queues)
+            queue.irq.reset();
+    }
+    for (auto& line : machine.irqs.irqs) {
+        line.pci.clear(); // as with interrupt chips that do not name the function
+        if (source != Source::netlink) continue;
+        for (auto& action : line.actions)
+            action = "unknown";
+    }
+    return machine;
+}
+
+policy::PolicySet policies(std::span<const std::string> nics) {
+    std::vector<policy::Document> documents;
+    for (const auto& nic : nics)
+        documents.push_back({nic + ".yaml", "version: 1\nmatch: {comm: nobody}\naffinity: irq\nnics: [" + nic + "]\nbind: cpu\n"});
+    return policy::read_policies(documents).set;
+}
+
+nlohmann::json told(const planner::Machine& machine, std::span<const std::string> nics) {
+    const auto set = policies(nics);
+    const auto placements = planner::compile(set, machine, {});
+    nlohmann::json result = nlohmann::json::object();
+    for (const auto& name : nics) {
+        auto& found = result[name] = nlohmann::json::object();
+        const auto* nic = machine.nic(name);
+        if (nic == nullptr) continue;
+        for (const auto& vector : planner::nic_vectors(*nic, machine.irqs)) {
+            if (vector.kind == irq::Kind::none || vector.kind == irq::Kind::control) continue;
+            const auto target = std::ranges::find_if(placements.queues, [&](const planner::QueueTarget& each) {
+                const auto* mask = std::get_if<planner::IrqMask>(&each.subject);
+                return mask != nullptr && mask->irq == vector.irq;
+            });
+            const auto wanted = target == placements.queues.end() ? std::string() : target->wanted.to_list();
+            const auto queue = vector.queue ? nlohmann::json(*vector.queue) : nlohmann::json();
+            found[std::to_string(vector.irq)] = {planner::to_string(vector.kind), queue, wanted};
+        }
+    }
+    return result;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const std::vector<std::string> nics(argv + 1, argv + argc);
+    const auto root = host::Root::open();
+    const auto machine = root ? app::read_machine(*root) : std::unexpected(root.error());
+    if (!machine) {
+        std::cerr << machine.error().to_string() << '\n';
+        return 1;
+    }
+    nlohmann::json all;
+    for (const auto source : {Source::netlink, Source::msi_irqs, Source::label})
+        all[std::string(planner::to_string(source))] = told(only(source, *machine), nics);
+    all["all"] = told(*machine, nics);
+    std::cout << all.dump() << '\n';
+}
