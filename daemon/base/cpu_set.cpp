@@ -86,7 +86,7 @@ Result<CpuSet> CpuSet::parse_mask(std::string_view text) {
 
 CpuSet CpuSet::from_words(std::span<const std::uint64_t> words) {
     CpuSet set;
-    set.words_.assign(words.begin(), words.end());
+    set.words_.assign(words);
     set.trim();
     return set;
 }
@@ -151,7 +151,7 @@ unsigned CpuSet::first() const {
 
 unsigned CpuSet::last() const {
     assert(!empty());
-    return limit() - 1 - static_cast<unsigned>(std::countl_zero(words_.back()));
+    return limit() - 1 - static_cast<unsigned>(std::countl_zero(words_[words_.size() - 1]));
 }
 
 std::vector<unsigned> CpuSet::to_vector() const { return {begin(), end()}; }
@@ -200,8 +200,10 @@ unsigned CpuSet::next(unsigned from) const {
 }
 
 void CpuSet::trim() {
-    while (!words_.empty() && words_.back() == 0)
-        words_.pop_back();
+    auto size = words_.size();
+    while (size > 0 && words_[size - 1] == 0)
+        --size;
+    words_.resize(size);
 }
 
 CpuSet::Iterator& CpuSet::Iterator::operator++() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "base/words.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -88,7 +89,7 @@ class CpuSet {
     [[nodiscard]] unsigned limit() const { return static_cast<unsigned>(words_.size() * 64); }
     [[nodiscard]] unsigned next(unsigned from) const; ///< first member >= from, else limit()
     void trim();                                      ///< keeps the last word non-zero, so that == is set equality
-    std::vector<std::uint64_t> words_;
+    Words words_;
 };
 
 } // namespace affinityd
