@@ -20,11 +20,11 @@ namespace affinityd::app {
 struct KnownThread {
     TaskId id;
     std::string comm;
-    planner::ThreadPlan::State state = planner::ThreadPlan::State::unwanted;
-    std::optional<enforcer::Outcome> outcome; ///< of the last change; nothing: none was needed
     CpuSet wanted;
     CpuSet present;                           ///< as last read or granted
     Truce truce{};                            ///< with whoever keeps changing our mask
+    planner::ThreadPlan::State state = planner::ThreadPlan::State::unwanted;
+    std::optional<enforcer::Outcome> outcome; ///< of the last change; nothing: none was needed
 };
 
 /// A process that a policy wants.

@@ -163,7 +163,7 @@ void Manager::handle_thread(KnownProcess* process, std::optional<std::size_t> po
     KnownThread* known = nullptr;
     if (process != nullptr) {
         known = &process->threads[unit.thread->id.tid];
-        if (known->id != unit.thread->id) *known = KnownThread{.id = unit.thread->id, .comm = {}, .outcome = {}, .wanted = {}, .present = {}};
+        if (known->id != unit.thread->id) *known = KnownThread{.id = unit.thread->id, .comm = {}, .wanted = {}, .present = {}, .outcome = {}};
         known->comm = unit.thread->comm;
         known->state = plan.state;
         known->present = unit.thread->allowed;

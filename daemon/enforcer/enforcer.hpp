@@ -4,6 +4,7 @@
 #include "enforcer/memory_mover.hpp"
 #include "planner/action.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -15,7 +16,7 @@ class Root;
 namespace affinityd::enforcer {
 
 /// What became of an action. All of these happen in normal life.
-enum class Outcome {
+enum class Outcome : std::uint8_t {
     done,          ///< the kernel granted what was asked
     narrowed,      ///< granted less: cut by the task's cpuset, or an interrupt that goes to part of its mask only
     pending,       ///< accepted; takes effect with the interrupt's next arrival (no interrupt remapping)

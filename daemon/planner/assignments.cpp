@@ -34,6 +34,7 @@ void Assignments::Table::remove(std::unordered_map<TaskId, Seat>::iterator at) {
 
 std::size_t Assignments::seat(const DealId& deal, std::span<const Slot> slots, const TaskId& unit, const CpuSet& present) {
     assert(!slots.empty());
+    if (slots.size() == 1) return 0; // nothing is chosen, so nothing need be remembered
     Table& table = tables_[deal];
     const auto known = table.seats.find(unit);
     if (known != table.seats.end()) {

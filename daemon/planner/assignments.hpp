@@ -23,7 +23,7 @@ struct DealId {
 /// Who sits where: the planner's only memory. A unit keeps its seat as long as the seat is there, and returns to the first it
 /// was given when that comes back (a CPU that was offline for a while); a new unit gets the seat
 /// with the fewest units, the first of them in the deal's order, and among equals the one whose mask it already has (so
-/// that a restarted daemon moves nobody). Same questions in the same order give the same answers.
+/// that a restarted daemon moves nobody). Same questions in the same order give the same answers. Of a deal of one slot nothing is kept.
 class Assignments {
   public:
     /// Index of the unit's slot; `slots` must not be empty. `present` is the unit's mask now (may be empty).

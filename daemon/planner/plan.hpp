@@ -4,6 +4,7 @@
 #include "planner/held.hpp"
 #include "planner/place.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -11,7 +12,7 @@ namespace affinityd::planner {
 
 /// What is to become of one thread.
 struct ThreadPlan {
-    enum class State {
+    enum class State : std::uint8_t {
         unwanted,   ///< no policy wants it, nothing was done to it
         in_place,   ///< has what it should have
         changes,    ///< `action` says what is to be done

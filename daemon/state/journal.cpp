@@ -67,28 +67,32 @@ void Journal::replay(std::string_view text) {
         const auto end = text.find('\n');
         const auto record = end == std::string_view::npos ? std::nullopt : parse_line(text.substr(0, end));
         if (!record) ++unreadable_;
-        else if (record->held) insert(record->subject).held = *record->held;
+        else if (record->held) insert(record->subject) = *record->held;
         else erase(record->subject);
         text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     }
 }
 
-Journal::Entry* Journal::entry(const Subject& subject) {
+Held* Journal::held_of(const Subject& subject) {
     if (const auto* task = std::get_if<TaskMask>(&subject)) {
         const auto found = tasks_.find(task->task);
-        return found == tasks_.end() ? nullptr : &found->second;
+        return found == tasks_.end() ? nullptr : &found->second.held;
     }
     const auto found = queues_.find(queue_key(subject));
-    return found == queues_.end() ? nullptr : &found->second;
+    return found == queues_.end() ? nullptr : &found->second.held;
 }
 
-Journal::Entry& Journal::insert(const Subject& subject) {
+/// What is known of it, or is to be; with the newest number and name of the same thing.
+Held& Journal::insert(const Subject& subject) {
     if (const auto* task = std::get_if<TaskMask>(&subject)) {
-        const auto [at, is_new] = tasks_.try_emplace(task->task, Entry{subject, {}});
+        const auto [at, is_new] = tasks_.try_emplace(task->task, Task{task->pid, {}, {}});
         if (is_new) threads_of_[task->pid].push_back(task->task);
-        return at->second;
+        at->second.comm = task->comm;
+        return at->second.held;
     }
-    return queues_.try_emplace(queue_key(subject), Entry{subject, {}}).first->second;
+    auto& entry = queues_[queue_key(subject)];
+    entry.subject = subject;
+    return entry.held;
 }
 
 void Journal::erase(const Subject& subject) {
@@ -99,8 +103,8 @@ void Journal::erase(const Subject& subject) {
     }
     const auto at = tasks_.find(task->task);
     if (at == tasks_.end()) return;
-    remember_giver(std::get<TaskMask>(at->second.subject).pid, at->second.held);
-    const auto threads = threads_of_.find(std::get<TaskMask>(at->second.subject).pid);
+    remember_giver(at->second.pid, at->second.held);
+    const auto threads = threads_of_.find(at->second.pid);
     if (threads != threads_of_.end()) {
         std::erase(threads->second, task->task);
         if (threads->second.empty()) threads_of_.erase(threads);
@@ -109,8 +113,7 @@ void Journal::erase(const Subject& subject) {
 }
 
 const Held* Journal::find(const Subject& subject) const {
-    const auto* found = const_cast<Journal*>(this)->entry(subject); // entry() itself changes nothing
-    return found == nullptr ? nullptr : &found->held;
+    return const_cast<Journal*>(this)->held_of(subject); // which changes nothing either
 }
 
 const Held* Journal::find_giver(int creator, const CpuSet& mask, const CpuSet& online) const {
@@ -144,30 +147,28 @@ void Journal::age_givers() {
 }
 
 Result<void> Journal::remember(const Subject& subject, const CpuSet& original, const CpuSet& asked, const std::string& policy) {
-    const Entry* known = entry(subject);
-    const Held held{known == nullptr ? original : known->held.original, asked, asked, policy};
+    const Held* known = find(subject);
+    const Held held{known == nullptr ? original : known->original, asked, asked, policy};
     if (auto done = append(to_line({subject, held})); !done) return done;
     // Who was created before this change and is seen only after it has the mask of before.
-    if (const auto* task = std::get_if<TaskMask>(&subject); task != nullptr && known != nullptr && known->held.granted != asked)
-        remember_giver(task->pid, known->held);
-    Entry& kept = insert(subject);
-    kept.subject = subject; // the newest number and name of the same thing
-    kept.held = held;
+    if (const auto* task = std::get_if<TaskMask>(&subject); task != nullptr && known != nullptr && known->granted != asked)
+        remember_giver(task->pid, *known);
+    insert(subject) = held;
     return {};
 }
 
 Result<void> Journal::confirm(const Subject& subject, const CpuSet& granted) {
-    Entry* known = entry(subject);
-    if (known == nullptr || known->held.granted == granted) return {};
-    Held held = known->held;
+    Held* known = held_of(subject);
+    if (known == nullptr || known->granted == granted) return {};
+    Held held = *known;
     held.granted = granted;
     if (auto done = append(to_line({subject, held})); !done) return done;
-    known->held = std::move(held);
+    *known = std::move(held);
     return {};
 }
 
 Result<void> Journal::forget(const Subject& subject) {
-    if (entry(subject) == nullptr) return {};
+    if (find(subject) == nullptr) return {};
     erase(subject);
     return append(to_line({subject, std::nullopt}));
 }
@@ -175,8 +176,8 @@ Result<void> Journal::forget(const Subject& subject) {
 std::vector<Journal::Entry> Journal::entries() const {
     std::vector<Entry> all;
     all.reserve(size());
-    for (const auto& [id, entry] : tasks_)
-        all.push_back(entry);
+    for (const auto& [id, task] : tasks_)
+        all.push_back({TaskMask{id, task.pid, task.comm}, task.held});
     for (const auto& [key, entry] : queues_)
         all.push_back(entry);
     return all;

@@ -72,8 +72,14 @@ class Journal final : public planner::Memory {
 
   private:
     explicit Journal(std::string path) : path_(std::move(path)) {}
-    [[nodiscard]] Entry* entry(const planner::Subject& subject);
-    Entry& insert(const planner::Subject& subject);
+    /// An entry of a task without what its key says already: there are many.
+    struct Task {
+        int pid = 0;
+        std::string comm;
+        planner::Held held;
+    };
+    [[nodiscard]] planner::Held* held_of(const planner::Subject& subject);
+    planner::Held& insert(const planner::Subject& subject);
     void erase(const planner::Subject& subject);
     void replay(std::string_view text);
     [[nodiscard]] Result<void> append(const std::string& line);
@@ -82,7 +88,7 @@ class Journal final : public planner::Memory {
 
     std::string path_;
     host::Fd file_;
-    std::unordered_map<TaskId, Entry> tasks_;
+    std::unordered_map<TaskId, Task> tasks_;
     std::unordered_map<int, std::vector<TaskId>> threads_of_; ///< process -> its threads in tasks_; never empty
     std::map<std::string, Entry> queues_; ///< by identity text
     using Givers = std::unordered_map<int, std::vector<planner::Held>>;
