@@ -171,6 +171,7 @@ class Manager final : public Commands {
     std::uint64_t reconciles_ = 0;
     std::uint64_t lost_ = 0;
     std::size_t adopted_ = 0;         ///< subjects whose line the journal may have lost
+    bool is_adopted_ = true;          ///< all of them that the pass has come to could be written down
     std::uint64_t fast_ = 0;
     std::chrono::system_clock::time_point loaded_at_{};
 };

@@ -19,12 +19,13 @@ void Manager::begin_reconcile(bool machine_changed) {
         if (auto machine = read_machine(parts_.root)) world_->update(std::move(*machine));
         else parts_.log.error("the machine could not be read again, going on with what is known: " + machine.error().to_string());
     }
-    sources_.refresh();
     auto pids = inventory::PidStream::open(parts_.root);
     if (!pids) {
         parts_.log.error("the processes could not be listed: " + pids.error().to_string());
         return;
     }
+    sources_.refresh();
+    is_adopted_ = true;
     // A fresh number in any case: what an unfinished pass saw is seen again.
     is_after_change_ = is_after_change_ || std::exchange(told_of_change_, false);
     reconcile_ = std::make_unique<Reconcile>(Reconcile{.pids = std::move(*pids), .number = ++reconciles_});
@@ -115,14 +116,20 @@ void Manager::adopt_lost(const planner::Subject& subject, const CpuSet& present,
         original = mask ? *mask : world_->machine().topology.online;
     }
     if (original == present) return;
-    if (const auto done = parts_.journal.remember(subject, original, present, policy); !done) parts_.log.error(done.error().to_string());
-    else ++adopted_;
+    const auto done = parts_.journal.remember(subject, original, present, policy);
+    if (done) {
+        ++adopted_;
+    } else {
+        is_adopted_ = false;
+        parts_.log.error(done.error().to_string());
+    }
 }
 
 void Manager::adopt_lost_queues() {
     if (!parts_.journal.damaged()) return;
     for (const auto& target : world_->placements().queues)
         if (target.present == target.wanted) adopt_lost(target.subject, target.present, target.policy);
+    if (!is_adopted_) return; // the next pass tries again
     parts_.log.warn(fmt::format("the undo journal was damaged: {} subjects that it does not tell of are where policies want them, "
                                 "and get the kernel's defaults back one day", adopted_));
     if (const auto done = parts_.journal.mended(); !done) parts_.log.error(done.error().to_string());

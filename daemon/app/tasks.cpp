@@ -165,7 +165,8 @@ void Manager::handle_thread(KnownProcess* process, std::optional<std::size_t> po
         known = &process->threads[unit.thread->id.tid];
         if (known->id != unit.thread->id) *known = KnownThread{.id = unit.thread->id, .comm = {}, .wanted = {}, .present = {}, .outcome = {}};
         known->comm = unit.thread->comm;
-        known->state = plan.state;
+        // A mask that the kernel may just have reset is not given way to before the pass that knows of it.
+        if (!told_of_change_ || plan.state != ThreadPlan::State::yielded) known->state = plan.state;
         known->present = unit.thread->allowed;
         if (plan.target) known->wanted = plan.target->mask;
     }

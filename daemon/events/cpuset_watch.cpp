@@ -26,10 +26,6 @@ void CpusetWatch::want(const std::string& folder, std::map<std::string, Source>&
     for (const char* name : {"/cpuset.cpus", "/cgroup.subtree_control"}) {
         auto file = folder + name;
         if (wanted.contains(file) || wanted.size() >= most_files) continue;
-        if (auto watched = watches_.find(file); watched != watches_.end()) {
-            wanted.insert(watches_.extract(watched));
-            continue;
-        }
         sd_event_source* source = nullptr;
         if (sd_event_add_inotify(event_, &source, file.c_str(), IN_MODIFY | IN_DELETE_SELF, on_written, this) >= 0)
             wanted.emplace(std::move(file), Source(source));
@@ -37,6 +33,7 @@ void CpusetWatch::want(const std::string& folder, std::map<std::string, Source>&
 }
 
 void CpusetWatch::follow(const std::vector<std::string>& cpusets) {
+    // All of them anew: a group of the same name may be another one by now. What is watched already stays so meanwhile.
     std::map<std::string, Source> wanted;
     want(base_, wanted);
     for (const auto& cpuset : cpusets)
@@ -48,7 +45,7 @@ void CpusetWatch::follow(const std::vector<std::string>& cpusets) {
 }
 
 int CpusetWatch::on_written(sd_event_source*, const inotify_event* event, void* userdata) {
-    // One that is gone took its processes with it, or was made anew: the next follow() finds out.
+    // One that is gone took its processes with it, or was made anew, which the next follow() finds out.
     if ((event->mask & IN_MODIFY) != 0) static_cast<CpusetWatch*>(userdata)->changed_();
     return 0;
 }

@@ -215,7 +215,10 @@ class EventLoop final : public Loop {
     }
 
     static int on_settled(sd_event_source*, std::uint64_t, void* userdata) {
-        self(userdata).begin_pass(self(userdata).machine_changed_);
+        auto& loop = self(userdata);
+        // Who asks again and again must not keep a long pass from its end: what it has seen already is looked at in the next one.
+        if (loop.manager_.reconciling()) loop.schedule_pass(false);
+        else loop.begin_pass(loop.machine_changed_);
         return 0;
     }
 

@@ -58,8 +58,10 @@ void Journal::use_as_it_is(std::string_view text) {
 }
 
 Result<void> Journal::mended() {
-    damaged_ = false;
-    return compact();
+    damaged_ = false; // compact() writes the mark of it
+    auto done = compact();
+    damaged_ = !done.has_value();
+    return done;
 }
 
 void Journal::replay(std::string_view text) {
@@ -228,6 +230,7 @@ Result<void> Journal::compact() {
     file_.reset(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
     if (!file_) return fail("cannot open the undo journal", path_, errno);
     lines_ = size();
+    torn_ = false;
     return {};
 }
 

@@ -64,7 +64,7 @@ class Journal final : public planner::Memory {
     /// Forgets givers of before the last call: who they created has been seen by now.
     void age_givers();
     [[nodiscard]] std::size_t size() const { return tasks_.size() + queues_.size(); }
-    /// True if lines of it were lost, until mended() has been called, be it by a later daemon: subjects may be ours without being in it.
+    /// True if lines of it were lost, until mended() has succeeded, be it in a later daemon: subjects may be ours without being in it.
     [[nodiscard]] bool damaged() const { return damaged_; }
     [[nodiscard]] Result<void> mended();
     /// Lines that were torn or foreign when the file was read.

@@ -2,6 +2,10 @@
 // The manager over a machine out of files: passes, events, reload, release, drift, the end.
 #include "simulated.hpp"
 
+#include <csignal>
+
+#include <sys/resource.h>
+
 namespace affinityd::app {
 namespace {
 
@@ -470,6 +474,41 @@ TEST_F(ManagerTest, WhatADamagedJournalLostIsTakenForOurs) {
     }
     EXPECT_EQ(machine_.allowed(10, 10), "0-3");
     EXPECT_EQ(machine_.allowed(20, 20), "2") << "no policy wants it there";
+}
+
+TEST_F(ManagerTest, DamageOnAFullDiskIsMendedOnceThereIsRoom) {
+    machine_.policy("server", on_two);
+    machine_.process(10, "server", "2");
+    machine_.tree().file("undo.journal", "task\t10\t100\t10\tserver\thel");
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    ::signal(SIGXFSZ, SIG_IGN);
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    const rlimit tight{4, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
+    instance.pass();
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_TRUE(instance.journal().damaged());
+    instance.pass();
+    EXPECT_FALSE(instance.journal().damaged());
+    instance.manager().stop();
+    EXPECT_EQ(machine_.allowed(10, 10), "0-3");
+}
+
+TEST_F(ManagerTest, AResetThatIsSeenBeforeItsPassIsNotGivenWayTo) {
+    machine_.policy("server", std::string(on_two) + "drift: yield\n");
+    machine_.process(10, "server");
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    machine_.process(10, "server", "0-1"); // a cpuset of these is not known yet
+    instance.manager().expect_changes();
+    instance.manager().process_changed(10);
+    EXPECT_NE(state_of(instance.status(), 10, 10), "yielded");
+    machine_.process(10, "server", "0-3");
+    instance.pass();
+    EXPECT_EQ(machine_.allowed(10, 10), "2");
 }
 
 TEST_F(ManagerTest, LostEventsAreCountedAndLookedFor) {

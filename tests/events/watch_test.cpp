@@ -262,6 +262,17 @@ TEST_F(CpusetWatchTest, WhatIsGoneOrNeverWasIsNoMatter) {
     EXPECT_TRUE(is_told_of("a.slice/cpuset.cpus"));
 }
 
+TEST_F(CpusetWatchTest, AGroupOfTheSameNameIsFollowedAnew) {
+    watch_->follow({"/a.slice/b.service"});
+    for (unsigned round = 0; round < 3; ++round) {
+        std::filesystem::remove_all(tree_.path("a.slice/b.service"));
+        tree_.file("a.slice/b.service/cpuset.cpus", "\n");
+        watch_->follow({"/a.slice/b.service"});
+        EXPECT_TRUE(is_told_of("a.slice/b.service/cpuset.cpus")) << round;
+        EXPECT_TRUE(is_told_of("a.slice/cpuset.cpus")) << round;
+    }
+}
+
 TEST_F(CpusetWatchTest, TheFirstVersionHasItsOwnHierarchy) {
     std::filesystem::remove(tree_.path("cgroup.controllers"));
     tree_.file("cpuset/docker/cpuset.cpus", "0-3\n");

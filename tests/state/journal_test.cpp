@@ -188,6 +188,28 @@ TEST_F(JournalTest, DamageIsKnownUntilItIsMended) {
     EXPECT_NE(open().find(irq), nullptr);
 }
 
+TEST_F(JournalTest, DamageThatCannotBeMendedStaysKnown) {
+    ASSERT_TRUE(open().remember(irq, CpuSet{0}, CpuSet{1}, "p"));
+    const auto whole = read_text(path());
+    tree_.file("undo.journal", whole + whole.substr(0, whole.size() / 2));
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit tight{4, before.rlim_max};
+    ::signal(SIGXFSZ, SIG_IGN);
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
+    auto journal = open();
+    const auto mended = journal.mended();
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_FALSE(mended);
+    EXPECT_TRUE(journal.damaged());
+    EXPECT_TRUE(open().damaged());
+    ASSERT_TRUE(journal.mended());
+    ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{1}, "p"));
+    EXPECT_FALSE(open().damaged()) << "no line end is owed any more";
+    EXPECT_NE(open().find(task), nullptr);
+    EXPECT_NE(open().find(irq), nullptr);
+}
+
 TEST_F(JournalTest, ADiskThatIsFullAtTheStartIsGoneOnWith) {
     ASSERT_TRUE(open().remember(irq, CpuSet{0}, CpuSet{1}, "p"));
     rlimit before{};
