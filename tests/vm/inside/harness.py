@@ -44,9 +44,9 @@ def wait_for(condition, what, patience=PATIENCE):
 
 
 def broken_for(action, condition, watch=4):
-    """Seconds from the action's begin to the last moment at which the condition did not hold, as seen while it was watched."""
-    started, last = time.monotonic(), 0.0
+    """Seconds from the action's end to the last moment at which the condition did not hold, as seen while it was watched."""
     action()
+    started, last = time.monotonic(), 0.0
     while (now := time.monotonic() - started) < watch or last > now - 1:
         if not condition():
             last = time.monotonic() - started
