@@ -5,9 +5,7 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace affinityd::events {
@@ -19,7 +17,7 @@ namespace affinityd::events {
 class CpusetWatch {
   public:
     using Changed = std::function<void()>;
-    /// `base`: where control groups are mounted, "/sys/fs/cgroup". `changed` is called for each write.
+    /// `base`: where control groups are mounted. `changed` is called for each write.
     CpusetWatch(sd_event* event, std::string base, Changed changed);
     CpusetWatch(const CpusetWatch&) = delete;
     CpusetWatch& operator=(const CpusetWatch&) = delete;

@@ -8,8 +8,10 @@
 #include "support/tree.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <map>
 #include <sstream>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -152,6 +154,7 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
 
     enforcer::Applied apply(const planner::Action& action) override {
         ++applied;
+        std::this_thread::sleep_for(takes);
         const auto refused = refuse.find(planner::to_string(action.subject));
         if (refused != refuse.end()) return {refused->second, {}, 5};
         const auto code = refuse_with.find(planner::to_string(action.subject));
@@ -176,6 +179,7 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
     std::map<std::string, int> refuse_with;          ///< the same with what the kernel would say of an interrupt: an errno value
     CpuSet full;                                     ///< CPUs without an interrupt vector left
     unsigned applied = 0;
+    std::chrono::milliseconds takes{0};              ///< each change
 
   private:
     std::optional<CpuSet> read(const planner::TaskMask& task) {
@@ -275,5 +279,13 @@ class Instance {
     std::unique_ptr<enforcer::Enforcer> recording_;
     std::unique_ptr<Manager> manager_;
 };
+
+/// What status says of a thread.
+inline std::string state_of(const nlohmann::json& status, int pid, int tid) {
+    for (const auto& process : status["processes"])
+        for (const auto& thread : process["threads"])
+            if (process["pid"] == pid && thread["tid"] == tid) return thread["state"];
+    return "not under policy";
+}
 
 } // namespace affinityd::app::test

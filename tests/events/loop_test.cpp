@@ -7,6 +7,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <stop_token>
+#include <thread>
 
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -58,6 +60,9 @@ class LoopTest : public testing::Test {
         auto journal = state::Journal::open(machine_.path("undo.journal"));
         if (!root || !journal) return no_start;
         app::test::SimulatedEnforcer enforcer(machine_);
+        enforcer.takes = each_takes_;
+        for (const int pid : refused_)
+            enforcer.refuse[planner::to_string(planner::TaskMask{{pid, 100}, pid, "server"})] = enforcer::Outcome::not_permitted;
         app::test::ReadableLog log;
         app::Settings settings;
         settings.policy_folders = {machine_.policies()};
@@ -98,10 +103,32 @@ class LoopTest : public testing::Test {
     [[nodiscard]] std::string mask() const { return machine_.allowed(10, 10); }
 
     Machine machine_;
+    milliseconds each_takes_{0}; ///< change of a mask
+    std::vector<int> refused_;   ///< processes whose masks cannot be changed
     int socket_ = -1;
     pid_t child_ = 0;
     std::string told_;
 };
+
+TEST_F(LoopTest, WhoAsksForPassesAllTheTimeKeepsNoneFromItsEnd) {
+    machine_.tree().file("sys/fs/cgroup/cgroup.controllers", "cpuset\n");
+    machine_.tree().file("sys/fs/cgroup/cgroup.subtree_control", "\n");
+    // A pass takes a second, because each of these is tried again.
+    each_takes_ = milliseconds(20);
+    for (int pid = 100; pid < 150; ++pid) {
+        machine_.process(pid, "server");
+        refused_.push_back(pid);
+    }
+    start();
+    ASSERT_TRUE(is_told("READY=1"));
+    ASSERT_TRUE(is_told("STATUS="));
+    const std::jthread writer([&](const std::stop_token& stop) {
+        for (; !stop.stop_requested(); std::this_thread::sleep_for(milliseconds(50)))
+            std::ofstream(machine_.path("sys/fs/cgroup/cgroup.subtree_control"), std::ios::app) << "+cpuset\n";
+    });
+    EXPECT_TRUE(is_told("STATUS="));
+    EXPECT_TRUE(is_told("STATUS="));
+}
 
 TEST_F(LoopTest, ReadyAfterTheFirstPassAndAllPutBackAtTheEnd) {
     for (const int signal : {SIGTERM, SIGINT}) {

@@ -2,14 +2,13 @@
 #include "state/journal.hpp"
 
 #include "state/record.hpp"
+#include "support/full_disk.hpp"
 #include "support/tree.hpp"
 
 #include <gtest/gtest.h>
 
-#include <csignal>
+#include <optional>
 #include <sstream>
-
-#include <sys/resource.h>
 
 namespace affinityd::state {
 namespace {
@@ -192,14 +191,10 @@ TEST_F(JournalTest, DamageThatCannotBeMendedStaysKnown) {
     ASSERT_TRUE(open().remember(irq, CpuSet{0}, CpuSet{1}, "p"));
     const auto whole = read_text(path());
     tree_.file("undo.journal", whole + whole.substr(0, whole.size() / 2));
-    rlimit before{};
-    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-    const rlimit tight{4, before.rlim_max};
-    ::signal(SIGXFSZ, SIG_IGN);
-    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
+    auto full = std::make_optional<test::FullDisk>();
     auto journal = open();
     const auto mended = journal.mended();
-    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    full.reset();
     EXPECT_FALSE(mended);
     EXPECT_TRUE(journal.damaged());
     EXPECT_TRUE(open().damaged());
@@ -212,14 +207,10 @@ TEST_F(JournalTest, DamageThatCannotBeMendedStaysKnown) {
 
 TEST_F(JournalTest, ADiskThatIsFullAtTheStartIsGoneOnWith) {
     ASSERT_TRUE(open().remember(irq, CpuSet{0}, CpuSet{1}, "p"));
-    rlimit before{};
-    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-    const rlimit tight{4, before.rlim_max};
-    ::signal(SIGXFSZ, SIG_IGN);
-    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
+    auto full = std::make_optional<test::FullDisk>();
     auto journal = open();
     const auto refused = journal.remember(task, CpuSet{0}, CpuSet{1}, "p");
-    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    full.reset();
     EXPECT_FALSE(refused);
     EXPECT_NE(journal.find(irq), nullptr) << "what is there can be put back";
     ASSERT_TRUE(journal.remember(steering, CpuSet{0}, CpuSet{1}, "p")) << "room again";
@@ -239,13 +230,9 @@ TEST_F(JournalTest, AFullDiskIsAnErrorAndLosesNothing) {
     auto journal = open();
     ASSERT_TRUE(journal.remember(irq, CpuSet{0}, CpuSet{1}, "p"));
     // The journal's own descriptor stays on the old file; a file size limit makes its writes fail as a full disk does.
-    rlimit before{};
-    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-    const rlimit tight{std::filesystem::file_size(path()) + 10, before.rlim_max};
-    ::signal(SIGXFSZ, SIG_IGN);
-    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
+    auto full = std::make_optional<test::FullDisk>(std::filesystem::file_size(path()) + 10);
     const auto refused = journal.remember(task, CpuSet{0}, CpuSet{1}, "p");
-    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    full.reset();
     EXPECT_FALSE(refused);
     EXPECT_EQ(journal.find(task), nullptr) << "what is not written down does not count";
     ASSERT_TRUE(journal.remember(steering, CpuSet{0}, CpuSet{1}, "p"));
