@@ -30,18 +30,23 @@ int run(const Options& options, app::Log& log) {
     if (auto made = host::make_directories(settings.state_dir); !made) return give_up(log, made.error());
     const auto lock = host::lock_file(settings.runtime_dir + "/lock");
     if (!lock) return give_up(log, lock.error());
-    if (!*lock) return give_up(log, {"another affinityd runs here already", settings.runtime_dir + "/lock"}, exit_running);
+    if (!*lock)
+        return give_up(log, {"another affinityd runs here already", settings.runtime_dir + "/lock"},
+                       exit_running);
 
     auto journal = state::Journal::open(settings.dry_run ? "" : settings.runtime_dir + "/undo.journal");
     if (!journal) return give_up(log, journal.error());
-    const auto enforcer = settings.dry_run ? enforcer::make_recording_enforcer() : enforcer::make_real_enforcer(*root);
-    if (!enforcer) return give_up(log, {"a recorded machine cannot be changed: --root needs --dry-run", options.root});
+    const auto enforcer =
+        settings.dry_run ? enforcer::make_recording_enforcer() : enforcer::make_real_enforcer(*root);
+    if (!enforcer)
+        return give_up(log, {"a recorded machine cannot be changed: --root needs --dry-run", options.root});
 
     app::Manager manager({*root, *journal, *enforcer, log, settings});
     if (auto started = manager.start(); !started) return give_up(log, started.error(), exit_config);
     auto loop = events::Loop::create(manager, log);
     if (!loop) return give_up(log, loop.error());
-    const auto server = control::Server::start((*loop)->event(), settings.runtime_dir, manager, {[&] { return (*loop)->measure(); }});
+    const auto server = control::Server::start((*loop)->event(), settings.runtime_dir, manager,
+                                               {[&] { return (*loop)->measure(); }});
     if (!server) return give_up(log, server.error());
     if (!(*server)->bus_fault().empty()) log.info("not on the system bus: " + (*server)->bus_fault());
     host::prefer_low_latency();

@@ -4,9 +4,9 @@
 #include "host/file.hpp"
 #include "policy/folders.hpp"
 
+#include <CLI/CLI.hpp>
 #include <cstdlib>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/sinks/systemd_sink.h>
@@ -36,13 +36,17 @@ std::expected<Options, int> parse_options(int argc, char** argv) {
     bool foreground = false;
     std::vector<std::string> folders;
     std::string config;
-    cli.add_flag("--foreground", foreground, "stay in the foreground (it always does; for service managers other than systemd)");
+    cli.add_flag("--foreground", foreground,
+                 "stay in the foreground (it always does; for service managers other than systemd)");
     cli.add_option("--config", config, fmt::format("settings file (default {})", default_config));
-    cli.add_option("--policies", folders, "policy folder instead of the three usual ones; may be given again, the last wins");
-    cli.add_option("--runtime-dir", options.settings.runtime_dir, "lock, control socket and undo journal")->capture_default_str();
+    cli.add_option("--policies", folders,
+                   "policy folder instead of the three usual ones; may be given again, the last wins");
+    cli.add_option("--runtime-dir", options.settings.runtime_dir, "lock, control socket and undo journal")
+        ->capture_default_str();
     cli.add_option("--state-dir", options.settings.state_dir, "measurement history")->capture_default_str();
     cli.add_flag("--dry-run", options.settings.dry_run, "plan and tell, but change nothing");
-    auto* root = cli.add_option("--root", options.root, "a recorded machine instead of this one; needs --dry-run");
+    auto* root =
+        cli.add_option("--root", options.root, "a recorded machine instead of this one; needs --dry-run");
     cli.add_flag("-v,--verbose", options.verbose, "log every change");
     cli.set_version_flag("--version", "affinityd " AFFINITYD_VERSION);
     try {
@@ -52,7 +56,8 @@ std::expected<Options, int> parse_options(int argc, char** argv) {
         return std::unexpected(code == 0 ? 0 : static_cast<int>(exit_usage));
     }
     if (root->count() > 0 && !options.settings.dry_run) {
-        fmt::print(stderr, "affinityd: --root only together with --dry-run: a recorded machine cannot be changed\n");
+        fmt::print(stderr,
+                   "affinityd: --root only together with --dry-run: a recorded machine cannot be changed\n");
         return std::unexpected(static_cast<int>(exit_usage));
     }
     const bool named = !config.empty();
@@ -68,9 +73,11 @@ std::expected<Options, int> parse_options(int argc, char** argv) {
 std::shared_ptr<spdlog::logger> make_logger(bool verbose) {
     std::shared_ptr<spdlog::logger> logger;
     if (std::getenv("JOURNAL_STREAM") != nullptr) {
-        logger = std::make_shared<spdlog::logger>("affinityd", std::make_shared<spdlog::sinks::systemd_sink_mt>("affinityd"));
+        logger = std::make_shared<spdlog::logger>(
+            "affinityd", std::make_shared<spdlog::sinks::systemd_sink_mt>("affinityd"));
     } else {
-        logger = std::make_shared<spdlog::logger>("affinityd", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+        logger = std::make_shared<spdlog::logger>("affinityd",
+                                                  std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
         logger->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");
     }
     logger->set_level(verbose ? spdlog::level::debug : spdlog::level::info);

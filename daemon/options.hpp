@@ -27,8 +27,8 @@ struct Options {
     bool verbose = false;
 };
 
-/// The command line and the settings file it names. An error value is the code to exit with (0 after --help); what was
-/// to be said is on standard error.
+/// The command line and the settings file it names. An error value is the code to exit with (0 after --help);
+/// what was to be said is on standard error.
 [[nodiscard]] std::expected<Options, int> parse_options(int argc, char** argv);
 
 /// To the journal with priorities under systemd, else to standard error.

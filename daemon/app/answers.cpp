@@ -85,7 +85,8 @@ std::string Manager::status() const {
         if (!process.memory_state.empty())
             processes.back()["memory"] = {{"nodes", process.memory_nodes}, {"state", process.memory_state}};
     }
-    std::sort(processes.begin(), processes.end(), [](const json& a, const json& b) { return a["pid"] < b["pid"]; });
+    std::sort(processes.begin(), processes.end(),
+              [](const json& a, const json& b) { return a["pid"] < b["pid"]; });
     json value{{"version", AFFINITYD_VERSION},
                {"pid", ::getpid()},
                {"dry_run", !parts_.enforcer.acts()},
@@ -100,11 +101,14 @@ std::string Manager::status() const {
                {"processes", std::move(processes)}};
     value["policies"] = json::array();
     for (std::size_t i = 0; i < counts.size(); ++i)
-        value["policies"].push_back(policy_json(*world_, i, counts[i], released_.contains("*") || released_.contains(world_->policies().policies[i].name)));
+        value["policies"].push_back(
+            policy_json(*world_, i, counts[i],
+                        released_.contains("*") || released_.contains(world_->policies().policies[i].name)));
     value["queues"] = json::array();
     for (const auto& target : world_->placements().queues) {
         value["queues"].push_back(to_json(target, parts_.journal));
-        if (auto note = queue_care_.note(target.subject); !note.empty()) value["queues"].back()["note"] = std::move(note);
+        if (auto note = queue_care_.note(target.subject); !note.empty())
+            value["queues"].back()["note"] = std::move(note);
     }
     value["problems"] = json::array();
     for (const auto& problem : world_->placements().problems)
@@ -122,16 +126,19 @@ std::string Manager::status() const {
         json subjects = json::array();
         for (const auto& subject : neighbour.shared)
             subjects.push_back(planner::to_string(subject));
-        value["claimed_by_others"].push_back({{"runtime_dir", neighbour.runtime_dir}, {"subjects", std::move(subjects)}});
+        value["claimed_by_others"].push_back(
+            {{"runtime_dir", neighbour.runtime_dir}, {"subjects", std::move(subjects)}});
     }
     value["other_writers"] = json::array();
     for (const auto& writer : other_writers_.list())
-        value["other_writers"].push_back({{"name", writer.name}, {"where", writer.where}, {"note", writer.note}});
+        value["other_writers"].push_back(
+            {{"name", writer.name}, {"where", writer.where}, {"note", writer.note}});
     value["refused"] = executor_.refusals();
     value["outcomes"] = json::object();
     for (std::size_t i = 0; i <= static_cast<std::size_t>(enforcer::Outcome::failed); ++i)
         if (executor_.counts()[i] > 0)
-            value["outcomes"][std::string(to_string(static_cast<enforcer::Outcome>(i)))] = executor_.counts()[i];
+            value["outcomes"][std::string(to_string(static_cast<enforcer::Outcome>(i)))] =
+                executor_.counts()[i];
     value["costs"] = costs_.to_json();
     value["measurement"] = json::parse(measurements_.to_json());
     return dump(value);
@@ -151,7 +158,8 @@ std::string Manager::plan() {
         const auto threads = inventory::read_threads(parts_.root, pid);
         const CpuSet* cpuset = policy ? sources_.cpuset(pid) : nullptr;
         for (std::size_t i = 0; i < threads.size(); ++i) {
-            const planner::Unit unit{head->id, &threads[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics, cpuset};
+            const planner::Unit unit{head->id, &threads[i], static_cast<unsigned>(i),
+                                     known == nullptr ? nullptr : &known->nics, cpuset};
             const auto plan = planner::plan_thread(world_->placements(), seats, policy, unit, parts_.journal);
             if (plan.action) actions.push_back(to_json(*plan.action));
         }
@@ -169,7 +177,8 @@ Result<std::string> Manager::explain_task(int pid) {
     if (!head) return fail("there is no such process", std::to_string(pid));
     json considered = json::array();
     std::optional<std::size_t> policy;
-    for (const auto& verdict : world_->matcher().explain(*head->facts, ProcessLineage(parts_.root, tasks_, world_->policies()))) {
+    for (const auto& verdict :
+         world_->matcher().explain(*head->facts, ProcessLineage(parts_.root, tasks_, world_->policies()))) {
         considered.push_back(verdict_json(*world_, verdict));
         if (verdict.matched) policy = verdict.policy;
     }
@@ -179,7 +188,8 @@ Result<std::string> Manager::explain_task(int pid) {
     const auto all = inventory::read_threads(parts_.root, pid);
     const CpuSet* cpuset = policy ? sources_.cpuset(pid) : nullptr;
     for (std::size_t i = 0; i < all.size(); ++i) {
-        const planner::Unit unit{head->id, &all[i], static_cast<unsigned>(i), known == nullptr ? nullptr : &known->nics, cpuset};
+        const planner::Unit unit{head->id, &all[i], static_cast<unsigned>(i),
+                                 known == nullptr ? nullptr : &known->nics, cpuset};
         const auto plan = planner::plan_thread(world_->placements(), seats, policy, unit, parts_.journal);
         json thread{{"tid", all[i].id.tid}, {"comm", all[i].comm}, {"present", all[i].allowed.to_list()}};
         if (plan.target) {
@@ -189,14 +199,16 @@ Result<std::string> Manager::explain_task(int pid) {
         if (plan.state == planner::ThreadPlan::State::outside)
             thread["reason"] = "its cpuset (" + cpuset->to_list() + ") has none of the policy's CPUs";
         if (plan.action) thread["would_change"] = plan.action->reason;
-        if (const auto* held = parts_.journal.find(planner::TaskMask{all[i].id, pid, {}})) thread["original"] = held->original.to_list();
+        if (const auto* held = parts_.journal.find(planner::TaskMask{all[i].id, pid, {}}))
+            thread["original"] = held->original.to_list();
         if (all[i].is_immovable()) thread["reason"] = "a kernel thread that the kernel does not let move";
         threads.push_back(std::move(thread));
     }
     json means = nullptr;
     if (known != nullptr && !known->unit.empty()) {
         const auto unit = units_.find(known->unit);
-        means = {{"cpuset_of", known->unit}, {"state", unit == units_.end() ? "not yet" : unit->second.state}};
+        means = {{"cpuset_of", known->unit},
+                 {"state", unit == units_.end() ? "not yet" : unit->second.state}};
     }
     return dump({{"pid", pid},
                  {"comm", head->comm},
@@ -213,10 +225,12 @@ Result<std::string> Manager::explain(const std::string& subject) {
     const auto number = parse_number<unsigned>(subject);
     for (const auto& target : world_->placements().queues) {
         const auto* irq = std::get_if<planner::IrqMask>(&target.subject);
-        if (target.nic == subject || (irq != nullptr && (subject == "irq:" + std::to_string(irq->irq) || subject == irq->label)))
+        if (target.nic == subject ||
+            (irq != nullptr && (subject == "irq:" + std::to_string(irq->irq) || subject == irq->label)))
             queues.push_back(to_json(target, parts_.journal));
     }
-    if (!queues.empty() || world_->machine().nic(subject) != nullptr) return dump({{"subject", subject}, {"queues", std::move(queues)}});
+    if (!queues.empty() || world_->machine().nic(subject) != nullptr)
+        return dump({{"subject", subject}, {"queues", std::move(queues)}});
     if (!number) return fail("neither a PID, nor an interface, nor irq:NUMBER", subject);
     const int tid = static_cast<int>(*number);
     const auto pid = inventory::read_process_id(parts_.root, tid);

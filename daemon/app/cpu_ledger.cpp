@@ -8,7 +8,8 @@
 namespace affinityd::app {
 
 CpuLedger::Known& CpuLedger::know(const Entry& entry) {
-    const auto [at, fresh] = known_.try_emplace(entry.id, Known{entry, entry.id.start_time > born_after_ ? 0 : entry.seconds});
+    const auto [at, fresh] =
+        known_.try_emplace(entry.id, Known{entry, entry.id.start_time > born_after_ ? 0 : entry.seconds});
     if (!fresh) {
         at->second.entry.parent = entry.parent;
         at->second.entry.seconds = std::max(at->second.entry.seconds, entry.seconds);
@@ -38,8 +39,10 @@ CpuLedger::Known* CpuLedger::heir_of(const Entry& entry) {
 }
 
 void CpuLedger::bury(Known& known) {
-    if (auto* heir = heir_of(known.entry)) heir->before += known.before;
-    else ended_ += known.entry.seconds - known.before;
+    if (auto* heir = heir_of(known.entry))
+        heir->before += known.before;
+    else
+        ended_ += known.entry.seconds - known.before;
 }
 
 void CpuLedger::look(const std::vector<Entry>& living) {
@@ -54,7 +57,9 @@ void CpuLedger::look(const std::vector<Entry>& living) {
         if (!known.lives) ended.push_back(&known);
     }
     // Children before their parents, who may inherit what has to be taken off before they go themselves.
-    std::ranges::sort(ended, std::greater{}, [](const Known* known) { return std::pair(known->entry.id.start_time, known->entry.id.tid); });
+    std::ranges::sort(ended, std::greater{}, [](const Known* known) {
+        return std::pair(known->entry.id.start_time, known->entry.id.tid);
+    });
     for (auto* known : ended)
         bury(*known);
     std::erase_if(known_, [](const auto& one) { return !one.second.lives; });

@@ -8,20 +8,21 @@
 
 namespace affinityd::app {
 
-/// CPU time of a changing set of processes, without losing what a process used that has ended: its time goes to the parent that
-/// waited for it, which is what is looked at where the parent is of the set too. What a process used between the last look and its end
-/// is missed only if its parent is not. Values only.
+/// CPU time of a changing set of processes, without losing what a process used that has ended: its time goes
+/// to the parent that waited for it, which is what is looked at where the parent is of the set too. What a
+/// process used between the last look and its end is missed only if its parent is not. Values only.
 class CpuLedger {
   public:
     /// One process as it stands now.
     struct Entry {
         TaskId id;
         int parent = 0;
-        double seconds = 0; ///< user and system time of its own and of the children it waited for, since its birth
+        double seconds =
+            0; ///< user and system time of its own and of the children it waited for, since its birth
     };
 
-    /// `born_after`: processes that started later (clock ticks since boot) count from their birth, older ones from when they were
-    /// first seen.
+    /// `born_after`: processes that started later (clock ticks since boot) count from their birth, older ones
+    /// from when they were first seen.
     explicit CpuLedger(std::uint64_t born_after = 0) : born_after_(born_after) {}
 
     /// All processes of the set that live now.

@@ -18,19 +18,23 @@ namespace affinityd::app {
 /// Carries out one action after the other: written down, done, confirmed. Counts what became of them.
 class Executor {
   public:
-    Executor(state::Journal& journal, enforcer::Enforcer& enforcer, Log& log) : journal_(journal), enforcer_(enforcer), log_(log) {}
+    Executor(state::Journal& journal, enforcer::Enforcer& enforcer, Log& log)
+        : journal_(journal), enforcer_(enforcer), log_(log) {}
 
     /// `topology` tells what "no preference" is. A refusal is logged once per kind and subject.
     enforcer::Applied run(const planner::Action& action, const topology::Topology& topology);
 
-    /// A task that nobody has seen before and that was born with a mask we gave to its creator: what it goes back to one day is
-    /// what its creator goes back to. `creator` is the process it came from (its own, for a thread).
-    void adopt_newborn(const planner::TaskMask& task, const CpuSet& present, int creator, const CpuSet& online);
+    /// A task that nobody has seen before and that was born with a mask we gave to its creator: what it goes
+    /// back to one day is what its creator goes back to. `creator` is the process it came from (its own, for
+    /// a thread).
+    void adopt_newborn(const planner::TaskMask& task, const CpuSet& present, int creator,
+                       const CpuSet& online);
 
     /// The record of whoever gave this task the mask it was born with; nothing if it has a past of its own.
-    [[nodiscard]] std::optional<planner::Held> inherited(const planner::TaskMask& task, const CpuSet& present, int creator,
-                                                         const CpuSet& online) const;
-    /// At the end, when there is nothing left to wait for: such a task gets its creator's original at once. True if it did.
+    [[nodiscard]] std::optional<planner::Held> inherited(const planner::TaskMask& task, const CpuSet& present,
+                                                         int creator, const CpuSet& online) const;
+    /// At the end, when there is nothing left to wait for: such a task gets its creator's original at once.
+    /// True if it did.
     bool put_back_newborn(const planner::TaskMask& task, const CpuSet& present, const planner::Held& held);
 
     /// Puts one subject's original back if its mask is still ours; else forgets it. True if it was put back.
@@ -47,7 +51,8 @@ class Executor {
     [[nodiscard]] const std::map<std::string, std::string>& refusals() const { return refusals_; }
 
   private:
-    enforcer::Applied failed(const planner::Action& action, enforcer::Applied applied, const std::optional<planner::Held>& before);
+    enforcer::Applied failed(const planner::Action& action, enforcer::Applied applied,
+                             const std::optional<planner::Held>& before);
     [[nodiscard]] Result<void> take_back(const planner::Action& action, enforcer::Outcome outcome,
                                          const std::optional<planner::Held>& before);
     state::Journal& journal_;

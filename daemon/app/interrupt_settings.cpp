@@ -15,10 +15,17 @@ constexpr std::size_t longest_file = 64U << 10; // a script that hides it furthe
 constexpr std::size_t most_files = 512;         // of one folder
 
 /// Where systemd looks for .link files, systemd.link(5).
-constexpr const char* link_folders[] = {"etc/systemd/network", "run/systemd/network", "usr/local/lib/systemd/network", "usr/lib/systemd/network"};
+constexpr const char* link_folders[] = {"etc/systemd/network", "run/systemd/network",
+                                        "usr/local/lib/systemd/network", "usr/lib/systemd/network"};
 /// Where scripts are started from at boot, when a link comes up, or by the clock.
-constexpr const char* script_folders[] = {"etc/init.d",      "etc/cron.d",           "etc/cron.hourly",      "etc/cron.daily",
-                                          "etc/systemd/system", "etc/network/if-up.d", "etc/NetworkManager/dispatcher.d", "var/spool/cron/crontabs"};
+constexpr const char* script_folders[] = {"etc/init.d",
+                                          "etc/cron.d",
+                                          "etc/cron.hourly",
+                                          "etc/cron.daily",
+                                          "etc/systemd/system",
+                                          "etc/network/if-up.d",
+                                          "etc/NetworkManager/dispatcher.d",
+                                          "var/spool/cron/crontabs"};
 constexpr const char* script_files[] = {"etc/rc.local", "etc/rc.d/rc.local", "etc/crontab"};
 
 /// Settings of [Link] that write masks of interrupts or of packet steering.
@@ -27,11 +34,13 @@ bool is_link_setting(std::string_view line) {
 }
 
 bool names_script(std::string_view line) {
-    return line.find("set_irq_affinity") != std::string_view::npos || line.find("smp_affinity") != std::string_view::npos;
+    return line.find("set_irq_affinity") != std::string_view::npos ||
+           line.find("smp_affinity") != std::string_view::npos;
 }
 
 /// The first line of the file of which `is_it` holds.
-void look_into(const host::Dir& root, const std::string& path, bool (*is_it)(std::string_view), OtherWriter writer, std::vector<OtherWriter>& found) {
+void look_into(const host::Dir& root, const std::string& path, bool (*is_it)(std::string_view),
+               OtherWriter writer, std::vector<OtherWriter>& found) {
     const auto text = root.read(path, longest_file);
     if (!text || !*text) return;
     unsigned number = 0;
@@ -53,9 +62,13 @@ std::vector<OtherWriter> find_interrupt_settings(const host::Root& root, std::si
     if (!top) return found;
     const auto tree = host::Dir::open(top->fd(), ".", !root.is_live());
     if (!tree) return found;
-    const OtherWriter link{"systemd.link", "", "udev sets it whenever the interface comes: remove the setting, or leave the interface to it"};
-    const OtherWriter script{"script", "", "it sets interrupts when it is run: remove the call, or leave the interface to it"};
-    const auto look = [&](const char* folder, std::string_view ending, bool (*is_it)(std::string_view), const OtherWriter& writer) {
+    const OtherWriter link{
+        "systemd.link", "",
+        "udev sets it whenever the interface comes: remove the setting, or leave the interface to it"};
+    const OtherWriter script{
+        "script", "", "it sets interrupts when it is run: remove the call, or leave the interface to it"};
+    const auto look = [&](const char* folder, std::string_view ending, bool (*is_it)(std::string_view),
+                          const OtherWriter& writer) {
         std::size_t files = 0;
         for (const auto& name : tree->list(folder)) {
             if (!name.ends_with(ending)) continue;

@@ -12,13 +12,20 @@ using planner::ThreadPlan;
 
 const char* state_name(ThreadPlan::State state) {
     switch (state) {
-    case ThreadPlan::State::unwanted: return "unwanted";
-    case ThreadPlan::State::in_place: return "in place";
-    case ThreadPlan::State::changes: return "refused";
-    case ThreadPlan::State::left_alone: return "left alone";
-    case ThreadPlan::State::yielded: return "yielded";
-    case ThreadPlan::State::outside: return "outside its cpuset";
-    case ThreadPlan::State::immovable: return "immovable";
+    case ThreadPlan::State::unwanted:
+        return "unwanted";
+    case ThreadPlan::State::in_place:
+        return "in place";
+    case ThreadPlan::State::changes:
+        return "refused";
+    case ThreadPlan::State::left_alone:
+        return "left alone";
+    case ThreadPlan::State::yielded:
+        return "yielded";
+    case ThreadPlan::State::outside:
+        return "outside its cpuset";
+    case ThreadPlan::State::immovable:
+        return "immovable";
     }
     return "unknown";
 }
@@ -33,7 +40,9 @@ struct SubjectJson {
     json operator()(const planner::SteeringMask& mask) const {
         return {{"kind", "steering"}, {"nic", mask.nic}, {"queue", mask.queue}};
     }
-    json operator()(const planner::UnitCpuset& cpuset) const { return {{"kind", "unit"}, {"unit", cpuset.unit}}; }
+    json operator()(const planner::UnitCpuset& cpuset) const {
+        return {{"kind", "unit"}, {"unit", cpuset.unit}};
+    }
 };
 
 } // namespace
@@ -73,7 +82,8 @@ json to_json(const planner::QueueTarget& target, const state::Journal& journal) 
     value["wanted"] = planner::mask_text(target.subject, target.wanted);
     value["present"] = planner::mask_text(target.subject, target.present);
     value["reason"] = target.reason;
-    if (const auto* held = journal.find(target.subject)) value["original"] = planner::mask_text(target.subject, held->original);
+    if (const auto* held = journal.find(target.subject))
+        value["original"] = planner::mask_text(target.subject, held->original);
     return value;
 }
 

@@ -9,7 +9,8 @@
 
 namespace affinityd::app {
 
-/// Any bytes as a JSON string: names of processes need not be UTF-8; what is not becomes U+FFFD when it is dumped.
+/// Any bytes as a JSON string: names of processes need not be UTF-8; what is not becomes U+FFFD when it is
+/// dumped.
 [[nodiscard]] std::string dump(const nlohmann::json& value);
 
 [[nodiscard]] nlohmann::json to_json(const planner::Action& action);

@@ -28,13 +28,16 @@ void attach_kernel_threads(const host::Root& root, planner::Machine& machine) {
     for (const int pid : candidates(root)) {
         auto head = inventory::read_head(root, pid, nullptr);
         if (!head || !head->is_kernel()) continue; // anybody may call itself napi/eth0-1
-        if (head->comm.starts_with("irq/") || head->comm.starts_with("napi/")) heads.push_back(std::move(*head));
+        if (head->comm.starts_with("irq/") || head->comm.starts_with("napi/"))
+            heads.push_back(std::move(*head));
     }
     std::vector<irq::NamedThread> handlers;
     std::vector<netdev::NamedThread> pollers;
     for (const auto& head : heads) {
-        if (head.comm.starts_with("irq/")) handlers.push_back({head.id.tid, head.comm});
-        else pollers.push_back({head.id.tid, head.comm});
+        if (head.comm.starts_with("irq/"))
+            handlers.push_back({head.id.tid, head.comm});
+        else
+            pollers.push_back({head.id.tid, head.comm});
     }
     irq::attach_threads(machine.irqs, handlers);
     netdev::attach_napi_threads(machine.nics, pollers);

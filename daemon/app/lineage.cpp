@@ -10,7 +10,8 @@ std::vector<std::string> ProcessLineage::ancestor_policies(const inventory::Proc
     std::vector<std::string> names;
     int pid = process.parent();
     for (unsigned depth = 0; pid > 0 && depth < deepest; ++depth) {
-        if (const auto* known = tasks_.find(pid); known != nullptr && known->policy < policies_.policies.size())
+        if (const auto* known = tasks_.find(pid);
+            known != nullptr && known->policy < policies_.policies.size())
             names.push_back(policies_.policies[known->policy].name);
         pid = inventory::read_parent(root_, pid).value_or(0);
     }

@@ -16,7 +16,8 @@ class ProcessLineage final : public planner::Lineage {
   public:
     ProcessLineage(const host::Root& root, const TaskTable& tasks, const policy::PolicySet& policies)
         : root_(root), tasks_(tasks), policies_(policies) {}
-    [[nodiscard]] std::vector<std::string> ancestor_policies(const inventory::ProcessFacts& process) const override;
+    [[nodiscard]] std::vector<std::string>
+    ancestor_policies(const inventory::ProcessFacts& process) const override;
 
   private:
     const host::Root& root_;

@@ -2,9 +2,9 @@
 #include "app/log.hpp"
 
 #include <cstdlib>
-#include <syslog.h>
 
 #include <spdlog/logger.h>
+#include <syslog.h>
 #define SD_JOURNAL_SUPPRESS_LOCATION // ours is here, which says nothing
 #include <systemd/sd-journal.h>
 
@@ -53,7 +53,8 @@ void Log::event(const char* message_id, const std::string& message) {
     const std::string text = "MESSAGE=" + message;
     // The journal alone carries fields; with another log, or if it does not take it, the text has to do.
     if (std::getenv("JOURNAL_STREAM") != nullptr &&
-        sd_journal_send(text.c_str(), id.c_str(), "PRIORITY=%i", LOG_WARNING, "SYSLOG_IDENTIFIER=affinityd", nullptr) == 0)
+        sd_journal_send(text.c_str(), id.c_str(), "PRIORITY=%i", LOG_WARNING, "SYSLOG_IDENTIFIER=affinityd",
+                        nullptr) == 0)
         return;
     logger_->warn("{}", message);
 }

@@ -13,8 +13,8 @@ class logger;
 
 namespace affinityd::app {
 
-/// The one place that logs. A message that comes again is counted and shown at the 10th, 100th, ... time, not every time:
-/// at 3 a.m. nobody wants ten thousand equal lines.
+/// The one place that logs. A message that comes again is counted and shown at the 10th, 100th, ... time, not
+/// every time: at 3 a.m. nobody wants ten thousand equal lines.
 class Log {
   public:
     explicit Log(std::shared_ptr<spdlog::logger> logger);

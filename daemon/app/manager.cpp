@@ -16,12 +16,14 @@
 
 namespace affinityd::app {
 
-Manager::Manager(Parts parts) : parts_(std::move(parts)), executor_(parts_.journal, parts_.enforcer, parts_.log),
-      queue_care_(executor_, parts_.log),
-      other_writers_(parts_.root, parts_.settings.runtime_dir, enforcer::Irqbalance(parts_.settings.irqbalance_dir), parts_.enforcer.acts(),
-                     parts_.log),
+Manager::Manager(Parts parts)
+    : parts_(std::move(parts)), executor_(parts_.journal, parts_.enforcer, parts_.log),
+      queue_care_(executor_, parts_.log), other_writers_(parts_.root, parts_.settings.runtime_dir,
+                                                         enforcer::Irqbalance(parts_.settings.irqbalance_dir),
+                                                         parts_.enforcer.acts(), parts_.log),
       sources_(parts_.root),
-      measurements_(parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log), costs_(parts_.root) {
+      measurements_(parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
+      costs_(parts_.root) {
     costs_.recall(measurements_.kept("passive"));
 }
 
@@ -40,7 +42,8 @@ Result<std::unique_ptr<World>> Manager::load(std::string& diagnostics) const {
     if (!machine) return std::unexpected(machine.error());
     auto read = policy::read_policies(*documents);
     auto& findings = read.diagnostics;
-    std::ranges::move(planner::check_on_machine(read.set, machine->topology, machine->nics), std::back_inserter(findings));
+    std::ranges::move(planner::check_on_machine(read.set, machine->topology, machine->nics),
+                      std::back_inserter(findings));
     policy::add_source_lines(findings, *documents);
     policy::sort_by_place(findings);
     for (const auto& finding : findings)
@@ -50,7 +53,8 @@ Result<std::unique_ptr<World>> Manager::load(std::string& diagnostics) const {
 }
 
 void Manager::adopt(std::unique_ptr<World> world) {
-    // Seats and known processes are named by policy: those of policies that are still there stay where they are.
+    // Seats and known processes are named by policy: those of policies that are still there stay where they
+    // are.
     std::map<std::string, std::size_t, std::less<>> index;
     for (std::size_t i = 0; i < world->policies().policies.size(); ++i)
         index.emplace(world->policies().policies[i].name, i);
@@ -62,7 +66,8 @@ void Manager::adopt(std::unique_ptr<World> world) {
             process.policy = now == index.end() ? world->policies().policies.size() : now->second;
         }
         // A process whose policy has gone is looked at once more, as one that nobody wants.
-        std::erase_if(tasks_.processes(), [&](auto& entry) { return entry.second.policy == world->policies().policies.size(); });
+        std::erase_if(tasks_.processes(),
+                      [&](auto& entry) { return entry.second.policy == world->policies().policies.size(); });
         world->update(planner::Serving(world_->serving()));
     }
     world_ = std::move(world);
@@ -95,9 +100,10 @@ Result<void> Manager::start() {
     }
     if (!diagnostics.empty()) parts_.log.warn("policies:\n" + diagnostics);
     adopt(std::move(*world));
-    parts_.log.info(fmt::format("{} policies, {} CPUs online ({}), {} interfaces, {} subjects in the undo journal",
-                                world_->policies().policies.size(), world_->machine().topology.online.count(),
-                                world_->machine().topology.online.to_list(), world_->machine().nics.size(), parts_.journal.size()));
+    parts_.log.info(fmt::format(
+        "{} policies, {} CPUs online ({}), {} interfaces, {} subjects in the undo journal",
+        world_->policies().policies.size(), world_->machine().topology.online.count(),
+        world_->machine().topology.online.to_list(), world_->machine().nics.size(), parts_.journal.size()));
     return {};
 }
 
@@ -107,7 +113,8 @@ Result<std::string> Manager::reload() {
     if (!world) {
         auto error = world.error();
         if (!diagnostics.empty()) error.message += "\n" + diagnostics;
-        parts_.log.refuse("reload: " + error.to_string() + (diagnostics.empty() ? ": " : "") + "the running policies stay");
+        parts_.log.refuse("reload: " + error.to_string() + (diagnostics.empty() ? ": " : "") +
+                          "the running policies stay");
         return std::unexpected(std::move(error));
     }
     adopt(std::move(*world));
@@ -128,14 +135,16 @@ void Manager::apply() {
 
 Result<std::string> Manager::release(const std::string& what) {
     const auto pid = parse_number<int>(what);
-    const bool is_policy = std::ranges::any_of(world_->policies().policies, [&](const auto& p) { return p.name == what; });
+    const bool is_policy =
+        std::ranges::any_of(world_->policies().policies, [&](const auto& p) { return p.name == what; });
     if (!what.empty() && !is_policy && !(pid && tasks_.find(*pid) != nullptr))
         return fail("neither a policy nor a process under policy", what);
     released_.insert(what.empty() ? "*" : what);
     std::size_t count = 0;
     for (const auto& entry : parts_.journal.entries()) {
         const auto* task = std::get_if<planner::TaskMask>(&entry.subject);
-        const bool meant = what.empty() || entry.held.policy == what || (pid && !is_policy && task != nullptr && task->pid == *pid);
+        const bool meant = what.empty() || entry.held.policy == what ||
+                           (pid && !is_policy && task != nullptr && task->pid == *pid);
         if (meant && executor_.restore(entry, world_->placements().online)) ++count;
     }
     begin_reconcile(false);
@@ -158,13 +167,16 @@ void Manager::stop() {
     std::size_t count = 0;
     std::vector<planner::Subject> kept;
     for (const auto& entry : parts_.journal.entries()) {
-        if (keeps_on_stop(entry.held.policy)) kept.push_back(entry.subject);
-        else if (executor_.restore(entry, world_ ? world_->placements().online : CpuSet{})) ++count;
+        if (keeps_on_stop(entry.held.policy))
+            kept.push_back(entry.subject);
+        else if (executor_.restore(entry, world_ ? world_->placements().online : CpuSet{}))
+            ++count;
     }
     if (world_) count += put_back_newborns();
     other_writers_.stop();
     for (const auto& subject : kept)
-        if (const auto done = parts_.journal.forget(subject); !done) parts_.log.error(done.error().to_string());
+        if (const auto done = parts_.journal.forget(subject); !done)
+            parts_.log.error(done.error().to_string());
     parts_.log.info(fmt::format("{} subjects put back as they were", count));
 }
 
@@ -179,8 +191,11 @@ std::size_t Manager::put_back_newborns() {
             for (const auto& thread : inventory::read_threads(parts_.root, pid)) {
                 const planner::TaskMask task{thread.id, pid, thread.comm};
                 const int creator = thread.id == head->id ? head->facts->parent() : pid;
-                const auto held = executor_.inherited(task, thread.allowed, creator, world_->placements().online);
-                if (held && !keeps_on_stop(held->policy) && executor_.put_back_newborn(task, thread.allowed, *held)) ++count;
+                const auto held =
+                    executor_.inherited(task, thread.allowed, creator, world_->placements().online);
+                if (held && !keeps_on_stop(held->policy) &&
+                    executor_.put_back_newborn(task, thread.allowed, *held))
+                    ++count;
             }
         }
     }

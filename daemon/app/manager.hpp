@@ -26,8 +26,8 @@
 
 namespace affinityd::app {
 
-/// The daemon without its event loop: a world, what is known of its tasks, and the tick. Called from one thread by the loop's
-/// sources; it never sleeps, and long work is cut into steps (`reconcile_step`).
+/// The daemon without its event loop: a world, what is known of its tasks, and the tick. Called from one
+/// thread by the loop's sources; it never sleeps, and long work is cut into steps (`reconcile_step`).
 class Manager final : public Commands {
   public:
     /// References must outlive the manager.
@@ -44,21 +44,23 @@ class Manager final : public Commands {
     /// Loads policies and the machine. An Error: there is no good set to run with.
     Result<void> start();
 
-    /// Called when work waits: `now` that a pass has begun and wants reconcile_step(), `soon` that another pass is wanted.
+    /// Called when work waits: `now` that a pass has begun and wants reconcile_step(), `soon` that another
+    /// pass is wanted.
     enum class Urgency { now, soon };
     void on_work(std::function<void(Urgency)> waits) { waits_ = std::move(waits); }
 
-    /// Begins a reconcile over all tasks and queues; one that is under way starts over. `machine_changed`: the hardware is
-    /// read again first.
+    /// Begins a reconcile over all tasks and queues; one that is under way starts over. `machine_changed`:
+    /// the hardware is read again first.
     void begin_reconcile(bool machine_changed);
-    /// Interfaces, CPUs or cpusets changed, and with them masks on their own: the next pass takes none of that for somebody's doing.
+    /// Interfaces, CPUs or cpusets changed, and with them masks on their own: the next pass takes none of
+    /// that for somebody's doing.
     void expect_changes() { told_of_change_ = true; }
     /// Works until `out_of_time` says so; true when the reconcile is finished (or none was under way).
     bool reconcile_step(const std::function<bool()>& out_of_time);
     [[nodiscard]] bool reconciling() const { return reconcile_ != nullptr; }
 
-    /// Fast path: a process exec'ed or its main thread was renamed; a thread was renamed or born; a task exited.
-    /// `creator`: for a process just forked, who did it, as its parent may have gone meanwhile.
+    /// Fast path: a process exec'ed or its main thread was renamed; a thread was renamed or born; a task
+    /// exited. `creator`: for a process just forked, who did it, as its parent may have gone meanwhile.
     void process_changed(int pid, std::optional<int> creator = {});
     void thread_changed(int pid, int tid);
     /// A thread has named itself. One that is known is not read again for it: the name came with the event.
@@ -99,13 +101,15 @@ class Manager final : public Commands {
     [[nodiscard]] Result<std::unique_ptr<World>> load(std::string& diagnostics) const;
     void adopt(std::unique_ptr<World> world);
     void handle_process(inventory::Head head, std::optional<int> creator);
-    /// Finds out which policy wants a process; nothing: it need not be looked at. `creator`: as for process_changed.
+    /// Finds out which policy wants a process; nothing: it need not be looked at. `creator`: as for
+    /// process_changed.
     [[nodiscard]] std::optional<Turn> begin_turn(inventory::Head head, std::optional<int> creator = {});
     /// Looks at its threads until `out_of_time` says so; true: at all of them.
     bool go_on(Turn& turn, const std::function<bool()>& out_of_time);
     void finish_turn(const Turn& turn);
     /// `creator`: the process whose thread made this one.
-    void handle_thread(KnownProcess* process, std::optional<std::size_t> policy, const planner::Unit& unit, int creator);
+    void handle_thread(KnownProcess* process, std::optional<std::size_t> policy, const planner::Unit& unit,
+                       int creator);
     void handle_fresh_thread(KnownProcess& process, const inventory::Thread& thread);
     void learn_cpuset(KnownProcess& process);
     [[nodiscard]] const CpuSet* cpuset_of(KnownProcess* process, const inventory::Thread& thread);
@@ -116,11 +120,13 @@ class Manager final : public Commands {
     [[nodiscard]] bool must_look_at(const inventory::Head& head, int creator) const;
     [[nodiscard]] bool is_released(int pid, std::size_t policy) const;
     [[nodiscard]] bool keeps_on_stop(std::string_view name) const;
-    /// Gives tasks that were born with a mask of ours, and that no event has told of yet, what their creators got back.
+    /// Gives tasks that were born with a mask of ours, and that no event has told of yet, what their creators
+    /// got back.
     std::size_t put_back_newborns();
     void drop(int pid);
     void forget_thread(const TaskId& id, int pid);
-    /// The journal lost lines: what is where a policy wants it, and in no line, may be our doing, and gets the kernel's default back.
+    /// The journal lost lines: what is where a policy wants it, and in no line, may be our doing, and gets
+    /// the kernel's default back.
     void adopt_lost(const planner::Subject& subject, const CpuSet& present, const std::string& policy);
     void adopt_lost_queues();
     /// Forgets those of these threads of a process that the kernel knows no more.
@@ -157,7 +163,8 @@ class Manager final : public Commands {
     TaskTable tasks_;
     inventory::FactSources sources_;
     std::unique_ptr<Reconcile> reconcile_;
-    std::set<std::string> released_; ///< names of policies, PIDs as text, "*": told to let go until the next reload or apply
+    std::set<std::string>
+        released_; ///< names of policies, PIDs as text, "*": told to let go until the next reload or apply
     std::vector<Neighbour> neighbours_;
     std::map<std::string, UnderCpuset> units_; ///< by name, as of the last pass
     std::vector<planner::Problem> unit_problems_;
@@ -166,12 +173,12 @@ class Manager final : public Commands {
     int next_asked_ = 0; ///< process with which find_used_nics goes on
     std::function<void(Urgency)> waits_ = [](Urgency) {};
     bool queues_changed_ = false;
-    bool told_of_change_ = false;     ///< since the last pass began
-    bool is_after_change_ = false;    ///< the pass under way is the first since one
+    bool told_of_change_ = false;  ///< since the last pass began
+    bool is_after_change_ = false; ///< the pass under way is the first since one
     std::uint64_t reconciles_ = 0;
     std::uint64_t lost_ = 0;
-    std::size_t adopted_ = 0;         ///< subjects whose line the journal may have lost
-    bool is_adopted_ = true;          ///< all of them that the pass has come to could be written down
+    std::size_t adopted_ = 0; ///< subjects whose line the journal may have lost
+    bool is_adopted_ = true;  ///< all of them that the pass has come to could be written down
     std::uint64_t fast_ = 0;
     std::chrono::system_clock::time_point loaded_at_{};
 };

@@ -28,7 +28,8 @@ std::string model_of(const policy::PolicySet& policies) {
     constexpr std::array names{"none", "irq", "process", "full"};
     if (policies.policies.empty()) return "none";
     const auto model = policies.policies.front().model;
-    const bool same = std::ranges::all_of(policies.policies, [&](const auto& policy) { return policy.model == model; });
+    const bool same =
+        std::ranges::all_of(policies.policies, [&](const auto& policy) { return policy.model == model; });
     return same ? names[static_cast<std::size_t>(model)] : "mixed";
 }
 
@@ -61,15 +62,18 @@ void take_report(const measure::Report& report, MeasurementRecord& record) {
 std::string summary_of(const MeasurementRecord& record) {
     if (record.outcome != done) return fmt::format("{}: {}", record.outcome, record.reason);
     const char* note = record.path == "loopback" ? " (loopback: does not touch NIC interrupts)" : "";
-    return fmt::format("{:.2f} Gbit/s over {}{} in {:.1f} s, {:.2f} CPU seconds, model {}", record.bits_per_second / 1e9, record.path,
-                       note, record.seconds, record.cpu_seconds, record.model);
+    return fmt::format("{:.2f} Gbit/s over {}{} in {:.1f} s, {:.2f} CPU seconds, model {}",
+                       record.bits_per_second / 1e9, record.path, note, record.seconds, record.cpu_seconds,
+                       record.model);
 }
 
 /// Only what is alike can be compared: runs that came to their end over the same way to the same peer.
-measure::TrendReport trend_of(const std::vector<MeasurementRecord>& records, const std::string& kind, const std::string& path) {
+measure::TrendReport trend_of(const std::vector<MeasurementRecord>& records, const std::string& kind,
+                              const std::string& path) {
     std::vector<double> rates;
     for (const auto& record : records)
-        if (record.outcome == done && record.kind == kind && record.path == path) rates.push_back(record.bits_per_second);
+        if (record.outcome == done && record.kind == kind && record.path == path)
+            rates.push_back(record.bits_per_second);
     return measure::trend(rates);
 }
 
@@ -93,7 +97,8 @@ json record_json(const MeasurementRecord& record) {
                {"bytes", record.bytes},
                {"bits_per_second", record.bits_per_second},
                {"cpu_seconds", record.cpu_seconds}};
-    if (record.kind == "ttcp" && !record.path.empty()) value["touches_nic_interrupts"] = record.path != "loopback";
+    if (record.kind == "ttcp" && !record.path.empty())
+        value["touches_nic_interrupts"] = record.path != "loopback";
     if (!record.reason.empty()) value["reason"] = record.reason;
     if (record.ghz_per_gbps) value["ghz_per_gbps"] = *record.ghz_per_gbps;
     return value;
@@ -109,10 +114,15 @@ Measurements::Measurements(const std::string& state_dir, Log& log) : log_(log) {
         return;
     }
     if (!opened->set_aside.empty())
-        log_.event(history_damaged_message, fmt::format("the measurement history could not be used ({}), it is at {} and a new one begins", opened->why, opened->set_aside));
+        log_.event(
+            history_damaged_message,
+            fmt::format("the measurement history could not be used ({}), it is at {} and a new one begins",
+                        opened->why, opened->set_aside));
     history_ = std::move(opened->history);
-    if (auto last = history_->last(remembered, "ttcp")) recent_ = std::move(*last);
-    else log_.warn("the measurement history could not be read: " + last.error().to_string());
+    if (auto last = history_->last(remembered, "ttcp"))
+        recent_ = std::move(*last);
+    else
+        log_.warn("the measurement history could not be read: " + last.error().to_string());
 }
 
 void Measurements::add(const MeasuringRun& run, const policy::PolicySet& policies) {
@@ -121,10 +131,13 @@ void Measurements::add(const MeasuringRun& run, const policy::PolicySet& policie
     record.kind = "ttcp";
     record.model = model_of(policies);
     record.policies = names_of(policies);
-    record.outcome = measure::to_string(run.outcome == measure::Outcome::done ? measure::Outcome::failed : run.outcome);
+    record.outcome =
+        measure::to_string(run.outcome == measure::Outcome::done ? measure::Outcome::failed : run.outcome);
     record.reason = run.fault;
-    if (const auto report = measure::parse_report(run.output)) take_report(*report, record);
-    else if (run.fault.empty()) record.reason = "its output cannot be read: " + report.error().to_string();
+    if (const auto report = measure::parse_report(run.output))
+        take_report(*report, record);
+    else if (run.fault.empty())
+        record.reason = "its output cannot be read: " + report.error().to_string();
     keep(std::move(record));
 }
 
@@ -137,8 +150,10 @@ std::vector<MeasurementRecord> Measurements::kept(const std::string& kind) const
 
 void Measurements::keep(MeasurementRecord record) {
     if (history_) {
-        if (const auto kept = history_->append(record)) record.id = *kept;
-        else log_.error("the measurement is not kept: " + kept.error().to_string());
+        if (const auto kept = history_->append(record))
+            record.id = *kept;
+        else
+            log_.error("the measurement is not kept: " + kept.error().to_string());
     }
     if (record.kind != "ttcp") return;
     log_.info("measured: " + summary_of(record));
@@ -154,11 +169,16 @@ void Measurements::tell_of_regression(const MeasurementRecord& record) {
     // Told once, when it begins: the run before was not below already.
     const std::vector<MeasurementRecord> before(recent_.begin(), recent_.end() - 1);
     if (trend_of(before, record.kind, record.path).trend == measure::Trend::down) return;
-    const auto last = std::ranges::find_if(before.rbegin(), before.rend(), [&](const auto& other) { return other.outcome == done && other.path == record.path; });
-    const std::string change = last->policies == record.policies ? "the same policies as before" : "policies now: " + record.policies + ", before: " + last->policies;
-    log_.event(regression_message, fmt::format("throughput over {} fell by {:.1f} %: {:.3f} Gbit/s, expected were {:.3f} to {:.3f} (median {:.3f}); {}",
-                                               record.path, -100 * now.change, record.bits_per_second / 1e9, now.low / 1e9, now.high / 1e9,
-                                               now.median / 1e9, change));
+    const auto last = std::ranges::find_if(before.rbegin(), before.rend(), [&](const auto& other) {
+        return other.outcome == done && other.path == record.path;
+    });
+    const std::string change = last->policies == record.policies
+                                   ? "the same policies as before"
+                                   : "policies now: " + record.policies + ", before: " + last->policies;
+    log_.event(regression_message, fmt::format("throughput over {} fell by {:.1f} %: {:.3f} Gbit/s, expected "
+                                               "were {:.3f} to {:.3f} (median {:.3f}); {}",
+                                               record.path, -100 * now.change, record.bits_per_second / 1e9,
+                                               now.low / 1e9, now.high / 1e9, now.median / 1e9, change));
 }
 
 std::string Measurements::to_json() const {
@@ -167,16 +187,22 @@ std::string Measurements::to_json() const {
     const auto trend = trend_of(recent_, last.kind, last.path);
     std::string summary = summary_of(last);
     if (last.outcome == done && trend.trend == measure::Trend::down)
-        summary += fmt::format("; REGRESSION: {:.1f} % below the median of the runs before", -100 * trend.change);
-    return dump({{"last", record_json(last)}, {"summary", summary}, {"runs", recent_.size()}, {"trend", trend_json(trend)}});
+        summary +=
+            fmt::format("; REGRESSION: {:.1f} % below the median of the runs before", -100 * trend.change);
+    return dump({{"last", record_json(last)},
+                 {"summary", summary},
+                 {"runs", recent_.size()},
+                 {"trend", trend_json(trend)}});
 }
 
 std::string Measurements::history(const std::string& kind) const {
     std::vector<MeasurementRecord> records;
     std::string fault;
     if (history_) {
-        if (auto read = history_->last(most_shown, kind)) records = std::move(*read);
-        else fault = read.error().to_string();
+        if (auto read = history_->last(most_shown, kind))
+            records = std::move(*read);
+        else
+            fault = read.error().to_string();
     } else if (kind.empty() || kind == "ttcp") {
         records = recent_; // nothing is kept on disk: what this daemon knows itself
     }

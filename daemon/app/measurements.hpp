@@ -13,15 +13,17 @@ namespace affinityd::app {
 
 /// How the measuring child ended.
 struct MeasuringRun {
-    std::string output;                              ///< what it printed: its report, or nothing
-    measure::Outcome outcome = measure::Outcome::done; ///< of the child itself; counts where there is no report
-    std::string fault;                               ///< for a person; "" with Outcome::done
+    std::string output; ///< what it printed: its report, or nothing
+    measure::Outcome outcome =
+        measure::Outcome::done; ///< of the child itself; counts where there is no report
+    std::string fault;          ///< for a person; "" with Outcome::done
 };
 
 /// What came of measurements: kept over restarts where there is a history, compared with the runs before.
 class Measurements {
   public:
-    /// Opens the history in the state directory; without one (dry run, disk full) results are known until the end only.
+    /// Opens the history in the state directory; without one (dry run, disk full) results are known until the
+    /// end only.
     Measurements(const std::string& state_dir, Log& log);
 
     /// Whatever came of it is a recorded outcome.
@@ -36,7 +38,8 @@ class Measurements {
     /// {"last": {...}, "trend": {...}, "runs": N, "summary": "..."}, or null before the first run. JSON text.
     [[nodiscard]] std::string to_json() const;
 
-    /// {"records": [...], "trends": [...]}: the last records, oldest first, of one kind or ("") of all. JSON text.
+    /// {"records": [...], "trends": [...]}: the last records, oldest first, of one kind or ("") of all. JSON
+    /// text.
     [[nodiscard]] std::string history(const std::string& kind) const;
 
   private:

@@ -33,7 +33,8 @@ std::set<std::string> folders(const host::Root& root) {
 
 } // namespace
 
-std::vector<Neighbour> find_neighbours(const host::Root& root, const std::string& runtime_dir, const state::Journal& journal) {
+std::vector<Neighbour> find_neighbours(const host::Root& root, const std::string& runtime_dir,
+                                       const state::Journal& journal) {
     std::vector<Neighbour> neighbours;
     for (const auto& folder : folders(root)) {
         const std::string path = folder + "/undo.journal";

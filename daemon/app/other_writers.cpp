@@ -42,8 +42,11 @@ Result<void> OtherWriters::ban(const std::string& socket, Banned& banned, const 
 
 std::string OtherWriters::keep_off(const std::vector<unsigned>& irqs) {
     const auto sockets = irqbalance_.sockets();
-    std::erase_if(banned_, [&](const auto& entry) { return std::ranges::find(sockets, entry.first) == sockets.end(); });
-    if (sockets.empty()) return "it has no socket here: start it with IRQBALANCE_ARGS=\"--banirq=N\" for each interrupt of ours";
+    std::erase_if(
+        banned_, [&](const auto& entry) { return std::ranges::find(sockets, entry.first) == sockets.end(); });
+    if (sockets.empty())
+        return "it has no socket here: start it with IRQBALANCE_ARGS=\"--banirq=N\" for each interrupt of "
+               "ours";
     const auto recorded = read_record();
     std::string note;
     for (const auto& socket : sockets) {
@@ -54,34 +57,42 @@ std::string OtherWriters::keep_off(const std::vector<unsigned>& irqs) {
                 note = now.error().to_string();
                 continue;
             }
-            const auto before = recorded.find(socket); // an earlier daemon was killed: its bans are not irqbalance's own
+            const auto before =
+                recorded.find(socket); // an earlier daemon was killed: its bans are not irqbalance's own
             banned_[socket] = {before != recorded.end() ? before->second : *now, *now, {}};
         }
         auto& banned = banned_.at(socket);
         const auto done = ban(socket, banned, irqs);
         banned.fault = done ? "" : done.error().to_string();
-        if (!done) note = banned.fault + "; start it with IRQBALANCE_ARGS=\"--banirq=N\" for each interrupt of ours";
-        else if (note.empty() && !irqs.empty()) note = fmt::format("{} interrupts of ours are banned through its socket until we end", irqs.size());
+        if (!done)
+            note = banned.fault + "; start it with IRQBALANCE_ARGS=\"--banirq=N\" for each interrupt of ours";
+        else if (note.empty() && !irqs.empty())
+            note =
+                fmt::format("{} interrupts of ours are banned through its socket until we end", irqs.size());
     }
     if (!note.empty()) return note;
     return "no interrupt is under policy";
 }
 
-void OtherWriters::finish_pass(const planner::Placements& placements, std::chrono::steady_clock::time_point now) {
+void OtherWriters::finish_pass(const planner::Placements& placements,
+                               std::chrono::steady_clock::time_point now) {
     if (files_read_ == std::chrono::steady_clock::time_point{} || now - files_read_ > files_every) {
         files_ = find_interrupt_settings(root_);
         files_read_ = now;
     }
     list_.clear();
     if (const auto found = seen_.find("irqbalance"); found != seen_.end())
-        list_.push_back({"irqbalance", fmt::format("pid {}", found->second),
-                         acts_ ? keep_off(irqs_of(placements)) : std::string("it moves interrupts every few seconds")});
+        list_.push_back(
+            {"irqbalance", fmt::format("pid {}", found->second),
+             acts_ ? keep_off(irqs_of(placements)) : std::string("it moves interrupts every few seconds")});
     if (const auto found = seen_.find("tuned"); found != seen_.end())
-        list_.push_back({"tuned", fmt::format("pid {}", found->second),
-                         "profiles with isolated_cores or irq settings move interrupts when they are applied"});
+        list_.push_back(
+            {"tuned", fmt::format("pid {}", found->second),
+             "profiles with isolated_cores or irq settings move interrupts when they are applied"});
     list_.insert(list_.end(), files_.begin(), files_.end());
     for (const auto& writer : list_)
-        if (log_.count(fmt::format("also writing here: {} ({}): {}", writer.name, writer.where, writer.note)) == 0)
+        if (log_.count(
+                fmt::format("also writing here: {} ({}): {}", writer.name, writer.where, writer.note)) == 0)
             log_.warn(fmt::format("also writing here: {} ({}): {}", writer.name, writer.where, writer.note));
 }
 
@@ -91,7 +102,8 @@ void OtherWriters::stop() {
         if (banned.asked == banned.original) continue;
         if (const auto done = irqbalance_.ban(socket, banned.original); !done)
             log_.warn("irqbalance could not be given its own list back: " + done.error().to_string());
-        else banned.asked = banned.original;
+        else
+            banned.asked = banned.original;
     }
     std::erase_if(banned_, [](const auto& entry) { return entry.second.asked == entry.second.original; });
     if (const auto done = write_record(); !done) log_.error(done.error().to_string());

@@ -8,10 +8,9 @@
 
 #include <chrono>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace affinityd::host {
 class Root;
@@ -26,23 +25,28 @@ struct OtherWriter {
     std::string note;  ///< what it does, what was done about it, or what a person may do
 };
 
-/// Settings and scripts that set masks of interrupts when an interface comes, at boot or by the clock: systemd.link files with such a
-/// setting and scripts of vendors (set_irq_affinity), in the places where they are usually put. At most `most` of them.
+/// Settings and scripts that set masks of interrupts when an interface comes, at boot or by the clock:
+/// systemd.link files with such a setting and scripts of vendors (set_irq_affinity), in the places where they
+/// are usually put. At most `most` of them.
 [[nodiscard]] std::vector<OtherWriter> find_interrupt_settings(const host::Root& root, std::size_t most = 32);
 
-/// Keeps the list, and irqbalance off the interrupts that are under policy: through its socket, while it runs. Its own list of banned
-/// ones is kept in `folder`/irqbalance.banned, so that it can be given back also by the next daemon.
+/// Keeps the list, and irqbalance off the interrupts that are under policy: through its socket, while it
+/// runs. Its own list of banned ones is kept in `folder`/irqbalance.banned, so that it can be given back also
+/// by the next daemon.
 class OtherWriters {
   public:
     /// `folder`: the runtime directory. `acts`: false: nothing is said to irqbalance.
-    OtherWriters(const host::Root& root, std::string folder, enforcer::Irqbalance irqbalance, bool acts, Log& log)
-        : root_(root), record_(std::move(folder) + "/irqbalance.banned"), irqbalance_(std::move(irqbalance)), acts_(acts), log_(log) {}
+    OtherWriters(const host::Root& root, std::string folder, enforcer::Irqbalance irqbalance, bool acts,
+                 Log& log)
+        : root_(root), record_(std::move(folder) + "/irqbalance.banned"), irqbalance_(std::move(irqbalance)),
+          acts_(acts), log_(log) {}
 
     void begin_pass() { seen_.clear(); }
     /// A process of this pass.
     void see(const inventory::Head& head);
     /// All were seen. Files are read every ten minutes at most.
-    void finish_pass(const planner::Placements& placements, std::chrono::steady_clock::time_point now = std::chrono::steady_clock::now());
+    void finish_pass(const planner::Placements& placements,
+                     std::chrono::steady_clock::time_point now = std::chrono::steady_clock::now());
     /// A person asked for everything anew: files too, with the next pass.
     void look_again() { files_read_ = {}; }
     /// Gives irqbalance its own list back.
@@ -57,7 +61,8 @@ class OtherWriters {
         std::string fault;              ///< why it could not be told
     };
     [[nodiscard]] std::string keep_off(const std::vector<unsigned>& irqs);
-    [[nodiscard]] Result<void> ban(const std::string& socket, Banned& banned, const std::vector<unsigned>& irqs);
+    [[nodiscard]] Result<void> ban(const std::string& socket, Banned& banned,
+                                   const std::vector<unsigned>& irqs);
     [[nodiscard]] Result<void> write_record() const;
     [[nodiscard]] std::map<std::string, std::vector<unsigned>> read_record() const;
 

@@ -16,8 +16,11 @@ namespace affinityd::app {
 void Manager::begin_reconcile(bool machine_changed) {
     if (!world_) return;
     if (machine_changed) {
-        if (auto machine = read_machine(parts_.root)) world_->update(std::move(*machine));
-        else parts_.log.error("the machine could not be read again, going on with what is known: " + machine.error().to_string());
+        if (auto machine = read_machine(parts_.root))
+            world_->update(std::move(*machine));
+        else
+            parts_.log.error("the machine could not be read again, going on with what is known: " +
+                             machine.error().to_string());
     }
     auto pids = inventory::PidStream::open(parts_.root);
     if (!pids) {
@@ -50,7 +53,8 @@ bool Manager::reconcile_step(const std::function<bool()>& out_of_time) {
             turn = begin_turn(std::move(*head));
         }
         if (!turn || !go_on(*turn, out_of_time)) continue;
-        if (const auto* known = tasks_.find(turn->head.id.tid)) costs_.see(known->id, world_->policies().policies[known->policy].name);
+        if (const auto* known = tasks_.find(turn->head.id.tid))
+            costs_.see(known->id, world_->policies().policies[known->policy].name);
         turn.reset();
     } while (!out_of_time());
     return false;
@@ -69,7 +73,8 @@ void Manager::finish_reconcile() {
     handle_units();
     hear_of_memory();
     restore_unwanted_queues();
-    keep(costs_.add_up(*world_, find_used_nics(parts_.root, *world_, tasks_, next_asked_), std::time(nullptr)));
+    keep(costs_.add_up(*world_, find_used_nics(parts_.root, *world_, tasks_, next_asked_),
+                       std::time(nullptr)));
     look_for_neighbours();
 }
 
@@ -79,10 +84,10 @@ void Manager::forget_gone() {
         if (process.seen != reconciles_) gone.push_back(pid);
     for (const int pid : gone)
         drop(pid);
-    // Tasks that ended while nobody looked, of processes that nobody wants any more. Those of processes under policy have just
-    // been seen.
-    for (const auto& [pid, threads] : parts_.journal.threads(
-             [&](int process) { return tasks_.find(process) == nullptr; }))
+    // Tasks that ended while nobody looked, of processes that nobody wants any more. Those of processes under
+    // policy have just been seen.
+    for (const auto& [pid, threads] :
+         parts_.journal.threads([&](int process) { return tasks_.find(process) == nullptr; }))
         forget_gone_threads(pid, threads);
 }
 
@@ -97,7 +102,8 @@ bool Manager::learn_serving() {
 void Manager::handle_queues() {
     for (const auto& action : planner::plan_queues(world_->placements(), parts_.journal)) {
         if (!released_.empty() && (released_.contains("*") || released_.contains(action.policy))) continue;
-        const auto applied = queue_care_.run(action, parts_.journal.find(action.subject), world_->placements(), world_->machine().topology);
+        const auto applied = queue_care_.run(action, parts_.journal.find(action.subject),
+                                             world_->placements(), world_->machine().topology);
         if (applied && enforcer::took_effect(applied->outcome)) queues_changed_ = true;
     }
     queue_care_.counted();
@@ -130,8 +136,10 @@ void Manager::adopt_lost_queues() {
     for (const auto& target : world_->placements().queues)
         if (target.present == target.wanted) adopt_lost(target.subject, target.present, target.policy);
     if (!is_adopted_) return; // the next pass tries again
-    parts_.log.warn(fmt::format("the undo journal was damaged: {} subjects that it does not tell of are where policies want them, "
-                                "and get the kernel's defaults back one day", adopted_));
+    parts_.log.warn(fmt::format(
+        "the undo journal was damaged: {} subjects that it does not tell of are where policies want them, "
+        "and get the kernel's defaults back one day",
+        adopted_));
     if (const auto done = parts_.journal.mended(); !done) parts_.log.error(done.error().to_string());
 }
 
@@ -140,7 +148,9 @@ void Manager::restore_unwanted_queues() {
     for (const auto& entry : parts_.journal.queues()) {
         const auto* unit = std::get_if<planner::UnitCpuset>(&entry.subject);
         const bool wanted = unit != nullptr ? units_.contains(unit->unit) && units_.at(unit->unit).keep
-                                            : std::ranges::any_of(targets, [&](const auto& target) { return target.subject == entry.subject; });
+                                            : std::ranges::any_of(targets, [&](const auto& target) {
+                                                  return target.subject == entry.subject;
+                                              });
         if (!wanted) executor_.restore(entry, world_->placements().online);
     }
 }
@@ -151,9 +161,11 @@ void Manager::look_for_neighbours() {
     constexpr std::size_t named = 3; // the rest is in `affinityctl status`
     for (const auto& [runtime_dir, shared] : neighbours_) {
         for (std::size_t i = 0; i < std::min(named, shared.size()); ++i)
-            parts_.log.warn(fmt::format("{} is claimed by the affinityd in {} too", planner::to_string(shared[i]), runtime_dir));
+            parts_.log.warn(fmt::format("{} is claimed by the affinityd in {} too",
+                                        planner::to_string(shared[i]), runtime_dir));
         if (shared.size() > named)
-            parts_.log.warn(fmt::format("{} more are claimed by the affinityd in {} too", shared.size() - named, runtime_dir));
+            parts_.log.warn(fmt::format("{} more are claimed by the affinityd in {} too",
+                                        shared.size() - named, runtime_dir));
     }
 }
 

@@ -20,8 +20,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double least_bytes = 1e6; ///< below this a cost says nothing
-constexpr std::size_t most_past = 8;  ///< periods remembered for each policy
+constexpr double least_bytes = 1e6;  ///< below this a cost says nothing
+constexpr std::size_t most_past = 8; ///< periods remembered for each policy
 constexpr std::array model_names{"none", "irq", "process", "full"};
 
 double ticks_per_second() { return static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK))); }
@@ -29,10 +29,13 @@ double ticks_per_second() { return static_cast<double>(std::max(1L, ::sysconf(_S
 std::uint64_t ticks_since_boot() {
     timespec now{};
     ::clock_gettime(CLOCK_BOOTTIME, &now);
-    return static_cast<std::uint64_t>((static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9) * ticks_per_second());
+    return static_cast<std::uint64_t>(
+        (static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9) * ticks_per_second());
 }
 
-json per_gigabyte(double seconds, double bytes) { return bytes >= least_bytes ? json(seconds / (bytes / 1e9)) : json(nullptr); }
+json per_gigabyte(double seconds, double bytes) {
+    return bytes >= least_bytes ? json(seconds / (bytes / 1e9)) : json(nullptr);
+}
 
 /// Sum of the numbers of a /proc/softirqs line.
 double sum_of(const std::vector<std::string_view>& words) {
@@ -44,12 +47,14 @@ double sum_of(const std::vector<std::string_view>& words) {
 
 } // namespace
 
-std::optional<double> network_softirq_seconds(std::string_view stat, std::string_view softirqs, double ticks) {
+std::optional<double> network_softirq_seconds(std::string_view stat, std::string_view softirqs,
+                                              double ticks) {
     std::optional<double> seconds;
     for (const auto line : split(stat, '\n')) {
         const auto words = split_words(line);
         if (words.size() < 8 || words[0] != "cpu") continue;
-        if (const auto number = parse_number<std::uint64_t>(words[7])) seconds = static_cast<double>(*number) / ticks; // proc_stat(5): softirq
+        if (const auto number = parse_number<std::uint64_t>(words[7]))
+            seconds = static_cast<double>(*number) / ticks; // proc_stat(5): softirq
         break;
     }
     double all = 0, network = 0;
@@ -122,8 +127,10 @@ void PassiveCost::see(const TaskId& id, const std::string& policy, bool ending) 
     const auto entry = read(id);
     if (!entry) return;
     auto& now = period(policy);
-    if (ending) now.ledger.note(*entry);
-    else now.living.push_back(*entry);
+    if (ending)
+        now.ledger.note(*entry);
+    else
+        now.living.push_back(*entry);
 }
 
 PassiveCost::Growth PassiveCost::growth(const World& world) {
@@ -131,15 +138,17 @@ PassiveCost::Growth PassiveCost::growth(const World& world) {
     for (const auto& nic : world.machine().nics) {
         const auto counter = counter_of(nic.name);
         auto& last = counters_[nic.name];
-        if (counter && last && *counter > *last) growth[nic.name].bytes = static_cast<double>(*counter - *last);
+        if (counter && last && *counter > *last)
+            growth[nic.name].bytes = static_cast<double>(*counter - *last);
         last = counter;
     }
     share_softirqs(growth);
     return growth;
 }
 
-/// The network's softirq time is the machine's; an interface's part is taken to be its part of the bytes. An estimate, and on kernels
-/// without CONFIG_IRQ_TIME_ACCOUNTING it is in the processes' time already: it is shown beside that, never added to it.
+/// The network's softirq time is the machine's; an interface's part is taken to be its part of the bytes. An
+/// estimate, and on kernels without CONFIG_IRQ_TIME_ACCOUNTING it is in the processes' time already: it is
+/// shown beside that, never added to it.
 void PassiveCost::share_softirqs(Growth& growth) {
     const auto stat = root_.proc().read("stat", 4096);
     const auto softirqs = root_.proc().read("softirqs");
@@ -174,7 +183,8 @@ PassiveCost::Records PassiveCost::add_up(const World& world, const planner::Serv
         }
         current->text_hash = one.text_hash;
         current->model = model_names[static_cast<std::size_t>(one.model)];
-        for (const auto& nic : planner::policy_nics(one, world.machine(), used.contains(one.name) ? used : world.serving()))
+        for (const auto& nic :
+             planner::policy_nics(one, world.machine(), used.contains(one.name) ? used : world.serving()))
             current->nics.try_emplace(nic, 0);
     }
     for (auto& [name, gone] : periods_) {
@@ -229,11 +239,14 @@ void PassiveCost::remember(const std::string& policy, const Past& past) {
 void PassiveCost::recall(const Records& records) {
     for (const auto& record : records) {
         const auto detail = json::parse(record.detail, nullptr, false);
-        if (!detail.is_object() || !detail.contains("text_hash") || !detail["text_hash"].is_number_unsigned()) continue;
-        const Past part{record.time, detail["text_hash"].get<std::uint64_t>(), static_cast<double>(record.bytes), record.cpu_seconds, record.model};
+        if (!detail.is_object() || !detail.contains("text_hash") || !detail["text_hash"].is_number_unsigned())
+            continue;
+        const Past part{record.time, detail["text_hash"].get<std::uint64_t>(),
+                        static_cast<double>(record.bytes), record.cpu_seconds, record.model};
         auto& list = past_[record.policies];
         // The interfaces of one period were kept one by one.
-        if (list.empty() || std::tie(list.back().time, list.back().text_hash) != std::tie(part.time, part.text_hash)) {
+        if (list.empty() ||
+            std::tie(list.back().time, list.back().text_hash) != std::tie(part.time, part.text_hash)) {
             remember(record.policies, part);
             continue;
         }
@@ -245,7 +258,8 @@ void PassiveCost::recall(const Records& records) {
 const PassiveCost::Past* PassiveCost::before(const std::string& policy, std::uint64_t text_hash) const {
     const auto list = past_.find(policy);
     if (list == past_.end()) return nullptr;
-    const auto last = std::ranges::find_if(list->second.rbegin(), list->second.rend(), [&](const Past& past) { return past.text_hash != text_hash; });
+    const auto last = std::ranges::find_if(list->second.rbegin(), list->second.rend(),
+                                           [&](const Past& past) { return past.text_hash != text_hash; });
     return last == list->second.rend() ? nullptr : &*last;
 }
 
@@ -271,7 +285,10 @@ json PassiveCost::to_json() const {
                    {"softirq_seconds_per_gb", per_gigabyte(period.softirq_seconds, bytes)},
                    {"before", nullptr}};
         if (const auto* past = before(name, period.text_hash))
-            value["before"] = {{"model", past->model}, {"ended_at", past->time}, {"bytes", past->bytes}, {"cpu_seconds", past->cpu_seconds},
+            value["before"] = {{"model", past->model},
+                               {"ended_at", past->time},
+                               {"bytes", past->bytes},
+                               {"cpu_seconds", past->cpu_seconds},
                                {"cpu_seconds_per_gb", per_gigabyte(past->cpu_seconds, past->bytes)}};
         list.push_back(std::move(value));
     }

@@ -15,7 +15,7 @@ using enforcer::Applied;
 using enforcer::Outcome;
 using planner::Action;
 
-constexpr std::chrono::minutes divert_for{10};  ///< vectors come free when devices go: rarely
+constexpr std::chrono::minutes divert_for{10}; ///< vectors come free when devices go: rarely
 /// Passes are a minute apart, and irqbalance is slower than programs; the longest rest is about an hour.
 constexpr Truce::Terms truce_terms{.window = std::chrono::minutes(10), .first = std::chrono::minutes(1)};
 constexpr std::size_t most_tries = 64;
@@ -38,11 +38,14 @@ std::string QueueCare::note(const planner::Subject& subject, Clock::time_point n
     if (found == states_.end()) return {};
     const auto& state = found->second;
     if (state.truce.holds(now)) return "fought over: somebody else keeps changing it, left alone for a while";
-    if (now < state.again) return fmt::format("CPU {} has no interrupt vector left: on CPU {} instead", state.wanted.to_list(), state.given.to_list());
+    if (now < state.again)
+        return fmt::format("CPU {} has no interrupt vector left: on CPU {} instead", state.wanted.to_list(),
+                           state.given.to_list());
     return {};
 }
 
-std::optional<Applied> QueueCare::run(const Action& action, const planner::Held* held, const planner::Placements& placements,
+std::optional<Applied> QueueCare::run(const Action& action, const planner::Held* held,
+                                      const planner::Placements& placements,
                                       const topology::Topology& topology, Clock::time_point now) {
     if (rests(action, now)) return std::nullopt;
     // It had what we want and has it no more: by another hand, or because the driver made its vectors anew.
@@ -54,8 +57,8 @@ std::optional<Applied> QueueCare::run(const Action& action, const planner::Held*
     return applied;
 }
 
-Applied QueueCare::divert(const Action& action, const planner::Placements& placements, const topology::Topology& topology,
-                          Clock::time_point now) {
+Applied QueueCare::divert(const Action& action, const planner::Placements& placements,
+                          const topology::Topology& topology, Clock::time_point now) {
     Applied applied{Outcome::full, {}, 0};
     auto others = planner::nearest_others(placements, topology, action);
     if (others.size() > most_tries) others.resize(most_tries);
@@ -71,8 +74,9 @@ Applied QueueCare::divert(const Action& action, const planner::Placements& place
             state.given = applied.granted;
             state.again = now + divert_for;
         }
-        log_.warn(fmt::format("{}: CPU {} has no interrupt vector left, so it is on CPU {}", planner::to_string(action.subject),
-                              action.to.to_list(), applied.granted.to_list()));
+        log_.warn(fmt::format("{}: CPU {} has no interrupt vector left, so it is on CPU {}",
+                              planner::to_string(action.subject), action.to.to_list(),
+                              applied.granted.to_list()));
         break;
     }
     return applied;

@@ -11,8 +11,8 @@ namespace affinityd::app {
 
 /// How far a full pass has come.
 struct Reconcile {
-    inventory::PidStream pids; ///< those still to be looked at
-    std::uint64_t number = 0;  ///< of this pass; processes it saw carry it
+    inventory::PidStream pids;  ///< those still to be looked at
+    std::uint64_t number = 0;   ///< of this pass; processes it saw carry it
     std::optional<Turn> turn{}; ///< of the process that is looked at now
 };
 

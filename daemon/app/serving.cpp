@@ -16,13 +16,14 @@ using netdev::Nic;
 using policy::Policy;
 using Sockets = std::vector<inventory::LocalSocket>;
 
-/// Interfaces that a wildcard listener may be reached by: those that are up and belong to a device. Loopback, bridges and
-/// other virtual ones count only where the policy names them.
+/// Interfaces that a wildcard listener may be reached by: those that are up and belong to a device. Loopback,
+/// bridges and other virtual ones count only where the policy names them.
 bool may_serve(const Nic& nic) { return nic.up && !nic.device.empty(); }
 
 using Inodes = std::vector<std::uint64_t>; // ascending
 
-std::vector<std::string> by_sockets(const planner::Machine& machine, const Sockets& sockets, const Inodes& inodes) {
+std::vector<std::string> by_sockets(const planner::Machine& machine, const Sockets& sockets,
+                                    const Inodes& inodes) {
     std::set<std::string> names;
     bool wildcard = false;
     for (const auto& socket : sockets) {
@@ -32,7 +33,8 @@ std::vector<std::string> by_sockets(const planner::Machine& machine, const Socke
             continue;
         }
         for (const auto& nic : machine.nics)
-            if (nic.name != "lo" && std::ranges::find(nic.addresses, socket.local) != nic.addresses.end()) names.insert(nic.name);
+            if (nic.name != "lo" && std::ranges::find(nic.addresses, socket.local) != nic.addresses.end())
+                names.insert(nic.name);
     }
     // Connections say more than the listener: only without any is every interface taken.
     if (names.empty() && wildcard)
@@ -42,7 +44,8 @@ std::vector<std::string> by_sockets(const planner::Machine& machine, const Socke
 }
 
 /// What the process's sockets say, cut to the interfaces that the policy is about.
-std::vector<std::string> nics_of(const host::Root& root, const World& world, const Policy& policy, const Sockets& sockets, int pid) {
+std::vector<std::string> nics_of(const host::Root& root, const World& world, const Policy& policy,
+                                 const Sockets& sockets, int pid) {
     if (policy.nics_auto) return by_sockets(world.machine(), sockets, inventory::socket_inodes(root, pid));
     const auto named = planner::policy_nics(policy, world.machine(), {});
     if (named.size() < 2) return named;
@@ -69,7 +72,8 @@ planner::Serving find_serving(const host::Root& root, const World& world, TaskTa
     return serving;
 }
 
-planner::Serving find_used_nics(const host::Root& root, const World& world, const TaskTable& tasks, int& next) {
+planner::Serving find_used_nics(const host::Root& root, const World& world, const TaskTable& tasks,
+                                int& next) {
     constexpr unsigned most_asked = 16; // of a policy: workers of one program are alike
     constexpr std::size_t most_descriptors = 256;
     constexpr std::size_t most_looked_at = 4096; // sockets
@@ -85,7 +89,8 @@ planner::Serving find_used_nics(const host::Root& root, const World& world, cons
         const auto& [pid, process] = *at;
         next = pid;
         const Policy& policy = world.policies().policies[process.policy];
-        if (!policy.nics_auto || policy.model == policy::Model::full || policy.model == policy::Model::irq) continue;
+        if (!policy.nics_auto || policy.model == policy::Model::full || policy.model == policy::Model::irq)
+            continue;
         if (++asked[process.policy] > most_asked) continue;
         if (sockets && std::chrono::steady_clock::now() >= until) return used;
         const auto inodes = inventory::socket_inodes(root, pid, most_descriptors);

@@ -21,17 +21,19 @@ struct Settings {
     bool dry_run = false;
     std::chrono::seconds reconcile_interval{60}; ///< 1 s to 1 day
     struct Measure {
-        std::chrono::seconds interval{0};    ///< 0: only on demand
-        std::chrono::seconds duration{5};    ///< of one run, 1 s to 60 s
-        std::string target;                  ///< "host:port" of a ttcp sink; "": loopback
-        std::chrono::seconds random_delay{0}; ///< up to so much is added to each interval, so that many machines do not measure at once
-        std::uint64_t bytes = 0;             ///< most that one run sends; 0: as much as its time allows
-        bool idle_only = false;              ///< a run on a busy machine or over a busy NIC is skipped
-        unsigned busy_above = 20;            ///< percent of all CPU time, or of the NIC's speed, 1 to 100
+        std::chrono::seconds interval{0}; ///< 0: only on demand
+        std::chrono::seconds duration{5}; ///< of one run, 1 s to 60 s
+        std::string target;               ///< "host:port" of a ttcp sink; "": loopback
+        std::chrono::seconds random_delay{
+            0}; ///< up to so much is added to each interval, so that many machines do not measure at once
+        std::uint64_t bytes = 0;  ///< most that one run sends; 0: as much as its time allows
+        bool idle_only = false;   ///< a run on a busy machine or over a busy NIC is skipped
+        unsigned busy_above = 20; ///< percent of all CPU time, or of the NIC's speed, 1 to 100
     } measure;
 };
 
-/// Reads affinityd.yaml(5) into `settings`; what it does not say stays. An Error is file:line:column and what is wrong.
+/// Reads affinityd.yaml(5) into `settings`; what it does not say stays. An Error is file:line:column and what
+/// is wrong.
 [[nodiscard]] Result<void> read_settings(const std::string& path, std::string_view text, Settings& settings);
 
 } // namespace affinityd::app

@@ -19,7 +19,18 @@ const KnownThread* TaskTable::find(int pid, const TaskId& thread) const {
 
 KnownProcess& TaskTable::insert(const TaskId& id) {
     auto& process = processes_[id.tid];
-    if (process.id != id) process = KnownProcess{.id = id, .comm = {}, .policy = 0, .nics = {}, .threads = {}, .seen = 0, .cpuset = {}, .unit = {}, .unit_folder = {}, .memory_nodes = {}, .memory_state = {}};
+    if (process.id != id)
+        process = KnownProcess{.id = id,
+                               .comm = {},
+                               .policy = 0,
+                               .nics = {},
+                               .threads = {},
+                               .seen = 0,
+                               .cpuset = {},
+                               .unit = {},
+                               .unit_folder = {},
+                               .memory_nodes = {},
+                               .memory_state = {}};
     return process;
 }
 

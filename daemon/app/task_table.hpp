@@ -21,8 +21,8 @@ struct KnownThread {
     TaskId id;
     std::string comm;
     CpuSet wanted;
-    CpuSet present;                           ///< as last read or granted
-    Truce truce{};                            ///< with whoever keeps changing our mask
+    CpuSet present; ///< as last read or granted
+    Truce truce{};  ///< with whoever keeps changing our mask
     planner::ThreadPlan::State state = planner::ThreadPlan::State::unwanted;
     std::optional<enforcer::Outcome> outcome; ///< of the last change; nothing: none was needed
 };
@@ -31,16 +31,16 @@ struct KnownThread {
 struct KnownProcess {
     TaskId id;
     std::string comm;
-    std::size_t policy = 0;                   ///< index into the world's set
-    std::vector<std::string> nics;            ///< interfaces that serve it, as far as known
-    std::map<int, KnownThread> threads;       ///< by tid
-    std::uint64_t seen = 0;                   ///< number of the reconcile that saw it last
-    std::optional<CpuSet> cpuset;             ///< CPUs its cgroup leaves it; nothing: all, or not known
-    std::string unit;                         ///< systemd unit, under means: cpuset; "": none that could be fenced
-    std::string unit_folder;                  ///< its control group: "/system.slice/nginx.service"
-    std::vector<unsigned> memory_nodes;       ///< under memory: follow, the nodes its memory was last sent to
-    std::string memory_state;                 ///< what became of that, for people; "": nothing was asked
-    std::uint64_t cpuset_read = ~0ULL;        ///< number of the reconcile since which that holds
+    std::size_t policy = 0;             ///< index into the world's set
+    std::vector<std::string> nics;      ///< interfaces that serve it, as far as known
+    std::map<int, KnownThread> threads; ///< by tid
+    std::uint64_t seen = 0;             ///< number of the reconcile that saw it last
+    std::optional<CpuSet> cpuset;       ///< CPUs its cgroup leaves it; nothing: all, or not known
+    std::string unit;                   ///< systemd unit, under means: cpuset; "": none that could be fenced
+    std::string unit_folder;            ///< its control group: "/system.slice/nginx.service"
+    std::vector<unsigned> memory_nodes; ///< under memory: follow, the nodes its memory was last sent to
+    std::string memory_state;           ///< what became of that, for people; "": nothing was asked
+    std::uint64_t cpuset_read = ~0ULL;  ///< number of the reconcile since which that holds
 };
 
 /// All processes under policy, by pid. Processes nobody wants are not kept: a busy machine has many of them.

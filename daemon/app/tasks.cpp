@@ -21,7 +21,8 @@ constexpr Truce::Terms truce_terms{.window = std::chrono::seconds(60), .first = 
 
 bool is_in_place(const KnownProcess& process, const TaskId& id) {
     const auto at = process.threads.find(id.tid);
-    return at != process.threads.end() && at->second.id == id && at->second.state == ThreadPlan::State::in_place;
+    return at != process.threads.end() && at->second.id == id &&
+           at->second.state == ThreadPlan::State::in_place;
 }
 
 } // namespace
@@ -31,13 +32,16 @@ bool Manager::must_look_at(const inventory::Head& head, int creator) const {
     if (tasks_.find(pid) != nullptr || parts_.journal.is_giver(pid, creator)) return true;
     const auto& placements = world_->placements();
     // A kernel thread that served a queue and does no more is looked at once again, to get its mask back.
-    if (head.is_kernel()) return placements.threads.contains(pid) || parts_.journal.find(planner::TaskMask{head.id, pid, {}}) != nullptr;
+    if (head.is_kernel())
+        return placements.threads.contains(pid) ||
+               parts_.journal.find(planner::TaskMask{head.id, pid, {}}) != nullptr;
     return !placements.claimed.empty();
 }
 
 bool Manager::is_released(int pid, std::size_t policy) const {
-    return !released_.empty() && (released_.contains("*") || released_.contains(world_->policies().policies[policy].name) ||
-                                  released_.contains(std::to_string(pid)));
+    return !released_.empty() &&
+           (released_.contains("*") || released_.contains(world_->policies().policies[policy].name) ||
+            released_.contains(std::to_string(pid)));
 }
 
 void Manager::drop(int pid) {
@@ -53,7 +57,8 @@ std::optional<Turn> Manager::begin_turn(inventory::Head head, std::optional<int>
     const int pid = head.id.tid;
     const int parent = creator.value_or(head.facts->parent());
     if (const auto* known = tasks_.find(pid); known != nullptr && known->id != head.id) drop(pid);
-    auto policy = world_->matcher().match(*head.facts, ProcessLineage(parts_.root, tasks_, world_->policies()));
+    auto policy =
+        world_->matcher().match(*head.facts, ProcessLineage(parts_.root, tasks_, world_->policies()));
     if (policy && is_released(pid, *policy)) policy.reset();
     if (!policy && !must_look_at(head, parent)) return std::nullopt;
     if (!policy) {
@@ -64,7 +69,8 @@ std::optional<Turn> Manager::begin_turn(inventory::Head head, std::optional<int>
         known.comm = head.comm;
         known.policy = *policy;
         known.seen = reconciles_;
-        if (world_->policies().policies[*policy].means == policy::Means::cpuset) learn_unit(known, head.facts->cgroup());
+        if (world_->policies().policies[*policy].means == policy::Means::cpuset)
+            learn_unit(known, head.facts->cgroup());
     }
     return Turn{std::move(head), parent, policy, inventory::TaskReader(parts_.root, pid, &sources_)};
 }
@@ -93,8 +99,8 @@ bool Manager::go_on(Turn& turn, const std::function<bool()>& out_of_time) {
             if (!now || now->id != thread.id) continue;
             thread = std::move(*now);
         }
-        const planner::Unit unit{turn.head.id, &thread, static_cast<unsigned>(index), known == nullptr ? nullptr : &known->nics,
-                                 cpuset_of(known, thread)};
+        const planner::Unit unit{turn.head.id, &thread, static_cast<unsigned>(index),
+                                 known == nullptr ? nullptr : &known->nics, cpuset_of(known, thread)};
         handle_thread(known, turn.policy, unit, thread.id == turn.head.id ? turn.parent : pid);
         if (turn.next < turn.threads.size() && leave()) return false;
     }
@@ -139,7 +145,8 @@ const CpuSet* Manager::cpuset_of(KnownProcess* process, const inventory::Thread&
 
 void Manager::forget_thread(const TaskId& id, int pid) {
     assignments_.leave(id);
-    if (const auto done = parts_.journal.forget(planner::TaskMask{id, pid, {}}); !done) parts_.log.error(done.error().to_string());
+    if (const auto done = parts_.journal.forget(planner::TaskMask{id, pid, {}}); !done)
+        parts_.log.error(done.error().to_string());
 }
 
 void Manager::forget_gone_threads(int pid, std::span<const TaskId> threads) {
@@ -153,25 +160,30 @@ void Manager::forget_gone_threads(int pid, std::span<const TaskId> threads) {
     }
 }
 
-void Manager::handle_thread(KnownProcess* process, std::optional<std::size_t> policy, const planner::Unit& unit, int creator) {
+void Manager::handle_thread(KnownProcess* process, std::optional<std::size_t> policy,
+                            const planner::Unit& unit, int creator) {
     if (!unit.thread->is_kernel())
-        executor_.adopt_newborn({unit.thread->id, unit.process.tid, unit.thread->comm}, unit.thread->allowed, creator,
-                                world_->placements().online);
+        executor_.adopt_newborn({unit.thread->id, unit.process.tid, unit.thread->comm}, unit.thread->allowed,
+                                creator, world_->placements().online);
     planner::Unit asked = unit;
     asked.may_be_reset = expects_changes() && process != nullptr && is_in_place(*process, unit.thread->id);
     auto plan = planner::plan_thread(world_->placements(), assignments_, policy, asked, parts_.journal);
     KnownThread* known = nullptr;
     if (process != nullptr) {
         known = &process->threads[unit.thread->id.tid];
-        if (known->id != unit.thread->id) *known = KnownThread{.id = unit.thread->id, .comm = {}, .wanted = {}, .present = {}, .outcome = {}};
+        if (known->id != unit.thread->id)
+            *known =
+                KnownThread{.id = unit.thread->id, .comm = {}, .wanted = {}, .present = {}, .outcome = {}};
         known->comm = unit.thread->comm;
         // A mask that the kernel may just have reset is not given way to before the pass that knows of it.
         if (!told_of_change_ || plan.state != ThreadPlan::State::yielded) known->state = plan.state;
         known->present = unit.thread->allowed;
         if (plan.target) known->wanted = plan.target->mask;
     }
-    if (plan.action) handle_action(known, *plan.action);
-    else if (parts_.journal.damaged() && plan.state == ThreadPlan::State::in_place && plan.target && !known->present.contains(world_->placements().online))
+    if (plan.action)
+        handle_action(known, *plan.action);
+    else if (parts_.journal.damaged() && plan.state == ThreadPlan::State::in_place && plan.target &&
+             !known->present.contains(world_->placements().online))
         adopt_lost(planner::TaskMask{unit.thread->id, unit.process.tid, unit.thread->comm}, known->present,
                    world_->policies().policies[process->policy].name);
 }
@@ -221,24 +233,31 @@ void Manager::thread_renamed(int pid, int tid, std::string_view name) {
     if (thread == known->threads.end() || !parts_.root.is_live()) return thread_changed(pid, tid);
     auto allowed = host::get_affinity(tid);
     if (!allowed) return; // gone: its exit comes next
-    handle_fresh_thread(*known, {.id = thread->second.id, .comm = std::string(name), .flags = 0, .allowed = std::move(*allowed)});
+    handle_fresh_thread(
+        *known,
+        {.id = thread->second.id, .comm = std::string(name), .flags = 0, .allowed = std::move(*allowed)});
 }
 
 void Manager::handle_fresh_thread(KnownProcess& process, const inventory::Thread& thread) {
     ++fast_;
-    // Threads come in the order of their ids: those before this one that are known give its index, if some rule asks for it.
+    // Threads come in the order of their ids: those before this one that are known give its index, if some
+    // rule asks for it.
     const auto& rules = world_->policies().policies[process.policy].threads;
     const bool is_asked = std::ranges::any_of(rules, [](const auto& rule) { return rule.index.has_value(); });
-    const auto index = is_asked ? std::distance(process.threads.begin(), process.threads.lower_bound(thread.id.tid)) : 0;
-    handle_thread(&process, process.policy,
-                  {process.id, &thread, static_cast<unsigned>(index), &process.nics, cpuset_of(&process, thread)}, process.id.tid);
+    const auto index =
+        is_asked ? std::distance(process.threads.begin(), process.threads.lower_bound(thread.id.tid)) : 0;
+    handle_thread(
+        &process, process.policy,
+        {process.id, &thread, static_cast<unsigned>(index), &process.nics, cpuset_of(&process, thread)},
+        process.id.tid);
 }
 
 void Manager::task_gone(int pid, int tid) {
     KnownProcess* known = tasks_.find(pid);
     if (known == nullptr) return;
     // As long as it waits to be collected.
-    if (tid == pid || known->threads.size() < 2) costs_.see(known->id, world_->policies().policies[known->policy].name, true);
+    if (tid == pid || known->threads.size() < 2)
+        costs_.see(known->id, world_->policies().policies[known->policy].name, true);
     const auto thread = known->threads.find(tid);
     if (thread != known->threads.end()) {
         forget_thread(thread->second.id, pid);

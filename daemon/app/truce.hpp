@@ -9,15 +9,16 @@ namespace affinityd::app {
 
 class Log;
 
-/// What keeps two writers from fighting over a mask for ever: it is put right a few times in a row, then left alone for a while,
-/// longer each time.
+/// What keeps two writers from fighting over a mask for ever: it is put right a few times in a row, then left
+/// alone for a while, longer each time.
 class Truce {
   public:
     using Clock = std::chrono::steady_clock;
 
     struct Terms {
         std::chrono::seconds window; ///< corrections further apart than this are no fight
-        std::chrono::seconds first;  ///< how long the first rest lasts; each further one twice as long, up to 64 times
+        std::chrono::seconds
+            first; ///< how long the first rest lasts; each further one twice as long, up to 64 times
     };
 
     /// Called when something is about to be put right once more. True if it is to be left alone after that.

@@ -39,7 +39,8 @@ Result<planner::Machine> read_machine(const host::Root& root) {
     auto irqs = irq::read_interrupts(root);
     if (!irqs) return std::unexpected(irqs.error());
     planner::Machine machine{std::move(*topology), std::move(*nics), std::move(*irqs), {}};
-    if (const auto entries = root.proc().number("sys/net/core/rps_sock_flow_entries"); entries && *entries >= 0 && *entries <= 0xffffffffLL)
+    if (const auto entries = root.proc().number("sys/net/core/rps_sock_flow_entries");
+        entries && *entries >= 0 && *entries <= 0xffffffffLL)
         machine.flow_entries = static_cast<std::uint32_t>(*entries);
     attach_kernel_threads(root, machine);
     return machine;

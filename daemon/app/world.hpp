@@ -17,8 +17,9 @@ class Root;
 
 namespace affinityd::app {
 
-/// Everything that a reload replaces as one: a policy set with its matcher, the machine it is worked out on, and the
-/// placements. Built beside the running one and swapped in only if whole. Its parts point at each other: it stays where it is.
+/// Everything that a reload replaces as one: a policy set with its matcher, the machine it is worked out on,
+/// and the placements. Built beside the running one and swapped in only if whole. Its parts point at each
+/// other: it stays where it is.
 class World {
   public:
     World(policy::PolicySet policies, planner::Machine machine);

@@ -46,7 +46,8 @@ Result<CpuSet> CpuSet::parse_list(std::string_view text) {
         const std::string_view item = trim_text(rest.substr(0, comma));
         const auto dash = item.find('-');
         const auto first = parse_number<unsigned>(item.substr(0, dash));
-        const auto last = dash == std::string_view::npos ? first : parse_number<unsigned>(item.substr(dash + 1));
+        const auto last =
+            dash == std::string_view::npos ? first : parse_number<unsigned>(item.substr(dash + 1));
         if (!first || !last) return bad(text, "expected a number or a range like 0-3");
         if (*first > *last) return bad(text, "the range runs backwards");
         if (*last > max_cpu) return bad(text, "a CPU number is too large");

@@ -16,9 +16,10 @@
 
 namespace affinityd {
 
-/// A set of logical CPU numbers, or of any other small numbers the kernel prints in the same form (NUMA nodes).
-/// It grows as needed: there is no limit at the C library's 1,024 CPUs. A value; compared as a set, so that two
-/// masks of different length or with different leading zeros are equal when they name the same CPUs.
+/// A set of logical CPU numbers, or of any other small numbers the kernel prints in the same form (NUMA
+/// nodes). It grows as needed: there is no limit at the C library's 1,024 CPUs. A value; compared as a set,
+/// so that two masks of different length or with different leading zeros are equal when they name the same
+/// CPUs.
 class CpuSet {
   public:
     /// The greatest number a set can hold. Only a bound for hostile text: "0-4294967295" must not eat memory.
@@ -32,7 +33,8 @@ class CpuSet {
     /// The kernel's list form: "0-3,8". Blank or NUL ends and an empty text
     /// (the empty set) are accepted, as sysfs prints them. Source: Documentation/admin-guide/cputopology.rst.
     static Result<CpuSet> parse_list(std::string_view text);
-    /// The kernel's mask form: comma-separated 32-bit hexadecimal words, most significant first ("ff,00000000").
+    /// The kernel's mask form: comma-separated 32-bit hexadecimal words, most significant first
+    /// ("ff,00000000").
     static Result<CpuSet> parse_mask(std::string_view text);
     /// 64-bit words, least significant first: the form of sched_getaffinity(2) on little-endian machines.
     static CpuSet from_words(std::span<const std::uint64_t> words);
@@ -45,13 +47,13 @@ class CpuSet {
     [[nodiscard]] bool empty() const { return words_.empty(); }
     [[nodiscard]] std::size_t count() const;
     [[nodiscard]] bool contains(unsigned cpu) const;
-    [[nodiscard]] bool contains(const CpuSet& other) const;   ///< other is a subset of this
+    [[nodiscard]] bool contains(const CpuSet& other) const; ///< other is a subset of this
     [[nodiscard]] bool intersects(const CpuSet& other) const;
-    [[nodiscard]] unsigned first() const;                     ///< lowest member; the set must not be empty
-    [[nodiscard]] unsigned last() const;                      ///< highest member; the set must not be empty
+    [[nodiscard]] unsigned first() const; ///< lowest member; the set must not be empty
+    [[nodiscard]] unsigned last() const;  ///< highest member; the set must not be empty
     [[nodiscard]] std::vector<unsigned> to_vector() const;
 
-    void insert(unsigned cpu);                                ///< numbers above max_cpu are ignored
+    void insert(unsigned cpu); ///< numbers above max_cpu are ignored
     void erase(unsigned cpu);
     CpuSet& operator|=(const CpuSet& other);
     CpuSet& operator&=(const CpuSet& other);
@@ -75,7 +77,11 @@ class CpuSet {
         Iterator(const CpuSet* set, unsigned at) : set_(set), at_(at) {}
         unsigned operator*() const { return at_; }
         Iterator& operator++();
-        Iterator operator++(int) { auto old = *this; ++*this; return old; }
+        Iterator operator++(int) {
+            auto old = *this;
+            ++*this;
+            return old;
+        }
         friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
 
       private:
@@ -88,7 +94,7 @@ class CpuSet {
   private:
     [[nodiscard]] unsigned limit() const { return static_cast<unsigned>(words_.size() * 64); }
     [[nodiscard]] unsigned next(unsigned from) const; ///< first member >= from, else limit()
-    void trim();                                      ///< keeps the last word non-zero, so that == is set equality
+    void trim(); ///< keeps the last word non-zero, so that == is set equality
     Words words_;
 };
 
@@ -98,7 +104,8 @@ template <>
 struct std::hash<affinityd::CpuSet> {
     std::size_t operator()(const affinityd::CpuSet& set) const noexcept {
         std::size_t seed = set.words().size();
-        for (auto word : set.words()) seed ^= word + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2);
+        for (auto word : set.words())
+            seed ^= word + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2);
         return seed;
     }
 };

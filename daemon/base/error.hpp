@@ -22,7 +22,8 @@ template <class T>
 using Result = std::expected<T, Error>;
 
 /// Shorthand to return a fault; `code` is an errno value or 0.
-[[nodiscard]] inline std::unexpected<Error> fail(std::string message, std::string subject = {}, int code = 0) {
+[[nodiscard]] inline std::unexpected<Error> fail(std::string message, std::string subject = {},
+                                                 int code = 0) {
     return std::unexpected(Error{std::move(message), std::move(subject), code});
 }
 

@@ -57,8 +57,8 @@ std::size_t match_one(std::string_view pattern, char c) {
 bool glob_match(std::string_view pattern, std::string_view text) {
     std::size_t p = 0;
     std::size_t t = 0;
-    std::size_t star = none;  // pattern position after the last '*'
-    std::size_t retry = 0;    // text position where that star's tail is tried next
+    std::size_t star = none; // pattern position after the last '*'
+    std::size_t retry = 0;   // text position where that star's tail is tried next
     while (t < text.size()) {
         if (p < pattern.size() && pattern[p] == '*') {
             star = ++p;

@@ -20,6 +20,7 @@ struct TaskId {
 template <>
 struct std::hash<affinityd::TaskId> {
     std::size_t operator()(const affinityd::TaskId& id) const noexcept {
-        return std::hash<std::uint64_t>{}(id.start_time * 0x9e3779b97f4a7c15ULL + static_cast<unsigned>(id.tid));
+        return std::hash<std::uint64_t>{}(id.start_time * 0x9e3779b97f4a7c15ULL +
+                                          static_cast<unsigned>(id.tid));
     }
 };

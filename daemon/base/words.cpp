@@ -13,14 +13,18 @@ void Words::resize(std::size_t size) {
         delete[] at_.many;
     }
     size_ = static_cast<std::uint32_t>(size);
-    if (many != nullptr) at_.many = many;
-    else at_.one = first;
+    if (many != nullptr)
+        at_.many = many;
+    else
+        at_.one = first;
 }
 
 void Words::assign(std::span<const std::uint64_t> from) {
     resize(from.size());
-    if (size_ > 1) std::ranges::copy(from, at_.many);
-    else if (size_ == 1) at_.one = from[0];
+    if (size_ > 1)
+        std::ranges::copy(from, at_.many);
+    else if (size_ == 1)
+        at_.one = from[0];
 }
 
 } // namespace affinityd

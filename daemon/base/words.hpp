@@ -10,8 +10,9 @@
 
 namespace affinityd {
 
-/// 64-bit words in 16 bytes, without memory of its own for a single one: a daemon keeps several CPU masks for each of many thousand
-/// threads, and on most machines each fits one word. Where a vector would do as well, use that.
+/// 64-bit words in 16 bytes, without memory of its own for a single one: a daemon keeps several CPU masks for
+/// each of many thousand threads, and on most machines each fits one word. Where a vector would do as well,
+/// use that.
 class Words {
   public:
     Words() = default;

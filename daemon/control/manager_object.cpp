@@ -18,7 +18,8 @@ int reply_text(sd_bus_message* call, const std::string& text) {
 }
 
 int reply_error(sd_bus_message* call, const Error& error) {
-    return sd_bus_reply_method_errorf(call, "org.affinityd.Error.Failed", "%s", valid_utf8(error.to_string()).c_str());
+    return sd_bus_reply_method_errorf(call, "org.affinityd.Error.Failed", "%s",
+                                      valid_utf8(error.to_string()).c_str());
 }
 
 int reply(sd_bus_message* call, const Result<std::string>& result) {
@@ -30,8 +31,12 @@ std::string text_argument(sd_bus_message* call) {
     return sd_bus_message_read(call, "s", &text) > 0 && text != nullptr ? text : "";
 }
 
-int get_status(sd_bus_message* call, void* userdata, sd_bus_error*) { return reply_text(call, object_of(userdata).commands.status()); }
-int get_plan(sd_bus_message* call, void* userdata, sd_bus_error*) { return reply_text(call, object_of(userdata).commands.plan()); }
+int get_status(sd_bus_message* call, void* userdata, sd_bus_error*) {
+    return reply_text(call, object_of(userdata).commands.status());
+}
+int get_plan(sd_bus_message* call, void* userdata, sd_bus_error*) {
+    return reply_text(call, object_of(userdata).commands.plan());
+}
 
 int get_history(sd_bus_message* call, void* userdata, sd_bus_error*) {
     return reply_text(call, object_of(userdata).commands.history(text_argument(call)));

@@ -35,11 +35,12 @@ constexpr std::size_t most_peers = 64;
 Result<Fd> listen_at(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path) return fail("the path is too long for a socket", path, ENAMETOOLONG);
+    if (path.size() >= sizeof address.sun_path)
+        return fail("the path is too long for a socket", path, ENAMETOOLONG);
     std::memcpy(address.sun_path, path.data(), path.size());
     Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket) return fail("cannot make a socket", path, errno);
-    ::unlink(path.c_str()); // of a daemon that was killed; a living one holds the instance lock
+    ::unlink(path.c_str());              // of a daemon that was killed; a living one holds the instance lock
     const mode_t before = ::umask(0177); // root only, from the first moment
     const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
     const int code = errno;
@@ -124,12 +125,15 @@ class SocketServer final : public Server {
 
 std::string socket_path(const std::string& runtime_dir) { return runtime_dir + "/control"; }
 
-Result<std::unique_ptr<Server>> Server::start(sd_event* event, const std::string& runtime_dir, app::Commands& commands, Hooks hooks) {
+Result<std::unique_ptr<Server>> Server::start(sd_event* event, const std::string& runtime_dir,
+                                              app::Commands& commands, Hooks hooks) {
     const std::string path = socket_path(runtime_dir);
     auto socket = listen_at(path);
     if (!socket) return std::unexpected(socket.error());
-    auto server = std::make_unique<SocketServer>(event, path, ManagerObject{commands, std::move(hooks)}, std::move(*socket));
-    if (const int status = server->begin(); status < 0) return fail("cannot serve the control socket", path, -status);
+    auto server = std::make_unique<SocketServer>(event, path, ManagerObject{commands, std::move(hooks)},
+                                                 std::move(*socket));
+    if (const int status = server->begin(); status < 0)
+        return fail("cannot serve the control socket", path, -status);
     return server;
 }
 

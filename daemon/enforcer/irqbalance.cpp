@@ -19,7 +19,8 @@ namespace affinityd::enforcer {
 
 namespace {
 
-constexpr std::size_t longest_list = 255;   // what current versions copy of it; older ones take 500 bytes in all
+constexpr std::size_t longest_list =
+    255; // what current versions copy of it; older ones take 500 bytes in all
 constexpr std::size_t longest_answer = 65536;
 constexpr timeval patience{0, 300'000};
 
@@ -57,7 +58,8 @@ std::vector<unsigned> parse_irqbalance_setup(std::string_view text) {
 std::vector<std::string> Irqbalance::sockets() const {
     std::vector<std::string> names;
     std::error_code ignored;
-    for (auto entry = std::filesystem::directory_iterator(folder_, ignored); entry != std::filesystem::directory_iterator(); entry.increment(ignored)) {
+    for (auto entry = std::filesystem::directory_iterator(folder_, ignored);
+         entry != std::filesystem::directory_iterator(); entry.increment(ignored)) {
         const auto name = entry->path().filename().string();
         if (name.starts_with("irqbalance") && name.ends_with(".sock")) names.push_back(name);
         if (ignored) break;
@@ -66,7 +68,8 @@ std::vector<std::string> Irqbalance::sockets() const {
     return names;
 }
 
-Result<std::string> Irqbalance::ask(const std::string& socket, const std::string& request, bool wants_answer) const {
+Result<std::string> Irqbalance::ask(const std::string& socket, const std::string& request,
+                                    bool wants_answer) const {
     const std::string path = folder_ + "/" + socket;
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -75,7 +78,8 @@ Result<std::string> Irqbalance::ask(const std::string& socket, const std::string
     const host::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return fail("cannot connect", path, errno);
+    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+        return fail("cannot connect", path, errno);
     if (!send_with_credentials(fd.get(), request)) return fail("cannot send", path, errno);
     std::string answer;
     std::array<char, 4096> chunk{};
@@ -92,7 +96,8 @@ Result<std::string> Irqbalance::ask(const std::string& socket, const std::string
 Result<std::vector<unsigned>> Irqbalance::banned(const std::string& socket) const {
     const auto answer = ask(socket, "setup", true);
     if (!answer) return std::unexpected(answer.error());
-    if (!answer->starts_with("SLEEP ")) return fail("irqbalance gave no answer that is known", folder_ + "/" + socket);
+    if (!answer->starts_with("SLEEP "))
+        return fail("irqbalance gave no answer that is known", folder_ + "/" + socket);
     return parse_irqbalance_setup(*answer);
 }
 
@@ -101,7 +106,8 @@ Result<void> Irqbalance::ban(const std::string& socket, const std::vector<unsign
     for (const unsigned irq : irqs)
         list += (list.empty() ? "" : " ") + std::to_string(irq);
     if (list.empty()) list = "NONE";
-    if (list.size() > longest_list) return fail("irqbalance takes no list of so many interrupts", folder_ + "/" + socket);
+    if (list.size() > longest_list)
+        return fail("irqbalance takes no list of so many interrupts", folder_ + "/" + socket);
     const auto done = ask(socket, "settings ban irqs " + list, false);
     if (!done) return std::unexpected(done.error());
     return {};

@@ -9,8 +9,9 @@
 
 namespace affinityd::enforcer {
 
-/// irqbalance's socket, by which root may ask for its settings and replace its list of banned interrupts while it runs. Its files are
-/// never touched. Source: irqbalance(1), "API". Each call is a connection of its own and waits at most 300 ms.
+/// irqbalance's socket, by which root may ask for its settings and replace its list of banned interrupts
+/// while it runs. Its files are never touched. Source: irqbalance(1), "API". Each call is a connection of its
+/// own and waits at most 300 ms.
 class Irqbalance {
   public:
     explicit Irqbalance(std::string folder = "/run/irqbalance") : folder_(std::move(folder)) {}
@@ -23,11 +24,13 @@ class Irqbalance {
     [[nodiscard]] Result<void> ban(const std::string& socket, const std::vector<unsigned>& irqs) const;
 
   private:
-    [[nodiscard]] Result<std::string> ask(const std::string& socket, const std::string& request, bool wants_answer) const;
+    [[nodiscard]] Result<std::string> ask(const std::string& socket, const std::string& request,
+                                          bool wants_answer) const;
     std::string folder_;
 };
 
-/// The interrupts of "SLEEP 10 IRQ 30 LOAD 0 DIFF 0 CLASS 5 ... BANNED 0": what "setup" is answered with. Any bytes will do.
+/// The interrupts of "SLEEP 10 IRQ 30 LOAD 0 DIFF 0 CLASS 5 ... BANNED 0": what "setup" is answered with. Any
+/// bytes will do.
 [[nodiscard]] std::vector<unsigned> parse_irqbalance_setup(std::string_view text);
 
 } // namespace affinityd::enforcer

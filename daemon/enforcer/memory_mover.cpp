@@ -44,8 +44,10 @@ void MemoryMover::work(const std::stop_token& stop) {
         moved.took_ms = static_cast<std::uint64_t>(duration_cast<milliseconds>(took).count());
         lock.lock();
         done_.push_back(std::move(moved));
-        const auto rest = std::chrono::duration<double>(static_cast<double>(bytes) / static_cast<double>(most_bytes_per_second));
-        wake_.wait_until(lock, stop, begun + duration_cast<steady_clock::duration>(rest), [] { return false; });
+        const auto rest = std::chrono::duration<double>(static_cast<double>(bytes) /
+                                                        static_cast<double>(most_bytes_per_second));
+        wake_.wait_until(lock, stop, begun + duration_cast<steady_clock::duration>(rest),
+                         [] { return false; });
     }
 }
 

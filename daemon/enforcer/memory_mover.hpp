@@ -18,20 +18,21 @@ namespace affinityd::enforcer {
 
 /// A process whose memory is to be on certain NUMA nodes.
 struct MemoryMove {
-    TaskId process;                ///< by its main thread
-    std::vector<unsigned> from;    ///< nodes to clear; never one of `to`
-    std::vector<unsigned> to;      ///< not empty
+    TaskId process;             ///< by its main thread
+    std::vector<unsigned> from; ///< nodes to clear; never one of `to`
+    std::vector<unsigned> to;   ///< not empty
 };
 
 struct MemoryMoved {
     MemoryMove move;
-    int code = 0;                  ///< errno of the refusal; ESRCH: the process has gone
-    long left = 0;                 ///< pages that could not be moved
+    int code = 0;  ///< errno of the refusal; ESRCH: the process has gone
+    long left = 0; ///< pages that could not be moved
     std::uint64_t took_ms = 0;
 };
 
-/// Moves memory one process at a time on a thread of its own, because the call lasts as long as the memory is large, and
-/// rests after each so long that no more than `most_bytes_per_second` of resident memory are moved in the mean.
+/// Moves memory one process at a time on a thread of its own, because the call lasts as long as the memory is
+/// large, and rests after each so long that no more than `most_bytes_per_second` of resident memory are moved
+/// in the mean.
 class MemoryMover {
   public:
     static constexpr std::uint64_t most_bytes_per_second = 512ULL << 20;

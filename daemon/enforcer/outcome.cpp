@@ -7,33 +7,51 @@ namespace affinityd::enforcer {
 
 std::string_view to_string(Outcome outcome) {
     switch (outcome) {
-    case Outcome::done: return "done";
-    case Outcome::narrowed: return "narrowed";
-    case Outcome::pending: return "pending";
-    case Outcome::gone: return "gone";
-    case Outcome::immovable: return "immovable";
-    case Outcome::deadline: return "deadline";
-    case Outcome::not_permitted: return "not permitted";
-    case Outcome::no_cpu: return "no CPU";
-    case Outcome::full: return "vectors full";
-    case Outcome::busy: return "busy";
-    case Outcome::failed: return "failed";
+    case Outcome::done:
+        return "done";
+    case Outcome::narrowed:
+        return "narrowed";
+    case Outcome::pending:
+        return "pending";
+    case Outcome::gone:
+        return "gone";
+    case Outcome::immovable:
+        return "immovable";
+    case Outcome::deadline:
+        return "deadline";
+    case Outcome::not_permitted:
+        return "not permitted";
+    case Outcome::no_cpu:
+        return "no CPU";
+    case Outcome::full:
+        return "vectors full";
+    case Outcome::busy:
+        return "busy";
+    case Outcome::failed:
+        return "failed";
     }
     return "failed";
 }
 
 Outcome irq_outcome(int code) {
     switch (code) {
-    case ENOENT: return Outcome::gone;
+    case ENOENT:
+        return Outcome::gone;
     case EIO:
-    case EPERM: return Outcome::immovable;
-    case EACCES: return Outcome::not_permitted;
+    case EPERM:
+        return Outcome::immovable;
+    case EACCES:
+        return Outcome::not_permitted;
     case EINVAL:
-    case EOVERFLOW: return Outcome::no_cpu; // none of the CPUs is online, or none is one at all
-    case ENOSPC: return Outcome::full;
+    case EOVERFLOW:
+        return Outcome::no_cpu; // none of the CPUs is online, or none is one at all
+    case ENOSPC:
+        return Outcome::full;
     case EAGAIN:
-    case EBUSY: return Outcome::busy;
-    default: return Outcome::failed;
+    case EBUSY:
+        return Outcome::busy;
+    default:
+        return Outcome::failed;
     }
 }
 

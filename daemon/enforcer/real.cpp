@@ -2,7 +2,6 @@
 #include "enforcer/enforcer.hpp"
 #include "enforcer/irq_lookup.hpp"
 #include "enforcer/unit_cpus.hpp"
-
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
 #include "inventory/scan.hpp"
@@ -24,12 +23,17 @@ constexpr const char* machine_flow_entries = "sys/net/core/rps_sock_flow_entries
 
 Outcome task_outcome(int code) {
     switch (code) {
-    case ESRCH: return Outcome::gone;
+    case ESRCH:
+        return Outcome::gone;
     case EPERM:
-    case EACCES: return Outcome::not_permitted;
-    case EBUSY: return Outcome::deadline;
-    case EINVAL: return Outcome::no_cpu;
-    default: return Outcome::failed;
+    case EACCES:
+        return Outcome::not_permitted;
+    case EBUSY:
+        return Outcome::deadline;
+    case EINVAL:
+        return Outcome::no_cpu;
+    default:
+        return Outcome::failed;
     }
 }
 
@@ -37,13 +41,17 @@ Outcome task_outcome(int code) {
 Outcome unit_outcome(int code) {
     switch (code) {
     case ENOENT:
-    case ENXIO: return Outcome::gone;
+    case ENXIO:
+        return Outcome::gone;
     case EPERM:
-    case EACCES: return Outcome::not_permitted;
+    case EACCES:
+        return Outcome::not_permitted;
     case ETIMEDOUT:
     case EAGAIN:
-    case EBUSY: return Outcome::busy;
-    default: return Outcome::failed;
+    case EBUSY:
+        return Outcome::busy;
+    default:
+        return Outcome::failed;
     }
 }
 
@@ -65,8 +73,9 @@ class RealEnforcer final : public Enforcer {
     [[nodiscard]] bool acts() const override { return true; }
 
   private:
-    /// Still the task that was meant? The number may belong to another by now; checked where the identity is older than
-    /// this tick. (A change decided on facts just read cannot be told from one a microsecond earlier.)
+    /// Still the task that was meant? The number may belong to another by now; checked where the identity is
+    /// older than this tick. (A change decided on facts just read cannot be told from one a microsecond
+    /// earlier.)
     [[nodiscard]] bool is_same(const TaskMask& subject) const {
         const auto thread = inventory::read_thread(root_, subject.pid, subject.task.tid);
         return thread && thread->id == subject.task;
@@ -77,8 +86,10 @@ class RealEnforcer final : public Enforcer {
         const int code = host::set_affinity(subject.task.tid, action.to);
         if (code != 0) return {task_outcome(code), {}, code};
         const auto granted = host::get_affinity(subject.task.tid);
-        if (!granted) return {granted.error() == ESRCH ? Outcome::gone : Outcome::failed, {}, granted.error()};
-        // More than asked for would mean a race with another writer; less is the cpuset's doing or an offline CPU.
+        if (!granted)
+            return {granted.error() == ESRCH ? Outcome::gone : Outcome::failed, {}, granted.error()};
+        // More than asked for would mean a race with another writer; less is the cpuset's doing or an offline
+        // CPU.
         const bool all = granted->contains(action.to) || action.restore;
         return {all ? Outcome::done : Outcome::narrowed, *granted, 0};
     }
@@ -93,14 +104,16 @@ class RealEnforcer final : public Enforcer {
         const auto effective = root_.proc().cpu_list(folder + "effective_affinity_list");
         if (!requested.contains(action.to) && !action.restore) return {Outcome::narrowed, requested, 0};
         // An idle interrupt without remapping keeps its old CPU until it fires again: not a refusal.
-        if (effective && !effective->empty() && !action.to.contains(*effective)) return {Outcome::pending, requested, 0};
+        if (effective && !effective->empty() && !action.to.contains(*effective))
+            return {Outcome::pending, requested, 0};
         return {Outcome::done, requested, 0};
     }
 
     Applied write_flow_count(const SteeringMask& subject, const Action& action) {
         const auto text = std::to_string(planner::from_bits(action.to));
-        const int code = planner::is_machine_flows(subject) ? root_.proc().write(machine_flow_entries, text)
-                                                            : root_.sys().write(steering_path(root_, subject), text);
+        const int code = planner::is_machine_flows(subject)
+                             ? root_.proc().write(machine_flow_entries, text)
+                             : root_.sys().write(steering_path(root_, subject), text);
         if (code != 0) return {code == ENOENT ? Outcome::gone : irq_outcome(code), {}, code};
         return {Outcome::done, read(subject).value_or(CpuSet{}), 0}; // the kernel rounds up to a power of two
     }
@@ -131,13 +144,15 @@ class RealEnforcer final : public Enforcer {
 
     std::optional<CpuSet> read(const IrqMask& subject) {
         const auto number = find_irq(root_, subject);
-        return number ? root_.proc().cpu_list("irq/" + std::to_string(*number) + "/smp_affinity_list") : std::nullopt;
+        return number ? root_.proc().cpu_list("irq/" + std::to_string(*number) + "/smp_affinity_list")
+                      : std::nullopt;
     }
 
     std::optional<CpuSet> read(const SteeringMask& subject) {
         if (!planner::is_flow_count(subject)) return root_.sys().cpu_mask(steering_path(root_, subject));
-        const auto number = planner::is_machine_flows(subject) ? root_.proc().number(machine_flow_entries)
-                                                               : root_.sys().number(steering_path(root_, subject));
+        const auto number = planner::is_machine_flows(subject)
+                                ? root_.proc().number(machine_flow_entries)
+                                : root_.sys().number(steering_path(root_, subject));
         if (!number || *number < 0 || *number > 0xffffffffLL) return std::nullopt;
         return planner::to_bits(static_cast<std::uint32_t>(*number));
     }

@@ -69,7 +69,8 @@ CpuSet from_unit_bytes(std::string_view bytes) {
     bytes = bytes.substr(0, CpuSet::max_cpu / 8);
     for (std::size_t i = 0; i < bytes.size(); ++i)
         for (unsigned bit = 0; bit < 8; ++bit)
-            if ((static_cast<unsigned char>(bytes[i]) >> bit & 1U) != 0) cpus.insert(static_cast<unsigned>(i) * 8 + bit);
+            if ((static_cast<unsigned char>(bytes[i]) >> bit & 1U) != 0)
+                cpus.insert(static_cast<unsigned>(i) * 8 + bit);
     return cpus;
 }
 
@@ -80,7 +81,8 @@ std::expected<CpuSet, int> UnitCpus::read(const std::string& unit) const {
     if (!bus) return std::unexpected(bus.error());
     Fault fault;
     sd_bus_message* raw = nullptr;
-    int status = sd_bus_message_new_method_call(bus->get(), &raw, destination, object_of(unit).c_str(), "org.freedesktop.DBus.Properties", "Get");
+    int status = sd_bus_message_new_method_call(bus->get(), &raw, destination, object_of(unit).c_str(),
+                                                "org.freedesktop.DBus.Properties", "Get");
     const Message call(raw);
     if (status >= 0) status = sd_bus_message_append(raw, "ss", interface.c_str(), "AllowedCPUs");
     sd_bus_message* answer = nullptr;
@@ -99,7 +101,8 @@ int UnitCpus::write(const std::string& unit, const CpuSet& cpus) const {
     if (!bus) return bus.error();
     Fault fault;
     sd_bus_message* raw = nullptr;
-    int status = sd_bus_message_new_method_call(bus->get(), &raw, destination, manager_path, manager_interface, "SetUnitProperties");
+    int status = sd_bus_message_new_method_call(bus->get(), &raw, destination, manager_path,
+                                                manager_interface, "SetUnitProperties");
     const Message call(raw);
     const std::string bytes = to_unit_bytes(cpus);
     if (status >= 0) status = sd_bus_message_append(raw, "sb", unit.c_str(), 1);

@@ -17,23 +17,27 @@ CpusetWatch::CpusetWatch(sd_event* event, std::string base, Changed changed)
     : event_(event), base_(std::move(base)), changed_(std::move(changed)) {
     std::error_code ignored;
     // Version 1 has a hierarchy of its own for them.
-    if (!std::filesystem::exists(base_ + "/cgroup.controllers", ignored) && std::filesystem::is_directory(base_ + "/cpuset", ignored))
+    if (!std::filesystem::exists(base_ + "/cgroup.controllers", ignored) &&
+        std::filesystem::is_directory(base_ + "/cpuset", ignored))
         base_ += "/cpuset";
 }
 
 void CpusetWatch::want(const std::string& folder, std::map<std::string, Source>& wanted) {
-    // The second is written when cpusets come into use below: every process there gets into one, with all its CPUs.
+    // The second is written when cpusets come into use below: every process there gets into one, with all its
+    // CPUs.
     for (const char* name : {"/cpuset.cpus", "/cgroup.subtree_control"}) {
         auto file = folder + name;
         if (wanted.contains(file) || wanted.size() >= most_files) continue;
         sd_event_source* source = nullptr;
-        if (sd_event_add_inotify(event_, &source, file.c_str(), IN_MODIFY | IN_DELETE_SELF, on_written, this) >= 0)
+        if (sd_event_add_inotify(event_, &source, file.c_str(), IN_MODIFY | IN_DELETE_SELF, on_written,
+                                 this) >= 0)
             wanted.emplace(std::move(file), Source(source));
     }
 }
 
 void CpusetWatch::follow(const std::vector<std::string>& cpusets) {
-    // All of them anew: a group of the same name may be another one by now. What is watched already stays so meanwhile.
+    // All of them anew: a group of the same name may be another one by now. What is watched already stays so
+    // meanwhile.
     std::map<std::string, Source> wanted;
     want(base_, wanted);
     for (const auto& cpuset : cpusets)

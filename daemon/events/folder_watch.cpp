@@ -14,8 +14,8 @@ constexpr std::uint32_t self_gone = IN_DELETE_SELF | IN_MOVE_SELF;
 
 } // namespace
 
-std::unique_ptr<FolderWatch> FolderWatch::start(sd_event* event, const std::vector<std::string>& folders, Changed changed,
-                                                std::chrono::milliseconds quiet) {
+std::unique_ptr<FolderWatch> FolderWatch::start(sd_event* event, const std::vector<std::string>& folders,
+                                                Changed changed, std::chrono::milliseconds quiet) {
     auto watch = std::make_unique<FolderWatch>(event, folders, std::move(changed), quiet);
     sd_event_source* source = nullptr;
     if (sd_event_add_time(event, &source, CLOCK_MONOTONIC, 0, 0, on_quiet, watch.get()) < 0) return nullptr;
@@ -35,7 +35,8 @@ void FolderWatch::watch_all() {
 }
 
 bool FolderWatch::watch_folder(const std::string& folder) {
-    constexpr std::uint32_t mask = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | self_gone | IN_ONLYDIR;
+    constexpr std::uint32_t mask =
+        IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | self_gone | IN_ONLYDIR;
     sd_event_source* source = nullptr;
     if (sd_event_add_inotify(event_, &source, folder.c_str(), mask, on_event, this) < 0) return false;
     watches_.emplace_back(source);
@@ -69,8 +70,10 @@ void FolderWatch::changed_soon() {
 int FolderWatch::on_event(sd_event_source*, const inotify_event* event, void* userdata) {
     auto* watch = static_cast<FolderWatch*>(userdata);
     if (event->len > 0 && !std::string_view(event->name).ends_with(".yaml")) return 0; // an editor's files
-    if ((event->mask & self_gone) != 0) watch->watch_all();
-    else if ((event->mask & IN_IGNORED) != 0) return 0;
+    if ((event->mask & self_gone) != 0)
+        watch->watch_all();
+    else if ((event->mask & IN_IGNORED) != 0)
+        return 0;
     watch->changed_soon();
     return 0;
 }

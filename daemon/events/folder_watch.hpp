@@ -12,15 +12,17 @@
 
 namespace affinityd::events {
 
-/// Tells when something changes in the policy folders, once per burst, a moment after the last change: files are written
-/// in several steps. Folders that are not there yet are noticed when they come.
+/// Tells when something changes in the policy folders, once per burst, a moment after the last change: files
+/// are written in several steps. Folders that are not there yet are noticed when they come.
 class FolderWatch {
   public:
     using Changed = std::function<void()>;
     /// `quiet`: how long after the last change.
-    static std::unique_ptr<FolderWatch> start(sd_event* event, const std::vector<std::string>& folders, Changed changed,
-                                              std::chrono::milliseconds quiet = std::chrono::milliseconds(500));
-    FolderWatch(sd_event* event, std::vector<std::string> folders, Changed changed, std::chrono::milliseconds quiet)
+    static std::unique_ptr<FolderWatch>
+    start(sd_event* event, const std::vector<std::string>& folders, Changed changed,
+          std::chrono::milliseconds quiet = std::chrono::milliseconds(500));
+    FolderWatch(sd_event* event, std::vector<std::string> folders, Changed changed,
+                std::chrono::milliseconds quiet)
         : event_(event), folders_(std::move(folders)), changed_(std::move(changed)), quiet_(quiet) {}
     FolderWatch(const FolderWatch&) = delete;
     FolderWatch& operator=(const FolderWatch&) = delete;

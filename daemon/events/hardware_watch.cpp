@@ -17,7 +17,7 @@ namespace affinityd::events {
 namespace {
 
 constexpr const char* udev_runs = "/run/udev/control"; ///< what sd-device asks, too
-constexpr int kernel_uevents = 1;                      ///< the multicast group the kernel sends to; udev passes on to another
+constexpr int kernel_uevents = 1; ///< the multicast group the kernel sends to; udev passes on to another
 
 std::string reason(int status) { return std::generic_category().message(-status); }
 
@@ -43,7 +43,8 @@ void HardwareWatch::SocketFree::operator()(nl_sock* socket) const { nl_socket_fr
 HardwareWatch::~HardwareWatch() { sd_device_monitor_unref(monitor_); }
 
 int HardwareWatch::watch_cpus(sd_event* event) {
-    // sd-device gives what udev passes on. Where none runs (containers, small systems) it would be silent for ever.
+    // sd-device gives what udev passes on. Where none runs (containers, small systems) it would be silent for
+    // ever.
     if (::access(udev_runs, F_OK) != 0) return watch_cpus_without_udev(event);
     int status = sd_device_monitor_new(&monitor_);
     if (status >= 0) status = sd_device_monitor_filter_add_match_subsystem_devtype(monitor_, "cpu", nullptr);
@@ -69,7 +70,8 @@ int HardwareWatch::watch_cpus_without_udev(sd_event* event) {
     if (status >= 0) status = nl_socket_add_membership(uevent_socket_.get(), kernel_uevents);
     if (status < 0) return -EPROTO;
     sd_event_source* source = nullptr;
-    status = sd_event_add_io(event, &source, nl_socket_get_fd(uevent_socket_.get()), EPOLLIN, on_uevent, this);
+    status =
+        sd_event_add_io(event, &source, nl_socket_get_fd(uevent_socket_.get()), EPOLLIN, on_uevent, this);
     if (status >= 0) uevent_source_.reset(source);
     return status;
 }
@@ -86,7 +88,8 @@ int HardwareWatch::on_uevent(sd_event_source*, int fd, std::uint32_t, void* user
     for (int i = 0; i < at_once; ++i) {
         sockaddr_nl sender{};
         socklen_t size = sizeof sender;
-        const auto got = ::recvfrom(fd, message.data(), message.size(), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&sender), &size);
+        const auto got = ::recvfrom(fd, message.data(), message.size(), MSG_DONTWAIT,
+                                    reinterpret_cast<sockaddr*>(&sender), &size);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && errno == ENOBUFS) { // what was lost may have been about a CPU
             is_cpu = true;
@@ -94,17 +97,21 @@ int HardwareWatch::on_uevent(sd_event_source*, int fd, std::uint32_t, void* user
         }
         if (got <= 0) break;
         // Only the kernel has port 0; programs may send to the group as well.
-        if (size == sizeof sender && sender.nl_pid == 0) is_cpu = is_cpu || is_cpu_uevent({message.data(), static_cast<std::size_t>(got)});
+        if (size == sizeof sender && sender.nl_pid == 0)
+            is_cpu = is_cpu || is_cpu_uevent({message.data(), static_cast<std::size_t>(got)});
     }
     if (is_cpu) static_cast<HardwareWatch*>(userdata)->changed_();
     return 0;
 }
 
 int HardwareWatch::on_link(sd_event_source* source, int, std::uint32_t, void* userdata) {
-    // What changed is not taken from the messages: the pass looks at the machine itself, so that a lost message costs nothing.
+    // What changed is not taken from the messages: the pass looks at the machine itself, so that a lost
+    // message costs nothing.
     auto* watch = static_cast<HardwareWatch*>(userdata);
     const auto drained = watch->links_->drain();
-    if (!drained) sd_event_source_set_enabled(source, SD_EVENT_OFF); // broken for good: the periodic pass goes on looking
+    if (!drained)
+        sd_event_source_set_enabled(source,
+                                    SD_EVENT_OFF); // broken for good: the periodic pass goes on looking
     if (!drained || drained->lost || !drained->events.empty()) watch->changed_();
     return 0;
 }

@@ -16,13 +16,14 @@ struct sd_device_monitor;
 
 namespace affinityd::events {
 
-/// True if a uevent of the kernel ("online@/devices/system/cpu/cpu3", then KEY=VALUE, each ended by a NUL) is about a CPU.
-/// Any bytes will do. Source: lib/kobject_uevent.c.
+/// True if a uevent of the kernel ("online@/devices/system/cpu/cpu3", then KEY=VALUE, each ended by a NUL) is
+/// about a CPU. Any bytes will do. Source: lib/kobject_uevent.c.
 [[nodiscard]] bool is_cpu_uevent(std::string_view message);
 
-/// Tells when the hardware changed: CPUs that go and come (kernel uevents), links that are added, removed, renamed, go up or down,
-/// come from or leave for another namespace, get other addresses or other channels (rtnetlink, ethtool netlink). All of it undoes
-/// settings on its own: virtio_net, for one, resets all its queues with any CPU.
+/// Tells when the hardware changed: CPUs that go and come (kernel uevents), links that are added, removed,
+/// renamed, go up or down, come from or leave for another namespace, get other addresses or other channels
+/// (rtnetlink, ethtool netlink). All of it undoes settings on its own: virtio_net, for one, resets all its
+/// queues with any CPU.
 class HardwareWatch {
   public:
     using Changed = std::function<void()>;

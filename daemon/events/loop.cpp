@@ -20,15 +20,17 @@ using std::chrono::duration_cast;
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds slice{4};        ///< a full pass hands the loop back after this long
-constexpr microseconds short_slice{200};             ///< and after this long if a process waits to be placed
-constexpr std::chrono::milliseconds settle{300};     ///< what asks for another pass comes in bursts: one pass for all
+constexpr std::chrono::milliseconds slice{4}; ///< a full pass hands the loop back after this long
+constexpr microseconds short_slice{200};      ///< and after this long if a process waits to be placed
+constexpr std::chrono::milliseconds settle{
+    300}; ///< what asks for another pass comes in bursts: one pass for all
 
 class EventLoop final : public Loop {
   public:
     EventLoop(app::Manager& manager, app::Log& log, LoopHandle event)
         : manager_(manager), log_(log), event_(std::move(event)),
-          child_(event_.get(), manager.settings().measure, [this](const auto& run) { manager_.measured(run); }) {}
+          child_(event_.get(), manager.settings().measure,
+                 [this](const auto& run) { manager_.measured(run); }) {}
 
     [[nodiscard]] sd_event* event() const override { return event_.get(); }
 
@@ -36,15 +38,18 @@ class EventLoop final : public Loop {
         if (auto done = add_signals(); !done) return done;
         if (auto done = add_timers(); !done) return done;
         manager_.on_work([this](app::Manager::Urgency urgency) {
-            if (urgency == app::Manager::Urgency::now) sd_event_source_set_enabled(slice_source_.get(), SD_EVENT_ON);
-            else schedule_pass(false);
+            if (urgency == app::Manager::Urgency::now)
+                sd_event_source_set_enabled(slice_source_.get(), SD_EVENT_ON);
+            else
+                schedule_pass(false);
         });
         processes_ = ProcessEvents::start(event_.get(), manager_, log_);
         hardware_ = HardwareWatch::start(event_.get(), log_, [this] {
             manager_.expect_changes();
             schedule_pass(true);
         });
-        folders_ = FolderWatch::start(event_.get(), manager_.settings().policy_folders, [this] { reload("a policy file changed"); });
+        folders_ = FolderWatch::start(event_.get(), manager_.settings().policy_folders,
+                                      [this] { reload("a policy file changed"); });
         if (auto done = add_cpuset_watch(); !done) return done;
         sd_event_set_watchdog(event_.get(), 1);
         begin_pass(true);
@@ -74,7 +79,8 @@ class EventLoop final : public Loop {
         for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD})
             sigaddset(&handled, number);
         ::sigprocmask(SIG_BLOCK, &handled, nullptr);
-        int status = sd_event_add_signal(event_.get(), nullptr, SIGTERM, nullptr, nullptr); // null handler: leave the loop
+        int status = sd_event_add_signal(event_.get(), nullptr, SIGTERM, nullptr,
+                                         nullptr); // null handler: leave the loop
         if (status >= 0) status = sd_event_add_signal(event_.get(), nullptr, SIGINT, nullptr, nullptr);
         if (status >= 0) status = sd_event_add_signal(event_.get(), nullptr, SIGHUP, on_hangup, this);
         if (status < 0) return fail("cannot watch signals", {}, -status);
@@ -83,8 +89,9 @@ class EventLoop final : public Loop {
 
     Result<void> add_timers() {
         sd_event_source* source = nullptr;
-        int status = sd_event_add_time_relative(event_.get(), &source, CLOCK_MONOTONIC, usec(manager_.settings().reconcile_interval), 0,
-                                                on_reconcile, this);
+        int status =
+            sd_event_add_time_relative(event_.get(), &source, CLOCK_MONOTONIC,
+                                       usec(manager_.settings().reconcile_interval), 0, on_reconcile, this);
         reconcile_timer_.reset(status >= 0 ? source : nullptr);
         if (status >= 0) {
             status = sd_event_add_defer(event_.get(), &source, on_slice, this);
@@ -121,7 +128,8 @@ class EventLoop final : public Loop {
     int add_measure_timer() {
         if (manager_.settings().measure.interval.count() == 0) return 0;
         sd_event_source* source = nullptr;
-        const int status = sd_event_add_time_relative(event_.get(), &source, CLOCK_MONOTONIC, next_measurement(), 0, on_measure, this);
+        const int status = sd_event_add_time_relative(event_.get(), &source, CLOCK_MONOTONIC,
+                                                      next_measurement(), 0, on_measure, this);
         if (status >= 0) measure_timer_.reset(source);
         return status;
     }
@@ -129,7 +137,8 @@ class EventLoop final : public Loop {
     /// Microseconds from now.
     std::uint64_t next_measurement() {
         const auto& measure = manager_.settings().measure;
-        return usec(measure.interval) + std::uniform_int_distribution<std::uint64_t>(0, usec(measure.random_delay))(random_);
+        return usec(measure.interval) +
+               std::uniform_int_distribution<std::uint64_t>(0, usec(measure.random_delay))(random_);
     }
 
     template <class Duration>
@@ -164,14 +173,16 @@ class EventLoop final : public Loop {
         std::size_t threads = 0;
         manager_.count(processes, threads);
         sd_notifyf(0, "STATUS=%zu policies, %zu processes with %zu threads, %zu queues under policy",
-                   manager_.world()->policies().policies.size(), processes, threads, manager_.world()->placements().queues.size());
+                   manager_.world()->policies().policies.size(), processes, threads,
+                   manager_.world()->placements().queues.size());
     }
 
     void reload(const char* why) {
         sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
                    static_cast<unsigned long long>(usec(steady_clock::now().time_since_epoch())));
         log_.info(fmt::format("reloading: {}", why));
-        static_cast<void>(manager_.reload().has_value()); // it has logged what is wrong; the running set stays
+        static_cast<void>(
+            manager_.reload().has_value()); // it has logged what is wrong; the running set stays
         sd_notify(0, "READY=1");
     }
 
@@ -187,7 +198,8 @@ class EventLoop final : public Loop {
         const auto started = steady_clock::now();
         const auto is_over = [&] {
             const auto passed = steady_clock::now() - started;
-            return passed >= slice || (passed >= short_slice && loop.processes_ && loop.processes_->waiting());
+            return passed >= slice ||
+                   (passed >= short_slice && loop.processes_ && loop.processes_->waiting());
         };
         if (loop.manager_.reconcile_step(is_over)) {
             sd_event_source_set_enabled(source, SD_EVENT_OFF);
@@ -199,7 +211,9 @@ class EventLoop final : public Loop {
     /// After whatever else was handled: processes under policy may live in other cpusets than before.
     static int on_handled(sd_event_source*, void* userdata) {
         auto& loop = self(userdata);
-        if (loop.manager_.reconciling() || (loop.manager_.cpusets() == loop.watched_cpusets_ && !loop.has_passed_)) return 0;
+        if (loop.manager_.reconciling() ||
+            (loop.manager_.cpusets() == loop.watched_cpusets_ && !loop.has_passed_))
+            return 0;
         loop.has_passed_ = false;
         loop.watched_cpusets_ = loop.manager_.cpusets();
         loop.cpusets_->follow(loop.manager_.cpuset_paths());
@@ -216,15 +230,19 @@ class EventLoop final : public Loop {
 
     static int on_settled(sd_event_source*, std::uint64_t, void* userdata) {
         auto& loop = self(userdata);
-        // Who asks again and again must not keep a long pass from its end: what it has seen already is looked at in the next one.
-        if (loop.manager_.reconciling()) loop.schedule_pass(false);
-        else loop.begin_pass(loop.machine_changed_);
+        // Who asks again and again must not keep a long pass from its end: what it has seen already is looked
+        // at in the next one.
+        if (loop.manager_.reconciling())
+            loop.schedule_pass(false);
+        else
+            loop.begin_pass(loop.machine_changed_);
         return 0;
     }
 
     static int on_measure(sd_event_source* source, std::uint64_t, void* userdata) {
         auto& loop = self(userdata);
-        static_cast<void>(loop.start_measuring(true).has_value()); // a run that could not start is recorded by the manager
+        static_cast<void>(
+            loop.start_measuring(true).has_value()); // a run that could not start is recorded by the manager
         sd_event_source_set_time_relative(source, loop.next_measurement());
         sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
         return 0;
@@ -241,7 +259,8 @@ class EventLoop final : public Loop {
     std::unique_ptr<FolderWatch> folders_;
     std::unique_ptr<CpusetWatch> cpusets_;
     std::size_t watched_cpusets_ = 0;
-    bool has_passed_ = false; ///< a pass has ended since cpusets were last followed: they may be others, not only more
+    bool has_passed_ =
+        false; ///< a pass has ended since cpusets were last followed: they may be others, not only more
     bool machine_changed_ = false;
     bool ready_ = false;
 };

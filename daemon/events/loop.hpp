@@ -10,8 +10,8 @@
 
 namespace affinityd::events {
 
-/// The one event loop. Its sources only say what happened; the manager decides. A full pass runs as an idle-priority source
-/// in slices, so that an event never waits behind more than one of them.
+/// The one event loop. Its sources only say what happened; the manager decides. A full pass runs as an
+/// idle-priority source in slices, so that an event never waits behind more than one of them.
 class Loop {
   public:
     /// Both must outlive the loop.
@@ -19,8 +19,8 @@ class Loop {
     virtual ~Loop() = default;
 
     [[nodiscard]] virtual sd_event* event() const = 0;
-    /// Subscribes to everything, then begins the first pass: what happens in between is not missed. Sends READY=1 to the
-    /// service manager when that pass is through.
+    /// Subscribes to everything, then begins the first pass: what happens in between is not missed. Sends
+    /// READY=1 to the service manager when that pass is through.
     [[nodiscard]] virtual Result<void> subscribe() = 0;
     [[nodiscard]] virtual Result<void> measure() = 0;
     /// Runs until SIGTERM or SIGINT; the process's exit code.

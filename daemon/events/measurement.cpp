@@ -22,10 +22,12 @@ namespace affinityd::events {
 namespace {
 
 constexpr std::size_t most_output = 256U << 10;
-constexpr std::uint64_t grace_usec = 20'000'000; ///< beyond the test's own time, for start, connect and report
-constexpr uid_t nobody = 65534;                  ///< the kernel's overflow user: owns nothing
+constexpr std::uint64_t grace_usec =
+    20'000'000;                 ///< beyond the test's own time, for start, connect and report
+constexpr uid_t nobody = 65534; ///< the kernel's overflow user: owns nothing
 
-/// The daemon's own place must not become the child's: a service manager or an administrator may have pinned us.
+/// The daemon's own place must not become the child's: a service manager or an administrator may have pinned
+/// us.
 void unpin() {
     cpu_set_t all;
     CPU_ZERO(&all);
@@ -57,9 +59,11 @@ void unpin() {
     ::_exit(127);
 }
 
-/// Beside the daemon, where it is installed, or where both were built. Only relative to the daemon: never by PATH.
+/// Beside the daemon, where it is installed, or where both were built. Only relative to the daemon: never by
+/// PATH.
 std::string find_program() {
-    for (const char* place : {"affinity-ttcp", "../bin/affinity-ttcp", "../tools/affinity-ttcp/affinity-ttcp"})
+    for (const char* place :
+         {"affinity-ttcp", "../bin/affinity-ttcp", "../tools/affinity-ttcp/affinity-ttcp"})
         if (std::string path = host::program_folder() + place; ::access(path.c_str(), X_OK) == 0) return path;
     return {};
 }
@@ -78,12 +82,16 @@ MeasurementChild::~MeasurementChild() {
 Result<void> MeasurementChild::start(bool may_skip) {
     if (running()) return fail("a measurement is running already");
     std::vector<std::string> arguments{find_program()};
-    if (settings_.target.empty()) arguments.emplace_back("--loopback");
-    else arguments.insert(arguments.end(), {"--target", settings_.target});
+    if (settings_.target.empty())
+        arguments.emplace_back("--loopback");
+    else
+        arguments.insert(arguments.end(), {"--target", settings_.target});
     arguments.insert(arguments.end(), {"--seconds", std::to_string(settings_.duration.count()), "--json"});
     if (settings_.bytes > 0) arguments.insert(arguments.end(), {"--bytes", std::to_string(settings_.bytes)});
-    if (may_skip && settings_.idle_only) arguments.insert(arguments.end(), {"--idle-only", std::to_string(settings_.busy_above)});
-    if (arguments.front().empty()) return fail("the program affinity-ttcp is not there", host::program_folder());
+    if (may_skip && settings_.idle_only)
+        arguments.insert(arguments.end(), {"--idle-only", std::to_string(settings_.busy_above)});
+    if (arguments.front().empty())
+        return fail("the program affinity-ttcp is not there", host::program_folder());
 
     std::array<int, 2> pipe{};
     if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return fail("cannot make a pipe", {}, errno);
@@ -105,7 +113,8 @@ Result<void> MeasurementChild::start(bool may_skip) {
     }
     if (status >= 0) {
         const auto limit = static_cast<std::uint64_t>(settings_.duration.count()) * 2'000'000 + grace_usec;
-        status = sd_event_add_time_relative(event_, &source, CLOCK_MONOTONIC, limit, 1'000'000, on_timeout, this);
+        status =
+            sd_event_add_time_relative(event_, &source, CLOCK_MONOTONIC, limit, 1'000'000, on_timeout, this);
         timeout_source_.reset(status >= 0 ? source : nullptr);
     }
     if (status < 0) return fail("cannot watch the measuring program", {}, -status);
@@ -142,7 +151,8 @@ int MeasurementChild::on_exit(sd_event_source*, const siginfo_t* info, void* use
     child->output_source_.reset();
     child->timeout_source_.reset();
     const Source ended = std::move(child->exit_source_);
-    app::MeasuringRun run{child->text_, measure::Outcome::done, {}}; // a run that failed says in its report why
+    app::MeasuringRun run{
+        child->text_, measure::Outcome::done, {}}; // a run that failed says in its report why
     if (child->timed_out_) {
         run.outcome = measure::Outcome::timed_out;
         run.fault = "took too long and was ended";

@@ -14,8 +14,8 @@
 
 namespace affinityd::events {
 
-/// Runs the ttcp program as a child: lowered privileges and priority, bounded in time and bytes, killable; one at a time. The daemon
-/// never waits for it.
+/// Runs the ttcp program as a child: lowered privileges and priority, bounded in time and bytes, killable;
+/// one at a time. The daemon never waits for it.
 class MeasurementChild {
   public:
     using Done = std::function<void(const app::MeasuringRun& run)>;

@@ -8,12 +8,15 @@ using host::ProcEvent;
 std::unique_ptr<ProcessEvents> ProcessEvents::start(sd_event* event, app::Manager& manager, app::Log& log) {
     auto connector = host::ProcConnector::open();
     if (!connector) {
-        log.warn("no process events, new processes are found by the periodic pass only: " + connector.error().to_string());
+        log.warn("no process events, new processes are found by the periodic pass only: " +
+                 connector.error().to_string());
         return nullptr;
     }
     auto events = std::make_unique<ProcessEvents>(manager, std::move(*connector));
     sd_event_source* source = nullptr;
-    if (const int status = sd_event_add_io(event, &source, events->connector_.fd(), EPOLLIN, on_readable, events.get()); status < 0) {
+    if (const int status =
+            sd_event_add_io(event, &source, events->connector_.fd(), EPOLLIN, on_readable, events.get());
+        status < 0) {
         log.warn("no process events: the loop does not take them");
         return nullptr;
     }
@@ -25,21 +28,30 @@ std::unique_ptr<ProcessEvents> ProcessEvents::start(sd_event* event, app::Manage
 void ProcessEvents::follow(bool threads) {
     if (threads == follows_threads_) return;
     follows_threads_ = threads;
-    connector_.set_filter({.thread_forks = threads, .process_forks = threads, .exits = threads, .thread_exits = threads});
+    connector_.set_filter(
+        {.thread_forks = threads, .process_forks = threads, .exits = threads, .thread_exits = threads});
 }
 
 void ProcessEvents::handle(const ProcEvent& event) {
     switch (event.kind) {
-    case ProcEvent::Kind::exec: manager_.process_changed(event.pid); break;
+    case ProcEvent::Kind::exec:
+        manager_.process_changed(event.pid);
+        break;
     case ProcEvent::Kind::comm:
-        if (event.is_thread()) manager_.thread_renamed(event.pid, event.tid, event.comm());
-        else manager_.process_changed(event.pid);
+        if (event.is_thread())
+            manager_.thread_renamed(event.pid, event.tid, event.comm());
+        else
+            manager_.process_changed(event.pid);
         break;
     case ProcEvent::Kind::fork:
-        if (event.is_thread()) manager_.thread_changed(event.pid, event.tid);
-        else if (manager_.is_known(event.parent_pid)) manager_.process_changed(event.pid, event.parent_pid);
+        if (event.is_thread())
+            manager_.thread_changed(event.pid, event.tid);
+        else if (manager_.is_known(event.parent_pid))
+            manager_.process_changed(event.pid, event.parent_pid);
         break;
-    case ProcEvent::Kind::exit: manager_.task_gone(event.pid, event.tid); break;
+    case ProcEvent::Kind::exit:
+        manager_.task_gone(event.pid, event.tid);
+        break;
     }
     if (manager_.has_processes()) follow(true);
 }

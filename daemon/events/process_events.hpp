@@ -9,13 +9,15 @@
 
 namespace affinityd::events {
 
-/// Hands the kernel's process events to the manager: exec and renames always, births of threads and exits only while some
-/// process is under policy. Lost events become a full pass.
+/// Hands the kernel's process events to the manager: exec and renames always, births of threads and exits
+/// only while some process is under policy. Lost events become a full pass.
 class ProcessEvents {
   public:
-    /// Nothing (with a word in the log) where the connector cannot be had: then the periodic pass does all the work.
+    /// Nothing (with a word in the log) where the connector cannot be had: then the periodic pass does all
+    /// the work.
     static std::unique_ptr<ProcessEvents> start(sd_event* event, app::Manager& manager, app::Log& log);
-    ProcessEvents(app::Manager& manager, host::ProcConnector connector) : manager_(manager), connector_(std::move(connector)) {}
+    ProcessEvents(app::Manager& manager, host::ProcConnector connector)
+        : manager_(manager), connector_(std::move(connector)) {}
     ProcessEvents(const ProcessEvents&) = delete;
     ProcessEvents& operator=(const ProcessEvents&) = delete;
 

@@ -35,7 +35,7 @@ Result<std::optional<std::string>> read_file(const std::string& path, std::size_
         if (errno == ENOENT) return std::nullopt;
         return fail("cannot open", path, errno);
     }
-    struct stat status{};
+    struct stat status {};
     if (::fstat(file.get(), &status) != 0) return fail("cannot read", path, errno);
     if (!S_ISREG(status.st_mode)) return fail("not a regular file", path);
     if (static_cast<std::size_t>(status.st_size) > limit)
@@ -67,9 +67,10 @@ Result<void> replace_file(const std::string& path, std::string_view text, unsign
 }
 
 bool is_trusted(const std::string& path) {
-    struct stat status{};
+    struct stat status {};
     if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
-    return (status.st_uid == 0 || status.st_uid == ::geteuid()) && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    return (status.st_uid == 0 || status.st_uid == ::geteuid()) &&
+           (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
 bool is_same_file(const std::string& a, const std::string& b) {
@@ -82,7 +83,8 @@ Result<void> make_directories(const std::string& path, unsigned mode) {
     const bool existed = std::filesystem::is_directory(path, code);
     std::filesystem::create_directories(path, code);
     if (code) return fail("cannot create the directory", path, code.value());
-    if (!existed && ::chmod(path.c_str(), mode) != 0) return fail("cannot set the mode of the directory", path, errno);
+    if (!existed && ::chmod(path.c_str(), mode) != 0)
+        return fail("cannot set the mode of the directory", path, errno);
     return {};
 }
 

@@ -12,11 +12,14 @@ namespace affinityd::host {
 
 /// Ordinary files of ours (state, policies): absolute or working-directory paths, not kernel trees.
 
-/// Whole text; nothing if it is not there. Files above `limit` bytes and things that are no regular file are an Error.
-[[nodiscard]] Result<std::optional<std::string>> read_file(const std::string& path, std::size_t limit = 1U << 20);
+/// Whole text; nothing if it is not there. Files above `limit` bytes and things that are no regular file are
+/// an Error.
+[[nodiscard]] Result<std::optional<std::string>> read_file(const std::string& path,
+                                                           std::size_t limit = 1U << 20);
 
-/// Replaces the file as one step (temporary name, rename): a reader, or this process killed at any point, sees the old or
-/// the new text, whole. No fsync, which can hold up a loop for seconds: not for what must outlive the machine.
+/// Replaces the file as one step (temporary name, rename): a reader, or this process killed at any point,
+/// sees the old or the new text, whole. No fsync, which can hold up a loop for seconds: not for what must
+/// outlive the machine.
 [[nodiscard]] Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode = 0644);
 
 /// A regular file that root or we ourselves own and that nobody else may write to.
@@ -28,8 +31,8 @@ namespace affinityd::host {
 /// The directory with its parents; no Error if it exists.
 [[nodiscard]] Result<void> make_directories(const std::string& path, unsigned mode = 0755);
 
-/// An exclusive lock on `path` (created if needed) that lives as long as the descriptor: flock(2). Nothing if another
-/// process holds it.
+/// An exclusive lock on `path` (created if needed) that lives as long as the descriptor: flock(2). Nothing if
+/// another process holds it.
 [[nodiscard]] Result<std::optional<Fd>> lock_file(const std::string& path);
 
 } // namespace affinityd::host

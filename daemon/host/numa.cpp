@@ -25,7 +25,8 @@ NodeMask mask_of(const std::vector<unsigned>& nodes) {
 
 } // namespace
 
-std::expected<long, int> migrate_pages(int pid, const std::vector<unsigned>& from, const std::vector<unsigned>& to) {
+std::expected<long, int> migrate_pages(int pid, const std::vector<unsigned>& from,
+                                       const std::vector<unsigned>& to) {
     const auto old_nodes = mask_of(from);
     const auto new_nodes = mask_of(to);
     // The kernel takes the number of bits plus one.

@@ -15,7 +15,8 @@ namespace {
 constexpr std::int32_t wanted_nice = -10;
 constexpr std::uint64_t slice_ns = 100'000; // the shortest the kernel takes
 
-/// struct sched_attr as far as it is used (SCHED_ATTR_SIZE_VER0): the kernel's header cannot stand beside the C library's.
+/// struct sched_attr as far as it is used (SCHED_ATTR_SIZE_VER0): the kernel's header cannot stand beside the
+/// C library's.
 struct SchedAttr {
     std::uint32_t size = 48;
     std::uint32_t policy = 0; ///< SCHED_OTHER

@@ -3,9 +3,10 @@
 
 namespace affinityd::host {
 
-/// Asks the scheduler to run this thread soon after it wakes, on a busy machine too: a short slice (0.1 ms; Linux 6.12 on,
-/// where it is what lets a waking task go before one that is running) and nice -10. Not inherited by children. We run
-/// for microseconds at a time, so nobody else waits longer for it. 0 or errno: a wish, not a need. sched_setattr(2).
+/// Asks the scheduler to run this thread soon after it wakes, on a busy machine too: a short slice (0.1 ms;
+/// Linux 6.12 on, where it is what lets a waking task go before one that is running) and nice -10. Not
+/// inherited by children. We run for microseconds at a time, so nobody else waits longer for it. 0 or errno:
+/// a wish, not a need. sched_setattr(2).
 int prefer_low_latency();
 
 } // namespace affinityd::host

@@ -65,7 +65,9 @@ struct ProcConnector::Connection {
     Connection& operator=(const Connection&) = delete;
     ~Connection() {
         // Before 6.6 the kernel counts listeners by what they say, not by open sockets.
-        if (listening) send_request(socket.get(), PROC_CN_MCAST_IGNORE, has_mask ? std::optional(all_events) : std::nullopt);
+        if (listening)
+            send_request(socket.get(), PROC_CN_MCAST_IGNORE,
+                         has_mask ? std::optional(all_events) : std::nullopt);
     }
 
     [[nodiscard]] int fd() const { return nl_socket_get_fd(socket.get()); }
@@ -77,7 +79,8 @@ struct ProcConnector::Connection {
     /// Message i of the last batch, if the kernel sent it and it is whole.
     [[nodiscard]] std::span<const std::byte> datagram(std::size_t i) const {
         const bool whole = (headers[i].msg_hdr.msg_flags & MSG_TRUNC) == 0;
-        const bool from_kernel = headers[i].msg_hdr.msg_namelen == sizeof(sockaddr_nl) && senders[i].nl_pid == 0;
+        const bool from_kernel =
+            headers[i].msg_hdr.msg_namelen == sizeof(sockaddr_nl) && senders[i].nl_pid == 0;
         if (!whole || !from_kernel) return {};
         return std::span<const std::byte>(bytes[i]).first(headers[i].msg_len);
     }
@@ -108,7 +111,8 @@ Result<void> ProcConnector::Connection::attach(const Wanted& wanted) const {
     return {};
 }
 
-/// The error number of the kernel's answer, which it queues before the request returns; nothing: it gave none.
+/// The error number of the kernel's answer, which it queues before the request returns; nothing: it gave
+/// none.
 std::optional<std::uint32_t> ProcConnector::Connection::take_ack() {
     std::optional<std::uint32_t> answer;
     while (true) {
@@ -116,7 +120,8 @@ std::optional<std::uint32_t> ProcConnector::Connection::take_ack() {
         if (got < 0 && errno == ENOBUFS) continue;
         if (got <= 0) return answer;
         for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i)
-            if (const auto ack = parse_proc_ack(datagram(i)); ack && ack->number == our_ack + 1) answer = ack->error;
+            if (const auto ack = parse_proc_ack(datagram(i)); ack && ack->number == our_ack + 1)
+                answer = ack->error;
     }
 }
 
@@ -132,10 +137,12 @@ Result<void> ProcConnector::Connection::subscribe() {
         answer = take_ack();
     }
     if (!answer)
-        return fail("the kernel does not answer on the process connector (it needs CONFIG_PROC_EVENTS, the initial pid "
+        return fail("the kernel does not answer on the process connector (it needs CONFIG_PROC_EVENTS, the "
+                    "initial pid "
                     "namespace and the initial user namespace)");
     if (*answer != 0)
-        return fail("the kernel refuses process events (CAP_NET_ADMIN is needed)", {}, static_cast<int>(*answer));
+        return fail("the kernel refuses process events (CAP_NET_ADMIN is needed)", {},
+                    static_cast<int>(*answer));
     listening = true;
     return {};
 }
@@ -156,7 +163,8 @@ Result<ProcConnector> ProcConnector::open(Wanted wanted) {
     const int size = receive_buffer;
     // Without CAP_NET_ADMIN the buffer stays small; losses are healed, so this is no fault.
     ::setsockopt(connection->fd(), SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size);
-    if (nl_socket_set_nonblocking(socket) < 0) return fail("cannot make the process connector non-blocking", {}, errno);
+    if (nl_socket_set_nonblocking(socket) < 0)
+        return fail("cannot make the process connector non-blocking", {}, errno);
     if (const int code = nl_socket_add_membership(socket, CN_IDX_PROC); code < 0)
         return fail(std::string("cannot join the group of process events: ") + nl_geterror(code));
     if (auto done = connection->subscribe(); !done) return std::unexpected(done.error());
@@ -199,7 +207,8 @@ ProcConnector::Drained ProcConnector::drain(const std::function<void(const ProcE
             ++result.events;
             sink(*event);
         }
-        // Asked again even if the batch was not full: what came meanwhile is had for less than another turn of the loop.
+        // Asked again even if the batch was not full: what came meanwhile is had for less than another turn
+        // of the loop.
     }
     result.more = true;
     return result;

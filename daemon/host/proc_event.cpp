@@ -107,7 +107,8 @@ std::optional<ProcAck> parse_proc_ack(std::span<const std::byte> datagram) {
     if (!body) return std::nullopt;
     std::uint32_t what = 0;
     ProcAck ack{body->ack, 0};
-    if (!load(body->event, offsetof(proc_event, what), what) || what != proc_event::PROC_EVENT_NONE) return std::nullopt;
+    if (!load(body->event, offsetof(proc_event, what), what) || what != proc_event::PROC_EVENT_NONE)
+        return std::nullopt;
     if (!load(body->event, data_at, ack.error)) return std::nullopt;
     return ack;
 }

@@ -19,7 +19,8 @@ using Data = decltype(proc_event::event_data);
 sock_filter load_word(std::uint32_t at) { return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at); }
 sock_filter answer(bool pass) { return BPF_STMT(BPF_RET | BPF_K, pass ? 0xffffffffU : 0U); }
 
-/// Skips `count` instructions unless the event is this one. The filter loads in network order, the kernel wrote in its own.
+/// Skips `count` instructions unless the event is this one. The filter loads in network order, the kernel
+/// wrote in its own.
 sock_filter unless_event(std::uint32_t what, std::uint8_t count) {
     return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(what), 0, count);
 }

@@ -10,8 +10,8 @@
 
 namespace affinityd::host {
 
-/// Socket filter (classic BPF) that lets only the wanted process events through; it sees a datagram from its netlink
-/// header on. Documentation/networking/filter.rst.
+/// Socket filter (classic BPF) that lets only the wanted process events through; it sees a datagram from its
+/// netlink header on. Documentation/networking/filter.rst.
 [[nodiscard]] std::vector<sock_filter> proc_event_filter(const ProcConnector::Wanted& wanted);
 
 /// The same for kernels with an event mask, which cannot tell threads from processes: PROC_EVENT_ bits.

@@ -18,7 +18,9 @@ namespace affinityd::host {
 
 namespace {
 
-bool means_absent(int code) { return code == ENOENT || code == ENOTDIR || code == ENODEV || code == ESRCH || code == ENXIO; }
+bool means_absent(int code) {
+    return code == ENOENT || code == ENOTDIR || code == ENODEV || code == ESRCH || code == ENXIO;
+}
 
 int open_below(int base, const std::string& path, int flags, bool confined) {
     const char* name = path.empty() ? "." : path.c_str();
@@ -61,7 +63,8 @@ Result<Fd> Dir::open_file(const std::string& path, int flags) const {
 }
 
 Result<std::optional<std::string>> Dir::read(const std::string& path, std::size_t limit) const {
-    const Fd file(open_at(path, O_RDONLY | O_NONBLOCK)); // a recording may hold a FIFO: never wait for a writer
+    const Fd file(
+        open_at(path, O_RDONLY | O_NONBLOCK)); // a recording may hold a FIFO: never wait for a writer
     if (!file) {
         if (means_absent(errno)) return std::nullopt;
         return fail("cannot open", path, errno);
@@ -163,10 +166,11 @@ Result<Dir> Dir::dir(const std::string& path) const {
 }
 
 Result<Root> Root::open(const std::string& path) {
-    struct stat wanted{};
-    struct stat live{};
+    struct stat wanted {};
+    struct stat live {};
     if (::stat(path.c_str(), &wanted) != 0) return fail("cannot open the root folder", path, errno);
-    const bool is_live = ::stat("/", &live) == 0 && wanted.st_dev == live.st_dev && wanted.st_ino == live.st_ino;
+    const bool is_live =
+        ::stat("/", &live) == 0 && wanted.st_dev == live.st_dev && wanted.st_ino == live.st_ino;
     auto top = Dir::open(AT_FDCWD, path, false);
     if (!top) return std::unexpected(top.error());
     auto part = [&](const char* name) -> Result<Dir> {

@@ -12,32 +12,37 @@
 
 namespace affinityd::host {
 
-/// One directory of a file tree, with the readers every room needs. Paths are relative, without a leading '/'.
-/// A file that is not there is nothing (nullopt) rather than an Error: kernel files come and go with versions,
-/// devices and tasks. Any other failure is an Error.
+/// One directory of a file tree, with the readers every room needs. Paths are relative, without a leading
+/// '/'. A file that is not there is nothing (nullopt) rather than an Error: kernel files come and go with
+/// versions, devices and tasks. Any other failure is an Error.
 class Dir {
   public:
     /// A directory that is not there: every read finds nothing.
     Dir() = default;
-    /// Opens `path` below `base` (AT_FDCWD or a directory descriptor). With `confined`, no symbolic link, absolute
-    /// or with "..", leads out of the tree (openat2(2), RESOLVE_IN_ROOT): recordings are foreign input.
+    /// Opens `path` below `base` (AT_FDCWD or a directory descriptor). With `confined`, no symbolic link,
+    /// absolute or with "..", leads out of the tree (openat2(2), RESOLVE_IN_ROOT): recordings are foreign
+    /// input.
     static Result<Dir> open(int base, const std::string& path, bool confined);
 
-    /// Whole text of a file, at most `limit` bytes (the rest is cut). Nothing: not there (ENOENT, ENOTDIR, ENODEV, ESRCH).
-    [[nodiscard]] Result<std::optional<std::string>> read(const std::string& path, std::size_t limit = 64U << 20) const;
-    /// Text without blanks and line ends; nothing also when it cannot be read at all. For the many small sysfs
-    /// attributes where unreadable and absent mean the same: not known.
+    /// Whole text of a file, at most `limit` bytes (the rest is cut). Nothing: not there (ENOENT, ENOTDIR,
+    /// ENODEV, ESRCH).
+    [[nodiscard]] Result<std::optional<std::string>> read(const std::string& path,
+                                                          std::size_t limit = 64U << 20) const;
+    /// Text without blanks and line ends; nothing also when it cannot be read at all. For the many small
+    /// sysfs attributes where unreadable and absent mean the same: not known.
     [[nodiscard]] std::optional<std::string> text(const std::string& path) const;
-    [[nodiscard]] std::optional<long long> number(const std::string& path) const;   ///< decimal, may be negative
-    [[nodiscard]] std::optional<CpuSet> cpu_list(const std::string& path) const;    ///< "0-3,8"
-    [[nodiscard]] std::optional<CpuSet> cpu_mask(const std::string& path) const;    ///< "ff,00000000"
+    [[nodiscard]] std::optional<long long>
+    number(const std::string& path) const;                                       ///< decimal, may be negative
+    [[nodiscard]] std::optional<CpuSet> cpu_list(const std::string& path) const; ///< "0-3,8"
+    [[nodiscard]] std::optional<CpuSet> cpu_mask(const std::string& path) const; ///< "ff,00000000"
 
     /// Names in a directory, sorted, without "." and ".."; empty if it is not there.
     [[nodiscard]] std::vector<std::string> list(const std::string& path) const;
     [[nodiscard]] bool exists(const std::string& path) const;
     /// Target of a symbolic link as written; nothing if it is none.
     [[nodiscard]] std::optional<std::string> link(const std::string& path) const;
-    /// Path of `path` relative to this directory with all links resolved; nothing if it leads outside or nowhere.
+    /// Path of `path` relative to this directory with all links resolved; nothing if it leads outside or
+    /// nowhere.
     [[nodiscard]] std::optional<std::string> resolve(const std::string& path) const;
 
     /// One write(2) of the whole text, as kernel files want it; the errno value, 0 on success.
@@ -55,13 +60,15 @@ class Dir {
     bool confined_ = true;
 };
 
-/// Where a machine is read: "/" for this one, another folder for a recorded one. Only the first may be changed.
+/// Where a machine is read: "/" for this one, another folder for a recorded one. Only the first may be
+/// changed.
 class Root {
   public:
-    /// Either tree may be missing in a recording (then reads there find nothing); a missing folder is an Error.
+    /// Either tree may be missing in a recording (then reads there find nothing); a missing folder is an
+    /// Error.
     static Result<Root> open(const std::string& path = "/");
 
-    [[nodiscard]] bool is_live() const { return live_; }  ///< this machine, so that acting on it makes sense
+    [[nodiscard]] bool is_live() const { return live_; } ///< this machine, so that acting on it makes sense
     [[nodiscard]] const std::string& path() const { return path_; }
     [[nodiscard]] const Dir& proc() const { return proc_; }
     [[nodiscard]] const Dir& sys() const { return sys_; }

@@ -11,23 +11,25 @@
 
 namespace affinityd::inventory {
 
-/// What several processes' facts share: names of users and groups, and who listens where. Owned by whoever scans;
-/// not for several threads.
+/// What several processes' facts share: names of users and groups, and who listens where. Owned by whoever
+/// scans; not for several threads.
 class FactSources {
   public:
     /// Names come from the name service of this machine; a recording has none, then the number is the name.
     explicit FactSources(const host::Root& root) : root_(&root) {}
 
-    const std::string& user(unsigned uid);  ///< its number as text if it has no name
+    const std::string& user(unsigned uid); ///< its number as text if it has no name
     const std::string& group(unsigned gid);
-    /// TCP and UDP ports that this process listens on, ascending, each once; in a network namespace of its own too.
+    /// TCP and UDP ports that this process listens on, ascending, each once; in a network namespace of its
+    /// own too.
     std::vector<std::uint16_t> listen_ports(int pid);
 
-    /// CPUs that the process's cpuset lets it have: cpuset(7), cgroups v1 and v2. nullptr: all, or not known. Valid until
-    /// refresh().
+    /// CPUs that the process's cpuset lets it have: cpuset(7), cgroups v1 and v2. nullptr: all, or not known.
+    /// Valid until refresh().
     const CpuSet* cpuset(int pid);
 
-    /// Paths of the cpusets that were asked for since refresh(), but the root's: "/system.slice/nginx.service".
+    /// Paths of the cpusets that were asked for since refresh(), but the root's:
+    /// "/system.slice/nginx.service".
     [[nodiscard]] std::vector<std::string> cpuset_paths() const;
     [[nodiscard]] std::size_t cpusets() const { return cpusets_.size(); }
 

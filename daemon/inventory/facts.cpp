@@ -9,7 +9,8 @@ namespace affinityd::inventory {
 
 namespace {
 
-constexpr std::size_t cmdline_limit = 128U << 10; // more than any rule matches; a program may write megabytes there
+constexpr std::size_t cmdline_limit =
+    128U << 10; // more than any rule matches; a program may write megabytes there
 constexpr std::size_t small_file = 64U << 10;
 
 /// Second of the numbers behind "Key:" (real, effective, saved, file system).
@@ -42,7 +43,8 @@ std::optional<host::Dir> LazyFacts::directory() const {
     const auto text = dir->read("stat", small_file);
     if (!text || !*text) return std::nullopt;
     const auto line = parse_stat(**text);
-    if (!line || line->start_time != cheap_.id.start_time) return std::nullopt; // the number belongs to another now
+    if (!line || line->start_time != cheap_.id.start_time)
+        return std::nullopt; // the number belongs to another now
     return std::move(*dir);
 }
 
@@ -64,7 +66,8 @@ const std::string& LazyFacts::exe() const {
     if (!exe) {
         const auto dir = directory();
         exe = dir ? dir->link("exe").value_or("") : "";
-        constexpr std::string_view deleted = " (deleted)"; // the package was upgraded under the running program
+        constexpr std::string_view deleted =
+            " (deleted)"; // the package was upgraded under the running program
         if (exe->ends_with(deleted)) exe->resize(exe->size() - deleted.size());
     }
     return *exe;
@@ -120,7 +123,8 @@ const std::vector<std::uint16_t>& LazyFacts::listen_ports() const {
     if (!ports) {
         FactSources own(*root_);
         ports.emplace();
-        if (!is_kernel() && directory()) ports = (sources_ != nullptr ? *sources_ : own).listen_ports(cheap_.id.tid);
+        if (!is_kernel() && directory())
+            ports = (sources_ != nullptr ? *sources_ : own).listen_ports(cheap_.id.tid);
     }
     return *ports;
 }

@@ -12,9 +12,10 @@
 
 namespace affinityd::inventory {
 
-/// Facts of a process in a root's proc tree. What its stat line says is there at once; each dearer file is read on first
-/// ask and the answer kept, empty where it cannot be read. Before each read it is made sure that the number still
-/// belongs to the same process. After an exec a new object is wanted: name, program and arguments are others then.
+/// Facts of a process in a root's proc tree. What its stat line says is there at once; each dearer file is
+/// read on first ask and the answer kept, empty where it cannot be read. Before each read it is made sure
+/// that the number still belongs to the same process. After an exec a new object is wanted: name, program and
+/// arguments are others then.
 class LazyFacts final : public ProcessFacts {
   public:
     struct Cheap {

@@ -13,7 +13,8 @@ std::optional<Head> read_head(const host::Root& root, int pid, FactSources* sour
     if (!line || line->id != pid || (line->is_dead() && line->threads <= 1)) return std::nullopt;
     const TaskId id{pid, line->start_time};
     Head head{id, unescape_comm(line->comm), line->flags, nullptr};
-    head.facts = std::make_unique<LazyFacts>(root, sources, LazyFacts::Cheap{id, line->parent, line->flags, head.comm});
+    head.facts = std::make_unique<LazyFacts>(root, sources,
+                                             LazyFacts::Cheap{id, line->parent, line->flags, head.comm});
     return head;
 }
 

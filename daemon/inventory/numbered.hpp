@@ -12,8 +12,9 @@
 
 namespace affinityd::inventory {
 
-/// The entries of a directory that are plain numbers (processes, threads, open descriptors), one at a time in the
-/// directory's order and in fixed memory, so that a listing of a hundred thousand can be left and taken up again.
+/// The entries of a directory that are plain numbers (processes, threads, open descriptors), one at a time in
+/// the directory's order and in fixed memory, so that a listing of a hundred thousand can be left and taken
+/// up again.
 class NumberedEntries {
   public:
     /// `path` below `parent`; an Error if it cannot be opened.
@@ -27,7 +28,8 @@ class NumberedEntries {
 
   private:
     using Buffer = std::array<char, 4096>; ///< filled by getdents64(2)
-    explicit NumberedEntries(host::Dir dir) : dir_(std::move(dir)), buffer_(std::make_unique_for_overwrite<Buffer>()) {}
+    explicit NumberedEntries(host::Dir dir)
+        : dir_(std::move(dir)), buffer_(std::make_unique_for_overwrite<Buffer>()) {}
     bool fill();
 
     host::Dir dir_;

@@ -32,8 +32,10 @@ Result<PidStream> PidStream::open(const host::Root& root) {
     if (root.is_live()) source->proc2 = open_proc2();
     if (!source->proc2) {
         auto entries = NumberedEntries::open(root.proc(), "");
-        if (entries) source->entries = std::move(*entries);
-        else if (root.is_live()) return std::unexpected(entries.error());
+        if (entries)
+            source->entries = std::move(*entries);
+        else if (root.is_live())
+            return std::unexpected(entries.error());
     }
     return PidStream(std::move(source));
 }
@@ -46,11 +48,14 @@ PidStream::~PidStream() = default;
 std::optional<int> PidStream::next() {
     if (source_->proc2) {
         const pids_stack* stack = procps_pids_get(source_->proc2.get(), PIDS_FETCH_TASKS_ONLY);
-        return stack == nullptr ? std::nullopt : std::optional(PIDS_VAL(0, s_int, stack, source_->proc2.get()));
+        return stack == nullptr ? std::nullopt
+                                : std::optional(PIDS_VAL(0, s_int, stack, source_->proc2.get()));
     }
     while (source_->entries)
-        if (const auto pid = source_->entries->next(); !pid) source_->entries.reset();
-        else if (*pid > 0) return pid;
+        if (const auto pid = source_->entries->next(); !pid)
+            source_->entries.reset();
+        else if (*pid > 0)
+            return pid;
     return std::nullopt;
 }
 

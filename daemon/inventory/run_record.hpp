@@ -13,8 +13,10 @@ namespace affinityd::inventory {
 struct RunRecord {
     std::uint64_t start_time = 0; ///< clock ticks since boot: tells a later thread of the same number apart
     int cpu = 0;                  ///< where it runs or ran last: field 39 of proc_pid_stat(5)
-    std::uint64_t run_ns = 0;     ///< time on a CPU: /proc/PID/task/TID/schedstat, else utime + stime in clock ticks
-    std::optional<std::uint64_t> migrations; ///< se.nr_migrations of /proc/PID/task/TID/sched; a kernel may be built without
+    std::uint64_t run_ns =
+        0; ///< time on a CPU: /proc/PID/task/TID/schedstat, else utime + stime in clock ticks
+    std::optional<std::uint64_t>
+        migrations; ///< se.nr_migrations of /proc/PID/task/TID/sched; a kernel may be built without
 };
 
 /// Nothing: the thread is gone, or the text is no such line.

@@ -12,11 +12,14 @@ namespace affinityd::inventory {
 
 namespace {
 
-std::string task_folder(int pid, int tid) { return std::to_string(pid) + "/task/" + std::to_string(tid) + "/"; }
+std::string task_folder(int pid, int tid) {
+    return std::to_string(pid) + "/task/" + std::to_string(tid) + "/";
+}
 
 /// Small recordings hold a process's own files only; there the main thread is read from them.
 std::string task_or_process(const host::Root& root, int pid, int tid) {
-    if (!root.is_live() && pid == tid && !root.proc().exists(task_folder(pid, tid))) return std::to_string(pid) + "/";
+    if (!root.is_live() && pid == tid && !root.proc().exists(task_folder(pid, tid)))
+        return std::to_string(pid) + "/";
     return task_folder(pid, tid);
 }
 

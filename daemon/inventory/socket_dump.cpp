@@ -55,10 +55,12 @@ bool dump_sockets(Protocol protocol, int family, Wanted wanted, std::size_t most
     request.sdiag_family = static_cast<__u8>(family);
     request.sdiag_protocol = protocol == Protocol::tcp ? IPPROTO_TCP : IPPROTO_UDP;
     request.idiag_states = wanted_states(protocol, wanted);
-    if (wanted == Wanted::all_with_bytes && protocol == Protocol::tcp) request.idiag_ext = 1U << (INET_DIAG_INFO - 1);
+    if (wanted == Wanted::all_with_bytes && protocol == Protocol::tcp)
+        request.idiag_ext = 1U << (INET_DIAG_INFO - 1);
     Dump dump{protocol, list.sockets.size() + most, &list};
     if (nl_socket_modify_cb(socket.get(), NL_CB_VALID, NL_CB_CUSTOM, take, &dump) < 0) return false;
-    if (nl_send_simple(socket.get(), SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request, sizeof request) < 0) return false;
+    if (nl_send_simple(socket.get(), SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request, sizeof request) < 0)
+        return false;
     return nl_recvmsgs_default(socket.get()) >= 0;
 }
 

@@ -5,8 +5,9 @@
 
 namespace affinityd::inventory {
 
-/// Appends what sock_diag answers for one protocol and address family (AF_INET, AF_INET6). At most `most` of them.
-/// False: the kernel does not serve it.
-[[nodiscard]] bool dump_sockets(Protocol protocol, int family, Wanted wanted, std::size_t most, SocketList& list);
+/// Appends what sock_diag answers for one protocol and address family (AF_INET, AF_INET6). At most `most` of
+/// them. False: the kernel does not serve it.
+[[nodiscard]] bool dump_sockets(Protocol protocol, int family, Wanted wanted, std::size_t most,
+                                SocketList& list);
 
 } // namespace affinityd::inventory

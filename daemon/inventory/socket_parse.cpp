@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inventory/sockets.hpp"
-
 #include "base/text.hpp"
+#include "inventory/sockets.hpp"
 
 #include <algorithm>
 #include <array>
@@ -32,12 +31,13 @@ SocketState state_of(Protocol protocol, unsigned number) {
 using Bytes = std::array<std::uint8_t, 16>;
 
 bool is_mapped_ipv4(const Bytes& address) {
-    return std::all_of(address.begin(), address.begin() + 10, [](auto b) { return b == 0; }) && address[10] == 0xff &&
-           address[11] == 0xff;
+    return std::all_of(address.begin(), address.begin() + 10, [](auto b) { return b == 0; }) &&
+           address[10] == 0xff && address[11] == 0xff;
 }
 
 bool is_zero(const Bytes& address, std::size_t length) {
-    return std::all_of(address.begin(), address.begin() + static_cast<std::ptrdiff_t>(length), [](auto b) { return b == 0; });
+    return std::all_of(address.begin(), address.begin() + static_cast<std::ptrdiff_t>(length),
+                       [](auto b) { return b == 0; });
 }
 
 std::string text_of(const Bytes& address, bool is_ipv6) {
@@ -55,7 +55,8 @@ void set_addresses(LocalSocket& socket, const Bytes& local, const Bytes& remote,
     if (!is_zero(remote, length)) socket.remote = text_of(remote, is_ipv6);
 }
 
-/// Bytes both ways out of the attribute INET_DIAG_INFO, 0 if the kernel's struct tcp_info is too short to have them.
+/// Bytes both ways out of the attribute INET_DIAG_INFO, 0 if the kernel's struct tcp_info is too short to
+/// have them.
 std::uint64_t bytes_of(std::span<const std::byte> info) {
     constexpr auto at = offsetof(tcp_info, tcpi_bytes_acked);
     static_assert(offsetof(tcp_info, tcpi_bytes_received) == at + sizeof(std::uint64_t));
@@ -70,7 +71,8 @@ void read_attributes(std::span<const std::byte> rest, LocalSocket& socket) {
         rtattr head{};
         std::memcpy(&head, rest.data(), sizeof head);
         if (head.rta_len < sizeof head || head.rta_len > rest.size()) return;
-        if (head.rta_type == INET_DIAG_INFO) socket.bytes = bytes_of(rest.subspan(sizeof head, head.rta_len - sizeof head));
+        if (head.rta_type == INET_DIAG_INFO)
+            socket.bytes = bytes_of(rest.subspan(sizeof head, head.rta_len - sizeof head));
         rest = rest.subspan(std::min<std::size_t>(rest.size(), RTA_ALIGN(head.rta_len)));
     }
 }

@@ -29,7 +29,8 @@ constexpr std::array<NetFile, 4> net_files{{{"net/tcp", Protocol::tcp},
                                             {"net/udp", Protocol::udp},
                                             {"net/udp6", Protocol::udp}}};
 
-void read_net_files(const host::Root& root, const std::string& folder, Wanted wanted, std::size_t most, SocketList& list) {
+void read_net_files(const host::Root& root, const std::string& folder, Wanted wanted, std::size_t most,
+                    SocketList& list) {
     for (const auto& file : net_files) {
         const auto text = root.proc().read(folder + file.name, net_file_limit);
         if (!text || !*text) continue;
@@ -93,9 +94,11 @@ std::vector<std::uint64_t> socket_inodes(const host::Root& root, int pid, std::s
     for (std::size_t looked = 0; looked < most; ++looked) {
         const auto number = entries->next();
         if (!number) break;
-        const auto length = ::readlinkat(entries->dir().fd(), std::to_string(*number).c_str(), target.data(), target.size());
+        const auto length =
+            ::readlinkat(entries->dir().fd(), std::to_string(*number).c_str(), target.data(), target.size());
         if (length <= 0) continue;
-        if (const auto inode = socket_inode({target.data(), static_cast<std::size_t>(length)})) inodes.push_back(*inode);
+        if (const auto inode = socket_inode({target.data(), static_cast<std::size_t>(length)}))
+            inodes.push_back(*inode);
     }
     std::ranges::sort(inodes);
     const auto rest = std::ranges::unique(inodes); // a duplicated descriptor is the same socket

@@ -44,7 +44,8 @@ class Fields {
 std::optional<StatLine> parse_stat(std::string_view text) {
     const auto open = text.find('(');
     const auto close = text.rfind(')');
-    if (open == std::string_view::npos || close == std::string_view::npos || close < open) return std::nullopt;
+    if (open == std::string_view::npos || close == std::string_view::npos || close < open)
+        return std::nullopt;
     const auto id = parse_number<int>(trim_text(text.substr(0, open)));
     if (!id || *id <= 0) return std::nullopt;
     StatLine line;

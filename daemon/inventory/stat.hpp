@@ -10,21 +10,24 @@ namespace affinityd::inventory {
 
 /// What is used of a /proc/PID/stat or /proc/PID/task/TID/stat line; proc_pid_stat(5).
 struct StatLine {
-    int id = 0;                   ///< field 1: the process or thread
-    std::string_view comm;        ///< field 2 without its parentheses, as the kernel escaped it; points into the text
-    char state = '?';             ///< field 3
-    int parent = 0;               ///< field 4: the parent's process id, 0 if none
-    unsigned flags = 0;           ///< field 9: PF_ bits
-    long threads = 0;             ///< field 20
+    int id = 0; ///< field 1: the process or thread
+    std::string_view
+        comm;           ///< field 2 without its parentheses, as the kernel escaped it; points into the text
+    char state = '?';   ///< field 3
+    int parent = 0;     ///< field 4: the parent's process id, 0 if none
+    unsigned flags = 0; ///< field 9: PF_ bits
+    long threads = 0;   ///< field 20
     std::uint64_t start_time = 0; ///< field 22, clock ticks since boot
     /// It has ended and only waits to be collected ('Z') or is just leaving ('X'): there is nothing to place.
     [[nodiscard]] bool is_dead() const { return state == 'Z' || state == 'X' || state == 'x'; }
 };
 
-/// The name may hold blanks and parentheses, so it reaches from the first '(' to the last ')'. Nothing: no such line.
+/// The name may hold blanks and parentheses, so it reaches from the first '(' to the last ')'. Nothing: no
+/// such line.
 [[nodiscard]] std::optional<StatLine> parse_stat(std::string_view text);
 
-/// The name as the task has it: the kernel writes a line end as "\n" and a backslash as "\\" (proc_task_name(), fs/proc/array.c).
+/// The name as the task has it: the kernel writes a line end as "\n" and a backslash as "\\"
+/// (proc_task_name(), fs/proc/array.c).
 [[nodiscard]] std::string unescape_comm(std::string_view text);
 
 } // namespace affinityd::inventory

@@ -12,36 +12,41 @@
 namespace affinityd::inventory {
 
 /// PF_ flags of /proc/PID/stat field 9 that matter here; include/linux/sched.h.
-inline constexpr unsigned pf_no_setaffinity = 0x04000000; ///< userland may not move it (per-CPU kernel threads)
+inline constexpr unsigned pf_no_setaffinity =
+    0x04000000; ///< userland may not move it (per-CPU kernel threads)
 inline constexpr unsigned pf_kthread = 0x00200000;
 
 /// One thread, by what is cheap to read of it.
 struct Thread {
     TaskId id;
-    std::string comm;         ///< at most 15 bytes (63 for some kernel threads), any bytes but NUL
-    unsigned flags = 0;       ///< PF_ bits
-    CpuSet allowed;           ///< present mask as granted; empty: could not be read
+    std::string comm;   ///< at most 15 bytes (63 for some kernel threads), any bytes but NUL
+    unsigned flags = 0; ///< PF_ bits
+    CpuSet allowed;     ///< present mask as granted; empty: could not be read
     [[nodiscard]] bool is_kernel() const { return (flags & pf_kthread) != 0; }
     [[nodiscard]] bool is_immovable() const { return (flags & pf_no_setaffinity) != 0; }
 };
 
-/// What a process is: everything a selector may ask. Cheap facts are filled at once; dear ones on first request,
-/// so that a matcher that never asks never reads. The answers of a process that has gone are empty.
+/// What a process is: everything a selector may ask. Cheap facts are filled at once; dear ones on first
+/// request, so that a matcher that never asks never reads. The answers of a process that has gone are empty.
 class ProcessFacts {
   public:
     virtual ~ProcessFacts() = default;
-    [[nodiscard]] virtual TaskId id() const = 0;                     ///< main thread
-    [[nodiscard]] virtual int parent() const = 0;                    ///< ppid, 0 if none
+    [[nodiscard]] virtual TaskId id() const = 0;  ///< main thread
+    [[nodiscard]] virtual int parent() const = 0; ///< ppid, 0 if none
     [[nodiscard]] virtual bool is_kernel() const = 0;
-    [[nodiscard]] virtual const std::string& comm() const = 0;       ///< main thread's name
-    [[nodiscard]] virtual const std::string& exe() const = 0;        ///< path without " (deleted)"; "" unreadable or kernel
-    [[nodiscard]] virtual const std::string& cmdline() const = 0;    ///< arguments joined by one blank
-    [[nodiscard]] virtual const std::string& cgroup() const = 0;     ///< unified path, else the systemd hierarchy's, else "/"
-    [[nodiscard]] virtual unsigned uid() const = 0;                  ///< effective user
-    [[nodiscard]] virtual unsigned gid() const = 0;                  ///< effective group
-    [[nodiscard]] virtual const std::string& user() const = 0;       ///< name of uid, its number as text if it has none
+    [[nodiscard]] virtual const std::string& comm() const = 0; ///< main thread's name
+    [[nodiscard]] virtual const std::string&
+    exe() const = 0; ///< path without " (deleted)"; "" unreadable or kernel
+    [[nodiscard]] virtual const std::string& cmdline() const = 0; ///< arguments joined by one blank
+    [[nodiscard]] virtual const std::string&
+    cgroup() const = 0;                             ///< unified path, else the systemd hierarchy's, else "/"
+    [[nodiscard]] virtual unsigned uid() const = 0; ///< effective user
+    [[nodiscard]] virtual unsigned gid() const = 0; ///< effective group
+    [[nodiscard]] virtual const std::string&
+    user() const = 0; ///< name of uid, its number as text if it has none
     [[nodiscard]] virtual const std::string& group() const = 0;
-    [[nodiscard]] virtual const std::vector<std::uint16_t>& listen_ports() const = 0; ///< TCP and UDP ports it listens on, sorted
+    [[nodiscard]] virtual const std::vector<std::uint16_t>&
+    listen_ports() const = 0; ///< TCP and UDP ports it listens on, sorted
 };
 
 /// Facts as plain values: for tests, recordings and snapshots. Missing ones are empty.

@@ -42,11 +42,12 @@ TaskReader::Stage TaskReader::read_main() {
     if (!line) return Stage::done;
     if (line->is_dead() && line->threads <= 1) return Stage::done;
     const TaskId id{pid_, line->start_time};
-    facts_ = std::make_shared<LazyFacts>(*root_, sources_,
-                                         LazyFacts::Cheap{id, line->parent, line->flags, unescape_comm(line->comm)});
+    facts_ = std::make_shared<LazyFacts>(
+        *root_, sources_, LazyFacts::Cheap{id, line->parent, line->flags, unescape_comm(line->comm)});
     if (!line->is_dead()) threads_.push_back(make_thread(*root_, pid_, *line));
     seen_.push_back(pid_);
-    // One thread by the kernel's own count: no need to look at the list. Recordings may be cut, so there it is looked at.
+    // One thread by the kernel's own count: no need to look at the list. Recordings may be cut, so there it
+    // is looked at.
     if (line->threads == 1 && root_->is_live()) return Stage::done;
     auto tasks = NumberedEntries::open(root_->proc(), std::to_string(pid_) + "/task");
     if (!tasks) return Stage::done;
@@ -83,7 +84,8 @@ std::optional<Process> TaskReader::take() {
     // The main thread comes first even if its number is not the lowest (numbers wrap).
     const auto first = threads_.begin();
     const bool has_main = first != threads_.end() && first->id.tid == pid_;
-    std::sort(has_main ? first + 1 : first, threads_.end(), [](const Thread& a, const Thread& b) { return a.id < b.id; });
+    std::sort(has_main ? first + 1 : first, threads_.end(),
+              [](const Thread& a, const Thread& b) { return a.id < b.id; });
     return Process{std::move(facts_), std::move(threads_)};
 }
 

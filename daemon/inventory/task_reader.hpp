@@ -13,7 +13,8 @@ namespace affinityd::inventory {
 /// Reads one process with its threads, and can stop between any two of them.
 class TaskReader {
   public:
-    TaskReader(const host::Root& root, int pid, FactSources* sources) : root_(&root), sources_(sources), pid_(pid) {}
+    TaskReader(const host::Root& root, int pid, FactSources* sources)
+        : root_(&root), sources_(sources), pid_(pid) {}
 
     /// True: finished. Asks `out_of_time` after every thread.
     bool step(const std::function<bool()>& out_of_time);
@@ -34,9 +35,9 @@ class TaskReader {
     std::shared_ptr<ProcessFacts> facts_;
     std::vector<Thread> threads_;
     std::optional<NumberedEntries> tasks_;
-    std::vector<int> seen_;       ///< ascending
-    std::vector<int> listed_;     ///< kept for its memory
-    std::vector<int> fresh_;      ///< of this round, not yet read from next_ on
+    std::vector<int> seen_;   ///< ascending
+    std::vector<int> listed_; ///< kept for its memory
+    std::vector<int> fresh_;  ///< of this round, not yet read from next_ on
     std::size_t next_ = 0;
 };
 

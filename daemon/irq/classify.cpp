@@ -19,17 +19,22 @@ struct Draft {
     const LabelPattern* pattern = nullptr;
 };
 
-bool is_data(Kind kind) { return kind == Kind::rx || kind == Kind::tx || kind == Kind::txrx || kind == Kind::data_unknown; }
+bool is_data(Kind kind) {
+    return kind == Kind::rx || kind == Kind::tx || kind == Kind::txrx || kind == Kind::data_unknown;
+}
 bool is_bare(const Draft& draft) { return draft.pattern != nullptr && draft.pattern->pattern == "{nic}"; }
-bool is_plain_number(const Draft& draft) { return draft.pattern != nullptr && draft.pattern->pattern == "{nic}-{q}"; }
+bool is_plain_number(const Draft& draft) {
+    return draft.pattern != nullptr && draft.pattern->pattern == "{nic}-{q}";
+}
 
 std::vector<Draft> draft_lines(std::span<const Irq* const> lines, const std::vector<std::string>& names) {
     std::vector<Draft> drafts;
     for (const Irq* irq : lines) {
         const auto first = drafts.size();
         for (const auto& action : irq->actions) {
-            const auto seen = std::ranges::any_of(drafts.begin() + static_cast<std::ptrdiff_t>(first), drafts.end(),
-                                                  [&](const Draft& draft) { return draft.line.action == action; });
+            const auto seen =
+                std::ranges::any_of(drafts.begin() + static_cast<std::ptrdiff_t>(first), drafts.end(),
+                                    [&](const Draft& draft) { return draft.line.action == action; });
             if (seen) continue; // "eth0, eth0": a wake-up handler beside the real one
             Draft draft{{irq->number, action, {}, irq->actions.size() > 1}, nullptr};
             if (auto match = match_label(action, names)) {
@@ -45,10 +50,12 @@ std::vector<Draft> draft_lines(std::span<const Irq* const> lines, const std::vec
     return drafts;
 }
 
-/// ice, i40e and iavf ask for the control vector first and for the queues' next: consecutive numbers belong to one function.
+/// ice, i40e and iavf ask for the control vector first and for the queues' next: consecutive numbers belong
+/// to one function.
 void inherit_function(std::vector<Draft>& drafts) {
     std::vector<Draft*> order;
-    for (auto& draft : drafts) order.push_back(&draft);
+    for (auto& draft : drafts)
+        order.push_back(&draft);
     std::ranges::stable_sort(order, {}, [](const Draft* draft) { return draft->line.irq; });
     const Draft* before = nullptr;
     for (auto* draft : order) {
@@ -71,7 +78,8 @@ void apply_known(std::vector<Draft>& drafts, std::span<const Device> known) {
             const bool by_name = (!label.virtio.empty() && label.virtio == device.virtio) ||
                                  (!label.pci.empty() && label.pci == device.pci) ||
                                  (!label.platform.empty() && label.platform == device.platform);
-            const bool by_number = label.device.empty() && pattern != nullptr && std::ranges::count(device.irqs, line.irq) > 0;
+            const bool by_number =
+                label.device.empty() && pattern != nullptr && std::ranges::count(device.irqs, line.irq) > 0;
             if (!named && !by_name && !by_number) continue;
             if (named || owner == nullptr) owner = &device;
             ++owners;
@@ -121,12 +129,15 @@ void settle_bare(const Group& group) {
 
 /// "eth0:mac" is the only line of a stmmac without queue vectors.
 void settle_stmmac(const Group& group) {
-    if (std::ranges::any_of(group, [](const Draft* draft) { return is_data(draft->line.label.kind); })) return;
+    if (std::ranges::any_of(group, [](const Draft* draft) { return is_data(draft->line.label.kind); }))
+        return;
     for (auto* draft : group)
-        if (draft->pattern != nullptr && draft->pattern->pattern == "{if}:mac") draft->line.label.kind = Kind::txrx;
+        if (draft->pattern != nullptr && draft->pattern->pattern == "{if}:mac")
+            draft->line.label.kind = Kind::txrx;
 }
 
-/// tg3: vector 0 is transmit ring 0 and the link; receive rings are numbered from vector 1, the kernel's queues from 0.
+/// tg3: vector 0 is transmit ring 0 and the link; receive rings are numbered from vector 1, the kernel's
+/// queues from 0.
 void settle_tg3(const Group& group) {
     const auto& driver = group.front()->line.label.driver;
     unsigned receive = 0;
@@ -147,7 +158,8 @@ void settle_tg3(const Group& group) {
         }
     }
     // Without the driver's name: rx-1, rx-2 ... with no rx-0, and one line beside them.
-    const bool looks_so = !other && driver.empty() && receive > 0 && lowest == 1 && receive + 1 == group.size();
+    const bool looks_so =
+        !other && driver.empty() && receive > 0 && lowest == 1 && receive + 1 == group.size();
     if (driver != "tg3" && !looks_so) return;
     for (auto* draft : group) {
         auto& label = draft->line.label;
@@ -164,8 +176,8 @@ void settle_tg3(const Group& group) {
     }
 }
 
-/// gve: blocks 0 .. n/2-1 serve transmit queues, the upper half receive queues; the management vector follows the blocks, so it
-/// tells n also where blocks are missing from an excerpt.
+/// gve: blocks 0 .. n/2-1 serve transmit queues, the upper half receive queues; the management vector follows
+/// the blocks, so it tells n also where blocks are missing from an excerpt.
 void settle_gve(const Group& group) {
     std::optional<unsigned> first;
     std::optional<unsigned> management;
@@ -178,7 +190,8 @@ void settle_gve(const Group& group) {
         blocks = std::max(blocks, *label.queue + 1);
         if (*label.queue == 0) first = draft->line.irq;
     }
-    if (first && management && *management > *first && *management - *first >= blocks) blocks = *management - *first;
+    if (first && management && *management > *first && *management - *first >= blocks)
+        blocks = *management - *first;
     if (blocks < 2) return;
     for (auto* draft : group) {
         auto& label = draft->line.label;
@@ -188,11 +201,13 @@ void settle_gve(const Group& group) {
     }
 }
 
-/// "eth0-7" is a queue pair for bnx2, mlx4 and sfc, which never take more than one (and one) for each CPU; r8125 numbers up to
-/// 32 vectors and the meaning of each is not in the label.
+/// "eth0-7" is a queue pair for bnx2, mlx4 and sfc, which never take more than one (and one) for each CPU;
+/// r8125 numbers up to 32 vectors and the meaning of each is not in the label.
 void settle_plain_numbers(const Group& group, std::size_t cpu_count) {
-    const auto plain = static_cast<std::size_t>(std::ranges::count_if(group, [](const Draft* draft) { return is_plain_number(*draft); }));
-    const bool unknown = group.front()->line.label.driver == "r8125" || (cpu_count > 0 && plain > cpu_count + 1);
+    const auto plain = static_cast<std::size_t>(
+        std::ranges::count_if(group, [](const Draft* draft) { return is_plain_number(*draft); }));
+    const bool unknown =
+        group.front()->line.label.driver == "r8125" || (cpu_count > 0 && plain > cpu_count + 1);
     if (!unknown) return;
     for (auto* draft : group)
         if (is_plain_number(*draft)) draft->line.label.kind = Kind::data_unknown;
@@ -206,8 +221,9 @@ std::vector<Line> settle(std::vector<Draft> drafts, std::span<const Device> know
     for (auto& draft : drafts) {
         const auto& label = draft.line.label;
         if (!label.is_nic) continue;
-        auto key = label.device.empty() ? std::vector{std::string(), label.pci, label.virtio, label.platform, label.driver}
-                                        : std::vector{label.device};
+        auto key = label.device.empty()
+                       ? std::vector{std::string(), label.pci, label.virtio, label.platform, label.driver}
+                       : std::vector{label.device};
         groups[std::move(key)].push_back(&draft);
     }
     for (const auto& group : groups | std::views::values) {
@@ -219,22 +235,26 @@ std::vector<Line> settle(std::vector<Draft> drafts, std::span<const Device> know
     }
     std::vector<Line> lines;
     lines.reserve(drafts.size());
-    for (auto& draft : drafts) lines.push_back(std::move(draft.line));
+    for (auto& draft : drafts)
+        lines.push_back(std::move(draft.line));
     return lines;
 }
 
 } // namespace
 
-std::vector<Line> classify(std::span<const Irq* const> lines, std::span<const Device> known, std::size_t cpu_count) {
+std::vector<Line> classify(std::span<const Irq* const> lines, std::span<const Device> known,
+                           std::size_t cpu_count) {
     std::vector<std::string> names;
-    for (const auto& device : known) names.push_back(device.name);
+    for (const auto& device : known)
+        names.push_back(device.name);
     return settle(draft_lines(lines, names), known, cpu_count);
 }
 
 std::vector<Line> classify(const InterruptTable& table, std::span<const Device> known) {
     std::vector<const Irq*> lines;
     lines.reserve(table.irqs.size());
-    for (const auto& line : table.irqs) lines.push_back(&line);
+    for (const auto& line : table.irqs)
+        lines.push_back(&line);
     return classify(lines, known, table.cpus.size());
 }
 

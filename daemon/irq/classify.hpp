@@ -9,7 +9,8 @@
 
 namespace affinityd::irq {
 
-/// What is known of a network interface from elsewhere (the device tree). All fields but the name may be empty.
+/// What is known of a network interface from elsewhere (the device tree). All fields but the name may be
+/// empty.
 struct Device {
     std::string name;
     std::string driver;
@@ -27,12 +28,13 @@ struct Line {
     bool shared = false; ///< other handlers are on the line
 };
 
-/// Labels seen together: what one label alone cannot say. A bare interface name is the control vector where queue vectors
-/// stand beside it; virtioN-config is a NIC's where virtioN has queues; tg3's numbers are off by one; gve's blocks are tx in
-/// the lower half; an iavf vector without PCI function belongs to the mailbox before it. The same handler named twice on a line
-/// counts once. In the order of `lines`; lines without handlers give nothing, handlers that are no NIC's give Kind::none.
-[[nodiscard]] std::vector<Line> classify(std::span<const Irq* const> lines, std::span<const Device> known = {},
-                                         std::size_t cpu_count = 0);
+/// Labels seen together: what one label alone cannot say. A bare interface name is the control vector where
+/// queue vectors stand beside it; virtioN-config is a NIC's where virtioN has queues; tg3's numbers are off
+/// by one; gve's blocks are tx in the lower half; an iavf vector without PCI function belongs to the mailbox
+/// before it. The same handler named twice on a line counts once. In the order of `lines`; lines without
+/// handlers give nothing, handlers that are no NIC's give Kind::none.
+[[nodiscard]] std::vector<Line> classify(std::span<const Irq* const> lines,
+                                         std::span<const Device> known = {}, std::size_t cpu_count = 0);
 [[nodiscard]] std::vector<Line> classify(const InterruptTable& table, std::span<const Device> known = {});
 
 } // namespace affinityd::irq

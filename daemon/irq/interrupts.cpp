@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "irq/reader.hpp"
-
 #include "base/text.hpp"
 #include "irq/pci_name.hpp"
+#include "irq/reader.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +12,8 @@ namespace affinityd::irq {
 
 namespace {
 
-constexpr std::size_t max_columns = 1U << 16; ///< more CPUs than any kernel can be built for; bounds hostile text
+constexpr std::size_t max_columns =
+    1U << 16; ///< more CPUs than any kernel can be built for; bounds hostile text
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\0'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -25,11 +25,13 @@ class Cursor {
 
     void skip_blanks() {
         std::size_t at = 0;
-        while (at < rest_.size() && is_blank(rest_[at])) ++at;
+        while (at < rest_.size() && is_blank(rest_[at]))
+            ++at;
         rest_.remove_prefix(at);
     }
 
-    /// Takes the next word if it is a number; else takes nothing. A number too large for 64 bits counts as the largest.
+    /// Takes the next word if it is a number; else takes nothing. A number too large for 64 bits counts as
+    /// the largest.
     std::optional<std::uint64_t> number() {
         skip_blanks();
         std::uint64_t value = 0;
@@ -43,7 +45,8 @@ class Cursor {
     std::string_view word() {
         skip_blanks();
         std::size_t at = 0;
-        while (at < rest_.size() && !is_blank(rest_[at])) ++at;
+        while (at < rest_.size() && !is_blank(rest_[at]))
+            ++at;
         const auto taken = rest_.substr(0, at);
         rest_.remove_prefix(at);
         return taken;
@@ -63,15 +66,17 @@ bool is_trigger(std::string_view word) {
 bool ends_in_flow(std::string_view word) {
     static constexpr std::array<std::string_view, 8> flows = {
         "-edge", "-level", "-fasteoi", "-event", "-percpu", "-simple", "-fasteoi_ack", "-fasteoi_mask"};
-    return std::ranges::any_of(flows, [&](auto flow) { return word.size() > flow.size() && word.ends_with(flow); });
+    return std::ranges::any_of(flows,
+                               [&](auto flow) { return word.size() > flow.size() && word.ends_with(flow); });
 }
 
 /// "524288-edge", "16-fasteoi": hardware number and flow; "-event": flow behind an empty number.
 bool is_hwirq_with_flow(std::string_view word) {
     std::size_t at = 0;
-    while (at < word.size() && is_digit(word[at])) ++at;
-    return at + 1 < word.size() && word[at] == '-' && word.substr(at + 1).find_first_not_of("abcdefghijklmnopqrstuvwxyz_") ==
-                                                           std::string_view::npos;
+    while (at < word.size() && is_digit(word[at]))
+        ++at;
+    return at + 1 < word.size() && word[at] == '-' &&
+           word.substr(at + 1).find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos;
 }
 
 bool is_number(std::string_view word) { return !word.empty() && std::ranges::all_of(word, is_digit); }
@@ -81,8 +86,9 @@ struct Tail {
     std::string_view actions;
 };
 
-/// Cuts what follows the counters into chip and handler names. The chip's name may hold blanks ("Hyper-V PCIe MSI"), hardware
-/// number and trigger may be missing or one word with something else, so the first word of a known form is the border.
+/// Cuts what follows the counters into chip and handler names. The chip's name may hold blanks ("Hyper-V PCIe
+/// MSI"), hardware number and trigger may be missing or one word with something else, so the first word of a
+/// known form is the border.
 Tail cut_tail(std::string_view text) {
     text = trim_text(text);
     Cursor cursor(text);
@@ -92,7 +98,8 @@ Tail cut_tail(std::string_view text) {
     bool first = true;
     for (auto word = cursor.word(); !word.empty(); word = cursor.word(), first = false) {
         if (is_hwirq_with_flow(word)) return {chip_before(word), trim_text(cursor.rest())};
-        if (ends_in_flow(word)) return {trim_text(text.substr(0, text.size() - cursor.rest().size())), trim_text(cursor.rest())};
+        if (ends_in_flow(word))
+            return {trim_text(text.substr(0, text.size() - cursor.rest().size())), trim_text(cursor.rest())};
         if (!first && is_number(word)) {
             Cursor ahead = cursor;
             const bool has_trigger = is_trigger(ahead.word());
@@ -205,8 +212,10 @@ InterruptTable parse_interrupts(std::string_view text) {
     }
     if (!has_header) { // an excerpt: all that is known is how many columns there are
         std::size_t widest = 0;
-        for (const auto& line : table.irqs) widest = std::max(widest, line.counts.size());
-        for (unsigned cpu = 0; cpu < widest; ++cpu) table.cpus.push_back(cpu);
+        for (const auto& line : table.irqs)
+            widest = std::max(widest, line.counts.size());
+        for (unsigned cpu = 0; cpu < widest; ++cpu)
+            table.cpus.push_back(cpu);
     }
     return table;
 }

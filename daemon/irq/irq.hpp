@@ -13,44 +13,49 @@ namespace affinityd::irq {
 
 /// What an interrupt line does for a NIC, as far as its label tells.
 enum class Kind {
-    rx, tx, txrx, ///< data queue
+    rx,
+    tx,
+    txrx,         ///< data queue
     control,      ///< a NIC's line that is no data queue: link, mailbox, async events, flow director
     none,         ///< a NIC's line that no queue of the interface uses, or no NIC's line at all
     data_unknown, ///< carries data, but which queue or direction cannot be told from the label
 };
 
-/// What can be read off an interrupt's label by the table of driver patterns. Names are as the label has them.
+/// What can be read off an interrupt's label by the table of driver patterns. Names are as the label has
+/// them.
 struct Label {
-    std::string device;   ///< interface name, or "" if the label does not hold one
-    std::string pci;      ///< "0000:41:00.0", or ""
-    std::string virtio;   ///< "virtio3", or ""
-    std::string platform; ///< "15100000.ethernet", or ""
-    std::optional<unsigned> queue;    ///< number in the label
-    std::optional<unsigned> rx_queue; ///< kernel's receive queue where it differs from the number in the label
+    std::string device;            ///< interface name, or "" if the label does not hold one
+    std::string pci;               ///< "0000:41:00.0", or ""
+    std::string virtio;            ///< "virtio3", or ""
+    std::string platform;          ///< "15100000.ethernet", or ""
+    std::optional<unsigned> queue; ///< number in the label
+    std::optional<unsigned>
+        rx_queue; ///< kernel's receive queue where it differs from the number in the label
     std::optional<unsigned> tx_queue; ///< transmit queue where the label has a second index
     Kind kind = Kind::none;
-    bool is_nic = false;  ///< the line belongs to a network interface
-    std::string driver;   ///< driver the pattern belongs to, or ""
+    bool is_nic = false; ///< the line belongs to a network interface
+    std::string driver;  ///< driver the pattern belongs to, or ""
 };
 
 /// One numbered line of the interrupt table with what /proc/irq/N adds.
 struct Irq {
     unsigned number = 0;
-    std::string chip;                  ///< "IR-PCI-MSIX-0000:41:00.0", "PCI-MSI", ...
-    std::string pci;                   ///< PCI function that the chip name gives (per-device MSI domains), or ""
-    std::vector<std::string> actions;  ///< names of the handlers; several on a shared line; empty: none requested
+    std::string chip; ///< "IR-PCI-MSIX-0000:41:00.0", "PCI-MSI", ...
+    std::string pci;  ///< PCI function that the chip name gives (per-device MSI domains), or ""
+    std::vector<std::string>
+        actions; ///< names of the handlers; several on a shared line; empty: none requested
     std::vector<std::uint64_t> counts; ///< per column of the table; see InterruptTable::cpus
     std::optional<CpuSet> requested;   ///< smp_affinity_list
     std::optional<CpuSet> effective;   ///< effective_affinity_list; empty set until first started
     std::optional<CpuSet> hint;        ///< affinity_hint; nothing if absent or all zero
-    bool writable = true;              ///< false: the affinity file says it can never change (mode 0444, Linux 6.12+)
-    std::vector<int> threads;          ///< tids of irq/N-name kernel threads; filled by whoever knows the tasks
+    bool writable = true;     ///< false: the affinity file says it can never change (mode 0444, Linux 6.12+)
+    std::vector<int> threads; ///< tids of irq/N-name kernel threads; filled by whoever knows the tasks
 };
 
 /// /proc/interrupts as a value.
 struct InterruptTable {
-    std::vector<unsigned> cpus;        ///< the CPU of each counter column (online CPUs by the header)
-    std::vector<Irq> irqs;             ///< in the order of the table
+    std::vector<unsigned> cpus; ///< the CPU of each counter column (online CPUs by the header)
+    std::vector<Irq> irqs;      ///< in the order of the table
     std::vector<std::pair<std::string, std::uint64_t>> special; ///< NMI, LOC, ...: key and sum over CPUs
     [[nodiscard]] const Irq* find(unsigned number) const;
 };

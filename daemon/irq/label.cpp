@@ -21,12 +21,13 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 std::size_t digits(std::string_view text) {
     std::size_t at = 0;
-    while (at < text.size() && is_digit(text[at])) ++at;
+    while (at < text.size() && is_digit(text[at]))
+        ++at;
     return at;
 }
 
-/// Matches a pattern from left to right. Only an interface name can end at more than one place; it stands first or behind a
-/// literal and at most once, so trying each of its lengths is all the searching there is.
+/// Matches a pattern from left to right. Only an interface name can end at more than one place; it stands
+/// first or behind a literal and at most once, so trying each of its lengths is all the searching there is.
 class Matcher {
   public:
     explicit Matcher(const std::vector<std::string>& interfaces) : interfaces_(interfaces) {}
@@ -55,10 +56,13 @@ class Matcher {
   private:
     bool interface(bool known_only, std::string_view pattern, std::string_view text) {
         const auto blank = text.find_first_of(" /:\t");
-        const auto longest = std::min({text.size(), blank == std::string_view::npos ? text.size() : blank, max_interface_name});
+        const auto longest = std::min(
+            {text.size(), blank == std::string_view::npos ? text.size() : blank, max_interface_name});
         for (std::size_t length = longest; length > 0; --length) {
             const auto name = text.substr(0, length);
-            if (known_only && !looks_like_interface(name) && std::ranges::find(interfaces_, name) == interfaces_.end()) continue;
+            if (known_only && !looks_like_interface(name) &&
+                std::ranges::find(interfaces_, name) == interfaces_.end())
+                continue;
             if (!run(pattern, text.substr(length))) continue;
             label.device = name;
             return true;
@@ -84,7 +88,8 @@ class Matcher {
         if (slot == "soc") {
             const auto address = text.find_first_not_of("0123456789abcdef");
             constexpr std::string_view word = ".ethernet";
-            if (address == 0 || address == std::string_view::npos || !text.substr(address).starts_with(word)) return 0;
+            if (address == 0 || address == std::string_view::npos || !text.substr(address).starts_with(word))
+                return 0;
             label.platform = text.substr(0, address + word.size());
             return address + word.size();
         }
@@ -111,11 +116,13 @@ bool looks_like_interface(std::string_view name) {
     if (name.starts_with("p")) { // biosdevname: p2p1
         const auto slot = digits(name.substr(1));
         const auto rest = name.substr(1 + slot);
-        return slot > 0 && rest.starts_with("p") && rest.size() > 1 && digits(rest.substr(1)) == rest.size() - 1;
+        return slot > 0 && rest.starts_with("p") && rest.size() > 1 &&
+               digits(rest.substr(1)) == rest.size() - 1;
     }
     if (!name.starts_with("en") && !name.starts_with("ib")) return false;
     constexpr std::string_view kinds = "abcdiopPsuvx"; // the letters of the naming scheme
-    return name.size() > 3 && kinds.find(name[2]) != std::string_view::npos && std::ranges::all_of(name, is_alnum);
+    return name.size() > 3 && kinds.find(name[2]) != std::string_view::npos &&
+           std::ranges::all_of(name, is_alnum);
 }
 
 std::optional<LabelMatch> match_label(std::string_view action, const std::vector<std::string>& interfaces) {

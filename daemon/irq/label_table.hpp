@@ -8,10 +8,10 @@
 
 namespace affinityd::irq {
 
-/// One form of label. In the pattern, which is matched over the whole label and without regard to the case of letters:
-/// {if} an interface name; {nic} the same, but only if the name looks like an interface's or is known to be one;
-/// {pci} "0000:41:00.0"; {virtio} "virtio3"; {soc} "15100000.ethernet"; {q} queue; {t} transmit queue; {n} a number
-/// that is no queue.
+/// One form of label. In the pattern, which is matched over the whole label and without regard to the case of
+/// letters: {if} an interface name; {nic} the same, but only if the name looks like an interface's or is
+/// known to be one; {pci} "0000:41:00.0"; {virtio} "virtio3"; {soc} "15100000.ethernet"; {q} queue; {t}
+/// transmit queue; {n} a number that is no queue.
 struct LabelPattern {
     /// Some labels belong to a NIC only if other lines or the device tree say so.
     enum class Claim { sure, if_nic };

@@ -6,13 +6,14 @@
 
 namespace affinityd::irq {
 
-/// Length of the PCI function ("0000:41:00.0", domains of up to eight digits) that the text starts with; 0 if with none.
-/// Source: drivers/pci/probe.c, pci_setup_device: "%04x:%02x:%02x.%d".
+/// Length of the PCI function ("0000:41:00.0", domains of up to eight digits) that the text starts with; 0 if
+/// with none. Source: drivers/pci/probe.c, pci_setup_device: "%04x:%02x:%02x.%d".
 [[nodiscard]] constexpr std::size_t pci_name_length(std::string_view text) {
     const auto hex_run = [&](std::size_t from) {
         std::size_t at = from;
-        while (at < text.size() && ((text[at] >= '0' && text[at] <= '9') || (text[at] >= 'a' && text[at] <= 'f') ||
-                                    (text[at] >= 'A' && text[at] <= 'F')))
+        while (at < text.size() &&
+               ((text[at] >= '0' && text[at] <= '9') || (text[at] >= 'a' && text[at] <= 'f') ||
+                (text[at] >= 'A' && text[at] <= 'F')))
             ++at;
         return at - from;
     };

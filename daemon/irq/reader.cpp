@@ -16,12 +16,18 @@ namespace affinityd::irq {
 namespace {
 
 /// Files of /proc/irq/N that are no handler's directory. Source: kernel/irq/proc.c.
-constexpr std::array<std::string_view, 8> own_files = {"affinity_hint", "effective_affinity", "effective_affinity_list", "node",
-                                                       "smp_affinity", "smp_affinity_list", "spurious", "threaded"};
+constexpr std::array<std::string_view, 8> own_files = {"affinity_hint",
+                                                       "effective_affinity",
+                                                       "effective_affinity_list",
+                                                       "node",
+                                                       "smp_affinity",
+                                                       "smp_affinity_list",
+                                                       "spurious",
+                                                       "threaded"};
 
 bool is_writable(const host::Dir& dir) {
     const auto file = dir.open_file("smp_affinity_list", O_PATH);
-    struct stat status{};
+    struct stat status {};
     if (!file || ::fstat(file->get(), &status) != 0) return true; // no such file says nothing
     return (status.st_mode & 0222) != 0;
 }
@@ -36,17 +42,20 @@ void read_affinity(const host::Dir& dir, bool live, Irq& irq) {
     if (live) irq.writable = is_writable(dir); // the modes of a recording are its unpacker's
 }
 
-/// Lines that the table lacks (a container may see an empty one): the handlers are directories below /proc/irq/N.
+/// Lines that the table lacks (a container may see an empty one): the handlers are directories below
+/// /proc/irq/N.
 void add_missing(const host::Dir& directory, const std::vector<std::string>& numbers, InterruptTable& table) {
     std::set<unsigned> present;
-    for (const auto& line : table.irqs) present.insert(line.number);
+    for (const auto& line : table.irqs)
+        present.insert(line.number);
     for (const auto& name : numbers) {
         const auto number = parse_number<unsigned>(name);
         if (!number || present.contains(*number)) continue;
         Irq line;
         line.number = *number;
         for (auto& entry : directory.list("irq/" + name))
-            if (std::ranges::find(own_files, entry) == own_files.end()) line.actions.push_back(std::move(entry));
+            if (std::ranges::find(own_files, entry) == own_files.end())
+                line.actions.push_back(std::move(entry));
         if (!line.actions.empty()) table.irqs.push_back(std::move(line));
     }
 }

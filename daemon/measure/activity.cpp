@@ -20,7 +20,8 @@ namespace {
 double grown(double first, double last) { return std::max(0.0, last - first); }
 
 const CpuTime* find_cpu(const Activity& activity, unsigned cpu) {
-    const auto at = std::find_if(activity.cpus.begin(), activity.cpus.end(), [&](const CpuTime& time) { return time.cpu == cpu; });
+    const auto at = std::find_if(activity.cpus.begin(), activity.cpus.end(),
+                                 [&](const CpuTime& time) { return time.cpu == cpu; });
     return at == activity.cpus.end() ? nullptr : &*at;
 }
 
@@ -30,11 +31,14 @@ void each_interrupt(const Activity& first, const Activity& last, Take take) {
     for (const auto& line : last.interrupts.irqs) {
         const auto* before = first.interrupts.find(line.number);
         if (before == nullptr || before->actions != line.actions) continue;
-        for (std::size_t column = 0; column < line.counts.size() && column < last.interrupts.cpus.size(); ++column) {
+        for (std::size_t column = 0; column < line.counts.size() && column < last.interrupts.cpus.size();
+             ++column) {
             const unsigned cpu = last.interrupts.cpus[column];
             const auto& columns = first.interrupts.cpus;
-            const auto same = static_cast<std::size_t>(std::find(columns.begin(), columns.end(), cpu) - columns.begin());
-            if (same < columns.size() && same < before->counts.size() && line.counts[column] > before->counts[same])
+            const auto same =
+                static_cast<std::size_t>(std::find(columns.begin(), columns.end(), cpu) - columns.begin());
+            if (same < columns.size() && same < before->counts.size() &&
+                line.counts[column] > before->counts[same])
                 take(line, cpu, line.counts[column] - before->counts[same]);
         }
     }
@@ -64,7 +68,8 @@ std::vector<CpuTime> parse_cpu_times(std::string_view text, double ticks_per_sec
             columns[i - 1] = static_cast<double>(ticks.value_or(0)) / ticks_per_second;
         }
         if (!is_whole) continue;
-        result.push_back({*number, columns[0], columns[1], columns[2], columns[3], columns[4], columns[5], columns[6], columns[7]});
+        result.push_back({*number, columns[0], columns[1], columns[2], columns[3], columns[4], columns[5],
+                          columns[6], columns[7]});
     }
     return result;
 }
@@ -73,8 +78,10 @@ Activity read_activity(const host::Root& root) {
     Activity activity;
     activity.at = monotonic_seconds();
     const auto ticks = static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
-    if (const auto text = root.proc().read("stat"); text && *text) activity.cpus = parse_cpu_times(**text, ticks);
-    if (const auto text = root.proc().read("interrupts"); text && *text) activity.interrupts = irq::parse_interrupts(**text);
+    if (const auto text = root.proc().read("stat"); text && *text)
+        activity.cpus = parse_cpu_times(**text, ticks);
+    if (const auto text = root.proc().read("interrupts"); text && *text)
+        activity.interrupts = irq::parse_interrupts(**text);
     return activity;
 }
 
@@ -83,11 +90,13 @@ std::vector<CpuReport> cpus_between(const Activity& first, const Activity& last)
     for (const auto& now : last.cpus) {
         const auto* before = find_cpu(first, now.cpu);
         if (before == nullptr) continue;
-        result.push_back({now.cpu, grown(before->user + before->nice, now.user + now.nice), grown(before->system, now.system),
-                          grown(before->irq, now.irq), grown(before->softirq, now.softirq), 0});
+        result.push_back({now.cpu, grown(before->user + before->nice, now.user + now.nice),
+                          grown(before->system, now.system), grown(before->irq, now.irq),
+                          grown(before->softirq, now.softirq), 0});
     }
     each_interrupt(first, last, [&](const irq::Irq&, unsigned cpu, std::uint64_t count) {
-        const auto at = std::find_if(result.begin(), result.end(), [&](const CpuReport& report) { return report.cpu == cpu; });
+        const auto at = std::find_if(result.begin(), result.end(),
+                                     [&](const CpuReport& report) { return report.cpu == cpu; });
         if (at != result.end()) at->interrupts += count;
     });
     return result;
@@ -121,7 +130,8 @@ std::optional<double> read_frequency(const host::Root& root) {
     double sum = 0;
     unsigned count = 0;
     for (const unsigned cpu : root.sys().cpu_list("devices/system/cpu/online").value_or(CpuSet{})) {
-        const auto khz = root.sys().number(fmt::format("devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq", cpu));
+        const auto khz =
+            root.sys().number(fmt::format("devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq", cpu));
         if (!khz || *khz <= 0) continue;
         sum += static_cast<double>(*khz) * 1e3;
         ++count;

@@ -21,7 +21,8 @@ struct CpuTime {
     friend bool operator==(const CpuTime&, const CpuTime&) = default;
 };
 
-/// The "cpuN" lines of /proc/stat; lines that fit no form are passed over. Older kernels have fewer columns: the rest is 0.
+/// The "cpuN" lines of /proc/stat; lines that fit no form are passed over. Older kernels have fewer columns:
+/// the rest is 0.
 [[nodiscard]] std::vector<CpuTime> parse_cpu_times(std::string_view text, double ticks_per_second);
 
 /// The machine at one moment.
@@ -32,15 +33,15 @@ struct Activity {
 };
 [[nodiscard]] Activity read_activity(const host::Root& root);
 
-/// What happened between the two. CPUs and lines that are not in both are left out; a counter that went back (the line was
-/// freed and requested again) counts as nothing.
+/// What happened between the two. CPUs and lines that are not in both are left out; a counter that went back
+/// (the line was freed and requested again) counts as nothing.
 [[nodiscard]] std::vector<CpuReport> cpus_between(const Activity& first, const Activity& last);
 [[nodiscard]] std::vector<LineReport> lines_between(const Activity& first, const Activity& last);
 /// Part of all CPU time that was not idle, 0 to 1; nothing if no time has passed.
 [[nodiscard]] std::optional<double> busy_between(const Activity& first, const Activity& last);
 
-/// CPU frequency in Hz: the mean of what cpufreq reports for the online CPUs, else of "cpu MHz" in /proc/cpuinfo; nothing where
-/// the machine tells neither (most ARM servers in virtual machines).
+/// CPU frequency in Hz: the mean of what cpufreq reports for the online CPUs, else of "cpu MHz" in
+/// /proc/cpuinfo; nothing where the machine tells neither (most ARM servers in virtual machines).
 [[nodiscard]] std::optional<double> read_frequency(const host::Root& root);
 
 } // namespace affinityd::measure

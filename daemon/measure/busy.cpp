@@ -28,7 +28,8 @@ std::string local_address_towards(const Address& peer) {
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> infos(found, &::freeaddrinfo);
     for (const auto* at = infos.get(); at != nullptr; at = at->ai_next) {
         const host::Fd socket(::socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-        if (socket && ::connect(socket.get(), at->ai_addr, at->ai_addrlen) == 0) return address_of(socket.get());
+        if (socket && ::connect(socket.get(), at->ai_addr, at->ai_addrlen) == 0)
+            return address_of(socket.get());
     }
     return {};
 }
@@ -38,7 +39,8 @@ std::string nic_towards(const host::Root& root, const Address& peer) {
     auto nics = netdev::read_nics(root);
     if (address.empty() || !nics) return {};
     for (const auto& nic : *nics)
-        if (nic.name != "lo" && std::ranges::find(nic.addresses, address) != nic.addresses.end()) return nic.name;
+        if (nic.name != "lo" && std::ranges::find(nic.addresses, address) != nic.addresses.end())
+            return nic.name;
     return {};
 }
 
@@ -58,10 +60,12 @@ Busyness look_around(const host::Root& root, const std::optional<Address>& peer,
     ::usleep(static_cast<useconds_t>(seconds * 1e6));
     const auto last = read_activity(root);
     busyness.cpus = busy_between(first, last);
-    const auto speed = root.sys().number("class/net/" + busyness.nic + "/speed"); // Mbit/s; -1 where there is none
+    const auto speed =
+        root.sys().number("class/net/" + busyness.nic + "/speed"); // Mbit/s; -1 where there is none
     const auto now_received = bytes_of(root, busyness.nic, "rx");
     const auto now_sent = bytes_of(root, busyness.nic, "tx");
-    if (!busyness.nic.empty() && received && sent && now_received && now_sent && speed && *speed > 0 && last.at > first.at) {
+    if (!busyness.nic.empty() && received && sent && now_received && now_sent && speed && *speed > 0 &&
+        last.at > first.at) {
         const double most = std::max({0.0, *now_received - *received, *now_sent - *sent});
         busyness.link = most * 8 / (last.at - first.at) / (static_cast<double>(*speed) * 1e6);
     }
@@ -70,9 +74,11 @@ Busyness look_around(const host::Root& root, const std::optional<Address>& peer,
 
 std::string why_busy(const Busyness& busyness, double bound) {
     if (busyness.cpus && *busyness.cpus > bound)
-        return fmt::format("the machine is busy: {:.0f} % of its CPU time, the bound is {:.0f} %", 100 * *busyness.cpus, 100 * bound);
+        return fmt::format("the machine is busy: {:.0f} % of its CPU time, the bound is {:.0f} %",
+                           100 * *busyness.cpus, 100 * bound);
     if (busyness.link && *busyness.link > bound)
-        return fmt::format("{} is busy: {:.0f} % of its speed, the bound is {:.0f} %", busyness.nic, 100 * *busyness.link, 100 * bound);
+        return fmt::format("{} is busy: {:.0f} % of its speed, the bound is {:.0f} %", busyness.nic,
+                           100 * *busyness.link, 100 * bound);
     return {};
 }
 

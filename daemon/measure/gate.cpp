@@ -19,8 +19,10 @@ Result<Gate> Gate::make() {
 void Gate::wait() {
     holder_.reset();
     char byte = 0;
-    while (::write(bell_.get(), &byte, 1) < 0 && errno == EINTR) {}
-    while (::read(barrier_.get(), &byte, 1) < 0 && errno == EINTR) {}
+    while (::write(bell_.get(), &byte, 1) < 0 && errno == EINTR) {
+    }
+    while (::read(barrier_.get(), &byte, 1) < 0 && errno == EINTR) {
+    }
 }
 
 void Gate::pass_by() { holder_.reset(); }

@@ -24,9 +24,10 @@ class Gate {
 
   private:
     Gate(host::Fd arrivals, host::Fd bell, host::Fd barrier, host::Fd holder)
-        : arrivals_(std::move(arrivals)), bell_(std::move(bell)), barrier_(std::move(barrier)), holder_(std::move(holder)) {}
-    host::Fd arrivals_, bell_;   ///< a pipe: a byte for each that came
-    host::Fd barrier_, holder_;  ///< a pipe that ends when the last holder closes its end
+        : arrivals_(std::move(arrivals)), bell_(std::move(bell)), barrier_(std::move(barrier)),
+          holder_(std::move(holder)) {}
+    host::Fd arrivals_, bell_;  ///< a pipe: a byte for each that came
+    host::Fd barrier_, holder_; ///< a pipe that ends when the last holder closes its end
 };
 
 } // namespace affinityd::measure

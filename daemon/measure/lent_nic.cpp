@@ -23,7 +23,8 @@ std::string why_in_use(const host::Root& root, const netdev::Nic& nic) {
     for (const auto& address : nic.addresses)
         if (!address.starts_with("fe80:")) return "it is in use: it has the address " + address;
     for (const auto& entry : root.sys().list("class/net/" + nic.name))
-        if (entry == "master" || entry.starts_with("upper_")) return "it is in use: something is stacked upon it (" + entry + ")";
+        if (entry == "master" || entry.starts_with("upper_"))
+            return "it is in use: something is stacked upon it (" + entry + ")";
     return {};
 }
 
@@ -41,9 +42,11 @@ Result<LentNic> LentNic::take(const host::Root& root, const netdev::Nic& nic, co
 LentNic::~LentNic() {
     if (root_ == nullptr) return;
     for (const auto& [irq, cpus] : state_.interrupts)
-        static_cast<void>(root_->proc().write(affinity_file(irq), cpus)); // one that has gone has nothing to put back
+        static_cast<void>(
+            root_->proc().write(affinity_file(irq), cpus)); // one that has gone has nothing to put back
     const auto& name = state_.nic.name;
-    if (state_.threaded) static_cast<void>(space_->sys().write("class/net/" + name + "/threaded", *state_.threaded));
+    if (state_.threaded)
+        static_cast<void>(space_->sys().write("class/net/" + name + "/threaded", *state_.threaded));
     static_cast<void>(space_->within([&]() -> Result<void> {
         if (state_.gro) static_cast<void>(set_gro(name, *state_.gro));
         if (state_.tso) static_cast<void>(set_tso(name, *state_.tso));
@@ -62,7 +65,8 @@ Result<void> LentNic::start(const std::string& address) {
     });
 }
 
-/// Inside the space. NAPI threads of a veth are there once it is up and receives by NAPI; others' once they are asked for.
+/// Inside the space. NAPI threads of a veth are there once it is up and receives by NAPI; others' once they
+/// are asked for.
 Result<void> LentNic::use_threads() {
     const auto& name = state_.nic.name;
     const auto gro = has_gro(name), tso = has_tso(name);
@@ -85,16 +89,21 @@ Result<void> LentNic::use_threads() {
     return {};
 }
 
-bool LentNic::has_link() const { return space_->sys().text("class/net/" + state_.nic.name + "/carrier") == "1"; }
+bool LentNic::has_link() const {
+    return space_->sys().text("class/net/" + state_.nic.name + "/carrier") == "1";
+}
 
 std::vector<unsigned> LentNic::take_interrupts() {
     std::vector<unsigned> taken;
     const auto table = irq::read_interrupts(*root_);
     if (!table) return taken;
     for (const auto& vector : planner::nic_vectors(state_.nic, *table)) {
-        if (vector.kind == irq::Kind::control || vector.kind == irq::Kind::none || vector.label.empty() || vector.shared) continue;
+        if (vector.kind == irq::Kind::control || vector.kind == irq::Kind::none || vector.label.empty() ||
+            vector.shared)
+            continue;
         const auto cpus = root_->proc().text(affinity_file(vector.irq));
-        if (!cpus || root_->proc().write(affinity_file(vector.irq), *cpus) != 0) continue; // managed by the kernel: not to be moved
+        if (!cpus || root_->proc().write(affinity_file(vector.irq), *cpus) != 0)
+            continue; // managed by the kernel: not to be moved
         state_.interrupts.emplace_back(vector.irq, *cpus);
         taken.push_back(vector.irq);
     }

@@ -43,7 +43,8 @@ Result<Socket> open_socket() {
 
 Result<ifreq> request_for(const std::string& name) {
     ifreq request{};
-    if (name.empty() || name.size() >= sizeof request.ifr_name) return fail("no name for an interface", name, EINVAL);
+    if (name.empty() || name.size() >= sizeof request.ifr_name)
+        return fail("no name for an interface", name, EINVAL);
     std::memcpy(request.ifr_name, name.data(), name.size());
     return request;
 }
@@ -51,7 +52,8 @@ Result<ifreq> request_for(const std::string& name) {
 Result<void> control(const std::string& name, unsigned long what, ifreq& request) {
     const host::Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (!socket) return fail("cannot open a socket", name, errno);
-    if (::ioctl(socket.get(), what, &request) != 0) return fail("cannot configure the interface", name, errno);
+    if (::ioctl(socket.get(), what, &request) != 0)
+        return fail("cannot configure the interface", name, errno);
     return {};
 }
 
@@ -69,8 +71,10 @@ Result<void> set_up(const std::string& name, bool up) {
     auto request = request_for(name);
     if (!request) return std::unexpected(request.error());
     if (auto done = control(name, SIOCGIFFLAGS, *request); !done) return done;
-    if (up) request->ifr_flags = static_cast<short>(request->ifr_flags | IFF_UP);
-    else request->ifr_flags = static_cast<short>(request->ifr_flags & ~IFF_UP);
+    if (up)
+        request->ifr_flags = static_cast<short>(request->ifr_flags | IFF_UP);
+    else
+        request->ifr_flags = static_cast<short>(request->ifr_flags & ~IFF_UP);
     return control(name, SIOCSIFFLAGS, *request);
 }
 
@@ -128,7 +132,8 @@ Result<void> move_link(const std::string& name, int space) {
 
 Result<void> bring_up(const std::string& name, const std::string& address, unsigned prefix) {
     in_addr value{};
-    if (prefix > 32 || ::inet_pton(AF_INET, address.c_str(), &value) != 1) return fail("not an IPv4 address", address, EINVAL);
+    if (prefix > 32 || ::inet_pton(AF_INET, address.c_str(), &value) != 1)
+        return fail("not an IPv4 address", address, EINVAL);
     if (auto done = set_address(name, SIOCSIFADDR, value); !done) return done;
     value.s_addr = prefix == 0 ? 0 : htonl(~0U << (32 - prefix));
     if (auto done = set_address(name, SIOCSIFNETMASK, value); !done) return done;

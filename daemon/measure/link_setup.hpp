@@ -20,7 +20,8 @@ namespace affinityd::measure {
 /// veth receives by NAPI only with generic receive offload on; drivers/net/veth.c, veth_gro_requested.
 [[nodiscard]] Result<bool> has_gro(const std::string& name);
 [[nodiscard]] Result<void> set_gro(const std::string& name, bool on);
-/// ... and passes what a sender with segmentation offload gives it past that NAPI: veth_skb_is_eligible_for_gro.
+/// ... and passes what a sender with segmentation offload gives it past that NAPI:
+/// veth_skb_is_eligible_for_gro.
 [[nodiscard]] Result<bool> has_tso(const std::string& name);
 [[nodiscard]] Result<void> set_tso(const std::string& name, bool on);
 

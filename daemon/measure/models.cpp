@@ -26,9 +26,10 @@ std::vector<double> costs(const ModelResult& result) {
     return values_of(result, [](const ModelSample& sample) { return sample.cycles_per_bit; });
 }
 
-/// The bootstrap works on harmonic means, right for rates. A cost is the inverse of a rate (bits per cycle), so it is compared as
-/// that and turned over: the mean of costs over equal work is the plain one.
-Comparison compare_costs(const std::vector<double>& base, const std::vector<double>& changed, unsigned comparisons) {
+/// The bootstrap works on harmonic means, right for rates. A cost is the inverse of a rate (bits per cycle),
+/// so it is compared as that and turned over: the mean of costs over equal work is the plain one.
+Comparison compare_costs(const std::vector<double>& base, const std::vector<double>& changed,
+                         unsigned comparisons) {
     const auto inverted = [](std::vector<double> values) {
         for (auto& value : values)
             value = 1 / value;
@@ -38,14 +39,17 @@ Comparison compare_costs(const std::vector<double>& base, const std::vector<doub
     if (result.verdict == Verdict::not_enough) return result;
     const auto turned = [](double change) { return 1 / (1 + change) - 1; };
     result.change = {turned(result.change.estimate), turned(result.change.high), turned(result.change.low)};
-    if (result.verdict == Verdict::more) result.verdict = Verdict::less;
-    else if (result.verdict == Verdict::less) result.verdict = Verdict::more;
+    if (result.verdict == Verdict::more)
+        result.verdict = Verdict::less;
+    else if (result.verdict == Verdict::less)
+        result.verdict = Verdict::more;
     return result;
 }
 
 void add_cpus(std::vector<CpuReport>& sums, const std::vector<CpuReport>& parts) {
     for (const auto& part : parts) {
-        auto at = std::find_if(sums.begin(), sums.end(), [&](const CpuReport& sum) { return sum.cpu == part.cpu; });
+        auto at =
+            std::find_if(sums.begin(), sums.end(), [&](const CpuReport& sum) { return sum.cpu == part.cpu; });
         if (at == sums.end()) at = sums.insert(sums.end(), CpuReport{part.cpu});
         at->user_seconds += part.user_seconds;
         at->system_seconds += part.system_seconds;
@@ -57,14 +61,19 @@ void add_cpus(std::vector<CpuReport>& sums, const std::vector<CpuReport>& parts)
 
 void add_lines(std::vector<LineReport>& sums, const std::vector<LineReport>& parts) {
     for (const auto& part : parts) {
-        const auto at = std::find_if(sums.begin(), sums.end(), [&](const LineReport& sum) { return sum.irq == part.irq && sum.cpu == part.cpu; });
-        if (at == sums.end()) sums.push_back(part);
-        else at->count += part.count;
+        const auto at = std::find_if(sums.begin(), sums.end(), [&](const LineReport& sum) {
+            return sum.irq == part.irq && sum.cpu == part.cpu;
+        });
+        if (at == sums.end())
+            sums.push_back(part);
+        else
+            at->count += part.count;
     }
 }
 
 /// Nothing if a round lacks it.
-std::optional<double> sum_per(const ModelResult& result, double amount, std::optional<std::uint64_t> ModelSample::*member) {
+std::optional<double> sum_per(const ModelResult& result, double amount,
+                              std::optional<std::uint64_t> ModelSample::*member) {
     std::uint64_t sum = 0;
     for (const auto& sample : result.samples) {
         if (!(sample.*member)) return std::nullopt;
@@ -131,7 +140,8 @@ std::vector<std::size_t> interleave(std::size_t models, unsigned rounds) {
 
 std::vector<ModelSummary> summarize(const std::vector<ModelResult>& results) {
     std::vector<ModelSummary> summaries;
-    const auto comparisons = static_cast<unsigned>(2 * (std::max<std::size_t>(results.size(), 2) - 1)); // gain and cost of each
+    const auto comparisons =
+        static_cast<unsigned>(2 * (std::max<std::size_t>(results.size(), 2) - 1)); // gain and cost of each
     for (const auto& result : results)
         summaries.push_back(summary_of(result, results.front(), comparisons));
     return summaries;
@@ -140,11 +150,15 @@ std::vector<ModelSummary> summarize(const std::vector<ModelResult>& results) {
 std::string describe(const Comparison& comparison) {
     const auto& change = comparison.change;
     switch (comparison.verdict) {
-    case Verdict::not_enough: return std::string(to_string(comparison.verdict));
+    case Verdict::not_enough:
+        return std::string(to_string(comparison.verdict));
     case Verdict::none_shown:
-        return fmt::format("{} ({:+.1f} to {:+.1f} %)", to_string(comparison.verdict), 100 * change.low, 100 * change.high);
+        return fmt::format("{} ({:+.1f} to {:+.1f} %)", to_string(comparison.verdict), 100 * change.low,
+                           100 * change.high);
     case Verdict::more:
-    case Verdict::less: return fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", 100 * change.estimate, 100 * change.low, 100 * change.high);
+    case Verdict::less:
+        return fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", 100 * change.estimate, 100 * change.low,
+                           100 * change.high);
     }
     return {};
 }

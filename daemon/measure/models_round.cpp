@@ -23,8 +23,12 @@ constexpr double connect_seconds = 10;
 constexpr double stall_seconds = 10;
 constexpr double grace_seconds = 5;
 
-std::unexpected<RoundFault> fault(const Error& error) { return std::unexpected(RoundFault{outcome_of(error.code), error.to_string()}); }
-std::unexpected<RoundFault> stopped() { return std::unexpected(RoundFault{Outcome::killed, "stopped by a signal"}); }
+std::unexpected<RoundFault> fault(const Error& error) {
+    return std::unexpected(RoundFault{outcome_of(error.code), error.to_string()});
+}
+std::unexpected<RoundFault> stopped() {
+    return std::unexpected(RoundFault{Outcome::killed, "stopped by a signal"});
+}
 
 /// CPU time of the threads that take the interrupts of the paths, and their cycles.
 class ThreadUse {
@@ -57,11 +61,14 @@ class ThreadUse {
     [[nodiscard]] double seconds_of(int tid) const {
         const auto schedstat = root_.proc().text(fmt::format("{}/schedstat", tid));
         if (schedstat && !schedstat->empty())
-            if (const auto spent = parse_number<std::uint64_t>(split_words(*schedstat).front())) return static_cast<double>(*spent) * 1e-9;
+            if (const auto spent = parse_number<std::uint64_t>(split_words(*schedstat).front()))
+                return static_cast<double>(*spent) * 1e-9;
         const auto stat = root_.proc().text(fmt::format("{}/stat", tid)).value_or("");
-        const auto words = split_words(std::string_view(stat).substr(std::min(stat.rfind(')') + 1, stat.size())));
+        const auto words =
+            split_words(std::string_view(stat).substr(std::min(stat.rfind(')') + 1, stat.size())));
         if (words.size() < 13) return 0; // utime and stime are fields 14 and 15, proc_pid_stat(5)
-        const auto ticks = parse_number<std::uint64_t>(words[11]).value_or(0) + parse_number<std::uint64_t>(words[12]).value_or(0);
+        const auto ticks = parse_number<std::uint64_t>(words[11]).value_or(0) +
+                           parse_number<std::uint64_t>(words[12]).value_or(0);
         return static_cast<double>(ticks) / static_cast<double>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
     }
     const host::Root& root_;
@@ -76,12 +83,15 @@ class Runner {
 
     std::expected<Round, RoundFault> run() {
         for (std::size_t i = 0; i < bed_.paths.size(); ++i)
-            if (auto done = place_interrupts(root_, bed_.paths[i], cpus_of(i, binds_interrupts(model_))); !done) return fault(done.error());
+            if (auto done = place_interrupts(root_, bed_.paths[i], cpus_of(i, binds_interrupts(model_)));
+                !done)
+                return fault(done.error());
         auto gate = Gate::make();
         if (!gate) return fault(gate.error());
         for (std::size_t i = 0; i < bed_.paths.size(); ++i)
             if (auto done = start_path(i, *gate); !done) return fault(done.error());
-        const double until = monotonic_seconds() + connect_seconds + setup_.seconds + stall_seconds + grace_seconds;
+        const double until =
+            monotonic_seconds() + connect_seconds + setup_.seconds + stall_seconds + grace_seconds;
         if (auto done = wait_until_connected(*gate, until); !done) return std::unexpected(done.error());
 
         const ThreadUse threads(root_, bed_);
@@ -128,26 +138,28 @@ class Runner {
         Load load;
         load.buffer_bytes = setup_.buffer_bytes;
         load.stall_seconds = stall_seconds;
-        auto receiver = Worker::start(cpus_of(number, setup_.receives && binds_processes(model_)), [&](Meter& meter) -> Result<StreamUse> {
-            gate.pass_by();
-            const auto socket = accept_from(listener.get(), connect_seconds);
-            if (!socket) return std::unexpected(socket.error());
-            return receive(socket->get(), load, meter);
-        });
+        auto receiver = Worker::start(cpus_of(number, setup_.receives && binds_processes(model_)),
+                                      [&](Meter& meter) -> Result<StreamUse> {
+                                          gate.pass_by();
+                                          const auto socket = accept_from(listener.get(), connect_seconds);
+                                          if (!socket) return std::unexpected(socket.error());
+                                          return receive(socket->get(), load, meter);
+                                      });
         if (!receiver) return std::unexpected(receiver.error());
         load.seconds = setup_.seconds;
-        auto transmitter = Worker::start(cpus_of(number, !setup_.receives && binds_processes(model_)), [&](Meter& meter) -> Result<StreamUse> {
-            host::Fd socket;
-            const auto connected = source.within([&]() -> Result<void> {
-                auto made = connect_to(target, sockets, connect_seconds);
-                if (!made) return std::unexpected(made.error());
-                socket = std::move(*made);
-                return {};
-            });
-            if (!connected) return std::unexpected(connected.error());
-            gate.wait();
-            return transmit(socket.get(), load, meter);
-        });
+        auto transmitter = Worker::start(cpus_of(number, !setup_.receives && binds_processes(model_)),
+                                         [&](Meter& meter) -> Result<StreamUse> {
+                                             host::Fd socket;
+                                             const auto connected = source.within([&]() -> Result<void> {
+                                                 auto made = connect_to(target, sockets, connect_seconds);
+                                                 if (!made) return std::unexpected(made.error());
+                                                 socket = std::move(*made);
+                                                 return {};
+                                             });
+                                             if (!connected) return std::unexpected(connected.error());
+                                             gate.wait();
+                                             return transmit(socket.get(), load, meter);
+                                         });
         if (!transmitter) return std::unexpected(transmitter.error());
         receivers_.push_back(std::move(*receiver));
         transmitters_.push_back(std::move(*transmitter));
@@ -163,11 +175,18 @@ class Runner {
                     files.push_back(worker.result_fd()); // before the start there is none but a fault
             const auto ready = wait_for_any(files, until);
             if (ready == 0U) return stopped();
-            if (ready == 1U) arrived += gate.count_arrivals();
-            else if (!ready) return std::unexpected(RoundFault{Outcome::timed_out, "the connections were not made in time"});
-            else if (auto taken = take(*ready - 2 < transmitters_.size() ? transmitters_[*ready - 2] : receivers_[*ready - 2 - transmitters_.size()], until))
+            if (ready == 1U)
+                arrived += gate.count_arrivals();
+            else if (!ready)
+                return std::unexpected(
+                    RoundFault{Outcome::timed_out, "the connections were not made in time"});
+            else if (auto taken = take(*ready - 2 < transmitters_.size()
+                                           ? transmitters_[*ready - 2]
+                                           : receivers_[*ready - 2 - transmitters_.size()],
+                                       until))
                 return std::unexpected(RoundFault{Outcome::failed, "a stream ended before it began"});
-            else return std::unexpected(taken.error());
+            else
+                return std::unexpected(taken.error());
         }
         return {};
     }
@@ -176,7 +195,9 @@ class Runner {
         const auto use = worker.collect(until);
         if (!use) return fault(use.error());
         if (use->end != End::whole)
-            return std::unexpected(RoundFault{outcome_of(use->end), fmt::format("a stream ended after {} bytes: {}", use->bytes, std::strerror(use->code))});
+            return std::unexpected(
+                RoundFault{outcome_of(use->end), fmt::format("a stream ended after {} bytes: {}", use->bytes,
+                                                             std::strerror(use->code))});
         return *use;
     }
 
@@ -193,7 +214,8 @@ class Runner {
                 files.push_back(worker->result_fd());
             const auto ready = wait_for_any(files, until);
             if (ready == 0U) return stopped();
-            const auto at = running.begin() + static_cast<std::ptrdiff_t>(ready.value_or(1)) - 1; // none in time: collect kills it
+            const auto at = running.begin() + static_cast<std::ptrdiff_t>(ready.value_or(1)) -
+                            1; // none in time: collect kills it
             const auto use = take(*at->first, until);
             if (!use) return std::unexpected(use.error());
             at->second->push_back(*use);
@@ -227,9 +249,13 @@ class Runner {
     }
 
     [[nodiscard]] bool is_ours(unsigned irq) const {
-        return std::ranges::any_of(bed_.paths, [&](const Path& path) { return std::ranges::find(path.irqs, irq) != path.irqs.end(); });
+        return std::ranges::any_of(bed_.paths, [&](const Path& path) {
+            return std::ranges::find(path.irqs, irq) != path.irqs.end();
+        });
     }
-    [[nodiscard]] bool has_threads() const { return std::ranges::all_of(bed_.paths, [](const Path& path) { return !path.threads.empty(); }); }
+    [[nodiscard]] bool has_threads() const {
+        return std::ranges::all_of(bed_.paths, [](const Path& path) { return !path.threads.empty(); });
+    }
     [[nodiscard]] double interrupt_seconds(const std::vector<CpuReport>& cpus) const {
         if (has_threads()) return threads_seconds_;
         double sum = 0;
@@ -240,7 +266,8 @@ class Runner {
 
     void price(Round& round, const EndReport& end) const {
         const double bits = 8 * static_cast<double>(round.sample.bytes);
-        const char* of = has_threads() ? "the processes and NAPI threads under test" : "the processes under test and all interrupt work of the machine";
+        const char* of = has_threads() ? "the processes and NAPI threads under test"
+                                       : "the processes under test and all interrupt work of the machine";
         if (end.cycles && threads_cycles_ && has_threads()) {
             round.sample.cycles_per_bit = static_cast<double>(*end.cycles + *threads_cycles_) / bits;
             round.cycles_source = fmt::format("hardware counters of {}", of);
@@ -264,7 +291,8 @@ class Runner {
 
 } // namespace
 
-std::expected<Round, RoundFault> run_round(const host::Root& root, const Bed& bed, const RoundSetup& setup, Model model) {
+std::expected<Round, RoundFault> run_round(const host::Root& root, const Bed& bed, const RoundSetup& setup,
+                                           Model model) {
     return Runner(root, bed, setup, model).run();
 }
 

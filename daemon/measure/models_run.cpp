@@ -12,7 +12,8 @@ namespace affinityd::measure {
 
 namespace {
 
-constexpr double warm_up_seconds = 0.5; ///< code, caches, the CPU's frequency: the first model must not pay for them
+constexpr double warm_up_seconds =
+    0.5; ///< code, caches, the CPU's frequency: the first model must not pay for them
 
 } // namespace
 
@@ -20,7 +21,8 @@ ModelsReport run_models(const host::Root& root, const Bed& bed, const ModelsSetu
     ModelsReport report;
     report.outcome = Outcome::done;
     report.setup = bed.description;
-    if (const auto note = emulation_note(hypervisor()); !note.empty()) report.setup += fmt::format(". {}", note);
+    if (const auto note = emulation_note(hypervisor()); !note.empty())
+        report.setup += fmt::format(". {}", note);
     report.connections = static_cast<unsigned>(bed.paths.size());
     report.direction = setup.round.receives ? "receive" : "transmit";
     report.round_seconds = setup.round.seconds;
@@ -36,7 +38,8 @@ ModelsReport run_models(const host::Root& root, const Bed& bed, const ModelsSetu
     };
     RoundSetup warm_up = setup.round;
     warm_up.seconds = std::min(warm_up_seconds, setup.round.seconds);
-    if (const auto round = run_round(root, bed, warm_up, setup.models.front()); !round) return end(round.error());
+    if (const auto round = run_round(root, bed, warm_up, setup.models.front()); !round)
+        return end(round.error());
     const auto order = interleave(setup.models.size(), setup.rounds);
     for (std::size_t i = 0; i < order.size(); ++i) {
         auto round = run_round(root, bed, setup.round, setup.models[order[i]]);

@@ -25,14 +25,16 @@ std::vector<int> napi_threads(const host::Root& root, const std::string& nic) {
 
 } // namespace
 
-Result<std::vector<int>> start_napi_threads(const host::Root& root, const NetworkSpace& space, const std::string& name) {
+Result<std::vector<int>> start_napi_threads(const host::Root& root, const NetworkSpace& space,
+                                            const std::string& name) {
     const auto before = napi_threads(root, name);
     if (const int code = space.sys().write("class/net/" + name + "/threaded", "1"); code != 0)
         return fail("no threaded NAPI (Linux 5.12 or later is needed)", name, code);
     std::vector<int> fresh;
     for (const int tid : napi_threads(root, name))
         if (std::ranges::find(before, tid) == before.end()) fresh.push_back(tid);
-    if (fresh.empty()) return fail("its NAPI thread cannot be seen from here: is this a container?", name, ESRCH);
+    if (fresh.empty())
+        return fail("its NAPI thread cannot be seen from here: is this a container?", name, ESRCH);
     return fresh;
 }
 

@@ -9,8 +9,9 @@
 
 namespace affinityd::measure {
 
-/// Gives an interface of this space, which is up, NAPI threads and finds their tids. Names of interfaces repeat in other namespaces:
-/// only threads that were not there before are taken for its own.
-[[nodiscard]] Result<std::vector<int>> start_napi_threads(const host::Root& root, const NetworkSpace& space, const std::string& name);
+/// Gives an interface of this space, which is up, NAPI threads and finds their tids. Names of interfaces
+/// repeat in other namespaces: only threads that were not there before are taken for its own.
+[[nodiscard]] Result<std::vector<int>> start_napi_threads(const host::Root& root, const NetworkSpace& space,
+                                                          const std::string& name);
 
 } // namespace affinityd::measure

@@ -13,7 +13,9 @@ namespace affinityd::measure {
 
 namespace {
 
-Result<host::Fd> open_own(const host::Root& root) { return root.proc().open_file("thread-self/ns/net", O_RDONLY | O_CLOEXEC); }
+Result<host::Fd> open_own(const host::Root& root) {
+    return root.proc().open_file("thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+}
 
 /// fsopen(2) and fsmount(2): a mount without a place in any tree.
 Result<host::Dir> mount_sysfs() {
@@ -21,7 +23,9 @@ Result<host::Dir> mount_sysfs() {
     if (!context) return fail("cannot open the namespace's sysfs", {}, errno);
     if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0)
         return fail("cannot set up the namespace's sysfs", {}, errno);
-    const host::Fd mount(static_cast<int>(::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)));
+    const host::Fd mount(
+        static_cast<int>(::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC,
+                                   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)));
     if (!mount) return fail("cannot mount the namespace's sysfs", {}, errno);
     return host::Dir::open(mount.get(), ".", false);
 }
@@ -31,10 +35,12 @@ Result<host::Dir> mount_sysfs() {
 Result<NetworkSpace> NetworkSpace::make(const host::Root& root) {
     auto outside = open_own(root);
     if (!outside) return std::unexpected(outside.error());
-    if (::unshare(CLONE_NEWNET) != 0) return fail("cannot make a network namespace (root is needed)", {}, errno);
+    if (::unshare(CLONE_NEWNET) != 0)
+        return fail("cannot make a network namespace (root is needed)", {}, errno);
     auto inside = open_own(root);
     auto sys = mount_sysfs();
-    if (::setns(outside->get(), CLONE_NEWNET) != 0) ::abort(); // to go on in the wrong network would touch what is not ours
+    if (::setns(outside->get(), CLONE_NEWNET) != 0)
+        ::abort(); // to go on in the wrong network would touch what is not ours
     if (!inside) return std::unexpected(inside.error());
     if (!sys) return std::unexpected(sys.error());
     return NetworkSpace(std::move(*inside), std::move(*outside), std::move(*sys));
@@ -51,7 +57,8 @@ Result<NetworkSpace> NetworkSpace::present(const host::Root& root) {
 }
 
 Result<void> NetworkSpace::within(const std::function<Result<void>()>& work) const {
-    if (::setns(space_.get(), CLONE_NEWNET) != 0) return fail("cannot enter the network namespace", {}, errno);
+    if (::setns(space_.get(), CLONE_NEWNET) != 0)
+        return fail("cannot enter the network namespace", {}, errno);
     auto done = work();
     if (::setns(outside_.get(), CLONE_NEWNET) != 0) ::abort();
     return done;

@@ -10,9 +10,10 @@
 
 namespace affinityd::measure {
 
-/// A network namespace without a name: it lives as long as this object (or a process or socket in it), so that whatever
-/// was made in it goes away with the experiment, also if that is killed. Needs root. For single-threaded programs.
-/// A real interface that was moved in returns to the first namespace by itself (net/core/dev.c, default_device_exit_net).
+/// A network namespace without a name: it lives as long as this object (or a process or socket in it), so
+/// that whatever was made in it goes away with the experiment, also if that is killed. Needs root. For
+/// single-threaded programs. A real interface that was moved in returns to the first namespace by itself
+/// (net/core/dev.c, default_device_exit_net).
 class NetworkSpace {
   public:
     static Result<NetworkSpace> make(const host::Root& root);
@@ -24,7 +25,8 @@ class NetworkSpace {
     [[nodiscard]] int fd() const { return space_.get(); }
     /// The namespace that this process was in when this one was made.
     [[nodiscard]] int outside() const { return outside_.get(); }
-    /// Its sysfs tree, mounted nowhere: shows this namespace's interfaces, which the machine's own sysfs does not.
+    /// Its sysfs tree, mounted nowhere: shows this namespace's interfaces, which the machine's own sysfs does
+    /// not.
     [[nodiscard]] const host::Dir& sys() const { return sys_; }
 
   private:

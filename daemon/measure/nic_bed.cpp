@@ -16,7 +16,8 @@ namespace {
 
 constexpr double link_seconds = 30; ///< negotiation with the other end of the wire
 
-Result<void> take_pair(const host::Root& root, Bed& bed, const std::vector<netdev::Nic>& nics, const NicPair& pair) {
+Result<void> take_pair(const host::Root& root, Bed& bed, const std::vector<netdev::Nic>& nics,
+                       const NicPair& pair) {
     const unsigned number = static_cast<unsigned>(bed.paths.size() / 2);
     const std::string addresses[] = {fmt::format("198.18.{}.1", number), fmt::format("198.18.{}.2", number)};
     const std::string* const names[] = {&pair.first, &pair.second};
@@ -36,7 +37,9 @@ Result<void> wait_for_links(const Bed& bed) {
     const double until = monotonic_seconds() + link_seconds;
     for (std::size_t i = 0; i < bed.lent.size(); ++i)
         while (!bed.lent[i].has_link()) {
-            if (monotonic_seconds() > until) return fail("no carrier: is it joined with " + bed.paths[i ^ 1].nic + "?", bed.paths[i].nic, ENETDOWN);
+            if (monotonic_seconds() > until)
+                return fail("no carrier: is it joined with " + bed.paths[i ^ 1].nic + "?", bed.paths[i].nic,
+                            ENETDOWN);
             ::usleep(50'000);
         }
     return {};
@@ -45,7 +48,8 @@ Result<void> wait_for_links(const Bed& bed) {
 } // namespace
 
 Result<Bed> make_nic_bed(const host::Root& root, const std::vector<NicPair>& pairs) {
-    if (pairs.empty() || 2 * pairs.size() > most_connections) return fail(fmt::format("expected 1 to {} pairs of NICs", most_connections / 2), {}, EINVAL);
+    if (pairs.empty() || 2 * pairs.size() > most_connections)
+        return fail(fmt::format("expected 1 to {} pairs of NICs", most_connections / 2), {}, EINVAL);
     std::set<std::string> names;
     for (const auto& pair : pairs)
         for (const auto* name : {&pair.first, &pair.second})
@@ -65,9 +69,11 @@ Result<Bed> make_nic_bed(const host::Root& root, const std::vector<NicPair>& pai
         auto& path = bed.paths[i];
         path.threads = bed.lent[i].threads();
         path.irqs = bed.lent[i].take_interrupts();
-        if (path.threads.empty() && path.irqs.empty()) return fail("it has no interrupt that may be moved", path.nic, ENOTSUP);
+        if (path.threads.empty() && path.irqs.empty())
+            return fail("it has no interrupt that may be moved", path.nic, ENOTSUP);
     }
-    bed.description = fmt::format("{} NICs, joined two by two, for this time in two network namespaces of this experiment's own; each takes "
+    bed.description = fmt::format("{} NICs, joined two by two, for this time in two network namespaces of "
+                                  "this experiment's own; each takes "
                                   "the packets of one connection, and is the far end of its partner's",
                                   bed.paths.size());
     return bed;

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
-
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace affinityd::measure {
 
@@ -24,7 +23,8 @@ constexpr std::array<std::string_view, 8> outcomes{"done",      "skipped",   "un
 /// Takes the members of one JSON object, each exactly once, and remembers the first fault.
 class Taker {
   public:
-    Taker(const json& value, std::string name, std::string& fault) : value_(value), name_(std::move(name)), fault_(fault) {
+    Taker(const json& value, std::string name, std::string& fault)
+        : value_(value), name_(std::move(name)), fault_(fault) {
         if (!value.is_object()) complain("", "expected an object");
     }
     /// Call last: members nobody asked for are a fault.
@@ -39,7 +39,8 @@ class Taker {
         const auto* text = member->get_ptr<const std::string*>();
         if (text == nullptr || text->size() > 4096) return complain(key, "expected a short text");
         const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
-        if (std::any_of(text->begin(), text->end(), is_control)) return complain(key, "holds control characters");
+        if (std::any_of(text->begin(), text->end(), is_control))
+            return complain(key, "holds control characters");
         out = *text;
     }
     void take(const char* key, bool& out) {
@@ -52,14 +53,16 @@ class Taker {
         const auto* member = find(key);
         if (member == nullptr) return;
         const double number = member->is_number() ? member->get<double>() : NAN;
-        if (!std::isfinite(number) || number < 0 || number > most) return complain(key, "expected a number that is not negative");
+        if (!std::isfinite(number) || number < 0 || number > most)
+            return complain(key, "expected a number that is not negative");
         out = number;
     }
     template <std::unsigned_integral T>
     void take(const char* key, T& out, std::uint64_t most = std::numeric_limits<T>::max()) {
         const auto* member = find(key);
         if (member == nullptr) return;
-        if (!member->is_number_unsigned() || member->get<std::uint64_t>() > most) return complain(key, "expected a whole number in range");
+        if (!member->is_number_unsigned() || member->get<std::uint64_t>() > most)
+            return complain(key, "expected a whole number in range");
         out = static_cast<T>(member->get<std::uint64_t>());
     }
     void take(const char* key, std::optional<std::uint64_t>& out) {
@@ -166,7 +169,8 @@ LineReport take_line(const json& value, std::string& fault) {
 }
 
 template <class T>
-std::vector<T> take_list(Taker& taker, const char* key, std::string& fault, T (*take_one)(const json&, std::string&)) {
+std::vector<T> take_list(Taker& taker, const char* key, std::string& fault,
+                         T (*take_one)(const json&, std::string&)) {
     std::vector<T> list;
     const auto* member = taker.take_any(key);
     if (member == nullptr) return list;
@@ -246,7 +250,8 @@ Result<Report> parse_report(std::string_view text) {
     taker.take("seconds", report.seconds, most_seconds);
     taker.take("bytes", report.bytes);
     taker.take("bits_per_second", report.bits_per_second, 1e18);
-    if (const auto* end = taker.take_any("transmitter")) report.transmitter = take_end(*end, "transmitter", fault);
+    if (const auto* end = taker.take_any("transmitter"))
+        report.transmitter = take_end(*end, "transmitter", fault);
     if (const auto* end = taker.take_any("receiver")) report.receiver = take_end(*end, "receiver", fault);
     taker.take("ghz_per_gbps", report.ghz_per_gbps, 1e12);
     taker.take("cycles_source", report.cycles_source);

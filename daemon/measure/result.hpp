@@ -28,12 +28,13 @@ enum class Outcome {
 /// All streams of one end together.
 struct EndReport {
     std::uint64_t bytes = 0;
-    std::uint64_t calls = 0;             ///< send(2) or recv(2)
-    double user_seconds = 0;             ///< CPU time of the stream processes
+    std::uint64_t calls = 0; ///< send(2) or recv(2)
+    double user_seconds = 0; ///< CPU time of the stream processes
     double system_seconds = 0;
     std::uint64_t voluntary_switches = 0;
     std::uint64_t involuntary_switches = 0;
-    std::optional<std::uint64_t> migrations, retransmits, cycles, instructions, cache_misses; ///< nothing: not to be had here
+    std::optional<std::uint64_t> migrations, retransmits, cycles, instructions,
+        cache_misses; ///< nothing: not to be had here
     friend bool operator==(const EndReport&, const EndReport&) = default;
 };
 
@@ -41,14 +42,14 @@ struct EndReport {
 struct CpuReport {
     unsigned cpu = 0;
     double user_seconds = 0, system_seconds = 0, irq_seconds = 0, softirq_seconds = 0;
-    std::uint64_t interrupts = 0;        ///< of numbered lines, /proc/interrupts
+    std::uint64_t interrupts = 0; ///< of numbered lines, /proc/interrupts
     friend bool operator==(const CpuReport&, const CpuReport&) = default;
 };
 
 /// Interrupts of one numbered line on one CPU during the run; only where there were any.
 struct LineReport {
     unsigned irq = 0;
-    std::string label;                   ///< name of its handler: "virtio3-input.0", "eth0-TxRx-1"
+    std::string label; ///< name of its handler: "virtio3-input.0", "eth0-TxRx-1"
     unsigned cpu = 0;
     std::uint64_t count = 0;
     friend bool operator==(const LineReport&, const LineReport&) = default;
@@ -62,12 +63,13 @@ struct Report {
     bool touches_nic_interrupts = false; ///< loopback never does
     unsigned streams = 0;
     std::uint64_t buffer_bytes = 0;
-    double seconds = 0;                  ///< wall time from the first byte to the last
-    std::uint64_t bytes = 0;             ///< that arrived, or where the far end is not ours: that were taken by the kernel
+    double seconds = 0; ///< wall time from the first byte to the last
+    std::uint64_t bytes =
+        0; ///< that arrived, or where the far end is not ours: that were taken by the kernel
     double bits_per_second = 0;
     std::optional<EndReport> transmitter, receiver; ///< the ends that ran here
-    std::optional<double> ghz_per_gbps;  ///< cycles per bit of the ends that ran here
-    std::string cycles_source;           ///< where the cycles come from, for a person
+    std::optional<double> ghz_per_gbps;             ///< cycles per bit of the ends that ran here
+    std::string cycles_source;                      ///< where the cycles come from, for a person
     std::vector<CpuReport> cpus;
     std::vector<LineReport> lines;
     friend bool operator==(const Report&, const Report&) = default;
@@ -76,8 +78,8 @@ struct Report {
 /// One line of JSON without a line end.
 [[nodiscard]] std::string to_json(const Report& report);
 
-/// The other way. Strict, because the text comes from another process: an unknown or missing key, a wrong type, a negative or
-/// absurd number, control characters or more than 1 MiB are an Error that names the key.
+/// The other way. Strict, because the text comes from another process: an unknown or missing key, a wrong
+/// type, a negative or absurd number, control characters or more than 1 MiB are an Error that names the key.
 [[nodiscard]] Result<Report> parse_report(std::string_view text);
 
 } // namespace affinityd::measure

@@ -44,7 +44,8 @@ Report blank(const Session& session, std::string path, bool touches) {
 /// When the run must be over, whatever the peer does; 0 without bound.
 double end_of(const Session& session) {
     if (session.load.seconds <= 0) return 0;
-    return monotonic_seconds() + session.connect_seconds + session.load.seconds + session.load.stall_seconds + grace_seconds;
+    return monotonic_seconds() + session.connect_seconds + session.load.seconds + session.load.stall_seconds +
+           grace_seconds;
 }
 
 class Run {
@@ -69,7 +70,9 @@ class Run {
     void receive(int listener, double seconds, bool own_peer) {
         Load load = session_.load;
         load.has_link = has_link;
-        if (own_peer) load.seconds = load.bytes = load.buffers = 0; // ours closes when it is done: nothing may be left unread
+        if (own_peer)
+            load.seconds = load.bytes = load.buffers =
+                0; // ours closes when it is done: nothing may be left unread
         for (unsigned i = 0; i < session_.streams; ++i)
             add(receivers_, nth(session_.receive_cpus, i), [&](Meter& meter) -> Result<StreamUse> {
                 const auto socket = accept_from(listener, seconds);
@@ -101,13 +104,17 @@ class Run {
     }
 
   private:
-    void add(std::vector<Worker>& workers, const CpuSet& cpus, const std::function<Result<StreamUse>(Meter&)>& body) {
+    void add(std::vector<Worker>& workers, const CpuSet& cpus,
+             const std::function<Result<StreamUse>(Meter&)>& body) {
         if (report_.outcome != Outcome::done) return;
         auto worker = Worker::start(cpus, body);
-        if (worker) workers.push_back(std::move(*worker));
-        else note(report_, Outcome::failed, worker.error().to_string());
+        if (worker)
+            workers.push_back(std::move(*worker));
+        else
+            note(report_, Outcome::failed, worker.error().to_string());
     }
-    /// As they end, not in a fixed order: the fault that came first tells the reason, those it causes come later.
+    /// As they end, not in a fixed order: the fault that came first tells the reason, those it causes come
+    /// later.
     void collect(Ends& ends, double until) {
         std::vector<std::pair<Worker*, std::vector<StreamUse>*>> running;
         for (auto& worker : transmitters_)
@@ -118,8 +125,10 @@ class Run {
             std::vector<int> results;
             for (const auto& [worker, uses] : running)
                 results.push_back(worker->result_fd());
-            const auto at = static_cast<std::ptrdiff_t>(wait_for_any(results, until).value_or(0)); // none in time: collect kills it
-            take(*running[static_cast<std::size_t>(at)].first, *running[static_cast<std::size_t>(at)].second, until);
+            const auto at = static_cast<std::ptrdiff_t>(
+                wait_for_any(results, until).value_or(0)); // none in time: collect kills it
+            take(*running[static_cast<std::size_t>(at)].first, *running[static_cast<std::size_t>(at)].second,
+                 until);
             running.erase(running.begin() + at);
             // After a fault the others have nobody to talk to.
             const double soon = monotonic_seconds() + 0.5;
@@ -130,7 +139,8 @@ class Run {
         const auto use = worker.collect(until);
         if (!use) return note(report_, outcome_of(use.error().code), use.error().to_string());
         if (use->end != End::whole)
-            note(report_, outcome_of(use->end), fmt::format("a stream ended after {} bytes: {}", use->bytes, std::strerror(use->code)));
+            note(report_, outcome_of(use->end),
+                 fmt::format("a stream ended after {} bytes: {}", use->bytes, std::strerror(use->code)));
         uses.push_back(*use);
     }
 
@@ -142,8 +152,10 @@ class Run {
 };
 
 void add(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& part) {
-    if (sum && part) *sum += *part;
-    else sum.reset();
+    if (sum && part)
+        *sum += *part;
+    else
+        sum.reset();
 }
 
 std::optional<EndReport> sum_of(const std::vector<StreamUse>& uses) {
@@ -185,7 +197,8 @@ void fill_cost(Report& report, std::optional<double> hz) {
         report.cycles_source = "hardware counters of the stream processes";
     } else if (hz) {
         report.ghz_per_gbps = cpu_seconds * *hz / bits;
-        report.cycles_source = fmt::format("CPU time of the stream processes times {:.3f} GHz (no hardware counters)", *hz / 1e9);
+        report.cycles_source = fmt::format(
+            "CPU time of the stream processes times {:.3f} GHz (no hardware counters)", *hz / 1e9);
     } else {
         report.cycles_source = "not known: no hardware counters, and the CPU frequency is not told";
     }
@@ -196,24 +209,34 @@ void fill_cost(Report& report, std::optional<double> hz) {
 Outcome outcome_of(int code) {
     switch (code) {
     case ETIMEDOUT:
-    case EAGAIN: return Outcome::timed_out;
-    case ECANCELED: return Outcome::killed;
+    case EAGAIN:
+        return Outcome::timed_out;
+    case ECANCELED:
+        return Outcome::killed;
     case ECONNREFUSED:
     case EADDRNOTAVAIL:
-    case EHOSTUNREACH: return Outcome::unreachable;
+    case EHOSTUNREACH:
+        return Outcome::unreachable;
     case ENETUNREACH:
-    case ENETDOWN: return Outcome::link_lost;
-    default: return Outcome::failed;
+    case ENETDOWN:
+        return Outcome::link_lost;
+    default:
+        return Outcome::failed;
     }
 }
 
 Outcome outcome_of(End end) {
     switch (end) {
-    case End::whole: return Outcome::done;
-    case End::peer: return Outcome::peer_gone;
-    case End::stalled: return Outcome::timed_out;
-    case End::network: return Outcome::link_lost;
-    case End::local: return Outcome::failed;
+    case End::whole:
+        return Outcome::done;
+    case End::peer:
+        return Outcome::peer_gone;
+    case End::stalled:
+        return Outcome::timed_out;
+    case End::network:
+        return Outcome::link_lost;
+    case End::local:
+        return Outcome::failed;
     }
     return Outcome::failed;
 }

@@ -17,13 +17,14 @@ namespace affinityd::measure {
 struct Session {
     Load load;
     SocketOptions socket;
-    unsigned streams = 1;                 ///< 1 to 1024
-    std::vector<unsigned> transmit_cpus;  ///< dealt out to the streams in turn; empty: not pinned
+    unsigned streams = 1;                ///< 1 to 1024
+    std::vector<unsigned> transmit_cpus; ///< dealt out to the streams in turn; empty: not pinned
     std::vector<unsigned> receive_cpus;
-    double connect_seconds = 10;          ///< for each connection
+    double connect_seconds = 10; ///< for each connection
 };
 
-/// Both ends on this machine over the loopback interface: compares schedulers and placements of the ends, and touches no NIC.
+/// Both ends on this machine over the loopback interface: compares schedulers and placements of the ends, and
+/// touches no NIC.
 [[nodiscard]] Report run_loopback(const host::Root& root, const Session& session);
 /// Transmits to any sink of plain TCP streams (ttcp -r, nc -l, this program).
 [[nodiscard]] Report run_transmit(const host::Root& root, const Session& session, const Address& target);

@@ -29,13 +29,17 @@ Result<Infos> look_up(const Address& address, bool to_listen) {
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_flags = to_listen ? AI_PASSIVE : 0;
     addrinfo* found = nullptr;
-    const int status = ::getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(), address.port.c_str(), &hints, &found);
+    const int status = ::getaddrinfo(address.host.empty() ? nullptr : address.host.c_str(),
+                                     address.port.c_str(), &hints, &found);
     if (status != 0)
-        return fail(std::string("address not known: ") + ::gai_strerror(status), address.to_string(), EADDRNOTAVAIL);
+        return fail(std::string("address not known: ") + ::gai_strerror(status), address.to_string(),
+                    EADDRNOTAVAIL);
     return Infos(found, &::freeaddrinfo);
 }
 
-void set_option(int socket, int level, int option, int value) { ::setsockopt(socket, level, option, &value, sizeof value); }
+void set_option(int socket, int level, int option, int value) {
+    ::setsockopt(socket, level, option, &value, sizeof value);
+}
 
 void apply(int socket, const SocketOptions& options) {
     if (options.nodelay) set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -84,8 +88,8 @@ int connect_until(int socket, const addrinfo& info, double until) {
 std::string numeric(const sockaddr_storage& address, socklen_t size, bool port) {
     std::array<char, NI_MAXHOST> host{};
     std::array<char, NI_MAXSERV> service{};
-    if (::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host.data(), host.size(), service.data(), service.size(),
-                      NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    if (::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host.data(), host.size(),
+                      service.data(), service.size(), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
         return {};
     return port ? service.data() : host.data();
 }
@@ -110,8 +114,8 @@ Result<Address> parse_address(std::string_view text, std::string_view port) {
         address.host = text.substr(0, colon);
         address.port = text.substr(colon + 1);
     }
-    if (address.host.empty() || address.port.empty() || address.host.size() > 253 || address.port.size() > 32 ||
-        address.host.find('\0') != std::string::npos)
+    if (address.host.empty() || address.port.empty() || address.host.size() > 253 ||
+        address.port.size() > 32 || address.host.find('\0') != std::string::npos)
         return fail("expected host:port", std::string(text), EINVAL);
     return address;
 }
@@ -153,7 +157,8 @@ Result<host::Fd> listen_at(const Address& address, const SocketOptions& options,
             set_option(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
             if (v6 && address.host.empty()) set_option(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
             apply(socket.get(), options);
-            if (::bind(socket.get(), at->ai_addr, at->ai_addrlen) == 0 && ::listen(socket.get(), static_cast<int>(backlog)) == 0)
+            if (::bind(socket.get(), at->ai_addr, at->ai_addrlen) == 0 &&
+                ::listen(socket.get(), static_cast<int>(backlog)) == 0)
                 return socket;
             code = errno;
         }

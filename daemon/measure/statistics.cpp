@@ -18,7 +18,9 @@ constexpr double least_change = 0.05;
 /// splitmix64: the standard's distributions differ between libraries, this does not.
 class Random {
   public:
-    std::size_t below(std::size_t limit) { return static_cast<std::size_t>(next() % limit); } // bias < 1e-15 here
+    std::size_t below(std::size_t limit) {
+        return static_cast<std::size_t>(next() % limit);
+    } // bias < 1e-15 here
   private:
     std::uint64_t next() {
         state_ += 0x9e3779b97f4a7c15ULL;
@@ -31,7 +33,8 @@ class Random {
 };
 
 bool all_positive(std::span<const double> samples) {
-    return std::all_of(samples.begin(), samples.end(), [](double sample) { return sample > 0 && std::isfinite(sample); });
+    return std::all_of(samples.begin(), samples.end(),
+                       [](double sample) { return sample > 0 && std::isfinite(sample); });
 }
 
 std::vector<double> inverses(std::span<const double> samples) {
@@ -45,7 +48,8 @@ double normal_tail(double z) { return 0.5 * std::erfc(z / std::numbers::sqrt2); 
 /// The tail of the percentile interval that stands for a two-sided `alpha` with so few samples.
 double widened_tail(double alpha, std::size_t samples) {
     const auto n = static_cast<double>(samples);
-    return normal_tail(std::sqrt(n / (n - 1)) * student_quantile(alpha / 2, static_cast<unsigned>(samples - 1)));
+    return normal_tail(std::sqrt(n / (n - 1)) *
+                       student_quantile(alpha / 2, static_cast<unsigned>(samples - 1)));
 }
 
 Interval percentile(std::vector<double>& estimates, double estimate, double tail) {
@@ -72,13 +76,16 @@ std::vector<double> redraw(const std::vector<double>& base, const std::vector<do
         }
         for (std::size_t i = 0; !paired && i < changed.size(); ++i)
             of_changed += changed[random.below(changed.size())];
-        estimate = (of_base / static_cast<double>(base.size())) / (of_changed / static_cast<double>(changed.size())) - 1;
+        estimate = (of_base / static_cast<double>(base.size())) /
+                       (of_changed / static_cast<double>(changed.size())) -
+                   1;
     }
     return estimates;
 }
 
 double student_density(double t, double degrees) {
-    const double scale = std::lgamma((degrees + 1) / 2) - std::lgamma(degrees / 2) - 0.5 * std::log(degrees * std::numbers::pi);
+    const double scale = std::lgamma((degrees + 1) / 2) - std::lgamma(degrees / 2) -
+                         0.5 * std::log(degrees * std::numbers::pi);
     return std::exp(scale - (degrees + 1) / 2 * std::log1p(t * t / degrees));
 }
 
@@ -90,7 +97,8 @@ double student_tail(double t, double degrees) {
     double area = 0;
     for (int i = 0; i <= steps; ++i) {
         const double u = from + width * i;
-        if (u >= 1) continue; // the density vanishes faster than the map stretches, but for one degree: see below
+        if (u >= 1)
+            continue; // the density vanishes faster than the map stretches, but for one degree: see below
         const double weight = i == 0 || i == steps ? 1 : (i % 2 == 1 ? 4 : 2);
         area += weight * student_density(u / (1 - u), degrees) / ((1 - u) * (1 - u));
     }
@@ -128,12 +136,15 @@ std::optional<double> median(std::span<const double> samples) {
 Comparison compare(std::span<const double> base, std::span<const double> changed, unsigned comparisons) {
     Comparison result;
     const auto fewest = std::min(base.size(), changed.size());
-    if (fewest < least_samples || comparisons == 0 || !all_positive(base) || !all_positive(changed)) return result;
+    if (fewest < least_samples || comparisons == 0 || !all_positive(base) || !all_positive(changed))
+        return result;
     const double estimate = *harmonic_mean(changed) / *harmonic_mean(base) - 1;
     auto estimates = redraw(inverses(base), inverses(changed));
     result.change = percentile(estimates, estimate, widened_tail(0.05 / comparisons, fewest));
-    if (!result.change.excludes_zero()) result.verdict = Verdict::none_shown;
-    else result.verdict = result.change.low > 0 ? Verdict::more : Verdict::less;
+    if (!result.change.excludes_zero())
+        result.verdict = Verdict::none_shown;
+    else
+        result.verdict = result.change.low > 0 ? Verdict::more : Verdict::less;
     return result;
 }
 
@@ -163,23 +174,31 @@ TrendReport trend(std::span<const double> values, std::size_t window) {
         distances.push_back(std::abs(value - report.median));
     const double sigma = 1.4826 * *median(distances);
     const auto n = static_cast<double>(count);
-    const double reach = std::max(student_quantile(0.025, static_cast<unsigned>(count - 1)) * sigma * std::sqrt(1 + 1.57 / n),
-                                  least_change * std::abs(report.median));
+    const double reach =
+        std::max(student_quantile(0.025, static_cast<unsigned>(count - 1)) * sigma * std::sqrt(1 + 1.57 / n),
+                 least_change * std::abs(report.median));
     report.low = report.median - reach;
     report.high = report.median + reach;
     report.change = report.median == 0 ? 0 : last / report.median - 1;
-    if (last < report.low) report.trend = Trend::down;
-    else if (last > report.high) report.trend = Trend::up;
-    else report.trend = Trend::steady;
+    if (last < report.low)
+        report.trend = Trend::down;
+    else if (last > report.high)
+        report.trend = Trend::up;
+    else
+        report.trend = Trend::steady;
     return report;
 }
 
 std::string_view to_string(Verdict verdict) {
     switch (verdict) {
-    case Verdict::not_enough: return "too few samples";
-    case Verdict::none_shown: return "no difference shown";
-    case Verdict::more: return "more";
-    case Verdict::less: return "less";
+    case Verdict::not_enough:
+        return "too few samples";
+    case Verdict::none_shown:
+        return "no difference shown";
+    case Verdict::more:
+        return "more";
+    case Verdict::less:
+        return "less";
     }
     return "unknown";
 }

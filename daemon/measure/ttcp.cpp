@@ -24,7 +24,8 @@ namespace {
 class Buffer {
   public:
     explicit Buffer(std::size_t size) : size_(size) {
-        void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+        void* memory =
+            ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
         data_ = memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
         // ttcp's pattern: printable characters in a row, so that a dump on the way is readable.
         for (std::size_t i = 0; data_ != nullptr && i < size; ++i)
@@ -46,17 +47,21 @@ End kind_of(int code) {
     switch (code) {
     case EPIPE:
     case ECONNRESET:
-    case ECONNABORTED: return End::peer;
+    case ECONNABORTED:
+        return End::peer;
     case EAGAIN:
-    case ETIMEDOUT: return End::stalled;
+    case ETIMEDOUT:
+        return End::stalled;
     case ENETDOWN:
     case ENETUNREACH:
     case ENETRESET:
     case EHOSTUNREACH:
     case EHOSTDOWN:
     case ENODEV:
-    case ENONET: return End::network;
-    default: return End::local;
+    case ENONET:
+        return End::network;
+    default:
+        return End::local;
     }
 }
 
@@ -73,11 +78,14 @@ void limit_waiting(int socket, int option, double seconds) {
     ::setsockopt(socket, SOL_SOCKET, option, &limit, sizeof limit);
 }
 
-/// Waiting without progress, a look at the link for each second of it: TCP itself goes on trying when its interface has gone.
+/// Waiting without progress, a look at the link for each second of it: TCP itself goes on trying when its
+/// interface has gone.
 class Patience {
   public:
     Patience(int socket, const Load& load) : socket_(socket), load_(load) {}
-    [[nodiscard]] double look_seconds() const { return load_.has_link != nullptr ? std::min(1.0, load_.stall_seconds) : load_.stall_seconds; }
+    [[nodiscard]] double look_seconds() const {
+        return load_.has_link != nullptr ? std::min(1.0, load_.stall_seconds) : load_.stall_seconds;
+    }
     /// After a wait that brought nothing: 0 to go on, else the errno value to end with.
     [[nodiscard]] int wait_is_over() {
         if (load_.has_link != nullptr && !load_.has_link(socket_)) return ENETDOWN;
@@ -138,8 +146,8 @@ int send_all(int socket, const char* data, std::size_t length, Patience& patienc
     return 0;
 }
 
-/// Waits until the peer has acknowledged all: what lies in our send buffer has not been transferred. On a slow link that is
-/// seconds' worth.
+/// Waits until the peer has acknowledged all: what lies in our send buffer has not been transferred. On a
+/// slow link that is seconds' worth.
 void drain(int socket, const Load& load, StreamUse& use) {
     const double deadline = monotonic_seconds() + load.stall_seconds;
     int waiting = 0;
@@ -147,7 +155,8 @@ void drain(int socket, const Load& load, StreamUse& use) {
         int code = 0;
         socklen_t size = sizeof code;
         ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &code, &size);
-        if (code == 0 && monotonic_seconds() > deadline) code = load.has_link != nullptr && !load.has_link(socket) ? ENETDOWN : ETIMEDOUT;
+        if (code == 0 && monotonic_seconds() > deadline)
+            code = load.has_link != nullptr && !load.has_link(socket) ? ENETDOWN : ETIMEDOUT;
         if (code != 0) return fault(use, kind_of(code), code);
         pollfd item{socket, 0, 0}; // wakes early only when the connection breaks
         if (::poll(&item, 1, 1) > 0 && (item.revents & (POLLERR | POLLHUP)) != 0) ::usleep(1000);
@@ -227,7 +236,8 @@ StreamUse receive(int socket, const Load& load, Meter& meter) {
         use.bytes += static_cast<std::uint64_t>(got);
         ++use.calls;
         if (load.output >= 0) {
-            if (const int code = write_all(load.output, buffer.data(), static_cast<std::size_t>(got)); code != 0) {
+            if (const int code = write_all(load.output, buffer.data(), static_cast<std::size_t>(got));
+                code != 0) {
                 fault(use, End::local, code);
                 break;
             }

@@ -32,7 +32,8 @@ host::Fd open_counter(const Event& event, int tid = 0) {
     attributes.config = event.config;
     attributes.exclude_hv = 1;
     attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-    return host::Fd(static_cast<int>(::syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+    return host::Fd(
+        static_cast<int>(::syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
 }
 
 /// The count, scaled up if the counter had to share its hardware for part of the time.
@@ -54,21 +55,27 @@ std::optional<std::uint64_t> migrations_by_file() {
     for (const auto line : split(*text, '\n')) {
         if (!line.starts_with("se.nr_migrations")) continue;
         const auto colon = line.find(':');
-        if (colon != std::string_view::npos) return parse_number<std::uint64_t>(trim_text(line.substr(colon + 1)));
+        if (colon != std::string_view::npos)
+            return parse_number<std::uint64_t>(trim_text(line.substr(colon + 1)));
     }
     return std::nullopt;
 }
 
-double seconds_of(const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; }
+double seconds_of(const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
 
-std::optional<std::uint64_t> difference(std::optional<std::uint64_t> later, std::optional<std::uint64_t> earlier) {
+std::optional<std::uint64_t> difference(std::optional<std::uint64_t> later,
+                                        std::optional<std::uint64_t> earlier) {
     if (!later || !earlier || *later < *earlier) return std::nullopt;
     return *later - *earlier;
 }
 
 void add(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& part) {
-    if (sum && part) *sum += *part;
-    else sum.reset();
+    if (sum && part)
+        *sum += *part;
+    else
+        sum.reset();
 }
 
 } // namespace

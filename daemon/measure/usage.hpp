@@ -10,18 +10,20 @@
 
 namespace affinityd::measure {
 
-/// What one process used between Meter::start and Meter::stop. What the machine cannot tell is nothing, never 0.
+/// What one process used between Meter::start and Meter::stop. What the machine cannot tell is nothing, never
+/// 0.
 struct Usage {
-    double user_seconds = 0;                       ///< CPU time, getrusage(2)
-    double system_seconds = 0;                     ///< ... in the kernel; holds softirq work done in its context
+    double user_seconds = 0;   ///< CPU time, getrusage(2)
+    double system_seconds = 0; ///< ... in the kernel; holds softirq work done in its context
     std::uint64_t voluntary_switches = 0;
     std::uint64_t involuntary_switches = 0;
-    std::optional<std::uint64_t> migrations;       ///< moves between CPUs: se.nr_migrations of /proc/PID/sched, or perf's
-    std::optional<std::uint64_t> cycles;           ///< hardware counters, user and kernel, perf_event_open(2)
+    std::optional<std::uint64_t>
+        migrations; ///< moves between CPUs: se.nr_migrations of /proc/PID/sched, or perf's
+    std::optional<std::uint64_t> cycles; ///< hardware counters, user and kernel, perf_event_open(2)
     std::optional<std::uint64_t> instructions;
-    std::optional<std::uint64_t> cache_misses;     ///< last level
+    std::optional<std::uint64_t> cache_misses; ///< last level
 
-    Usage& operator+=(const Usage& other);         ///< a figure that one of the two lacks is lacking in the sum
+    Usage& operator+=(const Usage& other); ///< a figure that one of the two lacks is lacking in the sum
 };
 static_assert(std::is_trivially_copyable_v<Usage>);
 
@@ -29,7 +31,8 @@ static_assert(std::is_trivially_copyable_v<Usage>);
 class CycleCounter {
   public:
     explicit CycleCounter(int tid);
-    [[nodiscard]] std::optional<std::uint64_t> read() const; ///< nothing: no hardware counters, or not allowed
+    [[nodiscard]] std::optional<std::uint64_t>
+    read() const; ///< nothing: no hardware counters, or not allowed
 
   private:
     host::Fd counter_;
@@ -48,7 +51,8 @@ class Meter {
         std::array<std::optional<std::uint64_t>, 4> counts;
     };
     [[nodiscard]] Reading read() const;
-    std::array<host::Fd, 4> counters_; ///< cycles, instructions, cache misses, migrations; empty: not to be had here
+    std::array<host::Fd, 4>
+        counters_; ///< cycles, instructions, cache misses, migrations; empty: not to be had here
     Reading first_{};
 };
 

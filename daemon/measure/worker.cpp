@@ -37,7 +37,8 @@ void put_fault(Message& message, const Error& error) {
     std::memcpy(message.text.data(), text.data(), std::min(text.size(), message.text.size() - 1));
 }
 
-[[noreturn]] void run_child(int output, pid_t parent, const CpuSet& cpus, const std::function<Result<StreamUse>(Meter&)>& body) {
+[[noreturn]] void run_child(int output, pid_t parent, const CpuSet& cpus,
+                            const std::function<Result<StreamUse>(Meter&)>& body) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1); // it died before the line above
     ::signal(SIGPIPE, SIG_IGN);
@@ -47,8 +48,10 @@ void put_fault(Message& message, const Error& error) {
         put_fault(message, Error{"cannot run on CPUs " + cpus.to_list(), {}, code});
     } else {
         Meter meter;
-        if (auto use = body(meter)) message.use = *use;
-        else put_fault(message, use.error());
+        if (auto use = body(meter))
+            message.use = *use;
+        else
+            put_fault(message, use.error());
     }
     ::_exit(::write(output, &message, sizeof message) == sizeof message ? 0 : 1);
 }
@@ -67,7 +70,8 @@ Result<Worker> Worker::start(const CpuSet& cpus, const std::function<Result<Stre
     return Worker(child, std::move(reader));
 }
 
-Worker::Worker(Worker&& other) noexcept : pid_(std::exchange(other.pid_, 0)), result_(std::move(other.result_)) {}
+Worker::Worker(Worker&& other) noexcept
+    : pid_(std::exchange(other.pid_, 0)), result_(std::move(other.result_)) {}
 
 Worker& Worker::operator=(Worker&& other) noexcept {
     if (this != &other) {
@@ -83,7 +87,8 @@ Worker::~Worker() { end(); }
 void Worker::end() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {}
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
     pid_ = 0;
 }
 
@@ -110,7 +115,8 @@ std::optional<std::size_t> wait_for_any(const std::vector<int>& files, double un
         const int ready = ::poll(items.data(), items.size(), wait);
         if (ready < 0 && errno == EINTR) continue;
         if (ready <= 0) return std::nullopt;
-        const auto at = std::find_if(items.begin(), items.end(), [](const pollfd& item) { return item.revents != 0; });
+        const auto at =
+            std::find_if(items.begin(), items.end(), [](const pollfd& item) { return item.revents != 0; });
         return static_cast<std::size_t>(at - items.begin());
     }
 }

@@ -14,8 +14,9 @@
 
 namespace affinityd::measure {
 
-/// One end of one stream in a process of its own, as the paper has it (one ttcp process a connection), so that the kernel
-/// accounts for it apart. Killed when this object goes, or when the process that made it does. For single-threaded programs.
+/// One end of one stream in a process of its own, as the paper has it (one ttcp process a connection), so
+/// that the kernel accounts for it apart. Killed when this object goes, or when the process that made it
+/// does. For single-threaded programs.
 class Worker {
   public:
     /// Forks; the child takes its place on `cpus` (empty: where it may run anyway), runs `body` and ends.
@@ -24,8 +25,8 @@ class Worker {
     Worker& operator=(Worker&& other) noexcept;
     ~Worker();
 
-    /// Waits for the result until a CLOCK_MONOTONIC time (0: without limit), then kills. An Error's code is ETIMEDOUT for
-    /// that, ECANCELED if the process was killed by somebody else.
+    /// Waits for the result until a CLOCK_MONOTONIC time (0: without limit), then kills. An Error's code is
+    /// ETIMEDOUT for that, ECANCELED if the process was killed by somebody else.
     [[nodiscard]] Result<StreamUse> collect(double until);
     [[nodiscard]] pid_t pid() const { return pid_; }
     /// Readable when the result is there or the process has ended; owned by this object.

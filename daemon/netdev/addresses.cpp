@@ -25,7 +25,8 @@ std::string to_text(const nl_addr* address) {
     const int family = nl_addr_get_family(address);
     const unsigned length = nl_addr_get_len(address);
     const bool is_ip = (family == AF_INET && length == 4) || (family == AF_INET6 && length == 16);
-    if (!is_ip || inet_ntop(family, nl_addr_get_binary_addr(address), text.data(), text.size()) == nullptr) return {};
+    if (!is_ip || inet_ntop(family, nl_addr_get_binary_addr(address), text.data(), text.size()) == nullptr)
+        return {};
     return text.data();
 }
 
@@ -40,7 +41,8 @@ Result<void> read_addresses(std::vector<Nic>& nics) {
     if (const int code = rtnl_addr_alloc_cache(socket.get(), &raw); code < 0)
         return fail(std::string("cannot list addresses: ") + nl_geterror(code));
     const std::unique_ptr<nl_cache, Release> cache(raw);
-    for (nl_object* object = nl_cache_get_first(cache.get()); object != nullptr; object = nl_cache_get_next(object)) {
+    for (nl_object* object = nl_cache_get_first(cache.get()); object != nullptr;
+         object = nl_cache_get_next(object)) {
         auto* entry = reinterpret_cast<rtnl_addr*>(object); // NOLINT: libnl's objects are C "derived classes"
         const nl_addr* local = rtnl_addr_get_local(entry);
         const auto index = static_cast<unsigned>(rtnl_addr_get_ifindex(entry));
@@ -48,7 +50,8 @@ Result<void> read_addresses(std::vector<Nic>& nics) {
         if (local == nullptr || nic == nics.end()) continue;
         if (auto text = to_text(local); !text.empty()) nic->addresses.push_back(std::move(text));
     }
-    for (auto& nic : nics) std::ranges::sort(nic.addresses);
+    for (auto& nic : nics)
+        std::ranges::sort(nic.addresses);
     return {};
 }
 

@@ -8,7 +8,8 @@
 
 namespace affinityd::netdev {
 
-/// Fills Nic::addresses by rtnetlink (RTM_GETADDR) for this process's network namespace. Interfaces are told by index.
+/// Fills Nic::addresses by rtnetlink (RTM_GETADDR) for this process's network namespace. Interfaces are told
+/// by index.
 [[nodiscard]] Result<void> read_addresses(std::vector<Nic>& nics);
 
 } // namespace affinityd::netdev

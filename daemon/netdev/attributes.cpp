@@ -14,7 +14,8 @@ std::optional<std::span<const std::byte>> Attributes::find(unsigned type) const 
         nlattr head{};
         std::memcpy(&head, rest.data(), sizeof head);
         if (head.nla_len < sizeof head || head.nla_len > rest.size()) return std::nullopt;
-        if ((head.nla_type & NLA_TYPE_MASK) == type) return rest.subspan(sizeof head, head.nla_len - sizeof head);
+        if ((head.nla_type & NLA_TYPE_MASK) == type)
+            return rest.subspan(sizeof head, head.nla_len - sizeof head);
         const std::size_t aligned = (head.nla_len + 3U) & ~std::size_t{3};
         rest = rest.subspan(std::min(aligned, rest.size()));
     }

@@ -47,9 +47,12 @@ std::optional<int> GenericSocket::family(const char* name) {
     return number;
 }
 
-std::vector<std::vector<std::byte>> GenericSocket::dump(int family, std::uint8_t command, std::uint8_t version) {
+std::vector<std::vector<std::byte>> GenericSocket::dump(int family, std::uint8_t command,
+                                                        std::uint8_t version) {
     const std::unique_ptr<nl_msg, FreeMessage> message(nlmsg_alloc());
-    if (!message || genlmsg_put(message.get(), NL_AUTO_PORT, NL_AUTO_SEQ, family, 0, NLM_F_DUMP, command, version) == nullptr) return {};
+    if (!message || genlmsg_put(message.get(), NL_AUTO_PORT, NL_AUTO_SEQ, family, 0, NLM_F_DUMP, command,
+                                version) == nullptr)
+        return {};
     Answers answers;
     nl_socket_modify_cb(socket_.get(), NL_CB_VALID, NL_CB_CUSTOM, collect, &answers);
     if (nl_send_auto(socket_.get(), message.get()) < 0 || nl_recvmsgs_default(socket_.get()) < 0) return {};

@@ -20,9 +20,10 @@ class GenericSocket {
 
     /// The number of a family; nothing if this kernel has none of the name.
     [[nodiscard]] std::optional<int> family(const char* name);
-    /// The attributes of every answer to a dump request without attributes. Empty also if the kernel refuses: the families
-    /// asked here add to what sysfs says, and no driver has to support them.
-    [[nodiscard]] std::vector<std::vector<std::byte>> dump(int family, std::uint8_t command, std::uint8_t version);
+    /// The attributes of every answer to a dump request without attributes. Empty also if the kernel refuses:
+    /// the families asked here add to what sysfs says, and no driver has to support them.
+    [[nodiscard]] std::vector<std::vector<std::byte>> dump(int family, std::uint8_t command,
+                                                           std::uint8_t version);
 
   private:
     struct Release {

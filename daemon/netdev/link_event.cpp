@@ -82,7 +82,8 @@ std::vector<LinkEvent> parse_ethtool_messages(std::span<const std::byte> bytes, 
     for_each_message(bytes, [&](unsigned type, std::span<const std::byte> payload) {
         if (static_cast<int>(type) != family) return;
         const auto generic = take<genlmsghdr>(payload);
-        if (!generic || (generic->cmd != ETHTOOL_MSG_CHANNELS_NTF && generic->cmd != ETHTOOL_MSG_RINGS_NTF)) return;
+        if (!generic || (generic->cmd != ETHTOOL_MSG_CHANNELS_NTF && generic->cmd != ETHTOOL_MSG_RINGS_NTF))
+            return;
         const auto header = Attributes(payload).nested(1); // ETHTOOL_A_*_HEADER is 1 in every message
         const auto ifindex = header.u32(ETHTOOL_A_HEADER_DEV_INDEX);
         if (!ifindex) return;

@@ -17,7 +17,8 @@ namespace affinityd::netdev {
 
 namespace {
 
-constexpr unsigned max_messages = 4096; ///< per call of drain: a flood must not keep the loop from its other work
+constexpr unsigned max_messages =
+    4096; ///< per call of drain: a flood must not keep the loop from its other work
 
 /// Receives what is there and hands each datagram to `use`. False: the kernel lost messages.
 template <class Use>
@@ -37,8 +38,10 @@ Result<bool> receive(int fd, Use use) {
             continue;
         }
         if (sender.nl_pid != 0) continue; // only the kernel is believed
-        if (static_cast<std::size_t>(got) > buffer.size()) complete = false;
-        else use(std::span<const std::byte>(buffer.data(), static_cast<std::size_t>(got)));
+        if (static_cast<std::size_t>(got) > buffer.size())
+            complete = false;
+        else
+            use(std::span<const std::byte>(buffer.data(), static_cast<std::size_t>(got)));
     }
     return complete;
 }
@@ -70,7 +73,8 @@ Result<LinkMonitor> LinkMonitor::open(int buffer) {
     if (const int code = genl_connect(generic.get()); code < 0)
         return fail(std::string("cannot connect to generic netlink: ") + nl_geterror(code));
     const int family = genl_ctrl_resolve(generic.get(), ETHTOOL_GENL_NAME);
-    const int group = family < 0 ? -1 : genl_ctrl_resolve_grp(generic.get(), ETHTOOL_GENL_NAME, ETHTOOL_MCGRP_MONITOR_NAME);
+    const int group =
+        family < 0 ? -1 : genl_ctrl_resolve_grp(generic.get(), ETHTOOL_GENL_NAME, ETHTOOL_MCGRP_MONITOR_NAME);
     if (group < 0) return LinkMonitor(std::move(route), nullptr, -1, std::move(waiter));
     nl_socket_set_buffer_size(generic.get(), buffer, 0);
     if (const int code = nl_socket_add_membership(generic.get(), group); code < 0)
@@ -83,13 +87,16 @@ Result<LinkMonitor> LinkMonitor::open(int buffer) {
 Result<LinkMonitor::Drained> LinkMonitor::drain() {
     Drained drained;
     const auto keep = [&](std::vector<LinkEvent> events) {
-        for (auto& event : events) drained.events.push_back(std::move(event));
+        for (auto& event : events)
+            drained.events.push_back(std::move(event));
     };
-    const auto route = receive(nl_socket_get_fd(route_.get()), [&](auto bytes) { keep(parse_route_messages(bytes)); });
+    const auto route =
+        receive(nl_socket_get_fd(route_.get()), [&](auto bytes) { keep(parse_route_messages(bytes)); });
     if (!route) return std::unexpected(route.error());
     drained.lost = !*route;
     if (!generic_) return drained;
-    const auto generic = receive(nl_socket_get_fd(generic_.get()), [&](auto bytes) { keep(parse_ethtool_messages(bytes, family_)); });
+    const auto generic = receive(nl_socket_get_fd(generic_.get()),
+                                 [&](auto bytes) { keep(parse_ethtool_messages(bytes, family_)); });
     if (!generic) return std::unexpected(generic.error());
     drained.lost = drained.lost || !*generic;
     return drained;

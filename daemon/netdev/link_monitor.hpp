@@ -12,8 +12,8 @@ struct nl_sock;
 
 namespace affinityd::netdev {
 
-/// Owns the subscriptions to links, addresses and channel changes of the network namespace that it was opened in. Subscribe,
-/// then read the interfaces: what happens between is then in the queue.
+/// Owns the subscriptions to links, addresses and channel changes of the network namespace that it was opened
+/// in. Subscribe, then read the interfaces: what happens between is then in the queue.
 class LinkMonitor {
   public:
     /// `buffer`: bytes of each socket's receive queue.
@@ -35,7 +35,8 @@ class LinkMonitor {
     };
     using Socket = std::unique_ptr<nl_sock, Release>;
     LinkMonitor(Socket route, Socket generic, int family, host::Fd waiter)
-        : route_(std::move(route)), generic_(std::move(generic)), family_(family), waiter_(std::move(waiter)) {}
+        : route_(std::move(route)), generic_(std::move(generic)), family_(family),
+          waiter_(std::move(waiter)) {}
 
     Socket route_;
     Socket generic_; ///< none on kernels without ethtool netlink (before 5.6)

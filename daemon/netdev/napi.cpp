@@ -17,7 +17,8 @@ std::optional<NapiFact> parse_napi(std::span<const std::byte> attributes) {
     const auto id = all.u32(family::napi_id);
     if (!ifindex || !id) return std::nullopt;
     NapiFact fact{*ifindex, *id, all.u32(family::napi_irq), std::nullopt};
-    if (const auto pid = all.u32(family::napi_pid); pid && *pid > 0 && *pid <= 0x7fffffff) fact.thread = static_cast<int>(*pid);
+    if (const auto pid = all.u32(family::napi_pid); pid && *pid > 0 && *pid <= 0x7fffffff)
+        fact.thread = static_cast<int>(*pid);
     return fact;
 }
 
@@ -33,8 +34,8 @@ std::optional<QueueFact> parse_queue(std::span<const std::byte> attributes) {
 
 namespace {
 
-/// Drivers that do not link their queues (veth) still have threads, which the kernel tells: one for each receive queue, ids in the
-/// order in which they were added.
+/// Drivers that do not link their queues (veth) still have threads, which the kernel tells: one for each
+/// receive queue, ids in the order in which they were added.
 void link_threads_in_order(Nic& nic, std::span<const NapiFact> napis) {
     if (std::ranges::any_of(nic.queues, [](const Queue& queue) { return queue.napi_id.has_value(); })) return;
     std::map<unsigned, int> threads;
@@ -56,7 +57,8 @@ void link_queues(std::vector<Nic>& nics, std::span<const QueueFact> queues, std:
         const auto queue = std::ranges::find_if(nic->queues, [&](const Queue& candidate) {
             return candidate.direction == fact.direction && candidate.index == fact.index;
         });
-        if (queue == nic->queues.end()) continue; // made since sysfs was read: the event that tells of it reads again
+        if (queue == nic->queues.end())
+            continue; // made since sysfs was read: the event that tells of it reads again
         queue->napi_id = fact.napi_id;
         const auto napi = std::ranges::find_if(napis, [&](const NapiFact& candidate) {
             return candidate.ifindex == fact.ifindex && candidate.id == *fact.napi_id;
@@ -92,7 +94,8 @@ std::optional<NapiThreadName> parse_napi_thread(std::string_view comm) {
     const auto dash = rest.rfind('-');
     if (rest.empty() || dash == 0) return std::nullopt;
     const bool may_be_cut = comm.size() == cut_length;
-    const auto id = dash == std::string_view::npos ? std::nullopt : parse_number<unsigned>(rest.substr(dash + 1));
+    const auto id =
+        dash == std::string_view::npos ? std::nullopt : parse_number<unsigned>(rest.substr(dash + 1));
     const bool is_whole_name = dash == std::string_view::npos || (!id && dash + 1 < rest.size());
     return NapiThreadName{std::string(is_whole_name ? rest : rest.substr(0, dash)), id, may_be_cut};
 }
@@ -107,7 +110,8 @@ void attach_napi_threads(std::vector<Nic>& nics, std::span<const NamedThread> th
         const auto found = by_interface.find(nic.name);
         if (!nic.threaded_napi || found == by_interface.end()) continue;
         const auto& tids = found->second;
-        const auto receiving = static_cast<std::size_t>(std::ranges::count(nic.queues, Direction::rx, &Queue::direction));
+        const auto receiving =
+            static_cast<std::size_t>(std::ranges::count(nic.queues, Direction::rx, &Queue::direction));
         auto in_order = tids.begin();
         for (auto& queue : nic.queues) {
             if (queue.napi_id) {

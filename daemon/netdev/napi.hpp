@@ -33,20 +33,22 @@ struct QueueFact {
     friend bool operator==(const QueueFact&, const QueueFact&) = default;
 };
 
-/// The attributes behind the generic netlink header; nothing if they are cut short or lack what every answer has.
+/// The attributes behind the generic netlink header; nothing if they are cut short or lack what every answer
+/// has.
 [[nodiscard]] std::optional<NapiFact> parse_napi(std::span<const std::byte> attributes);
 [[nodiscard]] std::optional<QueueFact> parse_queue(std::span<const std::byte> attributes);
 
-/// Sets napi_id, irq and napi_thread of the queues concerned. Threads of an interface none of whose queues is linked go to its receive
-/// queues in the order of their ids, if there are as many.
+/// Sets napi_id, irq and napi_thread of the queues concerned. Threads of an interface none of whose queues is
+/// linked go to its receive queues in the order of their ids, if there are as many.
 void link_queues(std::vector<Nic>& nics, std::span<const QueueFact> queues, std::span<const NapiFact> napis);
 
-/// Asks the kernel's "netdev" family for all interfaces of this network namespace and links the queues. A kernel without
-/// the family (before 6.8), or one that refuses, leaves the interfaces as they are; an Error only if there is no netlink.
+/// Asks the kernel's "netdev" family for all interfaces of this network namespace and links the queues. A
+/// kernel without the family (before 6.8), or one that refuses, leaves the interfaces as they are; an Error
+/// only if there is no netlink.
 [[nodiscard]] Result<void> read_napi(std::vector<Nic>& nics);
 
-/// A threaded NAPI kernel thread's name: "napi/eth0-8193". The interface's name may hold '-' itself. Kernels before 5.17 cut the
-/// whole at 15 bytes. Source: net/core/dev.c, napi_kthread_create.
+/// A threaded NAPI kernel thread's name: "napi/eth0-8193". The interface's name may hold '-' itself. Kernels
+/// before 5.17 cut the whole at 15 bytes. Source: net/core/dev.c, napi_kthread_create.
 struct NapiThreadName {
     std::string interface;
     std::optional<unsigned> napi_id; ///< nothing if it was cut off
@@ -60,9 +62,10 @@ struct NamedThread {
     std::string_view comm;
 };
 
-/// For kernels that do not tell the threads of NAPI by netlink: sets napi_thread of the queues of interfaces with threaded NAPI that
-/// have none yet. With a NAPI id the thread is exact; else, if there are as many threads as receive queues, they are taken in the
-/// order of their ids, which is the order in which drivers add them (queue 0 first). Only kernel threads may be handed in.
+/// For kernels that do not tell the threads of NAPI by netlink: sets napi_thread of the queues of interfaces
+/// with threaded NAPI that have none yet. With a NAPI id the thread is exact; else, if there are as many
+/// threads as receive queues, they are taken in the order of their ids, which is the order in which drivers
+/// add them (queue 0 first). Only kernel threads may be handed in.
 void attach_napi_threads(std::vector<Nic>& nics, std::span<const NamedThread> threads);
 
 } // namespace affinityd::netdev

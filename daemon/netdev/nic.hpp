@@ -15,15 +15,16 @@ enum class Direction { rx, tx };
 struct Queue {
     Direction direction = Direction::rx;
     unsigned index = 0;
-    std::optional<unsigned> napi_id;     ///< netdev family, queue-get
-    std::optional<unsigned> irq;         ///< netdev family: queue -> napi -> irq; exact where it is there
-    std::optional<int> napi_thread;      ///< tid of the threaded NAPI kernel thread, if any
-    std::optional<CpuSet> steering;      ///< rps_cpus of an rx queue, xps_cpus of a tx queue; nothing: no such file
-    std::optional<unsigned> flow_count;  ///< rps_flow_cnt of an rx queue
+    std::optional<unsigned> napi_id; ///< netdev family, queue-get
+    std::optional<unsigned> irq;     ///< netdev family: queue -> napi -> irq; exact where it is there
+    std::optional<int> napi_thread;  ///< tid of the threaded NAPI kernel thread, if any
+    std::optional<CpuSet>
+        steering; ///< rps_cpus of an rx queue, xps_cpus of a tx queue; nothing: no such file
+    std::optional<unsigned> flow_count; ///< rps_flow_cnt of an rx queue
 };
 
-/// Hardware channels, `ethtool -l`. A combined channel serves a queue of each direction; nothing: the driver does not say.
-/// Source: Documentation/networking/ethtool-netlink.rst, CHANNELS_GET.
+/// Hardware channels, `ethtool -l`. A combined channel serves a queue of each direction; nothing: the driver
+/// does not say. Source: Documentation/networking/ethtool-netlink.rst, CHANNELS_GET.
 struct Channels {
     std::optional<unsigned> rx, tx, combined, other;                 ///< in use
     std::optional<unsigned> max_rx, max_tx, max_combined, max_other; ///< what the device can have
@@ -35,22 +36,24 @@ struct Channels {
 struct Nic {
     std::string name;
     unsigned ifindex = 0;
-    std::string driver;                  ///< "" if the device names none
-    std::string device;                  ///< resolved device path below /sys, the identity that survives renames; "" = virtual
-    std::string pci;                     ///< PCI function "0000:41:00.0", virtio's parent included; "" if none
-    std::string virtio;                  ///< "virtio3" for a virtio NIC, else ""
+    std::string driver; ///< "" if the device names none
+    std::string device; ///< resolved device path below /sys, the identity that survives renames; "" = virtual
+    std::string pci;    ///< PCI function "0000:41:00.0", virtio's parent included; "" if none
+    std::string virtio; ///< "virtio3" for a virtio NIC, else ""
     std::string mac;
-    bool up = false;                     ///< administratively up (IFF_UP)
-    std::string operstate;               ///< "up", "down", "unknown", ...
-    std::optional<unsigned> node;        ///< NUMA node; nothing: unknown (the kernel's -1), never node 0 by mistake
-    CpuSet local_cpus;                   ///< near CPUs as the kernel says; empty: unknown, so none is nearer
-    std::vector<unsigned> msi_irqs;      ///< IRQ numbers of the device, ascending; may hold vectors without handler
-    std::optional<unsigned> legacy_irq;  ///< device/irq, only where there is no msi_irqs
-    std::vector<Queue> queues;           ///< rx first, each ascending
-    std::optional<Channels> channels;    ///< live only
-    std::vector<std::string> lower;      ///< names of lower devices: bond, team, vlan, bridge, macvlan
-    bool threaded_napi = false;          ///< /sys/class/net/IF/threaded is 1
-    std::vector<std::string> addresses;  ///< IPv4 and IPv6 addresses without prefix length; filled by read_addresses
+    bool up = false;              ///< administratively up (IFF_UP)
+    std::string operstate;        ///< "up", "down", "unknown", ...
+    std::optional<unsigned> node; ///< NUMA node; nothing: unknown (the kernel's -1), never node 0 by mistake
+    CpuSet local_cpus;            ///< near CPUs as the kernel says; empty: unknown, so none is nearer
+    std::vector<unsigned>
+        msi_irqs; ///< IRQ numbers of the device, ascending; may hold vectors without handler
+    std::optional<unsigned> legacy_irq; ///< device/irq, only where there is no msi_irqs
+    std::vector<Queue> queues;          ///< rx first, each ascending
+    std::optional<Channels> channels;   ///< live only
+    std::vector<std::string> lower;     ///< names of lower devices: bond, team, vlan, bridge, macvlan
+    bool threaded_napi = false;         ///< /sys/class/net/IF/threaded is 1
+    std::vector<std::string>
+        addresses; ///< IPv4 and IPv6 addresses without prefix length; filled by read_addresses
 };
 
 } // namespace affinityd::netdev

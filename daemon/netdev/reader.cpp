@@ -27,8 +27,11 @@ bool is_function(std::string_view name) {
         return !text.empty() && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
     };
     const auto parts = split(name, ':');
-    if (parts.size() != 3 || parts[0].size() < 4 || parts[0].size() > 8 || parts[1].size() != 2 || parts[2].size() != 4) return false;
-    return is_hex(parts[0]) && is_hex(parts[1]) && is_hex(parts[2].substr(0, 2)) && parts[2][2] == '.' && is_digits(parts[2].substr(3));
+    if (parts.size() != 3 || parts[0].size() < 4 || parts[0].size() > 8 || parts[1].size() != 2 ||
+        parts[2].size() != 4)
+        return false;
+    return is_hex(parts[0]) && is_hex(parts[1]) && is_hex(parts[2].substr(0, 2)) && parts[2][2] == '.' &&
+           is_digits(parts[2].substr(3));
 }
 
 std::string_view last_part(std::string_view path) {
@@ -41,8 +44,9 @@ std::string_view parent(std::string_view path) {
     return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
 }
 
-/// The device and its parents up to and with the first PCI function: where the attributes of a NIC may stand. A virtio or
-/// Hyper-V device has none of its own, its PCI parent has; above the function there are bridges, which are not meant.
+/// The device and its parents up to and with the first PCI function: where the attributes of a NIC may stand.
+/// A virtio or Hyper-V device has none of its own, its PCI parent has; above the function there are bridges,
+/// which are not meant.
 std::vector<std::string> device_chain(std::string_view device) {
     std::vector<std::string> chain;
     for (auto path = device; !path.empty() && path != "devices" && chain.size() < 16; path = parent(path)) {
@@ -81,12 +85,14 @@ void read_vectors(const host::Dir& sys, const std::vector<std::string>& chain, N
     for (const auto& path : chain) {
         const auto number = sys.number(path + "/irq");
         if (!number) continue;
-        if (*number > 0 && *number <= 0x7fffffff) nic.legacy_irq = static_cast<unsigned>(*number); // 0: the device has none
+        if (*number > 0 && *number <= 0x7fffffff)
+            nic.legacy_irq = static_cast<unsigned>(*number); // 0: the device has none
         break;
     }
 }
 
-/// The device an interface belongs to. Recordings may lack the link, but the interface's own path tells as well:
+/// The device an interface belongs to. Recordings may lack the link, but the interface's own path tells as
+/// well:
 /// .../0000:41:00.0/net/eth0.
 std::optional<std::string> find_device(const host::Dir& sys, const std::string& base) {
     if (auto device = sys.resolve(base + "/device")) return device;
@@ -107,8 +113,10 @@ void read_device(const host::Dir& sys, const std::string& base, Nic& nic) {
         if (is_function(name)) nic.pci = name;
         if (name.starts_with("virtio") && is_digits(name.substr(6))) nic.virtio = name;
     }
-    if (const auto driver = sys.link(*device + "/driver")) nic.driver = last_part(*driver);
-    else if (!nic.virtio.empty()) nic.driver = "virtio_net"; // there is no other
+    if (const auto driver = sys.link(*device + "/driver"))
+        nic.driver = last_part(*driver);
+    else if (!nic.virtio.empty())
+        nic.driver = "virtio_net"; // there is no other
     read_place(sys, chain, nic);
     read_vectors(sys, chain, nic);
 }
@@ -126,11 +134,13 @@ void read_queues(const host::Dir& sys, const std::string& base, Nic& nic) {
         // A device with one transmit queue has the file and refuses to read it: the same as not having it.
         queue.steering = sys.cpu_mask(path + (receive ? "/rps_cpus" : "/xps_cpus"));
         if (receive)
-            if (const auto count = sys.number(path + "/rps_flow_cnt"); count && *count >= 0 && *count <= 0xffffffffLL)
+            if (const auto count = sys.number(path + "/rps_flow_cnt");
+                count && *count >= 0 && *count <= 0xffffffffLL)
                 queue.flow_count = static_cast<unsigned>(*count);
         nic.queues.push_back(std::move(queue));
     }
-    std::ranges::sort(nic.queues, {}, [](const Queue& queue) { return std::pair(queue.direction, queue.index); });
+    std::ranges::sort(nic.queues, {},
+                      [](const Queue& queue) { return std::pair(queue.direction, queue.index); });
 }
 
 bool parse_up(std::string_view flags) {
@@ -144,7 +154,8 @@ std::optional<Nic> read_nic(const host::Dir& sys, const std::string& name) {
     const auto base = std::string(class_net) + name;
     const auto ifindex = sys.number(base + "/ifindex");
     const auto own = sys.resolve(base);
-    if (!ifindex && (!own || *own == base)) return std::nullopt; // "bonding_masters" is a plain file among the interfaces
+    if (!ifindex && (!own || *own == base))
+        return std::nullopt; // "bonding_masters" is a plain file among the interfaces
     Nic nic;
     nic.name = name;
     if (ifindex && *ifindex > 0 && *ifindex <= 0x7fffffff) nic.ifindex = static_cast<unsigned>(*ifindex);

@@ -8,9 +8,15 @@ namespace affinityd::planner {
 namespace {
 
 struct Printer {
-    std::string operator()(const TaskMask& mask) const { return fmt::format("task {} ({})", mask.task.tid, mask.comm); }
-    std::string operator()(const IrqMask& mask) const { return fmt::format("IRQ {} ({})", mask.irq, mask.label); }
-    std::string operator()(const SteeringMask& mask) const { return fmt::format("{} {}", mask.nic, mask.queue); }
+    std::string operator()(const TaskMask& mask) const {
+        return fmt::format("task {} ({})", mask.task.tid, mask.comm);
+    }
+    std::string operator()(const IrqMask& mask) const {
+        return fmt::format("IRQ {} ({})", mask.irq, mask.label);
+    }
+    std::string operator()(const SteeringMask& mask) const {
+        return fmt::format("{} {}", mask.nic, mask.queue);
+    }
     std::string operator()(const UnitCpuset& cpuset) const { return "AllowedCPUs of " + cpuset.unit; }
 };
 

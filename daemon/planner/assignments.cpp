@@ -18,7 +18,8 @@ std::optional<std::size_t> slot_of(std::span<const Slot> slots, unsigned name) {
 } // namespace
 
 void Assignments::Table::unload(unsigned seat) {
-    if (const auto counted = load.find(seat); counted != load.end() && --counted->second == 0) load.erase(counted);
+    if (const auto counted = load.find(seat); counted != load.end() && --counted->second == 0)
+        load.erase(counted);
 }
 
 void Assignments::Table::move(Seat& seat, unsigned to) {
@@ -32,7 +33,8 @@ void Assignments::Table::remove(std::unordered_map<TaskId, Seat>::iterator at) {
     seats.erase(at);
 }
 
-std::size_t Assignments::seat(const DealId& deal, std::span<const Slot> slots, const TaskId& unit, const CpuSet& present) {
+std::size_t Assignments::seat(const DealId& deal, std::span<const Slot> slots, const TaskId& unit,
+                              const CpuSet& present) {
     assert(!slots.empty());
     if (slots.size() == 1) return 0; // nothing is chosen, so nothing need be remembered
     Table& table = tables_[deal];
@@ -53,7 +55,8 @@ std::size_t Assignments::seat(const DealId& deal, std::span<const Slot> slots, c
     unsigned least = load_of(slots[0]);
     for (std::size_t i = 1; i < slots.size(); ++i) {
         const unsigned load = load_of(slots[i]);
-        if (load > least || (load == least && (slots[i].mask != present || slots[best].mask == present))) continue;
+        if (load > least || (load == least && (slots[i].mask != present || slots[best].mask == present)))
+            continue;
         best = i;
         least = load;
     }

@@ -15,19 +15,21 @@ namespace affinityd::planner {
 /// What is dealt: one placement of one policy. The name survives re-plans and restarts of the world.
 struct DealId {
     std::string policy;
-    unsigned rule = 0;   ///< 0: the policy's own placement; i + 1: its thread rule i
-    std::string nic;     ///< the interface whose lanes are dealt, "" for none
+    unsigned rule = 0; ///< 0: the policy's own placement; i + 1: its thread rule i
+    std::string nic;   ///< the interface whose lanes are dealt, "" for none
     friend auto operator<=>(const DealId&, const DealId&) = default;
 };
 
-/// Who sits where: the planner's only memory. A unit keeps its seat as long as the seat is there, and returns to the first it
-/// was given when that comes back (a CPU that was offline for a while); a new unit gets the seat
-/// with the fewest units, the first of them in the deal's order, and among equals the one whose mask it already has (so
-/// that a restarted daemon moves nobody). Same questions in the same order give the same answers. Of a deal of one slot nothing is kept.
+/// Who sits where: the planner's only memory. A unit keeps its seat as long as the seat is there, and returns
+/// to the first it was given when that comes back (a CPU that was offline for a while); a new unit gets the
+/// seat with the fewest units, the first of them in the deal's order, and among equals the one whose mask it
+/// already has (so that a restarted daemon moves nobody). Same questions in the same order give the same
+/// answers. Of a deal of one slot nothing is kept.
 class Assignments {
   public:
     /// Index of the unit's slot; `slots` must not be empty. `present` is the unit's mask now (may be empty).
-    std::size_t seat(const DealId& deal, std::span<const Slot> slots, const TaskId& unit, const CpuSet& present);
+    std::size_t seat(const DealId& deal, std::span<const Slot> slots, const TaskId& unit,
+                     const CpuSet& present);
     /// The unit has gone: its seats are free.
     void leave(const TaskId& unit);
     /// Forgets every unit for which `keep` is false: those that went unnoticed.

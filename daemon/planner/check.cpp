@@ -24,9 +24,7 @@ using policy::Position;
 using policy::Severity;
 using Op = CpuExpr::Op;
 
-std::string cpus_text(const CpuSet& cpus) {
-    return (cpus.count() == 1 ? "CPU " : "CPUs ") + cpus.to_list();
-}
+std::string cpus_text(const CpuSet& cpus) { return (cpus.count() == 1 ? "CPU " : "CPUs ") + cpus.to_list(); }
 
 class Checker {
   public:

@@ -14,8 +14,8 @@ using policy::Condition;
 using policy::Selector;
 using Field = Condition::Field;
 
-constexpr std::array<std::string_view, 11> field_names{"comm",  "exe",       "cmdline", "unit",   "cgroup", "user",
-                                                       "group", "container", "parent",  "listen", "kthread"};
+constexpr std::array<std::string_view, 11> field_names{
+    "comm", "exe", "cmdline", "unit", "cgroup", "user", "group", "container", "parent", "listen", "kthread"};
 
 /// What it costs to learn the fact: 0 it is there, 1 a small file, 2 a walk over descriptors.
 unsigned cost(const Selector& selector) {
@@ -27,19 +27,24 @@ unsigned cost(const Selector& selector) {
     }
     switch (selector.condition.field) {
     case Field::comm:
-    case Field::kthread: return 0;
-    case Field::listen: return 2;
-    default: return 1;
+    case Field::kthread:
+        return 0;
+    case Field::listen:
+        return 2;
+    default:
+        return 1;
     }
 }
 
 bool any_pattern(const Condition& condition, std::string_view text) {
-    return std::ranges::any_of(condition.patterns, [&](const auto& pattern) { return pattern.matches(text); });
+    return std::ranges::any_of(condition.patterns,
+                               [&](const auto& pattern) { return pattern.matches(text); });
 }
 
 bool any_port(const Condition& condition, const std::vector<std::uint16_t>& ports) {
     return std::ranges::any_of(ports, [&](std::uint16_t port) {
-        return std::ranges::any_of(condition.ports, [&](const auto& range) { return range.first <= port && port <= range.second; });
+        return std::ranges::any_of(
+            condition.ports, [&](const auto& range) { return range.first <= port && port <= range.second; });
     });
 }
 
@@ -52,29 +57,46 @@ std::vector<std::string> container_names(const inventory::ProcessFacts& process)
     return texts;
 }
 
-std::vector<std::string> texts_of(Field field, const inventory::ProcessFacts& process, const Lineage& lineage) {
+std::vector<std::string> texts_of(Field field, const inventory::ProcessFacts& process,
+                                  const Lineage& lineage) {
     switch (field) {
-    case Field::comm: return {process.comm()};
-    case Field::exe: return {process.exe()};
-    case Field::cmdline: return {process.cmdline()};
-    case Field::unit: return unit_names(process);
-    case Field::cgroup: return {process.cgroup()};
-    case Field::user: return {process.user(), std::to_string(process.uid())};
-    case Field::group: return {process.group(), std::to_string(process.gid())};
-    case Field::container: return container_names(process);
-    case Field::parent: return lineage.ancestor_policies(process);
-    default: return {};
+    case Field::comm:
+        return {process.comm()};
+    case Field::exe:
+        return {process.exe()};
+    case Field::cmdline:
+        return {process.cmdline()};
+    case Field::unit:
+        return unit_names(process);
+    case Field::cgroup:
+        return {process.cgroup()};
+    case Field::user:
+        return {process.user(), std::to_string(process.uid())};
+    case Field::group:
+        return {process.group(), std::to_string(process.gid())};
+    case Field::container:
+        return container_names(process);
+    case Field::parent:
+        return lineage.ancestor_policies(process);
+    default:
+        return {};
     }
 }
 
 bool test(const Condition& condition, const inventory::ProcessFacts& process, const Lineage& lineage) {
     switch (condition.field) {
-    case Field::comm: return any_pattern(condition, process.comm());
-    case Field::exe: return any_pattern(condition, process.exe());
-    case Field::cmdline: return any_pattern(condition, process.cmdline());
-    case Field::cgroup: return any_pattern(condition, process.cgroup());
-    case Field::kthread: return process.is_kernel() == condition.flag;
-    case Field::listen: return any_port(condition, process.listen_ports());
+    case Field::comm:
+        return any_pattern(condition, process.comm());
+    case Field::exe:
+        return any_pattern(condition, process.exe());
+    case Field::cmdline:
+        return any_pattern(condition, process.cmdline());
+    case Field::cgroup:
+        return any_pattern(condition, process.cgroup());
+    case Field::kthread:
+        return process.is_kernel() == condition.flag;
+    case Field::listen:
+        return any_port(condition, process.listen_ports());
     default:
         return std::ranges::any_of(texts_of(condition.field, process, lineage),
                                    [&](const std::string& text) { return any_pattern(condition, text); });
@@ -98,7 +120,8 @@ std::string wanted_text(const Condition& condition) {
     return joined(parts);
 }
 
-std::string found_text(const Condition& condition, const inventory::ProcessFacts& process, const Lineage& lineage) {
+std::string found_text(const Condition& condition, const inventory::ProcessFacts& process,
+                       const Lineage& lineage) {
     if (condition.field == Field::kthread) return process.is_kernel() ? "true" : "false";
     if (condition.field != Field::listen) return joined(texts_of(condition.field, process, lineage));
     std::vector<std::string> ports;
@@ -115,7 +138,8 @@ Failure group_failure(const Selector& selector) {
 }
 
 /// Children in order of cost. Returns the first for which `holds` equals `value`.
-const Selector* first_child(const Selector& selector, bool value, const inventory::ProcessFacts& process, const Lineage& lineage) {
+const Selector* first_child(const Selector& selector, bool value, const inventory::ProcessFacts& process,
+                            const Lineage& lineage) {
     for (unsigned level = 0; level <= 2; ++level)
         for (const auto& child : selector.children)
             if (cost(child) == level && holds(child, process, lineage) == value) return &child;
@@ -133,20 +157,25 @@ std::vector<std::string> unit_names(const inventory::ProcessFacts& process) {
 
 bool holds(const Selector& selector, const inventory::ProcessFacts& process, const Lineage& lineage) {
     switch (selector.op) {
-    case Selector::Op::test: return test(selector.condition, process, lineage);
-    case Selector::Op::all: return first_child(selector, false, process, lineage) == nullptr;
-    case Selector::Op::any: return first_child(selector, true, process, lineage) != nullptr;
-    case Selector::Op::none: return first_child(selector, true, process, lineage) == nullptr;
+    case Selector::Op::test:
+        return test(selector.condition, process, lineage);
+    case Selector::Op::all:
+        return first_child(selector, false, process, lineage) == nullptr;
+    case Selector::Op::any:
+        return first_child(selector, true, process, lineage) != nullptr;
+    case Selector::Op::none:
+        return first_child(selector, true, process, lineage) == nullptr;
     }
     return false;
 }
 
-std::optional<Failure> first_failure(const Selector& selector, const inventory::ProcessFacts& process, const Lineage& lineage) {
+std::optional<Failure> first_failure(const Selector& selector, const inventory::ProcessFacts& process,
+                                     const Lineage& lineage) {
     if (holds(selector, process, lineage)) return std::nullopt;
     if (selector.op == Selector::Op::test) {
         const auto& condition = selector.condition;
-        return Failure{std::string(field_names[static_cast<std::size_t>(condition.field)]), wanted_text(condition),
-                       found_text(condition, process, lineage)};
+        return Failure{std::string(field_names[static_cast<std::size_t>(condition.field)]),
+                       wanted_text(condition), found_text(condition, process, lineage)};
     }
     if (selector.op == Selector::Op::all)
         return first_failure(*first_child(selector, false, process, lineage), process, lineage);

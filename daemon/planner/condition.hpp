@@ -19,9 +19,11 @@ struct Failure {
 };
 
 /// Whether a selector holds for a process; children are asked cheap facts first, whatever order the file has.
-[[nodiscard]] bool holds(const policy::Selector& selector, const inventory::ProcessFacts& process, const Lineage& lineage);
+[[nodiscard]] bool holds(const policy::Selector& selector, const inventory::ProcessFacts& process,
+                         const Lineage& lineage);
 /// The same with the reason: nothing if it holds.
-[[nodiscard]] std::optional<Failure> first_failure(const policy::Selector& selector, const inventory::ProcessFacts& process,
+[[nodiscard]] std::optional<Failure> first_failure(const policy::Selector& selector,
+                                                   const inventory::ProcessFacts& process,
                                                    const Lineage& lineage);
 
 /// What `unit:` is compared with: the innermost unit of the process's cgroup, and each slice around it.

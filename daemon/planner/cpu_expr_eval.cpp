@@ -28,7 +28,8 @@ Evaluated counted(const CpuExpr& expr, const std::vector<CpuSet>& groups, const 
     for (const unsigned id : expr.ids) {
         if (id >= groups.size())
             return wrong(expr, fmt::format("there is no {} {} on this machine", what, id),
-                         groups.empty() ? fmt::format("it has none") : fmt::format("it has 0-{}", groups.size() - 1));
+                         groups.empty() ? fmt::format("it has none")
+                                        : fmt::format("it has 0-{}", groups.size() - 1));
         cpus |= groups[id];
     }
     return cpus;
@@ -39,7 +40,8 @@ Evaluated nodes(const CpuExpr& expr, const Topology& topology) {
     CpuSet known;
     for (const auto& node : topology.nodes)
         known.insert(node.id);
-    if (topology.nodes.empty() && expr.ids == CpuSet{0}) return topology.online; // a machine without NUMA is node 0
+    if (topology.nodes.empty() && expr.ids == CpuSet{0})
+        return topology.online; // a machine without NUMA is node 0
     for (const unsigned id : expr.ids) {
         const auto* node = topology.node(id);
         if (node == nullptr)
@@ -59,7 +61,8 @@ Evaluated sockets(const CpuExpr& expr, const Topology& topology) {
     if (known.empty()) return counted(expr, topology.packages, "socket");
     for (const unsigned id : expr.ids) {
         if (!known.contains(id))
-            return wrong(expr, fmt::format("there is no socket {} on this machine", id), "it has " + known.to_list());
+            return wrong(expr, fmt::format("there is no socket {} on this machine", id),
+                         "it has " + known.to_list());
         for (const auto& cpu : topology.cpus)
             if (cpu.package == static_cast<int>(id)) cpus.insert(cpu.id);
     }
@@ -79,7 +82,8 @@ Evaluated kinds(const CpuExpr& expr, const Topology& topology) {
         if (kind.name == expr.name) return kind.cpus;
         known += (known.empty() ? "" : ", ") + kind.name;
     }
-    if (topology.kinds.empty() && expr.name == "performance") return topology.online; // all alike: all are the best
+    if (topology.kinds.empty() && expr.name == "performance")
+        return topology.online; // all alike: all are the best
     return wrong(expr, fmt::format("there is no kind of core called '{}' on this machine", expr.name),
                  known.empty() ? "all its cores are alike" : "it has " + known);
 }
@@ -93,28 +97,44 @@ Evaluated interfaces(const CpuExpr& expr, const Nics& nics, const CpuSet& own) {
     std::string known;
     for (const auto& [name, near] : nics)
         known += (known.empty() ? "" : ", ") + name;
-    return wrong(expr, fmt::format("there is no interface '{}' here", expr.name), known.empty() ? "" : "there are " + known);
+    return wrong(expr, fmt::format("there is no interface '{}' here", expr.name),
+                 known.empty() ? "" : "there are " + known);
 }
 
 } // namespace
 
 Evaluated evaluate(const CpuExpr& expr, const Topology& topology, const Nics& nics, const CpuSet& own) {
     switch (expr.op) {
-    case Op::list: return numbers(expr, topology);
-    case Op::all: return topology.online;
-    case Op::isolated: return topology.isolated;
-    case Op::nohz_full: return topology.nohz_full;
-    case Op::housekeeping: return topology.housekeeping;
-    case Op::smt: return topology.smt_secondary();
-    case Op::node: return nodes(expr, topology);
-    case Op::socket: return sockets(expr, topology);
-    case Op::die: return counted(expr, topology.dies, "die");
-    case Op::cluster: return counted(expr, topology.clusters, "cluster");
-    case Op::llc: return counted(expr, topology.llc_groups(), "last-level-cache group");
-    case Op::core: return counted(expr, topology.cores, "core");
-    case Op::kind: return kinds(expr, topology);
-    case Op::nic: return interfaces(expr, nics, own);
-    default: break;
+    case Op::list:
+        return numbers(expr, topology);
+    case Op::all:
+        return topology.online;
+    case Op::isolated:
+        return topology.isolated;
+    case Op::nohz_full:
+        return topology.nohz_full;
+    case Op::housekeeping:
+        return topology.housekeeping;
+    case Op::smt:
+        return topology.smt_secondary();
+    case Op::node:
+        return nodes(expr, topology);
+    case Op::socket:
+        return sockets(expr, topology);
+    case Op::die:
+        return counted(expr, topology.dies, "die");
+    case Op::cluster:
+        return counted(expr, topology.clusters, "cluster");
+    case Op::llc:
+        return counted(expr, topology.llc_groups(), "last-level-cache group");
+    case Op::core:
+        return counted(expr, topology.cores, "core");
+    case Op::kind:
+        return kinds(expr, topology);
+    case Op::nic:
+        return interfaces(expr, nics, own);
+    default:
+        break;
     }
     auto left = evaluate(expr.children.front(), topology, nics, own);
     if (!left) return left;

@@ -17,7 +17,9 @@ SteeringMask queue_flows(std::string device, std::string nic, unsigned queue) {
 
 SteeringMask machine_flows() { return {"", "machine", std::string(entries)}; }
 
-bool is_machine_flows(const SteeringMask& subject) { return subject.device.empty() && subject.queue == entries; }
+bool is_machine_flows(const SteeringMask& subject) {
+    return subject.device.empty() && subject.queue == entries;
+}
 
 bool is_flow_count(const Subject& subject) {
     const auto* steering = std::get_if<SteeringMask>(&subject);
@@ -25,7 +27,8 @@ bool is_flow_count(const Subject& subject) {
 }
 
 std::string queue_of(const SteeringMask& subject) {
-    return subject.queue.ends_with(suffix) ? subject.queue.substr(0, subject.queue.size() - suffix.size()) : subject.queue;
+    return subject.queue.ends_with(suffix) ? subject.queue.substr(0, subject.queue.size() - suffix.size())
+                                           : subject.queue;
 }
 
 CpuSet to_bits(std::uint32_t number) {

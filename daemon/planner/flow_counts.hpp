@@ -8,10 +8,12 @@
 
 namespace affinityd::planner {
 
-/// Receive flow steering (RFS) has numbers where other subjects have masks: the flows that a receive queue remembers (rps_flow_cnt) and
-/// those that the machine does (rps_sock_flow_entries). Such a number stands in an Action and in the journal as the set of its bits:
-/// {15} is 32768, the empty set 0, which is off. Source: Documentation/networking/scaling.rst, RFS.
-[[nodiscard]] SteeringMask queue_flows(std::string device, std::string nic, unsigned queue); ///< of receive queue `queue`
+/// Receive flow steering (RFS) has numbers where other subjects have masks: the flows that a receive queue
+/// remembers (rps_flow_cnt) and those that the machine does (rps_sock_flow_entries). Such a number stands in
+/// an Action and in the journal as the set of its bits: {15} is 32768, the empty set 0, which is off. Source:
+/// Documentation/networking/scaling.rst, RFS.
+[[nodiscard]] SteeringMask queue_flows(std::string device, std::string nic,
+                                       unsigned queue); ///< of receive queue `queue`
 [[nodiscard]] SteeringMask machine_flows();
 [[nodiscard]] bool is_machine_flows(const SteeringMask& subject);
 /// True for both.

@@ -9,10 +9,10 @@ namespace affinityd::planner {
 
 /// What is known of a subject that was changed by us and not yet put back.
 struct Held {
-    CpuSet original;     ///< mask before our first change
-    CpuSet asked;        ///< mask we asked for last
-    CpuSet granted;      ///< what the kernel made of it; equals `asked` until it was read back
-    std::string policy;  ///< on whose behalf
+    CpuSet original;    ///< mask before our first change
+    CpuSet asked;       ///< mask we asked for last
+    CpuSet granted;     ///< what the kernel made of it; equals `asked` until it was read back
+    std::string policy; ///< on whose behalf
     friend bool operator==(const Held&, const Held&) = default;
 };
 

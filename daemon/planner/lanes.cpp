@@ -19,7 +19,8 @@ using netdev::Nic;
 using policy::Policy;
 
 bool carries_data(irq::Kind kind) {
-    return kind == irq::Kind::rx || kind == irq::Kind::tx || kind == irq::Kind::txrx || kind == irq::Kind::data_unknown;
+    return kind == irq::Kind::rx || kind == irq::Kind::tx || kind == irq::Kind::txrx ||
+           kind == irq::Kind::data_unknown;
 }
 
 /// Everything add_lanes works with for one interface.
@@ -27,8 +28,8 @@ struct Job {
     Compiled& compiled;
     const Machine& machine;
     const Nic& nic;
-    std::vector<Vector> vectors;        ///< data vectors only
-    std::vector<unsigned> queues;       ///< distinct queue numbers, ascending
+    std::vector<Vector> vectors;  ///< data vectors only
+    std::vector<unsigned> queues; ///< distinct queue numbers, ascending
     std::vector<Slot> lanes;
     Placements& into;
 
@@ -49,7 +50,8 @@ std::vector<unsigned> queue_numbers(const std::vector<Vector>& vectors, const Ni
     return {numbers.begin(), numbers.end()};
 }
 
-std::vector<Slot> choose_lanes(const Compiled& compiled, const Machine& machine, const Nic& nic, std::size_t wanted, LaneLoad& load) {
+std::vector<Slot> choose_lanes(const Compiled& compiled, const Machine& machine, const Nic& nic,
+                               std::size_t wanted, LaneLoad& load) {
     const CpuSet near = near_cpus(machine, nic);
     const CpuSet usable = compiled.allowed.intersects(near) ? compiled.allowed & near : compiled.allowed;
     policy::Placement placement = compiled.policy->placement;
@@ -75,7 +77,8 @@ std::vector<Slot> choose_lanes(const Compiled& compiled, const Machine& machine,
 unsigned interrupt_cpu(const Job& job, std::size_t lane) {
     const CpuSet& home = job.lanes[lane].home;
     if (!job.compiled.policy->separate) return home.first();
-    CpuSet others = (job.machine.topology.llc_of(home.first()) & job.compiled.allowed) - job.machine.topology.core_of(home.first());
+    CpuSet others = (job.machine.topology.llc_of(home.first()) & job.compiled.allowed) -
+                    job.machine.topology.core_of(home.first());
     CpuSet free = others;
     for (const auto& slot : job.lanes)
         free -= slot.home;
@@ -99,10 +102,11 @@ void add_interrupts(Job& job) {
         const std::size_t lane = job.lane_of(queue);
         const CpuSet wanted{interrupt_cpu(job, lane)};
         const std::string& device = job.nic.device.empty() ? job.nic.name : job.nic.device;
-        job.into.queues.push_back({IrqMask{device, vector.label, vector.irq}, *line->requested, wanted, job.nic.name,
-                                   job.compiled.policy->name, why(job, queue, lane)});
+        job.into.queues.push_back({IrqMask{device, vector.label, vector.irq}, *line->requested, wanted,
+                                   job.nic.name, job.compiled.policy->name, why(job, queue, lane)});
         for (const int thread : line->threads)
-            job.into.threads.insert_or_assign(thread, QueueThread{wanted, job.compiled.policy->name, why(job, queue, lane)});
+            job.into.threads.insert_or_assign(
+                thread, QueueThread{wanted, job.compiled.policy->name, why(job, queue, lane)});
     }
 }
 
@@ -111,7 +115,8 @@ void add_napi_threads(Job& job) {
         if (!queue.napi_thread) continue;
         const std::size_t lane = job.lane_of(queue.index);
         job.into.threads.insert_or_assign(*queue.napi_thread, QueueThread{CpuSet{interrupt_cpu(job, lane)},
-                                                                          job.compiled.policy->name, why(job, queue.index, lane)});
+                                                                          job.compiled.policy->name,
+                                                                          why(job, queue.index, lane)});
     }
 }
 
@@ -124,23 +129,31 @@ CpuSet lane_cpus(const Job& job, unsigned queue, std::size_t queue_count) {
     return cpus;
 }
 
-/// RFS brings a packet not only to one of the lanes but to that of the task that reads it. Numbers that are larger already stay.
+/// RFS brings a packet not only to one of the lanes but to that of the task that reads it. Numbers that are
+/// larger already stay.
 void add_flow_counts(Job& job, const std::string& device, const netdev::Queue& queue, std::size_t queues) {
     constexpr std::uint32_t usual_entries = 32768; // scaling.rst, suggested configuration
-    if (job.compiled.policy->model != policy::Model::full || !job.machine.flow_entries || !queue.flow_count) return;
+    if (job.compiled.policy->model != policy::Model::full || !job.machine.flow_entries || !queue.flow_count)
+        return;
     const std::uint32_t entries = std::max(*job.machine.flow_entries, usual_entries);
-    const std::uint32_t share = std::bit_floor(static_cast<std::uint32_t>(std::max<std::size_t>(1, entries / queues)));
+    const std::uint32_t share =
+        std::bit_floor(static_cast<std::uint32_t>(std::max<std::size_t>(1, entries / queues)));
     const auto& policy = job.compiled.policy->name;
-    if (!std::ranges::any_of(job.into.queues, [](const QueueTarget& target) { return target.subject == Subject{machine_flows()}; }))
-        job.into.queues.push_back({machine_flows(), to_bits(*job.machine.flow_entries), to_bits(entries), "", policy, "RFS: where RPS is used"});
+    if (!std::ranges::any_of(job.into.queues, [](const QueueTarget& target) {
+            return target.subject == Subject{machine_flows()};
+        }))
+        job.into.queues.push_back({machine_flows(), to_bits(*job.machine.flow_entries), to_bits(entries), "",
+                                   policy, "RFS: where RPS is used"});
     job.into.queues.push_back({queue_flows(device, job.nic.name, queue.index), to_bits(*queue.flow_count),
-                               to_bits(std::max(*queue.flow_count, share)), job.nic.name, policy, "RFS: to the lane of the task that reads"});
+                               to_bits(std::max(*queue.flow_count, share)), job.nic.name, policy,
+                               "RFS: to the lane of the task that reads"});
 }
 
 void add_steering(Job& job) {
     const std::string& device = job.nic.device.empty() ? job.nic.name : job.nic.device;
     const auto count = [&](Direction direction) {
-        return static_cast<std::size_t>(std::ranges::count(job.nic.queues, direction, &netdev::Queue::direction));
+        return static_cast<std::size_t>(
+            std::ranges::count(job.nic.queues, direction, &netdev::Queue::direction));
     };
     for (const auto& queue : job.nic.queues) {
         if (!queue.steering) continue;
@@ -149,11 +162,11 @@ void add_steering(Job& job) {
         CpuSet wanted;
         if (is_tx || job.lanes.size() > queues) wanted = lane_cpus(job, queue.index, queues);
         const std::string name = (is_tx ? "tx-" : "rx-") + std::to_string(queue.index);
-        const std::string reason = is_tx             ? "XPS: sent from the CPUs of its lane"
+        const std::string reason = is_tx            ? "XPS: sent from the CPUs of its lane"
                                    : wanted.empty() ? "RPS off: it would carry packets away from the lane"
                                                     : "RPS: fewer queues than lanes";
-        job.into.queues.push_back({SteeringMask{device, job.nic.name, name}, *queue.steering, wanted, job.nic.name,
-                                   job.compiled.policy->name, reason});
+        job.into.queues.push_back({SteeringMask{device, job.nic.name, name}, *queue.steering, wanted,
+                                   job.nic.name, job.compiled.policy->name, reason});
         if (!is_tx && !job.into.queues.back().wanted.empty()) add_flow_counts(job, device, queue, queues);
     }
 }
@@ -167,30 +180,34 @@ std::size_t lanes_wanted(const Policy& policy, const Nic& nic, const Serving& se
 }
 
 bool is_taken(const Placements& placements, const std::string& nic) {
-    return std::ranges::any_of(placements.queues, [&](const QueueTarget& target) { return target.nic == nic; });
+    return std::ranges::any_of(placements.queues,
+                               [&](const QueueTarget& target) { return target.nic == nic; });
 }
 
 } // namespace
 
-void add_lanes(Compiled& compiled, const Machine& machine, const std::vector<std::string>& nics, const Serving& serving,
-               LaneLoad& load, Placements& into) {
+void add_lanes(Compiled& compiled, const Machine& machine, const std::vector<std::string>& nics,
+               const Serving& serving, LaneLoad& load, Placements& into) {
     const Policy& policy = *compiled.policy;
     if (policy.model != policy::Model::irq && policy.model != policy::Model::full) return;
     for (const auto& name : nics) {
         const Nic* nic = machine.nic(name);
         if (nic == nullptr) continue;
         if (is_taken(into, name)) {
-            into.problems.push_back({policy.name, name, "its queues are already placed by a policy of higher order"});
+            into.problems.push_back(
+                {policy.name, name, "its queues are already placed by a policy of higher order"});
             continue;
         }
         Job job{compiled, machine, *nic, nic_vectors(*nic, machine.irqs), {}, {}, into};
         std::erase_if(job.vectors, [](const Vector& vector) { return !carries_data(vector.kind); });
         job.queues = queue_numbers(job.vectors, *nic);
         if (job.queues.empty()) {
-            into.problems.push_back({policy.name, name, "it has no queue that could be placed now (is the link down?)"});
+            into.problems.push_back(
+                {policy.name, name, "it has no queue that could be placed now (is the link down?)"});
             continue;
         }
-        job.lanes = choose_lanes(compiled, machine, *nic, lanes_wanted(policy, *nic, serving, job.queues.size()), load);
+        job.lanes = choose_lanes(compiled, machine, *nic,
+                                 lanes_wanted(policy, *nic, serving, job.queues.size()), load);
         add_interrupts(job);
         add_napi_threads(job);
         add_steering(job);

@@ -14,7 +14,8 @@ CpuSet near_cpus(const Machine& machine, const netdev::Nic& nic) {
     const auto& online = machine.topology.online;
     // The node is asked first: on old firmware local_cpulist is the whole machine although the node is known.
     if (nic.node) {
-        if (const auto* node = machine.topology.node(*nic.node); node != nullptr && node->cpus.intersects(online))
+        if (const auto* node = machine.topology.node(*nic.node);
+            node != nullptr && node->cpus.intersects(online))
             return node->cpus & online;
     }
     return nic.local_cpus.intersects(online) ? nic.local_cpus & online : online;

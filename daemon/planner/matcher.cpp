@@ -55,8 +55,10 @@ void Matcher::add(std::size_t policy) {
         const Condition* condition = pick(field);
         if (condition == nullptr) continue;
         for (const auto& pattern : condition->patterns) {
-            if (pattern.is_literal()) index->literal[pattern.text()].push_back(policy);
-            else index->patterns.emplace_back(pattern, policy);
+            if (pattern.is_literal())
+                index->literal[pattern.text()].push_back(policy);
+            else
+                index->patterns.emplace_back(pattern, policy);
         }
         return;
     }
@@ -70,7 +72,8 @@ bool Matcher::name_is_hopeless(std::string_view comm) const {
     return candidates.empty();
 }
 
-std::optional<std::size_t> Matcher::match(const inventory::ProcessFacts& process, const Lineage& lineage) const {
+std::optional<std::size_t> Matcher::match(const inventory::ProcessFacts& process,
+                                          const Lineage& lineage) const {
     std::vector<std::size_t> candidates = always_;
     if (!by_comm_.empty()) by_comm_.collect(process.comm(), candidates);
     if (!by_unit_.empty())
@@ -111,11 +114,14 @@ std::vector<Verdict> Matcher::explain(const inventory::ProcessFacts& process, co
     return verdicts;
 }
 
-std::optional<std::size_t> Matcher::thread_rule(const policy::Policy& policy, std::string_view name, unsigned index) {
+std::optional<std::size_t> Matcher::thread_rule(const policy::Policy& policy, std::string_view name,
+                                                unsigned index) {
     for (std::size_t i = 0; i < policy.threads.size(); ++i) {
         const auto& rule = policy.threads[i];
         if (rule.index && (index < rule.index->first || index > rule.index->second)) continue;
-        if (rule.names.empty() || std::ranges::any_of(rule.names, [&](const auto& p) { return p.matches(name); })) return i;
+        if (rule.names.empty() ||
+            std::ranges::any_of(rule.names, [&](const auto& p) { return p.matches(name); }))
+            return i;
     }
     return std::nullopt;
 }

@@ -19,38 +19,43 @@ class Lineage {
   public:
     virtual ~Lineage() = default;
     /// Names of the policies of the process's parent, grandparent, ... as far as they are under one.
-    [[nodiscard]] virtual std::vector<std::string> ancestor_policies(const inventory::ProcessFacts& process) const = 0;
+    [[nodiscard]] virtual std::vector<std::string>
+    ancestor_policies(const inventory::ProcessFacts& process) const = 0;
 };
 
 /// Why a policy does or does not want a process: the first condition that decided.
 struct Verdict {
-    std::size_t policy = 0;    ///< index into the set
+    std::size_t policy = 0; ///< index into the set
     bool matched = false;
-    std::string field;         ///< the condition that failed ("comm"), "" if all held
-    std::string wanted;        ///< its patterns as written
-    std::string found;         ///< what the process has
+    std::string field;  ///< the condition that failed ("comm"), "" if all held
+    std::string wanted; ///< its patterns as written
+    std::string found;  ///< what the process has
 };
 
-/// Finds the policy of a process: the first in the set's total order whose selector holds. One code for start, reconcile
-/// and the fast path. Dear facts are read only while a policy that asks for them is still in play: policies are found by
-/// an index over one condition each that must hold, literal names by hash, patterns one after the other.
+/// Finds the policy of a process: the first in the set's total order whose selector holds. One code for
+/// start, reconcile and the fast path. Dear facts are read only while a policy that asks for them is still in
+/// play: policies are found by an index over one condition each that must hold, literal names by hash,
+/// patterns one after the other.
 class Matcher {
   public:
     /// `set` must outlive the matcher.
     explicit Matcher(const policy::PolicySet& set);
 
     /// Index into the set, or nothing. Kernel threads are wanted only by policies that say `kthread: true`.
-    [[nodiscard]] std::optional<std::size_t> match(const inventory::ProcessFacts& process, const Lineage& lineage) const;
+    [[nodiscard]] std::optional<std::size_t> match(const inventory::ProcessFacts& process,
+                                                   const Lineage& lineage) const;
 
     /// Every policy in order with its verdict, up to and including the one that matched.
-    [[nodiscard]] std::vector<Verdict> explain(const inventory::ProcessFacts& process, const Lineage& lineage) const;
+    [[nodiscard]] std::vector<Verdict> explain(const inventory::ProcessFacts& process,
+                                               const Lineage& lineage) const;
 
     /// True if no policy could want a process of this name, whatever else it is: it need not be read further.
     [[nodiscard]] bool name_is_hopeless(std::string_view comm) const;
 
-    /// Index into the policy's thread rules, or nothing: the policy's own placement. `index` counts the process's threads
-    /// by tid, 0 for the main thread.
-    [[nodiscard]] static std::optional<std::size_t> thread_rule(const policy::Policy& policy, std::string_view name, unsigned index);
+    /// Index into the policy's thread rules, or nothing: the policy's own placement. `index` counts the
+    /// process's threads by tid, 0 for the main thread.
+    [[nodiscard]] static std::optional<std::size_t> thread_rule(const policy::Policy& policy,
+                                                                std::string_view name, unsigned index);
 
   private:
     using Field = policy::Condition::Field;

@@ -8,8 +8,10 @@
 
 namespace affinityd::planner {
 
-/// CPUs that may stand in for the one an interrupt was meant for: those of its core, then of its cache group, its node, and the rest of
-/// what its policy allows; online ones only, none twice, never the wanted one itself.
-[[nodiscard]] std::vector<unsigned> nearest_others(const Placements& placements, const topology::Topology& topology, const Action& action);
+/// CPUs that may stand in for the one an interrupt was meant for: those of its core, then of its cache group,
+/// its node, and the rest of what its policy allows; online ones only, none twice, never the wanted one
+/// itself.
+[[nodiscard]] std::vector<unsigned> nearest_others(const Placements& placements,
+                                                   const topology::Topology& topology, const Action& action);
 
 } // namespace affinityd::planner

@@ -21,7 +21,8 @@ struct Choice {
 /// The lanes a task belongs to: those of the one interface that serves its process, else of all the policy's.
 Choice lanes_of(const Compiled& compiled, const Unit& unit) {
     DealId deal{compiled.policy->name, 0, "*"};
-    if (compiled.nics.size() == 1) return {{deal.policy, 0, compiled.nics.front().nic}, &compiled.nics.front().lanes};
+    if (compiled.nics.size() == 1)
+        return {{deal.policy, 0, compiled.nics.front().nic}, &compiled.nics.front().lanes};
     if (unit.nics != nullptr) {
         const NicDeal* only = nullptr;
         std::size_t found = 0;
@@ -41,7 +42,8 @@ Choice group_of(const Compiled& compiled, Assignments& assignments, const Unit& 
         groups.push_back({cpus, cpus});
     const DealId deal{compiled.policy->name, 0, "together"};
     const auto group = assignments.seat(deal, groups, unit.process, unit.thread->allowed);
-    return {{compiled.policy->name, 0, "together:" + std::to_string(groups[group].home.first())}, &compiled.together[group].second};
+    return {{compiled.policy->name, 0, "together:" + std::to_string(groups[group].home.first())},
+            &compiled.together[group].second};
 }
 
 bool is_within(const std::vector<Slot>& slots, const CpuSet& cpuset) {
@@ -65,7 +67,8 @@ const char* bind_name(policy::Bind bind) {
 
 bool deals_threads(const policy::Placement& placement) { return placement.spread != policy::Spread::any; }
 
-std::expected<Target, NoPlace> place(const Placements& placements, Assignments& assignments, std::size_t policy, const Unit& unit) {
+std::expected<Target, NoPlace> place(const Placements& placements, Assignments& assignments,
+                                     std::size_t policy, const Unit& unit) {
     const Compiled& compiled = placements.policies[policy];
     if (!compiled.active || compiled.policy->model == Model::irq) return std::unexpected(NoPlace::left_alone);
     const auto rule = Matcher::thread_rule(*compiled.policy, unit.thread->comm, unit.index);
@@ -75,8 +78,10 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
     const auto& placement = rule ? compiled.policy->threads[*rule].placement : compiled.policy->placement;
     Choice choice{{compiled.policy->name, number, ""}, &compiled.deals[number]};
     const bool own_cpus = rule && placement.cpus != compiled.policy->placement.cpus;
-    if (!own_cpus && !compiled.all_lanes.empty()) choice = lanes_of(compiled, unit);
-    else if (!own_cpus && !compiled.together.empty()) choice = group_of(compiled, assignments, unit);
+    if (!own_cpus && !compiled.all_lanes.empty())
+        choice = lanes_of(compiled, unit);
+    else if (!own_cpus && !compiled.together.empty())
+        choice = group_of(compiled, assignments, unit);
 
     const TaskId seated = deals_threads(placement) ? unit.thread->id : unit.process;
     std::vector<Slot> reachable;
@@ -85,18 +90,23 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
         if (reachable.empty()) return std::unexpected(NoPlace::outside);
         choice.slots = &reachable;
     }
-    const Slot& slot = (*choice.slots)[assignments.seat(choice.deal, *choice.slots, seated, unit.thread->allowed)];
+    const Slot& slot =
+        (*choice.slots)[assignments.seat(choice.deal, *choice.slots, seated, unit.thread->allowed)];
     return Target{slot.mask, policy, std::move(choice.deal), slot.home};
 }
 
 std::string reason_of(const Placements& placements, const Target& target) {
     const auto& policy = *placements.policies[target.policy].policy;
-    const auto& placement = target.deal.rule == 0 ? policy.placement : policy.threads[target.deal.rule - 1].placement;
+    const auto& placement =
+        target.deal.rule == 0 ? policy.placement : policy.threads[target.deal.rule - 1].placement;
     std::string text = "policy " + policy.name;
     if (target.deal.rule > 0) text += fmt::format(", thread rule {}", target.deal.rule);
-    if (target.deal.nic.starts_with("together:")) text += ", kept together with its process";
-    else if (target.deal.nic == "*") text += ", a lane of its interfaces";
-    else if (!target.deal.nic.empty()) text += ", the lane of " + target.deal.nic;
+    if (target.deal.nic.starts_with("together:"))
+        text += ", kept together with its process";
+    else if (target.deal.nic == "*")
+        text += ", a lane of its interfaces";
+    else if (!target.deal.nic.empty())
+        text += ", the lane of " + target.deal.nic;
     return text + fmt::format(": seat {}, bound to its {}", target.home.to_list(), bind_name(placement.bind));
 }
 

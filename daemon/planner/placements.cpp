@@ -35,16 +35,19 @@ void add_lower(const Machine& machine, const netdev::Nic& nic, std::set<std::str
         if (const auto* lower = machine.nic(name)) add_lower(machine, *lower, into, depth + 1);
 }
 
-std::optional<CpuSet> evaluated(Run& run, const Policy& policy, const policy::CpuExpr& expr, const CpuSet& own_nics) {
+std::optional<CpuSet> evaluated(Run& run, const Policy& policy, const policy::CpuExpr& expr,
+                                const CpuSet& own_nics) {
     auto cpus = evaluate(expr, run.machine.topology, run.near, own_nics);
     if (cpus) return *cpus & run.result.online;
-    run.result.problems.push_back({policy.name, policy::to_string(expr),
-                                   cpus.error().message + (cpus.error().hint.empty() ? "" : " (" + cpus.error().hint + ")")});
+    run.result.problems.push_back(
+        {policy.name, policy::to_string(expr),
+         cpus.error().message + (cpus.error().hint.empty() ? "" : " (" + cpus.error().hint + ")")});
     return std::nullopt;
 }
 
 /// CPUs that a placement may use; nothing, with a problem, if there are none.
-std::optional<CpuSet> allowed_cpus(Run& run, const Policy& policy, const policy::Placement& placement, const CpuSet& own_nics) {
+std::optional<CpuSet> allowed_cpus(Run& run, const Policy& policy, const policy::Placement& placement,
+                                   const CpuSet& own_nics) {
     const auto& topology = run.machine.topology;
     if (!placement.cpus) {
         // Isolated CPUs were set apart by the administrator: only a policy that names them gets them.
@@ -54,21 +57,27 @@ std::optional<CpuSet> allowed_cpus(Run& run, const Policy& policy, const policy:
     auto cpus = evaluated(run, policy, *placement.cpus, own_nics);
     if (!cpus) return std::nullopt;
     if (!cpus->empty()) return cpus;
-    run.result.problems.push_back({policy.name, policy::to_string(*placement.cpus), "no online CPU is left of this set"});
+    run.result.problems.push_back(
+        {policy.name, policy::to_string(*placement.cpus), "no online CPU is left of this set"});
     return std::nullopt;
 }
 
-/// Isolated CPUs are not load-balanced: of a mask with several the scheduler uses one only. So each task gets its own.
-policy::Placement for_isolated(Run& run, const Policy& policy, policy::Placement placement, const CpuSet& allowed) {
+/// Isolated CPUs are not load-balanced: of a mask with several the scheduler uses one only. So each task gets
+/// its own.
+policy::Placement for_isolated(Run& run, const Policy& policy, policy::Placement placement,
+                               const CpuSet& allowed) {
     const auto& isolated = run.machine.topology.isolated;
-    if (allowed.count() < 2 || !isolated.contains(allowed) || placement.bind == policy::Bind::cpu) return placement;
-    run.result.problems.push_back({policy.name, allowed.to_list(),
-                                   "these CPUs are isolated and not load-balanced: each task is given one CPU (bind: cpu)"});
+    if (allowed.count() < 2 || !isolated.contains(allowed) || placement.bind == policy::Bind::cpu)
+        return placement;
+    run.result.problems.push_back(
+        {policy.name, allowed.to_list(),
+         "these CPUs are isolated and not load-balanced: each task is given one CPU (bind: cpu)"});
     placement.bind = policy::Bind::cpu;
     return placement;
 }
 
-std::vector<Slot> deal(Run& run, const Policy& policy, const policy::Placement& wanted, const CpuSet& allowed, const CpuSet& own_nics) {
+std::vector<Slot> deal(Run& run, const Policy& policy, const policy::Placement& wanted, const CpuSet& allowed,
+                       const CpuSet& own_nics) {
     const auto placement = for_isolated(run, policy, wanted, allowed);
     CpuSet near;
     if (placement.near) near = evaluated(run, policy, *placement.near, own_nics).value_or(CpuSet{});
@@ -78,11 +87,16 @@ std::vector<Slot> deal(Run& run, const Policy& policy, const policy::Placement& 
 CpuSet together_level(const Run& run, const Policy& policy, unsigned cpu) {
     const auto& topology = run.machine.topology;
     switch (policy.together) {
-    case policy::Together::core: return topology.core_of(cpu);
-    case policy::Together::llc: return topology.llc_of(cpu);
-    case policy::Together::node: return topology.node_cpus_of(cpu);
-    case policy::Together::socket: return topology.package_of(cpu);
-    default: return run.result.online;
+    case policy::Together::core:
+        return topology.core_of(cpu);
+    case policy::Together::llc:
+        return topology.llc_of(cpu);
+    case policy::Together::node:
+        return topology.node_cpus_of(cpu);
+    case policy::Together::socket:
+        return topology.package_of(cpu);
+    default:
+        return run.result.online;
     }
 }
 
@@ -127,7 +141,8 @@ void find_allowed(Run& run, Compiled& compiled, const CpuSet& own_nics) {
     const CpuSet taken = *allowed & run.result.claimed;
     *allowed -= taken;
     if (allowed->empty()) {
-        run.result.problems.push_back({policy.name, taken.to_list(), "all its CPUs are claimed by policies with exclusive: true"});
+        run.result.problems.push_back(
+            {policy.name, taken.to_list(), "all its CPUs are claimed by policies with exclusive: true"});
         return;
     }
     compiled.allowed = std::move(*allowed);
@@ -146,8 +161,10 @@ std::vector<std::string> policy_nics(const Policy& policy, const Machine& machin
     std::set<std::string> wanted;
     const auto served = serving.find(policy.name);
     for (const auto& nic : machine.nics) {
-        const bool named = policy.nics_auto ? served != serving.end() && served->second.contains(nic.name)
-                                            : std::ranges::any_of(policy.nics, [&](const auto& p) { return p.matches(nic.name); });
+        const bool named =
+            policy.nics_auto
+                ? served != serving.end() && served->second.contains(nic.name)
+                : std::ranges::any_of(policy.nics, [&](const auto& p) { return p.matches(nic.name); });
         if (named) add_lower(machine, nic, wanted, 0);
     }
     std::vector<std::string> names;

@@ -10,7 +10,8 @@ using State = ThreadPlan::State;
 
 TaskMask subject_of(const Unit& unit) { return {unit.thread->id, unit.process.tid, unit.thread->comm}; }
 
-/// Equal as far as CPUs are online: the kernel reports offline CPUs of a mask in some places and not in others.
+/// Equal as far as CPUs are online: the kernel reports offline CPUs of a mask in some places and not in
+/// others.
 bool same(const CpuSet& a, const CpuSet& b, const CpuSet& online) { return (a & online) == (b & online); }
 
 /// The kernel was asked for this before and granted less (a cpuset): asking again changes nothing.
@@ -21,7 +22,8 @@ bool granted_already(const Held* held, const CpuSet& wanted, const CpuSet& prese
 ThreadPlan changes(const Unit& unit, const CpuSet& to, std::string policy, std::string reason, bool restore) {
     ThreadPlan plan;
     plan.state = State::changes;
-    plan.action = Action{subject_of(unit), unit.thread->allowed, to, std::move(policy), std::move(reason), restore};
+    plan.action =
+        Action{subject_of(unit), unit.thread->allowed, to, std::move(policy), std::move(reason), restore};
     return plan;
 }
 
@@ -34,13 +36,16 @@ ThreadPlan plan_unwanted(const Placements& placements, const Unit& unit, const H
         if (rest.empty()) return {}; // it was put there by somebody who knew: a task needs some CPU
         if (same(present, rest, placements.online) || granted_already(held, rest, present, placements.online))
             return {.state = State::in_place, .action = {}, .target = {}};
-        return changes(unit, rest, "", "kept off CPUs " + placements.claimed.to_list() + ", which a policy claims for itself", false);
+        return changes(unit, rest, "",
+                       "kept off CPUs " + placements.claimed.to_list() + ", which a policy claims for itself",
+                       false);
     }
     if (held == nullptr) return {};
     return changes(unit, held->original, "", "no policy wants it any more: its own mask back", true);
 }
 
-ThreadPlan plan_queue_thread(const Placements& placements, const QueueThread& wanted, const Unit& unit, const Held* held) {
+ThreadPlan plan_queue_thread(const Placements& placements, const QueueThread& wanted, const Unit& unit,
+                             const Held* held) {
     if (same(unit.thread->allowed, wanted.wanted, placements.online) ||
         granted_already(held, wanted.wanted, unit.thread->allowed, placements.online))
         return {.state = State::in_place, .action = {}, .target = {}};
@@ -49,10 +54,13 @@ ThreadPlan plan_queue_thread(const Placements& placements, const QueueThread& wa
 
 /// Changed by nobody: that is no drift to give way to.
 bool is_reset(const Unit& unit, const CpuSet& online) {
-    return unit.may_be_reset && unit.thread->allowed.contains(unit.cpuset == nullptr ? online : *unit.cpuset & online);
+    return unit.may_be_reset &&
+           unit.thread->allowed.contains(unit.cpuset == nullptr ? online : *unit.cpuset & online);
 }
 
-bool has_mask_of_its_own(const Unit& unit, const CpuSet& online) { return !unit.thread->allowed.contains(online); }
+bool has_mask_of_its_own(const Unit& unit, const CpuSet& online) {
+    return !unit.thread->allowed.contains(online);
+}
 
 } // namespace
 
@@ -60,12 +68,13 @@ bool is_still_ours(const Held& held, const CpuSet& present, const CpuSet& online
     return same(present, held.granted, online) || same(present, held.asked, online);
 }
 
-ThreadPlan plan_thread(const Placements& placements, Assignments& assignments, std::optional<std::size_t> policy, const Unit& unit,
-                       const Memory& memory) {
+ThreadPlan plan_thread(const Placements& placements, Assignments& assignments,
+                       std::optional<std::size_t> policy, const Unit& unit, const Memory& memory) {
     const auto& thread = *unit.thread;
     if (thread.is_immovable()) return {.state = State::immovable, .action = {}, .target = {}};
     const Held* held = memory.find(subject_of(unit));
-    if (const auto queue = placements.threads.find(thread.id.tid); queue != placements.threads.end() && thread.is_kernel())
+    if (const auto queue = placements.threads.find(thread.id.tid);
+        queue != placements.threads.end() && thread.is_kernel())
         return plan_queue_thread(placements, queue->second, unit, held);
     if (!policy) return plan_unwanted(placements, unit, held);
 
@@ -75,14 +84,17 @@ ThreadPlan plan_thread(const Placements& placements, Assignments& assignments, s
     auto target = place(placements, assignments, *policy, unit);
     if (!target) {
         const bool is_outside = target.error() == NoPlace::outside;
-        if (held == nullptr) return {.state = is_outside ? State::outside : State::left_alone, .action = {}, .target = {}};
-        return changes(unit, held->original, rules.name, "policy " + rules.name + " leaves it alone: its own mask back", true);
+        if (held == nullptr)
+            return {.state = is_outside ? State::outside : State::left_alone, .action = {}, .target = {}};
+        return changes(unit, held->original, rules.name,
+                       "policy " + rules.name + " leaves it alone: its own mask back", true);
     }
     ThreadPlan plan{.state = State::in_place, .action = {}, .target = *target};
     if (same(thread.allowed, target->mask, placements.online) ||
         granted_already(held, target->mask, thread.allowed, placements.online))
         return plan;
-    if (held != nullptr && held->asked == target->mask && rules.drift != Drift::enforce && !is_reset(unit, placements.online)) {
+    if (held != nullptr && held->asked == target->mask && rules.drift != Drift::enforce &&
+        !is_reset(unit, placements.online)) {
         plan.state = State::yielded;
         return plan;
     }
@@ -96,9 +108,11 @@ std::vector<Action> plan_queues(const Placements& placements, const Memory& memo
     for (const auto& queue : placements.queues) {
         const bool is_irq = std::holds_alternative<IrqMask>(queue.subject);
         const Held* held = memory.find(queue.subject);
-        const bool equal = is_irq ? same(queue.present, queue.wanted, placements.online) : queue.present == queue.wanted;
-        const bool granted = is_irq ? granted_already(held, queue.wanted, queue.present, placements.online)
-                                    : held != nullptr && held->asked == queue.wanted && held->granted == queue.present;
+        const bool equal =
+            is_irq ? same(queue.present, queue.wanted, placements.online) : queue.present == queue.wanted;
+        const bool granted =
+            is_irq ? granted_already(held, queue.wanted, queue.present, placements.online)
+                   : held != nullptr && held->asked == queue.wanted && held->granted == queue.present;
         if (equal || granted) continue;
         actions.push_back({queue.subject, queue.present, queue.wanted, queue.policy, queue.reason, false});
     }

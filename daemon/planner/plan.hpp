@@ -26,10 +26,11 @@ struct ThreadPlan {
     std::optional<Target> target;
 };
 
-/// Decides about one thread of a process that `policy` wants (index into the set; nothing: no policy). Pure but for the
-/// seats in `assignments`. An unchanged thread under an unchanged world gives no action.
-[[nodiscard]] ThreadPlan plan_thread(const Placements& placements, Assignments& assignments, std::optional<std::size_t> policy,
-                                     const Unit& unit, const Memory& memory);
+/// Decides about one thread of a process that `policy` wants (index into the set; nothing: no policy). Pure
+/// but for the seats in `assignments`. An unchanged thread under an unchanged world gives no action.
+[[nodiscard]] ThreadPlan plan_thread(const Placements& placements, Assignments& assignments,
+                                     std::optional<std::size_t> policy, const Unit& unit,
+                                     const Memory& memory);
 
 /// Changes of interrupts and steering maps, in the placements' order.
 [[nodiscard]] std::vector<Action> plan_queues(const Placements& placements, const Memory& memory);

@@ -16,11 +16,16 @@ using topology::Topology;
 constexpr int fineness(Bind bind) { return static_cast<int>(bind); }
 constexpr int fineness(Spread spread) {
     switch (spread) {
-    case Spread::cpu: return fineness(Bind::cpu);
-    case Spread::core: return fineness(Bind::core);
-    case Spread::llc: return fineness(Bind::llc);
-    case Spread::node: return fineness(Bind::node);
-    default: return fineness(Bind::set);
+    case Spread::cpu:
+        return fineness(Bind::cpu);
+    case Spread::core:
+        return fineness(Bind::core);
+    case Spread::llc:
+        return fineness(Bind::llc);
+    case Spread::node:
+        return fineness(Bind::node);
+    default:
+        return fineness(Bind::set);
     }
 }
 
@@ -33,15 +38,20 @@ std::vector<CpuSet> raw_groups(const Topology& topology, Bind level, const CpuSe
         break;
     case Bind::core:
         groups = topology.cores;
-        for (const unsigned cpu : allowed) // a CPU of which no core is recorded is one of its own; cut() drops the others
+        for (const unsigned cpu :
+             allowed) // a CPU of which no core is recorded is one of its own; cut() drops the others
             groups.push_back({cpu});
         break;
-    case Bind::llc: groups = topology.llc_groups(); break;
+    case Bind::llc:
+        groups = topology.llc_groups();
+        break;
     case Bind::node:
         for (const auto& node : topology.nodes)
             groups.push_back(node.cpus);
         break;
-    case Bind::set: groups = {allowed}; break;
+    case Bind::set:
+        groups = {allowed};
+        break;
     }
     return groups;
 }
@@ -62,12 +72,18 @@ std::vector<CpuSet> cut(std::vector<CpuSet> groups, const CpuSet& allowed) {
 
 std::vector<CpuSet> spread_groups(const Topology& topology, Spread spread, const CpuSet& allowed) {
     switch (spread) {
-    case Spread::cpu: return groups_of(topology, Bind::cpu, allowed);
-    case Spread::core: return groups_of(topology, Bind::core, allowed);
-    case Spread::llc: return groups_of(topology, Bind::llc, allowed);
-    case Spread::node: return groups_of(topology, Bind::node, allowed);
-    case Spread::socket: return cut(topology.packages, allowed);
-    default: return {allowed};
+    case Spread::cpu:
+        return groups_of(topology, Bind::cpu, allowed);
+    case Spread::core:
+        return groups_of(topology, Bind::core, allowed);
+    case Spread::llc:
+        return groups_of(topology, Bind::llc, allowed);
+    case Spread::node:
+        return groups_of(topology, Bind::node, allowed);
+    case Spread::socket:
+        return cut(topology.packages, allowed);
+    default:
+        return {allowed};
     }
 }
 
@@ -109,11 +125,16 @@ unsigned distance(const Topology& topology, const CpuSet& seat, const CpuSet& ne
 
 CpuSet widen(const Topology& topology, Bind bind, const CpuSet& home, const CpuSet& allowed) {
     switch (bind) {
-    case Bind::cpu: return {home.first()};
-    case Bind::core: return topology.core_of(home.first()) & allowed;
-    case Bind::llc: return topology.llc_of(home.first()) & allowed;
-    case Bind::node: return topology.node_cpus_of(home.first()) & allowed;
-    case Bind::set: return allowed;
+    case Bind::cpu:
+        return {home.first()};
+    case Bind::core:
+        return topology.core_of(home.first()) & allowed;
+    case Bind::llc:
+        return topology.llc_of(home.first()) & allowed;
+    case Bind::node:
+        return topology.node_cpus_of(home.first()) & allowed;
+    case Bind::set:
+        return allowed;
     }
     return allowed;
 }
@@ -134,23 +155,26 @@ std::vector<CpuSet> groups_of(const Topology& topology, Bind level, const CpuSet
     return cut(raw_groups(topology, level, allowed), allowed);
 }
 
-std::vector<Slot> make_slots(const Topology& topology, const policy::Placement& placement, const CpuSet& allowed,
-                             const CpuSet& near) {
+std::vector<Slot> make_slots(const Topology& topology, const policy::Placement& placement,
+                             const CpuSet& allowed, const CpuSet& near) {
     const CpuSet secondary = second_threads(topology, allowed);
     CpuSet usable = allowed;
     if (placement.smt == policy::Smt::avoid) usable -= secondary;
 
     const bool spread_is_coarser = fineness(placement.spread) > fineness(placement.bind);
     std::vector<CpuSet> seats;
-    if (placement.spread == Spread::any) seats = groups_of(topology, placement.bind, usable);
+    if (placement.spread == Spread::any)
+        seats = groups_of(topology, placement.bind, usable);
     else if (spread_is_coarser)
         seats = take_in_turn(spread_groups(topology, placement.spread, usable),
                              groups_of(topology, placement.bind, usable));
-    else seats = spread_groups(topology, placement.spread, usable);
+    else
+        seats = spread_groups(topology, placement.spread, usable);
 
     std::ranges::stable_partition(seats, [&](const CpuSet& seat) { return !secondary.contains(seat); });
     if (!near.empty())
-        std::ranges::stable_sort(seats, {}, [&](const CpuSet& seat) { return distance(topology, seat, near); });
+        std::ranges::stable_sort(seats, {},
+                                 [&](const CpuSet& seat) { return distance(topology, seat, near); });
 
     std::vector<Slot> slots;
     for (auto& seat : seats) {

@@ -14,7 +14,9 @@ using irq::Kind;
 using netdev::Direction;
 using netdev::Nic;
 
-bool is_data(Kind kind) { return kind == Kind::rx || kind == Kind::tx || kind == Kind::txrx || kind == Kind::data_unknown; }
+bool is_data(Kind kind) {
+    return kind == Kind::rx || kind == Kind::tx || kind == Kind::txrx || kind == Kind::data_unknown;
+}
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -29,19 +31,23 @@ std::map<unsigned, Linked> linked_queues(const Nic& nic) {
     for (const auto& queue : nic.queues) {
         if (!queue.irq) continue;
         auto& slot = queue.direction == Direction::rx ? linked[*queue.irq].rx : linked[*queue.irq].tx;
-        if (!slot || queue.index < *slot) slot = queue.index; // several queues on one vector: told by the first
+        if (!slot || queue.index < *slot)
+            slot = queue.index; // several queues on one vector: told by the first
     }
     return linked;
 }
 
 /// Whether a line may be this interface's at all; a coarse and cheap choice before labels are read.
 bool may_belong(const Irq& line, const Nic& nic, const std::map<unsigned, Linked>& linked) {
-    if (std::ranges::binary_search(nic.msi_irqs, line.number) || nic.legacy_irq == line.number || linked.contains(line.number))
+    if (std::ranges::binary_search(nic.msi_irqs, line.number) || nic.legacy_irq == line.number ||
+        linked.contains(line.number))
         return true;
     if (!nic.pci.empty() && line.pci == nic.pci) return true;
     const auto platform = nic.pci.empty() && nic.virtio.empty() ? last_part(nic.device) : std::string_view();
     return std::ranges::any_of(line.actions, [&](const std::string& action) {
-        const auto holds = [&](std::string_view name) { return !name.empty() && action.find(name) != std::string::npos; };
+        const auto holds = [&](std::string_view name) {
+            return !name.empty() && action.find(name) != std::string::npos;
+        };
         return holds(nic.name) || holds(nic.pci) || holds(nic.virtio) || holds(platform);
     });
 }
@@ -56,25 +62,32 @@ class Owner {
   public:
     Owner(const Nic& nic, const std::vector<irq::Line>& lines) : nic_(nic) {
         for (const auto& line : lines)
-            named_ = named_ || (in_list(line.irq) && line.label.device == nic.name && line.action.find(nic.name) != std::string::npos);
+            named_ = named_ || (in_list(line.irq) && line.label.device == nic.name &&
+                                line.action.find(nic.name) != std::string::npos);
     }
 
-    [[nodiscard]] bool in_list(unsigned number) const { return std::ranges::binary_search(nic_.msi_irqs, number); }
+    [[nodiscard]] bool in_list(unsigned number) const {
+        return std::ranges::binary_search(nic_.msi_irqs, number);
+    }
 
     [[nodiscard]] bool owns(const irq::Line& line) const {
         const auto& label = line.label;
         if (in_list(line.irq)) {
             if (label.device.empty() || label.device == nic_.name) return true;
-            // A label keeps the name of the time of the request: a renamed interface still owns its vectors, unless some of the
-            // list already have its name, so that the others are another interface's on the same function.
+            // A label keeps the name of the time of the request: a renamed interface still owns its vectors,
+            // unless some of the list already have its name, so that the others are another interface's on
+            // the same function.
             return !named_ && !shares_function(nic_);
         }
         if (!label.is_nic) return false;
-        if (!nic_.msi_irqs.empty() && label.pci.empty() && label.virtio.empty() && label.platform.empty()) return false;
-        if (!label.pci.empty() && !nic_.pci.empty() && label.pci != nic_.pci) return false; // same name, other namespace
+        if (!nic_.msi_irqs.empty() && label.pci.empty() && label.virtio.empty() && label.platform.empty())
+            return false;
+        if (!label.pci.empty() && !nic_.pci.empty() && label.pci != nic_.pci)
+            return false; // same name, other namespace
         if (label.device == nic_.name) return true;
         if (!label.device.empty()) return false;
-        return (!label.pci.empty() && label.pci == nic_.pci) || (!label.virtio.empty() && label.virtio == nic_.virtio);
+        return (!label.pci.empty() && label.pci == nic_.pci) ||
+               (!label.virtio.empty() && label.virtio == nic_.virtio);
     }
 
   private:
@@ -127,22 +140,32 @@ irq::Device to_device(const Nic& nic) {
 
 std::string_view to_string(Source source) {
     switch (source) {
-    case Source::netlink: return "netlink";
-    case Source::msi_irqs: return "msi_irqs";
-    case Source::label: return "label";
-    case Source::legacy: return "legacy";
+    case Source::netlink:
+        return "netlink";
+    case Source::msi_irqs:
+        return "msi_irqs";
+    case Source::label:
+        return "label";
+    case Source::legacy:
+        return "legacy";
     }
     return {};
 }
 
 std::string_view to_string(irq::Kind kind) {
     switch (kind) {
-    case Kind::rx: return "rx";
-    case Kind::tx: return "tx";
-    case Kind::txrx: return "txrx";
-    case Kind::control: return "control";
-    case Kind::none: return "none";
-    case Kind::data_unknown: return {};
+    case Kind::rx:
+        return "rx";
+    case Kind::tx:
+        return "tx";
+    case Kind::txrx:
+        return "txrx";
+    case Kind::control:
+        return "control";
+    case Kind::none:
+        return "none";
+    case Kind::data_unknown:
+        return {};
     }
     return {};
 }
@@ -162,15 +185,20 @@ std::vector<Vector> nic_vectors(const Nic& nic, const irq::InterruptTable& table
         const bool is_ours = owner.owns(line) || linked.contains(line.irq);
         if (!is_ours && !legacy) continue;
         // On a shared line the interface's own handler counts.
-        if (const auto other = found.find(line.irq); other != found.end() && !(line.label.device == nic.name)) continue;
-        const Source source = owner.in_list(line.irq) ? Source::msi_irqs : is_ours ? Source::label : Source::legacy;
+        if (const auto other = found.find(line.irq); other != found.end() && !(line.label.device == nic.name))
+            continue;
+        const Source source = owner.in_list(line.irq) ? Source::msi_irqs
+                              : is_ours               ? Source::label
+                                                      : Source::legacy;
         found.insert_or_assign(line.irq, from_label(line, source));
         if (line.label.is_nic) recognised.insert(line.irq);
     }
     for (const auto* line : candidates) { // vectors that nobody asked for yet
         const bool listed = owner.in_list(line->number);
-        if (!found.contains(line->number) && line->actions.empty() && (listed || linked.contains(line->number)))
-            found.emplace(line->number, Vector{line->number, Kind::none, {}, {}, {}, Source::msi_irqs, false, false});
+        if (!found.contains(line->number) && line->actions.empty() &&
+            (listed || linked.contains(line->number)))
+            found.emplace(line->number,
+                          Vector{line->number, Kind::none, {}, {}, {}, Source::msi_irqs, false, false});
     }
     std::vector<Vector> vectors;
     std::vector<bool> known;

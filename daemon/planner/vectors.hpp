@@ -28,12 +28,14 @@ enum class Source {
 struct Vector {
     unsigned irq = 0;
     irq::Kind kind = irq::Kind::none;
-    std::optional<unsigned> queue;    ///< the kernel's queue number (rx-N; tx-N if it serves transmission only); nothing: all, or none
-    std::optional<unsigned> tx_queue; ///< transmit queue, where a vector of both directions has another number for it
-    std::string label;                ///< the handler's name, "" if none is requested
+    std::optional<unsigned> queue; ///< the kernel's queue number (rx-N; tx-N if it serves transmission only);
+                                   ///< nothing: all, or none
+    std::optional<unsigned>
+        tx_queue;      ///< transmit queue, where a vector of both directions has another number for it
+    std::string label; ///< the handler's name, "" if none is requested
     Source source = Source::label;
-    bool shared = false;              ///< other devices are on the line
-    bool clash = false;               ///< the label says another queue than the kernel's netlink answer, which is believed
+    bool shared = false; ///< other devices are on the line
+    bool clash = false;  ///< the label says another queue than the kernel's netlink answer, which is believed
 
     friend bool operator==(const Vector&, const Vector&) = default;
 };
@@ -41,11 +43,14 @@ struct Vector {
 /// What the irq room needs to know of an interface to read labels.
 [[nodiscard]] irq::Device to_device(const netdev::Nic& nic);
 
-/// The interrupts of one interface, ascending by number. Stacked interfaces have none: ask for their lower ones.
+/// The interrupts of one interface, ascending by number. Stacked interfaces have none: ask for their lower
+/// ones.
 [[nodiscard]] std::vector<Vector> nic_vectors(const netdev::Nic& nic, const irq::InterruptTable& table);
 
-/// The interfaces that do the work of `nic`: itself, or for bonds, teams, VLANs, bridges and the like those at the bottom of the
-/// stack, each once, in the order of `nics`. Names that lead nowhere (another network namespace) are left out.
-[[nodiscard]] std::vector<const netdev::Nic*> bottom_nics(const netdev::Nic& nic, std::span<const netdev::Nic> nics);
+/// The interfaces that do the work of `nic`: itself, or for bonds, teams, VLANs, bridges and the like those
+/// at the bottom of the stack, each once, in the order of `nics`. Names that lead nowhere (another network
+/// namespace) are left out.
+[[nodiscard]] std::vector<const netdev::Nic*> bottom_nics(const netdev::Nic& nic,
+                                                          std::span<const netdev::Nic> nics);
 
 } // namespace affinityd::planner

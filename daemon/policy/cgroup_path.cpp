@@ -20,9 +20,7 @@ bool has_name_before(std::string_view text, std::string_view ending) {
     return text.size() > ending.size() && text.ends_with(ending);
 }
 
-bool is_slice(std::string_view part) {
-    return has_name_before(part, ".slice");
-}
+bool is_slice(std::string_view part) { return has_name_before(part, ".slice"); }
 
 bool is_unit(std::string_view part) {
     return std::ranges::any_of(unit_endings, [&](auto ending) { return has_name_before(part, ending); });

@@ -15,20 +15,24 @@ namespace {
 using Op = CpuExpr::Op;
 using Parsed = std::expected<CpuExpr, CpuExprError>;
 
-constexpr std::size_t max_text = 4096; // far more than a person writes; bounds recursion and work on hostile text
+constexpr std::size_t max_text =
+    4096; // far more than a person writes; bounds recursion and work on hostile text
 constexpr unsigned max_depth = 64;
 
 struct Word {
     std::string_view text;
     Op op;
 };
-constexpr std::array plain_words{Word{"all", Op::all},           Word{"online", Op::all},
-                                 Word{"isolated", Op::isolated}, Word{"nohz_full", Op::nohz_full},
-                                 Word{"smt", Op::smt},           Word{"housekeeping", Op::housekeeping},
+constexpr std::array plain_words{Word{"all", Op::all},
+                                 Word{"online", Op::all},
+                                 Word{"isolated", Op::isolated},
+                                 Word{"nohz_full", Op::nohz_full},
+                                 Word{"smt", Op::smt},
+                                 Word{"housekeeping", Op::housekeeping},
                                  Word{"nic", Op::nic}};
-constexpr std::array group_words{Word{"node", Op::node},       Word{"socket", Op::socket}, Word{"package", Op::socket},
-                                 Word{"die", Op::die},         Word{"llc", Op::llc},       Word{"core", Op::core},
-                                 Word{"cluster", Op::cluster}};
+constexpr std::array group_words{
+    Word{"node", Op::node}, Word{"socket", Op::socket}, Word{"package", Op::socket}, Word{"die", Op::die},
+    Word{"llc", Op::llc},   Word{"core", Op::core},     Word{"cluster", Op::cluster}};
 
 constexpr std::string_view known_words =
     "a CPU list like 0-3,8, or one of all, isolated, nohz_full, housekeeping, smt, nic, nic:NAME, kind:NAME, "
@@ -54,7 +58,8 @@ class Parser {
         skip_blanks();
         if (at_ == text_.size()) return expr;
         if (peek() == ')') return wrong(at_, 1, "this ')' closes nothing");
-        return wrong(at_, 1, std::string("unexpected '") + peek() + "'", "expected one of & | - , or the end");
+        return wrong(at_, 1, std::string("unexpected '") + peek() + "'",
+                     "expected one of & | - , or the end");
     }
 
   private:
@@ -89,7 +94,12 @@ class Parser {
             ++at_;
             auto inner = factor(depth + 1);
             if (!inner) return inner;
-            CpuExpr expr{.op = Op::complement, .ids = {}, .name = {}, .children = {}, .offset = begin, .length = at_ - begin};
+            CpuExpr expr{.op = Op::complement,
+                         .ids = {},
+                         .name = {},
+                         .children = {},
+                         .offset = begin,
+                         .length = at_ - begin};
             expr.children.push_back(std::move(*inner));
             return expr;
         }
@@ -109,8 +119,10 @@ class Parser {
         const std::size_t begin = at_;
         if (is_digit(peek())) return numbers(Op::list, begin);
         if (!is_word(peek())) {
-            if (at_ == text_.size()) return wrong(at_, 1, "something is missing here", "expected " + std::string(known_words));
-            return wrong(at_, 1, std::string("unexpected '") + peek() + "'", "expected " + std::string(known_words));
+            if (at_ == text_.size())
+                return wrong(at_, 1, "something is missing here", "expected " + std::string(known_words));
+            return wrong(at_, 1, std::string("unexpected '") + peek() + "'",
+                         "expected " + std::string(known_words));
         }
         while (is_word(peek()))
             ++at_;
@@ -120,22 +132,27 @@ class Parser {
             if (find_word(group_words, word) != nullptr || word == "kind")
                 return wrong(begin, word.size(), "'" + std::string(word) + "' needs to say which",
                              "write " + std::string(word) + (word == "kind" ? ":performance" : ":0"));
-            return wrong(begin, word.size(), "'" + std::string(word) + "' is not known", "expected " + std::string(known_words));
+            return wrong(begin, word.size(), "'" + std::string(word) + "' is not known",
+                         "expected " + std::string(known_words));
         }
         ++at_;
         if (const Word* group = find_word(group_words, word)) {
-            if (!is_digit(peek())) return wrong(at_, 1, "expected a number after '" + std::string(word) + ":'");
+            if (!is_digit(peek()))
+                return wrong(at_, 1, "expected a number after '" + std::string(word) + ":'");
             return numbers(group->op, begin);
         }
         if (word == "nic") return named(Op::nic, begin, "interface name");
         if (word == "kind") return named(Op::kind, begin, "kind of core");
-        return wrong(begin, word.size(), "'" + std::string(word) + ":' is not known", "expected " + std::string(known_words));
+        return wrong(begin, word.size(), "'" + std::string(word) + ":' is not known",
+                     "expected " + std::string(known_words));
     }
 
     Parsed named(Op op, std::size_t begin, const char* what) {
         const std::size_t from = at_;
-        // A '-' belongs to the name only if the name goes on: "nic:br-lan", but "nic:eth0 - 3" and "nic:eth0-" do not.
-        while (is_name(peek()) || (op == Op::nic && peek() == '-' && at_ > from && at_ + 1 < text_.size() && is_name(text_[at_ + 1])))
+        // A '-' belongs to the name only if the name goes on: "nic:br-lan", but "nic:eth0 - 3" and
+        // "nic:eth0-" do not.
+        while (is_name(peek()) || (op == Op::nic && peek() == '-' && at_ > from && at_ + 1 < text_.size() &&
+                                   is_name(text_[at_ + 1])))
             ++at_;
         if (at_ == from) return wrong(at_, 1, std::string("expected the ") + what + " after ':'");
         auto expr = leaf(op, begin);
@@ -161,7 +178,8 @@ class Parser {
             if (peek() != ',' || at_ + 1 >= text_.size() || !is_digit(text_[at_ + 1])) break;
             ++at_;
         }
-        if (is_word(peek())) return wrong(from, at_ + 1 - from, "a number is followed by a letter", "CPU numbers are decimal");
+        if (is_word(peek()))
+            return wrong(from, at_ + 1 - from, "a number is followed by a letter", "CPU numbers are decimal");
         auto expr = leaf(op, begin);
         expr.ids = std::move(ids);
         return expr;
@@ -190,8 +208,10 @@ class Parser {
         return expr;
     }
 
-    static std::unexpected<CpuExprError> wrong(std::size_t offset, std::size_t length, std::string message, std::string hint = {}) {
-        return std::unexpected(CpuExprError{offset, std::max<std::size_t>(length, 1), std::move(message), std::move(hint)});
+    static std::unexpected<CpuExprError> wrong(std::size_t offset, std::size_t length, std::string message,
+                                               std::string hint = {}) {
+        return std::unexpected(
+            CpuExprError{offset, std::max<std::size_t>(length, 1), std::move(message), std::move(hint)});
     }
 
     [[nodiscard]] char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
@@ -205,20 +225,24 @@ class Parser {
 };
 
 std::string_view group_name(Op op) {
-    return std::ranges::find(group_words, op, &Word::op)->text; // "socket" stands before its synonym "package"
+    return std::ranges::find(group_words, op, &Word::op)
+        ->text; // "socket" stands before its synonym "package"
 }
 
 bool is_sum(Op op) { return op == Op::unite || op == Op::subtract; }
 
-/// With parentheses only where the text would be read as another tree without: then it is nested no deeper than the text
-/// it was read from, and can be read again however long that was.
+/// With parentheses only where the text would be read as another tree without: then it is nested no deeper
+/// than the text it was read from, and can be read again however long that was.
 std::string child_text(const CpuExpr& parent, std::size_t which) {
     const CpuExpr& child = parent.children[which];
     const bool is_right = which > 0;
     bool loose = false;
-    if (parent.op == Op::complement) loose = is_sum(child.op) || child.op == Op::intersect;
-    else if (parent.op == Op::intersect) loose = is_sum(child.op) || (is_right && child.op == Op::intersect);
-    else loose = is_right && is_sum(child.op);
+    if (parent.op == Op::complement)
+        loose = is_sum(child.op) || child.op == Op::intersect;
+    else if (parent.op == Op::intersect)
+        loose = is_sum(child.op) || (is_right && child.op == Op::intersect);
+    else
+        loose = is_right && is_sum(child.op);
     return loose ? "(" + to_string(child) + ")" : to_string(child);
 }
 

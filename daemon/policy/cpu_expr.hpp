@@ -19,15 +19,24 @@ namespace affinityd::policy {
 ///   atom   := cpulist | word | word ':' ids | 'kind' ':' name | 'nic' [':' name]
 struct CpuExpr {
     enum class Op {
-        list,          ///< ids: CPU numbers as written
-        all,           ///< every online CPU ("all", "online")
-        isolated, nohz_full, housekeeping,
-        smt,           ///< CPUs that are not the first of their core
-        node, socket, die, cluster, llc, core, ///< ids: which ones, counted as the machine prints them
-        kind,          ///< name: performance | efficiency | ...
-        nic,           ///< name: the interface whose near CPUs are meant; "": the policy's own NICs
-        unite, intersect, subtract, ///< two children
-        complement,    ///< one child; against the online CPUs
+        list, ///< ids: CPU numbers as written
+        all,  ///< every online CPU ("all", "online")
+        isolated,
+        nohz_full,
+        housekeeping,
+        smt, ///< CPUs that are not the first of their core
+        node,
+        socket,
+        die,
+        cluster,
+        llc,
+        core, ///< ids: which ones, counted as the machine prints them
+        kind, ///< name: performance | efficiency | ...
+        nic,  ///< name: the interface whose near CPUs are meant; "": the policy's own NICs
+        unite,
+        intersect,
+        subtract,   ///< two children
+        complement, ///< one child; against the online CPUs
     };
     Op op = Op::all;
     CpuSet ids;

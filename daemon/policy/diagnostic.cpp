@@ -22,9 +22,7 @@ std::string_view name_of(Severity severity) {
     return "error";
 }
 
-bool is_continuation(char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
-}
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
 /// What a terminal would act upon is shown as '?'; a tab stays, so that the line looks as in the editor.
 char shown(char c) {

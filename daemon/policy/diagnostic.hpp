@@ -14,11 +14,11 @@ enum class Severity { note, warning, error };
 /// One finding about a policy file.
 struct Diagnostic {
     Severity severity = Severity::error;
-    Position at;              ///< file:line:column of the first offending byte
-    unsigned length = 1;      ///< bytes to underline
-    std::string message;      ///< what is wrong
-    std::string hint;         ///< what would be right ("did you mean 'cpus'?"); may be empty
-    std::string source_line;  ///< the line of the file, for the underline; may be empty
+    Position at;             ///< file:line:column of the first offending byte
+    unsigned length = 1;     ///< bytes to underline
+    std::string message;     ///< what is wrong
+    std::string hint;        ///< what would be right ("did you mean 'cpus'?"); may be empty
+    std::string source_line; ///< the line of the file, for the underline; may be empty
 };
 
 /// "file:line:column: error: message (hint)" and, with `source`, the line and carets below it.

@@ -11,9 +11,7 @@ namespace affinityd::policy {
 
 namespace {
 
-std::string name_of(const Fields::Entry& entry) {
-    return "'" + std::string(entry.key->name) + "'";
-}
+std::string name_of(const Fields::Entry& entry) { return "'" + std::string(entry.key->name) + "'"; }
 
 std::string kind_of(const Node& node) {
     switch (node.kind) {

@@ -9,13 +9,13 @@
 
 namespace affinityd::policy {
 
-/// Where policies come from unless somebody says otherwise, lowest precedence first, in the order of systemd.unit(5): the
-/// distribution's, this boot's, the administrator's.
+/// Where policies come from unless somebody says otherwise, lowest precedence first, in the order of
+/// systemd.unit(5): the distribution's, this boot's, the administrator's.
 [[nodiscard]] std::vector<std::string> standard_folders();
 
-/// The *.yaml files of the folders, lowest precedence first, in order of name inside a folder. Folders that are not there
-/// are passed over; a file that cannot be read is an Error (an unreadable policy must not pass for a missing one). Hidden
-/// files, editors' backups and other endings are passed over.
+/// The *.yaml files of the folders, lowest precedence first, in order of name inside a folder. Folders that
+/// are not there are passed over; a file that cannot be read is an Error (an unreadable policy must not pass
+/// for a missing one). Hidden files, editors' backups and other endings are passed over.
 [[nodiscard]] Result<std::vector<Document>> read_folders(const std::vector<std::string>& folders);
 
 } // namespace affinityd::policy

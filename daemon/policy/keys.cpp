@@ -121,9 +121,7 @@ std::string_view place_name(Level level) {
 
 } // namespace
 
-std::span<const Key> all_keys() {
-    return keys;
-}
+std::span<const Key> all_keys() { return keys; }
 
 const Key* find_key(Level level, std::string_view name) {
     const auto found =

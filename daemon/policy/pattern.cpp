@@ -35,8 +35,6 @@ bool Pattern::matches(std::string_view text) const {
     return glob_match(text_, text);
 }
 
-bool Pattern::is_literal() const {
-    return !regex_ && is_literal_glob(text_);
-}
+bool Pattern::is_literal() const { return !regex_ && is_literal_glob(text_); }
 
 } // namespace affinityd::policy

@@ -13,8 +13,9 @@ class RE2;
 
 namespace affinityd::policy {
 
-/// A glob over the whole text, or "/regex/" found anywhere in it. Both take time linear in the text, whatever the pattern
-/// (RE2, not backtracking): the texts are names that any process may choose. A value, cheap to copy.
+/// A glob over the whole text, or "/regex/" found anywhere in it. Both take time linear in the text, whatever
+/// the pattern (RE2, not backtracking): the texts are names that any process may choose. A value, cheap to
+/// copy.
 class Pattern {
   public:
     /// "nginx*" or "/^nginx: worker/"; an Error says what is wrong with a regular expression.

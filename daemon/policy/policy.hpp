@@ -18,9 +18,9 @@ enum class Model { none, irq, process, full };
 enum class Spread { any, cpu, core, llc, node, socket };
 /// How wide each task's mask is around its place.
 enum class Bind { cpu, core, llc, node, set };
-enum class Smt { share, avoid };            ///< avoid: SMT siblings are used last, and only when nothing else is left
-enum class Drift { enforce, once, yield };  ///< what happens when somebody else changes a mask afterwards
-enum class Prior { replace, keep };         ///< tasks that had a mask of their own before we came
+enum class Smt { share, avoid }; ///< avoid: SMT siblings are used last, and only when nothing else is left
+enum class Drift { enforce, once, yield }; ///< what happens when somebody else changes a mask afterwards
+enum class Prior { replace, keep };        ///< tasks that had a mask of their own before we came
 enum class OnStop { restore, keep };
 enum class Means { affinity, cpuset };
 enum class Memory { stay, follow };
@@ -37,9 +37,9 @@ struct Position {
 struct Condition {
     enum class Field { comm, exe, cmdline, unit, cgroup, user, group, container, parent, listen, kthread };
     Field field = Field::comm;
-    std::vector<Pattern> patterns;       ///< any of; `parent`: names of policies whose processes are the ancestors
+    std::vector<Pattern> patterns; ///< any of; `parent`: names of policies whose processes are the ancestors
     std::vector<std::pair<std::uint16_t, std::uint16_t>> ports; ///< `listen`: ranges, both ends included
-    bool flag = false;                   ///< `kthread`: wanted value
+    bool flag = false;                                          ///< `kthread`: wanted value
     Position at;
 };
 
@@ -47,14 +47,15 @@ struct Condition {
 struct Selector {
     enum class Op { all, any, none, test }; ///< none: no child holds (`not:`)
     Op op = Op::all;
-    std::vector<Selector> children;  ///< empty for `test`; an `all` without children holds for everything, an `any` without for nothing
-    Condition condition;             ///< of `test`
+    std::vector<Selector> children; ///< empty for `test`; an `all` without children holds for everything, an
+                                    ///< `any` without for nothing
+    Condition condition;            ///< of `test`
 };
 
 /// Placement keys that stand at a policy and may be overridden per thread rule.
 struct Placement {
-    std::optional<CpuExpr> cpus;  ///< nothing: every online CPU that is not isolated
-    std::optional<CpuExpr> near;  ///< among `cpus`, those nearest to these come first
+    std::optional<CpuExpr> cpus; ///< nothing: every online CPU that is not isolated
+    std::optional<CpuExpr> near; ///< among `cpus`, those nearest to these come first
     Spread spread = Spread::any;
     Bind bind = Bind::llc;
     Smt smt = Smt::share;
@@ -63,10 +64,11 @@ struct Placement {
 
 /// One entry of `threads`; the first whose conditions hold wins.
 struct ThreadRule {
-    std::vector<Pattern> names;          ///< any of; empty: every name
-    std::optional<std::pair<unsigned, unsigned>> index; ///< place among the process's threads by tid, 0 = main thread
-    bool leave = false;                  ///< `leave: true`: these threads are not touched
-    Placement placement;                 ///< policy's values where the rule states none
+    std::vector<Pattern> names; ///< any of; empty: every name
+    std::optional<std::pair<unsigned, unsigned>>
+        index;           ///< place among the process's threads by tid, 0 = main thread
+    bool leave = false;  ///< `leave: true`: these threads are not touched
+    Placement placement; ///< policy's values where the rule states none
     Position at;
 };
 
@@ -75,27 +77,28 @@ enum class Together { none, core, llc, node, socket };
 
 /// One file of policies.d, checked: nothing in it needs a default or a second look.
 struct Policy {
-    std::string name;                    ///< file name without .yaml; unique
+    std::string name; ///< file name without .yaml; unique
     std::string description;
-    Position at;                         ///< of the document
-    int priority = 0;                    ///< higher first
-    bool everything_else = false;        ///< `default: true`: for tasks that no other policy wants
+    Position at;                  ///< of the document
+    int priority = 0;             ///< higher first
+    bool everything_else = false; ///< `default: true`: for tasks that no other policy wants
     Selector match;
     Model model = Model::process;
-    bool nics_auto = true;               ///< by the sockets of the matched processes
-    std::vector<Pattern> nics;           ///< names or globs when not auto
+    bool nics_auto = true;     ///< by the sockets of the matched processes
+    std::vector<Pattern> nics; ///< names or globs when not auto
     Position nics_at;
     Placement placement;
     Together together = Together::none;
     std::vector<ThreadRule> threads;
-    bool exclusive = false;              ///< every other task is kept off these CPUs
-    bool separate = false;               ///< interrupts off the worker's core, but in its cache group
+    bool exclusive = false; ///< every other task is kept off these CPUs
+    bool separate = false;  ///< interrupts off the worker's core, but in its cache group
     Drift drift = Drift::enforce;
     Prior prior = Prior::replace;
     OnStop on_stop = OnStop::restore;
     Means means = Means::affinity;
     Memory memory = Memory::stay;
-    std::uint64_t text_hash = 0;         ///< of the file's text, the same on every machine: equal ones are taken for unchanged
+    std::uint64_t text_hash =
+        0; ///< of the file's text, the same on every machine: equal ones are taken for unchanged
 };
 
 /// Later files override earlier ones of the same name; this is what was overridden.
@@ -106,8 +109,8 @@ struct Override {
     bool masked = false; ///< the winner is empty
 };
 
-/// A whole loaded set, in the one total order in which policies are asked: priority (higher first), specificity of
-/// `match` (higher first), name; `default: true` last.
+/// A whole loaded set, in the one total order in which policies are asked: priority (higher first),
+/// specificity of `match` (higher first), name; `default: true` last.
 struct PolicySet {
     std::vector<Policy> policies;
     std::vector<Override> overrides;

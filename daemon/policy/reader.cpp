@@ -18,9 +18,7 @@ namespace {
 
 constexpr std::string_view ending = ".yaml";
 
-std::string_view file_name(std::string_view path) {
-    return path.substr(path.rfind('/') + 1);
-}
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 bool is_name_byte(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||

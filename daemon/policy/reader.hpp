@@ -23,13 +23,13 @@ struct ReadResult {
     [[nodiscard]] bool ok() const;
 };
 
-/// Reads and checks documents given in order of precedence, lowest folder first: a later one of the same name replaces an
-/// earlier one, an empty one masks it. Pure; yaml-cpp is known to the source file only. Everything that can be known
-/// without a machine is checked here: planner/check.hpp adds what needs one.
+/// Reads and checks documents given in order of precedence, lowest folder first: a later one of the same name
+/// replaces an earlier one, an empty one masks it. Pure; yaml-cpp is known to the source file only.
+/// Everything that can be known without a machine is checked here: planner/check.hpp adds what needs one.
 [[nodiscard]] ReadResult read_policies(const std::vector<Document>& documents);
 
-/// Fills source_line of those findings that have none, from the documents they are about: for checks that come later and
-/// know values only.
+/// Fills source_line of those findings that have none, from the documents they are about: for checks that
+/// come later and know values only.
 void add_source_lines(std::vector<Diagnostic>& diagnostics, const std::vector<Document>& documents);
 
 /// By file, line and column; findings at one place keep their order.

@@ -15,22 +15,16 @@ constexpr std::size_t max_findings =
 
 /// True if the scalar stands in the file as it reads, so that offsets into its text are offsets into the
 /// line.
-bool is_verbatim(std::string_view raw, const Node& scalar) {
-    return raw.starts_with(scalar.text);
-}
+bool is_verbatim(std::string_view raw, const Node& scalar) { return raw.starts_with(scalar.text); }
 
-bool is_quoted(std::string_view raw) {
-    return raw.starts_with('"') || raw.starts_with('\'');
-}
+bool is_quoted(std::string_view raw) { return raw.starts_with('"') || raw.starts_with('\''); }
 
 } // namespace
 
 Report::Report(std::string path, const Source& source, std::vector<Diagnostic>& out)
     : path_(std::move(path)), source_(source), out_(out) {}
 
-Position Report::at(const Node& node) const {
-    return {path_, node.line, node.column};
-}
+Position Report::at(const Node& node) const { return {path_, node.line, node.column}; }
 
 Position Report::text_at(const Node& scalar) const {
     auto position = at(scalar);

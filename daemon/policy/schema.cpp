@@ -17,18 +17,14 @@ Json one_or_list(const Json& one) {
 }
 
 /// A name may look like a number or a truth value to YAML (user: 1000).
-Json name() {
-    return {{"type", Json::array({"string", "number", "boolean"})}, {"minLength", 1}};
-}
+Json name() { return {{"type", Json::array({"string", "number", "boolean"})}, {"minLength", 1}}; }
 
 Json number_or_text(int low, int high, std::string_view pattern) {
     return {{"anyOf", Json::array({Json{{"type", "integer"}, {"minimum", low}, {"maximum", high}},
                                    Json{{"type", "string"}, {"pattern", pattern}}})}};
 }
 
-Json reference(std::string_view to) {
-    return {{"$ref", "#/definitions/" + std::string(to)}};
-}
+Json reference(std::string_view to) { return {{"$ref", "#/definitions/" + std::string(to)}}; }
 
 Json condition_list(const Key& key) {
     Json one = reference("conditions");

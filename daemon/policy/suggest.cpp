@@ -11,9 +11,7 @@ namespace {
 
 constexpr std::size_t max_word = 40; // nothing longer is a mistyped word of ours
 
-char lower(char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '-' ? '_' : c;
-}
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '-' ? '_' : c; }
 
 /// Number of letters to insert, remove, replace or swap with their neighbour.
 std::size_t distance(std::string_view a, std::string_view b) {

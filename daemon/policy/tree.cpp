@@ -27,9 +27,7 @@ struct Refused {
     TreeFault fault;
 };
 
-unsigned to_unsigned(int value) {
-    return value < 0 ? 0U : static_cast<unsigned>(value);
-}
+unsigned to_unsigned(int value) { return value < 0 ? 0U : static_cast<unsigned>(value); }
 
 class Builder final : public YAML::EventHandler {
   public:
@@ -145,9 +143,7 @@ class Builder final : public YAML::EventHandler {
     unsigned documents_ = 0;
 };
 
-std::string_view indentation(std::string_view line) {
-    return line.substr(0, line.find_first_not_of(" \t"));
-}
+std::string_view indentation(std::string_view line) { return line.substr(0, line.find_first_not_of(" \t")); }
 
 /// The library stops behind the sign that it takes for the beginning of an alias or an anchor; the sign is
 /// the fault.

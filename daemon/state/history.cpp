@@ -32,12 +32,13 @@ CREATE TABLE measurement(
   bits_per_second REAL NOT NULL, cpu_seconds REAL NOT NULL, ghz_per_gbps REAL, detail TEXT NOT NULL) STRICT;
 CREATE INDEX measurement_time ON measurement(time);
 )";
-constexpr const char* columns =
-    "id, time, kind, outcome, reason, path, model, policies, seconds, bytes, bits_per_second, cpu_seconds, ghz_per_gbps, detail";
+constexpr const char* columns = "id, time, kind, outcome, reason, path, model, policies, seconds, bytes, "
+                                "bits_per_second, cpu_seconds, ghz_per_gbps, detail";
 
 Error error_of(sqlite3* database, const char* what) {
     const int code = sqlite3_errcode(database);
-    return Error{fmt::format("{}: {}", what, sqlite3_errmsg(database)), "measurement history", code == SQLITE_FULL ? ENOSPC : 0};
+    return Error{fmt::format("{}: {}", what, sqlite3_errmsg(database)), "measurement history",
+                 code == SQLITE_FULL ? ENOSPC : 0};
 }
 
 class Statement {
@@ -86,23 +87,26 @@ std::string fault_of(sqlite3* database) {
     if (*tables == 0 && ask(database, "PRAGMA user_version") == 0) return {};
     if (ask(database, "PRAGMA application_id") != application_id) return "not a measurement history";
     const auto version = ask(database, "PRAGMA user_version");
-    if (version != schema_version) return fmt::format("schema version {}, this program knows {}", version.value_or(-1), schema_version);
+    if (version != schema_version)
+        return fmt::format("schema version {}, this program knows {}", version.value_or(-1), schema_version);
     Statement check(database, "PRAGMA integrity_check(1)");
     if (check.step() != SQLITE_ROW) return sqlite3_errmsg(database);
     const auto verdict = check.text(0);
     if (verdict != "ok") return verdict;
     // The columns, as this program will use them: a table that was altered by hand is not ours either.
-    if (!Statement(database, fmt::format("SELECT {} FROM measurement", columns))) return sqlite3_errmsg(database);
+    if (!Statement(database, fmt::format("SELECT {} FROM measurement", columns)))
+        return sqlite3_errmsg(database);
     return {};
 }
 
 bool prepare(sqlite3* database) {
-    // With a write-ahead log a commit needs no fsync, which would hold up the daemon's loop for tens of milliseconds; a power cut may
-    // cost the last records, never the file.
+    // With a write-ahead log a commit needs no fsync, which would hold up the daemon's loop for tens of
+    // milliseconds; a power cut may cost the last records, never the file.
     if (!run(database, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")) return false;
     if (ask(database, "PRAGMA user_version") == schema_version) return true;
-    return run(database, fmt::format("BEGIN IMMEDIATE; {} PRAGMA application_id={}; PRAGMA user_version={}; COMMIT", schema,
-                                     application_id, schema_version));
+    return run(database,
+               fmt::format("BEGIN IMMEDIATE; {} PRAGMA application_id={}; PRAGMA user_version={}; COMMIT",
+                           schema, application_id, schema_version));
 }
 
 Result<std::string> set_aside(const std::string& path, std::int64_t now) {
@@ -110,7 +114,8 @@ Result<std::string> set_aside(const std::string& path, std::int64_t now) {
     std::error_code code;
     for (int i = 1; std::filesystem::exists(target, code) && i < 1000; ++i)
         target = fmt::format("{}.corrupt-{}.{}", path, now, i);
-    if (std::rename(path.c_str(), target.c_str()) != 0) return fail("cannot set the damaged file aside", path, errno);
+    if (std::rename(path.c_str(), target.c_str()) != 0)
+        return fail("cannot set the damaged file aside", path, errno);
     // The journal of the old file would be played into the new one.
     std::filesystem::remove(path + "-journal", code);
     std::filesystem::remove(path + "-wal", code);
@@ -122,12 +127,14 @@ Result<std::string> set_aside(const std::string& path, std::int64_t now) {
 std::string escaped_uri(std::string_view path) {
     std::string result;
     for (const char c : path)
-        result += c == '?' || c == '#' || c == '%' ? fmt::format("%{:02x}", static_cast<unsigned char>(c)) : std::string(1, c);
+        result += c == '?' || c == '#' || c == '%' ? fmt::format("%{:02x}", static_cast<unsigned char>(c))
+                                                   : std::string(1, c);
     return result;
 }
 
 std::int64_t as_integer(std::uint64_t value) {
-    return static_cast<std::int64_t>(std::min<std::uint64_t>(value, std::numeric_limits<std::int64_t>::max()));
+    return static_cast<std::int64_t>(
+        std::min<std::uint64_t>(value, std::numeric_limits<std::int64_t>::max()));
 }
 
 } // namespace
@@ -139,8 +146,10 @@ Result<History::Database> History::open_file(const std::string& path, int flags)
     const int code = sqlite3_open_v2(path.c_str(), &opened, flags | SQLITE_OPEN_NOFOLLOW, nullptr);
     Database database(opened);
     if (code != SQLITE_OK)
-        return fail(fmt::format("cannot open: {}", sqlite3_errstr(code)), path, opened == nullptr ? 0 : sqlite3_system_errno(opened));
-    sqlite3_busy_timeout(opened, 200); // readers hold it for a moment only; the daemon's loop must not wait long
+        return fail(fmt::format("cannot open: {}", sqlite3_errstr(code)), path,
+                    opened == nullptr ? 0 : sqlite3_system_errno(opened));
+    sqlite3_busy_timeout(opened,
+                         200); // readers hold it for a moment only; the daemon's loop must not wait long
     sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, 8 << 20);
     sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
@@ -157,7 +166,8 @@ Result<History::Opened> History::open(const std::string& directory, std::int64_t
     const std::string fault = fault_of(database->get());
     if (!fault.empty()) {
         const int code = sqlite3_errcode(database->get());
-        if (code == SQLITE_BUSY || code == SQLITE_LOCKED || code == SQLITE_IOERR || code == SQLITE_CANTOPEN || code == SQLITE_NOMEM)
+        if (code == SQLITE_BUSY || code == SQLITE_LOCKED || code == SQLITE_IOERR || code == SQLITE_CANTOPEN ||
+            code == SQLITE_NOMEM)
             return fail(fault, path); // not the file's fault
         database->reset();
         auto target = set_aside(path, now);
@@ -166,7 +176,8 @@ Result<History::Opened> History::open(const std::string& directory, std::int64_t
         database = open_file(path, flags);
         if (!database) return std::unexpected(database.error());
     }
-    if (!prepare(database->get())) return std::unexpected(error_of(database->get(), "cannot create the table"));
+    if (!prepare(database->get()))
+        return std::unexpected(error_of(database->get(), "cannot create the table"));
     return Opened{History(std::move(*database), bounds), aside, fault};
 }
 
@@ -174,13 +185,17 @@ Result<std::optional<History>> History::open_to_read(const std::string& director
     const std::string path = directory + "/history.db";
     std::error_code code;
     if (!std::filesystem::exists(path, code)) return std::nullopt;
-    // Without the right to write here a log cannot be shared; where no daemon has one open, the file alone is all there is.
-    const bool alone = !std::filesystem::exists(path + "-wal", code) && ::access(directory.c_str(), W_OK) != 0;
-    auto database = alone ? open_file("file:" + escaped_uri(path) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
+    // Without the right to write here a log cannot be shared; where no daemon has one open, the file alone is
+    // all there is.
+    const bool alone =
+        !std::filesystem::exists(path + "-wal", code) && ::access(directory.c_str(), W_OK) != 0;
+    auto database = alone ? open_file("file:" + escaped_uri(path) + "?immutable=1",
+                                      SQLITE_OPEN_READONLY | SQLITE_OPEN_URI)
                           : open_file(path, SQLITE_OPEN_READONLY);
     if (!database) return std::unexpected(database.error());
     if (const auto fault = fault_of(database->get()); !fault.empty()) return fail(fault, path);
-    if (ask(database->get(), "PRAGMA user_version") != schema_version) return std::nullopt; // created a moment ago
+    if (ask(database->get(), "PRAGMA user_version") != schema_version)
+        return std::nullopt; // created a moment ago
     return History(std::move(*database), {});
 }
 
@@ -189,7 +204,9 @@ Result<std::int64_t> History::append(const MeasurementRecord& record) {
     if (!run(database, "BEGIN IMMEDIATE")) return std::unexpected(error_of(database, "cannot write"));
     std::optional<Error> fault;
     {
-        Statement insert(database, fmt::format("INSERT INTO measurement({}) VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?)", columns));
+        Statement insert(
+            database,
+            fmt::format("INSERT INTO measurement({}) VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?)", columns));
         if (insert) {
             insert.bind(1, record.time);
             insert.bind(2, record.kind, most_text);
@@ -203,7 +220,8 @@ Result<std::int64_t> History::append(const MeasurementRecord& record) {
             insert.bind(10, record.bits_per_second);
             insert.bind(11, record.cpu_seconds);
             if (record.ghz_per_gbps) insert.bind(12, *record.ghz_per_gbps);
-            insert.bind(13, record.detail.size() > most_detail ? std::string_view() : record.detail, most_detail);
+            insert.bind(13, record.detail.size() > most_detail ? std::string_view() : record.detail,
+                        most_detail);
         }
         if (insert.step() != SQLITE_DONE) fault = error_of(database, "cannot write");
     }
@@ -219,21 +237,27 @@ Result<std::int64_t> History::append(const MeasurementRecord& record) {
 
 Result<void> History::trim(std::int64_t now) {
     auto* database = database_.get();
-    // A clock that jumped ahead for one record must not empty the history: at most one part in 16 goes at a time, and never
-    // the record just written.
+    // A clock that jumped ahead for one record must not empty the history: at most one part in 16 goes at a
+    // time, and never the record just written.
     const auto total = ask(database, "SELECT count(*) FROM measurement").value_or(0);
-    if (!run(database, fmt::format("DELETE FROM measurement WHERE id IN (SELECT id FROM measurement WHERE time < {} AND id < "
-                                   "(SELECT max(id) FROM measurement) ORDER BY id LIMIT {})",
-                                   now - bounds_.age_seconds, std::max<std::int64_t>(1, total / 16))))
+    if (!run(database,
+             fmt::format(
+                 "DELETE FROM measurement WHERE id IN (SELECT id FROM measurement WHERE time < {} AND id < "
+                 "(SELECT max(id) FROM measurement) ORDER BY id LIMIT {})",
+                 now - bounds_.age_seconds, std::max<std::int64_t>(1, total / 16))))
         return std::unexpected(error_of(database, "cannot drop old records"));
     const auto page = ask(database, "PRAGMA page_size").value_or(4096);
     for (int round = 0; round < 64; ++round) {
-        const auto used = ask(database, "PRAGMA page_count").value_or(0) - ask(database, "PRAGMA freelist_count").value_or(0);
+        const auto used = ask(database, "PRAGMA page_count").value_or(0) -
+                          ask(database, "PRAGMA freelist_count").value_or(0);
         if (used * page <= bounds_.bytes) return {};
         const auto count = ask(database, "SELECT count(*) FROM measurement").value_or(0);
         if (count <= 1) return {};
         const auto drop = std::max<std::int64_t>(1, count / 16);
-        if (!run(database, fmt::format("DELETE FROM measurement WHERE id IN (SELECT id FROM measurement ORDER BY id LIMIT {})", drop)))
+        if (!run(database,
+                 fmt::format(
+                     "DELETE FROM measurement WHERE id IN (SELECT id FROM measurement ORDER BY id LIMIT {})",
+                     drop)))
             return std::unexpected(error_of(database, "cannot drop old records"));
     }
     return {};
@@ -241,7 +265,9 @@ Result<void> History::trim(std::int64_t now) {
 
 Result<std::vector<MeasurementRecord>> History::last(std::size_t count, const std::string& kind) const {
     auto* database = database_.get();
-    Statement query(database, fmt::format("SELECT {} FROM measurement WHERE ?1='' OR kind=?1 ORDER BY id DESC LIMIT ?2", columns));
+    Statement query(
+        database,
+        fmt::format("SELECT {} FROM measurement WHERE ?1='' OR kind=?1 ORDER BY id DESC LIMIT ?2", columns));
     if (!query) return std::unexpected(error_of(database, "cannot read"));
     query.bind(1, kind, most_text);
     query.bind(2, static_cast<std::int64_t>(std::min(count, most_rows)));

@@ -15,44 +15,49 @@ namespace affinityd::state {
 
 /// One measurement as it is kept: what is asked for often as columns, the rest as the text it came in.
 struct MeasurementRecord {
-    std::int64_t id = 0;             ///< given by the history, ascending; ignored by append
-    std::int64_t time = 0;           ///< when it ended, seconds since 1970 (UTC)
-    std::string kind;                ///< "ttcp", "models", "passive"
-    std::string outcome;             ///< "done", "skipped", "killed", ...
-    std::string reason;              ///< why it is not "done"
-    std::string path;                ///< "loopback", or the peer
-    std::string model;               ///< affinity model in force: "none", "irq", "process", "full", "mixed", ""
-    std::string policies;            ///< which set was in force, as the daemon names it
+    std::int64_t id = 0;   ///< given by the history, ascending; ignored by append
+    std::int64_t time = 0; ///< when it ended, seconds since 1970 (UTC)
+    std::string kind;      ///< "ttcp", "models", "passive"
+    std::string outcome;   ///< "done", "skipped", "killed", ...
+    std::string reason;    ///< why it is not "done"
+    std::string path;      ///< "loopback", or the peer
+    std::string model;     ///< affinity model in force: "none", "irq", "process", "full", "mixed", ""
+    std::string policies;  ///< which set was in force, as the daemon names it
     double seconds = 0;
     std::uint64_t bytes = 0;
     double bits_per_second = 0;
-    double cpu_seconds = 0;          ///< user and system of the ends that ran here
+    double cpu_seconds = 0; ///< user and system of the ends that ran here
     std::optional<double> ghz_per_gbps;
-    std::string detail;              ///< the whole report as JSON text, at most 256 KiB
+    std::string detail; ///< the whole report as JSON text, at most 256 KiB
     friend bool operator==(const MeasurementRecord&, const MeasurementRecord&) = default;
 };
 
 /// How much is kept; the oldest go first.
 struct HistoryBounds {
-    std::int64_t age_seconds = 400LL * 86400; ///< a year and a bit, so that the same week a year ago is still there
-    std::int64_t bytes = 64LL << 20;          ///< of the file
+    std::int64_t age_seconds =
+        400LL * 86400;               ///< a year and a bit, so that the same week a year ago is still there
+    std::int64_t bytes = 64LL << 20; ///< of the file
 };
 
 /// The measurement history: an SQLite file under the state directory. Sole owner of its connection.
 class History {
   public:
     struct Opened;
-    /// Opens or creates `directory`/history.db. A file that is damaged, foreign or of a newer version is renamed to
-    /// history.db.corrupt-TIME and a new one begun; what was set aside is said, not logged. Creates the directory.
-    [[nodiscard]] static Result<Opened> open(const std::string& directory, std::int64_t now, HistoryBounds bounds = {});
+    /// Opens or creates `directory`/history.db. A file that is damaged, foreign or of a newer version is
+    /// renamed to history.db.corrupt-TIME and a new one begun; what was set aside is said, not logged.
+    /// Creates the directory.
+    [[nodiscard]] static Result<Opened> open(const std::string& directory, std::int64_t now,
+                                             HistoryBounds bounds = {});
     /// For readers beside the daemon: changes nothing. Nothing if there is no history yet.
     [[nodiscard]] static Result<std::optional<History>> open_to_read(const std::string& directory);
 
-    /// Keeps one record and drops what is beyond the bounds, as one step. `record.time` may be before the last one's (the clock
-    /// was set back): the order is that of appending. An Error leaves the history as it was (disk full: ENOSPC).
+    /// Keeps one record and drops what is beyond the bounds, as one step. `record.time` may be before the
+    /// last one's (the clock was set back): the order is that of appending. An Error leaves the history as it
+    /// was (disk full: ENOSPC).
     [[nodiscard]] Result<std::int64_t> append(const MeasurementRecord& record);
     /// The last `count` records, oldest first; `kind` "" is any.
-    [[nodiscard]] Result<std::vector<MeasurementRecord>> last(std::size_t count, const std::string& kind = {}) const;
+    [[nodiscard]] Result<std::vector<MeasurementRecord>> last(std::size_t count,
+                                                              const std::string& kind = {}) const;
     [[nodiscard]] Result<std::uint64_t> size() const; ///< number of records
 
   private:

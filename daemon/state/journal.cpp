@@ -20,11 +20,13 @@ using planner::Subject;
 using planner::TaskMask;
 
 constexpr std::size_t least_lines_to_compact = 4096;
-constexpr std::size_t most_givers = 65536; // processes that come and go between two passes: bounded, like all that others can grow
+constexpr std::size_t most_givers =
+    65536; // processes that come and go between two passes: bounded, like all that others can grow
 constexpr std::size_t most_masks_of_a_giver = 1024;
 constexpr std::size_t largest_journal = 256U << 20;
 constexpr std::size_t largest_foreign_journal = 16U << 20;
-constexpr const char* damage_mark = "lines were lost\n"; // not a record, so whoever reads it finds it damaged too
+constexpr const char* damage_mark =
+    "lines were lost\n"; // not a record, so whoever reads it finds it damaged too
 
 } // namespace
 
@@ -68,9 +70,12 @@ void Journal::replay(std::string_view text) {
     while (!text.empty()) {
         const auto end = text.find('\n');
         const auto record = end == std::string_view::npos ? std::nullopt : parse_line(text.substr(0, end));
-        if (!record) ++unreadable_;
-        else if (record->held) insert(record->subject) = *record->held;
-        else erase(record->subject);
+        if (!record)
+            ++unreadable_;
+        else if (record->held)
+            insert(record->subject) = *record->held;
+        else
+            erase(record->subject);
         text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     }
 }
@@ -140,7 +145,8 @@ bool Journal::is_giver(int pid, int parent) const {
 void Journal::remember_giver(int pid, const Held& held) {
     if (givers_.size() >= most_givers) givers_.clear();
     auto& of_process = givers_[pid];
-    if (std::ranges::find(of_process, held) == of_process.end() && of_process.size() < most_masks_of_a_giver) of_process.push_back(held);
+    if (std::ranges::find(of_process, held) == of_process.end() && of_process.size() < most_masks_of_a_giver)
+        of_process.push_back(held);
 }
 
 void Journal::age_givers() {
@@ -148,12 +154,14 @@ void Journal::age_givers() {
     givers_.clear();
 }
 
-Result<void> Journal::remember(const Subject& subject, const CpuSet& original, const CpuSet& asked, const std::string& policy) {
+Result<void> Journal::remember(const Subject& subject, const CpuSet& original, const CpuSet& asked,
+                               const std::string& policy) {
     const Held* known = find(subject);
     const Held held{known == nullptr ? original : known->original, asked, asked, policy};
     if (auto done = append(to_line({subject, held})); !done) return done;
     // Who was created before this change and is seen only after it has the mask of before.
-    if (const auto* task = std::get_if<TaskMask>(&subject); task != nullptr && known != nullptr && known->granted != asked)
+    if (const auto* task = std::get_if<TaskMask>(&subject);
+        task != nullptr && known != nullptr && known->granted != asked)
         remember_giver(task->pid, *known);
     insert(subject) = held;
     return {};
@@ -192,7 +200,8 @@ std::vector<Journal::Entry> Journal::queues() const {
     return all;
 }
 
-std::vector<std::pair<int, std::vector<TaskId>>> Journal::threads(const std::function<bool(int)>& wanted) const {
+std::vector<std::pair<int, std::vector<TaskId>>>
+Journal::threads(const std::function<bool(int)>& wanted) const {
     std::vector<std::pair<int, std::vector<TaskId>>> found;
     for (const auto& [pid, threads] : threads_of_)
         if (wanted(pid)) found.emplace_back(pid, threads);

@@ -19,7 +19,8 @@ using planner::Subject;
 using planner::TaskMask;
 using planner::UnitCpuset;
 
-/// FNV-1a: finds a torn or mixed-up line; it guards against accidents, not against an attacker (the file is root's).
+/// FNV-1a: finds a torn or mixed-up line; it guards against accidents, not against an attacker (the file is
+/// root's).
 std::uint32_t checksum(std::string_view text) {
     std::uint32_t sum = 2166136261U;
     for (const char c : text)
@@ -32,8 +33,10 @@ std::string escaped(std::string_view text) {
     std::string result;
     for (const char c : text) {
         const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte == '%' || byte == 0x7f) result += fmt::format("%{:02x}", byte);
-        else result += c;
+        if (byte < 0x20 || byte == '%' || byte == 0x7f)
+            result += fmt::format("%{:02x}", byte);
+        else
+            result += c;
     }
     return result;
 }
@@ -55,7 +58,8 @@ std::string unescaped(std::string_view text) {
 
 struct Fields {
     std::string operator()(const TaskMask& mask) const {
-        return fmt::format("task\t{}\t{}\t{}\t{}", mask.task.tid, mask.task.start_time, mask.pid, escaped(mask.comm));
+        return fmt::format("task\t{}\t{}\t{}\t{}", mask.task.tid, mask.task.start_time, mask.pid,
+                           escaped(mask.comm));
     }
     std::string operator()(const IrqMask& mask) const {
         return fmt::format("irq\t{}\t{}\t{}\t", escaped(mask.device), escaped(mask.label), mask.irq);
@@ -63,7 +67,9 @@ struct Fields {
     std::string operator()(const SteeringMask& mask) const {
         return fmt::format("steering\t{}\t{}\t{}\t", escaped(mask.device), escaped(mask.nic), mask.queue);
     }
-    std::string operator()(const UnitCpuset& cpuset) const { return fmt::format("unit\t{}\t\t\t", escaped(cpuset.unit)); }
+    std::string operator()(const UnitCpuset& cpuset) const {
+        return fmt::format("unit\t{}\t\t\t", escaped(cpuset.unit));
+    }
 };
 
 std::optional<Subject> parse_subject(const std::vector<std::string_view>& fields) {
@@ -79,7 +85,8 @@ std::optional<Subject> parse_subject(const std::vector<std::string_view>& fields
         if (!number) return std::nullopt;
         return IrqMask{unescaped(fields[1]), unescaped(fields[2]), *number};
     }
-    if (fields[0] == "steering") return SteeringMask{unescaped(fields[1]), unescaped(fields[2]), std::string(fields[3])};
+    if (fields[0] == "steering")
+        return SteeringMask{unescaped(fields[1]), unescaped(fields[2]), std::string(fields[3])};
     if (fields[0] == "unit") return UnitCpuset{unescaped(fields[1])};
     return std::nullopt;
 }
@@ -88,7 +95,8 @@ std::optional<Subject> parse_subject(const std::vector<std::string_view>& fields
 
 std::string queue_key(const Subject& subject) {
     if (const auto* irq = std::get_if<IrqMask>(&subject)) return "irq\t" + irq->device + '\t' + irq->label;
-    if (const auto* steering = std::get_if<SteeringMask>(&subject)) return "steering\t" + steering->device + '\t' + steering->queue;
+    if (const auto* steering = std::get_if<SteeringMask>(&subject))
+        return "steering\t" + steering->device + '\t' + steering->queue;
     if (const auto* cpuset = std::get_if<UnitCpuset>(&subject)) return "unit\t" + cpuset->unit;
     return {};
 }
@@ -96,15 +104,18 @@ std::string queue_key(const Subject& subject) {
 std::string to_line(const Record& record) {
     std::string line = std::visit(Fields{}, record.subject);
     if (record.held)
-        line += fmt::format("\theld\t{}\t{}\t{}\t{}", record.held->original.to_list(), record.held->asked.to_list(),
-                            record.held->granted.to_list(), escaped(record.held->policy));
-    else line += "\tgone\t\t\t\t";
+        line += fmt::format("\theld\t{}\t{}\t{}\t{}", record.held->original.to_list(),
+                            record.held->asked.to_list(), record.held->granted.to_list(),
+                            escaped(record.held->policy));
+    else
+        line += "\tgone\t\t\t\t";
     return line + fmt::format("\t{:08x}\n", checksum(line));
 }
 
 std::optional<Record> parse_line(std::string_view line) {
     const auto last_tab = line.rfind('\t');
-    if (last_tab == std::string_view::npos || line.substr(last_tab + 1) != fmt::format("{:08x}", checksum(line.substr(0, last_tab))))
+    if (last_tab == std::string_view::npos ||
+        line.substr(last_tab + 1) != fmt::format("{:08x}", checksum(line.substr(0, last_tab))))
         return std::nullopt;
     const auto fields = split(line.substr(0, last_tab), '\t');
     if (fields.size() != 10) return std::nullopt;

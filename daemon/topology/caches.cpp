@@ -21,7 +21,9 @@ std::optional<Cache::Type> cache_type(const std::optional<std::string>& text) {
     return std::nullopt;
 }
 
-std::string leaf_name(const std::string& folder, unsigned index) { return folder + "index" + std::to_string(index); }
+std::string leaf_name(const std::string& folder, unsigned index) {
+    return folder + "index" + std::to_string(index);
+}
 
 } // namespace
 
@@ -62,7 +64,8 @@ bool CacheReader::read_like_last(const std::string& folder, unsigned cpu) {
         auto cpus = sharing(name);
         if (!cpus) return false;
         // A new last level may be the border between unlike cores: look closely.
-        if (&leaf == &form_.back() && (cpus_.number(name + "/level") != leaf.level || cache_type(cpus_.text(name + "/type")) != leaf.type))
+        if (&leaf == &form_.back() && (cpus_.number(name + "/level") != leaf.level ||
+                                       cache_type(cpus_.text(name + "/type")) != leaf.type))
             return false;
         found.emplace_back(&leaf, std::move(*cpus));
     }

@@ -20,12 +20,13 @@ namespace affinityd::topology {
 [[nodiscard]] std::uint64_t cache_size(const std::optional<std::string>& text);
 
 /// Collects the caches of a machine CPU by CPU, each once, from the folders cpuN/cache below `cpus`.
-/// Most CPUs of a machine have caches of the same form (which index is which level and type), so after the first one only
-/// the sets of sharing CPUs are read, unless something does not fit.
-/// Source: Documentation/ABI/testing/sysfs-devices-system-cpu, "cache/index*".
+/// Most CPUs of a machine have caches of the same form (which index is which level and type), so after the
+/// first one only the sets of sharing CPUs are read, unless something does not fit. Source:
+/// Documentation/ABI/testing/sysfs-devices-system-cpu, "cache/index*".
 class CacheReader {
   public:
-    CacheReader(const host::Dir& cpus, const CpuSet& online, bool sizes) : cpus_(cpus), online_(online), sizes_(sizes) {}
+    CacheReader(const host::Dir& cpus, const CpuSet& online, bool sizes)
+        : cpus_(cpus), online_(online), sizes_(sizes) {}
     void read(unsigned cpu);
     /// By level, then type, then first CPU.
     [[nodiscard]] std::vector<Cache> take();
@@ -45,9 +46,10 @@ class CacheReader {
     const CpuSet& online_;
     bool sizes_;
     std::vector<Cache> caches_;
-    std::map<std::pair<unsigned, Cache::Type>, CpuSet> covered_; ///< CPUs whose cache of that level and type is known
-    std::vector<Leaf> form_;                                     ///< of the last CPU read whole; empty if it has gaps
-    unsigned last_index_ = 0;                                    ///< highest index seen at any CPU
+    std::map<std::pair<unsigned, Cache::Type>, CpuSet>
+        covered_;             ///< CPUs whose cache of that level and type is known
+    std::vector<Leaf> form_;  ///< of the last CPU read whole; empty if it has gaps
+    unsigned last_index_ = 0; ///< highest index seen at any CPU
 };
 
 } // namespace affinityd::topology

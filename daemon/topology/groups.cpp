@@ -17,7 +17,9 @@ std::string folder_of(unsigned cpu) { return "cpu" + std::to_string(cpu); }
 
 } // namespace
 
-std::optional<std::size_t> GroupReader::find(unsigned cpu) const { return cpu < place_of_.size() ? place_of_[cpu] : std::nullopt; }
+std::optional<std::size_t> GroupReader::find(unsigned cpu) const {
+    return cpu < place_of_.size() ? place_of_[cpu] : std::nullopt;
+}
 
 std::optional<std::size_t> GroupReader::read(unsigned cpu) {
     if (const auto known = find(cpu)) return known;
@@ -56,9 +58,12 @@ std::vector<CpuSet> GroupReader::take() {
 std::optional<int> IdReader::read(unsigned cpu) {
     if (!present_ && absent_ >= enough_absent) return std::nullopt;
     const auto value = cpus_.number(folder_of(cpu) + file_);
-    if (value) present_ = true;
-    else ++absent_;
-    return value && *value >= 0 && *value <= CpuSet::max_cpu ? std::optional(static_cast<int>(*value)) : std::nullopt;
+    if (value)
+        present_ = true;
+    else
+        ++absent_;
+    return value && *value >= 0 && *value <= CpuSet::max_cpu ? std::optional(static_cast<int>(*value))
+                                                             : std::nullopt;
 }
 
 } // namespace affinityd::topology

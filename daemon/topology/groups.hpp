@@ -14,16 +14,18 @@ class Dir;
 
 namespace affinityd::topology {
 
-/// One level of a machine (packages, dies, cores, ...), read CPU by CPU in ascending order from the folders cpuN/topology below
-/// `cpus`. A set is read at the first CPU of each group only: the kernel gives every member of a group the same one.
-/// Source: Documentation/admin-guide/cputopology.rst.
+/// One level of a machine (packages, dies, cores, ...), read CPU by CPU in ascending order from the folders
+/// cpuN/topology below `cpus`. A set is read at the first CPU of each group only: the kernel gives every
+/// member of a group the same one. Source: Documentation/admin-guide/cputopology.rst.
 class GroupReader {
   public:
-    /// `files`: what the set is called, the newer name first; one that ends in "_list" is a list, else a mask.
+    /// `files`: what the set is called, the newer name first; one that ends in "_list" is a list, else a
+    /// mask.
     GroupReader(const host::Dir& cpus, const CpuSet& online, std::vector<std::string_view> files)
         : cpus_(cpus), online_(online), files_(std::move(files)) {}
 
-    /// Place of the CPU's group, or nothing if the machine does not say. Cut to the online CPUs; no CPU is in two.
+    /// Place of the CPU's group, or nothing if the machine does not say. Cut to the online CPUs; no CPU is in
+    /// two.
     std::optional<std::size_t> read(unsigned cpu);
     /// Place of the CPU's group if a member of it was read.
     [[nodiscard]] std::optional<std::size_t> find(unsigned cpu) const;

@@ -14,8 +14,10 @@ namespace affinityd::topology {
 namespace {
 
 std::vector<Kind> by_core_type(const host::Root& root, const Topology& topology) {
-    const CpuSet performance = root.sys().cpu_list("devices/cpu_core/cpus").value_or(CpuSet{}) & topology.online;
-    const CpuSet efficiency = root.sys().cpu_list("devices/cpu_atom/cpus").value_or(CpuSet{}) & topology.online;
+    const CpuSet performance =
+        root.sys().cpu_list("devices/cpu_core/cpus").value_or(CpuSet{}) & topology.online;
+    const CpuSet efficiency =
+        root.sys().cpu_list("devices/cpu_atom/cpus").value_or(CpuSet{}) & topology.online;
     if (performance.empty() || efficiency.empty()) return {};
     return {{"performance", 0, performance}, {"efficiency", 1, efficiency}};
 }
@@ -59,13 +61,16 @@ bool shares_unevenly(const Topology& topology) {
 std::uint64_t first_data_cache(const host::Root& root, unsigned cpu) {
     constexpr unsigned most = 4;
     for (unsigned index = 0; index < most; ++index) {
-        const auto leaf = "devices/system/cpu/cpu" + std::to_string(cpu) + "/cache/index" + std::to_string(index);
-        if (root.sys().number(leaf + "/level") == 1 && root.sys().text(leaf + "/type") == "Data") return cache_size(root.sys().text(leaf + "/size"));
+        const auto leaf =
+            "devices/system/cpu/cpu" + std::to_string(cpu) + "/cache/index" + std::to_string(index);
+        if (root.sys().number(leaf + "/level") == 1 && root.sys().text(leaf + "/type") == "Data")
+            return cache_size(root.sys().text(leaf + "/size"));
     }
     return 0;
 }
 
-/// What remains for hybrid processors under kernels that tell of neither: cores of one kind have equal first-level caches.
+/// What remains for hybrid processors under kernels that tell of neither: cores of one kind have equal
+/// first-level caches.
 std::vector<Kind> by_caches(const host::Root& root, const Topology& topology) {
     if (!shares_unevenly(topology)) return {};
     std::map<std::uint64_t, CpuSet, std::greater<>> groups;

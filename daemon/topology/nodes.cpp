@@ -20,7 +20,9 @@ std::optional<std::uint64_t> node_memory(const host::Dir& node) {
         // "Node 0 MemTotal:  65536 kB"
         const auto words = split_words(line);
         if (words.size() >= 4 && words[2] == "MemTotal:")
-            if (const auto kib = parse_number<std::uint64_t>(words[3]); kib && *kib < (std::uint64_t{1} << 50)) return *kib * 1024;
+            if (const auto kib = parse_number<std::uint64_t>(words[3]);
+                kib && *kib < (std::uint64_t{1} << 50))
+                return *kib * 1024;
     }
     return std::nullopt;
 }

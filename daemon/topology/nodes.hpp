@@ -9,9 +9,9 @@ class Dir;
 
 namespace affinityd::topology {
 
-/// Adds the online NUMA nodes below `dir` (the folder of nodes) to a topology whose CPUs are read, and tells those CPUs
-/// their node. Nodes without memory or without CPUs are nodes; numbers may have holes.
-/// Source: Documentation/ABI/stable/sysfs-devices-node.
+/// Adds the online NUMA nodes below `dir` (the folder of nodes) to a topology whose CPUs are read, and tells
+/// those CPUs their node. Nodes without memory or without CPUs are nodes; numbers may have holes. Source:
+/// Documentation/ABI/stable/sysfs-devices-node.
 void read_nodes(const host::Dir& dir, Topology& topology);
 
 } // namespace affinityd::topology

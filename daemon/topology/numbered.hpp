@@ -11,8 +11,8 @@ class Dir;
 
 namespace affinityd::topology {
 
-/// The greatest CPU or node number that is read: eight times the most that a kernel can be built for. It bounds what a
-/// hostile recording can make us hold.
+/// The greatest CPU or node number that is read: eight times the most that a kernel can be built for. It
+/// bounds what a hostile recording can make us hold.
 constexpr unsigned greatest_number = 65535;
 
 /// The numbers of the entries called `prefix` and a number, ascending.

@@ -26,16 +26,20 @@ unsigned rank_of(Kind kind, const Cache* cache) {
     return rank;
 }
 
-void add(std::vector<Candidate>& into, Kind kind, std::size_t index, const CpuSet& cpus, const Cache* cache = nullptr) {
+void add(std::vector<Candidate>& into, Kind kind, std::size_t index, const CpuSet& cpus,
+         const Cache* cache = nullptr) {
     if (cpus.empty()) return;
-    into.push_back({.part = {.kind = kind, .index = index, .cpus = cpus, .parts = {}}, .size = cpus.count(), .rank = rank_of(kind, cache)});
+    into.push_back({.part = {.kind = kind, .index = index, .cpus = cpus, .parts = {}},
+                    .size = cpus.count(),
+                    .rank = rank_of(kind, cache)});
 }
 
 std::vector<Candidate> candidates_of(const Topology& topology) {
     std::vector<Candidate> all;
-    const std::pair<Kind, const std::vector<CpuSet>*> levels[] = {{Kind::drawer, &topology.drawers},   {Kind::book, &topology.books},
-                                                                  {Kind::package, &topology.packages}, {Kind::die, &topology.dies},
-                                                                  {Kind::cluster, &topology.clusters}, {Kind::core, &topology.cores}};
+    const std::pair<Kind, const std::vector<CpuSet>*> levels[] = {
+        {Kind::drawer, &topology.drawers},   {Kind::book, &topology.books},
+        {Kind::package, &topology.packages}, {Kind::die, &topology.dies},
+        {Kind::cluster, &topology.clusters}, {Kind::core, &topology.cores}};
     for (const auto& [kind, groups] : levels)
         for (std::size_t i = 0; i < groups->size(); ++i)
             add(all, kind, i, (*groups)[i]);
@@ -90,7 +94,8 @@ PartTree nest(const Topology& topology) {
 
 unsigned package_number(const Topology& topology, std::size_t package) {
     const Cpu* cpu = topology.find(topology.packages[package].first());
-    return cpu != nullptr && cpu->package ? static_cast<unsigned>(*cpu->package) : static_cast<unsigned>(package);
+    return cpu != nullptr && cpu->package ? static_cast<unsigned>(*cpu->package)
+                                          : static_cast<unsigned>(package);
 }
 
 std::string cache_name(const Cache& cache) {

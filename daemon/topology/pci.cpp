@@ -19,9 +19,11 @@ struct ClassName {
 };
 
 // Of the class codes in include/linux/pci_ids.h those that move data for programs.
-constexpr std::array names{ClassName{0x0104, "RAID"},     ClassName{0x0106, "SATA"},       ClassName{0x0107, "SAS"},  ClassName{0x0108, "NVMe"},
-                           ClassName{0x01ff, "storage"},  ClassName{0x0200, "Ethernet"},   ClassName{0x0207, "InfiniBand"},
-                           ClassName{0x02ff, "network"},  ClassName{0x03ff, "GPU"},        ClassName{0x12ff, "accelerator"}};
+constexpr std::array names{ClassName{0x0104, "RAID"},       ClassName{0x0106, "SATA"},
+                           ClassName{0x0107, "SAS"},        ClassName{0x0108, "NVMe"},
+                           ClassName{0x01ff, "storage"},    ClassName{0x0200, "Ethernet"},
+                           ClassName{0x0207, "InfiniBand"}, ClassName{0x02ff, "network"},
+                           ClassName{0x03ff, "GPU"},        ClassName{0x12ff, "accelerator"}};
 
 unsigned class_of(const host::Dir& device) {
     const auto text = device.text("class");
@@ -53,10 +55,12 @@ std::vector<PciDevice> read_pci_devices(const host::Root& root) {
     for (const auto& address : all->list("")) {
         const auto folder = all->dir(address);
         if (!folder) continue;
-        PciDevice device{.address = address, .driver = {}, .class_code = class_of(*folder), .node = {}, .local_cpus = {}};
+        PciDevice device{
+            .address = address, .driver = {}, .class_code = class_of(*folder), .node = {}, .local_cpus = {}};
         if (pci_class_name(device.class_code).empty()) continue;
         device.driver = driver_of(*folder);
-        if (const auto node = folder->number("numa_node"); node && *node >= 0 && *node <= greatest_number) device.node = static_cast<unsigned>(*node);
+        if (const auto node = folder->number("numa_node"); node && *node >= 0 && *node <= greatest_number)
+            device.node = static_cast<unsigned>(*node);
         auto near = folder->cpu_list("local_cpulist");
         if (!near) near = folder->cpu_mask("local_cpus");
         device.local_cpus = near.value_or(CpuSet{});

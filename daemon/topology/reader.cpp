@@ -37,7 +37,8 @@ Masks read_masks(const Dir& dir) {
     masks.present = dir.cpu_list("present").value_or(folders) & readable;
     masks.possible = dir.cpu_list("possible").value_or(masks.present) & readable;
     if (auto online = dir.cpu_list("online")) {
-        // A CPU that has no folder although others do is a slip of the recording, or a way to make us hold a million of them.
+        // A CPU that has no folder although others do is a slip of the recording, or a way to make us hold a
+        // million of them.
         masks.online = folders.empty() ? *online & CpuSet::range(0, greatest_number / 8) : *online & folders;
         return masks;
     }
@@ -55,26 +56,31 @@ struct Levels {
           dies(dir, online, {"die_cpus_list", "die_cpus"}),
           clusters(dir, online, {"cluster_cpus_list", "cluster_cpus"}),
           cores(dir, online, {"core_cpus_list", "thread_siblings_list", "core_cpus", "thread_siblings"}),
-          package_id(dir, "topology/physical_package_id"), die_id(dir, "topology/die_id"), cluster_id(dir, "topology/cluster_id"),
-          core_id(dir, "topology/core_id"), capacity(dir, "cpu_capacity") {}
+          package_id(dir, "topology/physical_package_id"), die_id(dir, "topology/die_id"),
+          cluster_id(dir, "topology/cluster_id"), core_id(dir, "topology/core_id"),
+          capacity(dir, "cpu_capacity") {}
     GroupReader drawers, books, packages, dies, clusters, cores;
     IdReader package_id, die_id, cluster_id, core_id, capacity;
 };
 
-/// The id of a CPU's group: members share it by definition (core ids are not like that: AMD's modules are cores that have two).
-std::optional<int> group_id(const Topology& topology, unsigned cpu, const GroupReader& groups, std::optional<std::size_t> place,
-                            IdReader& ids, std::optional<int> Cpu::* field) {
+/// The id of a CPU's group: members share it by definition (core ids are not like that: AMD's modules are
+/// cores that have two).
+std::optional<int> group_id(const Topology& topology, unsigned cpu, const GroupReader& groups,
+                            std::optional<std::size_t> place, IdReader& ids, std::optional<int> Cpu::*field) {
     if (place && groups[*place].first() < cpu)
         if (const Cpu* first = topology.find(groups[*place].first())) return first->*field;
     return ids.read(cpu);
 }
 
 Cpu read_cpu(unsigned id, Levels& levels, const Topology& topology) {
-    Cpu cpu{.id = id, .package = {}, .die = {}, .cluster = {}, .core = {}, .node = {}, .capacity = {}, .smt = {}};
+    Cpu cpu{
+        .id = id, .package = {}, .die = {}, .cluster = {}, .core = {}, .node = {}, .capacity = {}, .smt = {}};
     levels.drawers.read(id);
     levels.books.read(id);
-    cpu.package = group_id(topology, id, levels.packages, levels.packages.read(id), levels.package_id, &Cpu::package);
-    cpu.cluster = group_id(topology, id, levels.clusters, levels.clusters.read(id), levels.cluster_id, &Cpu::cluster);
+    cpu.package =
+        group_id(topology, id, levels.packages, levels.packages.read(id), levels.package_id, &Cpu::package);
+    cpu.cluster =
+        group_id(topology, id, levels.clusters, levels.clusters.read(id), levels.cluster_id, &Cpu::cluster);
     // Without a die id (-1) the kernel gives each CPU as its own die: that says nothing.
     cpu.die = group_id(topology, id, levels.dies, levels.dies.find(id), levels.die_id, &Cpu::die);
     if (cpu.die) levels.dies.read(id);

@@ -15,9 +15,9 @@ enum class Detail {
     all,
 };
 
-/// Reads /sys/devices/system/{cpu,node} below the root. Missing, unreadable and odd files (ids of -1, offline CPU 0, NUL
-/// padding) are values, not faults; an Error only if no CPU can be found at all.
-/// Source: Documentation/admin-guide/cputopology.rst, Documentation/ABI/stable/sysfs-devices-{system-cpu,node}.
+/// Reads /sys/devices/system/{cpu,node} below the root. Missing, unreadable and odd files (ids of -1, offline
+/// CPU 0, NUL padding) are values, not faults; an Error only if no CPU can be found at all. Source:
+/// Documentation/admin-guide/cputopology.rst, Documentation/ABI/stable/sysfs-devices-{system-cpu,node}.
 [[nodiscard]] Result<Topology> read_topology(const host::Root& root, Detail detail = Detail::all);
 
 } // namespace affinityd::topology

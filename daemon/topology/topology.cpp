@@ -8,7 +8,8 @@ namespace affinityd::topology {
 namespace {
 
 CpuSet group_with(const std::vector<CpuSet>& groups, unsigned cpu) {
-    const auto found = std::ranges::find_if(groups, [cpu](const CpuSet& group) { return group.contains(cpu); });
+    const auto found =
+        std::ranges::find_if(groups, [cpu](const CpuSet& group) { return group.contains(cpu); });
     return found == groups.end() ? CpuSet{} : *found;
 }
 
@@ -51,7 +52,8 @@ CpuSet Topology::core_of(unsigned cpu) const {
 CpuSet Topology::llc_of(unsigned cpu) const {
     if (!online.contains(cpu)) return {};
     for (auto cache = caches.rbegin(); cache != caches.rend(); ++cache) // the highest level first
-        if (cache->type != Cache::Type::instruction && cache->level >= 2 && cache->cpus.contains(cpu)) return cache->cpus;
+        if (cache->type != Cache::Type::instruction && cache->level >= 2 && cache->cpus.contains(cpu))
+            return cache->cpus;
     for (const auto* groups : {&dies, &packages})
         if (auto group = group_with(*groups, cpu); !group.empty()) return group;
     return node_cpus_of(cpu);

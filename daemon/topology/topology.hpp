@@ -30,42 +30,44 @@ struct Cache {
 
 struct Node {
     unsigned id = 0;
-    CpuSet cpus;                                ///< online CPUs; empty for a memory-only node
-    std::optional<std::uint64_t> memory_bytes;  ///< MemTotal; nothing: not recorded
-    std::vector<unsigned> distance;             ///< to each node in Topology::nodes order, 10 = local; may be empty
+    CpuSet cpus;                               ///< online CPUs; empty for a memory-only node
+    std::optional<std::uint64_t> memory_bytes; ///< MemTotal; nothing: not recorded
+    std::vector<unsigned> distance; ///< to each node in Topology::nodes order, 10 = local; may be empty
 };
 
 /// CPUs of one kind on a machine with unlike cores (hybrid, big.LITTLE).
 struct Kind {
-    std::string name;      ///< "performance", "efficiency", ...
-    unsigned rank = 0;     ///< 0 = most capable
+    std::string name;  ///< "performance", "efficiency", ...
+    unsigned rank = 0; ///< 0 = most capable
     CpuSet cpus;
 };
 
-/// What a machine's CPUs are and how near they are to each other. A value; made by read_topology or by a test.
+/// What a machine's CPUs are and how near they are to each other. A value; made by read_topology or by a
+/// test.
 struct Topology {
-    CpuSet possible, present, online, offline;  ///< offline: present and not online
-    CpuSet isolated, nohz_full;                 ///< isolcpus=domain / nohz_full=, cut to online
-    CpuSet housekeeping;                        ///< online - isolated - nohz_full (all online if that is nothing)
-    std::vector<Cpu> cpus;                      ///< online only, ascending by id
+    CpuSet possible, present, online, offline; ///< offline: present and not online
+    CpuSet isolated, nohz_full;                ///< isolcpus=domain / nohz_full=, cut to online
+    CpuSet housekeeping;   ///< online - isolated - nohz_full (all online if that is nothing)
+    std::vector<Cpu> cpus; ///< online only, ascending by id
     std::vector<CpuSet> packages, dies, clusters; ///< groups by first CPU; empty: the level is not there
-    std::vector<CpuSet> drawers, books;         ///< s390: packages stand in books, books in drawers; by first CPU
-    std::vector<CpuSet> cores;                  ///< SMT sibling groups of online CPUs, by first CPU
-    std::vector<Cache> caches;                  ///< by level, then type, then first CPU
-    std::vector<Node> nodes;                    ///< ascending by id
-    std::vector<Kind> kinds;                    ///< empty: all alike
+    std::vector<CpuSet> drawers, books; ///< s390: packages stand in books, books in drawers; by first CPU
+    std::vector<CpuSet> cores;          ///< SMT sibling groups of online CPUs, by first CPU
+    std::vector<Cache> caches;          ///< by level, then type, then first CPU
+    std::vector<Node> nodes;            ///< ascending by id
+    std::vector<Kind> kinds;            ///< empty: all alike
 
-    [[nodiscard]] const Cpu* find(unsigned cpu) const;  ///< nullptr if not online
+    [[nodiscard]] const Cpu* find(unsigned cpu) const; ///< nullptr if not online
     [[nodiscard]] const Node* node(unsigned id) const;
     /// Groups of data or unified caches of a level, by first CPU.
     [[nodiscard]] std::vector<CpuSet> cache_groups(unsigned level) const;
-    /// Last-level-cache groups that cover every online CPU: the widest data/unified cache of each CPU; CPUs without
-    /// any recorded cache fall back to their die, package or node group. By first CPU; disjoint.
+    /// Last-level-cache groups that cover every online CPU: the widest data/unified cache of each CPU; CPUs
+    /// without any recorded cache fall back to their die, package or node group. By first CPU; disjoint.
     [[nodiscard]] std::vector<CpuSet> llc_groups() const;
-    [[nodiscard]] CpuSet core_of(unsigned cpu) const;     ///< SMT siblings; {} if not online
-    [[nodiscard]] CpuSet llc_of(unsigned cpu) const;      ///< {} if not online
-    [[nodiscard]] CpuSet package_of(unsigned cpu) const;  ///< {} if not online
-    [[nodiscard]] CpuSet node_cpus_of(unsigned cpu) const; ///< its NUMA node's CPUs, all online ones if in none
+    [[nodiscard]] CpuSet core_of(unsigned cpu) const;    ///< SMT siblings; {} if not online
+    [[nodiscard]] CpuSet llc_of(unsigned cpu) const;     ///< {} if not online
+    [[nodiscard]] CpuSet package_of(unsigned cpu) const; ///< {} if not online
+    [[nodiscard]] CpuSet
+    node_cpus_of(unsigned cpu) const; ///< its NUMA node's CPUs, all online ones if in none
     /// All CPUs that are not the first online one of their core.
     [[nodiscard]] CpuSet smt_secondary() const;
 };

@@ -40,7 +40,8 @@ TEST(NicStatus, EachVectorGetsWhatIsWantedItsTasksAndItsLastRefusal) {
     EXPECT_EQ(first["wanted"], "2");
     EXPECT_EQ(first["policy"], "web");
     EXPECT_EQ(first["original"], "0-3");
-    EXPECT_EQ(first["tasks"], json::parse(R"([{"pid":10,"tid":10,"comm":"web"},{"pid":30,"tid":30,"comm":"any"}])"));
+    EXPECT_EQ(first["tasks"],
+              json::parse(R"([{"pid":10,"tid":10,"comm":"web"},{"pid":30,"tid":30,"comm":"any"}])"));
     EXPECT_FALSE(first.contains("error"));
     const auto& second = list[1]["vectors"][1];
     EXPECT_EQ(second["error"], "immovable (Input/output error)");
@@ -52,8 +53,11 @@ TEST(NicStatus, EachVectorGetsWhatIsWantedItsTasksAndItsLastRefusal) {
 }
 
 TEST(NicStatus, AnyAnswerWillDo) {
-    for (const char* text : {"null", "[]", "{}", "3", R"({"queues": 3})", R"({"queues": [3, null, {}], "processes": {}, "refused": []})",
-                             R"({"queues": [{"kind": "irq", "nic": "eth1", "irq": 30, "label": "eth1-TxRx-0"}], "processes": [3, {"threads": [4]}]})"}) {
+    for (
+        const char* text :
+        {"null", "[]", "{}", "3", R"({"queues": 3})",
+         R"({"queues": [3, null, {}], "processes": {}, "refused": []})",
+         R"({"queues": [{"kind": "irq", "nic": "eth1", "irq": 30, "label": "eth1-TxRx-0"}], "processes": [3, {"threads": [4]}]})"}) {
         auto list = nics();
         merge_status(list, json::parse(text));
         EXPECT_EQ(list.size(), 3U) << text;

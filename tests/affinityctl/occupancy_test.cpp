@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is where, from the daemon's answer into the tree, the table and the picture; names are whatever programs call themselves.
+// Who is where, from the daemon's answer into the tree, the table and the picture; names are whatever
+// programs call themselves.
 #include "machine_view.hpp"
 #include "svg_text.hpp"
 #include "table.hpp"
 #include "topology_svg.hpp"
 #include "topology_text.hpp"
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace affinityctl {
 namespace {
@@ -32,7 +33,8 @@ MachineView machine() {
             const CpuSet smt = CpuSet::range(node * 4 + core * 2, node * 4 + core * 2 + 1);
             topology.cores.push_back(smt);
             for (const unsigned cpu : smt)
-                topology.cpus.push_back({cpu, static_cast<int>(node), {}, {}, static_cast<int>(core), node, {}, smt});
+                topology.cpus.push_back(
+                    {cpu, static_cast<int>(node), {}, {}, static_cast<int>(core), node, {}, smt});
         }
     }
     return view;
@@ -50,7 +52,8 @@ const char* const status = R"({
              {"policy": "web", "kind": "xps", "queue": "tx-0", "present": "6"}],
   "problems": [{"policy": "web", "subject": "eth0", "message": "is down"}]})";
 
-/// Elements closed in order, no bare & or <, nothing that XML does not allow. Not a whole parser: enough to see what escapes.
+/// Elements closed in order, no bare & or <, nothing that XML does not allow. Not a whole parser: enough to
+/// see what escapes.
 bool is_well_formed(std::string_view text) {
     std::vector<std::string_view> open;
     for (std::size_t at = 0; at < text.size();) {
@@ -58,7 +61,9 @@ bool is_well_formed(std::string_view text) {
         if (static_cast<unsigned char>(c) < 0x20 && c != '\n') return false;
         if (c == '&') {
             const auto rest = text.substr(at);
-            if (!rest.starts_with("&amp;") && !rest.starts_with("&lt;") && !rest.starts_with("&gt;") && !rest.starts_with("&quot;")) return false;
+            if (!rest.starts_with("&amp;") && !rest.starts_with("&lt;") && !rest.starts_with("&gt;") &&
+                !rest.starts_with("&quot;"))
+                return false;
         }
         if (c == '>') return false;
         if (c != '<') {
@@ -104,23 +109,35 @@ TEST(Occupancy, IsShownWhereItBelongs) {
     auto view = machine();
     view.occupancy = occupancy_of_status(json::parse(status));
     const auto tree = tree_text(view, false);
-    EXPECT_NE(tree.find("CPUs 0-3\n    > redis: bio, 2 threads\n    core 0: CPU 0, CPU 1\n      > redis: redis-server\n"), std::string::npos) << tree;
-    EXPECT_NE(tree.find("CPU 6, CPU 7\n      > web: nginx on 6\n      > web: eth0-rx-0 (IRQ 45) on 6\n"), std::string::npos) << tree;
+    EXPECT_NE(
+        tree.find(
+            "CPUs 0-3\n    > redis: bio, 2 threads\n    core 0: CPU 0, CPU 1\n      > redis: redis-server\n"),
+        std::string::npos)
+        << tree;
+    EXPECT_NE(tree.find("CPU 6, CPU 7\n      > web: nginx on 6\n      > web: eth0-rx-0 (IRQ 45) on 6\n"),
+              std::string::npos)
+        << tree;
     EXPECT_NE(tree.find("web (affinity full): CPUs 4-7; 1 process, 1 thread"), std::string::npos) << tree;
     EXPECT_NE(tree.find("note: web: eth0: is down"), std::string::npos) << tree;
     const auto table = table_text(view, false);
     EXPECT_NE(table.find("web + 1 IRQs"), std::string::npos) << table;
     const auto picture = svg_picture(view);
     EXPECT_TRUE(is_well_formed(picture)) << picture;
-    EXPECT_NE(picture.find("<title>CPU 6\nweb: nginx on 6\nweb: eth0-rx-0 (IRQ 45) on 6</title>"), std::string::npos) << picture;
-    EXPECT_NE(picture.find(">2 tasks</text>"), std::string::npos) << "two threads have a whole cache to themselves";
+    EXPECT_NE(picture.find("<title>CPU 6\nweb: nginx on 6\nweb: eth0-rx-0 (IRQ 45) on 6</title>"),
+              std::string::npos)
+        << picture;
+    EXPECT_NE(picture.find(">2 tasks</text>"), std::string::npos)
+        << "two threads have a whole cache to themselves";
 }
 
 TEST(Occupancy, OfAnAnswerThatIsNotAsExpectedIsAsMuchAsCanBeRead) {
-    for (const auto* text : {"null", "[]", "{}", "7", R"("x")", R"({"policies": 7, "processes": {}, "queues": null, "problems": "x"})",
-                             R"({"policies": [7, null, [], {}], "processes": [7, {"threads": [7]}], "queues": [{}], "problems": [null]})",
-                             R"({"policies": [{"name": 7, "cpus": "x", "processes": -1, "released": "no"}], "processes": [{"policy": "", "threads": {}}]})",
-                             R"({"policies": [{"name": "a", "cpus": "0-4294967295"}], "processes": [{"policy": "a", "threads": [{"present": "9-1"}]}]})"}) {
+    for (
+        const auto* text :
+        {"null", "[]", "{}", "7", R"("x")",
+         R"({"policies": 7, "processes": {}, "queues": null, "problems": "x"})",
+         R"({"policies": [7, null, [], {}], "processes": [7, {"threads": [7]}], "queues": [{}], "problems": [null]})",
+         R"({"policies": [{"name": 7, "cpus": "x", "processes": -1, "released": "no"}], "processes": [{"policy": "", "threads": {}}]})",
+         R"({"policies": [{"name": "a", "cpus": "0-4294967295"}], "processes": [{"policy": "a", "threads": [{"present": "9-1"}]}]})"}) {
         auto view = machine();
         view.occupancy = occupancy_of_status(json::parse(text));
         for (const auto& tenant : view.occupancy.tenants)
@@ -133,15 +150,30 @@ TEST(Occupancy, OfAnAnswerThatIsNotAsExpectedIsAsMuchAsCanBeRead) {
 }
 
 TEST(Occupancy, NamesAreTextAndNothingElse) {
-    const std::string hostile[] = {"</svg><script>", "\x1b[2J\x07", "a&b\"c'", std::string("nul\0l", 5), "\xff\xfe\xc0\xaf", "\xc2\x9b""31m", "]]>", "\xed\xa0\x80", "€"};
+    const std::string hostile[] = {"</svg><script>",
+                                   "\x1b[2J\x07",
+                                   "a&b\"c'",
+                                   std::string("nul\0l", 5),
+                                   "\xff\xfe\xc0\xaf",
+                                   "\xc2\x9b"
+                                   "31m",
+                                   "]]>",
+                                   "\xed\xa0\x80",
+                                   "€"};
     auto view = machine();
     for (const auto& name : hostile) {
         view.name += name;
         view.nics.push_back({});
         view.nics.back().name = view.nics.back().driver = name;
         view.nics.back().device = "devices/x";
-        view.devices.push_back({.address = name, .driver = name, .class_code = 0x010802, .node = 1, .local_cpus = {}});
-        view.occupancy.tenants.push_back({.policy = name, .model = name, .cpus = CpuSet::range(0, 7), .exclusive = true, .pins = {{name, CpuSet{1}}, {name, CpuSet::range(0, 3), true}}, .summary = name});
+        view.devices.push_back(
+            {.address = name, .driver = name, .class_code = 0x010802, .node = 1, .local_cpus = {}});
+        view.occupancy.tenants.push_back({.policy = name,
+                                          .model = name,
+                                          .cpus = CpuSet::range(0, 7),
+                                          .exclusive = true,
+                                          .pins = {{name, CpuSet{1}}, {name, CpuSet::range(0, 3), true}},
+                                          .summary = name});
         view.occupancy.remarks.push_back(name);
     }
     view.occupancy.source = hostile[1];
@@ -152,14 +184,26 @@ TEST(Occupancy, NamesAreTextAndNothingElse) {
         for (std::size_t i = 0; i < text.size(); ++i) {
             const auto byte = static_cast<unsigned char>(text[i]);
             EXPECT_FALSE((byte < 0x20 && byte != '\n') || byte == 0x7f) << i << ": " << text;
-            EXPECT_FALSE(byte == 0x9b && static_cast<unsigned char>(text[i - 1]) == 0xc2) << i << ": " << text;
+            EXPECT_FALSE(byte == 0x9b && static_cast<unsigned char>(text[i - 1]) == 0xc2)
+                << i << ": " << text;
         }
 }
 
 TEST(XmlText, HoldsWhatXmlMayHold) {
     const std::pair<std::string_view, std::string_view> cases[] = {
-        {"a<b>&\"c'", "a&lt;b&gt;&amp;&quot;c'"}, {"\x01\x1b\x7f", "???"}, {"€ü😀", "€ü😀"}, {"\xff", "?"}, {"\xc3", "?"}, {"\xc0\xaf", "??"},
-        {"\xed\xa0\x80", "???"}, {"\xef\xbf\xbf", "???"}, {"\xf4\x90\x80\x80", "????"}, {"\xc2\x9b", "??"}, {"\xe2\x82", "??"}, {"", ""}, {"a\nb", "a\nb"},
+        {"a<b>&\"c'", "a&lt;b&gt;&amp;&quot;c'"},
+        {"\x01\x1b\x7f", "???"},
+        {"€ü😀", "€ü😀"},
+        {"\xff", "?"},
+        {"\xc3", "?"},
+        {"\xc0\xaf", "??"},
+        {"\xed\xa0\x80", "???"},
+        {"\xef\xbf\xbf", "???"},
+        {"\xf4\x90\x80\x80", "????"},
+        {"\xc2\x9b", "??"},
+        {"\xe2\x82", "??"},
+        {"", ""},
+        {"a\nb", "a\nb"},
     };
     for (const auto& [text, expected] : cases)
         EXPECT_EQ(xml_text(text), expected) << text;
@@ -167,8 +211,19 @@ TEST(XmlText, HoldsWhatXmlMayHold) {
 
 TEST(Printable, ShowsControlCharactersAsQuestionMarks) {
     const std::pair<std::string_view, std::string_view> cases[] = {
-        {"plain €", "plain €"}, {"\x1b[2J", "?[2J"}, {"a\tb\n", "a?b?"}, {"\xc2\x9b""31m", "?31m"}, {"\x9b""31m", "?31m"}, {"\x7f", "?"}, {"ü\xc2\xa0", "ü\xc2\xa0"},
-        {"\xe2\x82\x9b", "\xe2\x82\x9b"}, {"\xc2", "\xc2"},
+        {"plain €", "plain €"},
+        {"\x1b[2J", "?[2J"},
+        {"a\tb\n", "a?b?"},
+        {"\xc2\x9b"
+         "31m",
+         "?31m"},
+        {"\x9b"
+         "31m",
+         "?31m"},
+        {"\x7f", "?"},
+        {"ü\xc2\xa0", "ü\xc2\xa0"},
+        {"\xe2\x82\x9b", "\xe2\x82\x9b"},
+        {"\xc2", "\xc2"},
     };
     for (const auto& [text, expected] : cases)
         EXPECT_EQ(printable(text), expected) << text;

@@ -13,8 +13,16 @@ namespace {
 using Key = WatchView::Key;
 
 TaskRow row(int tid, const std::string& name, double share, int cpu = 0) {
-    return {.pid = tid, .tid = tid, .comm = name, .policy = "p", .state = "in place", .cpu = cpu, .mask = affinityd::CpuSet{1},
-            .wanted = affinityd::CpuSet{1}, .share = share, .migrations = {}};
+    return {.pid = tid,
+            .tid = tid,
+            .comm = name,
+            .policy = "p",
+            .state = "in place",
+            .cpu = cpu,
+            .mask = affinityd::CpuSet{1},
+            .wanted = affinityd::CpuSet{1},
+            .share = share,
+            .migrations = {}};
 }
 
 std::vector<int> tids(const std::vector<TaskRow>& rows) {
@@ -78,14 +86,19 @@ TEST(Watch, TheSamplerCountsFromTheLookBefore) {
     const auto root = affinityd::host::Root::open("/");
     ASSERT_TRUE(root);
     TaskSampler sampler(*root);
-    const auto thread = [](int tid) { return nlohmann::json{{"tid", tid}, {"comm", "me"}, {"state", "in place"}, {"wanted", "0-1023"}}; };
-    const nlohmann::json status{{"processes", {{{"pid", ::getpid()}, {"policy", "p"}, {"threads", {thread(::getpid()), thread(0x7ffffffe)}}}}}};
+    const auto thread = [](int tid) {
+        return nlohmann::json{{"tid", tid}, {"comm", "me"}, {"state", "in place"}, {"wanted", "0-1023"}};
+    };
+    const nlohmann::json status{
+        {"processes",
+         {{{"pid", ::getpid()}, {"policy", "p"}, {"threads", {thread(::getpid()), thread(0x7ffffffe)}}}}}};
     auto rows = sampler.sample(status, "");
     ASSERT_EQ(rows.size(), 1U) << "the thread that is not there is left out";
     EXPECT_FALSE(rows[0].share);
     EXPECT_FALSE(rows[0].mask.empty());
     EXPECT_FALSE(rows[0].is_astray());
-    for (const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100); std::chrono::steady_clock::now() < end;) {
+    for (const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+         std::chrono::steady_clock::now() < end;) {
     }
     rows = sampler.sample(status, "p");
     ASSERT_EQ(rows.size(), 1U);

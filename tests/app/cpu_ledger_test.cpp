@@ -83,8 +83,10 @@ TEST(CpuLedger, NeverFalls) {
 
 TEST(NetworkSoftirqs, ArePricedByTheirNumber) {
     constexpr const char* stat = "cpu  10 0 20 3000 5 1 400 0 0 0\ncpu0 10 0 20 3000 5 1 400 0 0 0\n";
-    constexpr const char* softirqs = "                    CPU0       CPU1\n          HI:          0          0\n       TIMER:        100        200\n"
-                                     "      NET_TX:         50          0\n      NET_RX:        150         100\n";
+    constexpr const char* softirqs =
+        "                    CPU0       CPU1\n          HI:          0          0\n       TIMER:        100  "
+        "      200\n"
+        "      NET_TX:         50          0\n      NET_RX:        150         100\n";
     EXPECT_DOUBLE_EQ(network_softirq_seconds(stat, softirqs, 100).value(), 4.0 * 300 / 600);
     EXPECT_FALSE(network_softirq_seconds("", softirqs, 100));
     EXPECT_FALSE(network_softirq_seconds(stat, "", 100));

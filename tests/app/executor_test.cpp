@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/executor.hpp"
-
 #include "simulated.hpp"
 
 #include <csignal>
@@ -35,7 +34,8 @@ class FakeEnforcer final : public enforcer::Enforcer {
   public:
     Applied apply(const Action& action) override {
         done.push_back(action);
-        if (answer == Outcome::done) masks[planner::to_string(action.subject)] = granted.empty() ? action.to : granted;
+        if (answer == Outcome::done)
+            masks[planner::to_string(action.subject)] = granted.empty() ? action.to : granted;
         if (!took_effect(answer)) return {answer, {}, 5};
         return {answer, granted.empty() ? action.to : granted, 0};
     }
@@ -102,8 +102,10 @@ TEST_F(ExecutorTest, WhatCannotBeWrittenDownIsNotDone) {
     EXPECT_EQ(second.outcome, Outcome::failed);
     EXPECT_TRUE(enforcer_.done.empty()) << "nothing may be changed that could not be undone";
     EXPECT_EQ(journal_.find(task), nullptr);
-    EXPECT_EQ(log_.times("nothing is changed until it can be written"), 1U) << "the same fault is not told for each task";
-    EXPECT_EQ(executor_.run(change(task, all, CpuSet{1}), topology_).outcome, Outcome::done) << "as soon as it can be written";
+    EXPECT_EQ(log_.times("nothing is changed until it can be written"), 1U)
+        << "the same fault is not told for each task";
+    EXPECT_EQ(executor_.run(change(task, all, CpuSet{1}), topology_).outcome, Outcome::done)
+        << "as soon as it can be written";
 }
 
 TEST_F(ExecutorTest, ADryRunWritesNothingDown) {
@@ -114,7 +116,8 @@ TEST_F(ExecutorTest, ADryRunWritesNothingDown) {
 }
 
 TEST_F(ExecutorTest, AFailedFirstChangeIsTakenBack) {
-    for (const auto outcome : {Outcome::not_permitted, Outcome::deadline, Outcome::no_cpu, Outcome::gone, Outcome::failed}) {
+    for (const auto outcome :
+         {Outcome::not_permitted, Outcome::deadline, Outcome::no_cpu, Outcome::gone, Outcome::failed}) {
         enforcer_.answer = outcome;
         EXPECT_EQ(executor_.run(change(task, all, CpuSet{1}), topology_).outcome, outcome);
         EXPECT_EQ(on_disk(task), nullptr) << to_string(outcome);
@@ -216,7 +219,8 @@ TEST_F(ExecutorTest, ANewbornGetsItsCreatorsOriginal) {
     EXPECT_EQ(on_disk(child)->original, all);
     EXPECT_EQ(on_disk(child)->asked, CpuSet{1});
     EXPECT_FALSE(executor_.inherited(child, CpuSet{1}, 10, all)) << "now it has a past of its own";
-    EXPECT_TRUE(executor_.inherited(TaskMask{{30, 300}, 30, "grandchild"}, CpuSet{1}, 20, all)) << "and may give it on itself";
+    EXPECT_TRUE(executor_.inherited(TaskMask{{30, 300}, 30, "grandchild"}, CpuSet{1}, 20, all))
+        << "and may give it on itself";
 }
 
 TEST_F(ExecutorTest, AnAdoptedNewbornThatIsPinnedKeepsTheFirstOriginal) {

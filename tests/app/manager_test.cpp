@@ -81,13 +81,16 @@ TEST_F(ManagerTest, APassIsCutIntoSlicesAndAskedForWork) {
     Instance instance(machine_);
     ASSERT_TRUE(instance.manager().start());
     unsigned now = 0;
-    instance.manager().on_work([&](Manager::Urgency urgency) { now += urgency == Manager::Urgency::now ? 1 : 0; });
+    instance.manager().on_work(
+        [&](Manager::Urgency urgency) { now += urgency == Manager::Urgency::now ? 1 : 0; });
     instance.manager().begin_reconcile(false);
     EXPECT_EQ(now, 1U) << "who begins a pass must be heard by the loop";
     unsigned steps = 0;
-    for (unsigned before = 0; !instance.manager().reconcile_step([] { return true; }); before = instance.enforcer().applied, ++steps) {
+    for (unsigned before = 0; !instance.manager().reconcile_step([] { return true; });
+         before = instance.enforcer().applied, ++steps) {
         EXPECT_TRUE(instance.manager().reconciling());
-        EXPECT_LE(instance.enforcer().applied, before + 1) << "one thread a slice, when there is no time at all";
+        EXPECT_LE(instance.enforcer().applied, before + 1)
+            << "one thread a slice, when there is no time at all";
     }
     EXPECT_GE(steps, 5U);
     EXPECT_EQ(instance.enforcer().applied, 5U);
@@ -268,7 +271,8 @@ TEST_F(ManagerTest, AReloadWithABadFileLeavesTheRunningSet) {
     machine_.policy("server", "match: {comm: server}\ncpus: \"9\"\n");
     const auto impossible = instance.manager().reload();
     ASSERT_FALSE(impossible) << "CPU 9 does not exist";
-    EXPECT_NE(impossible.error().message.find("server.yaml:3:"), std::string::npos) << impossible.error().message;
+    EXPECT_NE(impossible.error().message.find("server.yaml:3:"), std::string::npos)
+        << impossible.error().message;
 
     machine_.policy("server", "match: {comm: server}\ncpus: \"3\"\nbind: set\n");
     ASSERT_TRUE(instance.manager().reload());
@@ -338,7 +342,8 @@ TEST_F(ManagerTest, OnlyWhatIsThereIsReleased) {
     Instance instance(machine_);
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
-    for (const char* what : {"20", "999", "nobody", "-1", "server ", "../server", "99999999999999999999", "\x01"}) {
+    for (const char* what :
+         {"20", "999", "nobody", "-1", "server ", "../server", "99999999999999999999", "\x01"}) {
         const auto released = instance.manager().release(what);
         ASSERT_FALSE(released) << what;
         EXPECT_EQ(released.error().subject, what);
@@ -363,7 +368,9 @@ TEST_F(ManagerTest, ARefusalIsToldAndTheRestIsDone) {
     machine_.process(10, "server");
     machine_.process(11, "server");
     Instance instance(machine_);
-    instance.enforcer().refuse[planner::to_string(planner::Subject{planner::TaskMask{{10, 100}, 10, "server"}})] = enforcer::Outcome::not_permitted;
+    instance.enforcer()
+        .refuse[planner::to_string(planner::Subject{planner::TaskMask{{10, 100}, 10, "server"}})] =
+        enforcer::Outcome::not_permitted;
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
     EXPECT_EQ(machine_.allowed(10, 10), "0-3");
@@ -405,7 +412,8 @@ TEST_F(ManagerTest, ExplainSaysWhyAndWhyNot) {
     machine_.policy("server", on_two);
     machine_.process(10, "server", "1-3");
     machine_.thread(10, 12, "worker", "0-3", 1, 0, 102);
-    machine_.tree().file("proc/12/status", machine_.all_of("proc/10/task/12/status")); // hidden in listings, but there
+    machine_.tree().file("proc/12/status",
+                         machine_.all_of("proc/10/task/12/status")); // hidden in listings, but there
     machine_.process(20, "other");
     Instance instance(machine_);
     ASSERT_TRUE(instance.manager().start());
@@ -418,14 +426,16 @@ TEST_F(ManagerTest, ExplainSaysWhyAndWhyNot) {
     EXPECT_EQ(wanted["threads"][0]["present"], "2");
     EXPECT_EQ(wanted["threads"][0]["original"], "1-3");
     EXPECT_FALSE(wanted["threads"][0].contains("would_change"));
-    EXPECT_EQ(json::parse(instance.manager().explain("12").value_or("{}"))["pid"], 10) << "a thread's number names its process";
+    EXPECT_EQ(json::parse(instance.manager().explain("12").value_or("{}"))["pid"], 10)
+        << "a thread's number names its process";
     const auto other = json::parse(instance.manager().explain("20").value_or("{}"));
     EXPECT_EQ(other["policy"], nullptr);
     ASSERT_EQ(other["considered"].size(), 1U);
     EXPECT_EQ(other["considered"][0]["matched"], false);
     EXPECT_EQ(other["considered"][0]["found"], "other");
     EXPECT_EQ(other["considered"][0]["wanted"], "server");
-    for (const char* subject : {"", "999", "-1", "eth9", "irq:999", "irq:", "4294967296", "../10", "10/task/10", "10 ", "\xff"})
+    for (const char* subject :
+         {"", "999", "-1", "eth9", "irq:999", "irq:", "4294967296", "../10", "10/task/10", "10 ", "\xff"})
         EXPECT_FALSE(instance.manager().explain(subject)) << subject;
 }
 
@@ -454,13 +464,15 @@ TEST_F(ManagerTest, ACpusetCutsTheMaskOrLeavesNothing) {
 
 TEST_F(ManagerTest, NamesAreAnyBytes) {
     machine_.policy("any", "match: {comm: \"*bad*\"}\ncpus: \"2\"\nbind: set\n");
-    machine_.process(10, "\xff\xfe" "bad\"\\\x1b[2J");
+    machine_.process(10, "\xff\xfe"
+                         "bad\"\\\x1b[2J");
     Instance instance(machine_);
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
     EXPECT_EQ(machine_.allowed(10, 10), "2");
     const auto status = instance.status(); // parses
-    EXPECT_EQ(status["processes"][0]["comm"], "\xef\xbf\xbd\xef\xbf\xbd" "bad\"\\\x1b[2J");
+    EXPECT_EQ(status["processes"][0]["comm"], "\xef\xbf\xbd\xef\xbf\xbd"
+                                              "bad\"\\\x1b[2J");
     EXPECT_TRUE(instance.manager().explain("10"));
 }
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/measurements.hpp"
-
 #include "app/message_ids.hpp"
 #include "measure/result.hpp"
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
 
@@ -29,7 +28,8 @@ class MeasurementsTest : public ::testing::Test {
     }
     ~MeasurementsTest() override { fs::remove_all(folder_); }
 
-    static std::string report(double rate, measure::Outcome outcome = measure::Outcome::done, const std::string& path = "loopback") {
+    static std::string report(double rate, measure::Outcome outcome = measure::Outcome::done,
+                              const std::string& path = "loopback") {
         measure::Report report;
         report.outcome = outcome;
         if (outcome != measure::Outcome::done) report.reason = "for a reason";
@@ -49,7 +49,8 @@ class MeasurementsTest : public ::testing::Test {
     }
     std::string folder_;
     std::ostringstream text_;
-    Log log_{std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_st>(text_))};
+    Log log_{
+        std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_st>(text_))};
     policy::PolicySet none_;
 };
 

@@ -7,8 +7,8 @@
 namespace affinityd::app {
 namespace {
 
-using nlohmann::json;
 using affinityd::test::FakeIrqbalance;
+using nlohmann::json;
 using test::Instance;
 using Irqs = std::vector<unsigned>;
 
@@ -81,7 +81,8 @@ TEST_F(OtherWritersTest, AnIrqbalanceThatCannotBeToldIsSaid) {
     Instance instance(machine_);
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
-    EXPECT_NE(named(instance.status(), "irqbalance")["note"].get<std::string>().find("--banirq"), std::string::npos);
+    EXPECT_NE(named(instance.status(), "irqbalance")["note"].get<std::string>().find("--banirq"),
+              std::string::npos);
     machine_.end(812);
     instance.pass();
     EXPECT_EQ(instance.status()["other_writers"], json::array()) << "it has ended";
@@ -101,10 +102,12 @@ TEST_F(OtherWritersTest, ADryRunTellsIrqbalanceNothing) {
 TEST_F(OtherWritersTest, SettingsAndScriptsAreFoundByFileAndLine) {
     machine_.process(900, "tuned");
     const auto& tree = machine_.tree();
-    tree.file("etc/systemd/network/10-lan.link", "[Match]\nMACAddress=02:00:00:00:00:01\n\n[Link]\n#IRQAffinityPolicy=all\nIRQAffinityPolicy=single\n");
+    tree.file("etc/systemd/network/10-lan.link", "[Match]\nMACAddress=02:00:00:00:00:01\n\n[Link]\n#"
+                                                 "IRQAffinityPolicy=all\nIRQAffinityPolicy=single\n");
     tree.file("usr/lib/systemd/network/99-default.link", "[Link]\nNamePolicy=keep kernel\n");
     tree.file("usr/lib/systemd/network/20-x.link", "[Link]\nReceivePacketSteeringCPUMask=all\n");
-    tree.file("etc/rc.local", "#!/bin/sh\n# set_irq_affinity was here\n/opt/nic/set_irq_affinity.sh local eth0\nset_irq_affinity eth1\n");
+    tree.file("etc/rc.local", "#!/bin/sh\n# set_irq_affinity was here\n/opt/nic/set_irq_affinity.sh local "
+                              "eth0\nset_irq_affinity eth1\n");
     tree.file("etc/cron.d/irq", "@reboot root echo 1 > /proc/irq/30/smp_affinity\n");
     tree.file("etc/cron.d/other", "@daily root true\n");
     Instance instance(machine_);
@@ -114,9 +117,10 @@ TEST_F(OtherWritersTest, SettingsAndScriptsAreFoundByFileAndLine) {
     const auto status = instance.status();
     for (const auto& writer : status["other_writers"])
         where.push_back(writer["name"].get<std::string>() + " " + writer["where"].get<std::string>());
-    EXPECT_EQ(where, (std::vector<std::string>{"tuned pid 900", "systemd.link /etc/systemd/network/10-lan.link:6",
-                                               "systemd.link /usr/lib/systemd/network/20-x.link:2", "script /etc/cron.d/irq:1",
-                                               "script /etc/rc.local:3"}));
+    EXPECT_EQ(where,
+              (std::vector<std::string>{"tuned pid 900", "systemd.link /etc/systemd/network/10-lan.link:6",
+                                        "systemd.link /usr/lib/systemd/network/20-x.link:2",
+                                        "script /etc/cron.d/irq:1", "script /etc/rc.local:3"}));
     std::filesystem::remove(machine_.path("etc/rc.local"));
     instance.pass(true);
     EXPECT_EQ(instance.status()["other_writers"].size(), 5U) << "files are not read with each pass";

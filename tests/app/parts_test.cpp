@@ -76,9 +76,7 @@ TEST(Json, AQueueTellsItsOriginalOnceItIsHeld) {
     EXPECT_EQ(to_json(target, journal)["original"], "0-3");
 }
 
-TEST(Json, WhatIsNotUtf8IsReplaced) {
-    EXPECT_EQ(dump(json{{"a", "x\xff"}}), "{\"a\":\"x\xef\xbf\xbd\"}");
-}
+TEST(Json, WhatIsNotUtf8IsReplaced) { EXPECT_EQ(dump(json{{"a", "x\xff"}}), "{\"a\":\"x\xef\xbf\xbd\"}"); }
 
 class NeighboursTest : public testing::Test {
   protected:
@@ -239,13 +237,12 @@ class MeasurementsTest : public testing::Test {
     test::ReadableLog log_;
 };
 
-TEST_F(MeasurementsTest, NothingBeforeTheFirst) {
-    EXPECT_EQ(Measurements("", log_.log()).to_json(), "null");
-}
+TEST_F(MeasurementsTest, NothingBeforeTheFirst) { EXPECT_EQ(Measurements("", log_.log()).to_json(), "null"); }
 
 TEST_F(MeasurementsTest, WhatWasMeasuredIsToldWithItsModel) {
     Measurements measurements("", log_.log());
-    measurements.add({report(8e9), measure::Outcome::done, ""}, policies({policy::Model::full, policy::Model::full}));
+    measurements.add({report(8e9), measure::Outcome::done, ""},
+                     policies({policy::Model::full, policy::Model::full}));
     auto value = json::parse(measurements.to_json());
     EXPECT_EQ(value["runs"], 1);
     EXPECT_EQ(value["last"]["outcome"], "done");
@@ -256,7 +253,8 @@ TEST_F(MeasurementsTest, WhatWasMeasuredIsToldWithItsModel) {
     EXPECT_EQ(value["last"]["touches_nic_interrupts"], false);
     EXPECT_NE(value["summary"].get<std::string>().find("does not touch NIC interrupts"), std::string::npos);
     EXPECT_NE(value["summary"].get<std::string>().find("8.00 Gbit/s"), std::string::npos);
-    measurements.add({report(8e9, "192.0.2.1:5001"), measure::Outcome::done, ""}, policies({policy::Model::full, policy::Model::irq}));
+    measurements.add({report(8e9, "192.0.2.1:5001"), measure::Outcome::done, ""},
+                     policies({policy::Model::full, policy::Model::irq}));
     value = json::parse(measurements.to_json());
     EXPECT_EQ(value["last"]["model"], "mixed");
     EXPECT_EQ(value["last"]["touches_nic_interrupts"], true);
@@ -306,7 +304,9 @@ TEST_F(MeasurementsTest, WithoutAPlaceItGoesOnInMemory) {
 TEST_F(MeasurementsTest, MemoryIsBoundedAndTheTrendComparesLikeWithLike) {
     Measurements measurements("", log_.log());
     for (int i = 0; i < 100; ++i)
-        measurements.add({report(i % 2 == 0 ? 8e9 : 1e9, i % 2 == 0 ? "loopback" : "192.0.2.1:5001"), measure::Outcome::done, ""}, {});
+        measurements.add({report(i % 2 == 0 ? 8e9 : 1e9, i % 2 == 0 ? "loopback" : "192.0.2.1:5001"),
+                          measure::Outcome::done, ""},
+                         {});
     measurements.add({report(8e9), measure::Outcome::done, ""}, {});
     const auto value = json::parse(measurements.to_json());
     EXPECT_LE(value["runs"], 64);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/passive_cost.hpp"
-
 #include "host/root.hpp"
 #include "planner/machines.hpp"
 #include "support/tree.hpp"
@@ -48,7 +47,9 @@ class PassiveCosts : public testing::Test {
     /// A process of the policy has used so many CPU seconds; seen in this pass.
     void process(int pid, double seconds, const std::string& policy = "web") {
         const auto ticks = static_cast<long>(seconds * static_cast<double>(::sysconf(_SC_CLK_TCK)));
-        tree_.file(fmt::format("proc/{}/stat", pid), fmt::format("{} (we) b) S 1 1 1 0 -1 0 0 0 0 0 {} {} 0 0 20 0 1 0 77 0 0\n", pid, ticks - ticks / 3, ticks / 3));
+        tree_.file(fmt::format("proc/{}/stat", pid),
+                   fmt::format("{} (we) b) S 1 1 1 0 -1 0 0 0 0 0 {} {} 0 0 20 0 1 0 77 0 0\n", pid,
+                               ticks - ticks / 3, ticks / 3));
         costs_->see({pid, 77}, policy);
     }
 
@@ -86,7 +87,9 @@ TEST_F(PassiveCosts, ChangedPolicyBeginsAPeriodAndKeepsTheOneBefore) {
     process(10, 30);
     EXPECT_TRUE(pass().empty());
     load({{"web.yaml", "version: 1\nmatch: {comm: [web]}\naffinity: full\nnics: [eth0]\n"}});
-    counter("eth0", 2000 * million); // before the change: what is seen with the first pass after it belongs to the old
+    counter("eth0",
+            2000 *
+                million); // before the change: what is seen with the first pass after it belongs to the old
     process(10, 36);
     const auto records = pass();
     ASSERT_EQ(records.size(), 1U);
@@ -165,7 +168,8 @@ TEST_F(PassiveCosts, AreKeptOverRestarts) {
 TEST_F(PassiveCosts, RecordsOfOtherMakeAreNotRecalled) {
     state::MeasurementRecord record;
     record.policies = "web";
-    for (const char* detail : {"", "{", "[]", "{}", "{\"text_hash\":-1}", "{\"text_hash\":\"7\"}", "{\"text_hash\":1.5}"}) {
+    for (const char* detail :
+         {"", "{", "[]", "{}", "{\"text_hash\":-1}", "{\"text_hash\":\"7\"}", "{\"text_hash\":1.5}"}) {
         record.detail = detail;
         costs_->recall({record});
     }
@@ -174,7 +178,8 @@ TEST_F(PassiveCosts, RecordsOfOtherMakeAreNotRecalled) {
 }
 
 TEST_F(PassiveCosts, SharedInterfacesAreSaid) {
-    load({{"web.yaml", "version: 1\nmatch: {comm: [web]}\nnics: [eth0]\n"}, {"db.yaml", "version: 1\nmatch: {comm: [db]}\nnics: [eth0, eth1]\n"}});
+    load({{"web.yaml", "version: 1\nmatch: {comm: [web]}\nnics: [eth0]\n"},
+          {"db.yaml", "version: 1\nmatch: {comm: [db]}\nnics: [eth0, eth1]\n"}});
     EXPECT_TRUE(pass().empty());
     EXPECT_EQ(cost(0)["nics"][0]["shared"], true);
     EXPECT_EQ(cost(0)["nics"][1]["shared"], false);

@@ -24,7 +24,9 @@ class QueueCareTest : public testing::Test {
         return nullptr;
     }
     /// Somebody else's write.
-    void meddle(const char* mask) const { machine_.tree().file("proc/irq/30/smp_affinity_list", std::string(mask) + "\n"); }
+    void meddle(const char* mask) const {
+        machine_.tree().file("proc/irq/30/smp_affinity_list", std::string(mask) + "\n");
+    }
 
     test::Machine machine_;
 };
@@ -50,7 +52,8 @@ TEST_P(Answers, AreToldOnceAndAskedAgainOnlyIfThatMayHelp) {
     ASSERT_TRUE(refused.contains(first)) << refused.dump();
     EXPECT_NE(refused[first].get<std::string>().find(to_string(outcome)), std::string::npos);
     EXPECT_NE(refused[first].get<std::string>().find(std::strerror(code)), std::string::npos);
-    EXPECT_EQ(instance.journal().find(planner::IrqMask{"devices/pci0000:00/0000:00:03.0", "eth0-TxRx-0", 30}), nullptr)
+    EXPECT_EQ(instance.journal().find(planner::IrqMask{"devices/pci0000:00/0000:00:03.0", "eth0-TxRx-0", 30}),
+              nullptr)
         << "what was not done is not undone";
 
     const auto before = instance.enforcer().applied;
@@ -69,10 +72,12 @@ TEST_P(Answers, AreToldOnceAndAskedAgainOnlyIfThatMayHelp) {
     EXPECT_EQ(machine_.irq(31), "0-3");
 }
 
-INSTANTIATE_TEST_SUITE_P(Errno, Answers, testing::Values(Answer{EIO, Outcome::immovable, false}, Answer{EPERM, Outcome::immovable, false},
-                                                         Answer{EINVAL, Outcome::no_cpu, true}, Answer{EOVERFLOW, Outcome::no_cpu, true},
-                                                         Answer{EAGAIN, Outcome::busy, true}, Answer{EBUSY, Outcome::busy, true},
-                                                         Answer{EACCES, Outcome::not_permitted, true}, Answer{ENODEV, Outcome::failed, true}));
+INSTANTIATE_TEST_SUITE_P(
+    Errno, Answers,
+    testing::Values(Answer{EIO, Outcome::immovable, false}, Answer{EPERM, Outcome::immovable, false},
+                    Answer{EINVAL, Outcome::no_cpu, true}, Answer{EOVERFLOW, Outcome::no_cpu, true},
+                    Answer{EAGAIN, Outcome::busy, true}, Answer{EBUSY, Outcome::busy, true},
+                    Answer{EACCES, Outcome::not_permitted, true}, Answer{ENODEV, Outcome::failed, true}));
 
 TEST_F(QueueCareTest, AFullCpuIsPassedOverForTheNearest) {
     machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"0-2\"\n"); // cores 0-1 and 2-3
@@ -82,7 +87,8 @@ TEST_F(QueueCareTest, AFullCpuIsPassedOverForTheNearest) {
     instance.pass();
     EXPECT_EQ(machine_.irq(30), "1") << "the sibling of CPU 0";
     EXPECT_EQ(machine_.irq(31), "2");
-    EXPECT_EQ(instance.log().times("CPU 0 has no interrupt vector left, so it is on CPU 1"), 1U) << instance.log().text();
+    EXPECT_EQ(instance.log().times("CPU 0 has no interrupt vector left, so it is on CPU 1"), 1U)
+        << instance.log().text();
     const auto told = queue(instance.status(), 30);
     EXPECT_EQ(told["wanted"], "0");
     EXPECT_EQ(told["present"], "1");
@@ -109,7 +115,8 @@ TEST_F(QueueCareTest, WithoutAnyVectorItStaysWhereItIs) {
     instance.pass();
     EXPECT_EQ(machine_.irq(30), "0-3");
     EXPECT_EQ(instance.status()["refused"].size(), 2U);
-    EXPECT_EQ(instance.enforcer().applied, 6U) << "each CPU of the policy was asked for both, no other; and two steering maps";
+    EXPECT_EQ(instance.enforcer().applied, 6U)
+        << "each CPU of the policy was asked for both, no other; and two steering maps";
     EXPECT_EQ(instance.journal().size(), 2U) << "the steering maps";
     instance.enforcer().full = {};
     instance.pass(true);
@@ -191,12 +198,14 @@ TEST_F(QueueCareTest, FlowsAreSteeredWhereOneQueueServesManyAndPutBack) {
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
     instance.pass();
-    EXPECT_EQ(machine_.steering("rx-0/rps_cpus"), CpuSet::range(0, 3).to_mask()) << instance.manager().status();
+    EXPECT_EQ(machine_.steering("rx-0/rps_cpus"), CpuSet::range(0, 3).to_mask())
+        << instance.manager().status();
     EXPECT_EQ(machine_.steering("rx-0/rps_flow_cnt"), "32768");
     EXPECT_EQ(machine_.text("proc/sys/net/core/rps_sock_flow_entries"), "32768");
     EXPECT_EQ(instance.plan()["actions"], json::array());
     const auto status = instance.status();
-    const auto flows = std::ranges::find_if(status["queues"], [](const json& queue) { return queue.value("queue", "") == "rx-0-flows"; });
+    const auto flows = std::ranges::find_if(
+        status["queues"], [](const json& queue) { return queue.value("queue", "") == "rx-0-flows"; });
     ASSERT_NE(flows, status["queues"].end());
     EXPECT_EQ((*flows)["wanted"], "32768");
     EXPECT_EQ((*flows)["original"], "0");

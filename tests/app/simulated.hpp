@@ -10,11 +10,11 @@
 #include <cerrno>
 #include <chrono>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>
 
@@ -47,8 +47,8 @@ class ReadableLog {
     std::unique_ptr<Log> log_;
 };
 
-/// A machine out of files: four CPUs (siblings 0-1 and 2-3, one cache), a NIC eth0 of two queues with interrupts 30 and 31,
-/// and the processes a test puts there.
+/// A machine out of files: four CPUs (siblings 0-1 and 2-3, one cache), a NIC eth0 of two queues with
+/// interrupts 30 and 31, and the processes a test puts there.
 class Machine {
   public:
     Machine() {
@@ -74,22 +74,27 @@ class Machine {
     }
 
     /// The main thread, and so the process. `start` tells it from a later one of the same number.
-    void process(int pid, const std::string& comm, const std::string& allowed = "0-3", int parent = 1, unsigned flags = 0, int start = 100) const {
+    void process(int pid, const std::string& comm, const std::string& allowed = "0-3", int parent = 1,
+                 unsigned flags = 0, int start = 100) const {
         const std::string folder = "proc/" + std::to_string(pid) + "/";
         write_task(folder, pid, pid, comm, allowed, parent, flags, start);
         tree_.file(folder + "cgroup", "0::/system.slice/" + comm + ".service\n");
         thread(pid, pid, comm, allowed, parent, flags, start);
     }
-    void thread(int pid, int tid, const std::string& comm, const std::string& allowed = "0-3", int parent = 1, unsigned flags = 0,
-                int start = 100) const {
-        write_task("proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/", pid, tid, comm, allowed, parent, flags, start);
+    void thread(int pid, int tid, const std::string& comm, const std::string& allowed = "0-3", int parent = 1,
+                unsigned flags = 0, int start = 100) const {
+        write_task("proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/", pid, tid, comm,
+                   allowed, parent, flags, start);
     }
     void end(int pid) const { std::filesystem::remove_all(tree_.path("proc/" + std::to_string(pid))); }
     void end_thread(int pid, int tid) const {
-        std::filesystem::remove_all(tree_.path("proc/" + std::to_string(pid) + "/task/" + std::to_string(tid)));
+        std::filesystem::remove_all(
+            tree_.path("proc/" + std::to_string(pid) + "/task/" + std::to_string(tid)));
     }
 
-    void policy(const std::string& name, const std::string& text) const { tree_.file("policies/" + name + ".yaml", "version: 1\n" + text); }
+    void policy(const std::string& name, const std::string& text) const {
+        tree_.file("policies/" + name + ".yaml", "version: 1\n" + text);
+    }
     [[nodiscard]] std::string policies() const { return tree_.path("policies"); }
     [[nodiscard]] std::string path(std::string_view name = {}) const { return tree_.path(name); }
     [[nodiscard]] const Tree& tree() const { return tree_; }
@@ -101,8 +106,12 @@ class Machine {
         const auto mask = inventory::read_allowed(*root, pid, tid);
         return mask ? mask->to_list() : "";
     }
-    [[nodiscard]] std::string irq(unsigned number) const { return text("proc/irq/" + std::to_string(number) + "/smp_affinity_list"); }
-    [[nodiscard]] std::string steering(const std::string& file) const { return text("sys/class/net/eth0/queues/" + file); }
+    [[nodiscard]] std::string irq(unsigned number) const {
+        return text("proc/irq/" + std::to_string(number) + "/smp_affinity_list");
+    }
+    [[nodiscard]] std::string steering(const std::string& file) const {
+        return text("sys/class/net/eth0/queues/" + file);
+    }
 
     [[nodiscard]] std::string all_of(const std::string& name) const {
         std::ostringstream text;
@@ -137,17 +146,20 @@ class Machine {
         tree_.link(nic + "device", "../..");
         tree_.link("sys/class/net/eth0", "../../devices/pci0000:00/0000:00:03.0/net/eth0");
     }
-    void write_task(const std::string& folder, int pid, int tid, const std::string& comm, const std::string& allowed, int parent,
-                    unsigned flags, int start) const {
-        tree_.file(folder + "stat", std::to_string(tid) + " (" + comm + ") S " + std::to_string(parent) + " 1 1 0 -1 " + std::to_string(flags) +
-                                        " 0 0 0 0 0 0 0 0 20 0 2 0 " + std::to_string(start) + " 0 0\n");
-        tree_.file(folder + "status", "Name:\t" + comm + "\nTgid:\t" + std::to_string(pid) + "\nUid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\n" +
+    void write_task(const std::string& folder, int pid, int tid, const std::string& comm,
+                    const std::string& allowed, int parent, unsigned flags, int start) const {
+        tree_.file(folder + "stat", std::to_string(tid) + " (" + comm + ") S " + std::to_string(parent) +
+                                        " 1 1 0 -1 " + std::to_string(flags) + " 0 0 0 0 0 0 0 0 20 0 2 0 " +
+                                        std::to_string(start) + " 0 0\n");
+        tree_.file(folder + "status", "Name:\t" + comm + "\nTgid:\t" + std::to_string(pid) +
+                                          "\nUid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\n" +
                                           "Cpus_allowed_list:\t" + allowed + "\nMems_allowed_list:\t0\n");
     }
     Tree tree_;
 };
 
-/// Acts, but on the simulated machine: what is applied stands in its files afterwards, as the kernel would have it.
+/// Acts, but on the simulated machine: what is applied stands in its files afterwards, as the kernel would
+/// have it.
 class SimulatedEnforcer final : public enforcer::Enforcer {
   public:
     explicit SimulatedEnforcer(const Machine& machine) : machine_(machine) {}
@@ -172,14 +184,15 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
     std::vector<enforcer::MemoryMoved> take_moved() override { return std::exchange(moved, {}); }
     [[nodiscard]] bool acts() const override { return true; }
 
-    std::map<std::string, CpuSet> units;              ///< loaded units and their AllowedCPUs
-    std::vector<enforcer::MemoryMove> moves;          ///< asked for
-    std::vector<enforcer::MemoryMoved> moved;         ///< what take_moved() shall tell next
+    std::map<std::string, CpuSet> units;             ///< loaded units and their AllowedCPUs
+    std::vector<enforcer::MemoryMove> moves;         ///< asked for
+    std::vector<enforcer::MemoryMoved> moved;        ///< what take_moved() shall tell next
     std::map<std::string, enforcer::Outcome> refuse; ///< by planner::to_string of the subject
-    std::map<std::string, int> refuse_with;          ///< the same with what the kernel would say of an interrupt: an errno value
-    CpuSet full;                                     ///< CPUs without an interrupt vector left
+    std::map<std::string, int>
+        refuse_with; ///< the same with what the kernel would say of an interrupt: an errno value
+    CpuSet full;     ///< CPUs without an interrupt vector left
     unsigned applied = 0;
-    std::chrono::milliseconds takes{0};              ///< each change
+    std::chrono::milliseconds takes{0}; ///< each change
 
   private:
     std::optional<CpuSet> read(const planner::TaskMask& task) {
@@ -195,7 +208,9 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
     std::optional<CpuSet> read(const planner::SteeringMask& steering) {
         if (planner::is_flow_count(steering)) {
             const auto number = machine_.text(flow_file_of(steering));
-            return number.empty() ? std::nullopt : std::optional(planner::to_bits(static_cast<std::uint32_t>(std::stoul(number))));
+            return number.empty()
+                       ? std::nullopt
+                       : std::optional(planner::to_bits(static_cast<std::uint32_t>(std::stoul(number))));
         }
         const auto text = CpuSet::parse_mask(machine_.steering(file_of(steering)));
         return text ? std::optional(*text) : std::nullopt;
@@ -216,12 +231,15 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
             std::ifstream in(machine_.path(file));
             std::string text, line;
             while (std::getline(in, line))
-                text += (line.starts_with("Cpus_allowed_list:") ? "Cpus_allowed_list:\t" + to.to_list() : line) + "\n";
+                text +=
+                    (line.starts_with("Cpus_allowed_list:") ? "Cpus_allowed_list:\t" + to.to_list() : line) +
+                    "\n";
             machine_.tree().file(file, text);
         }
     }
     void write(const planner::IrqMask& irq, const CpuSet& to) {
-        machine_.tree().file("proc/irq/" + std::to_string(irq.irq) + "/smp_affinity_list", to.to_list() + "\n");
+        machine_.tree().file("proc/irq/" + std::to_string(irq.irq) + "/smp_affinity_list",
+                             to.to_list() + "\n");
     }
     static std::string flow_file_of(const planner::SteeringMask& steering) {
         if (planner::is_machine_flows(steering)) return "proc/sys/net/core/rps_sock_flow_entries";
@@ -242,8 +260,9 @@ class Instance {
   public:
     /// `acting`: changes the simulated machine; else it only records, as with --dry-run.
     explicit Instance(const Machine& machine, bool acting = true)
-        : root_(*host::Root::open(machine.path())), journal_(*state::Journal::open(acting ? machine.path("undo.journal") : "")),
-          simulated_(machine), recording_(enforcer::make_recording_enforcer()) {
+        : root_(*host::Root::open(machine.path())),
+          journal_(*state::Journal::open(acting ? machine.path("undo.journal") : "")), simulated_(machine),
+          recording_(enforcer::make_recording_enforcer()) {
         Settings settings;
         settings.policy_folders = {machine.policies()};
         settings.dry_run = true; // no history in the usual place

@@ -98,7 +98,8 @@ TEST(Settings, WhatIsNotSaidStays) {
 }
 
 TEST(Settings, AllKeysInAllUnits) {
-    const auto settings = read("version: 1\nreconcile: 2m\nmeasure:\n  interval: 12h\n  duration: 7\n  target: 192.0.2.1:5001\n");
+    const auto settings = read(
+        "version: 1\nreconcile: 2m\nmeasure:\n  interval: 12h\n  duration: 7\n  target: 192.0.2.1:5001\n");
     EXPECT_EQ(settings.reconcile_interval, seconds(120));
     EXPECT_EQ(settings.measure.interval, seconds(12 * 3600));
     EXPECT_EQ(settings.measure.duration, seconds(7));
@@ -144,8 +145,10 @@ TEST(Settings, EachFaultSaysWhereAndWhatWouldBeRight) {
         Settings settings;
         const auto done = read_settings("f.yaml", one.text, settings);
         ASSERT_FALSE(done) << one.text;
-        EXPECT_EQ(done.error().subject.rfind(one.place, 0), 0U) << one.text << ": " << done.error().to_string();
-        EXPECT_NE(done.error().message.find(one.told), std::string::npos) << one.text << ": " << done.error().to_string();
+        EXPECT_EQ(done.error().subject.rfind(one.place, 0), 0U)
+            << one.text << ": " << done.error().to_string();
+        EXPECT_NE(done.error().message.find(one.told), std::string::npos)
+            << one.text << ": " << done.error().to_string();
     }
 }
 

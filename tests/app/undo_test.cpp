@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manager where others change masks too: drift, fights, what the kernel resets, and what is put back in the end.
+// The manager where others change masks too: drift, fights, what the kernel resets, and what is put back in
+// the end.
 #include "simulated.hpp"
 #include "support/full_disk.hpp"
 
@@ -128,7 +129,8 @@ TEST_F(Undo, WhatADamagedJournalLostIsTakenForOurs) {
         ASSERT_TRUE(instance.manager().start());
         ASSERT_TRUE(instance.journal().damaged());
         instance.pass();
-        EXPECT_EQ(instance.log().times("the undo journal was damaged: 1 subjects"), 1U) << instance.log().text();
+        EXPECT_EQ(instance.log().times("the undo journal was damaged: 1 subjects"), 1U)
+            << instance.log().text();
         EXPECT_FALSE(instance.journal().damaged());
         instance.pass();
         instance.manager().stop();

@@ -22,7 +22,9 @@ class Units : public testing::Test {
         machine_.process(pid, comm);
         machine_.tree().file("proc/" + std::to_string(pid) + "/cgroup", "0::" + cgroup + "\n");
     }
-    void procs(const std::string& folder, const std::string& pids) const { machine_.tree().file("sys/fs/cgroup/" + folder + "/cgroup.procs", pids); }
+    void procs(const std::string& folder, const std::string& pids) const {
+        machine_.tree().file("sys/fs/cgroup/" + folder + "/cgroup.procs", pids);
+    }
     static std::string problem(const json& status) {
         return status["problems"].empty() ? "" : status["problems"][0]["message"].get<std::string>();
     }
@@ -36,8 +38,12 @@ TEST_F(Units, AreFencedAndLetGo) {
     instance.pass();
     EXPECT_EQ(instance.enforcer().units["server.service"], upper);
     EXPECT_EQ(machine_.allowed(10, 10), "2-3");
-    EXPECT_EQ(instance.status()["units"], json::parse(R"([{"unit": "server.service", "policy": "server", "wanted": "2-3", "state": "in place"}])"));
-    EXPECT_EQ(json::parse(*instance.manager().explain("10"))["means"], json::parse(R"({"cpuset_of": "server.service", "state": "in place"})"));
+    EXPECT_EQ(
+        instance.status()["units"],
+        json::parse(
+            R"([{"unit": "server.service", "policy": "server", "wanted": "2-3", "state": "in place"}])"));
+    EXPECT_EQ(json::parse(*instance.manager().explain("10"))["means"],
+              json::parse(R"({"cpuset_of": "server.service", "state": "in place"})"));
     const auto applied = instance.enforcer().applied;
     instance.pass();
     EXPECT_EQ(instance.enforcer().applied, applied) << "a second pass changes nothing";
@@ -100,12 +106,14 @@ TEST_F(Units, WithForeignProcessesAreNotFenced) {
     EXPECT_EQ(instance.enforcer().units["server.service"], upper);
     procs("system.slice/server.service/below", "20\n"); // in a control group of its own below the unit's
     instance.pass();
-    EXPECT_TRUE(instance.enforcer().units["server.service"].empty()) << "the fence goes when a stranger comes";
+    EXPECT_TRUE(instance.enforcer().units["server.service"].empty())
+        << "the fence goes when a stranger comes";
 }
 
 TEST_F(Units, WhatCannotBeFencedIsAProblemThatIsTold) {
     const std::vector<std::pair<std::string, std::string>> cases{
-        {"/user.slice/user-1.slice/user@1.service/app.slice/server.service", "process 10 is in no unit of the system's: affinity alone is used"},
+        {"/user.slice/user-1.slice/user@1.service/app.slice/server.service",
+         "process 10 is in no unit of the system's: affinity alone is used"},
         {"/init.scope", "process 10 is in no unit of the system's: affinity alone is used"},
         {"/", "process 10 is in no unit of the system's: affinity alone is used"},
         {"/system.slice/absent.service", "systemd does not answer for it: affinity alone is used"}};
@@ -125,13 +133,16 @@ TEST_F(Units, OnTheOldHierarchyMasksAloneAreUsed) {
     instance.enforcer().units["server.service"] = {};
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
-    EXPECT_EQ(problem(instance.status()), "cpusets of units need the unified cgroup hierarchy: affinity alone is used");
+    EXPECT_EQ(problem(instance.status()),
+              "cpusets of units need the unified cgroup hierarchy: affinity alone is used");
     EXPECT_TRUE(instance.enforcer().units["server.service"].empty());
 }
 
 TEST_F(Units, DriftIsTreatedAsThePolicySays) {
-    for (const auto& [drift, expected] : std::map<std::string, std::string>{{"enforce", "2-3"}, {"yield", "0-1"}}) {
-        machine_.policy("server", "match: {comm: server}\ncpus: \"2-3\"\nbind: set\nmeans: cpuset\ndrift: " + drift + "\n");
+    for (const auto& [drift, expected] :
+         std::map<std::string, std::string>{{"enforce", "2-3"}, {"yield", "0-1"}}) {
+        machine_.policy("server", "match: {comm: server}\ncpus: \"2-3\"\nbind: set\nmeans: cpuset\ndrift: " +
+                                      drift + "\n");
         Instance instance(machine_);
         instance.enforcer().units["server.service"] = {};
         ASSERT_TRUE(instance.manager().start());
@@ -140,7 +151,8 @@ TEST_F(Units, DriftIsTreatedAsThePolicySays) {
         instance.pass();
         EXPECT_EQ(instance.enforcer().units["server.service"].to_list(), expected);
         instance.manager().stop();
-        EXPECT_EQ(instance.enforcer().units["server.service"].to_list(), drift == "enforce" ? "" : "0-1") << "put back only where it is ours";
+        EXPECT_EQ(instance.enforcer().units["server.service"].to_list(), drift == "enforce" ? "" : "0-1")
+            << "put back only where it is ours";
     }
 }
 
@@ -162,12 +174,15 @@ class MemoryFollows : public testing::Test {
     MemoryFollows() {
         for (const auto& [node, cpus] : std::map<std::string, std::string>{{"0", "0-1"}, {"1", "2-3"}}) {
             machine_.tree().file("sys/devices/system/node/node" + node + "/cpulist", cpus + "\n");
-            machine_.tree().file("sys/devices/system/node/node" + node + "/distance", node == "0" ? "10 20\n" : "20 10\n");
+            machine_.tree().file("sys/devices/system/node/node" + node + "/distance",
+                                 node == "0" ? "10 20\n" : "20 10\n");
         }
         machine_.tree().file("sys/devices/system/node/online", "0-1\n");
         machine_.process(10, "server");
     }
-    void policy(const std::string& rest) const { machine_.policy("server", "match: {comm: server}\nbind: set\nmemory: follow\n" + rest); }
+    void policy(const std::string& rest) const {
+        machine_.policy("server", "match: {comm: server}\nbind: set\nmemory: follow\n" + rest);
+    }
     test::Machine machine_;
 };
 
@@ -184,7 +199,8 @@ TEST_F(MemoryFollows, ToTheNodesOfTheMasksAndOnce) {
     EXPECT_EQ(moves[0].to, (std::vector{1U}));
     instance.enforcer().moved.push_back({moves[0], 0, 3, 12});
     instance.pass();
-    EXPECT_EQ(instance.status()["processes"][0]["memory"], json::parse(R"({"nodes": [1], "state": "moved in 12 ms, 3 pages stayed"})"));
+    EXPECT_EQ(instance.status()["processes"][0]["memory"],
+              json::parse(R"({"nodes": [1], "state": "moved in 12 ms, 3 pages stayed"})"));
     policy("cpus: \"0\"\n");
     ASSERT_TRUE(instance.manager().reload());
     instance.finish();

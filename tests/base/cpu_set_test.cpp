@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/cpu_set.hpp"
 
-#include <gtest/gtest.h>
-
 #include <array>
 #include <string>
 #include <unordered_set>
+
+#include <gtest/gtest.h>
 
 namespace affinityd {
 namespace {
@@ -25,17 +25,15 @@ TEST_P(CpuSetLists, AreReadAndPrinted) {
     EXPECT_EQ(set->to_list(), GetParam().printed);
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, CpuSetLists,
-                         testing::Values(ListCase{"", {}, ""}, ListCase{"\n", {}, ""}, ListCase{"0", {0}, "0"},
-                                         ListCase{"0-3,8\n", {0, 1, 2, 3, 8}, "0-3,8"},
-                                         ListCase{"8,0-3", {0, 1, 2, 3, 8}, "0-3,8"},
-                                         ListCase{"5,5,5", {5}, "5"}, ListCase{"0-1,2-3", {0, 1, 2, 3}, "0-3"},
-                                         ListCase{"63-64", {63, 64}, "63-64"},
-                                         ListCase{"127,128", {127, 128}, "127-128"},
-                                         ListCase{"1023-1025", {1023, 1024, 1025}, "1023-1025"},
-                                         ListCase{"4095", {4095}, "4095"},
-                                         ListCase{" 1 , 3 ", {1, 3}, "1,3"},
-                                         ListCase{"1048575", {1048575}, "1048575"}));
+INSTANTIATE_TEST_SUITE_P(
+    Table, CpuSetLists,
+    testing::Values(ListCase{"", {}, ""}, ListCase{"\n", {}, ""}, ListCase{"0", {0}, "0"},
+                    ListCase{"0-3,8\n", {0, 1, 2, 3, 8}, "0-3,8"},
+                    ListCase{"8,0-3", {0, 1, 2, 3, 8}, "0-3,8"}, ListCase{"5,5,5", {5}, "5"},
+                    ListCase{"0-1,2-3", {0, 1, 2, 3}, "0-3"}, ListCase{"63-64", {63, 64}, "63-64"},
+                    ListCase{"127,128", {127, 128}, "127-128"},
+                    ListCase{"1023-1025", {1023, 1024, 1025}, "1023-1025"}, ListCase{"4095", {4095}, "4095"},
+                    ListCase{" 1 , 3 ", {1, 3}, "1,3"}, ListCase{"1048575", {1048575}, "1048575"}));
 
 class BadCpuLists : public testing::TestWithParam<const char*> {};
 
@@ -47,8 +45,9 @@ TEST_P(BadCpuLists, AreRefusedWithWords) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, BadCpuLists,
-                         testing::Values("a", "1-", "-1", "1--2", "3-1", "1,,2", ",1", "1,", "1 2", "0x1", "1.5", "1-2-3",
-                                         "1048576", "0-4294967295", "99999999999999999999", "-"));
+                         testing::Values("a", "1-", "-1", "1--2", "3-1", "1,,2", ",1", "1,", "1 2", "0x1",
+                                         "1.5", "1-2-3", "1048576", "0-4294967295", "99999999999999999999",
+                                         "-"));
 
 TEST(CpuSetList, LongGarbageIsCutInTheMessage) {
     const auto set = CpuSet::parse_list(std::string(100000, 'x'));
@@ -83,7 +82,8 @@ class BadCpuMasks : public testing::TestWithParam<const char*> {};
 
 TEST_P(BadCpuMasks, AreRefused) { EXPECT_FALSE(CpuSet::parse_mask(GetParam())); }
 
-INSTANTIATE_TEST_SUITE_P(Table, BadCpuMasks, testing::Values("", "g", "1,", ",1", "123456789", "1 1", "-1", "0x"));
+INSTANTIATE_TEST_SUITE_P(Table, BadCpuMasks,
+                         testing::Values("", "g", "1,", ",1", "123456789", "1 1", "-1", "0x"));
 
 TEST(CpuSetMask, ManyCpusGoThroughBothForms) {
     CpuSet set;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/glob.hpp"
 
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <string>
+
+#include <gtest/gtest.h>
 
 namespace affinityd {
 namespace {
@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"\\*", "*", true}, Case{"\\*", "x", false}, Case{"\\[a]", "[a]", true}, Case{"a\\", "a\\", true}, Case{"\\", "x", false},
         Case{"*a", "aaaa", true}, Case{"*ab", "aaab", true}, Case{"?", "", false}, Case{"??", "ab", true},
         Case{"[\x80-\xff]", "\xe4", true}, Case{"[a-\xff]", "\xc3", true}, Case{"*)", "a (b) c)", true}));
-        // clang-format on
+// clang-format on
 
 TEST(Glob, StaysLinearOnHostilePatterns) {
     std::string pattern;

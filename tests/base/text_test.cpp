@@ -4,10 +4,10 @@
 #include "base/text.hpp"
 #include "base/utf8.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cerrno>
 #include <cstdint>
+
+#include <gtest/gtest.h>
 
 namespace affinityd {
 namespace {
@@ -42,19 +42,20 @@ TEST(Text, NumbersAreWholeAndInRange) {
 
 TEST(Utf8, WellFormedStaysAndEachOtherByteIsReplaced) {
     const std::string fffd = "\xef\xbf\xbd";
-    for (const auto text : {""sv, "plain\n\x01\x7f"sv, "\xc2\x80\xdf\xbf"sv, "\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf"sv,
-                            "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"sv})
+    for (const auto text :
+         {""sv, "plain\n\x01\x7f"sv, "\xc2\x80\xdf\xbf"sv,
+          "\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf"sv, "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"sv})
         EXPECT_EQ(valid_utf8(text), text);
     const std::pair<std::string_view, std::string> cases[] = {
-        {"a\0b"sv, "a" + fffd + "b"},                          // would end a C string
+        {"a\0b"sv, "a" + fffd + "b"}, // would end a C string
         {"\xff"sv, fffd},
-        {"x\x80y"sv, "x" + fffd + "y"},                        // a following byte that follows nothing
-        {"\xc0\xaf"sv, fffd + fffd},                           // "/" in two bytes
-        {"\xe0\x9f\xbf"sv, fffd + fffd + fffd},                // too long a form
-        {"\xed\xa0\x80"sv, fffd + fffd + fffd},                // a surrogate
+        {"x\x80y"sv, "x" + fffd + "y"},         // a following byte that follows nothing
+        {"\xc0\xaf"sv, fffd + fffd},            // "/" in two bytes
+        {"\xe0\x9f\xbf"sv, fffd + fffd + fffd}, // too long a form
+        {"\xed\xa0\x80"sv, fffd + fffd + fffd}, // a surrogate
         {"\xf0\x8f\xbf\xbf"sv, fffd + fffd + fffd + fffd},
-        {"\xf4\x90\x80\x80"sv, fffd + fffd + fffd + fffd},     // beyond U+10FFFF
-        {"\xc3"sv, fffd},                                      // cut short
+        {"\xf4\x90\x80\x80"sv, fffd + fffd + fffd + fffd}, // beyond U+10FFFF
+        {"\xc3"sv, fffd},                                  // cut short
         {"\xe2\x82"sv, fffd + fffd},
         {"\xf0\x9f\x98"sv, fffd + fffd + fffd},
         {"\xe2\x82\xc3\xa4"sv, fffd + fffd + "\xc3\xa4"}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The yardstick: listens on the process connector and pins by name. Nothing else: no filter, no policy, no undo.
-// usage: bare_listener NAME CPU
+// The yardstick: listens on the process connector and pins by name. Nothing else: no filter, no policy, no
+// undo. usage: bare_listener NAME CPU
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -60,7 +60,8 @@ int main(int argc, char** argv) {
         if (event.what == proc_event::PROC_EVENT_EXEC) {
             const int pid = event.event_data.exec.process_tgid;
             if (has_name(pid, argv[1])) ::sched_setaffinity(pid, sizeof cpus, &cpus);
-        } else if (event.what == proc_event::PROC_EVENT_COMM && std::strcmp(event.event_data.comm.comm, argv[1]) == 0) {
+        } else if (event.what == proc_event::PROC_EVENT_COMM &&
+                   std::strcmp(event.event_data.comm.comm, argv[1]) == 0) {
             ::sched_setaffinity(event.event_data.comm.process_pid, sizeof cpus, &cpus);
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs and threads that come, go, rename themselves and change their own masks, at random, until standard input ends;
-// FIRM ones stay for the whole time. At the end prints each firm one's threads as "TID MASK" and ends when told a second time.
-// usage: churn FIRM NAME
+// Programs and threads that come, go, rename themselves and change their own masks, at random, until standard
+// input ends; FIRM ones stay for the whole time. At the end prints each firm one's threads as "TID MASK" and
+// ends when told a second time. usage: churn FIRM NAME
 #include <cstdio>
 #include <cstdlib>
 #include <random>

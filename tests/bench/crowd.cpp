@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PROCESSES sleeping processes with THREADS threads in all (every second one has more than one), for as long as
-// standard input is open. Prints "ready". All end with this program, however it ends.
-// usage: crowd PROCESSES THREADS [NAME]
+// PROCESSES sleeping processes with THREADS threads in all (every second one has more than one), for as long
+// as standard input is open. Prints "ready". All end with this program, however it ends. usage: crowd
+// PROCESSES THREADS [NAME]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

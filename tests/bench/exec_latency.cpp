@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long after its exec a program runs unpinned, as it sees it itself. Who pins is started by whoever calls this: it
-// must pin "pin-probe" (and, with --thread, threads called THREAD-NAME of it) to CPU.
-// usage: exec_latency PROBE CPU RUNS [--load N] [--thread NAME]
-// exit status 1 if any was missed
+// How long after its exec a program runs unpinned, as it sees it itself. Who pins is started by whoever calls
+// this: it must pin "pin-probe" (and, with --thread, threads called THREAD-NAME of it) to CPU. usage:
+// exec_latency PROBE CPU RUNS [--load N] [--thread NAME] exit status 1 if any was missed
 #include "starter.hpp"
 
 #include <cstring>
@@ -17,8 +16,10 @@ int time_threads(const std::string& probe, const char* name, const char* cpu, co
     std::size_t missed = 0;
     unsigned long long took = 0;
     while (std::fscanf(output, "%llu", &took) == 1) {
-        if (took == 0) ++missed;
-        else samples.push_back(took);
+        if (took == 0)
+            ++missed;
+        else
+            samples.push_back(took);
     }
     if (::pclose(output) != 0 || samples.size() + missed == 0) return 2;
     bench::print_latencies("thread_name_to_pinned", samples, missed);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that waits to be pinned and times it from inside; its file is called "pin-probe", so that is its name.
+// The program that waits to be pinned and times it from inside; its file is called "pin-probe", so that is
+// its name.
 //   pin-probe CPU              after exec: spins on its own mask, tells by the shared page, ends
-//   pin-probe thread NAME CPU N   N threads, one after the other, name themselves and spin; prints nanoseconds, one per line
+//   pin-probe thread NAME CPU N   N threads, one after the other, name themselves and spin; prints
+//   nanoseconds, one per line
 #include "shared_page.hpp"
 
 #include <cstdio>
@@ -44,7 +46,8 @@ int time_threads(const char* name, int cpu, int count) {
 } // namespace
 
 int main(int argc, char** argv) {
-    if (argc == 5 && std::strcmp(argv[1], "thread") == 0) return time_threads(argv[2], std::atoi(argv[3]), std::atoi(argv[4]));
+    if (argc == 5 && std::strcmp(argv[1], "thread") == 0)
+        return time_threads(argv[2], std::atoi(argv[3]), std::atoi(argv[4]));
     const auto entered = bench::now_ns();
     auto* page = bench::map_shared(bench::shared_descriptor);
     if (argc != 2 || page == nullptr) return 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CPU time of one whole scan (pid, tid, name, mask, start time of every thread) against that of `ps -eLo
-// pid,tid,comm,psr`, alternating, on whatever runs on the machine. Also the longest slice at a budget of 5 ms.
-// usage: scan_cost [ROUNDS]
+// pid,tid,comm,psr`, alternating, on whatever runs on the machine. Also the longest slice at a budget of 5
+// ms. usage: scan_cost [ROUNDS]
 #include "inventory/scan.hpp"
 
 #include <algorithm>
@@ -23,7 +23,9 @@ namespace {
 using namespace affinityd;
 
 double cpu_ms(const rusage& usage) {
-    const auto ms = [](const timeval& t) { return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_usec) / 1e3; };
+    const auto ms = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_usec) / 1e3;
+    };
     return ms(usage.ru_utime) + ms(usage.ru_stime);
 }
 
@@ -97,7 +99,8 @@ int main(int argc, char** argv) {
         if (!pids || theirs.back() < 0) return 2;
     }
     const double ratio = median(ours) / median(theirs);
-    std::printf("scan processes=%zu threads=%zu scan_cpu_ms=%.1f ps_cpu_ms=%.1f ratio=%.2f longest_slice_ms=%.2f list_pids_cpu_ms=%.1f\n",
+    std::printf("scan processes=%zu threads=%zu scan_cpu_ms=%.1f ps_cpu_ms=%.1f ratio=%.2f "
+                "longest_slice_ms=%.2f list_pids_cpu_ms=%.1f\n",
                 processes, threads, median(ours), median(theirs), ratio, longest, median(listing));
     return ratio <= 0.7 ? 0 : 1;
 }

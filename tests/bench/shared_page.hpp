@@ -15,10 +15,12 @@ namespace bench {
 inline std::uint64_t now_ns() {
     timespec time{};
     ::clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(time.tv_nsec);
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U +
+           static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-/// What the starter and the program it starts share, through a descriptor that is inherited under a fixed number.
+/// What the starter and the program it starts share, through a descriptor that is inherited under a fixed
+/// number.
 struct SharedPage {
     std::atomic<std::uint64_t> started; ///< just before execve(2)
     std::atomic<std::uint64_t> entered; ///< first line of main

@@ -22,7 +22,8 @@ class ProbeStarter {
   public:
     ProbeStarter(std::string probe, int cpu) : probe_(std::move(probe)), cpu_(std::to_string(cpu)) {
         const int fd = ::memfd_create("probe", MFD_CLOEXEC);
-        if (fd < 0 || ::ftruncate(fd, 4096) != 0 || ::dup2(fd, shared_descriptor) != shared_descriptor) std::abort();
+        if (fd < 0 || ::ftruncate(fd, 4096) != 0 || ::dup2(fd, shared_descriptor) != shared_descriptor)
+            std::abort();
         ::close(fd);
         page_ = map_shared(shared_descriptor);
         if (page_ == nullptr) std::abort();
@@ -31,8 +32,8 @@ class ProbeStarter {
     ProbeStarter& operator=(const ProbeStarter&) = delete;
 
     struct Times {
-        std::uint64_t from_exec;  ///< execve(2) called until the mask was seen from inside
-        std::uint64_t from_main;  ///< first line of main until then
+        std::uint64_t from_exec; ///< execve(2) called until the mask was seen from inside
+        std::uint64_t from_main; ///< first line of main until then
     };
     /// Nothing: not pinned within three seconds.
     std::optional<Times> run() {
@@ -107,7 +108,8 @@ inline void print_latencies(const char* what, std::vector<std::uint64_t>& sample
     const double p50 = percentile_us(samples, 0.5);
     const double p99 = percentile_us(samples, 0.99);
     const double worst = samples.empty() ? 0 : static_cast<double>(samples.back()) / 1000.0;
-    std::printf("%s runs=%zu missed=%zu p50_us=%.1f p99_us=%.1f max_us=%.1f\n", what, samples.size() + missed, missed, p50, p99, worst);
+    std::printf("%s runs=%zu missed=%zu p50_us=%.1f p99_us=%.1f max_us=%.1f\n", what, samples.size() + missed,
+                missed, p50, p99, worst);
 }
 
 } // namespace bench

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a program nobody wants COUNT times at full speed and says what that cost the listening process, and what the
-// listening cost the storm. With --probe, a program that is wanted is born in the middle and times its own pinning.
-// usage: storm CHILD COUNT [--listener PID] [--probe FILE CPU]
+// Starts a program nobody wants COUNT times at full speed and says what that cost the listening process, and
+// what the listening cost the storm. With --probe, a program that is wanted is born in the middle and times
+// its own pinning. usage: storm CHILD COUNT [--listener PID] [--probe FILE CPU]
 #include "starter.hpp"
 
 #include <cstring>
@@ -12,8 +12,8 @@ extern char** environ;
 
 namespace {
 
-/// CPU time of a process in nanoseconds, with its children left out: schedstat where the kernel has it, else the
-/// clock ticks of stat.
+/// CPU time of a process in nanoseconds, with its children left out: schedstat where the kernel has it, else
+/// the clock ticks of stat.
 double cpu_time_ms(int pid) {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%d/schedstat", pid);
@@ -31,7 +31,9 @@ double cpu_time_ms(int pid) {
     unsigned long long user = 0;
     unsigned long long system = 0;
     const char* rest = std::strrchr(line, ')');
-    if (rest == nullptr || std::sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system) != 2) return -1;
+    if (rest == nullptr ||
+        std::sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system) != 2)
+        return -1;
     return static_cast<double>(user + system) * 1000.0 / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
@@ -47,7 +49,8 @@ int main(int argc, char** argv) {
     std::optional<bench::ProbeStarter> probe;
     for (int i = 3; i < argc; ++i) {
         if (std::strcmp(argv[i], "--listener") == 0 && i + 1 < argc) listener = std::atoi(argv[i + 1]);
-        if (std::strcmp(argv[i], "--probe") == 0 && i + 2 < argc) probe.emplace(argv[i + 1], std::atoi(argv[i + 2]));
+        if (std::strcmp(argv[i], "--probe") == 0 && i + 2 < argc)
+            probe.emplace(argv[i + 1], std::atoi(argv[i + 2]));
     }
     char* arguments[] = {argv[1], nullptr};
     const double cpu_before = listener > 0 ? cpu_time_ms(listener) : 0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/enforcer.hpp"
-
 #include "enforcer/irq_lookup.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
@@ -9,7 +8,6 @@
 #include "support/tree.hpp"
 
 #include <gtest/gtest.h>
-
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,7 +38,9 @@ class Child {
         ::waitpid(pid_, nullptr, 0);
         pid_ = 0;
     }
-    [[nodiscard]] TaskMask subject(const host::Root& root) const { return {inventory::read_thread(root, pid_, pid_)->id, pid_, "child"}; }
+    [[nodiscard]] TaskMask subject(const host::Root& root) const {
+        return {inventory::read_thread(root, pid_, pid_)->id, pid_, "child"};
+    }
 
   private:
     pid_t pid_;
@@ -86,8 +86,12 @@ TEST_F(RealTest, WhatCannotBeIsAnOutcome) {
     child_.end();
     EXPECT_EQ(enforcer_->apply({subject, {}, CpuSet{0}, "p", "test", false}).outcome, Outcome::gone);
     EXPECT_EQ(enforcer_->present(subject), std::nullopt);
-    EXPECT_EQ(enforcer_->apply({IrqMask{"", "no-such-handler", 4000}, {}, CpuSet{0}, "p", "test", false}).outcome, Outcome::gone);
-    EXPECT_EQ(enforcer_->apply({SteeringMask{"no", "no-such-nic", "tx-0"}, {}, CpuSet{0}, "p", "test", false}).outcome, Outcome::gone);
+    EXPECT_EQ(
+        enforcer_->apply({IrqMask{"", "no-such-handler", 4000}, {}, CpuSet{0}, "p", "test", false}).outcome,
+        Outcome::gone);
+    EXPECT_EQ(enforcer_->apply({SteeringMask{"no", "no-such-nic", "tx-0"}, {}, CpuSet{0}, "p", "test", false})
+                  .outcome,
+              Outcome::gone);
 }
 
 /// struct sched_attr, sched_setattr(2); the C library has none.
@@ -104,7 +108,8 @@ TEST_F(RealTest, ADeadlineTaskIsToldApart) {
     ASSERT_GE(online.count(), 2U) << "a machine of one CPU cannot show it";
     const auto subject = child_.subject(root_);
     const DeadlineAttributes attributes;
-    ASSERT_EQ(::syscall(SYS_sched_setattr, subject.task.tid, &attributes, 0), 0) << std::generic_category().message(errno);
+    ASSERT_EQ(::syscall(SYS_sched_setattr, subject.task.tid, &attributes, 0), 0)
+        << std::generic_category().message(errno);
     const auto applied = enforcer_->apply({subject, online, CpuSet{online.first()}, "p", "test", false});
     EXPECT_EQ(applied.outcome, Outcome::deadline) << to_string(applied.outcome);
     EXPECT_EQ(*host::get_affinity(subject.task.tid), online);
@@ -118,7 +123,8 @@ TEST(Enforcers, ARecordedMachineCannotBeChanged) {
     EXPECT_EQ(make_real_enforcer(*root), nullptr);
     const auto recording = make_recording_enforcer();
     EXPECT_FALSE(recording->acts());
-    EXPECT_EQ(recording->apply({IrqMask{"", "x", 1}, {}, CpuSet{0}, "p", "test", false}).outcome, Outcome::done);
+    EXPECT_EQ(recording->apply({IrqMask{"", "x", 1}, {}, CpuSet{0}, "p", "test", false}).outcome,
+              Outcome::done);
 }
 
 TEST(IrqLookup, NumbersAreFoundAgainByHandlerAndDevice) {
@@ -133,7 +139,8 @@ TEST(IrqLookup, NumbersAreFoundAgainByHandlerAndDevice) {
     tree.folder("sys/devices/b/virtio1");
     const auto root = *host::Root::open(tree.path());
     EXPECT_EQ(find_irq(root, {"devices/a", "eth0-TxRx-0", 40}), 40U);
-    EXPECT_EQ(find_irq(root, {"devices/a", "eth0-TxRx-1", 40}), 41U) << "the number was given to another queue";
+    EXPECT_EQ(find_irq(root, {"devices/a", "eth0-TxRx-1", 40}), 41U)
+        << "the number was given to another queue";
     EXPECT_EQ(find_irq(root, {"devices/b", "net1-TxRx-0", 50}), 60U) << "50 belongs to another device";
     EXPECT_EQ(find_irq(root, {"devices/b/virtio1", "net1-TxRx-0", 50}), 60U) << "vectors hang on the parent";
     EXPECT_EQ(find_irq(root, {"devices/a", "gone", 40}), std::nullopt);
@@ -146,7 +153,8 @@ TEST(IrqLookup, SteeringFollowsARenamedInterface) {
     tree.folder("proc");
     const auto root = *host::Root::open(tree.path());
     EXPECT_EQ(steering_path(root, {"devices/a", "old0", "tx-1"}), "class/net/new0/queues/tx-1/xps_cpus");
-    EXPECT_EQ(steering_path(root, planner::queue_flows("devices/a", "old0", 3)), "class/net/new0/queues/rx-3/rps_flow_cnt");
+    EXPECT_EQ(steering_path(root, planner::queue_flows("devices/a", "old0", 3)),
+              "class/net/new0/queues/rx-3/rps_flow_cnt");
     EXPECT_EQ(steering_path(root, {"veth0", "veth0", "rx-0"}), "class/net/veth0/queues/rx-0/rps_cpus");
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/irqbalance.hpp"
-
 #include "support/fake_irqbalance.hpp"
 #include "support/tree.hpp"
 
@@ -23,7 +22,9 @@ bool soon(Done done) {
 }
 
 TEST(IrqbalanceSetup, IsReadWhateverItIs) {
-    EXPECT_EQ(parse_irqbalance_setup("SLEEP 10 IRQ 31 LOAD 0 DIFF 0 CLASS 5 IRQ 30 LOAD 1 DIFF 2 CLASS 0 BANNED 00000003"), (Irqs{30, 31}));
+    EXPECT_EQ(parse_irqbalance_setup(
+                  "SLEEP 10 IRQ 31 LOAD 0 DIFF 0 CLASS 5 IRQ 30 LOAD 1 DIFF 2 CLASS 0 BANNED 00000003"),
+              (Irqs{30, 31}));
     EXPECT_EQ(parse_irqbalance_setup("SLEEP 10 BANNED 0"), Irqs{});
     EXPECT_EQ(parse_irqbalance_setup("IRQ IRQ 5 IRQ x IRQ 99999999999 IRQ"), Irqs{5});
     EXPECT_EQ(parse_irqbalance_setup(""), Irqs{});

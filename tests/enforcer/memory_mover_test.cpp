@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/memory_mover.hpp"
-
 #include "host/root.hpp"
 #include "inventory/scan.hpp"
 
@@ -17,7 +16,8 @@ class MemoryMoverTest : public testing::Test {
   protected:
     /// What becomes of the next move; fails the test if nothing does.
     MemoryMoved await() {
-        for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30); std::chrono::steady_clock::now() < end;) {
+        for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+             std::chrono::steady_clock::now() < end;) {
             auto done = mover_.take_done();
             if (!done.empty()) return done.front();
             std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conversation with systemd, against a stand-in at the other end of a socket pair that speaks the same D-Bus.
+// The conversation with systemd, against a stand-in at the other end of a socket pair that speaks the same
+// D-Bus.
 #include "enforcer/unit_cpus.hpp"
 
 #include <atomic>
@@ -20,7 +21,8 @@ TEST(UnitBytes, AreLittleEndianBits) {
     EXPECT_EQ(to_unit_bytes(*CpuSet::parse_list("9")), std::string("\x00\x02", 2));
     EXPECT_EQ(from_unit_bytes(std::string("\x05\x80", 2)).to_list(), "0,2,15");
     EXPECT_TRUE(from_unit_bytes(std::string(100000, '\0')).empty());
-    EXPECT_LE(from_unit_bytes(std::string(100000, '\xff')).count(), CpuSet::max_cpu) << "a hostile answer is cut";
+    EXPECT_LE(from_unit_bytes(std::string(100000, '\xff')).count(), CpuSet::max_cpu)
+        << "a hostile answer is cut";
     const auto many = *CpuSet::parse_list("0-2047");
     EXPECT_EQ(from_unit_bytes(to_unit_bytes(many)), many);
 }
@@ -36,7 +38,8 @@ class Systemd {
     UnitCpus::Connect connect() {
         return [this]() -> std::expected<BusHandle, int> {
             int ends[2];
-            if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return std::unexpected(errno);
+            if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+                return std::unexpected(errno);
             serve(ends[1]);
             sd_bus* bus = nullptr;
             sd_bus_new(&bus);
@@ -74,8 +77,11 @@ class Systemd {
 
     static int on_message(sd_bus_message* message, void* userdata, sd_bus_error*) {
         auto& self = *static_cast<Systemd*>(userdata);
-        if (sd_bus_message_is_method_call(message, "org.freedesktop.DBus.Properties", "Get") > 0) return self.get(message);
-        if (sd_bus_message_is_method_call(message, "org.freedesktop.systemd1.Manager", "SetUnitProperties") > 0) return self.set(message);
+        if (sd_bus_message_is_method_call(message, "org.freedesktop.DBus.Properties", "Get") > 0)
+            return self.get(message);
+        if (sd_bus_message_is_method_call(message, "org.freedesktop.systemd1.Manager", "SetUnitProperties") >
+            0)
+            return self.set(message);
         return 0;
     }
     int get(sd_bus_message* message) {
@@ -83,8 +89,10 @@ class Systemd {
         const char* name = nullptr;
         sd_bus_message_read(message, "ss", &interface, &name);
         const auto unit = units.find(sd_bus_message_get_path(message));
-        if (unit == units.end() || std::string(interface) != "org.freedesktop.systemd1.Service" || std::string(name) != "AllowedCPUs")
-            return sd_bus_reply_method_errorf(message, SD_BUS_ERROR_UNKNOWN_OBJECT, "no such unit") < 0 ? -1 : 1;
+        if (unit == units.end() || std::string(interface) != "org.freedesktop.systemd1.Service" ||
+            std::string(name) != "AllowedCPUs")
+            return sd_bus_reply_method_errorf(message, SD_BUS_ERROR_UNKNOWN_OBJECT, "no such unit") < 0 ? -1
+                                                                                                        : 1;
         sd_bus_message* answer = nullptr;
         sd_bus_message_new_method_return(message, &answer);
         sd_bus_message_open_container(answer, 'v', "ay");
@@ -99,7 +107,8 @@ class Systemd {
         const char* property = nullptr;
         const void* bytes = nullptr;
         std::size_t count = 0;
-        if (refuses) return sd_bus_reply_method_errorf(message, SD_BUS_ERROR_ACCESS_DENIED, "no") < 0 ? -1 : 1;
+        if (refuses)
+            return sd_bus_reply_method_errorf(message, SD_BUS_ERROR_ACCESS_DENIED, "no") < 0 ? -1 : 1;
         sd_bus_message_read(message, "sb", &unit, &last_runtime);
         sd_bus_message_enter_container(message, 'a', "(sv)");
         sd_bus_message_enter_container(message, 'r', "sv");
@@ -107,7 +116,9 @@ class Systemd {
         sd_bus_message_enter_container(message, 'v', "ay");
         sd_bus_message_read_array(message, 'y', &bytes, &count);
         last_unit = unit;
-        if (std::string(property) == "AllowedCPUs") units["/org/freedesktop/systemd1/unit/server_2eservice"].assign(static_cast<const char*>(bytes), count);
+        if (std::string(property) == "AllowedCPUs")
+            units["/org/freedesktop/systemd1/unit/server_2eservice"].assign(static_cast<const char*>(bytes),
+                                                                            count);
         return sd_bus_reply_method_return(message, "") < 0 ? -1 : 1;
     }
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPUs and links that change, with the real kernel and in place of udev a program that sends what udev would. In a network
-// namespace and with a /run of its own, so that nothing else on the machine hears of it.
+// CPUs and links that change, with the real kernel and in place of udev a program that sends what udev would.
+// In a network namespace and with a /run of its own, so that nothing else on the machine hears of it.
 #include "events/hardware_watch.hpp"
 #include "netdev/own_namespace.hpp"
-
-#include <gtest/gtest.h>
-#include <spdlog/logger.h>
 
 #include <array>
 #include <cerrno>
@@ -15,7 +12,9 @@
 #include <string>
 
 #include <arpa/inet.h>
+#include <gtest/gtest.h>
 #include <linux/netlink.h>
+#include <spdlog/logger.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -28,11 +27,14 @@ using netdev::in_own_namespace;
 
 constexpr std::uint32_t kernel_group = 1, udev_group = 2;
 
-/// Hash of a subsystem's name by which listeners choose in the kernel (MurmurHash2), as udev puts it before its messages.
+/// Hash of a subsystem's name by which listeners choose in the kernel (MurmurHash2), as udev puts it before
+/// its messages.
 std::uint32_t subsystem_hash(std::string_view text) {
     constexpr std::uint32_t factor = 0x5bd1e995;
     auto hash = static_cast<std::uint32_t>(text.size());
-    const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
+    const auto byte = [&](std::size_t i) {
+        return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i]));
+    };
     std::size_t at = 0;
     for (; at + 4 <= text.size(); at += 4) {
         std::uint32_t word = byte(at) | byte(at + 1) << 8 | byte(at + 2) << 16 | byte(at + 3) << 24;
@@ -55,10 +57,18 @@ std::string properties(const std::string& action, const std::string& path, const
     return "ACTION=" + action + "\0DEVPATH="s + path + "\0SUBSYSTEM="s + subsystem + "\0SEQNUM=4711\0"s;
 }
 
-/// What udev sends when it is done with an event. Source: libudev-monitor's netlink header, stable since udev 150.
+/// What udev sends when it is done with an event. Source: libudev-monitor's netlink header, stable since udev
+/// 150.
 std::string from_udev(const std::string& action, const std::string& path, const std::string& subsystem) {
     const auto body = properties(action, path, subsystem);
-    const std::array<std::uint32_t, 8> header{htonl(0xfeedcafe), 40, 40, static_cast<std::uint32_t>(body.size()), htonl(subsystem_hash(subsystem)), 0, 0, 0};
+    const std::array<std::uint32_t, 8> header{htonl(0xfeedcafe),
+                                              40,
+                                              40,
+                                              static_cast<std::uint32_t>(body.size()),
+                                              htonl(subsystem_hash(subsystem)),
+                                              0,
+                                              0,
+                                              0};
     return "libudev\0"s + std::string(reinterpret_cast<const char*>(header.data()), sizeof header) + body;
 }
 
@@ -68,7 +78,8 @@ std::string send(std::uint32_t group, const std::string& message) {
     sockaddr_nl to{};
     to.nl_family = AF_NETLINK;
     to.nl_groups = group;
-    const auto sent = ::sendto(fd, message.data(), message.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+    const auto sent =
+        ::sendto(fd, message.data(), message.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to);
     const int fault = errno;
     ::close(fd);
     return sent == static_cast<ssize_t>(message.size()) ? "" : "cannot send: "s + std::strerror(fault);
@@ -107,7 +118,8 @@ constexpr unsigned patience = 5000, silence = 200;
 
 TEST(CpuUevent, IsToldFromOthers) {
     const std::pair<std::string, bool> cases[] = {
-        {"online@/devices/system/cpu/cpu3\0"s + properties("online", "/devices/system/cpu/cpu3", "cpu"), true},
+        {"online@/devices/system/cpu/cpu3\0"s + properties("online", "/devices/system/cpu/cpu3", "cpu"),
+         true},
         {"add@/devices/x\0SUBSYSTEM=cpuid\0"s, false},
         {"add@/devices/x\0XSUBSYSTEM=cpu\0"s, false},
         {"SUBSYSTEM=cpu\0"s, false},
@@ -122,52 +134,63 @@ TEST(CpuUevent, IsToldFromOthers) {
 
 TEST(HardwareWatch, HearsFromUdevOfCpusAndOfNothingElse) {
     EXPECT_EQ(in_own_namespace([]() -> std::string {
-        if (auto fault = make_run(true); !fault.empty()) return fault;
-        Watched watched;
-        if (auto fault = send(udev_group, from_udev("add", "/devices/virtual/block/loop0", "block")); !fault.empty()) return fault;
-        if (watched.turn(silence) != 0) return "it heard of a block device";
-        for (const auto* action : {"offline", "online"}) {
-            if (auto fault = send(udev_group, from_udev(action, "/devices/system/cpu/cpu0", "cpu")); !fault.empty()) return fault;
-            if (watched.turn(patience) == 0) return "it did not hear that a CPU went "s + action;
-        }
-        return {};
-    }), "");
+                  if (auto fault = make_run(true); !fault.empty()) return fault;
+                  Watched watched;
+                  if (auto fault =
+                          send(udev_group, from_udev("add", "/devices/virtual/block/loop0", "block"));
+                      !fault.empty())
+                      return fault;
+                  if (watched.turn(silence) != 0) return "it heard of a block device";
+                  for (const auto* action : {"offline", "online"}) {
+                      if (auto fault = send(udev_group, from_udev(action, "/devices/system/cpu/cpu0", "cpu"));
+                          !fault.empty())
+                          return fault;
+                      if (watched.turn(patience) == 0) return "it did not hear that a CPU went "s + action;
+                  }
+                  return {};
+              }),
+              "");
 }
 
 TEST(HardwareWatch, HearsTheKernelItselfWhereThereIsNoUdev) {
-    EXPECT_EQ(in_own_namespace([]() -> std::string {
-        if (auto fault = make_run(false); !fault.empty()) return fault;
-        Watched watched;
-        const auto forged = "online@/devices/system/cpu/cpu0\0"s + properties("online", "/devices/system/cpu/cpu0", "cpu");
-        if (auto fault = send(kernel_group, forged); !fault.empty()) return fault;
-        if (watched.turn(silence) != 0) return "it believed a program";
-        std::ofstream file("/sys/devices/system/cpu/cpu0/uevent"); // the kernel sends what it would if the CPU changed
-        file << "change" << std::flush;
-        if (!file) return "the kernel takes no request for an event (this needs root)";
-        return watched.turn(patience) > 0 ? "" : "it did not hear of the CPU";
-    }), "");
+    EXPECT_EQ(
+        in_own_namespace([]() -> std::string {
+            if (auto fault = make_run(false); !fault.empty()) return fault;
+            Watched watched;
+            const auto forged = "online@/devices/system/cpu/cpu0\0"s +
+                                properties("online", "/devices/system/cpu/cpu0", "cpu");
+            if (auto fault = send(kernel_group, forged); !fault.empty()) return fault;
+            if (watched.turn(silence) != 0) return "it believed a program";
+            std::ofstream file(
+                "/sys/devices/system/cpu/cpu0/uevent"); // the kernel sends what it would if the CPU changed
+            file << "change" << std::flush;
+            if (!file) return "the kernel takes no request for an event (this needs root)";
+            return watched.turn(patience) > 0 ? "" : "it did not hear of the CPU";
+        }),
+        "");
 }
 
 TEST(HardwareWatch, HearsOfLinks) {
     EXPECT_EQ(in_own_namespace([]() -> std::string {
-        if (auto fault = make_run(false); !fault.empty()) return fault;
-        Watched watched;
-        if (watched.turn(silence) != 0) return "nothing happened, and it heard of something";
-        if (auto fault = netdev::add_veth("left", "right", 4); !fault.empty()) return fault;
-        if (watched.turn(patience) == 0) return "not of new ones";
-        watched.turn(silence);
-        if (auto fault = netdev::add_address("left", "10.99.0.1"); !fault.empty()) return fault;
-        if (watched.turn(patience) == 0) return "not of an address";
-        watched.turn(silence);
-        if (auto fault = netdev::set_up("left", true); !fault.empty()) return fault;
-        if (watched.turn(patience) == 0) return "not of one that came up";
-        watched.turn(silence);
-        if (auto fault = netdev::set_channels("left", 2, 2); !fault.empty()) return fault;
-        if (watched.turn(patience) == 0) return "not of other channels";
-        watched.turn(silence);
-        if (auto fault = netdev::remove_link("left"); !fault.empty()) return fault;
-        return watched.turn(patience) > 0 ? "" : "not of removed ones";
-    }), "");
+                  if (auto fault = make_run(false); !fault.empty()) return fault;
+                  Watched watched;
+                  if (watched.turn(silence) != 0) return "nothing happened, and it heard of something";
+                  if (auto fault = netdev::add_veth("left", "right", 4); !fault.empty()) return fault;
+                  if (watched.turn(patience) == 0) return "not of new ones";
+                  watched.turn(silence);
+                  if (auto fault = netdev::add_address("left", "10.99.0.1"); !fault.empty()) return fault;
+                  if (watched.turn(patience) == 0) return "not of an address";
+                  watched.turn(silence);
+                  if (auto fault = netdev::set_up("left", true); !fault.empty()) return fault;
+                  if (watched.turn(patience) == 0) return "not of one that came up";
+                  watched.turn(silence);
+                  if (auto fault = netdev::set_channels("left", 2, 2); !fault.empty()) return fault;
+                  if (watched.turn(patience) == 0) return "not of other channels";
+                  watched.turn(silence);
+                  if (auto fault = netdev::remove_link("left"); !fault.empty()) return fault;
+                  return watched.turn(patience) > 0 ? "" : "not of removed ones";
+              }),
+              "");
 }
 
 } // namespace

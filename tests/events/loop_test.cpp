@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole loop over a machine out of files, in a child process: what signals, timers and the service manager's socket do.
+// The whole loop over a machine out of files, in a child process: what signals, timers and the service
+// manager's socket do.
 #include "app/simulated.hpp"
 #include "events/loop.hpp"
 
@@ -62,7 +63,8 @@ class LoopTest : public testing::Test {
         app::test::SimulatedEnforcer enforcer(machine_);
         enforcer.takes = each_takes_;
         for (const int pid : refused_)
-            enforcer.refuse[planner::to_string(planner::TaskMask{{pid, 100}, pid, "server"})] = enforcer::Outcome::not_permitted;
+            enforcer.refuse[planner::to_string(planner::TaskMask{{pid, 100}, pid, "server"})] =
+                enforcer::Outcome::not_permitted;
         app::test::ReadableLog log;
         app::Settings settings;
         settings.policy_folders = {machine_.policies()};
@@ -124,7 +126,8 @@ TEST_F(LoopTest, WhoAsksForPassesAllTheTimeKeepsNoneFromItsEnd) {
     ASSERT_TRUE(is_told("STATUS="));
     const std::jthread writer([&](const std::stop_token& stop) {
         for (; !stop.stop_requested(); std::this_thread::sleep_for(milliseconds(50)))
-            std::ofstream(machine_.path("sys/fs/cgroup/cgroup.subtree_control"), std::ios::app) << "+cpuset\n";
+            std::ofstream(machine_.path("sys/fs/cgroup/cgroup.subtree_control"), std::ios::app)
+                << "+cpuset\n";
     });
     EXPECT_TRUE(is_told("STATUS="));
     EXPECT_TRUE(is_told("STATUS="));

@@ -47,7 +47,9 @@ class FolderWatchTest : public testing::Test {
     void SetUp() override {
         tree_.folder("a");
         tree_.folder("b");
-        watch_ = FolderWatch::start(turning_.event(), {tree_.path("a"), tree_.path("missing"), tree_.path("b")}, [this] { ++told_; }, quiet);
+        watch_ = FolderWatch::start(
+            turning_.event(), {tree_.path("a"), tree_.path("missing"), tree_.path("b")}, [this] { ++told_; },
+            quiet);
         ASSERT_TRUE(watch_);
     }
     [[nodiscard]] bool is_told(unsigned times) {
@@ -74,7 +76,8 @@ TEST_F(FolderWatchTest, EachKindOfChangeIsTold) {
 }
 
 TEST_F(FolderWatchTest, ABurstIsToldOnceWhenItIsOver) {
-    watch_ = FolderWatch::start(turning_.event(), {tree_.path("a")}, [this] { ++told_; }, milliseconds(1000));
+    watch_ = FolderWatch::start(
+        turning_.event(), {tree_.path("a")}, [this] { ++told_; }, milliseconds(1000));
     for (int i = 0; i < 20; ++i) {
         tree_.file("a/" + std::to_string(i) + ".yaml", "a");
         turning_.turn_for(milliseconds(10));
@@ -112,7 +115,8 @@ TEST_F(FolderWatchTest, AFolderThatGoesAndComesIsFollowed) {
 }
 
 TEST_F(FolderWatchTest, ADeepFolderIsAwaitedStepByStep) {
-    watch_ = FolderWatch::start(turning_.event(), {tree_.path("deep/er/est")}, [this] { ++told_; }, quiet);
+    watch_ = FolderWatch::start(
+        turning_.event(), {tree_.path("deep/er/est")}, [this] { ++told_; }, quiet);
     tree_.folder("deep");
     turning_.turn_for(milliseconds(50));
     tree_.folder("deep/er");
@@ -237,7 +241,8 @@ class CpusetWatchTest : public testing::Test {
 
 TEST_F(CpusetWatchTest, WritesToItAndToAllAboveItAreTold) {
     watch_->follow({"/a.slice/b.service"});
-    for (const char* file : {"a.slice/b.service/cpuset.cpus", "a.slice/cpuset.cpus", "a.slice/cgroup.subtree_control", "cgroup.subtree_control"})
+    for (const char* file : {"a.slice/b.service/cpuset.cpus", "a.slice/cpuset.cpus",
+                             "a.slice/cgroup.subtree_control", "cgroup.subtree_control"})
         EXPECT_TRUE(is_told_of(file)) << file;
     EXPECT_FALSE(is_told_of("c.slice/cpuset.cpus"));
     EXPECT_EQ(watch_->files(), 5U) << "the root has no CPUs to write";

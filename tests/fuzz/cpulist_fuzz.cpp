@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU lists over any bytes: what is accepted is what the text says, by a second reading of it that is written for plainness,
-// and printing it and reading that again gives the same set.
+// CPU lists over any bytes: what is accepted is what the text says, by a second reading of it that is written
+// for plainness, and printing it and reading that again gives the same set.
 #include "base/cpu_set.hpp"
 #include "base/text.hpp"
 
@@ -28,7 +28,8 @@ void check_list(std::string_view text) {
     require(again && *again == *set);
     const auto mask = CpuSet::parse_mask(set->to_mask());
     require(mask && *mask == *set);
-    require(set->empty() || (set->contains(set->first()) && set->contains(set->last()) && set->last() <= CpuSet::max_cpu));
+    require(set->empty() ||
+            (set->contains(set->first()) && set->contains(set->last()) && set->last() <= CpuSet::max_cpu));
     CpuSet plain;
     if (affinityd::trim_text(text).empty()) return require(set->empty());
     for (const auto part : affinityd::split(affinityd::trim_text(text), ',')) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU-set expressions over any bytes: a fault has its place in the text; what is accepted can be printed and read again as
-// the same; on a machine it names CPUs of that machine, and obeys the laws of sets.
+// CPU-set expressions over any bytes: a fault has its place in the text; what is accepted can be printed and
+// read again as the same; on a machine it names CPUs of that machine, and obeys the laws of sets.
 #include "planner/cpu_expr_eval.hpp"
 
 #include <cstddef>
@@ -33,10 +33,12 @@ affinityd::topology::Topology machine() {
         topology.caches.push_back({3, affinityd::topology::Cache::Type::unified, 1 << 20, cpus});
         topology.nodes.push_back({package * 2, cpus, 1 << 30, {}});
         for (unsigned core = 0; core < 2; ++core) {
-            const CpuSet smt = CpuSet::range(package * 4 + core * 2, package * 4 + core * 2 + 1) & topology.online;
+            const CpuSet smt =
+                CpuSet::range(package * 4 + core * 2, package * 4 + core * 2 + 1) & topology.online;
             topology.cores.push_back(smt);
             for (const unsigned cpu : smt)
-                topology.cpus.push_back({cpu, static_cast<int>(package), {}, {}, static_cast<int>(core), package * 2, {}, smt});
+                topology.cpus.push_back(
+                    {cpu, static_cast<int>(package), {}, {}, static_cast<int>(core), package * 2, {}, smt});
         }
     }
     topology.kinds = {{"performance", 0, CpuSet{0, 1}}, {"efficiency", 1, CpuSet::range(2, 6)}};
@@ -44,14 +46,16 @@ affinityd::topology::Topology machine() {
 }
 
 void in_text(const policy::CpuExprError& error, std::size_t size) {
-    require(!error.message.empty() && error.length >= 1 && error.offset <= size && error.offset + error.length <= size + 1);
+    require(!error.message.empty() && error.length >= 1 && error.offset <= size &&
+            error.offset + error.length <= size + 1);
 }
 
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     static const auto topology = machine();
-    static const std::map<std::string, CpuSet, std::less<>> nics{{"eth0", CpuSet::range(0, 3)}, {"br-lan", CpuSet{0}}};
+    static const std::map<std::string, CpuSet, std::less<>> nics{{"eth0", CpuSet::range(0, 3)},
+                                                                 {"br-lan", CpuSet{0}}};
     const std::string text(reinterpret_cast<const char*>(data), size);
     const auto expr = policy::parse_cpu_expr(text);
     if (!expr) {
@@ -61,8 +65,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(expr->offset + expr->length <= size);
     const auto printed = policy::to_string(*expr);
     const auto cpus = affinityd::planner::evaluate(*expr, topology, nics, CpuSet{4, 5});
-    if (!cpus) in_text(cpus.error(), size);
-    else require(topology.possible.contains(*cpus));
+    if (!cpus)
+        in_text(cpus.error(), size);
+    else
+        require(topology.possible.contains(*cpus));
     if (printed.size() > 4096) return 0; // longer than what may be written
     const auto again = policy::parse_cpu_expr(printed);
     require(again && *again == *expr);

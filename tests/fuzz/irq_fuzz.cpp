@@ -29,6 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     const auto lines = affinityd::irq::classify(table);
     require(lines.size() <= actions);
-    for (const auto& line : lines) require(line.label.is_nic || line.label.kind == affinityd::irq::Kind::none);
+    for (const auto& line : lines)
+        require(line.label.is_nic || line.label.kind == affinityd::irq::Kind::none);
     return 0;
 }

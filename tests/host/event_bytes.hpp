@@ -10,8 +10,8 @@
 
 namespace affinityd::test {
 
-/// Bytes as the kernel lays out one process event, written down by hand from the documentation rather than with the
-/// reader's own structures: nlmsghdr (16), cn_msg (20), proc_event.
+/// Bytes as the kernel lays out one process event, written down by hand from the documentation rather than
+/// with the reader's own structures: nlmsghdr (16), cn_msg (20), proc_event.
 struct EventBytes {
     std::uint32_t index = 1, value = 1; ///< CN_IDX_PROC, CN_VAL_PROC
     std::uint32_t ack = 0;
@@ -62,6 +62,7 @@ struct EventBytes {
     }
 };
 
-inline constexpr std::uint32_t event_fork = 1, event_exec = 2, event_uid = 4, event_comm = 0x200, event_exit = 0x80000000;
+inline constexpr std::uint32_t event_fork = 1, event_exec = 2, event_uid = 4, event_comm = 0x200,
+                               event_exit = 0x80000000;
 
 } // namespace affinityd::test

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/file.hpp"
-
 #include "../support/tree.hpp"
-
-#include <gtest/gtest.h>
+#include "host/file.hpp"
 
 #include <cerrno>
 #include <filesystem>
 
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 namespace affinityd::host {
@@ -43,7 +41,7 @@ TEST(File, ReplaceLeavesNothingElseBehind) {
     tree.file("state", "old");
     ASSERT_TRUE(replace_file(tree.path("state"), "new", 0600));
     EXPECT_EQ(**read_file(tree.path("state")), "new");
-    struct stat status{};
+    struct stat status {};
     ASSERT_EQ(::stat(tree.path("state").c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777U, 0600U);
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(tree.path()), {}), 1);
@@ -63,8 +61,9 @@ TEST(File, ReplaceDoesNotFollowALinkLaidForIt) {
 TEST(File, Directories) {
     const Tree tree;
     ASSERT_TRUE(make_directories(tree.path("a/b/c"), 0750));
-    ASSERT_TRUE(make_directories(tree.path("a/b/c"), 0700)) << "it exists: no fault, and its mode is left alone";
-    struct stat status{};
+    ASSERT_TRUE(make_directories(tree.path("a/b/c"), 0700))
+        << "it exists: no fault, and its mode is left alone";
+    struct stat status {};
     ASSERT_EQ(::stat(tree.path("a/b/c").c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777U, 0750U);
     tree.file("file", "");

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/proc_connector.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <chrono>
 #include <iterator>
@@ -10,13 +8,14 @@
 #include <thread>
 #include <vector>
 
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-// These run on the real kernel and only ever look at children of their own. Where the connector cannot be had (an
-// unprivileged user, a container) the test is that open() says so in words.
+// These run on the real kernel and only ever look at children of their own. Where the connector cannot be had
+// (an unprivileged user, a container) the test is that open() says so in words.
 namespace affinityd::host {
 namespace {
 
@@ -40,7 +39,8 @@ Events collect(ProcConnector& connector, Done done) {
 
 auto saw(Kind kind, int pid) {
     return [=](const Events& events) {
-        return std::ranges::any_of(events, [=](const ProcEvent& e) { return e.kind == kind && e.pid == pid && e.tid == pid; });
+        return std::ranges::any_of(
+            events, [=](const ProcEvent& e) { return e.kind == kind && e.pid == pid && e.tid == pid; });
     };
 }
 
@@ -90,7 +90,8 @@ TEST_F(ProcConnectorLive, TellsAChildsWholeLife) {
     EXPECT_FALSE(names[0].is_thread());
     EXPECT_EQ(names[1].comm(), "its-thread");
     EXPECT_TRUE(names[1].is_thread());
-    const auto born = std::ranges::find_if(events, [=](const ProcEvent& e) { return e.kind == Kind::fork && e.tid == child; });
+    const auto born = std::ranges::find_if(
+        events, [=](const ProcEvent& e) { return e.kind == Kind::fork && e.tid == child; });
     ASSERT_NE(born, events.end());
     EXPECT_EQ(born->parent_pid, ::getpid());
     EXPECT_GT(born->timestamp_ns, 0U);
@@ -119,7 +120,9 @@ TEST_F(ProcConnectorLive, TheFilterCanBeWidenedAndNarrowed) {
     child = start_child();
     events = collect(*connector_, saw(Kind::exit, child));
     ::waitpid(child, nullptr, 0);
-    EXPECT_EQ(count(events, Kind::exec, child) + count(events, Kind::comm, child) + count(events, Kind::fork, child), 0U);
+    EXPECT_EQ(count(events, Kind::exec, child) + count(events, Kind::comm, child) +
+                  count(events, Kind::fork, child),
+              0U);
     EXPECT_EQ(count(events, Kind::exit, child), 1U);
 }
 

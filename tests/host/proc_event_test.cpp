@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "event_bytes.hpp"
 #include "host/proc_event.hpp"
 
-#include "event_bytes.hpp"
+#include <random>
 
 #include <gtest/gtest.h>
-
-#include <random>
 
 namespace affinityd::host {
 namespace {
@@ -14,7 +13,8 @@ using namespace test;
 using Kind = ProcEvent::Kind;
 
 TEST(ProcEvent, Fork) {
-    const auto event = parse_proc_event(EventBytes{.what = event_fork, .time = 77}.numbers({10, 11, 20, 21}).build());
+    const auto event =
+        parse_proc_event(EventBytes{.what = event_fork, .time = 77}.numbers({10, 11, 20, 21}).build());
     ASSERT_TRUE(event);
     EXPECT_EQ(event->kind, Kind::fork);
     EXPECT_EQ(event->tid, 20);
@@ -37,13 +37,15 @@ TEST(ProcEvent, CommWithAndWithoutRoomForTheNul) {
     ASSERT_TRUE(event);
     EXPECT_EQ(event->comm(), "a) b\n");
     EXPECT_EQ(event->tid, 22);
-    event = parse_proc_event(EventBytes{.what = event_comm}.numbers({22, 20}).text("0123456789abcdef").build());
+    event =
+        parse_proc_event(EventBytes{.what = event_comm}.numbers({22, 20}).text("0123456789abcdef").build());
     ASSERT_TRUE(event);
     EXPECT_EQ(event->comm(), "0123456789abcdef");
 }
 
 TEST(ProcEvent, Exit) {
-    const auto event = parse_proc_event(EventBytes{.what = event_exit}.numbers({22, 20, 0, 17, 5, 4}).build());
+    const auto event =
+        parse_proc_event(EventBytes{.what = event_exit}.numbers({22, 20, 0, 17, 5, 4}).build());
     ASSERT_TRUE(event);
     EXPECT_EQ(event->kind, Kind::exit);
     EXPECT_EQ(event->tid, 22);
@@ -57,7 +59,8 @@ TEST(ProcEvent, OtherMessagesGiveNothing) {
     EXPECT_FALSE(parse_proc_event(EventBytes{.what = 3}.numbers({20, 20}).build()));
     EXPECT_FALSE(parse_proc_event(EventBytes{.index = 2, .what = event_exec}.numbers({20, 20}).build()));
     EXPECT_FALSE(parse_proc_event(EventBytes{.value = 2, .what = event_exec}.numbers({20, 20}).build()));
-    EXPECT_FALSE(parse_proc_event(EventBytes{.what = event_exec}.numbers({0, 0}).build())) << "no number of a task";
+    EXPECT_FALSE(parse_proc_event(EventBytes{.what = event_exec}.numbers({0, 0}).build()))
+        << "no number of a task";
     EXPECT_FALSE(parse_proc_event(EventBytes{.what = event_exec}.numbers({0xffffffff, 5}).build()));
 }
 
@@ -78,7 +81,8 @@ TEST(ProcEvent, LyingLengthsAreNoticed) {
         std::memcpy(bytes.data(), &length, sizeof length); // nlmsg_len
         EXPECT_FALSE(parse_proc_event(bytes)) << length;
     }
-    for (const std::uint16_t length : {std::uint16_t{0}, std::uint16_t{23}, std::uint16_t{41}, std::uint16_t{65535}}) {
+    for (const std::uint16_t length :
+         {std::uint16_t{0}, std::uint16_t{23}, std::uint16_t{41}, std::uint16_t{65535}}) {
         auto bytes = whole;
         std::memcpy(bytes.data() + 32, &length, sizeof length); // cn_msg.len
         EXPECT_FALSE(parse_proc_event(bytes)) << length;

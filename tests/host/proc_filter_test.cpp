@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/proc_filter.hpp"
-
 #include "event_bytes.hpp"
 #include "host/fd.hpp"
-
-#include <gtest/gtest.h>
+#include "host/proc_filter.hpp"
 
 #include <algorithm>
 #include <array>
 #include <map>
 #include <string>
 
+#include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

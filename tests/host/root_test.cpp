@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "host/root.hpp"
-
 #include "../support/tree.hpp"
-
-#include <gtest/gtest.h>
+#include "host/root.hpp"
 
 #include <cerrno>
 #include <fstream>
 #include <sstream>
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -108,14 +106,16 @@ TEST(Dir, NoLinkLeadsOutOfARecording) {
     tree.link("sys/absolute_inside", "/inside");
     tree.link("sys/loop", "loop");
     const Root root = open_root(tree);
-    for (const char* path : {"absolute", "up", "a/far", "folder/passwd", "../secret", "/etc/passwd", "a/../../secret", "loop"}) {
+    for (const char* path :
+         {"absolute", "up", "a/far", "folder/passwd", "../secret", "/etc/passwd", "a/../../secret", "loop"}) {
         EXPECT_FALSE(root.sys().text(path)) << path;
         EXPECT_FALSE(root.sys().exists(path)) << path;
         EXPECT_FALSE(root.sys().resolve(path)) << path;
     }
     EXPECT_TRUE(root.sys().list("folder").empty());
     EXPECT_FALSE(root.sys().dir("folder"));
-    EXPECT_EQ(root.sys().text("absolute_inside"), "inside") << "an absolute link counts from the recording's own top";
+    EXPECT_EQ(root.sys().text("absolute_inside"), "inside")
+        << "an absolute link counts from the recording's own top";
     EXPECT_EQ(root.sys().link("absolute"), "/etc/passwd") << "the text of a link may be looked at";
 }
 

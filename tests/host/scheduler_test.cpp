@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/scheduler.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cerrno>
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 namespace affinityd::host {

@@ -22,12 +22,16 @@ struct Machine : Tree {
 
 class Cpuset : public testing::Test {
   protected:
-    void lives_in(int pid, const std::string& path) const { tree_.file("proc/" + std::to_string(pid) + "/cpuset", path + "\n"); }
-    void old_one(const std::string& path, const std::string& effective, const std::string& asked = "0-7") const {
+    void lives_in(int pid, const std::string& path) const {
+        tree_.file("proc/" + std::to_string(pid) + "/cpuset", path + "\n");
+    }
+    void old_one(const std::string& path, const std::string& effective,
+                 const std::string& asked = "0-7") const {
         tree_.file(v1 + path + "/cpuset.effective_cpus", effective);
         tree_.file(v1 + path + "/cpuset.cpus", asked);
     }
-    void unified(const std::string& path, const std::string& effective, const std::string& asked = "0-7\n") const {
+    void unified(const std::string& path, const std::string& effective,
+                 const std::string& asked = "0-7\n") const {
         tree_.file(v2 + path + "/cpuset.cpus.effective", effective);
         tree_.file(v2 + path + "/cpuset.cpus", asked);
     }

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/facts.hpp"
-
 #include "inventory/scan.hpp"
 #include "recorded.hpp"
 
-#include <gtest/gtest.h>
-
 #include <filesystem>
 
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 namespace affinityd::inventory {
@@ -137,15 +135,20 @@ TEST(Facts, ListenPortsOfARecording) {
     tree.link("proc/50/fd/5", "socket:[1002]");
     tree.link("proc/50/fd/6", "socket:[1003]");
     tree.link("proc/50/fd/7", "socket:[x]");
-    const std::string head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
-    tree.file("proc/net/tcp", head + "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 1001 1\n"
-                                     "   1: 0100007F:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 9999 1\n"
-                                     "   2: 0100007F:1F90 0100007F:C000 01 00000000:00000000 00:00000000 00000000 0 0 1003 1\n");
-    tree.file("proc/net/udp6", head + "   0: 00000000000000000000000000000000:0035 00000000000000000000000000000000:0000 07 "
-                                      "00000000:00000000 00:00000000 00000000 0 0 1002 1\n");
+    const std::string head =
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
+    tree.file("proc/net/tcp",
+              head +
+                  "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 1001 1\n"
+                  "   1: 0100007F:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 9999 1\n"
+                  "   2: 0100007F:1F90 0100007F:C000 01 00000000:00000000 00:00000000 00000000 0 0 1003 1\n");
+    tree.file("proc/net/udp6",
+              head + "   0: 00000000000000000000000000000000:0035 00000000000000000000000000000000:0000 07 "
+                     "00000000:00000000 00:00000000 00000000 0 0 1002 1\n");
     const auto root = open_root(tree);
     FactSources sources(root);
-    EXPECT_EQ(read_process(root, 50, &sources)->facts->listen_ports(), (std::vector<std::uint16_t>{53, 8080}));
+    EXPECT_EQ(read_process(root, 50, &sources)->facts->listen_ports(),
+              (std::vector<std::uint16_t>{53, 8080}));
     EXPECT_EQ(read_process(root, 50)->facts->listen_ports(), (std::vector<std::uint16_t>{53, 8080}));
 }
 

@@ -4,8 +4,6 @@
 #include "inventory/scan.hpp"
 #include "inventory/sockets.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -16,8 +14,9 @@
 #include <thread>
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -34,7 +33,8 @@ host::Root live() {
     return std::move(*root);
 }
 
-/// A child that runs `life`, tells that it is ready, and waits to be ended; ended and collected at the latest here.
+/// A child that runs `life`, tells that it is ready, and waits to be ended; ended and collected at the latest
+/// here.
 class Child {
   public:
     explicit Child(const std::function<void()>& life) {
@@ -143,7 +143,8 @@ TEST(Live, BothListsHoldUsAndOurChild) {
     EXPECT_TRUE(std::ranges::binary_search(*pids, child.pid()));
     std::map<int, std::size_t> found;
     Scan scan(root);
-    while (!scan.step([] { return true; }, [&](Process&& p) { found[p.facts->id().tid] = p.threads.size(); })) {
+    while (
+        !scan.step([] { return true; }, [&](Process&& p) { found[p.facts->id().tid] = p.threads.size(); })) {
     }
     EXPECT_EQ(found[child.pid()], 3U);
     EXPECT_EQ(found.count(::getpid()), 1U);
@@ -155,17 +156,19 @@ TEST(Live, KernelThreadsAreToldApart) {
     std::size_t kernel = 0;
     std::size_t immovable = 0;
     Scan scan(root);
-    scan.step([] { return false; }, [&](Process&& p) {
-        if (!p.facts->is_kernel()) return;
-        ++kernel;
-        EXPECT_EQ(p.facts->exe(), "");
-        EXPECT_EQ(p.facts->cmdline(), "");
-        for (const auto& thread : p.threads) {
-            EXPECT_TRUE(thread.is_kernel());
-            immovable += thread.is_immovable() ? 1 : 0;
-        }
-    });
-    const bool in_container = !read_process(root, 2); // a process namespace of its own shows no kernel threads
+    scan.step([] { return false; },
+              [&](Process&& p) {
+                  if (!p.facts->is_kernel()) return;
+                  ++kernel;
+                  EXPECT_EQ(p.facts->exe(), "");
+                  EXPECT_EQ(p.facts->cmdline(), "");
+                  for (const auto& thread : p.threads) {
+                      EXPECT_TRUE(thread.is_kernel());
+                      immovable += thread.is_immovable() ? 1 : 0;
+                  }
+              });
+    const bool in_container =
+        !read_process(root, 2); // a process namespace of its own shows no kernel threads
     EXPECT_TRUE(in_container || (kernel > 0 && immovable > 0));
 }
 
@@ -190,7 +193,8 @@ TEST(Live, ThreadsBornWhileTheListIsReadAreFound) {
         ASSERT_TRUE(process);
         EXPECT_GE(process->threads.size(), last);
         last = process->threads.size();
-        if (std::ranges::any_of(process->threads, [](const Thread& t) { return t.comm == "all-there"; })) break;
+        if (std::ranges::any_of(process->threads, [](const Thread& t) { return t.comm == "all-there"; }))
+            break;
     }
     const auto process = read_process(root, child.pid());
     EXPECT_EQ(process->threads.size(), 402U);
@@ -206,7 +210,8 @@ class Listener {
         const bool listens = type != SOCK_STREAM || ::listen(fd_.get(), 5) == 0;
         EXPECT_TRUE(listens);
         EXPECT_EQ(::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
-        const auto& v4 = reinterpret_cast<const sockaddr_in&>(address); // the port is at the same place in both
+        const auto& v4 =
+            reinterpret_cast<const sockaddr_in&>(address); // the port is at the same place in both
         port_ = ntohs(v4.sin_port);
     }
     [[nodiscard]] std::uint16_t port() const { return port_; }
@@ -223,7 +228,8 @@ TEST(Live, ListenersAreFoundByPortAndOwner) {
     const auto list = read_sockets(root, Wanted::listeners);
     EXPECT_FALSE(list.truncated);
     const auto find = [&](Protocol protocol, std::uint16_t port) {
-        return std::ranges::find_if(list.sockets, [=](const LocalSocket& s) { return s.protocol == protocol && s.port == port; });
+        return std::ranges::find_if(
+            list.sockets, [=](const LocalSocket& s) { return s.protocol == protocol && s.port == port; });
     };
     ASSERT_NE(find(Protocol::tcp, tcp.port()), list.sockets.end());
     EXPECT_TRUE(find(Protocol::tcp, tcp.port())->any_address);

@@ -2,12 +2,11 @@
 #pragma once
 
 #include "../support/tree.hpp"
-
 #include "host/root.hpp"
 
-#include <gtest/gtest.h>
-
 #include <string>
+
+#include <gtest/gtest.h>
 
 namespace affinityd::test {
 
@@ -22,11 +21,14 @@ struct RecordedTask {
     std::string allowed = "0-3";
 
     [[nodiscard]] std::string stat() const {
-        return std::to_string(id) + " (" + comm + ") " + state + " " + std::to_string(parent) + " 1 1 0 -1 " + std::to_string(flags) +
-               " 0 0 0 0 0 0 0 0 20 0 " + std::to_string(threads) + " 0 " + std::to_string(start) + " 0 0\n";
+        return std::to_string(id) + " (" + comm + ") " + state + " " + std::to_string(parent) + " 1 1 0 -1 " +
+               std::to_string(flags) + " 0 0 0 0 0 0 0 0 20 0 " + std::to_string(threads) + " 0 " +
+               std::to_string(start) + " 0 0\n";
     }
     [[nodiscard]] std::string status() const {
-        return "Name:\t" + comm + "\nUid:\t1000\t33\t1000\t1000\nGid:\t1000\t34\t1000\t1000\nCpus_allowed:\tf\nCpus_allowed_list:\t" +
+        return "Name:\t" + comm +
+               "\nUid:\t1000\t33\t1000\t1000\nGid:\t1000\t34\t1000\t1000\nCpus_allowed:\tf\nCpus_allowed_"
+               "list:\t" +
                allowed + "\nMems_allowed_list:\t0\n";
     }
 };

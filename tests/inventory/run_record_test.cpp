@@ -11,8 +11,9 @@ namespace affinityd::inventory {
 namespace {
 
 TEST(RunRecord, CpuTimeAndPlaceAreFoundBehindAHostileName) {
-    const std::string text = "123 (a) R 1 (b 9 9) S 7 123 123 0 -1 4194304 98 0 0 0 150 50 0 0 20 0 3 0 724926 3133440 409 "
-                             "18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 5 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
+    const std::string text =
+        "123 (a) R 1 (b 9 9) S 7 123 123 0 -1 4194304 98 0 0 0 150 50 0 0 20 0 3 0 724926 3133440 409 "
+        "18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 5 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
     const auto record = parse_run_record(text, 100);
     ASSERT_TRUE(record);
     EXPECT_EQ(record->start_time, 724926U);
@@ -26,7 +27,9 @@ TEST(RunRecord, SchedulerFiles) {
     EXPECT_EQ(parse_schedstat("684287 79108 2\n"), 684287U);
     EXPECT_EQ(parse_schedstat(""), std::nullopt);
     EXPECT_EQ(parse_schedstat("x 1 2"), std::nullopt);
-    EXPECT_EQ(parse_migrations("cat (1, #threads: 1)\n---\nse.exec_start   :   1.5\nse.nr_migrations                  :       194\nnr_switches : 7\n"), 194U);
+    EXPECT_EQ(parse_migrations("cat (1, #threads: 1)\n---\nse.exec_start   :   1.5\nse.nr_migrations         "
+                               "         :       194\nnr_switches : 7\n"),
+              194U);
     EXPECT_EQ(parse_migrations("se.exec_start : 1\n"), std::nullopt);
     EXPECT_EQ(parse_migrations("\nse.nr_migrations"), std::nullopt);
 }
@@ -36,7 +39,8 @@ TEST(RunRecord, OwnTimeGrowsWhileThisRuns) {
     ASSERT_TRUE(root);
     const auto before = read_run_record(*root, ::getpid(), ::gettid());
     ASSERT_TRUE(before);
-    for (const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100); std::chrono::steady_clock::now() < end;) {
+    for (const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+         std::chrono::steady_clock::now() < end;) {
     }
     const auto after = read_run_record(*root, ::getpid(), ::gettid());
     ASSERT_TRUE(after);

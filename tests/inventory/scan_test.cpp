@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/scan.hpp"
-
 #include "recorded.hpp"
-
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 
+#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 namespace affinityd::inventory {
@@ -26,7 +24,8 @@ std::vector<int> tids(const Process& process) {
 std::map<int, std::vector<int>> scan_whole(const host::Root& root) {
     std::map<int, std::vector<int>> found;
     Scan scan(root);
-    EXPECT_TRUE(scan.step([] { return false; }, [&](Process&& p) { found.emplace(p.facts->id().tid, tids(p)); }));
+    EXPECT_TRUE(
+        scan.step([] { return false; }, [&](Process&& p) { found.emplace(p.facts->id().tid, tids(p)); }));
     return found;
 }
 

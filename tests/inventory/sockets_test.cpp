@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/sockets.hpp"
-
 #include "recorded.hpp"
-
-#include <gtest/gtest.h>
 
 #include <array>
 #include <cstring>
 #include <initializer_list>
 #include <random>
+
+#include <gtest/gtest.h>
 
 namespace affinityd::inventory {
 namespace {
@@ -16,8 +15,8 @@ namespace {
 using namespace test;
 using State = SocketState;
 
-/// struct inet_diag_msg laid out by hand: family, state, timer, retrans; ports (big-endian), addresses, interface,
-/// cookie; expires, queues, uid, inode. 72 bytes.
+/// struct inet_diag_msg laid out by hand: family, state, timer, retrans; ports (big-endian), addresses,
+/// interface, cookie; expires, queues, uid, inode. 72 bytes.
 struct DiagBytes {
     std::uint8_t family = 2, state = 10;
     std::uint16_t port = 8080, remote_port = 0;
@@ -27,7 +26,9 @@ struct DiagBytes {
 
     [[nodiscard]] std::vector<std::byte> build() const {
         std::vector<std::byte> bytes(72);
-        const auto put = [&](std::size_t at, const auto& value) { std::memcpy(bytes.data() + at, &value, sizeof value); };
+        const auto put = [&](std::size_t at, const auto& value) {
+            std::memcpy(bytes.data() + at, &value, sizeof value);
+        };
         put(0, family);
         put(1, state);
         put(4, static_cast<std::uint16_t>(port << 8 | port >> 8));
@@ -49,7 +50,8 @@ std::vector<std::byte> attribute(std::uint16_t type, std::size_t length, std::ui
 }
 
 TEST(InetDiag, Ipv4Listener) {
-    const auto socket = parse_inet_diag(DiagBytes{.local = {192, 0, 2, 1}, .interface = 3}.build(), Protocol::tcp);
+    const auto socket =
+        parse_inet_diag(DiagBytes{.local = {192, 0, 2, 1}, .interface = 3}.build(), Protocol::tcp);
     ASSERT_TRUE(socket);
     EXPECT_EQ(socket->local, "192.0.2.1");
     EXPECT_EQ(socket->port, 8080);
@@ -63,8 +65,9 @@ TEST(InetDiag, Ipv4Listener) {
 TEST(InetDiag, Ipv6AndMappedIpv4) {
     const std::array<std::uint8_t, 16> local{0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
     const std::array<std::uint8_t, 16> remote{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2};
-    auto socket = parse_inet_diag(DiagBytes{.family = 10, .state = 1, .remote_port = 443, .local = local, .remote = remote}.build(),
-                                  Protocol::tcp);
+    auto socket = parse_inet_diag(
+        DiagBytes{.family = 10, .state = 1, .remote_port = 443, .local = local, .remote = remote}.build(),
+        Protocol::tcp);
     ASSERT_TRUE(socket);
     EXPECT_EQ(socket->local, "2001:db8::1");
     EXPECT_EQ(socket->remote, "fe80::2");
@@ -79,7 +82,8 @@ TEST(InetDiag, WildcardsAreTold) {
     EXPECT_TRUE(parse_inet_diag(DiagBytes{}.build(), Protocol::tcp)->any_address);
     EXPECT_TRUE(parse_inet_diag(DiagBytes{.family = 10}.build(), Protocol::tcp)->any_address);
     const std::array<std::uint8_t, 16> mapped_any{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 0};
-    EXPECT_TRUE(parse_inet_diag(DiagBytes{.family = 10, .local = mapped_any}.build(), Protocol::tcp)->any_address);
+    EXPECT_TRUE(
+        parse_inet_diag(DiagBytes{.family = 10, .local = mapped_any}.build(), Protocol::tcp)->any_address);
 }
 
 TEST(InetDiag, StatesDifferByProtocol) {
@@ -95,8 +99,10 @@ TEST(InetDiag, HostileBytes) {
     const auto whole = DiagBytes{}.build();
     for (std::size_t length = 0; length < whole.size(); ++length)
         EXPECT_FALSE(parse_inet_diag(std::span(whole).first(length), Protocol::tcp)) << length;
-    for (const std::uint16_t claimed : {std::uint16_t{0}, std::uint16_t{3}, std::uint16_t{200}, std::uint16_t{65535}}) {
-        const auto socket = parse_inet_diag(DiagBytes{.attributes = attribute(2, 100, claimed)}.build(), Protocol::tcp);
+    for (const std::uint16_t claimed :
+         {std::uint16_t{0}, std::uint16_t{3}, std::uint16_t{200}, std::uint16_t{65535}}) {
+        const auto socket =
+            parse_inet_diag(DiagBytes{.attributes = attribute(2, 100, claimed)}.build(), Protocol::tcp);
         ASSERT_TRUE(socket);
         EXPECT_EQ(socket->bytes, 0U) << claimed;
     }
@@ -117,11 +123,14 @@ TEST(InetDiag, BytesOnlyFromALongEnoughInfo) {
     std::memcpy(info.data() + 4 + 120, &acked, 8);
     std::memcpy(info.data() + 4 + 128, &received, 8);
     EXPECT_EQ(parse_inet_diag(DiagBytes{.attributes = info}.build(), Protocol::tcp)->bytes, 1023U);
-    EXPECT_EQ(parse_inet_diag(DiagBytes{.attributes = attribute(2, 100, 104)}.build(), Protocol::tcp)->bytes, 0U);
-    EXPECT_EQ(parse_inet_diag(DiagBytes{.attributes = attribute(3, 232, 236)}.build(), Protocol::tcp)->bytes, 0U);
+    EXPECT_EQ(parse_inet_diag(DiagBytes{.attributes = attribute(2, 100, 104)}.build(), Protocol::tcp)->bytes,
+              0U);
+    EXPECT_EQ(parse_inet_diag(DiagBytes{.attributes = attribute(3, 232, 236)}.build(), Protocol::tcp)->bytes,
+              0U);
 }
 
-constexpr const char* tail = " 00000000:00000000 00:00000000 00000000     0        0 1642 1 0000 100 0 0 10 0";
+constexpr const char* tail =
+    " 00000000:00000000 00:00000000 00000000     0        0 1642 1 0000 100 0 0 10 0";
 
 TEST(NetLine, BothFamilies) {
     auto socket = parse_net_line(std::string("   0: 0100007F:07E8 00000000:0000 0A") + tail, Protocol::tcp);
@@ -130,8 +139,10 @@ TEST(NetLine, BothFamilies) {
     EXPECT_EQ(socket->port, 2024);
     EXPECT_EQ(socket->inode, 1642U);
     EXPECT_TRUE(socket->listens());
-    socket = parse_net_line(std::string("  12: 00000000000000000000000001000000:0016 B80D0120000000000000000002000000:D431 01") + tail,
-                            Protocol::tcp);
+    socket = parse_net_line(
+        std::string("  12: 00000000000000000000000001000000:0016 B80D0120000000000000000002000000:D431 01") +
+            tail,
+        Protocol::tcp);
     ASSERT_TRUE(socket);
     EXPECT_EQ(socket->local, "::1");
     EXPECT_EQ(socket->remote, "2001:db8::2");
@@ -141,27 +152,34 @@ TEST(NetLine, BothFamilies) {
 
 class BrokenNetLines : public testing::TestWithParam<const char*> {};
 
-TEST_P(BrokenNetLines, GiveNothing) { EXPECT_FALSE(parse_net_line(GetParam() + std::string(tail), Protocol::tcp)); }
+TEST_P(BrokenNetLines, GiveNothing) {
+    EXPECT_FALSE(parse_net_line(GetParam() + std::string(tail), Protocol::tcp));
+}
 
 INSTANTIATE_TEST_SUITE_P(Table, BrokenNetLines,
-                         testing::Values("", "  sl  local_address rem_address   st", "0: 0100007F 00000000:0000 0A",
-                                         "0: 0100007:07E8 00000000:0000 0A", "0: 0100007G:07E8 00000000:0000 0A",
-                                         "0: 0100007F:17E80 00000000:0000 0A", "0: 0100007F: 00000000:0000 0A",
-                                         "0: 0100007F:07E8 0000:0000 0A", "0: 0100007F:07E8 00000000:0000 XX",
+                         testing::Values("", "  sl  local_address rem_address   st",
+                                         "0: 0100007F 00000000:0000 0A", "0: 0100007:07E8 00000000:0000 0A",
+                                         "0: 0100007G:07E8 00000000:0000 0A",
+                                         "0: 0100007F:17E80 00000000:0000 0A",
+                                         "0: 0100007F: 00000000:0000 0A", "0: 0100007F:07E8 0000:0000 0A",
+                                         "0: 0100007F:07E8 00000000:0000 XX",
                                          "0 0100007F:07E8 00000000:0000 0A"));
 
 TEST(NetLine, CutShort) {
     EXPECT_FALSE(parse_net_line("", Protocol::tcp));
-    EXPECT_FALSE(parse_net_line("0: 0100007F:07E8 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0", Protocol::tcp));
+    EXPECT_FALSE(parse_net_line(
+        "0: 0100007F:07E8 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0", Protocol::tcp));
 }
 
 TEST(Recording, SocketsOfItsFiles) {
     const Tree tree;
     tree.file("proc/net/tcp", std::string("  sl local\n   0: 0100007F:07E8 00000000:0000 0A") + tail +
-                                  "\n   1: 0100007F:07E8 0100007F:0001 01" + tail + "\n   2: 0100007F:07E8 0100007F:0001 06" + tail + "\n");
+                                  "\n   1: 0100007F:07E8 0100007F:0001 01" + tail +
+                                  "\n   2: 0100007F:07E8 0100007F:0001 06" + tail + "\n");
     const auto root = open_root(tree);
     EXPECT_EQ(read_sockets(root, Wanted::listeners).sockets.size(), 1U);
-    EXPECT_EQ(read_sockets(root, Wanted::all).sockets.size(), 2U) << "a connection that is closing serves nobody";
+    EXPECT_EQ(read_sockets(root, Wanted::all).sockets.size(), 2U)
+        << "a connection that is closing serves nobody";
     const auto cut = read_sockets(root, Wanted::all, 1); // of each kind
     EXPECT_LT(cut.sockets.size(), 2U);
     EXPECT_TRUE(cut.truncated);

@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 namespace affinityd::irq {
 namespace {
@@ -39,7 +39,8 @@ std::string read_packed(const fs::path& path) {
     if (pipe == nullptr) return {};
     std::string text;
     std::array<char, 65536> chunk{};
-    while (const auto got = std::fread(chunk.data(), 1, chunk.size(), pipe)) text.append(chunk.data(), got);
+    while (const auto got = std::fread(chunk.data(), 1, chunk.size(), pipe))
+        text.append(chunk.data(), got);
     ::pclose(pipe);
     return text;
 }
@@ -56,8 +57,10 @@ std::vector<Sample> load_corpus() {
         if (entry.path().extension() != ".json") continue;
         Sample sample{entry.path().stem().string(), json::parse(read_plain(entry.path())), {}};
         const auto text = entry.path().parent_path() / sample.expected.at("file").get<std::string>();
-        if (fs::exists(text) && text.extension() != ".gz") sample.text = read_plain(text);
-        else sample.text = read_packed(text.extension() == ".gz" ? text.string() : text.string() + ".gz");
+        if (fs::exists(text) && text.extension() != ".gz")
+            sample.text = read_plain(text);
+        else
+            sample.text = read_packed(text.extension() == ".gz" ? text.string() : text.string() + ".gz");
         samples.push_back(std::move(sample));
     }
     std::ranges::sort(samples, {}, &Sample::name);
@@ -72,7 +75,8 @@ std::vector<Device> recorded_devices(const json& drivers) {
         device.name = name;
         const auto words = split_words(text.get_ref<const std::string&>());
         // Only with a PCI function the driver was recorded, else it is the publisher's guess by the label.
-        if (words.size() < 2 || words[1].size() < 12 || words[1].find(':') == std::string_view::npos) continue;
+        if (words.size() < 2 || words[1].size() < 12 || words[1].find(':') == std::string_view::npos)
+            continue;
         device.driver = words[0];
         device.pci = words[1];
         if (words.size() > 3) device.virtio = words[3];
@@ -95,18 +99,28 @@ struct Score {
         errata += other.errata;
         faults.insert(faults.end(), other.faults.begin(), other.faults.end());
     }
-    [[nodiscard]] double precision() const { return claimed == 0 ? 1 : static_cast<double>(right) / static_cast<double>(claimed); }
-    [[nodiscard]] double recall() const { return expected == 0 ? 1 : static_cast<double>(right) / static_cast<double>(expected); }
+    [[nodiscard]] double precision() const {
+        return claimed == 0 ? 1 : static_cast<double>(right) / static_cast<double>(claimed);
+    }
+    [[nodiscard]] double recall() const {
+        return expected == 0 ? 1 : static_cast<double>(right) / static_cast<double>(expected);
+    }
 };
 
 const char* kind_name(Kind kind) {
     switch (kind) {
-    case Kind::rx: return "rx";
-    case Kind::tx: return "tx";
-    case Kind::txrx: return "txrx";
-    case Kind::control: return "control";
-    case Kind::none: return "none";
-    case Kind::data_unknown: return "null";
+    case Kind::rx:
+        return "rx";
+    case Kind::tx:
+        return "tx";
+    case Kind::txrx:
+        return "txrx";
+    case Kind::control:
+        return "control";
+    case Kind::none:
+        return "none";
+    case Kind::data_unknown:
+        return "null";
     }
     return "?";
 }
@@ -122,50 +136,63 @@ bool same_queue(const json& object, const char* key, const std::optional<unsigne
     return value && *value == found->get<unsigned>();
 }
 
-/// What differs; "" if nothing. A name that the expectation has from elsewhere than the label is only asked for where it
-/// was handed in (`with_devices`); a PCI function may be known better than the expectation has it.
+/// What differs; "" if nothing. A name that the expectation has from elsewhere than the label is only asked
+/// for where it was handed in (`with_devices`); a PCI function may be known better than the expectation has
+/// it.
 std::string difference(const json& want, const Line& line, bool with_devices) {
     const auto& label = line.label;
     const auto kind = text_of(want, "kind");
-    if ((kind.empty() ? "null" : kind) != kind_name(label.kind)) return "kind " + std::string(kind_name(label.kind));
+    if ((kind.empty() ? "null" : kind) != kind_name(label.kind))
+        return "kind " + std::string(kind_name(label.kind));
     const bool control = label.kind == Kind::control || label.kind == Kind::none;
     if (!control && !same_queue(want, "queue", label.queue)) return "queue";
     if (want.contains("rx_queue") && !same_queue(want, "rx_queue", label.rx_queue)) return "rx_queue";
     if (want.contains("tx_queue") && !same_queue(want, "tx_queue", label.tx_queue)) return "tx_queue";
     const auto device = text_of(want, "device");
     const bool in_label = line.action.find(device) != std::string::npos;
-    if ((in_label || with_devices) && !device.empty() && label.device != device) return "device " + label.device;
+    if ((in_label || with_devices) && !device.empty() && label.device != device)
+        return "device " + label.device;
     if (device.empty() && !label.device.empty() && !with_devices) return "device " + label.device;
-    for (const auto& [key, value] : {std::pair{"pci", &label.pci}, {"virtio", &label.virtio}, {"platform", &label.platform}})
-        if (const auto name = text_of(want, key); !name.empty() && *value != name) return std::string(key) + " " + *value;
+    for (const auto& [key, value] :
+         {std::pair{"pci", &label.pci}, {"virtio", &label.virtio}, {"platform", &label.platform}})
+        if (const auto name = text_of(want, key); !name.empty() && *value != name)
+            return std::string(key) + " " + *value;
     return {};
 }
 
-/// Faults of the published expectation, known and shown to be such: the label of the line as published names another interface than
-/// the expectation, which repeats lines of "iavf-same-name-twice" here. They count neither for nor against.
+/// Faults of the published expectation, known and shown to be such: the label of the line as published names
+/// another interface than the expectation, which repeats lines of "iavf-same-name-twice" here. They count
+/// neither for nor against.
 bool is_erratum(const Sample& sample, const json& want, const Line& line) {
-    return sample.name == "i40e-1152cpu" && text_of(want, "device") == "net1" && line.action.starts_with("i40e-enp195s0f2-TxRx-");
+    return sample.name == "i40e-1152cpu" && text_of(want, "device") == "net1" &&
+           line.action.starts_with("i40e-enp195s0f2-TxRx-");
 }
 
 /// Whether a line of ours is the one that is expected: on a shared line the name decides.
 bool is_same_line(const json& want, const Line& line) {
-    return line.irq == want.at("irq").get<unsigned>() && (!line.shared || line.label.device == text_of(want, "device"));
+    return line.irq == want.at("irq").get<unsigned>() &&
+           (!line.shared || line.label.device == text_of(want, "device"));
 }
 
 Score score(const Sample& sample, bool with_devices) {
     Score result;
     const auto table = parse_interrupts(sample.text);
-    const auto devices = with_devices ? recorded_devices(sample.expected.at("drivers")) : std::vector<Device>();
+    const auto devices =
+        with_devices ? recorded_devices(sample.expected.at("drivers")) : std::vector<Device>();
     auto lines = classify(table, devices);
     std::erase_if(lines, [](const Line& line) { return !line.label.is_nic; });
     result.claimed = lines.size();
     for (const auto& want : sample.expected.at("irqs")) {
         ++result.expected;
-        const auto found = std::ranges::find_if(lines, [&](const Line& line) { return is_same_line(want, line); });
+        const auto found =
+            std::ranges::find_if(lines, [&](const Line& line) { return is_same_line(want, line); });
         const auto fault = found == lines.end() ? "not found" : difference(want, *found, with_devices);
-        if (fault.empty()) ++result.right;
-        else if (found != lines.end() && is_erratum(sample, want, *found)) ++result.errata, --result.expected, --result.claimed;
-        else result.faults.push_back(sample.name + ": " + want.dump() + ": " + fault);
+        if (fault.empty())
+            ++result.right;
+        else if (found != lines.end() && is_erratum(sample, want, *found))
+            ++result.errata, --result.expected, --result.claimed;
+        else
+            result.faults.push_back(sample.name + ": " + want.dump() + ": " + fault);
     }
     for (const auto& number : sample.expected.at("not_nic"))
         if (std::ranges::find(lines, number.get<unsigned>(), &Line::irq) != lines.end())
@@ -182,14 +209,16 @@ class Corpus : public testing::Test {
     }
     static Score total(bool with_devices) {
         Score sum;
-        for (const auto& sample : samples()) sum.add(score(sample, with_devices));
+        for (const auto& sample : samples())
+            sum.add(score(sample, with_devices));
         return sum;
     }
     static void print(const char* title, const Score& sum) {
-        std::cout << title << ": " << samples().size() << " tables, " << sum.expected << " NIC lines, precision "
-                  << sum.precision() << ", recall " << sum.recall() << ", "
+        std::cout << title << ": " << samples().size() << " tables, " << sum.expected
+                  << " NIC lines, precision " << sum.precision() << ", recall " << sum.recall() << ", "
                   << sum.errata << " faulty expectations left out\n";
-        for (const auto& fault : sum.faults) std::cout << "  " << fault << "\n";
+        for (const auto& fault : sum.faults)
+            std::cout << "  " << fault << "\n";
     }
 };
 
@@ -217,12 +246,15 @@ TEST_F(Corpus, ColumnsAndLettersAreReadAsExpected) {
             EXPECT_EQ(table.cpus.size(), sample.expected.at("cpus").get<std::size_t>()) << sample.name;
         }
         std::set<std::string> special;
-        for (const auto& [key, sum] : table.special) special.insert(key);
+        for (const auto& [key, sum] : table.special)
+            special.insert(key);
         for (const auto& key : sample.expected.at("special"))
             EXPECT_TRUE(special.contains(key.get<std::string>())) << sample.name << " " << key;
         std::set<unsigned> numbers;
-        for (const auto& line : table.irqs) numbers.insert(line.number);
-        for (const auto& number : sample.expected.at("not_nic")) EXPECT_TRUE(numbers.contains(number.get<unsigned>())) << sample.name;
+        for (const auto& line : table.irqs)
+            numbers.insert(line.number);
+        for (const auto& number : sample.expected.at("not_nic"))
+            EXPECT_TRUE(numbers.contains(number.get<unsigned>())) << sample.name;
     }
 }
 
@@ -234,7 +266,8 @@ TEST_F(Corpus, EveryMutationOfAnExpectationIsNoticed) {
         mutant.expected["irqs"] = std::move(irqs);
         ++mutations;
         const auto result = score(mutant, true);
-        EXPECT_TRUE(result.precision() < 1 || result.recall() < 1 || !result.faults.empty()) << sample.name << " " << what;
+        EXPECT_TRUE(result.precision() < 1 || result.recall() < 1 || !result.faults.empty())
+            << sample.name << " " << what;
     };
     for (const auto& sample : samples()) {
         if (sample.text.size() > (1U << 20)) continue; // one table of 13 MB adds minutes and nothing new

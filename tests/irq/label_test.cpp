@@ -36,40 +36,49 @@ using enum Kind;
 INSTANTIATE_TEST_SUITE_P(
     Drivers, Labels,
     testing::Values(
-        Case{"eth0-TxRx-3", txrx, "eth0", 3}, Case{"eth10-TxRx-3", txrx, "eth10", 3}, Case{"i40e-eth0-TxRx-0", txrx, "eth0", 0},
+        Case{"eth0-TxRx-3", txrx, "eth0", 3}, Case{"eth10-TxRx-3", txrx, "eth10", 3},
+        Case{"i40e-eth0-TxRx-0", txrx, "eth0", 0},
         Case{"i40e-0000:c3:00.0:fdir-TxRx-0", control, "", -1, "0000:c3:00.0"},
-        Case{"i40e-0000:c3:00.0:misc", control, "", -1, "0000:c3:00.0"}, Case{"ice-lan1-TxRx-0-1", txrx, "lan1", 0},
-        Case{"ice-0000:65:00.0:ctrl-TxRx-0", control, "", -1, "0000:65:00.0"}, Case{"iavf-net1-TxRx-2", txrx, "net1", 2},
-        Case{"idpf-eth0-TxRx-5", txrx, "eth0", 5}, Case{"idpf-eth0-Mailbox-0", control, "eth0", -1},
+        Case{"i40e-0000:c3:00.0:misc", control, "", -1, "0000:c3:00.0"},
+        Case{"ice-lan1-TxRx-0-1", txrx, "lan1", 0},
+        Case{"ice-0000:65:00.0:ctrl-TxRx-0", control, "", -1, "0000:65:00.0"},
+        Case{"iavf-net1-TxRx-2", txrx, "net1", 2}, Case{"idpf-eth0-TxRx-5", txrx, "eth0", 5},
+        Case{"idpf-eth0-Mailbox-0", control, "eth0", -1},
         Case{"mlx5_comp12@pci:0000:41:00.1", txrx, "", 12, "0000:41:00.1"},
         Case{"mlx5_async0@pci:4ea0:00:02.0", control, "", -1, "4ea0:00:02.0"},
         Case{"mlx5_comp1@pci:10000:00:02.0", txrx, "", 1, "10000:00:02.0"},
-        Case{"mlx4-comp-1@pci:0000:07:00.0", none, "", -1, "0000:07:00.0"}, Case{"mlx4-7@0000:07:00.0", txrx, "", 7, "0000:07:00.0"},
+        Case{"mlx4-comp-1@pci:0000:07:00.0", none, "", -1, "0000:07:00.0"},
+        Case{"mlx4-7@0000:07:00.0", txrx, "", 7, "0000:07:00.0"},
         Case{"mana_q3@pci:7870:00:00.0", txrx, "", 3, "7870:00:00.0"}, Case{"eth0-Tx-Rx-7", txrx, "eth0", 7},
         Case{"eth%d-ntfy-block.4", data_unknown, "", 4}, Case{"virtio12-input.0", rx, "", 0, "", "virtio12"},
-        Case{"virtio1-output.3", tx, "", 3, "", "virtio1"}, Case{"virtio1-config", none, "", -1, "", "virtio1", false},
-        Case{"virtio1-virtqueues", none, "", -1, "", "virtio1", false}, Case{"virtio1-req.0", none, "", -1, "", "", false},
+        Case{"virtio1-output.3", tx, "", 3, "", "virtio1"},
+        Case{"virtio1-config", none, "", -1, "", "virtio1", false},
+        Case{"virtio1-virtqueues", none, "", -1, "", "virtio1", false},
+        Case{"virtio1-req.0", none, "", -1, "", "", false},
         Case{"virtio3-input", none, "", -1, "", "", false}, // virtio_console has a queue of that name
         Case{"hns3-0000:7d:00.0-TxRx-0", txrx, "", 0, "0000:7d:00.0"}, Case{"hns3-eth2-Rx-4", rx, "eth2", 4},
         Case{"enp5s0f1-rxtx-0", txrx, "enp5s0f1", 0}, Case{"enp5s0f1-qset-err-0", control, "enp5s0f1", -1},
         Case{"eth0-event-4", control, "eth0", -1}, Case{"enp5s0f4 (queue 17)", rx, "enp5s0f4", 17},
-        Case{"eth0-tx-0-rx-3", txrx, "eth0", 3}, Case{"eth0:rx-7", rx, "eth0", 7}, Case{"eth0:safety-ue", control, "eth0", -1},
-        Case{"eth0-q3", txrx, "eth0", 3}, Case{"eth0-q3-tx", tx, "eth0", 3}, Case{"eth0-fp-2", txrx, "eth0", 2},
+        Case{"eth0-tx-0-rx-3", txrx, "eth0", 3}, Case{"eth0:rx-7", rx, "eth0", 7},
+        Case{"eth0:safety-ue", control, "eth0", -1}, Case{"eth0-q3", txrx, "eth0", 3},
+        Case{"eth0-q3-tx", tx, "eth0", 3}, Case{"eth0-fp-2", txrx, "eth0", 2},
         Case{"enp4s0f0np0-TxRx-", data_unknown, "enp4s0f0np0", -1}, Case{"eth3_g1_tx", tx, "eth3", 1},
         Case{"skge@pci:0000:05:00.0", txrx, "", -1, "0000:05:00.0"}, Case{"eth0", txrx, "eth0", -1},
         Case{"my-nic-rx-1", rx, "my-nic", 1}, Case{"enp2s0f1np1", txrx, "enp2s0f1np1", -1}));
 
-INSTANTIATE_TEST_SUITE_P(NoNic, Labels,
-                         testing::Values(Case{"", none, "", -1, "", "", false}, Case{"nvme0q3", none, "", -1, "", "", false},
-                                         Case{"hpsa0-msix3", none, "", -1, "", "", false}, Case{"lpfc:36", none, "", -1, "", "", false},
-                                         Case{"ahci[0000:00:1f.2]", none, "", -1, "", "", false},
-                                         Case{"iwlwifi: queue 1", none, "", -1, "", "", false},
-                                         Case{"xhci-hcd:usb1", none, "", -1, "", "", false}, Case{"timer", none, "", -1, "", "", false},
-                                         Case{"dpio.3", none, "", -1, "", "", false}, Case{"wlan0", none, "", -1, "", "", false},
-                                         Case{"mt7530-0:01", none, "", -1, "", "", false}, Case{"hpet2", none, "", -1, "", "", false},
-                                         Case{"ipmi_si", none, "", -1, "", "", false}, Case{"i915", none, "", -1, "", "", false},
-                                         Case{"a-name-longer-than-any-TxRx-0", none, "", -1, "", "", false},
-                                         Case{"eth0-TxRx-99999999999", none, "", -1, "", "", false}));
+INSTANTIATE_TEST_SUITE_P(
+    NoNic, Labels,
+    testing::Values(
+        Case{"", none, "", -1, "", "", false}, Case{"nvme0q3", none, "", -1, "", "", false},
+        Case{"hpsa0-msix3", none, "", -1, "", "", false}, Case{"lpfc:36", none, "", -1, "", "", false},
+        Case{"ahci[0000:00:1f.2]", none, "", -1, "", "", false},
+        Case{"iwlwifi: queue 1", none, "", -1, "", "", false},
+        Case{"xhci-hcd:usb1", none, "", -1, "", "", false}, Case{"timer", none, "", -1, "", "", false},
+        Case{"dpio.3", none, "", -1, "", "", false}, Case{"wlan0", none, "", -1, "", "", false},
+        Case{"mt7530-0:01", none, "", -1, "", "", false}, Case{"hpet2", none, "", -1, "", "", false},
+        Case{"ipmi_si", none, "", -1, "", "", false}, Case{"i915", none, "", -1, "", "", false},
+        Case{"a-name-longer-than-any-TxRx-0", none, "", -1, "", "", false},
+        Case{"eth0-TxRx-99999999999", none, "", -1, "", "", false}));
 
 TEST(LabelTable, NoPatternHidesALaterOne) {
     // Each pattern, filled in, must be read by itself and not by one before it.
@@ -79,7 +88,8 @@ TEST(LabelTable, NoPatternHidesALaterOne) {
             const auto at = text.find(slot);
             if (at != std::string::npos) text.replace(at, slot.size(), value);
         };
-        fill("{if}", "eth7"), fill("{nic}", "eth7"), fill("{pci}", "0000:41:00.3"), fill("{virtio}", "virtio5");
+        fill("{if}", "eth7"), fill("{nic}", "eth7"), fill("{pci}", "0000:41:00.3"),
+            fill("{virtio}", "virtio5");
         fill("{soc}", "15100000.ethernet"), fill("{q}", "3"), fill("{t}", "2"), fill("{n}", "9");
         const auto match = match_label(text, {});
         ASSERT_TRUE(match) << text;
@@ -106,7 +116,8 @@ TEST(Classify, BareNameIsControlBesideItsOwnQueuesOnly) {
 }
 
 TEST(Classify, SeveralBareLinesAllCarryData) {
-    for (const auto& line : classify_names({"eth0", "eth0", "eth0"})) EXPECT_EQ(line.label.kind, txrx);
+    for (const auto& line : classify_names({"eth0", "eth0", "eth0"}))
+        EXPECT_EQ(line.label.kind, txrx);
 }
 
 TEST(Classify, Tg3CountsFromTheSecondVector) {
@@ -139,7 +150,8 @@ TEST(Classify, GveUpperHalfReceives) {
 }
 
 TEST(Classify, VirtioIsANicByItsQueuesOrByTheDeviceTree) {
-    const auto lines = classify_names({"virtio1-config", "virtio1-input.0", "virtio10-config", "virtio2-virtqueues"});
+    const auto lines =
+        classify_names({"virtio1-config", "virtio1-input.0", "virtio10-config", "virtio2-virtqueues"});
     EXPECT_EQ(lines[0].label.kind, control);
     EXPECT_FALSE(lines[2].label.is_nic);
     EXPECT_FALSE(lines[3].label.is_nic);
@@ -153,7 +165,8 @@ TEST(Classify, VirtioIsANicByItsQueuesOrByTheDeviceTree) {
 
 TEST(Classify, PlainNumbersBeyondTheCpusAreUnknown) {
     std::vector<std::string> names;
-    for (int index = 0; index < 18; ++index) names.push_back("eth0-" + std::to_string(index));
+    for (int index = 0; index < 18; ++index)
+        names.push_back("eth0-" + std::to_string(index));
     EXPECT_EQ(classify_names(names)[0].label.kind, data_unknown);
     names.pop_back(); // bnx2 takes one vector more than there are CPUs
     EXPECT_EQ(classify_names(names)[0].label.kind, txrx);
@@ -173,7 +186,8 @@ TEST(Classify, MailboxBeforeGivesTheFunction) {
 }
 
 TEST(Classify, SharedLineGivesEachHandlerOnce) {
-    const auto table = parse_interrupts("CPU0\n11: 1 IO-APIC 11-fasteoi uhci_hcd:usb1, eth0, eth1\n12: 1 GIC 3 Level eth2, eth2\n");
+    const auto table = parse_interrupts(
+        "CPU0\n11: 1 IO-APIC 11-fasteoi uhci_hcd:usb1, eth0, eth1\n12: 1 GIC 3 Level eth2, eth2\n");
     const auto lines = classify(table);
     ASSERT_EQ(lines.size(), 4U);
     EXPECT_EQ(lines[2].label.device, "eth1");

@@ -20,7 +20,8 @@ TEST(IrqThreads, AreAttachedToTheirLine) {
     table.irqs[0].number = 24;
     table.irqs[1].number = 25;
     table.irqs[1].threads = {7}; // of an earlier reading
-    const std::vector<NamedThread> threads = {{110, "irq/24-s-eth0"}, {100, "irq/24-eth0"}, {120, "irq/26-eth1"}, {130, "kthreadd"}};
+    const std::vector<NamedThread> threads = {
+        {110, "irq/24-s-eth0"}, {100, "irq/24-eth0"}, {120, "irq/26-eth1"}, {130, "kthreadd"}};
     attach_threads(table, threads);
     EXPECT_EQ(table.irqs[0].threads, (std::vector<int>{100, 110}));
     EXPECT_TRUE(table.irqs[1].threads.empty());

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes namespaces of its own where that is allowed (root); elsewhere checks that the refusal is said.
-#include "measure/models_run.hpp"
-
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
 #include "measure/gate.hpp"
+#include "measure/models_run.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -113,7 +112,8 @@ TEST(Round, LinkThatGoesAwayIsAnOutcome) {
     broken.paths[0].there_address = "198.18.200.1"; // no way there
     auto setup = quick();
     setup.receives = false;
-    for (int i = 0; i < 2; ++i) broken.spaces.push_back(NetworkSpace::make(root()).value()); // empty ones
+    for (int i = 0; i < 2; ++i)
+        broken.spaces.push_back(NetworkSpace::make(root()).value()); // empty ones
     const auto round = run_round(root(), broken, setup, Model::none);
     ASSERT_FALSE(round);
     EXPECT_NE(round.error().outcome, Outcome::done);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/busy.hpp"
-
 #include "host/root.hpp"
+#include "measure/busy.hpp"
 
 #include <gtest/gtest.h>
 

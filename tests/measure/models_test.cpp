@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/models.hpp"
 
-#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include <gtest/gtest.h>
 
 namespace affinityd::measure {
 namespace {
@@ -59,7 +60,8 @@ TEST(Models, GainIsStatedOnlyWhereItShows) {
     const std::vector<double> base{100, 102, 98, 101, 99, 100};
     const std::vector<double> same{101, 99, 100, 98, 102, 100};
     const std::vector<double> more{130, 131, 129, 132, 128, 130};
-    const auto summaries = summarize({result(Model::none, base, 2), result(Model::irq, same, 2), result(Model::full, more, 1)});
+    const auto summaries =
+        summarize({result(Model::none, base, 2), result(Model::irq, same, 2), result(Model::full, more, 1)});
     ASSERT_EQ(summaries.size(), 3U);
     EXPECT_EQ(summaries[0].gain.verdict, Verdict::not_enough); // nothing to compare it with
     EXPECT_EQ(summaries[1].gain.verdict, Verdict::none_shown);

@@ -62,27 +62,29 @@ TEST_P(HostileReport, IsRefusedByName) {
     text.replace(at, std::string_view(GetParam().from).size(), GetParam().to);
     const auto parsed = parse_report(text);
     ASSERT_FALSE(parsed) << text;
-    EXPECT_NE(parsed.error().to_string().find(GetParam().message), std::string::npos) << parsed.error().to_string();
+    EXPECT_NE(parsed.error().to_string().find(GetParam().message), std::string::npos)
+        << parsed.error().to_string();
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Table, HostileReport,
-    ::testing::Values(Case{"missing", "\"seconds\":5.25,", "", "seconds: missing"},
-                      Case{"unknown", "\"seconds\":5.25", "\"seconds\":5.25,\"x\":1", "x: unknown key"},
-                      Case{"unknown inside", "\"calls\":2", "\"calls\":2,\"y\":1", "transmitter.y: unknown key"},
-                      Case{"negative", "\"seconds\":5.25", "\"seconds\":-1", "seconds: expected a number"},
-                      Case{"huge", "\"seconds\":5.25", "\"seconds\":1e300", "seconds: expected a number"},
-                      Case{"text for number", "\"seconds\":5.25", "\"seconds\":\"5\"", "seconds: expected a number"},
-                      Case{"fraction of bytes", "\"bytes\":1,", "\"bytes\":1.5,", "bytes: expected a whole number"},
-                      Case{"CPU beyond all", "\"cpu\":1048575", "\"cpu\":1048576", "cpu: expected a whole number"},
-                      Case{"control characters", "virtio3-input.0", "a\\u001b[31m", "label: holds control characters"},
-                      Case{"line end", "quoted", "a\\nb", "reason: holds control characters"},
-                      Case{"other version", "\"version\":1", "\"version\":2", "version: not one"},
-                      Case{"other kind", "\"kind\":\"ttcp\"", "\"kind\":\"x\"", "kind: expected"},
-                      Case{"outcome", "peer_gone", "great", "outcome: not one"},
-                      Case{"list", "\"lines\":[", "\"lines\":7,\"q\":[", "lines: expected a list"},
-                      Case{"object", "\"receiver\":null", "\"receiver\":[]", "receiver: expected an object"},
-                      Case{"boolean", "interrupts\":true", "interrupts\":1", "touches_nic_interrupts: expected true"}));
+    ::testing::Values(
+        Case{"missing", "\"seconds\":5.25,", "", "seconds: missing"},
+        Case{"unknown", "\"seconds\":5.25", "\"seconds\":5.25,\"x\":1", "x: unknown key"},
+        Case{"unknown inside", "\"calls\":2", "\"calls\":2,\"y\":1", "transmitter.y: unknown key"},
+        Case{"negative", "\"seconds\":5.25", "\"seconds\":-1", "seconds: expected a number"},
+        Case{"huge", "\"seconds\":5.25", "\"seconds\":1e300", "seconds: expected a number"},
+        Case{"text for number", "\"seconds\":5.25", "\"seconds\":\"5\"", "seconds: expected a number"},
+        Case{"fraction of bytes", "\"bytes\":1,", "\"bytes\":1.5,", "bytes: expected a whole number"},
+        Case{"CPU beyond all", "\"cpu\":1048575", "\"cpu\":1048576", "cpu: expected a whole number"},
+        Case{"control characters", "virtio3-input.0", "a\\u001b[31m", "label: holds control characters"},
+        Case{"line end", "quoted", "a\\nb", "reason: holds control characters"},
+        Case{"other version", "\"version\":1", "\"version\":2", "version: not one"},
+        Case{"other kind", "\"kind\":\"ttcp\"", "\"kind\":\"x\"", "kind: expected"},
+        Case{"outcome", "peer_gone", "great", "outcome: not one"},
+        Case{"list", "\"lines\":[", "\"lines\":7,\"q\":[", "lines: expected a list"},
+        Case{"object", "\"receiver\":null", "\"receiver\":[]", "receiver: expected an object"},
+        Case{"boolean", "interrupts\":true", "interrupts\":1", "touches_nic_interrupts: expected true"}));
 
 TEST(ReportText, NoJsonAtAll) {
     for (const char* text : {"", "{", "[]", "null", "7", "\"x\"", "{}", "\xff\xfe", "{\"version\":1}x"})

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "measure/session.hpp"
-
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
+#include "measure/session.hpp"
 #include "measure/worker.hpp"
 
 #include <cerrno>
@@ -156,7 +155,8 @@ TEST(WorkerTest, OverdueProcessIsKilled) {
 }
 
 TEST(WorkerTest, FaultTravelsWithItsWords) {
-    auto worker = Worker::start({}, [](Meter&) -> Result<StreamUse> { return fail("no such thing", "subject", ENOENT); });
+    auto worker = Worker::start(
+        {}, [](Meter&) -> Result<StreamUse> { return fail("no such thing", "subject", ENOENT); });
     ASSERT_TRUE(worker);
     const auto use = worker->collect(0);
     ASSERT_FALSE(use);
@@ -180,7 +180,8 @@ TEST(WorkerTest, DiesWithItsMaker) {
     pid_t pid = 0;
     ASSERT_EQ(::read(pipe[0], &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
     ::waitpid(maker, nullptr, 0);
-    for (int i = 0; i < 200 && ::kill(pid, 0) == 0; ++i) ::usleep(10000);
+    for (int i = 0; i < 200 && ::kill(pid, 0) == 0; ++i)
+        ::usleep(10000);
     EXPECT_EQ(::kill(pid, 0), -1);
     ::close(pipe[0]);
     ::close(pipe[1]);

@@ -13,7 +13,7 @@ using Samples = std::vector<double>;
 
 TEST(HarmonicMean, Values) {
     EXPECT_DOUBLE_EQ(harmonic_mean(Samples{4}).value(), 4);
-    EXPECT_DOUBLE_EQ(harmonic_mean(Samples{40, 60}).value(), 48);      // there at 40, back at 60
+    EXPECT_DOUBLE_EQ(harmonic_mean(Samples{40, 60}).value(), 48); // there at 40, back at 60
     EXPECT_DOUBLE_EQ(harmonic_mean(Samples{1, 2, 4}).value(), 12.0 / 7);
     EXPECT_FALSE(harmonic_mean(Samples{}));
     EXPECT_FALSE(harmonic_mean(Samples{1, 0}));
@@ -107,7 +107,7 @@ TEST(Compare, IntervalCoversAsOftenAsItSays) {
     EXPECT_LE(false_claims(6, 1, 1), 0.09);
     EXPECT_LE(false_claims(12, 1, 2), 0.08);
     EXPECT_GE(false_claims(12, 1, 3), 0.02); // nor is it so wide that it says nothing
-    EXPECT_LE(false_claims(8, 3, 4), 0.035);  // 0.05 / 3
+    EXPECT_LE(false_claims(8, 3, 4), 0.035); // 0.05 / 3
 }
 
 TEST(MeanInterval, HoldsTheMean) {

@@ -29,7 +29,8 @@ void put(Bytes& bytes, const T& value) {
 }
 
 void put_attribute(Bytes& bytes, unsigned type, const Bytes& value) {
-    put(bytes, nlattr{static_cast<std::uint16_t>(sizeof(nlattr) + value.size()), static_cast<std::uint16_t>(type)});
+    put(bytes,
+        nlattr{static_cast<std::uint16_t>(sizeof(nlattr) + value.size()), static_cast<std::uint16_t>(type)});
     bytes.insert(bytes.end(), value.begin(), value.end());
     bytes.resize((bytes.size() + 3U) & ~std::size_t{3});
 }
@@ -56,7 +57,8 @@ Bytes message(unsigned type, const Bytes& payload) {
     return bytes;
 }
 
-Bytes link_message(unsigned type, int ifindex, const char* name, unsigned flags, unsigned char family = AF_UNSPEC) {
+Bytes link_message(unsigned type, int ifindex, const char* name, unsigned flags,
+                   unsigned char family = AF_UNSPEC) {
     Bytes payload;
     ifinfomsg info{};
     info.ifi_family = family;
@@ -91,8 +93,9 @@ Bytes ethtool_message(unsigned family, unsigned command, unsigned ifindex, const
 
 TEST(RouteMessages, LinksAndAddresses) {
     Bytes all;
-    for (const auto& part : {link_message(RTM_NEWLINK, 3, "eth3", IFF_UP | IFF_RUNNING), link_message(RTM_NEWLINK, 4, "e", 0),
-                             address_message(RTM_DELADDR, 3), link_message(RTM_DELLINK, 3, "eth3", IFF_UP)})
+    for (const auto& part :
+         {link_message(RTM_NEWLINK, 3, "eth3", IFF_UP | IFF_RUNNING), link_message(RTM_NEWLINK, 4, "e", 0),
+          address_message(RTM_DELADDR, 3), link_message(RTM_DELLINK, 3, "eth3", IFF_UP)})
         all.insert(all.end(), part.begin(), part.end());
     const std::vector<LinkEvent> expected = {{What::link, 3, "eth3", true, false},
                                              {What::link, 4, "e", false, false},
@@ -117,14 +120,20 @@ TEST(EthtoolMessages, ChannelsAndRingsOfTheRightFamily) {
 }
 
 TEST(Messages, EveryCutIsSafe) {
-    for (const auto& whole : {link_message(RTM_NEWLINK, 3, "eth3", IFF_UP), address_message(RTM_NEWADDR, 3)}) {
+    for (const auto& whole :
+         {link_message(RTM_NEWLINK, 3, "eth3", IFF_UP), address_message(RTM_NEWADDR, 3)}) {
         EXPECT_EQ(parse_route_messages(whole).size(), 1U);
-        for (std::size_t length = 0; length < whole.size(); ++length) // a copy, so that reading beyond it is seen by a sanitizer
-            EXPECT_TRUE(parse_route_messages(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length))).empty());
+        for (std::size_t length = 0; length < whole.size();
+             ++length) // a copy, so that reading beyond it is seen by a sanitizer
+            EXPECT_TRUE(parse_route_messages(
+                            Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)))
+                            .empty());
     }
     const auto whole = ethtool_message(21, ETHTOOL_MSG_CHANNELS_NTF, 5, "eth5");
     for (std::size_t length = 0; length < whole.size(); ++length)
-        EXPECT_TRUE(parse_ethtool_messages(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)), 21).empty());
+        EXPECT_TRUE(parse_ethtool_messages(
+                        Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length)), 21)
+                        .empty());
 }
 
 TEST(Messages, RandomBytesDoNoHarm) {
@@ -134,7 +143,8 @@ TEST(Messages, RandomBytesDoNoHarm) {
     std::size_t events = 0;
     for (int round = 0; round < 20000; ++round) {
         auto bytes = round % 2 == 0 ? seed : generic;
-        for (int change = 0; change < 3; ++change) bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+        for (int change = 0; change < 3; ++change)
+            bytes[random() % bytes.size()] = static_cast<std::byte>(random());
         events += parse_route_messages(bytes).size() + parse_ethtool_messages(bytes, 21).size();
     }
     EXPECT_GT(events, 1000U); // many a change hits what is not read

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // On this kernel, in a network namespace of the test's own.
-#include "own_namespace.hpp"
-
 #include "host/root.hpp"
 #include "netdev/link_monitor.hpp"
 #include "netdev/napi.hpp"
 #include "netdev/reader.hpp"
+#include "own_namespace.hpp"
 
 #include <algorithm>
 
@@ -32,13 +31,15 @@ std::vector<LinkEvent> wait_for(LinkMonitor& monitor, Enough enough) {
         ::poll(&watched, 1, 50);
         auto drained = monitor.drain();
         if (!drained) break;
-        for (auto& event : drained->events) all.push_back(std::move(event));
+        for (auto& event : drained->events)
+            all.push_back(std::move(event));
         if (std::ranges::any_of(all, enough)) break;
     }
     return all;
 }
 
-std::string expect_event(LinkMonitor& monitor, const char* what, const std::function<bool(const LinkEvent&)>& wanted) {
+std::string expect_event(LinkMonitor& monitor, const char* what,
+                         const std::function<bool(const LinkEvent&)>& wanted) {
     const auto events = wait_for(monitor, wanted);
     return std::ranges::any_of(events, wanted) ? std::string() : std::string("no event: ") + what;
 }
@@ -46,41 +47,58 @@ std::string expect_event(LinkMonitor& monitor, const char* what, const std::func
 using What = LinkEvent::What;
 
 TEST(LiveLinks, EachChangeIsTold) {
-    EXPECT_EQ(in_own_namespace([]() -> std::string {
-        auto monitor = LinkMonitor::open();
-        if (!monitor) return monitor.error().to_string();
-        const auto expect = [&](const char* what, auto wanted) { return expect_event(*monitor, what, wanted); };
-        return all_of({add_veth("veth0", "veth1", 4),
-                       expect("made", [](const LinkEvent& e) { return e.what == What::link && e.name == "veth0" && !e.up && !e.gone; }),
-                       set_up("veth0", true),
-                       expect("up", [](const LinkEvent& e) { return e.name == "veth0" && e.up; }),
-                       add_address("veth0", "192.0.2.1"),
-                       expect("address", [](const LinkEvent& e) { return e.what == What::address && e.ifindex > 0 && !e.gone; }),
-                       set_channels("veth0", 2, 2),
-                       expect("channels", [](const LinkEvent& e) { return e.what == What::channels && e.name == "veth0"; }),
-                       set_up("veth0", false),
-                       expect("down", [](const LinkEvent& e) { return e.what == What::link && e.name == "veth0" && !e.up; }),
-                       rename_link("veth0", "other0"),
-                       expect("renamed", [](const LinkEvent& e) { return e.name == "other0"; }),
-                       remove_link("other0"),
-                       expect("gone", [](const LinkEvent& e) { return e.name == "other0" && e.gone; })});
-    }), "");
+    EXPECT_EQ(
+        in_own_namespace([]() -> std::string {
+            auto monitor = LinkMonitor::open();
+            if (!monitor) return monitor.error().to_string();
+            const auto expect = [&](const char* what, auto wanted) {
+                return expect_event(*monitor, what, wanted);
+            };
+            return all_of(
+                {add_veth("veth0", "veth1", 4),
+                 expect("made",
+                        [](const LinkEvent& e) {
+                            return e.what == What::link && e.name == "veth0" && !e.up && !e.gone;
+                        }),
+                 set_up("veth0", true),
+                 expect("up", [](const LinkEvent& e) { return e.name == "veth0" && e.up; }),
+                 add_address("veth0", "192.0.2.1"),
+                 expect(
+                     "address",
+                     [](const LinkEvent& e) { return e.what == What::address && e.ifindex > 0 && !e.gone; }),
+                 set_channels("veth0", 2, 2),
+                 expect("channels",
+                        [](const LinkEvent& e) { return e.what == What::channels && e.name == "veth0"; }),
+                 set_up("veth0", false),
+                 expect(
+                     "down",
+                     [](const LinkEvent& e) { return e.what == What::link && e.name == "veth0" && !e.up; }),
+                 rename_link("veth0", "other0"),
+                 expect("renamed", [](const LinkEvent& e) { return e.name == "other0"; }),
+                 remove_link("other0"),
+                 expect("gone", [](const LinkEvent& e) { return e.name == "other0" && e.gone; })});
+        }),
+        "");
 }
 
 TEST(LiveLinks, LostMessagesAreNoticed) {
     EXPECT_EQ(in_own_namespace([]() -> std::string {
-        auto monitor = LinkMonitor::open(2048); // the least the kernel gives
-        if (!monitor) return monitor.error().to_string();
-        auto fault = add_veth("veth0", "veth1", 1);
-        for (int round = 0; round < 50 && fault.empty(); ++round) fault = set_up("veth0", round % 2 == 0);
-        if (!fault.empty()) return fault;
-        const auto drained = monitor->drain();
-        if (!drained) return drained.error().to_string();
-        if (!drained->lost) return "the loss was not noticed";
-        fault = set_up("veth0", true);
-        const auto after = expect_event(*monitor, "after the loss", [](const LinkEvent& e) { return e.name == "veth0" && e.up; });
-        return fault.empty() ? after : fault;
-    }), "");
+                  auto monitor = LinkMonitor::open(2048); // the least the kernel gives
+                  if (!monitor) return monitor.error().to_string();
+                  auto fault = add_veth("veth0", "veth1", 1);
+                  for (int round = 0; round < 50 && fault.empty(); ++round)
+                      fault = set_up("veth0", round % 2 == 0);
+                  if (!fault.empty()) return fault;
+                  const auto drained = monitor->drain();
+                  if (!drained) return drained.error().to_string();
+                  if (!drained->lost) return "the loss was not noticed";
+                  fault = set_up("veth0", true);
+                  const auto after = expect_event(*monitor, "after the loss", [](const LinkEvent& e) {
+                      return e.name == "veth0" && e.up;
+                  });
+                  return fault.empty() ? after : fault;
+              }),
+              "");
 }
 
 std::string check_veth(const host::Root& root) {
@@ -88,17 +106,21 @@ std::string check_veth(const host::Root& root) {
     if (!nics) return nics.error().to_string();
     const auto nic = std::ranges::find(*nics, "veth0", &Nic::name);
     if (nic == nics->end()) return "no veth0";
-    if (!nic->up || !nic->device.empty() || nic->node || !nic->threaded_napi) return "the interface is read wrongly";
-    if (std::ranges::find(nic->addresses, "192.0.2.1") == nic->addresses.end()) return "the address is missing";
+    if (!nic->up || !nic->device.empty() || nic->node || !nic->threaded_napi)
+        return "the interface is read wrongly";
+    if (std::ranges::find(nic->addresses, "192.0.2.1") == nic->addresses.end())
+        return "the address is missing";
     if (nic->queues.size() != 8) return "queues: " + std::to_string(nic->queues.size());
-    if (nic->channels && (nic->channels->max_rx != 4U || nic->channels->max_combined)) return "channels are read wrongly";
+    if (nic->channels && (nic->channels->max_rx != 4U || nic->channels->max_combined))
+        return "channels are read wrongly";
     if (!nic->channels) return "no channels";
     for (const auto& queue : nic->queues) {
         if (!queue.steering) return "no steering mask";
         if (queue.irq) return "a veth has no interrupt";
         if (queue.direction == Direction::rx && !queue.flow_count) return "no flow count";
     }
-    // The family is there from Linux 6.8 on; then threads are told, and they are named as parse_napi_thread expects.
+    // The family is there from Linux 6.8 on; then threads are told, and they are named as parse_napi_thread
+    // expects.
     unsigned threads = 0;
     unsigned last = 0;
     for (const auto& queue : nic->queues) {
@@ -106,27 +128,34 @@ std::string check_veth(const host::Root& root) {
         ++threads;
         const auto comm = root.proc().text(std::to_string(*queue.napi_thread) + "/comm");
         const auto name = comm ? parse_napi_thread(*comm) : std::nullopt;
-        if (!name || name->interface != "veth0") return "thread " + std::to_string(*queue.napi_thread) + " is " + comm.value_or("gone");
-        if (name->napi_id && queue.napi_id && name->napi_id != queue.napi_id) return "the thread's name has another id";
+        if (!name || name->interface != "veth0")
+            return "thread " + std::to_string(*queue.napi_thread) + " is " + comm.value_or("gone");
+        if (name->napi_id && queue.napi_id && name->napi_id != queue.napi_id)
+            return "the thread's name has another id";
         // Where the driver links nothing, they are in the order of their ids.
-        if (name->napi_id && !queue.napi_id && *name->napi_id <= last) return "the threads are not in the order of the queues";
+        if (name->napi_id && !queue.napi_id && *name->napi_id <= last)
+            return "the threads are not in the order of the queues";
         last = name->napi_id.value_or(last);
     }
-    const bool has_links = std::ranges::any_of(nic->queues, [](const Queue& queue) { return queue.napi_id.has_value(); });
+    const bool has_links =
+        std::ranges::any_of(nic->queues, [](const Queue& queue) { return queue.napi_id.has_value(); });
     if ((has_links || threads > 0) && threads != 4) return "threads: " + std::to_string(threads);
     return {};
 }
 
 TEST(LiveNics, VethWithThreadedNapi) {
     EXPECT_EQ(in_own_namespace([]() -> std::string {
-        auto fault = all_of({add_veth("veth0", "veth1", 4), set_gro("veth0"), set_gro("veth1"), add_address("veth0", "192.0.2.1"),
-                             set_up("veth0", true), set_up("veth1", true)});
-        if (!fault.empty()) return fault;
-        const auto root = host::Root::open("/");
-        if (!root) return root.error().to_string();
-        if (const int code = root->sys().write("class/net/veth0/threaded", "1"); code != 0) return "threaded: " + std::to_string(code);
-        return check_veth(*root);
-    }), "");
+                  auto fault = all_of({add_veth("veth0", "veth1", 4), set_gro("veth0"), set_gro("veth1"),
+                                       add_address("veth0", "192.0.2.1"), set_up("veth0", true),
+                                       set_up("veth1", true)});
+                  if (!fault.empty()) return fault;
+                  const auto root = host::Root::open("/");
+                  if (!root) return root.error().to_string();
+                  if (const int code = root->sys().write("class/net/veth0/threaded", "1"); code != 0)
+                      return "threaded: " + std::to_string(code);
+                  return check_veth(*root);
+              }),
+              "");
 }
 
 } // namespace

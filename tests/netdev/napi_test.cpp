@@ -40,15 +40,18 @@ TEST(ParseNapi, DriversThatTellNoIrq) {
 }
 
 TEST(ParseQueue, BothDirections) {
-    EXPECT_EQ(parse_queue(attributes({{1, 5}, {2, 2}, {3, 0}, {4, 8193}})), (QueueFact{2, 5, Direction::rx, 8193}));
-    EXPECT_EQ(parse_queue(attributes({{1, 5}, {2, 2}, {3, 1}})), (QueueFact{2, 5, Direction::tx, std::nullopt}));
+    EXPECT_EQ(parse_queue(attributes({{1, 5}, {2, 2}, {3, 0}, {4, 8193}})),
+              (QueueFact{2, 5, Direction::rx, 8193}));
+    EXPECT_EQ(parse_queue(attributes({{1, 5}, {2, 2}, {3, 1}})),
+              (QueueFact{2, 5, Direction::tx, std::nullopt}));
     EXPECT_FALSE(parse_queue(attributes({{1, 5}, {2, 2}, {3, 7}})));
     EXPECT_FALSE(parse_queue(attributes({{1, 5}, {2, 2}})));
 }
 
 TEST(ParseNapi, CutAndHostileBytes) {
     const auto whole = attributes({{1, 2}, {2, 8193}, {3, 130}});
-    for (std::size_t length = 0; length < 16; ++length) EXPECT_FALSE(parse_napi({whole.data(), length})) << length;
+    for (std::size_t length = 0; length < 16; ++length)
+        EXPECT_FALSE(parse_napi({whole.data(), length})) << length;
     auto zero = whole;
     zero[0] = std::byte{0}; // a length of nothing must not loop for ever
     EXPECT_FALSE(parse_napi(zero));
@@ -66,9 +69,11 @@ TEST(LinkQueues, ByInterfaceDirectionAndIndex) {
     nics[0].queues = {{Direction::rx, 0}, {Direction::rx, 1}, {Direction::tx, 0}};
     nics[1].ifindex = 3;
     nics[1].queues = {{Direction::rx, 0}};
-    const std::vector<QueueFact> queues = {{2, 0, Direction::rx, 11}, {2, 1, Direction::rx, std::nullopt}, {2, 0, Direction::tx, 11},
-                                           {2, 9, Direction::rx, 11}, {9, 0, Direction::rx, 11},           {3, 0, Direction::rx, 12}};
-    const std::vector<NapiFact> napis = {{2, 11, 130, std::nullopt}, {3, 11, 140, std::nullopt}, {3, 12, std::nullopt, 500}};
+    const std::vector<QueueFact> queues = {{2, 0, Direction::rx, 11}, {2, 1, Direction::rx, std::nullopt},
+                                           {2, 0, Direction::tx, 11}, {2, 9, Direction::rx, 11},
+                                           {9, 0, Direction::rx, 11}, {3, 0, Direction::rx, 12}};
+    const std::vector<NapiFact> napis = {
+        {2, 11, 130, std::nullopt}, {3, 11, 140, std::nullopt}, {3, 12, std::nullopt, 500}};
     link_queues(nics, queues, napis);
     EXPECT_EQ(nics[0].queues[0].irq, 130U);
     EXPECT_EQ(nics[0].queues[0].napi_id, 11U);
@@ -84,7 +89,9 @@ TEST(LinkQueues, ThreadsOfADriverThatLinksNothingGoInTheirOrder) {
     nics[1].ifindex = 4;
     for (auto& nic : nics)
         nic.queues = {{Direction::rx, 0}, {Direction::rx, 1}, {Direction::tx, 0}};
-    const std::vector<NapiFact> napis = {{3, 902, std::nullopt, 51}, {3, 901, std::nullopt, 50}, {4, 903, std::nullopt, 52},
+    const std::vector<NapiFact> napis = {{3, 902, std::nullopt, 51},
+                                         {3, 901, std::nullopt, 50},
+                                         {4, 903, std::nullopt, 52},
                                          {4, 904, std::nullopt, std::nullopt}};
     link_queues(nics, {}, napis);
     EXPECT_EQ(nics[0].queues[0].napi_thread, 50);
@@ -111,23 +118,29 @@ TEST(NapiThread, Names) {
 
 std::vector<int> threads_of(const Nic& nic) {
     std::vector<int> tids;
-    for (const auto& queue : nic.queues) tids.push_back(queue.napi_thread.value_or(-1));
+    for (const auto& queue : nic.queues)
+        tids.push_back(queue.napi_thread.value_or(-1));
     return tids;
 }
 
 TEST(NapiThread, AreAttachedInTheOrderOfTheirIds) {
     std::vector<Nic> nics(3);
-    for (auto& nic : nics) nic.queues = {{Direction::rx, 0}, {Direction::rx, 1}, {Direction::tx, 0}};
+    for (auto& nic : nics)
+        nic.queues = {{Direction::rx, 0}, {Direction::rx, 1}, {Direction::tx, 0}};
     nics[0].name = "veth0";
     nics[1].name = "veth1";
     nics[2].name = "veth2";
     nics[0].threaded_napi = nics[1].threaded_napi = true;
     // Threads with lower numbers have higher ids: the id counts.
-    const std::vector<NamedThread> threads = {{50, "napi/veth0-8195"}, {51, "napi/veth0-8194"}, {52, "napi/veth1-9000"},
-                                              {53, "napi/veth2-9001"}, {54, "napi/veth2-9002"}};
+    const std::vector<NamedThread> threads = {{50, "napi/veth0-8195"},
+                                              {51, "napi/veth0-8194"},
+                                              {52, "napi/veth1-9000"},
+                                              {53, "napi/veth2-9001"},
+                                              {54, "napi/veth2-9002"}};
     attach_napi_threads(nics, threads);
     EXPECT_EQ(threads_of(nics[0]), (std::vector<int>{51, 50, -1}));
-    EXPECT_EQ(threads_of(nics[1]), (std::vector<int>{-1, -1, -1})); // one thread for two queues: which one is not known
+    EXPECT_EQ(threads_of(nics[1]),
+              (std::vector<int>{-1, -1, -1})); // one thread for two queues: which one is not known
     EXPECT_EQ(threads_of(nics[2]), (std::vector<int>{-1, -1, -1})); // not threaded: names of old threads
 }
 

@@ -78,7 +78,8 @@ std::string in_own_namespace(const std::function<std::string()>& body) {
     ::close(ends[1]);
     std::string text;
     std::array<char, 4096> chunk{};
-    for (ssize_t got = 0; (got = ::read(ends[0], chunk.data(), chunk.size())) > 0;) text.append(chunk.data(), static_cast<std::size_t>(got));
+    for (ssize_t got = 0; (got = ::read(ends[0], chunk.data(), chunk.size())) > 0;)
+        text.append(chunk.data(), static_cast<std::size_t>(got));
     ::close(ends[0]);
     int status = 0;
     ::waitpid(child, &status, 0);
@@ -118,7 +119,8 @@ std::string set_up(const std::string& name, bool up) {
 }
 
 std::string rename_link(const std::string& name, const std::string& to) {
-    return interface_ioctl(name, SIOCSIFNAME, "rename", [&](ifreq& argument) { to.copy(argument.ifr_newname, IFNAMSIZ - 1); });
+    return interface_ioctl(name, SIOCSIFNAME, "rename",
+                           [&](ifreq& argument) { to.copy(argument.ifr_newname, IFNAMSIZ - 1); });
 }
 
 std::string add_address(const std::string& name, const std::string& address) {
@@ -134,7 +136,8 @@ std::string set_gro(const std::string& name) {
     ethtool_value value{};
     value.cmd = ETHTOOL_SGRO;
     value.data = 1;
-    return interface_ioctl(name, SIOCETHTOOL, "set GRO", [&](ifreq& argument) { argument.ifr_data = reinterpret_cast<char*>(&value); });
+    return interface_ioctl(name, SIOCETHTOOL, "set GRO",
+                           [&](ifreq& argument) { argument.ifr_data = reinterpret_cast<char*>(&value); });
 }
 
 std::string set_channels(const std::string& name, unsigned rx, unsigned tx) {
@@ -142,7 +145,8 @@ std::string set_channels(const std::string& name, unsigned rx, unsigned tx) {
     value.cmd = ETHTOOL_SCHANNELS;
     value.rx_count = rx;
     value.tx_count = tx;
-    return interface_ioctl(name, SIOCETHTOOL, "set channels", [&](ifreq& argument) { argument.ifr_data = reinterpret_cast<char*>(&value); });
+    return interface_ioctl(name, SIOCETHTOOL, "set channels",
+                           [&](ifreq& argument) { argument.ifr_data = reinterpret_cast<char*>(&value); });
 }
 
 } // namespace affinityd::netdev

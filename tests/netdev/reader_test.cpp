@@ -26,7 +26,8 @@ void add_pci_nic(const Tree& tree) {
     tree.put(function + "/numa_node", "1\n");
     tree.put(function + "/local_cpulist", "8-15\n");
     tree.put(function + "/irq", "0\n");
-    for (const char* number : {"130", "99", "131"}) tree.put(function + "/msi_irqs/" + number, "msix\n");
+    for (const char* number : {"130", "99", "131"})
+        tree.put(function + "/msi_irqs/" + number, "msix\n");
     // A bridge above the function has a node too, which must not be taken.
     tree.put("sys/devices/pci0000:00/0000:00:01.0/numa_node", "0\n");
 }

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 namespace affinityd::netdev {
 namespace {
@@ -43,7 +43,8 @@ void compare(const json& want, const std::vector<Nic>& nics, const std::string& 
     const auto cpus = CpuSet::parse_list(want.at("local_cpus").get<std::string>());
     ASSERT_TRUE(cpus);
     // The expectation knows the CPUs that are there; the kernel's mask may name more (possible ones).
-    EXPECT_TRUE(nic->local_cpus.contains(*cpus)) << machine << " " << name << ": " << nic->local_cpus.to_list();
+    EXPECT_TRUE(nic->local_cpus.contains(*cpus))
+        << machine << " " << name << ": " << nic->local_cpus.to_list();
     if (!want.at("msi_irqs").is_null()) {
         EXPECT_EQ(nic->msi_irqs, want.at("msi_irqs").get<std::vector<unsigned>>()) << machine << " " << name;
     }
@@ -67,7 +68,8 @@ TEST_F(Recordings, EveryNetworkDeviceIsFound) {
         const auto machine = entry.path().filename().string();
         const auto root_path = top_ / machine;
         fs::create_directories(root_path);
-        const auto command = "tar -xzf '" + (entry.path() / "root.tar.gz").string() + "' -C '" + root_path.string() + "'";
+        const auto command =
+            "tar -xzf '" + (entry.path() / "root.tar.gz").string() + "' -C '" + root_path.string() + "'";
         ASSERT_EQ(std::system(command.c_str()), 0) << machine;
         const auto root = host::Root::open(root_path.string());
         ASSERT_TRUE(root);

@@ -71,7 +71,8 @@ TEST(Assignments, WhoMovedBecauseASeatWentStaysUntilItComesBack) {
     const auto moved = seats.seat(deal, slots_at({0, 1}), unit(2), {});
     for (int i = 0; i < 3; ++i)
         EXPECT_EQ(seats.seat(deal, slots_at({0, 1}), unit(2), {}), moved);
-    EXPECT_EQ(seats.seat(deal, slots_at({0, 1, 3}), unit(2), {}), moved) << "another seat is no reason to move";
+    EXPECT_EQ(seats.seat(deal, slots_at({0, 1, 3}), unit(2), {}), moved)
+        << "another seat is no reason to move";
     EXPECT_EQ(seats.seat(deal, slots_at({0, 1, 2}), unit(2), {}), 2U);
 }
 

@@ -15,7 +15,6 @@
 #include <sstream>
 
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 namespace {
@@ -33,7 +32,8 @@ fs::path recordings() {
 class Recording {
   public:
     explicit Recording(const std::string& machine) {
-        const fs::path memory = "/dev/shm"; // thousands of small files: not on a slow disk, where there is a choice
+        const fs::path memory =
+            "/dev/shm"; // thousands of small files: not on a slow disk, where there is a choice
         const auto place = ::access(memory.c_str(), W_OK) == 0 ? memory : fs::temp_directory_path();
         std::string name = (place / "affinityd-check-XXXXXX").string();
         if (::mkdtemp(name.data()) == nullptr) return;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/cpu_expr_eval.hpp"
-
 #include "machines.hpp"
+#include "planner/cpu_expr_eval.hpp"
 
 namespace affinityd::planner {
 namespace {
 
-const std::map<std::string, CpuSet, std::less<>> nics{{"eth0", CpuSet::range(0, 3)}, {"eth1", CpuSet::range(4, 7)}, {"br-lan", CpuSet{0}}};
+const std::map<std::string, CpuSet, std::less<>> nics{
+    {"eth0", CpuSet::range(0, 3)}, {"eth1", CpuSet::range(4, 7)}, {"br-lan", CpuSet{0}}};
 
 topology::Topology machine() {
     auto topology = test::two_sockets(CpuSet{7});
@@ -19,21 +19,36 @@ topology::Topology machine() {
 
 TEST(CpuExpr, EachOperatorAndAtom) {
     const std::pair<const char*, const char*> cases[] = {
-        {"0-3,6", "0-3,6"},      {"7", "7"},
-        {"all", "0-6"},          {"online", "0-6"},
-        {"isolated", "5"},       {"nohz_full", "6"},
-        {"housekeeping", "0-4"}, {"smt", "1,3,5"},
-        {"node:1", "4-6"},       {"node:0,1", "0-6"},
-        {"socket:0", "0-3"},     {"package:0", "0-3"},
-        {"llc:1", "4-6"},        {"core:0,3", "0-1,6"},
-        {"kind:efficiency", "2-3"}, {"nic", "4-5"},
-        {"nic:eth1", "4-7"},     {"nic:br-lan", "0"},
-        {"nic:eth*", "0-7"},     {"0 | 2", "0,2"},
-        {"0,2,node:1", "0,2,4-6"}, {"0-3 & 2-5", "2-3"},
-        {"0-3 - 2", "0-1,3"},    {"!node:0", "4-6"},
-        {"!smt & node:0", "0,2"}, {"0 | 1 & 1 - 1", "0"},
-        {"(0 | 1) & 1", "1"},    {"!(smt | node:1)", "0,2"},
-        {"llc:0 & !smt - housekeeping", ""}, {"0-3-1", "0,2-3"},
+        {"0-3,6", "0-3,6"},
+        {"7", "7"},
+        {"all", "0-6"},
+        {"online", "0-6"},
+        {"isolated", "5"},
+        {"nohz_full", "6"},
+        {"housekeeping", "0-4"},
+        {"smt", "1,3,5"},
+        {"node:1", "4-6"},
+        {"node:0,1", "0-6"},
+        {"socket:0", "0-3"},
+        {"package:0", "0-3"},
+        {"llc:1", "4-6"},
+        {"core:0,3", "0-1,6"},
+        {"kind:efficiency", "2-3"},
+        {"nic", "4-5"},
+        {"nic:eth1", "4-7"},
+        {"nic:br-lan", "0"},
+        {"nic:eth*", "0-7"},
+        {"0 | 2", "0,2"},
+        {"0,2,node:1", "0,2,4-6"},
+        {"0-3 & 2-5", "2-3"},
+        {"0-3 - 2", "0-1,3"},
+        {"!node:0", "4-6"},
+        {"!smt & node:0", "0,2"},
+        {"0 | 1 & 1 - 1", "0"},
+        {"(0 | 1) & 1", "1"},
+        {"!(smt | node:1)", "0,2"},
+        {"llc:0 & !smt - housekeeping", ""},
+        {"0-3-1", "0,2-3"},
     };
     for (const auto& [text, expected] : cases) {
         const auto expr = policy::parse_cpu_expr(text);
@@ -49,11 +64,11 @@ TEST(CpuExpr, EachOperatorAndAtom) {
 
 TEST(CpuExpr, CanonicalTextIsNestedNoDeeperThanWhatWasRead) {
     const std::pair<const char*, const char*> cases[] = {
-        {"0|1-2|3", "0 | 1-2 | 3"},           {"(0|1)|2", "0 | 1 | 2"},        {"0|(1|2)", "0 | (1 | 2)"},
-        {"0 - (1 - 2)", "0 - (1 - 2)"},       {"(0 - 1) - 2", "0 - 1 - 2"},    {"0&1|2&3", "0 & 1 | 2 & 3"},
-        {"0&(1|2)", "0 & (1 | 2)"},           {"(0|1)&2", "(0 | 1) & 2"},      {"0&(1&2)", "0 & (1 & 2)"},
-        {"!(0|1)", "!(0 | 1)"},               {"!(0&1)", "!(0 & 1)"},          {"!!smt", "!!smt"},
-        {"!0 & 1", "!0 & 1"},                 {"0 | (1 - 2)", "0 | (1 - 2)"},  {"((0))", "0"},
+        {"0|1-2|3", "0 | 1-2 | 3"},     {"(0|1)|2", "0 | 1 | 2"},       {"0|(1|2)", "0 | (1 | 2)"},
+        {"0 - (1 - 2)", "0 - (1 - 2)"}, {"(0 - 1) - 2", "0 - 1 - 2"},   {"0&1|2&3", "0 & 1 | 2 & 3"},
+        {"0&(1|2)", "0 & (1 | 2)"},     {"(0|1)&2", "(0 | 1) & 2"},     {"0&(1&2)", "0 & (1 & 2)"},
+        {"!(0|1)", "!(0 | 1)"},         {"!(0&1)", "!(0 & 1)"},         {"!!smt", "!!smt"},
+        {"!0 & 1", "!0 & 1"},           {"0 | (1 - 2)", "0 | (1 - 2)"}, {"((0))", "0"},
     };
     for (const auto& [text, expected] : cases)
         EXPECT_EQ(policy::to_string(*policy::parse_cpu_expr(text)), expected) << text;
@@ -69,12 +84,9 @@ TEST(CpuExpr, CanonicalTextIsNestedNoDeeperThanWhatWasRead) {
 
 TEST(CpuExpr, WhatThisMachineLacksIsNamedWithItsPlace) {
     const std::tuple<const char*, std::size_t, const char*, const char*> cases[] = {
-        {"0 | node:3", 4, "no NUMA node 3", "0-1"},
-        {"socket:9", 0, "no socket 9", "0-1"},
-        {"llc:0,5", 0, "last-level-cache group 5", "0-1"},
-        {"die:0", 0, "no die 0", "none"},
-        {"4-9", 0, "CPU 8-9 does not exist", "0-7"},
-        {"kind:middle", 0, "'middle'", "performance"},
+        {"0 | node:3", 4, "no NUMA node 3", "0-1"},        {"socket:9", 0, "no socket 9", "0-1"},
+        {"llc:0,5", 0, "last-level-cache group 5", "0-1"}, {"die:0", 0, "no die 0", "none"},
+        {"4-9", 0, "CPU 8-9 does not exist", "0-7"},       {"kind:middle", 0, "'middle'", "performance"},
         {"nic:eth9", 0, "no interface 'eth9'", "br-lan"},
     };
     for (const auto& [text, offset, message, hint] : cases) {
@@ -88,8 +100,9 @@ TEST(CpuExpr, WhatThisMachineLacksIsNamedWithItsPlace) {
 
 TEST(CpuExpr, FaultsOfTheTextAreFoundAtTheirPlace) {
     const std::pair<const char*, std::size_t> cases[] = {
-        {"", 0},       {"0-", 2},     {"3-1", 0},   {"llc", 0},     {"llc:x", 4},  {"(0", 0},   {"0)", 1}, {"0 &", 3},
-        {"cores", 0},  {"0 ^ 1", 2},  {"nic:", 4},  {"99999999", 0}, {"0x10", 0},   {"1 2", 2},  {"& 1", 0}, {"kind", 0},
+        {"", 0},     {"0-", 2},  {"3-1", 0},   {"llc", 0},   {"llc:x", 4}, {"(0", 0},
+        {"0)", 1},   {"0 &", 3}, {"cores", 0}, {"0 ^ 1", 2}, {"nic:", 4},  {"99999999", 0},
+        {"0x10", 0}, {"1 2", 2}, {"& 1", 0},   {"kind", 0},
     };
     for (const auto& [text, offset] : cases) {
         const auto expr = policy::parse_cpu_expr(text);

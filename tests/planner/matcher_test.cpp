@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/matcher.hpp"
-
 #include "machines.hpp"
+#include "planner/matcher.hpp"
 
 namespace affinityd::planner {
 namespace {
@@ -65,7 +64,8 @@ TEST(Matcher, EachSelectorAgainstOneProcess) {
 }
 
 TEST(Matcher, TheFirstInTheTotalOrderWinsAndExplainSaysWhyTheOthersDidNot) {
-    const auto set = policies({"match: {comm: nginx}\n", "match: {comm: nginx, user: root}\npriority: 10\n", "match: {comm: redis}\npriority: 20\n"});
+    const auto set = policies({"match: {comm: nginx}\n", "match: {comm: nginx, user: root}\npriority: 10\n",
+                               "match: {comm: redis}\npriority: 20\n"});
     const Matcher matcher(set);
     const auto process = facts("nginx");
     const auto policy = matcher.match(process, test::NoLineage());
@@ -81,7 +81,8 @@ TEST(Matcher, TheFirstInTheTotalOrderWinsAndExplainSaysWhyTheOthersDidNot) {
 }
 
 TEST(Matcher, KernelThreadsAreWantedOnlyByName) {
-    const auto set = policies({"match: {comm: \"k*\"}\n", "match: {comm: \"k*\", kthread: true}\npriority: -1\n"});
+    const auto set =
+        policies({"match: {comm: \"k*\"}\n", "match: {comm: \"k*\", kthread: true}\npriority: -1\n"});
     auto process = facts("kswapd0");
     process.kernel = true;
     const auto policy = Matcher(set).match(process, test::NoLineage());
@@ -105,11 +106,14 @@ struct Counting final : inventory::ProcessFacts {
     [[nodiscard]] unsigned gid() const override { return ++dear, inner.gid(); }
     [[nodiscard]] const std::string& user() const override { return ++dear, inner.user(); }
     [[nodiscard]] const std::string& group() const override { return ++dear, inner.group(); }
-    [[nodiscard]] const std::vector<std::uint16_t>& listen_ports() const override { return ++dear, inner.listen_ports(); }
+    [[nodiscard]] const std::vector<std::uint16_t>& listen_ports() const override {
+        return ++dear, inner.listen_ports();
+    }
 };
 
 TEST(Matcher, DearFactsAreReadOnlyWhenARuleStillInPlayAsks) {
-    const auto set = policies({"match: {listen: 80, comm: nginx, user: root}\n", "match: {cmdline: \"*x*\", comm: \"redis*\"}\n"});
+    const auto set = policies(
+        {"match: {listen: 80, comm: nginx, user: root}\n", "match: {cmdline: \"*x*\", comm: \"redis*\"}\n"});
     const Matcher matcher(set);
     const Counting stranger("bash");
     EXPECT_FALSE(matcher.match(stranger, test::NoLineage()));
@@ -122,7 +126,8 @@ TEST(Matcher, DearFactsAreReadOnlyWhenARuleStillInPlayAsks) {
 }
 
 TEST(Matcher, ThreadRulesByNameAndIndex) {
-    const auto set = policies({"match: {comm: a}\nthreads:\n  - {index: 0, cpus: \"0\"}\n  - {name: \"w*\", index: \"1-2\", cpus: \"1\"}\n  - {name: \"w*\", cpus: \"2\"}\n"});
+    const auto set = policies({"match: {comm: a}\nthreads:\n  - {index: 0, cpus: \"0\"}\n  - {name: \"w*\", "
+                               "index: \"1-2\", cpus: \"1\"}\n  - {name: \"w*\", cpus: \"2\"}\n"});
     const auto& policy = set.policies.front();
     EXPECT_EQ(Matcher::thread_rule(policy, "w1", 0), 0U);
     EXPECT_EQ(Matcher::thread_rule(policy, "w1", 2), 1U);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "machines.hpp"
 #include "planner/flow_counts.hpp"
 #include "planner/near.hpp"
 #include "planner/plan.hpp"
-
-#include "machines.hpp"
 
 #include <algorithm>
 
@@ -41,11 +40,13 @@ struct Fixture {
     Fixture(const std::vector<std::string>& texts, Machine hardware, const Serving& serving = {})
         : set(policies(texts)), machine(std::move(hardware)), placements(compile(set, machine, serving)) {}
 
-    ThreadPlan plan(const inventory::Thread& task, std::optional<std::size_t> policy = 0, const std::vector<std::string>* nics = nullptr) {
+    ThreadPlan plan(const inventory::Thread& task, std::optional<std::size_t> policy = 0,
+                    const std::vector<std::string>* nics = nullptr) {
         return plan_thread(placements, seats, policy, {task.id, &task, 0, nics}, book);
     }
     /// Plans, applies to the task, and says where it is then.
-    std::string settle(inventory::Thread& task, std::optional<std::size_t> policy = 0, const std::vector<std::string>* nics = nullptr) {
+    std::string settle(inventory::Thread& task, std::optional<std::size_t> policy = 0,
+                       const std::vector<std::string>* nics = nullptr) {
         const auto plan = this->plan(task, policy, nics);
         if (plan.action) {
             book.apply(*plan.action, plan.action->to);
@@ -67,7 +68,8 @@ TEST(Plan, ASecondLookAtAnUnchangedTaskGivesNothing) {
 }
 
 TEST(Plan, ThreadRulesByNameAndTheOriginalWhenThePolicyLetsGo) {
-    Fixture world({"match: {comm: a}\ncpus: \"0-3\"\nbind: set\nthreads:\n  - {name: \"io*\", cpus: \"7\", bind: cpu}\n  - {name: free, leave: true}\n"},
+    Fixture world({"match: {comm: a}\ncpus: \"0-3\"\nbind: set\nthreads:\n  - {name: \"io*\", cpus: \"7\", "
+                   "bind: cpu}\n  - {name: free, leave: true}\n"},
                   plain());
     auto io = thread(2, "io-1", CpuSet{0, 1});
     auto free = thread(3, "free");
@@ -92,8 +94,11 @@ TEST(Plan, WhatACpusetNarrowedIsNotAskedForAgain) {
 }
 
 TEST(Plan, DriftAndPriorAreThePolicys) {
-    for (const auto& [drift, state] : {std::pair{"enforce", State::changes}, std::pair{"once", State::yielded}, std::pair{"yield", State::yielded}}) {
-        Fixture world({std::string("match: {comm: a}\ncpus: \"1\"\nbind: set\ndrift: ") + drift + "\n"}, plain());
+    for (const auto& [drift, state] :
+         {std::pair{"enforce", State::changes}, std::pair{"once", State::yielded},
+          std::pair{"yield", State::yielded}}) {
+        Fixture world({std::string("match: {comm: a}\ncpus: \"1\"\nbind: set\ndrift: ") + drift + "\n"},
+                      plain());
         auto task = thread(1, "a");
         world.settle(task);
         task.allowed = CpuSet{5};
@@ -112,7 +117,9 @@ TEST(Plan, ProtectedKernelThreadsAreNeverTouched) {
 }
 
 TEST(Plan, ExclusiveCpusAreClearedOfEverybodyElse) {
-    Fixture world({"match: {comm: a}\ncpus: \"6-7\"\nbind: set\nexclusive: true\n", "match: {comm: b}\nbind: set\n"}, plain());
+    Fixture world(
+        {"match: {comm: a}\ncpus: \"6-7\"\nbind: set\nexclusive: true\n", "match: {comm: b}\nbind: set\n"},
+        plain());
     auto owner = thread(1, "a");
     auto other = thread(2, "b");
     auto nobodys = thread(3, "c");
@@ -143,7 +150,9 @@ TEST(Plan, APolicyWithoutCpusHereIsAProblemAndTouchesNothing) {
 TEST(Plan, IsolatedCpusGiveEachTaskOne) {
     auto machine = plain();
     machine.topology.isolated = CpuSet{4, 5, 6, 7};
-    Fixture world({"match: {comm: a}\ncpus: isolated\nbind: set\nspread: cpu\n", "match: {comm: b}\nbind: set\n"}, machine);
+    Fixture world(
+        {"match: {comm: a}\ncpus: isolated\nbind: set\nspread: cpu\n", "match: {comm: b}\nbind: set\n"},
+        machine);
     auto first = thread(1, "a");
     auto second = thread(2, "a");
     auto other = thread(3, "b");
@@ -165,10 +174,12 @@ std::map<std::string, std::string> wanted(const Placements& placements) {
 TEST(Lanes, FullBringsAllQueuesOfANicToTheOneProcessItServes) {
     auto machine = plain();
     test::add_nic(machine, "eth0", 1, 2, 30);
-    Fixture world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nbind: core\n"}, machine, {{"p0", {{"eth0", 1}}}});
+    Fixture world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nbind: core\n"}, machine,
+                  {{"p0", {{"eth0", 1}}}});
     auto task = thread(1, "a");
     EXPECT_EQ(world.settle(task), "4-5") << "a core of the NIC's node";
-    const std::map<std::string, std::string> expected{{"eth0-TxRx-0", "4"}, {"eth0-TxRx-1", "4"}, {"eth0 tx-0", "4-5"}, {"eth0 tx-1", "4-5"},
+    const std::map<std::string, std::string> expected{{"eth0-TxRx-0", "4"}, {"eth0-TxRx-1", "4"},
+                                                      {"eth0 tx-0", "4-5"}, {"eth0 tx-1", "4-5"},
                                                       {"eth0 rx-0", ""},    {"eth0 rx-1", ""}};
     EXPECT_EQ(wanted(world.placements), expected);
 }
@@ -176,7 +187,8 @@ TEST(Lanes, FullBringsAllQueuesOfANicToTheOneProcessItServes) {
 TEST(Lanes, FullDealsWorkersAndQueuesOverTheSameCores) {
     auto machine = plain();
     test::add_nic(machine, "eth0", 0, 2, 30);
-    Fixture world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\n"}, machine, {{"p0", {{"eth0", 4}}}});
+    Fixture world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\n"}, machine,
+                  {{"p0", {{"eth0", 4}}}});
     auto first = thread(1, "a");
     auto second = thread(2, "a");
     auto third = thread(3, "a");
@@ -190,7 +202,8 @@ TEST(Lanes, FullDealsWorkersAndQueuesOverTheSameCores) {
 TEST(Lanes, FewerQueuesThanLanesAreSpreadInSoftware) {
     auto machine = plain();
     test::add_nic(machine, "eth0", 0, 1, 30);
-    Fixture world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\n"}, machine, {{"p0", {{"eth0", 2}}}});
+    Fixture world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\n"}, machine,
+                  {{"p0", {{"eth0", 2}}}});
     EXPECT_EQ(wanted(world.placements).at("eth0-TxRx-0"), "0");
     EXPECT_EQ(wanted(world.placements).at("eth0 rx-0"), "0-3") << "RPS over both lanes";
 }
@@ -204,7 +217,8 @@ TEST(Lanes, FlowsFollowWhereFewerQueuesAreSpread) {
     const char* policy = "match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\n";
     const auto number = [](const Placements& placements, const Subject& subject) {
         const auto found = std::ranges::find(placements.queues, subject, &QueueTarget::subject);
-        return found == placements.queues.end() ? std::string("not wanted") : mask_text(subject, found->wanted);
+        return found == placements.queues.end() ? std::string("not wanted")
+                                                : mask_text(subject, found->wanted);
     };
     const auto flows = queue_flows(machine.nics.back().device, "eth0", 0);
     {
@@ -214,7 +228,8 @@ TEST(Lanes, FlowsFollowWhereFewerQueuesAreSpread) {
     }
     {
         const Fixture world({policy}, machine, {{"p0", {{"eth0", 1}}}});
-        EXPECT_EQ(number(world.placements, machine_flows()), "not wanted") << "as many queues as lanes: no RPS, so no RFS";
+        EXPECT_EQ(number(world.placements, machine_flows()), "not wanted")
+            << "as many queues as lanes: no RPS, so no RFS";
     }
     machine.flow_entries = 65536;
     machine.nics.back().queues.front().flow_count = 1U << 20;
@@ -245,7 +260,8 @@ TEST(Lanes, NicsOfOneNodeTakeItsCoresInTurnAndEachProcessGoesToItsOwn) {
     test::add_nic(machine, "eth0", 0, 1, 30);
     test::add_nic(machine, "eth1", 0, 1, 40);
     test::add_nic(machine, "eth2", 1, 1, 50);
-    Fixture world({"match: {comm: a}\naffinity: full\nnics: auto\nbind: core\n"}, machine, {{"p0", {{"eth0", 1}, {"eth1", 1}, {"eth2", 1}}}});
+    Fixture world({"match: {comm: a}\naffinity: full\nnics: auto\nbind: core\n"}, machine,
+                  {{"p0", {{"eth0", 1}, {"eth1", 1}, {"eth2", 1}}}});
     const auto where = wanted(world.placements);
     EXPECT_EQ(where.at("eth0-TxRx-0"), "0");
     EXPECT_EQ(where.at("eth1-TxRx-0"), "2");
@@ -263,7 +279,8 @@ TEST(Lanes, StandInsComeFromTheCoreTheCacheGroupTheNodeAndThePolicy) {
     test::add_nic(machine, "eth0", 0, 1, 30);
     const Fixture world({"match: {comm: a}\naffinity: irq\nnics: [eth0]\ncpus: \"0-6\"\n"}, machine);
     const auto others = [&](unsigned cpu, const char* policy) {
-        return nearest_others(world.placements, machine.topology, {IrqMask{"d", "eth0-TxRx-0", 30}, {}, CpuSet{cpu}, policy, "", false});
+        return nearest_others(world.placements, machine.topology,
+                              {IrqMask{"d", "eth0-TxRx-0", 30}, {}, CpuSet{cpu}, policy, "", false});
     };
     EXPECT_EQ(others(2, "p0"), (std::vector<unsigned>{3, 0, 1, 4, 5, 6})) << "7 is not the policy's";
     EXPECT_EQ(others(5, "p0"), (std::vector<unsigned>{4, 6, 0, 1, 2, 3}));
@@ -285,7 +302,8 @@ TEST(Lanes, IrqModelSpreadsQueuesAndLeavesTasks) {
 TEST(Lanes, SeparateKeepsInterruptsOffTheWorkersCoreInItsCacheGroup) {
     auto machine = plain();
     test::add_nic(machine, "eth0", 0, 1, 30);
-    Fixture world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nbind: core\nseparate: true\n"}, machine, {{"p0", {{"eth0", 1}}}});
+    Fixture world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nbind: core\nseparate: true\n"}, machine,
+                  {{"p0", {{"eth0", 1}}}});
     auto task = thread(1, "a");
     EXPECT_EQ(world.settle(task), "0-1");
     EXPECT_EQ(wanted(world.placements).at("eth0-TxRx-0"), "2");
@@ -300,7 +318,9 @@ TEST(Lanes, ControlVectorsAndTakenNicsAreLeftAlone) {
     link.actions = {"eth0"};
     link.requested = CpuSet{0};
     machine.irqs.irqs.push_back(link);
-    Fixture world({"match: {comm: a}\naffinity: irq\nnics: [eth0]\n", "match: {comm: b}\naffinity: irq\nnics: [eth0]\n"}, machine);
+    Fixture world({"match: {comm: a}\naffinity: irq\nnics: [eth0]\n",
+                   "match: {comm: b}\naffinity: irq\nnics: [eth0]\n"},
+                  machine);
     EXPECT_FALSE(wanted(world.placements).contains("eth0"));
     ASSERT_EQ(world.placements.problems.size(), 1U);
     EXPECT_EQ(world.placements.problems.front().policy, "p1");
@@ -321,7 +341,8 @@ TEST(Plan, TheSameInputGivesTheSamePlan) {
     const auto run = [] {
         auto machine = plain();
         test::add_nic(machine, "eth0", 0, 3, 30);
-        Fixture world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: cpu\n"}, machine, {{"p0", {{"eth0", 3}}}});
+        Fixture world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: cpu\n"}, machine,
+                      {{"p0", {{"eth0", 3}}}});
         std::string text;
         for (int i = 1; i < 20; ++i) {
             auto task = thread(i, "a");

@@ -50,13 +50,16 @@ class Dice {
 
 std::string policy_text(Dice& dice, unsigned number) {
     std::string text = "match: {comm: app" + std::to_string(number) + "}\n";
-    if (dice.upto(2) > 0) text += "cpus: \"" + dice.any(std::array{"0-7", "0-3", "4-7", "2,5", "1,3,6-7", "all & !smt"}) + "\"\n";
+    if (dice.upto(2) > 0)
+        text +=
+            "cpus: \"" + dice.any(std::array{"0-7", "0-3", "4-7", "2,5", "1,3,6-7", "all & !smt"}) + "\"\n";
     text += "spread: " + dice.any(std::array{"any", "cpu", "core", "llc", "node"}) + "\n";
     text += "bind: " + dice.any(std::array{"cpu", "core", "llc", "node", "set"}) + "\n";
     if (dice.upto(1) == 1) text += "smt: avoid\n";
     if (dice.upto(2) == 0) text += "together: " + dice.any(std::array{"core", "llc", "node"}) + "\n";
     if (dice.upto(2) == 0) text += "affinity: full\nnics: [eth0]\n";
-    if (dice.upto(2) == 0) text += "threads:\n  - {name: \"io-*\", cpus: \"0-5\", bind: cpu}\n  - {name: free, leave: true}\n";
+    if (dice.upto(2) == 0)
+        text += "threads:\n  - {name: \"io-*\", cpus: \"0-5\", bind: cpu}\n  - {name: free, leave: true}\n";
     return text;
 }
 
@@ -78,7 +81,8 @@ struct World {
         test::add_nic(machine, "eth0", 1, 2, 40);
         placements = compile(set, machine, {});
         for (int pid = 100; pid < 130; ++pid)
-            for (unsigned i = 0; i <= dice.upto(4); ++i) add_task(dice, pid, i);
+            for (unsigned i = 0; i <= dice.upto(4); ++i)
+                add_task(dice, pid, i);
     }
 
     void add_task(Dice& dice, int pid, unsigned index) {
@@ -86,15 +90,19 @@ struct World {
         Task task{{pid, 7}, dice.upto(static_cast<unsigned>(set.policies.size()) - 1), index, {}, {}};
         // One process has one policy.
         if (index > 0) task.policy = tasks.back().policy;
-        task.cpuset = index > 0 ? tasks.back().cpuset : dice.upto(2) == 0 ? dice.cpus(machine.topology.online) : CpuSet{};
+        task.cpuset = index > 0           ? tasks.back().cpuset
+                      : dice.upto(2) == 0 ? dice.cpus(machine.topology.online)
+                                          : CpuSet{};
         CpuSet allowed = dice.upto(1) == 1 ? machine.topology.online : dice.cpus(machine.topology.online);
-        if (!task.cpuset.empty()) allowed = allowed.intersects(task.cpuset) ? allowed & task.cpuset : task.cpuset;
+        if (!task.cpuset.empty())
+            allowed = allowed.intersects(task.cpuset) ? allowed & task.cpuset : task.cpuset;
         task.thread = {{pid * 100 + static_cast<int>(index), 7}, dice.any(names), 0, std::move(allowed)};
         tasks.push_back(std::move(task));
     }
 
     ThreadPlan plan(const Task& task, bool wanted = true) {
-        const Unit unit{task.process, &task.thread, task.index, nullptr, task.cpuset.empty() ? nullptr : &task.cpuset};
+        const Unit unit{task.process, &task.thread, task.index, nullptr,
+                        task.cpuset.empty() ? nullptr : &task.cpuset};
         return plan_thread(placements, seats, wanted ? std::optional(task.policy) : std::nullopt, unit, book);
     }
 
@@ -116,8 +124,10 @@ struct World {
             book.tasks.erase(task.thread.id);
         } else {
             EXPECT_TRUE(machine.topology.online.contains(action.to)) << action.to.to_list();
-            EXPECT_TRUE(task.cpuset.empty() || task.cpuset.contains(action.to)) << action.to.to_list() << " of " << task.cpuset.to_list();
-            auto& held = book.tasks.try_emplace(task.thread.id, Held{task.thread.allowed, {}, {}, {}}).first->second;
+            EXPECT_TRUE(task.cpuset.empty() || task.cpuset.contains(action.to))
+                << action.to.to_list() << " of " << task.cpuset.to_list();
+            auto& held =
+                book.tasks.try_emplace(task.thread.id, Held{task.thread.allowed, {}, {}, {}}).first->second;
             held.asked = held.granted = action.to;
             held.policy = action.policy;
         }
@@ -173,7 +183,8 @@ TEST(Properties, APolicyTakenAwayAndGivenBackEndsWhereItWas) {
 TEST(Properties, NoUnitSitsMoreThanOneSeatAboveTheEmptiest) {
     for (unsigned seed = 0; seed < worlds; ++seed) {
         Dice dice(seed);
-        const auto set = test::policies({"match: {comm: a}\nbind: " + dice.any(std::array{"cpu", "core", "llc"}) + "\nspread: cpu\n"});
+        const auto set = test::policies(
+            {"match: {comm: a}\nbind: " + dice.any(std::array{"cpu", "core", "llc"}) + "\nspread: cpu\n"});
         const Machine machine{test::two_sockets(), {}, {}};
         const auto placements = compile(set, machine, {});
         Assignments seats;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planning at size: 1,000 policies, 2,048 CPUs, 1,000 queues, and 1,000 to 100,000 tasks. Prints nanoseconds and bytes per task,
-// and the ratio of the largest to the smallest run, which is what has to stay flat. Time of matching a task that no rule wants.
+// Planning at size: 1,000 policies, 2,048 CPUs, 1,000 queues, and 1,000 to 100,000 tasks. Prints nanoseconds
+// and bytes per task, and the ratio of the largest to the smallest run, which is what has to stay flat. Time
+// of matching a task that no rule wants.
 #include "machines.hpp"
 #include "planner/plan.hpp"
 
@@ -25,13 +26,15 @@ topology::Topology large() {
         topology.packages.push_back(cpus);
         topology.nodes.push_back({node, cpus, 1U << 30, {}});
         for (unsigned half = 0; half < 2; ++half)
-            topology.caches.push_back({3, topology::Cache::Type::unified, 1U << 20, CpuSet::range(node * 128 + half * 64, node * 128 + half * 64 + 63)});
+            topology.caches.push_back({3, topology::Cache::Type::unified, 1U << 20,
+                                       CpuSet::range(node * 128 + half * 64, node * 128 + half * 64 + 63)});
         for (unsigned core = 0; core < 64; ++core) {
             const unsigned first = node * 128 + core * 2;
             const CpuSet smt = CpuSet::range(first, first + 1);
             topology.cores.push_back(smt);
             for (const unsigned cpu : smt)
-                topology.cpus.push_back({cpu, static_cast<int>(node), {}, {}, static_cast<int>(core), node, {}, smt});
+                topology.cpus.push_back(
+                    {cpu, static_cast<int>(node), {}, {}, static_cast<int>(core), node, {}, smt});
         }
     }
     return topology;
@@ -44,7 +47,8 @@ struct Nobody final : Memory {
 std::vector<std::string> thousand_policies() {
     std::vector<std::string> texts;
     for (unsigned i = 0; i < 1000; ++i)
-        texts.push_back("match: {comm: app" + std::to_string(i) + "}\ncpus: node:" + std::to_string(i % 16) + "\nspread: core\nbind: llc\n");
+        texts.push_back("match: {comm: app" + std::to_string(i) + "}\ncpus: node:" + std::to_string(i % 16) +
+                        "\nspread: core\nbind: llc\n");
     return texts;
 }
 
@@ -81,7 +85,8 @@ Figures plan_tasks(const policy::PolicySet& set, const Placements& placements, s
         Assignments seats;
         for (std::size_t i = 0; i < tasks; ++i) {
             const auto policy = matcher.match(processes[i], lineage);
-            const auto plan = plan_thread(placements, seats, policy, {processes[i].task, &threads[i], 0, nullptr}, nobody);
+            const auto plan =
+                plan_thread(placements, seats, policy, {processes[i].task, &threads[i], 0, nullptr}, nobody);
             if (!plan.action) std::abort();
         }
         figures.bytes = static_cast<double>(::mallinfo2().uordblks - before) / static_cast<double>(tasks);
@@ -116,11 +121,13 @@ int run() {
     double last = 0;
     for (const std::size_t tasks : {1000U, 10000U, 100000U}) {
         const auto figures = plan_tasks(set, placements, tasks);
-        std::printf("%6zu tasks: %.0f ns and %.0f bytes per task\n", tasks, figures.nanoseconds, figures.bytes);
+        std::printf("%6zu tasks: %.0f ns and %.0f bytes per task\n", tasks, figures.nanoseconds,
+                    figures.bytes);
         if (first == 0) first = figures.nanoseconds;
         last = figures.nanoseconds;
     }
-    std::printf("100,000 against 1,000 tasks: %.2f times the time per task (aim: at most 1.5)\n", last / first);
+    std::printf("100,000 against 1,000 tasks: %.2f times the time per task (aim: at most 1.5)\n",
+                last / first);
     std::printf("a task that no rule wants: %.0f ns to match (aim: below 1000)\n", match_unwanted(set));
     return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every file of policies/, whatever it is called, is read and planned: on a small machine built here and on the recorded
-// ones. What the comments of the files we know promise is looked for in the plan.
+// Every file of policies/, whatever it is called, is read and planned: on a small machine built here and on
+// the recorded ones. What the comments of the files we know promise is looked for in the plan.
 #include "host/root.hpp"
 #include "irq/reader.hpp"
 #include "machines.hpp"
@@ -54,8 +54,8 @@ struct Fake {
     std::vector<inventory::Thread> threads;
 };
 
-Fake fake(int pid, const std::string& comm, const std::string& exe, const std::string& unit, const std::vector<std::string>& others,
-          const CpuSet& online) {
+Fake fake(int pid, const std::string& comm, const std::string& exe, const std::string& unit,
+          const std::vector<std::string>& others, const CpuSet& online) {
     Fake process;
     process.facts.task = {pid, static_cast<std::uint64_t>(pid) * 10};
     process.facts.ppid = 1;
@@ -75,15 +75,20 @@ const std::vector<std::string> redis_threads{"bio_close_file", "bio_aof", "bio_l
 std::vector<Fake> servers(unsigned workers, const CpuSet& online) {
     std::vector<Fake> all;
     for (unsigned i = 0; i <= workers; ++i) // the master is the first
-        all.push_back(fake(100 + static_cast<int>(i), "nginx", "/usr/sbin/nginx", "nginx.service", {}, online));
-    all.push_back(fake(300, "redis-server", "/usr/bin/redis-check-rdb", "redis-server.service", redis_threads, online));
+        all.push_back(
+            fake(100 + static_cast<int>(i), "nginx", "/usr/sbin/nginx", "nginx.service", {}, online));
+    all.push_back(
+        fake(300, "redis-server", "/usr/bin/redis-check-rdb", "redis-server.service", redis_threads, online));
     for (unsigned i = 0; i <= workers; ++i)
-        all.push_back(fake(400 + static_cast<int>(i), "postgres", "/usr/lib/postgresql/15/bin/postgres", "postgresql@15-main.service", {}, online));
-    all.push_back(fake(600, "haproxy", "/usr/sbin/haproxy", "haproxy.service", std::vector<std::string>(workers - 1, "haproxy"), online));
+        all.push_back(fake(400 + static_cast<int>(i), "postgres", "/usr/lib/postgresql/15/bin/postgres",
+                           "postgresql@15-main.service", {}, online));
+    all.push_back(fake(600, "haproxy", "/usr/sbin/haproxy", "haproxy.service",
+                       std::vector<std::string>(workers - 1, "haproxy"), online));
     return all;
 }
 
-/// A process that the conditions want, for files whose program is not known here: globs become their shortest text.
+/// A process that the conditions want, for files whose program is not known here: globs become their shortest
+/// text.
 void satisfy(const policy::Selector& selector, inventory::PlainFacts& facts) {
     using Field = policy::Condition::Field;
     if (selector.op == policy::Selector::Op::none) return;
@@ -96,16 +101,35 @@ void satisfy(const policy::Selector& selector, inventory::PlainFacts& facts) {
     std::string text = condition.patterns.empty() ? "" : condition.patterns.front().text();
     std::erase(text, '*');
     switch (condition.field) {
-    case Field::comm: facts.comm_text = text; break;
-    case Field::exe: facts.exe_text = text; break;
-    case Field::cmdline: facts.cmdline_text = text; break;
-    case Field::unit: facts.cgroup_text = "/system.slice/" + text; break;
-    case Field::cgroup: facts.cgroup_text = text; break;
-    case Field::user: facts.user_text = text; break;
-    case Field::group: facts.group_text = text; break;
-    case Field::listen: facts.ports = {condition.ports.front().first}; break;
-    case Field::kthread: facts.kernel = condition.flag; break;
-    default: ADD_FAILURE() << "a shipped policy with a condition that this test cannot imitate";
+    case Field::comm:
+        facts.comm_text = text;
+        break;
+    case Field::exe:
+        facts.exe_text = text;
+        break;
+    case Field::cmdline:
+        facts.cmdline_text = text;
+        break;
+    case Field::unit:
+        facts.cgroup_text = "/system.slice/" + text;
+        break;
+    case Field::cgroup:
+        facts.cgroup_text = text;
+        break;
+    case Field::user:
+        facts.user_text = text;
+        break;
+    case Field::group:
+        facts.group_text = text;
+        break;
+    case Field::listen:
+        facts.ports = {condition.ports.front().first};
+        break;
+    case Field::kthread:
+        facts.kernel = condition.flag;
+        break;
+    default:
+        ADD_FAILURE() << "a shipped policy with a condition that this test cannot imitate";
     }
 }
 
@@ -148,7 +172,8 @@ struct Planned {
     Placements placements;
     std::map<std::string, std::vector<Seat>> seats;
 
-    Planned(policy::PolicySet policies, const Machine& machine, const std::vector<Fake>& processes) : set(std::move(policies)) {
+    Planned(policy::PolicySet policies, const Machine& machine, const std::vector<Fake>& processes)
+        : set(std::move(policies)) {
         const Matcher matcher(set);
         std::vector<std::size_t> policy_of;
         Serving serving;
@@ -161,7 +186,8 @@ struct Planned {
             policy_of.push_back(policy.value_or(0));
             const auto& wanting = set.policies[policy_of.back()];
             for (const auto& nic : nics)
-                serving[wanting.name][nic] += deals_threads(wanting.placement) ? static_cast<unsigned>(process.threads.size()) : 1;
+                serving[wanting.name][nic] +=
+                    deals_threads(wanting.placement) ? static_cast<unsigned>(process.threads.size()) : 1;
         }
         placements = compile(set, machine, serving);
         Assignments assignments;
@@ -169,21 +195,25 @@ struct Planned {
         for (std::size_t i = 0; i < processes.size(); ++i)
             for (unsigned index = 0; index < processes[i].threads.size(); ++index) {
                 const auto& thread = processes[i].threads[index];
-                const auto plan = plan_thread(placements, assignments, policy_of[i], {processes[i].facts.task, &thread, index, &nics}, memory);
+                const auto plan = plan_thread(placements, assignments, policy_of[i],
+                                              {processes[i].facts.task, &thread, index, &nics}, memory);
                 EXPECT_TRUE(plan.target) << thread.comm;
                 if (!plan.target) continue;
                 EXPECT_TRUE(plan.action || plan.target->mask == thread.allowed) << thread.comm;
-                seats[set.policies[policy_of[i]].name].push_back({thread.comm, thread.id.tid, plan.target->mask, plan.target->home});
+                seats[set.policies[policy_of[i]].name].push_back(
+                    {thread.comm, thread.id.tid, plan.target->mask, plan.target->home});
             }
     }
     [[nodiscard]] const Compiled& compiled(const std::string& name) const {
-        return *std::ranges::find_if(placements.policies, [&](const auto& one) { return one.policy->name == name; });
+        return *std::ranges::find_if(placements.policies,
+                                     [&](const auto& one) { return one.policy->name == name; });
     }
     /// CPU of each interrupt that a policy placed, in order of queues.
     [[nodiscard]] std::vector<unsigned> interrupts(const std::string& name) const {
         std::vector<unsigned> cpus;
         for (const auto& queue : placements.queues)
-            if (queue.policy == name && std::holds_alternative<IrqMask>(queue.subject)) cpus.push_back(queue.wanted.first());
+            if (queue.policy == name && std::holds_alternative<IrqMask>(queue.subject))
+                cpus.push_back(queue.wanted.first());
         return cpus;
     }
 };
@@ -195,9 +225,11 @@ Planned plan_one(const policy::Document& document, const Machine& machine, std::
     const auto found = check_on_machine(read.set, machine.topology, machine.nics);
     EXPECT_TRUE(found.empty()) << said(found);
     const Matcher matcher(read.set);
-    std::erase_if(processes, [&](const auto& process) { return !matcher.match(process.facts, test::NoLineage{}); });
+    std::erase_if(processes,
+                  [&](const auto& process) { return !matcher.match(process.facts, test::NoLineage{}); });
     if (processes.empty() && !read.set.policies.empty()) {
-        auto process = fake(700, "unknown", "/usr/bin/unknown", "unknown.service", {"helper"}, machine.topology.online);
+        auto process =
+            fake(700, "unknown", "/usr/bin/unknown", "unknown.service", {"helper"}, machine.topology.online);
         satisfy(read.set.policies.front().match, process.facts);
         processes.push_back(std::move(process));
     }
@@ -210,7 +242,8 @@ void masks_are_sound(const Planned& planned, const Machine& machine) {
     for (const auto& [policy, seats] : planned.seats)
         for (const auto& seat : seats) {
             EXPECT_FALSE(seat.mask.empty()) << policy << " " << seat.comm;
-            EXPECT_TRUE(machine.topology.online.contains(seat.mask)) << policy << " " << seat.comm << " " << seat.mask.to_list();
+            EXPECT_TRUE(machine.topology.online.contains(seat.mask))
+                << policy << " " << seat.comm << " " << seat.mask.to_list();
         }
     for (const auto& queue : planned.placements.queues)
         if (std::holds_alternative<IrqMask>(queue.subject)) {
@@ -219,19 +252,22 @@ void masks_are_sound(const Planned& planned, const Machine& machine) {
         }
 }
 
-/// "each on the core of the NIC queue that feeds it", "one worker after the other, a core each", "both hardware threads".
+/// "each on the core of the NIC queue that feeds it", "one worker after the other, a core each", "both
+/// hardware threads".
 void nginx_keeps_its_promise(const Planned& planned, const Machine& machine) {
     const auto& seats = planned.seats.at("nginx");
     const auto& compiled = planned.compiled("nginx");
     const auto lanes = compiled.all_lanes.empty() ? compiled.deals.front().size() : compiled.all_lanes.size();
     std::set<unsigned> cores;
     for (const auto& seat : seats) {
-        EXPECT_EQ(seat.mask.to_list(), (machine.topology.core_of(seat.home.first()) & compiled.allowed).to_list());
+        EXPECT_EQ(seat.mask.to_list(),
+                  (machine.topology.core_of(seat.home.first()) & compiled.allowed).to_list());
         cores.insert(machine.topology.core_of(seat.mask.first()).first());
     }
     EXPECT_EQ(cores.size(), std::min(lanes, seats.size())) << "no core twice while another is free";
     for (const unsigned cpu : planned.interrupts("nginx"))
-        EXPECT_TRUE(std::ranges::any_of(seats, [&](const auto& seat) { return seat.mask.contains(cpu); })) << "nobody works where CPU " << cpu << " is interrupted";
+        EXPECT_TRUE(std::ranges::any_of(seats, [&](const auto& seat) { return seat.mask.contains(cpu); }))
+            << "nobody works where CPU " << cpu << " is interrupted";
 }
 
 /// "Thread i and queue i belong together."
@@ -244,7 +280,8 @@ void haproxy_keeps_its_promise(const Planned& planned, const Machine& machine) {
     const auto interrupts = planned.interrupts("haproxy");
     const auto pairs = std::min({seats.size(), interrupts.size(), nics.front().lanes.size()});
     for (std::size_t i = 0; i < pairs; ++i)
-        EXPECT_TRUE(seats[i].mask.contains(interrupts[i])) << "thread " << i << " on " << seats[i].mask.to_list() << ", queue on " << interrupts[i];
+        EXPECT_TRUE(seats[i].mask.contains(interrupts[i]))
+            << "thread " << i << " on " << seats[i].mask.to_list() << ", queue on " << interrupts[i];
 }
 
 /// "near its NIC, background threads out of the way", "the last-level cache is what counts".
@@ -254,7 +291,8 @@ void redis_keeps_its_promise(const Planned& planned, const Machine& machine) {
     if (compiled.nics.size() == 1) near &= near_cpus(machine, *machine.nic(compiled.nics.front().nic));
     for (const auto& seat : planned.seats.at("redis")) {
         const bool background = seat.comm.starts_with("bio_") || seat.comm == "jemalloc_bg_thd";
-        const auto wanted = background ? machine.topology.housekeeping : machine.topology.llc_of(seat.mask.first()) & near;
+        const auto wanted =
+            background ? machine.topology.housekeeping : machine.topology.llc_of(seat.mask.first()) & near;
         EXPECT_EQ(seat.mask.to_list(), wanted.to_list()) << seat.comm;
     }
     const auto& main = planned.seats.at("redis").front();
@@ -316,7 +354,8 @@ TEST(Shipped, EachProgramIsWantedByItsOwnFile) {
         ASSERT_TRUE(policy) << process.facts.comm_text;
         EXPECT_EQ(read.set.policies[*policy].name, expected.at(process.facts.comm_text));
     }
-    EXPECT_FALSE(matcher.match(fake(1, "systemd", "/usr/lib/systemd/systemd", "init.scope", {}, {}).facts, test::NoLineage{}));
+    EXPECT_FALSE(matcher.match(fake(1, "systemd", "/usr/lib/systemd/systemd", "init.scope", {}, {}).facts,
+                               test::NoLineage{}));
 }
 
 TEST(Shipped, OnTwoCpusAndOneNic) {
@@ -340,7 +379,9 @@ class ShippedOn : public testing::TestWithParam<std::string> {
   protected:
     ShippedOn() {
         const fs::path memory = "/dev/shm"; // thousands of small files
-        std::string name = ((::access(memory.c_str(), W_OK) == 0 ? memory : fs::temp_directory_path()) / "affinityd-shipped-XXXXXX").string();
+        std::string name = ((::access(memory.c_str(), W_OK) == 0 ? memory : fs::temp_directory_path()) /
+                            "affinityd-shipped-XXXXXX")
+                               .string();
         if (::mkdtemp(name.data()) != nullptr) folder_ = name;
     }
     ~ShippedOn() override {
@@ -348,8 +389,10 @@ class ShippedOn : public testing::TestWithParam<std::string> {
         fs::remove_all(folder_, code);
     }
     std::optional<Machine> unpack() {
-        const auto archive = fs::path(setting("AFFINITYD_TOPOLOGIES", "AFFINITYD_TOPOLOGIES_DEFAULT")) / GetParam() / "root.tar.gz";
-        if (std::system(("tar -xzf '" + archive.string() + "' -C '" + folder_.string() + "'").c_str()) != 0) return std::nullopt;
+        const auto archive = fs::path(setting("AFFINITYD_TOPOLOGIES", "AFFINITYD_TOPOLOGIES_DEFAULT")) /
+                             GetParam() / "root.tar.gz";
+        if (std::system(("tar -xzf '" + archive.string() + "' -C '" + folder_.string() + "'").c_str()) != 0)
+            return std::nullopt;
         const auto top = fs::exists(folder_ / "sys") ? folder_ : fs::directory_iterator(folder_)->path();
         const auto root = host::Root::open(top.string());
         if (!root) return std::nullopt;
@@ -365,7 +408,8 @@ class ShippedOn : public testing::TestWithParam<std::string> {
 TEST_P(ShippedOn, AsRecordedWithoutNicsAndWithOneMore) {
     auto machine = unpack();
     ASSERT_TRUE(machine);
-    // Recorded NICs have no queues or no interrupts to place: who is served by them is another test's subject.
+    // Recorded NICs have no queues or no interrupts to place: who is served by them is another test's
+    // subject.
     machine->nics.clear();
     every_file_on(*machine);
     add_nic(*machine, 4);
@@ -373,10 +417,12 @@ TEST_P(ShippedOn, AsRecordedWithoutNicsAndWithOneMore) {
 }
 
 std::vector<std::string> recordings() {
-    constexpr std::uintmax_t largest = 128U << 10; // of the archive: the largest three take longer than all others
+    constexpr std::uintmax_t largest = 128U
+                                       << 10; // of the archive: the largest three take longer than all others
     std::vector<std::string> names;
     std::error_code code;
-    for (const auto& entry : fs::directory_iterator(setting("AFFINITYD_TOPOLOGIES", "AFFINITYD_TOPOLOGIES_DEFAULT"), code))
+    for (const auto& entry :
+         fs::directory_iterator(setting("AFFINITYD_TOPOLOGIES", "AFFINITYD_TOPOLOGIES_DEFAULT"), code))
         if (const auto size = fs::file_size(entry.path() / "root.tar.gz", code); !code && size <= largest)
             names.push_back(entry.path().filename().string());
     std::ranges::sort(names);

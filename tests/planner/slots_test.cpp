@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/slots.hpp"
-
 #include "machines.hpp"
+#include "planner/slots.hpp"
 
 namespace affinityd::planner {
 namespace {
@@ -48,19 +47,23 @@ TEST(Slots, AreDealtInTheDocumentedOrder) {
         placement.smt = c.smt;
         std::vector<std::string> homes;
         std::vector<std::string> masks;
-        for (const auto& slot : make_slots(topology, placement, *CpuSet::parse_list(c.allowed), *CpuSet::parse_list(c.near))) {
+        for (const auto& slot :
+             make_slots(topology, placement, *CpuSet::parse_list(c.allowed), *CpuSet::parse_list(c.near))) {
             homes.push_back(slot.home.to_list());
             masks.push_back(slot.mask.to_list());
         }
-        EXPECT_EQ(homes, c.homes) << "spread " << static_cast<int>(c.spread) << " bind " << static_cast<int>(c.bind) << " of " << c.allowed;
-        EXPECT_EQ(masks, c.masks) << "spread " << static_cast<int>(c.spread) << " bind " << static_cast<int>(c.bind) << " of " << c.allowed;
+        EXPECT_EQ(homes, c.homes) << "spread " << static_cast<int>(c.spread) << " bind "
+                                  << static_cast<int>(c.bind) << " of " << c.allowed;
+        EXPECT_EQ(masks, c.masks) << "spread " << static_cast<int>(c.spread) << " bind "
+                                  << static_cast<int>(c.bind) << " of " << c.allowed;
     }
 }
 
 TEST(Slots, AMachineOfWhichOnlyTheOnlineCpusAreKnownIsDealtOut) {
     topology::Topology bare;
     bare.online = *CpuSet::parse_list("0-3,7");
-    for (const auto spread : {Spread::any, Spread::cpu, Spread::core, Spread::llc, Spread::node, Spread::socket})
+    for (const auto spread :
+         {Spread::any, Spread::cpu, Spread::core, Spread::llc, Spread::node, Spread::socket})
         for (const auto bind : {Bind::cpu, Bind::core, Bind::llc, Bind::node, Bind::set}) {
             policy::Placement placement;
             placement.spread = spread;
@@ -70,7 +73,8 @@ TEST(Slots, AMachineOfWhichOnlyTheOnlineCpusAreKnownIsDealtOut) {
                 EXPECT_FALSE(slot.mask.empty());
                 dealt |= slot.home;
             }
-            EXPECT_EQ(dealt, bare.online) << "spread " << static_cast<int>(spread) << " bind " << static_cast<int>(bind);
+            EXPECT_EQ(dealt, bare.online)
+                << "spread " << static_cast<int>(spread) << " bind " << static_cast<int>(bind);
         }
     EXPECT_EQ(groups_of(bare, Bind::core, bare.online).size(), 5U); // each a core of its own
 }
@@ -80,7 +84,8 @@ TEST(Slots, NeverLeaveTheAllowedSetAndAreNeverEmpty) {
     for (unsigned bits = 1; bits < 256; ++bits) {
         const std::uint64_t word = bits;
         const CpuSet allowed = CpuSet::from_words({&word, 1});
-        for (const auto spread : {Spread::any, Spread::cpu, Spread::core, Spread::llc, Spread::node, Spread::socket})
+        for (const auto spread :
+             {Spread::any, Spread::cpu, Spread::core, Spread::llc, Spread::node, Spread::socket})
             for (const auto bind : {Bind::cpu, Bind::core, Bind::llc, Bind::node, Bind::set})
                 for (const auto smt : {Smt::share, Smt::avoid}) {
                     policy::Placement placement;
@@ -92,7 +97,8 @@ TEST(Slots, NeverLeaveTheAllowedSetAndAreNeverEmpty) {
                     for (const auto& slot : slots) {
                         ASSERT_FALSE(slot.mask.empty());
                         ASSERT_FALSE(slot.home.empty());
-                        ASSERT_TRUE(allowed.contains(slot.mask)) << allowed.to_list() << " " << slot.mask.to_list();
+                        ASSERT_TRUE(allowed.contains(slot.mask))
+                            << allowed.to_list() << " " << slot.mask.to_list();
                         ASSERT_TRUE(allowed.contains(slot.home));
                     }
                 }

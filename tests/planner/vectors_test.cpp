@@ -30,7 +30,8 @@ struct Named {
 irq::InterruptTable make_table(std::initializer_list<Named> lines) {
     std::string text = "CPU0 CPU1 CPU2 CPU3\n";
     for (const auto& [number, actions] : lines)
-        text += std::to_string(number) + ": 1 2 3 4  PCI-MSI " + std::to_string(number) + "-edge      " + actions + "\n";
+        text += std::to_string(number) + ": 1 2 3 4  PCI-MSI " + std::to_string(number) + "-edge      " +
+                actions + "\n";
     return irq::parse_interrupts(text);
 }
 
@@ -52,7 +53,12 @@ std::vector<std::string> shown(const std::vector<Vector>& vectors) {
 using Lines = std::vector<std::string>;
 
 TEST(NicVectors, MsiListAndLabels) {
-    const auto table = make_table({{23, "eth0"}, {24, "eth0-TxRx-0"}, {25, "eth0-TxRx-1"}, {26, ""}, {27, "nvme0q1"}, {28, "eth00-TxRx-1"}});
+    const auto table = make_table({{23, "eth0"},
+                                   {24, "eth0-TxRx-0"},
+                                   {25, "eth0-TxRx-1"},
+                                   {26, ""},
+                                   {27, "nvme0q1"},
+                                   {28, "eth00-TxRx-1"}});
     EXPECT_EQ(shown(nic_vectors(make_nic("eth0", "igb", {23, 24, 25, 26}), table)),
               (Lines{"23 control msi_irqs", "24 txrx0 msi_irqs", "25 txrx1 msi_irqs", "26 none msi_irqs"}));
 }
@@ -68,7 +74,8 @@ TEST(NicVectors, OneNameIsNotTheBeginningOfAnother) {
 TEST(NicVectors, SeveralLinesOfOneName) {
     auto nic = make_nic("eth0", "bcmgenet");
     nic.pci.clear();
-    EXPECT_EQ(shown(nic_vectors(nic, make_table({{31, "eth0"}, {32, "eth0"}}))), (Lines{"31 txrx label", "32 txrx label"}));
+    EXPECT_EQ(shown(nic_vectors(nic, make_table({{31, "eth0"}, {32, "eth0"}}))),
+              (Lines{"31 txrx label", "32 txrx label"}));
 }
 
 TEST(NicVectors, NetlinkIsBelievedFirst) {
@@ -80,7 +87,8 @@ TEST(NicVectors, NetlinkIsBelievedFirst) {
     netdev::Queue rx1{Direction::rx, 1};
     rx1.irq = 26;
     nic.queues = {rx, rx1, tx};
-    const auto vectors = nic_vectors(nic, make_table({{24, "ice-0000:41:00.0:misc"}, {25, "ice-eth0-TxRx-0"}, {26, "ice-eth0-TxRx-5"}}));
+    const auto vectors = nic_vectors(
+        nic, make_table({{24, "ice-0000:41:00.0:misc"}, {25, "ice-eth0-TxRx-0"}, {26, "ice-eth0-TxRx-5"}}));
     EXPECT_EQ(shown(vectors), (Lines{"24 control msi_irqs", "25 txrx0 netlink", "26 rx1 netlink"}));
     EXPECT_FALSE(vectors[1].clash);
     EXPECT_TRUE(vectors[2].clash);
@@ -91,7 +99,8 @@ TEST(NicVectors, NetlinkAloneIsEnough) {
     netdev::Queue rx{Direction::rx, 3};
     rx.irq = 40;
     nic.queues = {rx};
-    EXPECT_EQ(shown(nic_vectors(nic, make_table({{40, "strange"}, {41, "strange"}}))), Lines{"40 rx3 netlink"});
+    EXPECT_EQ(shown(nic_vectors(nic, make_table({{40, "strange"}, {41, "strange"}}))),
+              Lines{"40 rx3 netlink"});
 }
 
 TEST(NicVectors, EachSourceAloneGivesTheSame) {
@@ -107,20 +116,25 @@ TEST(NicVectors, EachSourceAloneGivesTheSame) {
 }
 
 TEST(NicVectors, MlxFindsItsFunction) {
-    const auto table = make_table({{24, "mlx5_async0@pci:0000:41:00.0"}, {25, "mlx5_comp0@pci:0000:41:00.0"},
+    const auto table = make_table({{24, "mlx5_async0@pci:0000:41:00.0"},
+                                   {25, "mlx5_comp0@pci:0000:41:00.0"},
                                    {26, "mlx5_comp0@pci:0000:41:00.1"}});
-    EXPECT_EQ(shown(nic_vectors(make_nic("eth0", "mlx5_core"), table)), (Lines{"24 control label", "25 txrx0 label"}));
+    EXPECT_EQ(shown(nic_vectors(make_nic("eth0", "mlx5_core"), table)),
+              (Lines{"24 control label", "25 txrx0 label"}));
 }
 
 TEST(NicVectors, TwoPortsOnOneFunction) {
     const auto table = make_table({{24, "mlx4-async@pci:0000:41:00.0"}, {25, "eth6-0"}, {26, "eth7-0"}});
-    EXPECT_EQ(shown(nic_vectors(make_nic("eth6", "mlx4_core", {24, 25, 26}), table)), (Lines{"24 control msi_irqs", "25 txrx0 msi_irqs"}));
-    EXPECT_EQ(shown(nic_vectors(make_nic("eth7", "mlx4_core", {24, 25, 26}), table)), (Lines{"24 control msi_irqs", "26 txrx0 msi_irqs"}));
+    EXPECT_EQ(shown(nic_vectors(make_nic("eth6", "mlx4_core", {24, 25, 26}), table)),
+              (Lines{"24 control msi_irqs", "25 txrx0 msi_irqs"}));
+    EXPECT_EQ(shown(nic_vectors(make_nic("eth7", "mlx4_core", {24, 25, 26}), table)),
+              (Lines{"24 control msi_irqs", "26 txrx0 msi_irqs"}));
 }
 
 TEST(NicVectors, RenamedInterfaceKeepsItsVectors) {
     const auto table = make_table({{24, "iavf-0000:41:00.0:mbx"}, {25, "iavf-eth0-TxRx-0"}});
-    EXPECT_EQ(shown(nic_vectors(make_nic("net1", "iavf", {24, 25}), table)), (Lines{"24 control msi_irqs", "25 txrx0 msi_irqs"}));
+    EXPECT_EQ(shown(nic_vectors(make_nic("net1", "iavf", {24, 25}), table)),
+              (Lines{"24 control msi_irqs", "25 txrx0 msi_irqs"}));
 }
 
 TEST(NicVectors, SameNameInAnotherNamespaceIsAnother) {
@@ -131,9 +145,13 @@ TEST(NicVectors, SameNameInAnotherNamespaceIsAnother) {
 TEST(NicVectors, VirtioByListOrByName) {
     auto nic = make_nic("ens3", "virtio_net", {24, 25, 26});
     nic.virtio = "virtio1";
-    const auto table = make_table({{24, "virtio1-config"}, {25, "virtio1-input.0"}, {26, "virtio1-output.0"},
-                                   {27, "virtio10-config"}, {28, "virtio10-input.0"}});
-    EXPECT_EQ(shown(nic_vectors(nic, table)), (Lines{"24 control msi_irqs", "25 rx0 msi_irqs", "26 tx0 msi_irqs"}));
+    const auto table = make_table({{24, "virtio1-config"},
+                                   {25, "virtio1-input.0"},
+                                   {26, "virtio1-output.0"},
+                                   {27, "virtio10-config"},
+                                   {28, "virtio10-input.0"}});
+    EXPECT_EQ(shown(nic_vectors(nic, table)),
+              (Lines{"24 control msi_irqs", "25 rx0 msi_irqs", "26 tx0 msi_irqs"}));
     nic.msi_irqs.clear();
     EXPECT_EQ(shown(nic_vectors(nic, table)), (Lines{"24 control label", "25 rx0 label", "26 tx0 label"}));
     nic.virtio = "virtio2";
@@ -142,12 +160,15 @@ TEST(NicVectors, VirtioByListOrByName) {
 }
 
 TEST(NicVectors, Tg3AndGveGiveKernelQueues) {
-    EXPECT_EQ(shown(nic_vectors(make_nic("eth0", "tg3", {24, 25, 26}), make_table({{24, "eth0-tx-0"}, {25, "eth0-rx-1"}, {26, "eth0-rx-2"}}))),
+    EXPECT_EQ(shown(nic_vectors(make_nic("eth0", "tg3", {24, 25, 26}),
+                                make_table({{24, "eth0-tx-0"}, {25, "eth0-rx-1"}, {26, "eth0-rx-2"}}))),
               (Lines{"24 tx0 msi_irqs", "25 rx0 msi_irqs", "26 rx1 msi_irqs"}));
-    EXPECT_EQ(shown(nic_vectors(make_nic("eth0", "gve", {24, 25, 26}), make_table({{24, "eth%d-ntfy-block.0"}, {25, "eth%d-ntfy-block.1"},
-                                                                                  {26, "eth%d-mgmnt"}}))),
+    EXPECT_EQ(shown(nic_vectors(
+                  make_nic("eth0", "gve", {24, 25, 26}),
+                  make_table({{24, "eth%d-ntfy-block.0"}, {25, "eth%d-ntfy-block.1"}, {26, "eth%d-mgmnt"}}))),
               (Lines{"24 tx0 msi_irqs", "25 rx0 msi_irqs", "26 control msi_irqs"}));
-    EXPECT_EQ(shown(nic_vectors(make_nic("eth0", "qlcnic", {24}), make_table({{24, "eth0-tx-0-rx-3"}}))), Lines{"24 txrx3/0 msi_irqs"});
+    EXPECT_EQ(shown(nic_vectors(make_nic("eth0", "qlcnic", {24}), make_table({{24, "eth0-tx-0-rx-3"}}))),
+              Lines{"24 txrx3/0 msi_irqs"});
 }
 
 TEST(NicVectors, LegacyLine) {
@@ -160,30 +181,36 @@ TEST(NicVectors, LegacyLine) {
 
 TEST(NicVectors, UnknownLabelsOfTheDeviceAreDataIfNoOtherIs) {
     const auto table = make_table({{24, "foo-a"}, {25, "foo-b"}});
-    EXPECT_EQ(shown(nic_vectors(make_nic("eth0", "foo", {24, 25}), table)), (Lines{"24 ? msi_irqs", "25 ? msi_irqs"}));
+    EXPECT_EQ(shown(nic_vectors(make_nic("eth0", "foo", {24, 25}), table)),
+              (Lines{"24 ? msi_irqs", "25 ? msi_irqs"}));
     EXPECT_EQ(shown(nic_vectors(make_nic("eth0", "foo", {24}), table)), Lines{"24 txrx msi_irqs"});
-    EXPECT_EQ(shown(nic_vectors(make_nic("eth0", "foo", {24, 25}), make_table({{24, "foo-a"}, {25, "eth0-rx-0"}}))),
-              (Lines{"24 none msi_irqs", "25 rx0 msi_irqs"}));
+    EXPECT_EQ(
+        shown(nic_vectors(make_nic("eth0", "foo", {24, 25}), make_table({{24, "foo-a"}, {25, "eth0-rx-0"}}))),
+        (Lines{"24 none msi_irqs", "25 rx0 msi_irqs"}));
 }
 
 TEST(NicVectors, PlatformDevice) {
     auto nic = make_nic("eth0", "mtk_soc_eth");
     nic.pci.clear();
     nic.device = "devices/platform/15100000.ethernet";
-    EXPECT_EQ(shown(nic_vectors(nic, make_table({{120, "15100000.ethernet"}, {121, "15100000.ethernet"}, {122, "15110000.ethernet"}}))),
+    EXPECT_EQ(shown(nic_vectors(nic, make_table({{120, "15100000.ethernet"},
+                                                 {121, "15100000.ethernet"},
+                                                 {122, "15110000.ethernet"}}))),
               (Lines{"120 ? label", "121 ? label"}));
 }
 
 TEST(BottomNics, StacksAreResolved) {
     std::vector<Nic> nics;
-    for (const char* name : {"eth0", "eth1", "bond0", "vlan5", "br0", "lost"}) nics.push_back(make_nic(name, ""));
+    for (const char* name : {"eth0", "eth1", "bond0", "vlan5", "br0", "lost"})
+        nics.push_back(make_nic(name, ""));
     nics[2].lower = {"eth0", "eth1"};
     nics[3].lower = {"bond0"};
     nics[4].lower = {"vlan5", "eth1"};
     nics[5].lower = {"elsewhere"};
     const auto names = [&](std::size_t at) {
         Lines found;
-        for (const auto* nic : bottom_nics(nics[at], nics)) found.push_back(nic->name);
+        for (const auto* nic : bottom_nics(nics[at], nics))
+            found.push_back(nic->name);
         return found;
     };
     EXPECT_EQ(names(0), Lines{"eth0"});

@@ -33,14 +33,16 @@ class HistoryTest : public ::testing::Test {
     void execute(const std::string& text) const {
         sqlite3* database = nullptr;
         ASSERT_EQ(sqlite3_open(file().c_str(), &database), SQLITE_OK);
-        EXPECT_EQ(sqlite3_exec(database, text.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
+        EXPECT_EQ(sqlite3_exec(database, text.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+            << sqlite3_errmsg(database);
         sqlite3_close(database);
     }
     std::string folder_, aside_, why_;
 };
 
 MeasurementRecord record(std::int64_t time, double rate = 1e9) {
-    return {0, time, "ttcp", "done", "", "loopback", "full", "abc", 5, 625000000, rate, 1.5, 0.25, R"({"version":1})"};
+    return {0,     time, "ttcp",    "done", "",  "loopback", "full",
+            "abc", 5,    625000000, rate,   1.5, 0.25,       R"({"version":1})"};
 }
 
 TEST_F(HistoryTest, KeepsWhatWasWrittenOverARestart) {
@@ -79,7 +81,8 @@ TEST_F(HistoryTest, LastIsTheNewestOldestFirstAndOfOneKind) {
 }
 
 TEST_F(HistoryTest, DamagedFileIsSetAsideAndSaid) {
-    std::ofstream(file()) << "this is no database at all, but it is long enough to look at" << std::string(5000, 'x');
+    std::ofstream(file()) << "this is no database at all, but it is long enough to look at"
+                          << std::string(5000, 'x');
     auto history = open(4711);
     EXPECT_EQ(aside_, file() + ".corrupt-4711");
     EXPECT_NE(why_, "");

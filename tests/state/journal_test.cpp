@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "state/journal.hpp"
-
 #include "state/record.hpp"
 #include "support/full_disk.hpp"
 #include "support/tree.hpp"
 
-#include <gtest/gtest.h>
-
 #include <optional>
 #include <sstream>
+
+#include <gtest/gtest.h>
 
 namespace affinityd::state {
 namespace {
@@ -50,7 +49,8 @@ TEST(Record, EveryKindOfSubjectSurvivesTheWayThroughText) {
         ASSERT_TRUE(gone);
         EXPECT_FALSE(gone->held);
     }
-    EXPECT_EQ(std::get<TaskMask>(parse_line(only_line({task, held}))->subject).comm, std::get<TaskMask>(task).comm);
+    EXPECT_EQ(std::get<TaskMask>(parse_line(only_line({task, held}))->subject).comm,
+              std::get<TaskMask>(task).comm);
 }
 
 TEST(Record, ALineCutAnywhereIsNoLine) {
@@ -123,7 +123,8 @@ TEST_F(JournalTest, FindsWhoGaveANewbornItsMask) {
     EXPECT_EQ(journal.find_giver(120, CpuSet{2}, online), nullptr) << "a mask that nobody was given";
     EXPECT_EQ(journal.find_giver(121, CpuSet{1}, online), nullptr) << "another process";
     ASSERT_TRUE(journal.forget(task));
-    EXPECT_NE(journal.find_giver(120, CpuSet{1}, online), nullptr) << "what it created a moment ago may be seen later";
+    EXPECT_NE(journal.find_giver(120, CpuSet{1}, online), nullptr)
+        << "what it created a moment ago may be seen later";
     journal.age_givers();
     EXPECT_TRUE(journal.is_giver(120, 1));
     journal.age_givers();
@@ -136,7 +137,8 @@ TEST_F(JournalTest, AMaskThatWasReplacedWasGivenOnToo) {
     const CpuSet online = CpuSet::range(0, 3);
     ASSERT_TRUE(journal.remember(task, online, CpuSet{1}, "p"));
     ASSERT_TRUE(journal.remember(task, online, CpuSet{2}, "p"));
-    ASSERT_NE(journal.find_giver(120, CpuSet{1}, online), nullptr) << "its child of before may be seen after the change";
+    ASSERT_NE(journal.find_giver(120, CpuSet{1}, online), nullptr)
+        << "its child of before may be seen after the change";
     EXPECT_EQ(journal.find_giver(120, CpuSet{1}, online)->original, online);
     ASSERT_NE(journal.find_giver(120, CpuSet{2}, online), nullptr);
     journal.age_givers();
@@ -229,7 +231,8 @@ TEST_F(JournalTest, HistoryIsDroppedAndTheFileStaysSmall) {
 TEST_F(JournalTest, AFullDiskIsAnErrorAndLosesNothing) {
     auto journal = open();
     ASSERT_TRUE(journal.remember(irq, CpuSet{0}, CpuSet{1}, "p"));
-    // The journal's own descriptor stays on the old file; a file size limit makes its writes fail as a full disk does.
+    // The journal's own descriptor stays on the old file; a file size limit makes its writes fail as a full
+    // disk does.
     auto full = std::make_optional<test::FullDisk>(std::filesystem::file_size(path()) + 10);
     const auto refused = journal.remember(task, CpuSet{0}, CpuSet{1}, "p");
     full.reset();

@@ -15,7 +15,8 @@
 
 namespace affinityd::test {
 
-/// Answers at a socket as irqbalance does: one request of at most 500 bytes for each connection, from root with credentials only.
+/// Answers at a socket as irqbalance does: one request of at most 500 bytes for each connection, from root
+/// with credentials only.
 class FakeIrqbalance {
   public:
     FakeIrqbalance(const std::string& folder, unsigned pid, std::vector<unsigned> banned)
@@ -26,7 +27,9 @@ class FakeIrqbalance {
         path_.copy(address.sun_path, sizeof address.sun_path - 1);
         const int on = 1;
         ::setsockopt(fd_, SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
-        if (::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || ::listen(fd_, 5) != 0) ::abort();
+        if (::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+            ::listen(fd_, 5) != 0)
+            ::abort();
         server_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
     }
     FakeIrqbalance(const FakeIrqbalance&) = delete;
@@ -52,8 +55,10 @@ class FakeIrqbalance {
             pollfd waiting{fd_, POLLIN, 0};
             if (::poll(&waiting, 1, 10) <= 0) continue;
             const int peer = ::accept4(fd_, nullptr, nullptr, SOCK_CLOEXEC);
-            if (hangs_) kept_.push_back(peer);
-            else answer(peer);
+            if (hangs_)
+                kept_.push_back(peer);
+            else
+                answer(peer);
         }
         for (const int peer : kept_)
             ::close(peer);
@@ -69,7 +74,8 @@ class FakeIrqbalance {
         message.msg_controllen = sizeof control;
         const auto size = ::recvmsg(peer, &message, 0);
         const auto* header = CMSG_FIRSTHDR(&message);
-        if (size > 0 && header != nullptr && header->cmsg_type == SCM_CREDENTIALS) obey(peer, {text, static_cast<std::size_t>(size)});
+        if (size > 0 && header != nullptr && header->cmsg_type == SCM_CREDENTIALS)
+            obey(peer, {text, static_cast<std::size_t>(size)});
         ::close(peer);
     }
     void obey(int peer, const std::string& request) {

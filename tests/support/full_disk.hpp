@@ -9,7 +9,8 @@
 
 namespace affinityd::test {
 
-/// As long as it lives files cannot grow beyond `bytes`: a size limit makes writes of this process fail as a full disk does.
+/// As long as it lives files cannot grow beyond `bytes`: a size limit makes writes of this process fail as a
+/// full disk does.
 class FullDisk {
   public:
     explicit FullDisk(std::size_t bytes = 4) {

@@ -12,13 +12,15 @@
 
 namespace affinityd::test {
 
-/// A folder of its own for one test, gone with everything below when the test ends, also a failing one. In memory where the
-/// machine has a place for that, as /run is, where the daemon keeps what these tests imitate: a slow disk is not the subject.
+/// A folder of its own for one test, gone with everything below when the test ends, also a failing one. In
+/// memory where the machine has a place for that, as /run is, where the daemon keeps what these tests
+/// imitate: a slow disk is not the subject.
 class Tree {
   public:
     Tree() {
         const std::filesystem::path memory = "/dev/shm";
-        const auto place = ::access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
+        const auto place =
+            ::access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
         std::string name = (place / "affinityd-test-XXXXXX").string();
         if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
         path_ = name;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topology/reader.hpp"
-
 #include "host/root.hpp"
 #include "support/tree.hpp"
+#include "topology/reader.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,8 +21,10 @@ class ReaderTest : public testing::Test {
         tree_.file("sys/devices/system/cpu/present", present + "\n");
         tree_.file("sys/devices/system/cpu/possible", present + "\n");
     }
-    void cache(unsigned cpu, unsigned index, const std::string& level, const std::string& type, const std::string& shared) {
-        const std::string folder = "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cache/index" + std::to_string(index) + "/";
+    void cache(unsigned cpu, unsigned index, const std::string& level, const std::string& type,
+               const std::string& shared) {
+        const std::string folder =
+            "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cache/index" + std::to_string(index) + "/";
         tree_.file(folder + "level", level + "\n");
         tree_.file(folder + "type", type + "\n");
         tree_.file(folder + "size", "32K\n");
@@ -120,7 +121,8 @@ TEST_F(ReaderTest, GarbageInFilesIsNotKnownRatherThanACrash) {
 TEST_F(ReaderTest, UnlikeCoresByCapacityOrByTheKernelsLists) {
     masks("0-3", "0-3");
     for (unsigned id = 0; id < 4; ++id)
-        tree_.file("sys/devices/system/cpu/cpu" + std::to_string(id) + "/cpu_capacity", id < 2 ? "1024\n" : "400\n");
+        tree_.file("sys/devices/system/cpu/cpu" + std::to_string(id) + "/cpu_capacity",
+                   id < 2 ? "1024\n" : "400\n");
     auto topology = read();
     ASSERT_EQ(topology->kinds.size(), 2U);
     EXPECT_EQ(topology->kinds[0].name, "performance");

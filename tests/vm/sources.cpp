@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// vm-sources NIC...: what each source of knowledge about a NIC's interrupts says if it is the only one, and where a policy puts
-// the interrupts then. One JSON object: {source: {NIC: {IRQ: [kind, queue, wanted CPUs]}}}.
+// vm-sources NIC...: what each source of knowledge about a NIC's interrupts says if it is the only one, and
+// where a policy puts the interrupts then. One JSON object: {source: {NIC: {IRQ: [kind, queue, wanted
+// CPUs]}}}.
 #include "app/world.hpp"
 #include "host/root.hpp"
 #include "planner/vectors.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,7 +18,8 @@ namespace {
 using namespace affinityd;
 using planner::Source;
 
-/// The machine as it would look were `source` the only one that knows which interrupts are a NIC's and what they do.
+/// The machine as it would look were `source` the only one that knows which interrupts are a NIC's and what
+/// they do.
 planner::Machine only(Source source, planner::Machine machine) {
     for (auto& nic : machine.nics) {
         if (source != Source::msi_irqs) nic.msi_irqs.clear();
@@ -38,7 +39,8 @@ planner::Machine only(Source source, planner::Machine machine) {
 policy::PolicySet policies(std::span<const std::string> nics) {
     std::vector<policy::Document> documents;
     for (const auto& nic : nics)
-        documents.push_back({nic + ".yaml", "version: 1\nmatch: {comm: nobody}\naffinity: irq\nnics: [" + nic + "]\nbind: cpu\n"});
+        documents.push_back({nic + ".yaml", "version: 1\nmatch: {comm: nobody}\naffinity: irq\nnics: [" +
+                                                nic + "]\nbind: cpu\n"});
     return policy::read_policies(documents).set;
 }
 
@@ -52,10 +54,11 @@ nlohmann::json told(const planner::Machine& machine, std::span<const std::string
         if (nic == nullptr) continue;
         for (const auto& vector : planner::nic_vectors(*nic, machine.irqs)) {
             if (vector.kind == irq::Kind::none || vector.kind == irq::Kind::control) continue;
-            const auto target = std::ranges::find_if(placements.queues, [&](const planner::QueueTarget& each) {
-                const auto* mask = std::get_if<planner::IrqMask>(&each.subject);
-                return mask != nullptr && mask->irq == vector.irq;
-            });
+            const auto target =
+                std::ranges::find_if(placements.queues, [&](const planner::QueueTarget& each) {
+                    const auto* mask = std::get_if<planner::IrqMask>(&each.subject);
+                    return mask != nullptr && mask->irq == vector.irq;
+                });
             const auto wanted = target == placements.queues.end() ? std::string() : target->wanted.to_list();
             const auto queue = vector.queue ? nlohmann::json(*vector.queue) : nlohmann::json();
             found[std::to_string(vector.irq)] = {planner::to_string(vector.kind), queue, wanted};

@@ -5,14 +5,13 @@
 #include "options.hpp"
 #include "print.hpp"
 
-#include <fmt/format.h>
-#include <systemd/sd-daemon.h>
-
 #include <cerrno>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 using namespace affinity_ttcp;
@@ -27,8 +26,10 @@ std::FILE* report_file(const Options& options) {
 
 int show(const Options& options, const measure::Report& report) {
     std::FILE* out = report_file(options);
-    if (options.json) fmt::print(out, "{}\n", measure::to_json(report));
-    else print(out, options, report);
+    if (options.json)
+        fmt::print(out, "{}\n", measure::to_json(report));
+    else
+        print(out, options, report);
     return std::fflush(out) == 0 && report.outcome == measure::Outcome::done ? 0 : 1;
 }
 
@@ -42,7 +43,8 @@ measure::Report without_run(const measure::Outcome outcome, const std::string& r
 /// A run that is to wait for a quiet machine, and why it does not begin; "" if it does.
 std::string why_not_now(const host::Root& root, const Options& options) {
     constexpr double look_seconds = 1;
-    if (options.busy_above == 0 || (options.mode != Mode::loopback && options.mode != Mode::transmit)) return {};
+    if (options.busy_above == 0 || (options.mode != Mode::loopback && options.mode != Mode::transmit))
+        return {};
     const auto peer = options.mode == Mode::transmit ? std::optional(options.peer) : std::nullopt;
     return measure::why_busy(measure::look_around(root, peer, look_seconds), options.busy_above / 100.0);
 }
@@ -52,14 +54,16 @@ int serve(const host::Root& root, const Options& options, int listener) {
     ::fcntl(listener, F_SETFL, ::fcntl(listener, F_GETFL) | O_NONBLOCK);
     while (true) {
         pollfd item{listener, POLLIN, 0};
-        const int wait = options.idle_exit_seconds > 0 ? static_cast<int>(options.idle_exit_seconds * 1000) : -1;
+        const int wait =
+            options.idle_exit_seconds > 0 ? static_cast<int>(options.idle_exit_seconds * 1000) : -1;
         const int ready = ::poll(&item, 1, wait);
         if (ready == 0) return 0;
         if (ready < 0) {
             if (errno == EINTR) continue;
             return 1;
         }
-        show(options, measure::run_receive(root, options.session, listener)); // a peer that fails is no fault of the sink
+        show(options, measure::run_receive(root, options.session,
+                                           listener)); // a peer that fails is no fault of the sink
     }
 }
 
@@ -83,15 +87,19 @@ int main(int argc, char** argv) {
     if (!options) return options.error();
     const auto root = host::Root::open();
     if (!root) return show(*options, without_run(measure::Outcome::failed, root.error().to_string()));
-    if (const auto why = why_not_now(*root, *options); !why.empty()) return show(*options, without_run(measure::Outcome::skipped, why));
+    if (const auto why = why_not_now(*root, *options); !why.empty())
+        return show(*options, without_run(measure::Outcome::skipped, why));
     auto& load = options->session.load;
     if (!options->pattern && options->mode == Mode::transmit) load.input = STDIN_FILENO;
     if (!options->pattern && options->mode == Mode::receive) load.output = STDOUT_FILENO;
     switch (options->mode) {
-    case Mode::loopback: return show(*options, measure::run_loopback(*root, options->session));
-    case Mode::transmit: return show(*options, measure::run_transmit(*root, options->session, options->peer));
+    case Mode::loopback:
+        return show(*options, measure::run_loopback(*root, options->session));
+    case Mode::transmit:
+        return show(*options, measure::run_transmit(*root, options->session, options->peer));
     case Mode::receive:
-    case Mode::sink: return receive(*root, *options);
+    case Mode::sink:
+        return receive(*root, *options);
     }
     return 1;
 }

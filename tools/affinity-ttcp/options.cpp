@@ -3,10 +3,9 @@
 
 #include "base/cpu_set.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-
-#include <CLI/CLI.hpp>
 
 namespace affinity_ttcp {
 
@@ -29,32 +28,51 @@ void add_options(CLI::App& cli, Raw& raw, Options& options) {
     auto& socket = options.session.socket;
     cli.add_flag("-t,--transmit", raw.transmit, "transmit to HOST");
     cli.add_flag("-r,--receive", raw.receive, "listen and receive");
-    cli.add_flag("--loopback", raw.loopback, "both ends on this machine over the loopback interface; implies -s");
-    cli.add_flag("--sink", raw.sink, "serve receiving streams one after the other at a socket from the service manager, or at --port");
+    cli.add_flag("--loopback", raw.loopback,
+                 "both ends on this machine over the loopback interface; implies -s");
+    cli.add_flag(
+        "--sink", raw.sink,
+        "serve receiving streams one after the other at a socket from the service manager, or at --port");
     cli.add_option("--target", raw.target, "HOST:PORT, the same as -t -s -p PORT HOST");
     cli.add_option("host", raw.host, "with -t: where to; with -r: the address to listen at");
-    cli.add_option("-l,--length", raw.length, "bytes of one read or write; default 8192 as ttcp has it, 131072 with --loopback and --target")
+    cli.add_option(
+           "-l,--length", raw.length,
+           "bytes of one read or write; default 8192 as ttcp has it, 131072 with --loopback and --target")
         ->check(CLI::Range(1, 64 << 20));
-    cli.add_option("-n,--buffers", raw.buffers, "buffers to transmit, unless --seconds or --bytes is given")->capture_default_str();
-    cli.add_option("--seconds", load.seconds, "time to transmit, or at most to receive")->check(CLI::Range(0.0, 86400.0));
+    cli.add_option("-n,--buffers", raw.buffers, "buffers to transmit, unless --seconds or --bytes is given")
+        ->capture_default_str();
+    cli.add_option("--seconds", load.seconds, "time to transmit, or at most to receive")
+        ->check(CLI::Range(0.0, 86400.0));
     cli.add_option("--bytes", load.bytes, "bytes to transmit by each stream, or at most to receive");
     cli.add_option("-p,--port", raw.port, "TCP port")->capture_default_str();
-    cli.add_flag("-s,--pattern", options.pattern, "transmit a pattern, drop what is received (else standard input and output)");
+    cli.add_flag("-s,--pattern", options.pattern,
+                 "transmit a pattern, drop what is received (else standard input and output)");
     cli.add_flag("-D,--nodelay", socket.nodelay, "set TCP_NODELAY");
-    cli.add_option("-b,--sockbuf", socket.buffer_bytes, "socket buffer size; 0: the kernel's own sizing")->check(CLI::Range(0, 1 << 30));
-    cli.add_option("--streams", options.session.streams, "connections, each in a process of its own")->capture_default_str()->check(CLI::Range(1, 1024));
-    cli.add_option("--cpus", raw.cpus, "CPU list, dealt out to this end's streams in turn (with --loopback: the transmitters)");
+    cli.add_option("-b,--sockbuf", socket.buffer_bytes, "socket buffer size; 0: the kernel's own sizing")
+        ->check(CLI::Range(0, 1 << 30));
+    cli.add_option("--streams", options.session.streams, "connections, each in a process of its own")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1024));
+    cli.add_option("--cpus", raw.cpus,
+                   "CPU list, dealt out to this end's streams in turn (with --loopback: the transmitters)");
     cli.add_option("--receive-cpus", raw.receive_cpus, "with --loopback: CPU list of the receivers");
     cli.add_option("--source", socket.source, "local address to connect from");
     cli.add_option("--stall", load.stall_seconds, "seconds without progress after which the peer is given up")
-        ->capture_default_str()->check(CLI::Range(0.1, 3600.0));
+        ->capture_default_str()
+        ->check(CLI::Range(0.1, 3600.0));
     cli.add_option("--wait", options.session.connect_seconds, "seconds to wait for a connection to be made")
-        ->capture_default_str()->check(CLI::Range(0.1, 3600.0));
-    cli.add_option("--idle-exit", options.idle_exit_seconds, "with --sink: ends after so many seconds without a peer; 0: never")
-        ->capture_default_str()->check(CLI::Range(0.0, 86400.0));
-    cli.add_option("--idle-only", options.busy_above, "skip the run if the machine or the NIC is busy above so many percent")->check(CLI::Range(1, 100));
+        ->capture_default_str()
+        ->check(CLI::Range(0.1, 3600.0));
+    cli.add_option("--idle-exit", options.idle_exit_seconds,
+                   "with --sink: ends after so many seconds without a peer; 0: never")
+        ->capture_default_str()
+        ->check(CLI::Range(0.0, 86400.0));
+    cli.add_option("--idle-only", options.busy_above,
+                   "skip the run if the machine or the NIC is busy above so many percent")
+        ->check(CLI::Range(1, 100));
     cli.add_option("-f,--format", raw.unit, "unit of the rate: k, m, g bits or K, M, G bytes a second")
-        ->capture_default_str()->check(CLI::IsMember({"k", "K", "m", "M", "g", "G"}));
+        ->capture_default_str()
+        ->check(CLI::IsMember({"k", "K", "m", "M", "g", "G"}));
     cli.add_flag("--json", options.json, "one line of JSON instead of text");
 }
 
@@ -71,11 +89,17 @@ std::string check(const Raw& raw, Options& options) {
     const int modes = raw.transmit + raw.receive + raw.loopback + raw.sink + !raw.target.empty();
     if (modes != 1) return "give one of -t, -r, --loopback, --sink and --target";
     if (auto fault = deal_out(raw.cpus, session.transmit_cpus); !fault.empty()) return "--cpus: " + fault;
-    if (auto fault = deal_out(raw.receive_cpus, session.receive_cpus); !fault.empty()) return "--receive-cpus: " + fault;
+    if (auto fault = deal_out(raw.receive_cpus, session.receive_cpus); !fault.empty())
+        return "--receive-cpus: " + fault;
     const bool to_host = raw.transmit || !raw.target.empty();
-    options.mode = raw.receive ? Mode::receive : raw.loopback ? Mode::loopback : raw.sink ? Mode::sink : Mode::transmit;
-    if (!raw.receive_cpus.empty() && options.mode != Mode::loopback) return "--receive-cpus is for --loopback; use --cpus";
-    if (options.mode == Mode::receive || options.mode == Mode::sink) session.receive_cpus = session.transmit_cpus;
+    options.mode = raw.receive    ? Mode::receive
+                   : raw.loopback ? Mode::loopback
+                   : raw.sink     ? Mode::sink
+                                  : Mode::transmit;
+    if (!raw.receive_cpus.empty() && options.mode != Mode::loopback)
+        return "--receive-cpus is for --loopback; use --cpus";
+    if (options.mode == Mode::receive || options.mode == Mode::sink)
+        session.receive_cpus = session.transmit_cpus;
     if (to_host) {
         const std::string& text = raw.transmit ? raw.host : raw.target;
         if (text.empty()) return "-t needs a host";
@@ -85,9 +109,13 @@ std::string check(const Raw& raw, Options& options) {
     } else {
         options.peer = {raw.host, raw.port};
     }
-    if (options.mode == Mode::loopback || options.mode == Mode::sink || !raw.target.empty()) options.pattern = true;
-    if (session.streams > 1 && !options.pattern) return "several streams need -s: there is one standard input and output only";
-    session.load.buffer_bytes = raw.length > 0 ? raw.length : raw.loopback || !raw.target.empty() ? 131072 : 8192;
+    if (options.mode == Mode::loopback || options.mode == Mode::sink || !raw.target.empty())
+        options.pattern = true;
+    if (session.streams > 1 && !options.pattern)
+        return "several streams need -s: there is one standard input and output only";
+    session.load.buffer_bytes = raw.length > 0                        ? raw.length
+                                : raw.loopback || !raw.target.empty() ? 131072
+                                                                      : 8192;
     const bool is_source = options.mode == Mode::transmit || options.mode == Mode::loopback;
     if (is_source && options.pattern && session.load.seconds <= 0 && session.load.bytes == 0) {
         if (raw.buffers == 0) return "-n, --bytes or --seconds must be above zero";

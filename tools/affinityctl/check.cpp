@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "documents.hpp"
 #include "planner/check.hpp"
 
+#include "documents.hpp"
 #include "host/root.hpp"
 #include "inventory/scan.hpp"
 #include "netdev/reader.hpp"

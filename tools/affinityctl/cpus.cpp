@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl cpus EXPR: what a CPU-set expression stands for on this machine.
-#include "say.hpp"
-#include "table.hpp"
-
 #include "host/root.hpp"
 #include "netdev/reader.hpp"
 #include "planner/cpu_expr_eval.hpp"
 #include "planner/machine.hpp"
 #include "policy/diagnostic.hpp"
+#include "say.hpp"
+#include "table.hpp"
 #include "topology/reader.hpp"
 
 #include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <expected>
 #include <map>
@@ -31,10 +29,14 @@ namespace planner = affinityd::planner;
 namespace policy = affinityd::policy;
 
 constexpr const char* help =
-    "The language is that of `cpus:` in policies: CPU numbers (0-3,8), all, node:N, socket:N, die:N, cluster:N, llc:N, "
-    "core:N, kind:NAME, smt (not the first of their core), isolated, nohz_full, housekeeping, nic:NAME (near that "
-    "interface), joined by | , - & ! and ( ). The numbers are those that `affinityctl topology` shows. A bare `nic` "
-    "stands for the interfaces named by --nic; without it for all that have a device, if the same CPUs are near to all. "
+    "The language is that of `cpus:` in policies: CPU numbers (0-3,8), all, node:N, socket:N, die:N, "
+    "cluster:N, llc:N, "
+    "core:N, kind:NAME, smt (not the first of their core), isolated, nohz_full, housekeeping, nic:NAME (near "
+    "that "
+    "interface), joined by | , - & ! and ( ). The numbers are those that `affinityctl topology` shows. A "
+    "bare `nic` "
+    "stands for the interfaces named by --nic; without it for all that have a device, if the same CPUs are "
+    "near to all. "
     "In a shell the expression stands in quotes:  affinityctl cpus 'llc:2 & !smt - housekeeping'";
 
 struct Options {
@@ -65,7 +67,8 @@ const CpuExpr* find_nic(const CpuExpr& expr, bool bare) {
 }
 
 /// What a bare `nic`, which stands at `place`, means.
-Found<CpuSet> own_nics(const Options& options, const CpuExpr& place, const planner::Machine& machine, const Near& near) {
+Found<CpuSet> own_nics(const Options& options, const CpuExpr& place, const planner::Machine& machine,
+                       const Near& near) {
     CpuSet cpus;
     for (const auto& name : options.nics) {
         CpuExpr asked;
@@ -86,12 +89,16 @@ Found<CpuSet> own_nics(const Options& options, const CpuExpr& place, const plann
         names += (names.empty() ? "" : ", ") + nic.name;
     }
     if (!names.empty() && all_alike) return cpus;
-    return std::unexpected(Fault{exit_failure,
-                                 {place.offset, place.length, names.empty() ? "no interface here has a device" : "which interface? Not the same CPUs are near to all",
-                                  names.empty() ? "" : "name it with --nic or write nic:NAME; there are " + names}});
+    return std::unexpected(
+        Fault{exit_failure,
+              {place.offset, place.length,
+               names.empty() ? "no interface here has a device"
+                             : "which interface? Not the same CPUs are near to all",
+               names.empty() ? "" : "name it with --nic or write nic:NAME; there are " + names}});
 }
 
-Found<CpuSet> evaluate(const Options& options, const CpuExpr& expr, planner::Machine& machine, const affinityd::host::Root& root) {
+Found<CpuSet> evaluate(const Options& options, const CpuExpr& expr, planner::Machine& machine,
+                       const affinityd::host::Root& root) {
     Near near;
     CpuSet own;
     if (find_nic(expr, false) != nullptr) {
@@ -124,17 +131,26 @@ int complain(const Fault& fault, const Options& options, const Globals& globals)
     if (placed) shown.source_line = options.text;
     fmt::print(stderr, "{}\n", policy::to_string(shown, placed));
     if (!globals.json) return fault.code;
-    json document{{"ok", false}, {"message", error.message}, {"hint", error.hint}, {"column", nullptr}, {"length", nullptr}};
+    json document{{"ok", false},
+                  {"message", error.message},
+                  {"hint", error.hint},
+                  {"column", nullptr},
+                  {"length", nullptr}};
     if (placed) document.update({{"column", column}, {"length", error.length}});
     fmt::print("{}\n", document.dump(-1, ' ', false, json::error_handler_t::replace));
     return fault.code;
 }
 
-void print(const CpuExpr& expr, const CpuSet& cpus, const affinityd::topology::Topology& topology, const Options& options, const Globals& globals) {
+void print(const CpuExpr& expr, const CpuSet& cpus, const affinityd::topology::Topology& topology,
+           const Options& options, const Globals& globals) {
     const CpuSet offline = cpus - topology.online;
     if (globals.json) {
-        const json document{{"ok", true}, {"expression", policy::to_string(expr)}, {"cpus", cpus.to_list()}, {"mask", cpus.to_mask()},
-                            {"count", cpus.count()}, {"offline", offline.to_list()}};
+        const json document{{"ok", true},
+                            {"expression", policy::to_string(expr)},
+                            {"cpus", cpus.to_list()},
+                            {"mask", cpus.to_mask()},
+                            {"count", cpus.count()},
+                            {"offline", offline.to_list()}};
         fmt::print("{}\n", document.dump(-1, ' ', false, json::error_handler_t::replace));
         return;
     }
@@ -164,8 +180,11 @@ void add_cpus(CLI::App& app, Globals& globals, int& status) {
     verb->footer(help);
     const auto options = std::make_shared<Options>();
     verb->add_option("EXPR", options->text, "the expression")->required();
-    verb->add_option("--nic", options->nics, "what a bare `nic` means: an interface or a glob; may be given again")
-        ->type_name("NAME")->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    verb->add_option("--nic", options->nics,
+                     "what a bare `nic` means: an interface or a glob; may be given again")
+        ->type_name("NAME")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     verb->add_flag("--mask", options->mask, "print the kernel's mask form instead of a list");
     verb->callback([options, &globals, &status] { status = cpus(*options, globals); });
 }

@@ -61,22 +61,26 @@ std::expected<Bus, CallError> open_bus(const Globals& globals, const char*& dest
             destination = bus_name;
             return Bus(system);
         }
-        return std::unexpected(CallError{exit_no_daemon, "the daemon's socket is root's, and the system bus cannot be reached: " +
-                                                             std::generic_category().message(-status)});
+        return std::unexpected(CallError{
+            exit_no_daemon, "the daemon's socket is root's, and the system bus cannot be reached: " +
+                                std::generic_category().message(-status)});
     }
-    return std::unexpected(CallError{exit_no_daemon, "no daemon answers at " + globals.runtime_dir + "/control: " +
-                                                         std::generic_category().message(code) +
-                                                         " (is affinityd running? systemctl status affinityd)"});
+    return std::unexpected(
+        CallError{exit_no_daemon, "no daemon answers at " + globals.runtime_dir +
+                                      "/control: " + std::generic_category().message(code) +
+                                      " (is affinityd running? systemctl status affinityd)"});
 }
 
 } // namespace
 
-std::expected<std::string, CallError> call_daemon(const Globals& globals, const char* method, const std::vector<std::string>& arguments) {
+std::expected<std::string, CallError> call_daemon(const Globals& globals, const char* method,
+                                                  const std::vector<std::string>& arguments) {
     const char* destination = nullptr;
     const auto bus = open_bus(globals, destination);
     if (!bus) return std::unexpected(bus.error());
     sd_bus_message* raw = nullptr;
-    int status = sd_bus_message_new_method_call(bus->get(), &raw, destination, object_path, interface_name, method);
+    int status =
+        sd_bus_message_new_method_call(bus->get(), &raw, destination, object_path, interface_name, method);
     const Message call(raw);
     for (const auto& argument : arguments)
         if (status >= 0) status = sd_bus_message_append(raw, "s", argument.c_str());
@@ -88,8 +92,10 @@ std::expected<std::string, CallError> call_daemon(const Globals& globals, const 
     const char* text = nullptr;
     if (status >= 0) status = sd_bus_message_read(answer, "s", &text);
     if (status < 0) {
-        const std::string why = fault.message != nullptr ? fault.message : std::generic_category().message(-status);
-        const bool absent = sd_bus_error_has_name(&fault, SD_BUS_ERROR_SERVICE_UNKNOWN) != 0 || status == -ECONNRESET;
+        const std::string why =
+            fault.message != nullptr ? fault.message : std::generic_category().message(-status);
+        const bool absent =
+            sd_bus_error_has_name(&fault, SD_BUS_ERROR_SERVICE_UNKNOWN) != 0 || status == -ECONNRESET;
         sd_bus_error_free(&fault);
         return std::unexpected(CallError{absent ? exit_no_daemon : exit_failure, why});
     }

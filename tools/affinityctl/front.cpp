@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is installed as affinityctl. The program with all verbs needs a dozen libraries, and loading them takes longer than
-// reading a machine does; scripts ask for `topology --json` often. So that one is answered here, and anything else,
-// unusual options included, goes on to the whole program, which lies beside this one or in libexec.
+// What is installed as affinityctl. The program with all verbs needs a dozen libraries, and loading them
+// takes longer than reading a machine does; scripts ask for `topology --json` often. So that one is answered
+// here, and anything else, unusual options included, goes on to the whole program, which lies beside this one
+// or in libexec.
 #include "host/root.hpp"
 #include "topology/reader.hpp"
 #include "topology_json.hpp"
@@ -18,17 +19,22 @@
 
 namespace {
 
-/// The root folder if this is `topology --json` with no more than `--root DIR`; nothing if it is anything else.
+/// The root folder if this is `topology --json` with no more than `--root DIR`; nothing if it is anything
+/// else.
 std::optional<std::string> plain_topology(int argc, char** argv) {
     std::string root = "/";
     bool verb = false;
     bool json = false;
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];
-        if (word == "topology" && !verb) verb = true;
-        else if (word == "--json" && !json) json = true;
-        else if (word == "--root" && i + 1 < argc && argv[i + 1][0] != '-') root = argv[++i];
-        else return std::nullopt;
+        if (word == "topology" && !verb)
+            verb = true;
+        else if (word == "--json" && !json)
+            json = true;
+        else if (word == "--root" && i + 1 < argc && argv[i + 1][0] != '-')
+            root = argv[++i];
+        else
+            return std::nullopt;
     }
     return verb && json ? std::optional(root) : std::nullopt;
 }
@@ -40,7 +46,8 @@ int print_topology(const std::string& path) {
     const auto topology = affinityd::topology::read_topology(*root, affinityd::topology::Detail::shape);
     if (!topology) return -1;
     const std::string text = affinityctl::topology_json(*topology) + "\n";
-    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0 ? 0 : 1;
+    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0 ? 0
+                                                                                                       : 1;
 }
 
 } // namespace

@@ -5,11 +5,11 @@
 #include "svg.hpp"
 #include "table.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 namespace affinityctl {
@@ -49,7 +49,8 @@ std::vector<HistoryPoint> points_of(const json& records, const std::string& path
         const bool done = record.value("outcome", "") == "done";
         // A run that did not begin knows no way: it counts for all.
         if (record.value("path", "") == path || (!done && record.value("path", "").empty()))
-            points.push_back({static_cast<long long>(number(record, "time")), done, number(record, "bits_per_second")});
+            points.push_back(
+                {static_cast<long long>(number(record, "time")), done, number(record, "bits_per_second")});
     }
     return points;
 }
@@ -65,8 +66,9 @@ void show_table(const json& records, std::size_t count, bool color) {
     for (std::size_t i = from; i < records.size(); ++i) {
         const auto& record = records[i];
         const bool done = record.value("outcome", "") == "done";
-        table.add({local_time(static_cast<long long>(number(record, "time"))), text_of(record, "kind"), text_of(record, "outcome"),
-                   text_of(record, "path"), text_of(record, "model"), done ? fmt::format("{:.3f}", number(record, "bits_per_second") / 1e9) : "-",
+        table.add({local_time(static_cast<long long>(number(record, "time"))), text_of(record, "kind"),
+                   text_of(record, "outcome"), text_of(record, "path"), text_of(record, "model"),
+                   done ? fmt::format("{:.3f}", number(record, "bits_per_second") / 1e9) : "-",
                    done ? cost(record) : "-", text_of(record, "policies"), text_of(record, "reason")});
     }
     fmt::print("{}", table.to_string(color));
@@ -85,14 +87,17 @@ void show_trend(const json& trend, const json& records) {
     const char* verdict = direction == "down" ? "REGRESSION: below what the runs before let expect"
                           : direction == "up" ? "above what the runs before let expect"
                                               : "as expected";
-    fmt::print("  last run {:+.1f} % against the median of {:.3f} Gbit/s; {} ({:.3f} to {:.3f})\n", 100 * number(trend, "change"),
-               number(trend, "median") / 1e9, verdict, number(trend, "low") / 1e9, number(trend, "high") / 1e9);
+    fmt::print("  last run {:+.1f} % against the median of {:.3f} Gbit/s; {} ({:.3f} to {:.3f})\n",
+               100 * number(trend, "change"), number(trend, "median") / 1e9, verdict,
+               number(trend, "low") / 1e9, number(trend, "high") / 1e9);
 }
 
 void show(const json& answer, const Options& options, bool color) {
     const auto& records = answer.at("records");
-    if (!answer.value("kept", true)) fmt::print("the daemon keeps no history: only what it measured since its start\n");
-    if (const auto fault = answer.value("fault", ""); !fault.empty()) fmt::print("the history cannot be read: {}\n", printable(fault));
+    if (!answer.value("kept", true))
+        fmt::print("the daemon keeps no history: only what it measured since its start\n");
+    if (const auto fault = answer.value("fault", ""); !fault.empty())
+        fmt::print("the history cannot be read: {}\n", printable(fault));
     if (records.empty()) {
         fmt::print("nothing has been measured yet\n");
         return;
@@ -107,7 +112,8 @@ int draw(const json& answer, const Options& options) {
     const auto& records = answer.at("records");
     std::string path = options.path;
     for (auto record = records.rbegin(); path.empty() && record != records.rend(); ++record)
-        if (record->value("kind", "") == "ttcp" && record->value("outcome", "") == "done") path = record->value("path", "");
+        if (record->value("kind", "") == "ttcp" && record->value("outcome", "") == "done")
+            path = record->value("path", "");
     json trend = json::object();
     for (const auto& one : answer.at("trends"))
         if (one.value("path", "") == path) trend = one;
@@ -120,8 +126,10 @@ int run(const Globals& globals, const Options& options) {
     quiet.json = false; // the picture is drawn from the answer either way
     const int asked = ask_and_show(quiet, "GetHistory", {options.kind}, [&](const json& answer) {
         if (!options.svg.empty()) drawn = draw(answer, options);
-        if (globals.json) fmt::print("{}\n", answer.dump());
-        else show(answer, options, globals.color);
+        if (globals.json)
+            fmt::print("{}\n", answer.dump());
+        else
+            show(answer, options, globals.color);
     });
     return asked != exit_ok ? asked : drawn;
 }
@@ -129,10 +137,13 @@ int run(const Globals& globals, const Options& options) {
 } // namespace
 
 void add_history(CLI::App& app, Globals& globals, int& status) {
-    auto* verb = app.add_subcommand("history", "what was measured so far, and whether the last run is as it should be");
+    auto* verb = app.add_subcommand("history",
+                                    "what was measured so far, and whether the last run is as it should be");
     const auto options = std::make_shared<Options>();
     verb->add_option("--kind", options->kind, "only these")->check(CLI::IsMember({"ttcp", "passive"}));
-    verb->add_option("--path", options->path, "the way that the sparkline and the picture are about: loopback or host:port; default: all, the last");
+    verb->add_option("--path", options->path,
+                     "the way that the sparkline and the picture are about: loopback or host:port; default: "
+                     "all, the last");
     verb->add_option("-n,--count", options->count, "rows of the table")->capture_default_str();
     verb->add_option("--svg", options->svg, "also draw throughput over time into this file");
     verb->callback([&globals, &status, options] { status = run(globals, *options); });

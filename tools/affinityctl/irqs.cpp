@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // irqs: the interrupt table with what each line is for.
+#include "irq/classify.hpp"
 #include "machine_irqs.hpp"
+#include "planner/vectors.hpp"
 #include "table.hpp"
 #include "verb.hpp"
 
-#include "irq/classify.hpp"
-#include "planner/vectors.hpp"
-
+#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 namespace affinityctl {
@@ -66,7 +65,8 @@ json to_json(const Line& line, const Owners& owners) {
         value["device"] = nic->name;
         value["nic"] = true;
         value["kind"] = kind_or_null(vector.kind);
-        if (!label.is_nic || vector.source == affinityd::planner::Source::netlink) value["queue"] = number_or_null(vector.queue);
+        if (!label.is_nic || vector.source == affinityd::planner::Source::netlink)
+            value["queue"] = number_or_null(vector.queue);
         break;
     }
     return value;
@@ -89,7 +89,8 @@ json to_json(const MachineIrqs& machine, bool nics_only) {
             list.push_back(std::move(value));
         };
         if (bare) add(Line{irq.number, {}, {}, false});
-        for (; !bare && line != lines.end() && line->irq == irq.number; ++line) add(*line);
+        for (; !bare && line != lines.end() && line->irq == irq.number; ++line)
+            add(*line);
     }
     return list;
 }
@@ -99,8 +100,9 @@ void print(const json& list, const Globals& globals) {
     for (const auto& line : list) {
         const auto kind = line["kind"].is_null() ? std::string("data?") : line["kind"].get<std::string>();
         const bool has_rate = line["rate"].is_object();
-        table.add({cell(line["irq"]), cell(line["device"]), cell(line["queue"]), kind == "none" ? "-" : kind, cell(line["source"]),
-                   cell(line["requested"]), cell(line["effective"]), cell(line["label"]),
+        table.add({cell(line["irq"]), cell(line["device"]), cell(line["queue"]), kind == "none" ? "-" : kind,
+                   cell(line["source"]), cell(line["requested"]), cell(line["effective"]),
+                   cell(line["label"]),
                    has_rate ? busiest(line["rate"], 3, "/s") : busiest(line["counts"], 3, "")});
     }
     fmt::print("{}", table.to_string(globals.color));
@@ -109,18 +111,21 @@ void print(const json& list, const Globals& globals) {
 } // namespace
 
 void add_irqs(CLI::App& app, Globals& globals, int& status) {
-    auto* verb = app.add_subcommand("irqs", "the interrupts: which are a NIC's, of which queue, where they go, how often");
+    auto* verb = app.add_subcommand(
+        "irqs", "the interrupts: which are a NIC's, of which queue, where they go, how often");
     struct Options {
         bool nics = false;
         double interval = 0;
     };
     auto options = std::make_shared<Options>();
     verb->add_flag("--nics", options->nics, "only lines of network interfaces");
-    verb->add_option("--interval", options->interval, "seconds to watch, for rates instead of counts since boot")
+    verb->add_option("--interval", options->interval,
+                     "seconds to watch, for rates instead of counts since boot")
         ->check(CLI::Range(0.05, 3600.0));
     verb->callback([&globals, &status, options] {
         std::optional<std::chrono::milliseconds> interval;
-        if (options->interval > 0) interval = std::chrono::milliseconds(static_cast<long>(options->interval * 1000));
+        if (options->interval > 0)
+            interval = std::chrono::milliseconds(static_cast<long>(options->interval * 1000));
         const auto machine = read_machine_irqs(globals, interval);
         if (!machine) {
             fmt::print(stderr, "affinityctl: {}\n", machine.error().to_string());
@@ -134,8 +139,10 @@ void add_irqs(CLI::App& app, Globals& globals, int& status) {
         }
         const auto list = to_json(*machine, options->nics);
         // Labels are names from drivers: bytes that are no UTF-8 must not end the output.
-        if (globals.json) fmt::print("{}\n", list.dump(2, ' ', false, json::error_handler_t::replace));
-        else print(list, globals);
+        if (globals.json)
+            fmt::print("{}\n", list.dump(2, ' ', false, json::error_handler_t::replace));
+        else
+            print(list, globals);
     });
 }
 

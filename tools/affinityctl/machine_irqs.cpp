@@ -15,7 +15,8 @@ namespace affinityctl {
 using affinityd::Result;
 using affinityd::irq::Irq;
 
-Result<MachineIrqs> read_machine_irqs(const Globals& globals, std::optional<std::chrono::milliseconds> interval) {
+Result<MachineIrqs> read_machine_irqs(const Globals& globals,
+                                      std::optional<std::chrono::milliseconds> interval) {
     const auto root = affinityd::host::Root::open(globals.root);
     if (!root) return std::unexpected(root.error());
     if (interval && !root->is_live()) return affinityd::fail("a recorded machine has no rates", globals.root);
@@ -50,7 +51,9 @@ nlohmann::json rates_of(const MachineIrqs& machine, const Irq& line) {
     auto by_cpu = nlohmann::json::object();
     const Irq* earlier = machine.before->find(line.number);
     // A CPU that came or went between the readings shifts the columns; then there is nothing to compare.
-    if (earlier == nullptr || machine.before->cpus != machine.table.cpus || earlier->counts.size() != line.counts.size()) return nullptr;
+    if (earlier == nullptr || machine.before->cpus != machine.table.cpus ||
+        earlier->counts.size() != line.counts.size())
+        return nullptr;
     for (std::size_t column = 0; column < line.counts.size() && column < machine.table.cpus.size(); ++column)
         if (line.counts[column] > earlier->counts[column])
             by_cpu[std::to_string(machine.table.cpus[column])] =
@@ -67,7 +70,8 @@ double sum_of(const nlohmann::json& by_cpu) {
 
 std::string busiest(const nlohmann::json& by_cpu, std::size_t limit, std::string_view unit) {
     std::vector<std::pair<double, std::string>> order;
-    for (const auto& [cpu, value] : by_cpu.items()) order.emplace_back(value.get<double>(), cpu);
+    for (const auto& [cpu, value] : by_cpu.items())
+        order.emplace_back(value.get<double>(), cpu);
     std::ranges::stable_sort(order, std::greater(), &std::pair<double, std::string>::first);
     std::string text;
     for (std::size_t at = 0; at < order.size() && at < limit; ++at)
@@ -93,7 +97,8 @@ void add_line(nlohmann::json& into, const MachineIrqs& machine, const Irq& line)
     into["hint"] = list_or_null(line.hint);
     into["writable"] = line.writable;
     std::uint64_t total = 0;
-    for (const auto count : line.counts) total += count;
+    for (const auto count : line.counts)
+        total += count;
     into["count"] = total;
     into["counts"] = counts_of(machine, line);
     into["rate"] = rates_of(machine, line);

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "verb.hpp"
-
 #include "base/error.hpp"
 #include "irq/irq.hpp"
 #include "netdev/nic.hpp"
-
-#include <nlohmann/json.hpp>
+#include "verb.hpp"
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
@@ -23,10 +21,13 @@ struct MachineIrqs {
     double seconds = 0;                                   ///< between the two
 };
 
-/// Reads --root or this machine. With an interval the table is read twice that far apart, which only a live machine can do.
-[[nodiscard]] affinityd::Result<MachineIrqs> read_machine_irqs(const Globals& globals, std::optional<std::chrono::milliseconds> interval);
+/// Reads --root or this machine. With an interval the table is read twice that far apart, which only a live
+/// machine can do.
+[[nodiscard]] affinityd::Result<MachineIrqs>
+read_machine_irqs(const Globals& globals, std::optional<std::chrono::milliseconds> interval);
 
-/// Per second and CPU since the earlier reading, CPUs without any left out: {"0": 12.5}. null without an earlier reading.
+/// Per second and CPU since the earlier reading, CPUs without any left out: {"0": 12.5}. null without an
+/// earlier reading.
 [[nodiscard]] nlohmann::json rates_of(const MachineIrqs& machine, const affinityd::irq::Irq& line);
 /// Counts since boot by CPU, zeroes left out.
 [[nodiscard]] nlohmann::json counts_of(const MachineIrqs& machine, const affinityd::irq::Irq& line);

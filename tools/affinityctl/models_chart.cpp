@@ -42,7 +42,8 @@ std::vector<std::string> labels_of(const std::vector<ModelSummary>& summaries) {
     std::map<Model, unsigned> seen;
     for (const auto& summary : summaries) {
         const unsigned number = ++seen[summary.model];
-        labels.push_back(number == 1 ? std::string(to_string(summary.model)) : fmt::format("{} ({})", to_string(summary.model), number));
+        labels.push_back(number == 1 ? std::string(to_string(summary.model))
+                                     : fmt::format("{} ({})", to_string(summary.model), number));
     }
     return labels;
 }
@@ -55,24 +56,33 @@ std::string bars(const std::vector<ModelSummary>& summaries, unsigned width) {
     for (std::size_t i = 0; i < summaries.size(); ++i) {
         const auto& rate = summaries[i].bits_per_second;
         if (!rate) continue;
-        const auto columns = [&](double value) { return static_cast<std::size_t>(std::lround(std::max(0.0, value) / top * width)); };
-        const std::string bar = std::string(columns(rate->low), '#') + std::string(columns(rate->high) - columns(rate->low), '+');
-        text += fmt::format("{:<11} {:<{}} {:.2f} Gbit/s ({:.2f} to {:.2f})\n", labels[i], bar, width, rate->estimate / 1e9, rate->low / 1e9,
-                            rate->high / 1e9);
+        const auto columns = [&](double value) {
+            return static_cast<std::size_t>(std::lround(std::max(0.0, value) / top * width));
+        };
+        const std::string bar =
+            std::string(columns(rate->low), '#') + std::string(columns(rate->high) - columns(rate->low), '+');
+        text += fmt::format("{:<11} {:<{}} {:.2f} Gbit/s ({:.2f} to {:.2f})\n", labels[i], bar, width,
+                            rate->estimate / 1e9, rate->low / 1e9, rate->high / 1e9);
     }
     return text;
 }
 
 std::string models_svg(const ModelsReport& report, const std::vector<ModelSummary>& summaries) {
     constexpr double left = 90, right = 330, bar = 26, gap = 14, head = 60, width = 900;
-    const auto notes = wrapped(fmt::format("{} connections, {}, {} rounds of {:g} s each on CPUs {}. {}. Whiskers: 95 % intervals. Cost: {}.",
-                                           report.connections, report.direction, summaries.empty() ? 0 : summaries.front().rounds,
-                                           report.round_seconds, report.cpus.to_list(), report.setup, report.cycles_source),
-                               120);
+    const auto notes = wrapped(
+        fmt::format("{} connections, {}, {} rounds of {:g} s each on CPUs {}. {}. Whiskers: 95 % intervals. "
+                    "Cost: {}.",
+                    report.connections, report.direction, summaries.empty() ? 0 : summaries.front().rounds,
+                    report.round_seconds, report.cpus.to_list(), report.setup, report.cycles_source),
+        120);
     const double chart = static_cast<double>(summaries.size()) * (bar + gap);
-    Svg svg(width, head + chart + 30 + 18 * static_cast<double>(notes.size()), "Throughput of the affinity models");
+    Svg svg(width, head + chart + 30 + 18 * static_cast<double>(notes.size()),
+            "Throughput of the affinity models");
     svg.text(left, 26, "Throughput by affinity model, Gbit/s", 17);
-    svg.text(left, 46, report.outcome == Outcome::done ? "gain and cost against the first" : "not finished: " + report.reason, 12);
+    svg.text(left, 46,
+             report.outcome == Outcome::done ? "gain and cost against the first"
+                                             : "not finished: " + report.reason,
+             12);
     const double top = top_of(summaries);
     const double scale = top > 0 ? (width - left - right) / top : 0;
     const auto labels = labels_of(summaries);

@@ -32,7 +32,9 @@ const json& list(const json& object, const char* key) {
     return found == object.end() || !found->is_array() ? none : *found;
 }
 
-affinityd::CpuSet cpus(const std::string& text) { return affinityd::CpuSet::parse_list(text).value_or(affinityd::CpuSet{}); }
+affinityd::CpuSet cpus(const std::string& text) {
+    return affinityd::CpuSet::parse_list(text).value_or(affinityd::CpuSet{});
+}
 
 bool is_of(const json& process, const std::string& policy, const std::string& nic) {
     if (text(process, "policy") != policy) return false;
@@ -41,13 +43,16 @@ bool is_of(const json& process, const std::string& policy, const std::string& ni
 }
 
 /// Tasks of the policy that the interface serves and that are to be on CPUs of the queue.
-json tasks_on(const json& status, const std::string& policy, const std::string& nic, const affinityd::CpuSet& where) {
+json tasks_on(const json& status, const std::string& policy, const std::string& nic,
+              const affinityd::CpuSet& where) {
     auto tasks = json::array();
     for (const auto& process : list(status, "processes")) {
         if (!is_of(process, policy, nic)) continue;
         for (const auto& thread : list(process, "threads"))
             if (cpus(text(thread, "wanted")).intersects(where))
-                tasks.push_back({{"pid", member(process, "pid")}, {"tid", member(thread, "tid")}, {"comm", text(thread, "comm")}});
+                tasks.push_back({{"pid", member(process, "pid")},
+                                 {"tid", member(thread, "tid")},
+                                 {"comm", text(thread, "comm")}});
     }
     return tasks;
 }
@@ -57,8 +62,10 @@ void add(json& into, const json& queue, const json& status, const std::string& e
     into["policy"] = text(queue, "policy");
     into["why"] = text(queue, "reason");
     if (queue.contains("original")) into["original"] = queue["original"];
-    if (const auto note = text(queue, "note"); !note.empty()) into["error"] = note;
-    else if (!error.empty()) into["error"] = error;
+    if (const auto note = text(queue, "note"); !note.empty())
+        into["error"] = note;
+    else if (!error.empty())
+        into["error"] = error;
     into["tasks"] = tasks_on(status, text(queue, "policy"), text(queue, "nic"), cpus(text(queue, "wanted")));
 }
 
@@ -75,11 +82,14 @@ std::string refusal(const json& status, const std::string& subject) {
 void merge_nic(json& nic, const json& queue, const json& status) {
     for (auto& vector : nic["vectors"])
         if (is_vector(queue, vector))
-            add(vector, queue, status, refusal(status, fmt::format("IRQ {} ({})", vector["irq"].get<unsigned>(), text(vector, "label"))));
+            add(vector, queue, status,
+                refusal(status,
+                        fmt::format("IRQ {} ({})", vector["irq"].get<unsigned>(), text(vector, "label"))));
     if (text(queue, "kind") != "steering") return;
     for (auto& own : nic["queues"]) {
         const auto name = fmt::format("{}-{}", text(own, "direction"), own["index"].get<unsigned>());
-        if (name == text(queue, "queue")) add(own, queue, status, refusal(status, text(nic, "name") + " " + name));
+        if (name == text(queue, "queue"))
+            add(own, queue, status, refusal(status, text(nic, "name") + " " + name));
     }
 }
 
@@ -95,7 +105,8 @@ std::string tasks_text(const json& tasks) {
     constexpr std::size_t shown = 3;
     std::string all;
     for (std::size_t i = 0; i < std::min(tasks.size(), shown); ++i)
-        all += fmt::format("{}{} {}", all.empty() ? "" : ", ", text(tasks[i], "comm"), member(tasks[i], "tid").dump());
+        all += fmt::format("{}{} {}", all.empty() ? "" : ", ", text(tasks[i], "comm"),
+                           member(tasks[i], "tid").dump());
     if (tasks.size() > shown) all += fmt::format(" and {} more", tasks.size() - shown);
     return all.empty() ? "-" : all;
 }

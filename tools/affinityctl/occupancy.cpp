@@ -44,9 +44,13 @@ const json& list(const json& object, const char* key) {
     return found != object.end() && found->is_array() ? *found : none;
 }
 
-CpuSet cpus(const json& object, const char* key) { return CpuSet::parse_list(text(object, key)).value_or(CpuSet{}); }
+CpuSet cpus(const json& object, const char* key) {
+    return CpuSet::parse_list(text(object, key)).value_or(CpuSet{});
+}
 
-std::string several(std::uint64_t number, const char* one, const char* many) { return fmt::format("{} {}", number, number == 1 ? one : many); }
+std::string several(std::uint64_t number, const char* one, const char* many) {
+    return fmt::format("{} {}", number, number == 1 ? one : many);
+}
 
 Tenant* tenant(Occupancy& occupancy, const std::string& name) {
     const auto found = std::ranges::find(occupancy.tenants, name, &Tenant::policy);
@@ -62,7 +66,8 @@ void add_threads(Occupancy& occupancy, const json& status) {
     for (const auto& [key, number] : groups) {
         const auto& [name, comm, mask] = key;
         if (auto* owner = tenant(occupancy, name); owner != nullptr && !mask.empty())
-            owner->pins.push_back({number == 1 ? comm : fmt::format("{}, {} threads", comm, number), mask, false, number});
+            owner->pins.push_back(
+                {number == 1 ? comm : fmt::format("{}, {} threads", comm, number), mask, false, number});
     }
 }
 
@@ -71,13 +76,15 @@ void add_interrupts(Occupancy& occupancy, const json& status) {
         const auto mask = cpus(queue, "present");
         auto* owner = tenant(occupancy, text(queue, "policy"));
         if (owner == nullptr || mask.empty() || text(queue, "kind") != "irq") continue;
-        owner->pins.push_back({fmt::format("{} (IRQ {})", text(queue, "label"), count(queue, "irq")), mask, true});
+        owner->pins.push_back(
+            {fmt::format("{} (IRQ {})", text(queue, "label"), count(queue, "irq")), mask, true});
     }
 }
 
 /// All documents asked for: the folders', with files named one by one over them.
 Result<std::vector<policy::Document>> documents_of(const PolicyRequest& request) {
-    auto documents = policy::read_folders(request.folders.empty() ? policy::standard_folders() : request.folders);
+    auto documents =
+        policy::read_folders(request.folders.empty() ? policy::standard_folders() : request.folders);
     if (!documents) return documents;
     for (const auto& name : request.names) {
         if (name.find('/') == std::string::npos && !name.ends_with(".yaml")) continue;
@@ -97,7 +104,8 @@ std::string policy_name(const std::string& asked) {
 
 Result<void> all_known(const PolicyRequest& request, const policy::PolicySet& set) {
     for (const auto& asked : request.names) {
-        if (std::ranges::find(set.policies, policy_name(asked), &policy::Policy::name) != set.policies.end()) continue;
+        if (std::ranges::find(set.policies, policy_name(asked), &policy::Policy::name) != set.policies.end())
+            continue;
         std::vector<std::string_view> names;
         for (const auto& each : set.policies)
             names.push_back(each.name);
@@ -105,15 +113,21 @@ Result<void> all_known(const PolicyRequest& request, const policy::PolicySet& se
         std::string known;
         for (const auto each : names)
             known += (known.empty() ? "" : ", ") + std::string(each);
-        return affinityd::fail("there is no such policy" + (hint.empty() ? "" : " (" + hint + ")") + (known.empty() ? "; none is there" : "; there are " + known), asked);
+        return affinityd::fail("there is no such policy" + (hint.empty() ? "" : " (" + hint + ")") +
+                                   (known.empty() ? "; none is there" : "; there are " + known),
+                               asked);
     }
     return {};
 }
 
 Tenant tenant_of(const planner::Compiled& compiled, const planner::Placements& placements) {
     static constexpr std::array models{"none", "irq", "process", "full"};
-    Tenant tenant{.policy = compiled.policy->name, .model = models[static_cast<std::size_t>(compiled.policy->model)], .cpus = compiled.allowed,
-                  .exclusive = compiled.policy->exclusive, .pins = {}, .summary = {}};
+    Tenant tenant{.policy = compiled.policy->name,
+                  .model = models[static_cast<std::size_t>(compiled.policy->model)],
+                  .cpus = compiled.allowed,
+                  .exclusive = compiled.policy->exclusive,
+                  .pins = {},
+                  .summary = {}};
     if (!compiled.active) return tenant;
     std::size_t seats = 0;
     if (compiled.policy->model == policy::Model::process || compiled.policy->model == policy::Model::full)
@@ -142,27 +156,36 @@ Occupancy occupancy_of_status(const json& status) {
     Occupancy occupancy;
     occupancy.source = "as the daemon has it";
     for (const auto& each : list(status, "policies")) {
-        Tenant tenant{.policy = text(each, "name"), .model = text(each, "affinity"), .cpus = cpus(each, "cpus"), .exclusive = false, .pins = {}, .summary = {}};
+        Tenant tenant{.policy = text(each, "name"),
+                      .model = text(each, "affinity"),
+                      .cpus = cpus(each, "cpus"),
+                      .exclusive = false,
+                      .pins = {},
+                      .summary = {}};
         const auto released = each.find("released");
         if (released != each.end() && *released == true) continue;
-        tenant.summary = several(count(each, "processes"), "process", "processes") + ", " + several(count(each, "threads"), "thread", "threads");
+        tenant.summary = several(count(each, "processes"), "process", "processes") + ", " +
+                         several(count(each, "threads"), "thread", "threads");
         occupancy.tenants.push_back(std::move(tenant));
     }
     add_threads(occupancy, status);
     add_interrupts(occupancy, status);
     for (const auto& problem : list(status, "problems"))
-        occupancy.remarks.push_back(fmt::format("{}: {}: {}", text(problem, "policy"), text(problem, "subject"), text(problem, "message")));
+        occupancy.remarks.push_back(fmt::format("{}: {}: {}", text(problem, "policy"),
+                                                text(problem, "subject"), text(problem, "message")));
     return occupancy;
 }
 
 Result<Occupancy> occupancy_of_policies(const PolicyRequest& request, const affinityd::host::Root& root,
                                         const affinityd::topology::Topology& topology,
-                                        const std::vector<affinityd::netdev::Nic>& nics, std::vector<policy::Diagnostic>& faults) {
+                                        const std::vector<affinityd::netdev::Nic>& nics,
+                                        std::vector<policy::Diagnostic>& faults) {
     const auto documents = documents_of(request);
     if (!documents) return std::unexpected(documents.error());
     auto read = policy::read_policies(*documents);
     policy::add_source_lines(read.diagnostics, *documents);
-    std::ranges::copy_if(read.diagnostics, std::back_inserter(faults), [](const auto& each) { return each.severity == policy::Severity::error; });
+    std::ranges::copy_if(read.diagnostics, std::back_inserter(faults),
+                         [](const auto& each) { return each.severity == policy::Severity::error; });
     if (auto known = all_known(request, read.set); !known) return std::unexpected(known.error());
     auto irqs = affinityd::irq::read_interrupts(root);
     if (!irqs) return std::unexpected(irqs.error());
@@ -170,22 +193,30 @@ Result<Occupancy> occupancy_of_policies(const PolicyRequest& request, const affi
     const auto placements = planner::compile(read.set, machine, {});
     std::vector<std::string> wanted;
     std::ranges::transform(request.names, std::back_inserter(wanted), policy_name);
-    const auto is_wanted = [&](const std::string& name) { return wanted.empty() || std::ranges::find(wanted, name) != wanted.end(); };
+    const auto is_wanted = [&](const std::string& name) {
+        return wanted.empty() || std::ranges::find(wanted, name) != wanted.end();
+    };
     Occupancy occupancy;
     occupancy.unit = "seat";
-    occupancy.source = wanted.empty() ? "as the policies would have it" : "as " + std::string(wanted.size() == 1 ? "policy " : "policies ");
+    occupancy.source = wanted.empty() ? "as the policies would have it"
+                                      : "as " + std::string(wanted.size() == 1 ? "policy " : "policies ");
     for (std::size_t i = 0; i < wanted.size(); ++i)
         occupancy.source += (i == 0 ? "" : ", ") + wanted[i];
     if (!wanted.empty()) occupancy.source += " would have it";
     for (const auto& compiled : placements.policies) {
         if (!is_wanted(compiled.policy->name)) continue;
         occupancy.tenants.push_back(tenant_of(compiled, placements));
-        const bool moves_queues = compiled.policy->model == policy::Model::irq || compiled.policy->model == policy::Model::full;
+        const bool moves_queues =
+            compiled.policy->model == policy::Model::irq || compiled.policy->model == policy::Model::full;
         if (moves_queues && compiled.policy->nics_auto)
-            occupancy.remarks.push_back(compiled.policy->name + ": its interfaces are those its sockets use, which is known when it runs");
+            occupancy.remarks.push_back(
+                compiled.policy->name +
+                ": its interfaces are those its sockets use, which is known when it runs");
     }
     for (const auto& problem : placements.problems)
-        if (is_wanted(problem.policy)) occupancy.remarks.push_back(fmt::format("{}: {}: {}", problem.policy, problem.subject, problem.message));
+        if (is_wanted(problem.policy))
+            occupancy.remarks.push_back(
+                fmt::format("{}: {}: {}", problem.policy, problem.subject, problem.message));
     return occupancy;
 }
 

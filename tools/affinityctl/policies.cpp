@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// affinityctl policies: where each policy comes from, what it overrides, what it holds now; or one of them, complete.
+// affinityctl policies: where each policy comes from, what it overrides, what it holds now; or one of them,
+// complete.
 #include "policy/folders.hpp"
 #include "policy/print.hpp"
 #include "policy/reader.hpp"
@@ -9,8 +10,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <fmt/format.h>
 #include <memory>
+
+#include <fmt/format.h>
 
 namespace affinityctl {
 
@@ -86,28 +88,36 @@ json to_json(const policy::PolicySet& set, const json& status) {
 void print_list(const json& document, bool color) {
     Table table({"POLICY", "PRIORITY", "AFFINITY", "PROCESSES", "THREADS", "QUEUES", "FILE"});
     for (const auto& one : document["policies"]) {
-        table.add({text_of(one, "name"), text_of(one, "priority"), text_of(one, "affinity"), text_of(one, "processes"),
-                   text_of(one, "threads"), text_of(one, "queues"), printable(text_of(one, "file"))});
+        table.add({text_of(one, "name"), text_of(one, "priority"), text_of(one, "affinity"),
+                   text_of(one, "processes"), text_of(one, "threads"), text_of(one, "queues"),
+                   printable(text_of(one, "file"))});
         for (const auto& path : one["overrides"])
             table.add({"", "", "", "", "", "", "  overrides " + printable(path.get<std::string>())});
     }
     for (const auto& one : document["masked"])
         table.add({text_of(one, "name"), "-", "masked", "-", "-", "-",
                    printable(text_of(one, "by")) + " masks " + printable(text_of(one, "file"))});
-    if (table.empty()) fmt::print("There are no policies.\n");
-    else fmt::print("{}", table.to_string(color));
-    if (!document["daemon"].get<bool>()) fmt::print("No daemon answers: what the policies hold is not known.\n");
+    if (table.empty())
+        fmt::print("There are no policies.\n");
+    else
+        fmt::print("{}", table.to_string(color));
+    if (!document["daemon"].get<bool>())
+        fmt::print("No daemon answers: what the policies hold is not known.\n");
     for (const auto& one : document["policies"])
         if (document["daemon"].get<bool>() && !one["loaded"].get<bool>())
-            fmt::print("{} is not loaded: `affinityctl reload` does it, or says why not.\n", text_of(one, "name"));
+            fmt::print("{} is not loaded: `affinityctl reload` does it, or says why not.\n",
+                       text_of(one, "name"));
 }
 
 int show_one(const policy::PolicySet& set, const Options& options, const Globals& globals) {
     const auto found = std::ranges::find(set.policies, options.name, &policy::Policy::name);
-    if (found == set.policies.end()) return complain({exit_failure, "there is no policy " + printable(options.name)});
+    if (found == set.policies.end())
+        return complain({exit_failure, "there is no policy " + printable(options.name)});
     const auto text = policy::to_yaml(*found);
-    if (globals.json) fmt::print("{}\n", json{{"name", found->name}, {"file", found->at.file}, {"yaml", text}}.dump());
-    else fmt::print("# {}, every key with the value that holds\n{}", printable(found->at.file), text);
+    if (globals.json)
+        fmt::print("{}\n", json{{"name", found->name}, {"file", found->at.file}, {"yaml", text}}.dump());
+    else
+        fmt::print("# {}, every key with the value that holds\n{}", printable(found->at.file), text);
     return exit_ok;
 }
 
@@ -121,17 +131,21 @@ int policies(const Options& options, const Globals& globals) {
     if (!read.ok()) return complain({exit_findings, "the policies have errors"});
     if (!options.name.empty()) return show_one(read.set, options, globals);
     const auto document = to_json(read.set, status);
-    if (globals.json) fmt::print("{}\n", document.dump(2, ' ', false, json::error_handler_t::replace));
-    else print_list(document, globals.color);
+    if (globals.json)
+        fmt::print("{}\n", document.dump(2, ' ', false, json::error_handler_t::replace));
+    else
+        print_list(document, globals.color);
     return exit_ok;
 }
 
 } // namespace
 
 void add_policies(CLI::App& app, Globals& globals, int& status) {
-    auto* verb = app.add_subcommand("policies", "where each policy comes from, what it overrides, what it holds now");
+    auto* verb =
+        app.add_subcommand("policies", "where each policy comes from, what it overrides, what it holds now");
     const auto options = std::make_shared<Options>();
-    verb->add_option("--policies", options->folders, "folder instead of the daemon's; may be given again, the last wins");
+    verb->add_option("--policies", options->folders,
+                     "folder instead of the daemon's; may be given again, the last wins");
     verb->require_subcommand(0, 1);
     auto* show = verb->add_subcommand("show", "one policy with every key and the value that holds");
     show->add_option("NAME", options->name, "the policy's name: its file's without .yaml")->required();

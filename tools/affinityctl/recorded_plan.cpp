@@ -26,19 +26,23 @@ struct Untouched final : planner::Memory {
     [[nodiscard]] const planner::Held* find(const planner::Subject&) const override { return nullptr; }
 };
 
-/// Parents have smaller numbers than their children, but for numbers that went round: seen in order, most are known in time.
+/// Parents have smaller numbers than their children, but for numbers that went round: seen in order, most are
+/// known in time.
 class SeenLineage final : public planner::Lineage {
   public:
-    SeenLineage(const affinityd::host::Root& root, const affinityd::policy::PolicySet& policies) : root_(root), policies_(policies) {}
+    SeenLineage(const affinityd::host::Root& root, const affinityd::policy::PolicySet& policies)
+        : root_(root), policies_(policies) {}
 
     void add(int pid, std::size_t policy) { seen_[pid] = policy; }
 
-    [[nodiscard]] std::vector<std::string> ancestor_policies(const inventory::ProcessFacts& process) const override {
+    [[nodiscard]] std::vector<std::string>
+    ancestor_policies(const inventory::ProcessFacts& process) const override {
         constexpr unsigned deepest = 64; // also ends a loop in a recording
         std::vector<std::string> names;
         int pid = process.parent();
         for (unsigned depth = 0; pid > 0 && depth < deepest; ++depth) {
-            if (const auto at = seen_.find(pid); at != seen_.end()) names.push_back(policies_.policies[at->second].name);
+            if (const auto at = seen_.find(pid); at != seen_.end())
+                names.push_back(policies_.policies[at->second].name);
             pid = inventory::read_parent(root_, pid).value_or(0);
         }
         return names;
@@ -56,8 +60,8 @@ struct Seen {
 };
 
 /// All processes with the policy of each.
-std::vector<Seen> match_all(const affinityd::host::Root& root, const std::vector<int>& pids, const affinityd::policy::PolicySet& policies,
-                            inventory::FactSources& sources) {
+std::vector<Seen> match_all(const affinityd::host::Root& root, const std::vector<int>& pids,
+                            const affinityd::policy::PolicySet& policies, inventory::FactSources& sources) {
     const planner::Matcher matcher(policies);
     SeenLineage lineage(root, policies);
     std::vector<Seen> all;
@@ -80,7 +84,8 @@ planner::Serving serving_of(const std::vector<Seen>& all, const affinityd::host:
     for (const auto& [head, index] : all) {
         if (!index) continue;
         const auto& policy = policies.policies[*index];
-        const auto threads = planner::deals_threads(policy.placement) ? inventory::read_threads(root, head.id.tid).size() : 1;
+        const auto threads =
+            planner::deals_threads(policy.placement) ? inventory::read_threads(root, head.id.tid).size() : 1;
         for (const auto& nic : nics[*index])
             serving[policy.name][nic] += static_cast<unsigned>(threads);
     }
@@ -89,7 +94,8 @@ planner::Serving serving_of(const std::vector<Seen>& all, const affinityd::host:
 
 } // namespace
 
-affinityd::Result<json> plan_recording(const affinityd::policy::PolicySet& policies, const std::string& folder) {
+affinityd::Result<json> plan_recording(const affinityd::policy::PolicySet& policies,
+                                       const std::string& folder) {
     const auto root = affinityd::host::Root::open(folder);
     if (!root) return std::unexpected(root.error());
     const auto machine = affinityd::app::read_machine(*root);
@@ -110,7 +116,8 @@ affinityd::Result<json> plan_recording(const affinityd::policy::PolicySet& polic
         const auto* cpuset = policy ? sources.cpuset(head.id.tid) : nullptr;
         const auto threads = inventory::read_threads(*root, head.id.tid);
         for (std::size_t i = 0; i < threads.size(); ++i) {
-            const planner::Unit unit{head.id, &threads[i], static_cast<unsigned>(i), policy ? &nics[*policy] : nullptr, cpuset};
+            const planner::Unit unit{head.id, &threads[i], static_cast<unsigned>(i),
+                                     policy ? &nics[*policy] : nullptr, cpuset};
             const auto plan = planner::plan_thread(placements, seats, policy, unit, memory);
             if (plan.action) actions.push_back(affinityd::app::to_json(*plan.action));
         }

@@ -5,13 +5,14 @@
 #include "policy/policy.hpp"
 
 #include <nlohmann/json.hpp>
-
 #include <string>
 
 namespace affinityctl {
 
-/// What a daemon that starts on a recorded machine would change, as GetPlan answers it: {"actions": [...], "problems": [...]}.
-/// A recording has no sockets: which interfaces serve a process (`nics: auto`) is not known there.
-[[nodiscard]] affinityd::Result<nlohmann::json> plan_recording(const affinityd::policy::PolicySet& policies, const std::string& folder);
+/// What a daemon that starts on a recorded machine would change, as GetPlan answers it: {"actions": [...],
+/// "problems": [...]}. A recording has no sockets: which interfaces serve a process (`nics: auto`) is not
+/// known there.
+[[nodiscard]] affinityd::Result<nlohmann::json> plan_recording(const affinityd::policy::PolicySet& policies,
+                                                               const std::string& folder);
 
 } // namespace affinityctl

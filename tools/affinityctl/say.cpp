@@ -19,7 +19,8 @@ int ask_and_show(const Globals& globals, const char* method, const std::vector<s
         return exit_ok;
     }
     const auto value = nlohmann::json::parse(*answer, nullptr, false);
-    if (value.is_discarded()) return complain({exit_failure, "the daemon's answer cannot be read: is it of another version?"});
+    if (value.is_discarded())
+        return complain({exit_failure, "the daemon's answer cannot be read: is it of another version?"});
     show(value);
     return exit_ok;
 }
@@ -27,11 +28,14 @@ int ask_and_show(const Globals& globals, const char* method, const std::vector<s
 int tell(const Globals& globals, const char* method, const std::vector<std::string>& arguments) {
     const auto answer = call_daemon(globals, method, arguments);
     if (!answer) {
-        if (globals.json) fmt::print("{}\n", nlohmann::json{{"ok", false}, {"message", answer.error().message}}.dump());
+        if (globals.json)
+            fmt::print("{}\n", nlohmann::json{{"ok", false}, {"message", answer.error().message}}.dump());
         return complain(answer.error());
     }
-    if (globals.json) fmt::print("{}\n", nlohmann::json{{"ok", true}, {"message", *answer}}.dump());
-    else if (!answer->empty()) fmt::print("{}\n", *answer);
+    if (globals.json)
+        fmt::print("{}\n", nlohmann::json{{"ok", true}, {"message", *answer}}.dump());
+    else if (!answer->empty())
+        fmt::print("{}\n", *answer);
     return exit_ok;
 }
 

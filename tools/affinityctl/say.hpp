@@ -4,7 +4,6 @@
 #include "daemon_call.hpp"
 
 #include <functional>
-
 #include <nlohmann/json.hpp>
 
 namespace affinityctl {
@@ -13,7 +12,8 @@ namespace affinityctl {
 int ask_and_show(const Globals& globals, const char* method, const std::vector<std::string>& arguments,
                  const std::function<void(const nlohmann::json&)>& show);
 
-/// Tells the daemon to do something and shows what it says: a line, or with --json {"ok", "message"}. The exit code.
+/// Tells the daemon to do something and shows what it says: a line, or with --json {"ok", "message"}. The
+/// exit code.
 int tell(const Globals& globals, const char* method, const std::vector<std::string>& arguments);
 
 /// Says on standard error what went wrong.

@@ -6,7 +6,8 @@
 
 namespace affinityctl {
 
-/// An SVG document as it grows. Coordinates in pixels from the top left; colours that are told apart without red and green.
+/// An SVG document as it grows. Coordinates in pixels from the top left; colours that are told apart without
+/// red and green.
 class Svg {
   public:
     Svg(double width, double height, std::string_view title);

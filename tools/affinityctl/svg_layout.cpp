@@ -15,11 +15,15 @@ using Hangings = std::map<const Part*, std::vector<Hanging>>;
 
 constexpr double title_font = 12, note_font = 9.5, pill_font = 10.5;
 
-bool is_wrapper(const Part& part) { return part.kind == Kind::cache || part.kind == Kind::cluster || part.kind == Kind::die; }
+bool is_wrapper(const Part& part) {
+    return part.kind == Kind::cache || part.kind == Kind::cluster || part.kind == Kind::die;
+}
 
 /// The only thing inside a cache, cluster or die with the same CPUs; nullptr if there is more to it.
 const Part* only_inside(const Part& part, const Hangings& hanging) {
-    if (!is_wrapper(part) || part.parts.size() != 1 || part.parts[0].cpus != part.cpus || hanging.contains(&part)) return nullptr;
+    if (!is_wrapper(part) || part.parts.size() != 1 || part.parts[0].cpus != part.cpus ||
+        hanging.contains(&part))
+        return nullptr;
     return &part.parts[0];
 }
 
@@ -73,11 +77,16 @@ Block cpu_block(const Part& cpu, std::string caches) {
     return block;
 }
 
-/// The CPUs of a core. Some have caches of their own inside it, as the modules of old Opterons: those are told, not drawn.
-void add_cpus(const Topology& topology, const Part& part, const std::string& caches, std::vector<Block>& into) {
+/// The CPUs of a core. Some have caches of their own inside it, as the modules of old Opterons: those are
+/// told, not drawn.
+void add_cpus(const Topology& topology, const Part& part, const std::string& caches,
+              std::vector<Block>& into) {
     for (const auto& inner : part.parts) {
-        if (inner.kind == Kind::cpu) into.push_back(cpu_block(inner, caches));
-        else add_cpus(topology, inner, caches + (caches.empty() ? "" : ", ") + part_name(topology, inner), into);
+        if (inner.kind == Kind::cpu)
+            into.push_back(cpu_block(inner, caches));
+        else
+            add_cpus(topology, inner, caches + (caches.empty() ? "" : ", ") + part_name(topology, inner),
+                     into);
     }
 }
 
@@ -132,7 +141,8 @@ Block make_block(const Topology& topology, const Part& top, const Hangings& hang
     Block block;
     const Part* part = &top;
     std::string caches;
-    for (const Part* next = only_inside(*part, hanging); next != nullptr; next = only_inside(*part, hanging)) {
+    for (const Part* next = only_inside(*part, hanging); next != nullptr;
+         next = only_inside(*part, hanging)) {
         caches += (caches.empty() ? "" : ", ") + part_name(topology, *part);
         part = next;
     }
@@ -141,7 +151,8 @@ Block make_block(const Topology& topology, const Part& top, const Hangings& hang
         block.caches = std::move(caches);
         return block;
     }
-    if (part->kind == Kind::cpu) return cpu_block(*part, std::move(caches)); // its core has no place in the tree
+    if (part->kind == Kind::cpu)
+        return cpu_block(*part, std::move(caches)); // its core has no place in the tree
     block.part = part;
     block.title = caches.empty() ? part_name(topology, *part) : caches + ", " + part_name(topology, *part);
     for (const auto& inner : part->parts)
@@ -150,10 +161,16 @@ Block make_block(const Topology& topology, const Part& top, const Hangings& hang
     if (const auto common = common_caches(block.inside); !common.empty()) block.note = "each core: " + common;
     const double pad = part->kind == Kind::machine ? 0 : 10;
     const double head = part->kind == Kind::machine ? 0 : block.note.empty() ? 24 : 38;
-    const auto size = arrange(block.inside, of_cores ? 6 : part->kind == Kind::machine ? 18 : 10, of_cores ? 1.7 : 1.5);
+    const auto size = arrange(block.inside,
+                              of_cores                      ? 6
+                              : part->kind == Kind::machine ? 18
+                                                            : 10,
+                              of_cores ? 1.7 : 1.5);
     for (auto& inner : block.inside)
         inner.x += pad, inner.y += head;
-    block.width = std::max({size.width, text_width(block.title, title_font) + heading_room, text_width(block.note, note_font)}) + 2 * pad;
+    block.width = std::max({size.width, text_width(block.title, title_font) + heading_room,
+                            text_width(block.note, note_font)}) +
+                  2 * pad;
     block.height = size.height + head + pad;
     if (const auto found = hanging.find(part); found != hanging.end()) hang_pills(block, found->second);
     return block;
@@ -170,9 +187,12 @@ void move(Block& block, double x, double y) {
 
 } // namespace
 
-double text_width(const std::string& text, double font_size) { return static_cast<double>(text.size()) * font_size * 0.6; }
+double text_width(const std::string& text, double font_size) {
+    return static_cast<double>(text.size()) * font_size * 0.6;
+}
 
-Block lay_out(const Topology& topology, const Part& tree, const Hangings& hanging, double x, double y, double heading_room) {
+Block lay_out(const Topology& topology, const Part& tree, const Hangings& hanging, double x, double y,
+              double heading_room) {
     Block block = make_block(topology, tree, hanging, heading_room);
     move(block, x, y);
     return block;

@@ -10,7 +10,8 @@ namespace affinityctl {
 [[nodiscard]] std::string xml_text(std::string_view text);
 
 /// A <text> element; `more` holds further attributes.
-[[nodiscard]] std::string svg_text(double x, double y, double size, std::string_view color, std::string_view text, std::string_view more = {});
+[[nodiscard]] std::string svg_text(double x, double y, double size, std::string_view color,
+                                   std::string_view text, std::string_view more = {});
 
 struct StyledText {
     double size = 10;

@@ -6,8 +6,12 @@
 namespace affinityctl {
 
 std::string printable(std::string_view text) {
-    // Beside the control characters of ASCII there is a second set, 80 to 9F, which UTF-8 writes as C2 80 to C2 9F.
-    const auto second_set = [&](std::size_t i) { return i < text.size() && static_cast<unsigned char>(text[i]) >= 0x80 && static_cast<unsigned char>(text[i]) < 0xa0; };
+    // Beside the control characters of ASCII there is a second set, 80 to 9F, which UTF-8 writes as C2 80 to
+    // C2 9F.
+    const auto second_set = [&](std::size_t i) {
+        return i < text.size() && static_cast<unsigned char>(text[i]) >= 0x80 &&
+               static_cast<unsigned char>(text[i]) < 0xa0;
+    };
     std::string result;
     for (std::size_t i = 0; i < text.size(); ++i) {
         const auto byte = static_cast<unsigned char>(text[i]);

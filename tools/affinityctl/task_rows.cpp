@@ -19,11 +19,16 @@ CpuSet set_of(const json& thread, const char* key) {
 
 bool comes_before(const TaskRow& a, const TaskRow& b, RowOrder order) {
     switch (order) {
-    case RowOrder::share: return a.share.value_or(0) > b.share.value_or(0);
-    case RowOrder::migrations: return a.migrations.value_or(0) > b.migrations.value_or(0);
-    case RowOrder::cpu: return a.cpu < b.cpu;
-    case RowOrder::pid: return a.pid < b.pid;
-    case RowOrder::name: return a.comm < b.comm;
+    case RowOrder::share:
+        return a.share.value_or(0) > b.share.value_or(0);
+    case RowOrder::migrations:
+        return a.migrations.value_or(0) > b.migrations.value_or(0);
+    case RowOrder::cpu:
+        return a.cpu < b.cpu;
+    case RowOrder::pid:
+        return a.pid < b.pid;
+    case RowOrder::name:
+        return a.comm < b.comm;
     }
     return false;
 }
@@ -51,16 +56,27 @@ std::vector<TaskRow> TaskSampler::sample(const json& status, const std::string& 
             const auto now = std::chrono::steady_clock::now();
             auto mask = affinityd::inventory::read_allowed(*root_, pid, tid);
             if (!record || !mask) continue;
-            TaskRow row{.pid = pid, .tid = tid, .comm = thread.value("comm", ""), .policy = process.value("policy", ""),
-                        .state = thread.value("state", ""), .cpu = record->cpu, .mask = std::move(*mask),
-                        .wanted = set_of(thread, "wanted"), .share = {}, .migrations = {}};
+            TaskRow row{.pid = pid,
+                        .tid = tid,
+                        .comm = thread.value("comm", ""),
+                        .policy = process.value("policy", ""),
+                        .state = thread.value("state", ""),
+                        .cpu = record->cpu,
+                        .mask = std::move(*mask),
+                        .wanted = set_of(thread, "wanted"),
+                        .share = {},
+                        .migrations = {}};
             const auto before = before_.find(tid);
             if (before != before_.end() && before->second.record.start_time == record->start_time) {
                 const auto& [old, at] = before->second;
                 const double seconds = std::max(std::chrono::duration<double>(now - at).count(), 1e-6);
-                row.share = std::max(0.0, static_cast<double>(record->run_ns) - static_cast<double>(old.run_ns)) / 1e9 / seconds;
+                row.share =
+                    std::max(0.0, static_cast<double>(record->run_ns) - static_cast<double>(old.run_ns)) /
+                    1e9 / seconds;
                 if (record->migrations && old.migrations)
-                    row.migrations = std::max(0.0, static_cast<double>(*record->migrations) - static_cast<double>(*old.migrations)) / seconds;
+                    row.migrations = std::max(0.0, static_cast<double>(*record->migrations) -
+                                                       static_cast<double>(*old.migrations)) /
+                                     seconds;
             }
             rows.push_back(std::move(row));
             looks.emplace(tid, Look{*record, now});

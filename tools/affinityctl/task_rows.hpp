@@ -8,12 +8,11 @@
 #include <chrono>
 #include <cstddef>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 namespace affinityctl {
 
@@ -21,14 +20,15 @@ namespace affinityctl {
 struct TaskRow {
     int pid = 0;
     int tid = 0;
-    std::string comm;   ///< any bytes: to be shown through printable()
+    std::string comm; ///< any bytes: to be shown through printable()
     std::string policy;
-    std::string state;  ///< the daemon's word: "in place", "yielded" ...
-    int cpu = 0;        ///< where it runs or ran last
-    affinityd::CpuSet mask;   ///< the kernel's word, not the daemon's
-    affinityd::CpuSet wanted; ///< empty: the policy leaves it alone
-    std::optional<double> share;      ///< of one CPU since the sample before, 0..1; nothing: it was not there then
-    std::optional<double> migrations; ///< per second since the sample before; nothing: also where the kernel does not count them
+    std::string state;           ///< the daemon's word: "in place", "yielded" ...
+    int cpu = 0;                 ///< where it runs or ran last
+    affinityd::CpuSet mask;      ///< the kernel's word, not the daemon's
+    affinityd::CpuSet wanted;    ///< empty: the policy leaves it alone
+    std::optional<double> share; ///< of one CPU since the sample before, 0..1; nothing: it was not there then
+    std::optional<double> migrations; ///< per second since the sample before; nothing: also where the kernel
+                                      ///< does not count them
 
     /// It runs where its policy does not want it.
     [[nodiscard]] bool is_astray() const;
@@ -45,7 +45,8 @@ class TaskSampler {
   public:
     explicit TaskSampler(const affinityd::host::Root& root) : root_(&root) {}
 
-    /// `status`: the daemon's GetStatus; `policy`: of this one only, "" for all. Threads that have gone are left out.
+    /// `status`: the daemon's GetStatus; `policy`: of this one only, "" for all. Threads that have gone are
+    /// left out.
     std::vector<TaskRow> sample(const nlohmann::json& status, const std::string& policy);
 
   private:

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon_call.hpp"
+#include "host/file.hpp"
+#include "host/root.hpp"
 #include "machine_view.hpp"
+#include "netdev/reader.hpp"
 #include "table.hpp"
+#include "topology/reader.hpp"
 #include "topology_json.hpp"
 #include "topology_svg.hpp"
 #include "topology_text.hpp"
 #include "verb.hpp"
 
-#include "host/file.hpp"
-#include "host/root.hpp"
-#include "netdev/reader.hpp"
-#include "topology/reader.hpp"
-
 #include <CLI/CLI.hpp>
-
 #include <filesystem>
 #include <memory>
 
@@ -25,11 +23,13 @@ namespace {
 
 using affinityd::Error;
 
-constexpr const char* help =
-    "Shows what holds what: packages, NUMA nodes, caches, cores, hardware threads, the interfaces and disks at their "
-    "node, and who is pinned where: as the daemon has it if one answers, or with --policy or --policies as those "
-    "policies would have it. The numbers are those of CPU-set expressions (llc:2, core:5, node:0, socket:1; see "
-    "`affinityctl cpus`). Without options: a tree.";
+constexpr const char* help = "Shows what holds what: packages, NUMA nodes, caches, cores, hardware threads, "
+                             "the interfaces and disks at their "
+                             "node, and who is pinned where: as the daemon has it if one answers, or with "
+                             "--policy or --policies as those "
+                             "policies would have it. The numbers are those of CPU-set expressions (llc:2, "
+                             "core:5, node:0, socket:1; see "
+                             "`affinityctl cpus`). Without options: a tree.";
 
 struct Options {
     bool table = false;
@@ -57,7 +57,8 @@ Occupancy ask_daemon(const Globals& globals) {
 }
 
 /// Exit code; the faults of policy files are told on standard error.
-int find_occupancy(const Options& options, const Globals& globals, const affinityd::host::Root& root, MachineView& view) {
+int find_occupancy(const Options& options, const Globals& globals, const affinityd::host::Root& root,
+                   MachineView& view) {
     if (!options.asks_policies()) {
         if (root.is_live()) view.occupancy = ask_daemon(globals);
         return exit_ok;
@@ -89,30 +90,48 @@ int show(const Options& options, const Globals& globals) {
         fmt::print("{}\n", topology_json(*topology));
         return exit_ok;
     }
-    MachineView view{.name = machine_name(*root), .topology = std::move(*topology), .nics = {}, .devices = affinityd::topology::read_pci_devices(*root), .occupancy = {}};
-    if (auto nics = affinityd::netdev::read_nics(*root)) view.nics = std::move(*nics);
-    else fmt::print(stderr, "affinityctl: the network interfaces are left out: {}\n", nics.error().to_string());
+    MachineView view{.name = machine_name(*root),
+                     .topology = std::move(*topology),
+                     .nics = {},
+                     .devices = affinityd::topology::read_pci_devices(*root),
+                     .occupancy = {}};
+    if (auto nics = affinityd::netdev::read_nics(*root))
+        view.nics = std::move(*nics);
+    else
+        fmt::print(stderr, "affinityctl: the network interfaces are left out: {}\n",
+                   nics.error().to_string());
     const int status = find_occupancy(options, globals, *root, view);
     if (status == exit_failure) return status;
     if (!options.svg.empty())
-        if (const int written = write_picture(options.svg, svg_picture(view)); written != exit_ok) return written;
-    if (options.table) fmt::print("{}", table_text(view, globals.color));
-    else if (options.svg.empty()) fmt::print("{}", tree_text(view, globals.color));
+        if (const int written = write_picture(options.svg, svg_picture(view)); written != exit_ok)
+            return written;
+    if (options.table)
+        fmt::print("{}", table_text(view, globals.color));
+    else if (options.svg.empty())
+        fmt::print("{}", tree_text(view, globals.color));
     return status;
 }
 
 } // namespace
 
 void add_topology(CLI::App& app, Globals& globals, int& status) {
-    auto* verb = app.add_subcommand("topology", "packages, caches, cores, NUMA nodes, and who is pinned where");
+    auto* verb =
+        app.add_subcommand("topology", "packages, caches, cores, NUMA nodes, and who is pinned where");
     verb->footer(help);
     const auto options = std::make_shared<Options>();
     verb->add_flag("--table", options->table, "one line per CPU, as lscpu -e");
-    verb->add_option("--svg", options->svg, "write a picture to this file (- is standard output)")->type_name("FILE");
-    verb->add_option("--policy", options->policies.names, "what this policy would occupy: a name, or a file; may be given again")
-        ->type_name("NAME")->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    verb->add_option("--policies", options->policies.folders, "policy folder instead of the usual ones; may be given again, the last wins")
-        ->type_name("DIR")->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    verb->add_option("--svg", options->svg, "write a picture to this file (- is standard output)")
+        ->type_name("FILE");
+    verb->add_option("--policy", options->policies.names,
+                     "what this policy would occupy: a name, or a file; may be given again")
+        ->type_name("NAME")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    verb->add_option("--policies", options->policies.folders,
+                     "policy folder instead of the usual ones; may be given again, the last wins")
+        ->type_name("DIR")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     verb->callback([options, &globals, &status] { status = show(*options, globals); });
 }
 

@@ -35,13 +35,15 @@ std::string groups(const std::vector<CpuSet>& list) {
 }
 
 std::string cpu_text(const affinityd::topology::Cpu& cpu) {
-    return "{\"core\":" + number(cpu.core) + ",\"cpu\":" + std::to_string(cpu.id) + ",\"die\":" + number(cpu.die) +
-           ",\"node\":" + number(cpu.node) + ",\"package\":" + number(cpu.package) + ",\"smt\":" + quoted(cpu.smt.to_list()) + "}";
+    return "{\"core\":" + number(cpu.core) + ",\"cpu\":" + std::to_string(cpu.id) +
+           ",\"die\":" + number(cpu.die) + ",\"node\":" + number(cpu.node) +
+           ",\"package\":" + number(cpu.package) + ",\"smt\":" + quoted(cpu.smt.to_list()) + "}";
 }
 
 std::string node_text(const affinityd::topology::Node& node) {
     const char* memory = !node.memory_bytes ? "null" : *node.memory_bytes > 0 ? "true" : "false";
-    return "{\"cpus\":" + quoted(node.cpus.to_list()) + ",\"memory\":" + memory + ",\"node\":" + std::to_string(node.id) + "}";
+    return "{\"cpus\":" + quoted(node.cpus.to_list()) + ",\"memory\":" + memory +
+           ",\"node\":" + std::to_string(node.id) + "}";
 }
 
 std::string distances(const Topology& topology) {
@@ -53,11 +55,13 @@ std::string distances(const Topology& topology) {
         return array(node.distance, [](unsigned distance) { return std::to_string(distance); });
     };
     return "{\"matrix\":" + array(topology.nodes, row) +
-           ",\"nodes\":" + array(topology.nodes, [](const auto& node) { return std::to_string(node.id); }) + "}";
+           ",\"nodes\":" + array(topology.nodes, [](const auto& node) { return std::to_string(node.id); }) +
+           "}";
 }
 
 std::string kind_text(const affinityd::topology::Kind& kind) {
-    return "{\"cpus\":" + quoted(kind.cpus.to_list()) + ",\"name\":" + quoted(kind.name) + ",\"rank\":" + std::to_string(kind.rank) + "}";
+    return "{\"cpus\":" + quoted(kind.cpus.to_list()) + ",\"name\":" + quoted(kind.name) +
+           ",\"rank\":" + std::to_string(kind.rank) + "}";
 }
 
 } // namespace
@@ -65,8 +69,7 @@ std::string kind_text(const affinityd::topology::Kind& kind) {
 std::string topology_json(const Topology& topology) {
     return "{\"cluster_groups\":" + groups(topology.clusters) +
            ",\"cpu_kinds\":" + array(topology.kinds, kind_text) +
-           ",\"cpus\":" + array(topology.cpus, cpu_text) +
-           ",\"die_groups\":" + groups(topology.dies) +
+           ",\"cpus\":" + array(topology.cpus, cpu_text) + ",\"die_groups\":" + groups(topology.dies) +
            ",\"distance\":" + distances(topology) +
            ",\"housekeeping\":" + quoted(topology.housekeeping.to_list()) +
            ",\"isolated\":" + quoted(topology.isolated.to_list()) +

@@ -18,7 +18,8 @@ using affinityd::topology::Topology;
 
 /// Place of the CPU's group in a list, "-" if it is in none.
 std::string place(const std::vector<CpuSet>& groups, unsigned cpu) {
-    const auto found = std::ranges::find_if(groups, [cpu](const CpuSet& group) { return group.contains(cpu); });
+    const auto found =
+        std::ranges::find_if(groups, [cpu](const CpuSet& group) { return group.contains(cpu); });
     return found == groups.end() ? "-" : std::to_string(found - groups.begin());
 }
 
@@ -41,8 +42,10 @@ std::vector<Level> cache_levels(const Topology& topology) {
 std::string holders(const Occupancy& occupancy, unsigned cpu) {
     std::string text;
     for (const auto& tenant : occupancy.tenants) {
-        const auto pins = std::ranges::count_if(tenant.pins, [cpu](const Pin& pin) { return !pin.interrupt && pin.cpus.contains(cpu); });
-        const auto irqs = std::ranges::count_if(tenant.pins, [cpu](const Pin& pin) { return pin.interrupt && pin.cpus.contains(cpu); });
+        const auto pins = std::ranges::count_if(
+            tenant.pins, [cpu](const Pin& pin) { return !pin.interrupt && pin.cpus.contains(cpu); });
+        const auto irqs = std::ranges::count_if(
+            tenant.pins, [cpu](const Pin& pin) { return pin.interrupt && pin.cpus.contains(cpu); });
         if (pins == 0 && irqs == 0) continue;
         text += (text.empty() ? "" : ", ") + tenant.policy;
         if (irqs > 0) text += pins > 0 ? fmt::format(" + {} IRQs", irqs) : fmt::format(" ({} IRQs)", irqs);
@@ -59,16 +62,23 @@ std::vector<Column> columns_of(const MachineView& view, const std::vector<Level>
     const Topology& topology = view.topology;
     std::vector<Column> columns{{"CPU", [](const auto& cpu) { return std::to_string(cpu.id); }}};
     const auto add_groups = [&](const char* name, const std::vector<CpuSet>& groups) {
-        if (!groups.empty()) columns.push_back({name, [&groups](const auto& cpu) { return place(groups, cpu.id); }});
+        if (!groups.empty())
+            columns.push_back({name, [&groups](const auto& cpu) { return place(groups, cpu.id); }});
     };
-    if (!topology.nodes.empty()) columns.push_back({"NODE", [](const auto& cpu) { return cpu.node ? std::to_string(*cpu.node) : "-"; }});
+    if (!topology.nodes.empty())
+        columns.push_back(
+            {"NODE", [](const auto& cpu) { return cpu.node ? std::to_string(*cpu.node) : "-"; }});
     add_groups("DRAWER", topology.drawers);
     add_groups("BOOK", topology.books);
     if (!topology.packages.empty())
-        columns.push_back({"SOCKET", [&topology](const auto& cpu) { return cpu.package ? std::to_string(*cpu.package) : place(topology.packages, cpu.id); }});
+        columns.push_back({"SOCKET", [&topology](const auto& cpu) {
+                               return cpu.package ? std::to_string(*cpu.package)
+                                                  : place(topology.packages, cpu.id);
+                           }});
     add_groups("DIE", topology.dies);
     add_groups("CLUSTER", topology.clusters);
-    columns.push_back({"LLC", [groups = topology.llc_groups()](const auto& cpu) { return place(groups, cpu.id); }});
+    columns.push_back(
+        {"LLC", [groups = topology.llc_groups()](const auto& cpu) { return place(groups, cpu.id); }});
     add_groups("CORE", topology.cores);
     if (!levels.empty()) {
         std::string heading;
@@ -97,7 +107,8 @@ std::string table_text(const MachineView& view, bool color) {
     const Topology& topology = view.topology;
     const auto levels = cache_levels(topology);
     const auto columns = columns_of(view, levels);
-    const bool has_marks = std::ranges::any_of(topology.cpus, [&](const auto& cpu) { return !cpu_marks(topology, cpu.id).empty(); });
+    const bool has_marks = std::ranges::any_of(
+        topology.cpus, [&](const auto& cpu) { return !cpu_marks(topology, cpu.id).empty(); });
     const bool has_tenants = !view.occupancy.tenants.empty();
     std::vector<std::string> heading;
     for (const auto& column : columns)

@@ -23,37 +23,52 @@ struct Held {
 
 class Tree {
   public:
-    Tree(const MachineView& view, bool color) : view_(view), color_(color), nested_(nest(view.topology)), hanging_(hang_up(view, nested_.machine)) {
+    Tree(const MachineView& view, bool color)
+        : view_(view), color_(color), nested_(nest(view.topology)), hanging_(hang_up(view, nested_.machine)) {
         for (const auto& tenant : view.occupancy.tenants)
             for (const auto& pin : tenant.pins) {
                 const CpuSet cpus = pin.cpus & view.topology.online;
                 if (cpus.empty()) continue;
                 const Part& part = smallest_holding(nested_.machine, cpus);
-                held_[&part].push_back({printable(tenant.policy + ": " + pin.label), cpus, cpus == part.cpus});
+                held_[&part].push_back(
+                    {printable(tenant.policy + ": " + pin.label), cpus, cpus == part.cpus});
             }
     }
 
     std::string text() {
-        out_ = bold(view_.name.empty() ? "machine" : printable(view_.name)) + ": " + machine_summary(view_.topology) + "\n";
+        out_ = bold(view_.name.empty() ? "machine" : printable(view_.name)) + ": " +
+               machine_summary(view_.topology) + "\n";
         below(nested_.machine, 1);
         for (const auto& part : nested_.crossing)
-            line(1, part_name(view_.topology, part) + " crosses the groups above: CPUs " + part.cpus.to_list());
+            line(1,
+                 part_name(view_.topology, part) + " crosses the groups above: CPUs " + part.cpus.to_list());
         tail();
         return std::move(out_);
     }
 
   private:
-    void line(unsigned depth, const std::string& text) { out_ += std::string(std::size_t{2} * depth, ' ') + text + "\n"; }
-    [[nodiscard]] std::string bold(const std::string& text) const { return color_ ? "\033[1m" + text + "\033[0m" : text; }
-    [[nodiscard]] std::string tinted(const std::string& text, const char* code) const { return color_ ? code + text + "\033[0m" : text; }
+    void line(unsigned depth, const std::string& text) {
+        out_ += std::string(std::size_t{2} * depth, ' ') + text + "\n";
+    }
+    [[nodiscard]] std::string bold(const std::string& text) const {
+        return color_ ? "\033[1m" + text + "\033[0m" : text;
+    }
+    [[nodiscard]] std::string tinted(const std::string& text, const char* code) const {
+        return color_ ? code + text + "\033[0m" : text;
+    }
 
-    [[nodiscard]] bool is_bare(const Part& part) const { return !hanging_.contains(&part) && !held_.contains(&part); }
+    [[nodiscard]] bool is_bare(const Part& part) const {
+        return !hanging_.contains(&part) && !held_.contains(&part);
+    }
 
     [[nodiscard]] std::string cpu_text(unsigned cpu, const std::string& caches) const {
         std::string text = fmt::format("CPU {}", cpu);
         auto marks = cpu_marks(view_.topology, cpu);
         // The kind is said of the core.
-        std::erase_if(marks, [&](const std::string& mark) { return std::ranges::find(view_.topology.kinds, mark, &affinityd::topology::Kind::name) != view_.topology.kinds.end(); });
+        std::erase_if(marks, [&](const std::string& mark) {
+            return std::ranges::find(view_.topology.kinds, mark, &affinityd::topology::Kind::name) !=
+                   view_.topology.kinds.end();
+        });
         std::string special = caches;
         for (const auto& mark : marks)
             special += (special.empty() ? "" : ", ") + mark;
@@ -62,19 +77,23 @@ class Tree {
 
     [[nodiscard]] std::string core_name(const Part& core) const {
         for (const auto& kind : view_.topology.kinds)
-            if (kind.cpus.contains(core.cpus)) return part_name(view_.topology, core) + " (" + kind.name + ")";
+            if (kind.cpus.contains(core.cpus))
+                return part_name(view_.topology, core) + " (" + kind.name + ")";
         return part_name(view_.topology, core);
     }
 
     void print(const Part& top, unsigned depth) {
-        // Parts with one and the same CPUs stand in one line, as far as nothing is to be said of the outer ones alone.
+        // Parts with one and the same CPUs stand in one line, as far as nothing is to be said of the outer
+        // ones alone.
         const Part* part = &top;
         std::string names;
         while (true) {
             const bool wide = part->kind <= Kind::node || part->kind == Kind::die;
-            const std::string name = part->kind == Kind::core ? core_name(*part) : part_name(view_.topology, *part);
+            const std::string name =
+                part->kind == Kind::core ? core_name(*part) : part_name(view_.topology, *part);
             names += (names.empty() ? "" : " + ") + (wide ? bold(name) : name);
-            const bool goes_on = part->kind < Kind::core && part->parts.size() == 1 && part->parts[0].cpus == part->cpus && is_bare(*part);
+            const bool goes_on = part->kind < Kind::core && part->parts.size() == 1 &&
+                                 part->parts[0].cpus == part->cpus && is_bare(*part);
             if (!goes_on) break;
             part = &part->parts[0];
         }
@@ -92,8 +111,11 @@ class Tree {
     /// With the caches that a CPU has for itself inside the core, as in the modules of old Opterons.
     void add_cpus(const Part& part, const std::string& caches, std::string& text) const {
         for (const auto& inner : part.parts) {
-            if (inner.kind == Kind::cpu) text += (text.empty() ? "" : ", ") + cpu_text(inner.cpus.first(), caches);
-            else add_cpus(inner, caches + (caches.empty() ? "" : " + ") + part_name(view_.topology, inner), text);
+            if (inner.kind == Kind::cpu)
+                text += (text.empty() ? "" : ", ") + cpu_text(inner.cpus.first(), caches);
+            else
+                add_cpus(inner, caches + (caches.empty() ? "" : " + ") + part_name(view_.topology, inner),
+                         text);
         }
     }
 
@@ -111,16 +133,19 @@ class Tree {
             }
         if (const auto found = held_.find(&part); found != held_.end())
             for (const auto& each : found->second)
-                line(depth, tinted("> " + each.text, "\033[32m") + (each.whole ? "" : " on " + each.cpus.to_list()));
+                line(depth,
+                     tinted("> " + each.text, "\033[32m") + (each.whole ? "" : " on " + each.cpus.to_list()));
     }
 
     void tail() {
         const Topology& topology = view_.topology;
-        const std::pair<const char*, const CpuSet*> sets[] = {{"offline", &topology.offline}, {"isolated", &topology.isolated},
+        const std::pair<const char*, const CpuSet*> sets[] = {{"offline", &topology.offline},
+                                                              {"isolated", &topology.isolated},
                                                               {"nohz_full", &topology.nohz_full}};
         for (const auto& [name, cpus] : sets)
             if (!cpus->empty()) out_ += fmt::format("{}: CPUs {}\n", name, cpus->to_list());
-        if (topology.housekeeping != topology.online) out_ += fmt::format("housekeeping: CPUs {}\n", topology.housekeeping.to_list());
+        if (topology.housekeeping != topology.online)
+            out_ += fmt::format("housekeeping: CPUs {}\n", topology.housekeeping.to_list());
         for (const auto& kind : topology.kinds)
             out_ += fmt::format("{} cores: CPUs {}\n", kind.name, kind.cpus.to_list());
         distances();
@@ -129,7 +154,9 @@ class Tree {
 
     void distances() {
         const auto& nodes = view_.topology.nodes;
-        if (nodes.size() < 2 || std::ranges::any_of(nodes, [](const auto& node) { return node.distance.empty(); })) return;
+        if (nodes.size() < 2 ||
+            std::ranges::any_of(nodes, [](const auto& node) { return node.distance.empty(); }))
+            return;
         out_ += "node distances:\n     ";
         for (const auto& node : nodes)
             out_ += fmt::format("{:>5}", node.id);
@@ -143,10 +170,13 @@ class Tree {
 
     void tenants() {
         const auto& occupancy = view_.occupancy;
-        if (!occupancy.tenants.empty()) out_ += "\n" + bold("Who is where, " + printable(occupancy.source)) + ":\n";
+        if (!occupancy.tenants.empty())
+            out_ += "\n" + bold("Who is where, " + printable(occupancy.source)) + ":\n";
         for (const auto& tenant : occupancy.tenants)
-            out_ += fmt::format("  {} (affinity {}{}): CPUs {}{}\n", printable(tenant.policy), printable(tenant.model), tenant.exclusive ? ", exclusive" : "",
-                                tenant.cpus.empty() ? "-" : tenant.cpus.to_list(), tenant.summary.empty() ? "" : "; " + printable(tenant.summary));
+            out_ += fmt::format("  {} (affinity {}{}): CPUs {}{}\n", printable(tenant.policy),
+                                printable(tenant.model), tenant.exclusive ? ", exclusive" : "",
+                                tenant.cpus.empty() ? "-" : tenant.cpus.to_list(),
+                                tenant.summary.empty() ? "" : "; " + printable(tenant.summary));
         for (const auto& remark : occupancy.remarks)
             out_ += "  note: " + printable(remark) + "\n";
     }

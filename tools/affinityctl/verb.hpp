@@ -20,10 +20,10 @@ struct Globals {
 /// Exit codes, documented in affinityctl(1).
 enum Exit : int {
     exit_ok = 0,
-    exit_failure = 1,    ///< the verb could not do its work; the reason is on standard error
-    exit_usage = 2,      ///< the command line is wrong
-    exit_findings = 3,   ///< `check` found errors, `plan` found problems
-    exit_no_daemon = 4,  ///< no daemon answers at the runtime directory
+    exit_failure = 1,   ///< the verb could not do its work; the reason is on standard error
+    exit_usage = 2,     ///< the command line is wrong
+    exit_findings = 3,  ///< `check` found errors, `plan` found problems
+    exit_no_daemon = 4, ///< no daemon answers at the runtime directory
 };
 
 /// Each verb adds its CLI11 subcommand; its callback sets `status` to an Exit. One verb, one source file.

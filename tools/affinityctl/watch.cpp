@@ -5,10 +5,10 @@
 #include "watch_screen.hpp"
 #include "watch_view.hpp"
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <thread>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -82,14 +82,17 @@ int watch(const Options& options, const Globals& globals) {
             return std::unexpected(last.message);
         }
         const auto status = json::parse(*answer, nullptr, false);
-        if (status.is_discarded()) return std::unexpected(std::string("the daemon's answer cannot be read: is it of another version?"));
+        if (status.is_discarded())
+            return std::unexpected(
+                std::string("the daemon's answer cannot be read: is it of another version?"));
         return sampler.sample(status, options.policy);
     };
     if (options.once || globals.json || ::isatty(STDOUT_FILENO) == 0 || ::isatty(STDIN_FILENO) == 0) {
         const int status = show_once(options, globals, look);
         return last.message.empty() ? status : static_cast<int>(last.code);
     }
-    const auto done = run_watch_screen(std::chrono::milliseconds(static_cast<long>(options.interval * 1000)), look);
+    const auto done =
+        run_watch_screen(std::chrono::milliseconds(static_cast<long>(options.interval * 1000)), look);
     if (done) return exit_ok;
     return complain({last.message.empty() ? exit_failure : last.code, done.error()});
 }
@@ -97,14 +100,18 @@ int watch(const Options& options, const Globals& globals) {
 } // namespace
 
 void add_watch(CLI::App& app, Globals& globals, int& status) {
-    auto* verb = app.add_subcommand("watch", "the threads under policy as they run: CPU, mask, share of a CPU, migrations");
+    auto* verb = app.add_subcommand(
+        "watch", "the threads under policy as they run: CPU, mask, share of a CPU, migrations");
     const auto options = std::make_shared<Options>();
     verb->add_option("policy", options->policy, "only the threads of this policy");
-    verb->add_option("--interval", options->interval, "seconds between two looks")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+    verb->add_option("--interval", options->interval, "seconds between two looks")
+        ->check(CLI::Range(0.1, 3600.0))
+        ->capture_default_str();
     verb->add_option("--sort", options->order, "order of --once: share, migrations, cpu, pid or name")
         ->check(CLI::IsMember({row_orders[0], row_orders[1], row_orders[2], row_orders[3], row_orders[4]}))
         ->capture_default_str();
-    verb->add_flag("--once", options->once, "print one table (with --json a list) after one interval; so also without a terminal");
+    verb->add_flag("--once", options->once,
+                   "print one table (with --json a list) after one interval; so also without a terminal");
     verb->callback([&globals, &status, options] { status = watch(*options, globals); });
 }
 

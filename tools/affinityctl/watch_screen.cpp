@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one file that knows the terminal; ncurses(3NCURSES). It puts the terminal back on SIGINT and SIGTERM by itself.
+// The one file that knows the terminal; ncurses(3NCURSES). It puts the terminal back on SIGINT and SIGTERM by
+// itself.
 #include "watch_screen.hpp"
 
 #include "table.hpp"
@@ -29,19 +30,30 @@ struct EndScreen {
 Key key_of(int pressed) {
     switch (pressed) {
     case 'q':
-    case 'Q': return Key::quit;
+    case 'Q':
+        return Key::quit;
     case KEY_UP:
-    case 'k': return Key::up;
+    case 'k':
+        return Key::up;
     case KEY_DOWN:
-    case 'j': return Key::down;
-    case KEY_PPAGE: return Key::page_up;
-    case KEY_NPAGE: return Key::page_down;
-    case KEY_HOME: return Key::home;
-    case KEY_END: return Key::end;
-    case 's': return Key::next_order;
-    case 'r': return Key::reverse;
-    case ' ': return Key::pause;
-    default: return Key::none;
+    case 'j':
+        return Key::down;
+    case KEY_PPAGE:
+        return Key::page_up;
+    case KEY_NPAGE:
+        return Key::page_down;
+    case KEY_HOME:
+        return Key::home;
+    case KEY_END:
+        return Key::end;
+    case 's':
+        return Key::next_order;
+    case 'r':
+        return Key::reverse;
+    case ' ':
+        return Key::pause;
+    default:
+        return Key::none;
     }
 }
 
@@ -64,14 +76,18 @@ void draw(std::vector<TaskRow>& rows, const WatchView& view) {
     for (std::size_t i = top; i < end; ++i)
         table.add(watch_cells(rows[i]));
     ::werase(stdscr);
-    put_line(0, fmt::format("{} threads under policy, {}-{} by {}{}{}   q quit, s order, r reverse, space hold", rows.size(),
-                            rows.empty() ? 0 : top + 1, end, row_orders[static_cast<std::size_t>(view.order())],
-                            view.is_reversed() ? " reversed" : "", view.is_paused() ? ", HELD" : ""), A_NORMAL);
+    put_line(0,
+             fmt::format("{} threads under policy, {}-{} by {}{}{}   q quit, s order, r reverse, space hold",
+                         rows.size(), rows.empty() ? 0 : top + 1, end,
+                         row_orders[static_cast<std::size_t>(view.order())],
+                         view.is_reversed() ? " reversed" : "", view.is_paused() ? ", HELD" : ""),
+             A_NORMAL);
     const std::string text = table.to_string(false);
     int line = 1;
     for (std::size_t at = 0; at < text.size() && line < LINES; ++line) {
         const auto stop = text.find('\n', at);
-        const bool is_astray = line >= above && rows[top + static_cast<std::size_t>(line - above)].is_astray();
+        const bool is_astray =
+            line >= above && rows[top + static_cast<std::size_t>(line - above)].is_astray();
         put_line(line, text.substr(at, stop - at), line == 1 ? A_REVERSE : is_astray ? A_BOLD : A_NORMAL);
         if (stop == std::string::npos) break;
         at = stop + 1;
@@ -81,8 +97,9 @@ void draw(std::vector<TaskRow>& rows, const WatchView& view) {
 
 } // namespace
 
-std::expected<void, std::string> run_watch_screen(milliseconds interval,
-                                                  const std::function<std::expected<std::vector<TaskRow>, std::string>()>& look) {
+std::expected<void, std::string>
+run_watch_screen(milliseconds interval,
+                 const std::function<std::expected<std::vector<TaskRow>, std::string>()>& look) {
     std::setlocale(LC_CTYPE, "");
     const std::unique_ptr<SCREEN, EndScreen> screen(::newterm(nullptr, stdout, stdin));
     if (!screen) return std::unexpected(std::string("this terminal cannot be drawn on (TERM): try --once"));

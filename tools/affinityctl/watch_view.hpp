@@ -30,7 +30,8 @@ class WatchView {
 };
 
 /// Columns of a watch, and the cells of one row under them.
-inline const std::vector<std::string> watch_heading{"PID", "TID", "NAME", "POLICY", "ON CPU", "MASK", "SHARE", "MIGR/S", "STATE"};
+inline const std::vector<std::string> watch_heading{"PID",  "TID",   "NAME",   "POLICY", "ON CPU",
+                                                    "MASK", "SHARE", "MIGR/S", "STATE"};
 [[nodiscard]] std::vector<std::string> watch_cells(const TaskRow& row);
 
 } // namespace affinityctl

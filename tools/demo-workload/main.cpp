@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with named threads, for the demonstration and the tests: it waits, and does what it is told on the way.
+// A program with named threads, for the demonstration and the tests: it waits, and does what it is told on
+// the way.
 //
-//   demo-workload [--threads NAME,NAME,...] [--rename-after MS NEW] [--exec-after MS PROGRAM ARG...] [--seconds N]
+//   demo-workload [--threads NAME,NAME,...] [--rename-after MS NEW] [--exec-after MS PROGRAM ARG...]
+//   [--seconds N]
 //
 // It ends by itself after N seconds (default 60, at most 600).
 #include <charconv>
@@ -75,7 +77,10 @@ void name_self(const std::string& name) { ::prctl(PR_SET_NAME, name.c_str()); }
 int main(int argc, char** argv) {
     Options options;
     if (!parse(argc, argv, options)) {
-        std::fprintf(stderr, "usage: %s [--threads A,B] [--rename-after MS NAME] [--seconds N] [--exec-after MS PROGRAM ARG...]\n", argv[0]);
+        std::fprintf(stderr,
+                     "usage: %s [--threads A,B] [--rename-after MS NAME] [--seconds N] [--exec-after MS "
+                     "PROGRAM ARG...]\n",
+                     argv[0]);
         return 2;
     }
     ::alarm(static_cast<unsigned>(options.seconds)); // ends the whole process, whatever its threads do
