@@ -6,7 +6,7 @@ import pathlib
 import re
 import sys
 
-RANKS = [{"base"}, {"host"}, {"policy", "topology", "inventory", "irq", "netdev"}, {"planner"},
+RANKS = [{"base"}, {"host"}, {"policy", "topology", "inventory", "irq", "netdev"}, {"machine"}, {"planner"},
          {"state", "enforcer", "measure"}, {"app"}, {"events", "control", "metrics"}]
 RANK = {room: number for number, rooms in enumerate(RANKS) for room in rooms}
 # Header -> where it may be included: a file or a room.

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "machine/subject.hpp"
+
+#include <optional>
+#include <string>
+
+namespace affinityd::planner {
+
+/// What is known of a subject that we changed and have not put back yet.
+struct UndoRecord {
+    machine::Setting original; ///< before our first change
+    machine::Setting asked;    ///< what we asked for last
+    machine::Setting granted;  ///< what the kernel made of it; equals `asked` until it was read back
+    std::string policy;        ///< on whose behalf
+    friend bool operator==(const UndoRecord&, const UndoRecord&) = default;
+};
+
+/// Looks up the undo record of a subject.
+class UndoLookup {
+  public:
+    virtual ~UndoLookup() = default;
+    /// No value: we have not changed it.
+    [[nodiscard]] virtual std::optional<UndoRecord> find(const machine::Subject& subject) const = 0;
+};
+
+} // namespace affinityd::planner
