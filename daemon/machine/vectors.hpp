@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace affinityd::planner {
+namespace affinityd::machine {
 
 /// How it is known that an interrupt belongs to an interface, best first.
 enum class Source {
@@ -36,6 +36,7 @@ struct Vector {
     Source source = Source::label;
     bool shared = false; ///< other devices are on the line
     bool clash = false;  ///< the label says another queue than the kernel's netlink answer, which is believed
+    unsigned ordinal = 0; ///< place among the interface's vectors of this label: two may have the same
 
     friend bool operator==(const Vector&, const Vector&) = default;
 };
@@ -53,4 +54,4 @@ struct Vector {
 [[nodiscard]] std::vector<const netdev::Nic*> bottom_nics(const netdev::Nic& nic,
                                                           std::span<const netdev::Nic> nics);
 
-} // namespace affinityd::planner
+} // namespace affinityd::machine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/kernel_threads.hpp"
+#include "machine/kernel_threads.hpp"
 
 #include "base/text.hpp"
 #include "host/root.hpp"
@@ -8,7 +8,7 @@
 #include "irq/threads.hpp"
 #include "netdev/napi.hpp"
 
-namespace affinityd::app {
+namespace affinityd::machine {
 
 namespace {
 
@@ -23,7 +23,7 @@ std::vector<int> candidates(const host::Root& root) {
 
 } // namespace
 
-void attach_kernel_threads(const host::Root& root, planner::Machine& machine) {
+void attach_kernel_threads(const host::Root& root, Machine& machine) {
     std::vector<inventory::Head> heads; // owns the names
     for (const int pid : candidates(root)) {
         auto head = inventory::read_head(root, pid, nullptr);
@@ -43,4 +43,4 @@ void attach_kernel_threads(const host::Root& root, planner::Machine& machine) {
     netdev::attach_napi_threads(machine.nics, pollers);
 }
 
-} // namespace affinityd::app
+} // namespace affinityd::machine

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/vectors.hpp"
+#include "machine/vectors.hpp"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-namespace affinityd::planner {
+namespace affinityd::machine {
 
 namespace {
 
@@ -129,6 +129,13 @@ void settle_unknown(std::vector<Vector>& vectors, const std::vector<bool>& recog
     }
 }
 
+/// bcmgenet and stmmac give two lines of one device the same name.
+void number_equal_labels(std::vector<Vector>& vectors) {
+    std::map<std::string_view, unsigned> count;
+    for (auto& vector : vectors)
+        vector.ordinal = count[vector.label]++;
+}
+
 } // namespace
 
 irq::Device to_device(const Nic& nic) {
@@ -209,6 +216,7 @@ std::vector<Vector> nic_vectors(const Nic& nic, const irq::InterruptTable& table
         vectors.push_back(std::move(vector));
     }
     settle_unknown(vectors, known);
+    number_equal_labels(vectors);
     return vectors;
 }
 
@@ -235,4 +243,4 @@ std::vector<const Nic*> bottom_nics(const Nic& nic, std::span<const Nic> nics) {
     return result;
 }
 
-} // namespace affinityd::planner
+} // namespace affinityd::machine

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner/machine.hpp"
+#include "machine/near.hpp"
 
-#include <algorithm>
-
-namespace affinityd::planner {
-
-const netdev::Nic* Machine::nic(std::string_view name) const {
-    const auto found = std::ranges::find(nics, name, &netdev::Nic::name);
-    return found == nics.end() ? nullptr : &*found;
-}
+namespace affinityd::machine {
 
 CpuSet near_cpus(const Machine& machine, const netdev::Nic& nic) {
     const auto& online = machine.topology.online;
@@ -28,4 +21,18 @@ std::map<std::string, CpuSet, std::less<>> nic_cpus(const Machine& machine) {
     return near;
 }
 
-} // namespace affinityd::planner
+std::vector<unsigned> nearest_others(const topology::Topology& topology, unsigned cpu,
+                                     const CpuSet& allowed) {
+    CpuSet rest = (allowed & topology.online) - CpuSet{cpu};
+    std::vector<unsigned> order;
+    for (const CpuSet& ring :
+         {topology.core_of(cpu), topology.llc_of(cpu), topology.node_cpus_of(cpu), allowed}) {
+        const CpuSet here = ring & rest;
+        rest -= here;
+        for (const unsigned other : here)
+            order.push_back(other);
+    }
+    return order;
+}
+
+} // namespace affinityd::machine
