@@ -29,15 +29,14 @@ bool PlanJob::step(const OutOfTime& out_of_time) {
 
 bool PlanJob::step_tasks(const OutOfTime& out_of_time) {
     while (true) {
-        if (!scan_) {
+        if (!looking_) {
             const auto pid = pids_->next();
             if (!pid) return true;
             begin(*pid);
         }
-        if (scan_) {
-            if (!scan_->step(out_of_time)) return false;
-            if (const auto threads = scan_->take_threads()) plan(*threads);
-            scan_.reset();
+        if (looking_) {
+            if (!plan(*looking_, out_of_time)) return false;
+            looking_.reset();
         }
         if (out_of_time()) return false;
     }
@@ -46,20 +45,32 @@ bool PlanJob::step_tasks(const OutOfTime& out_of_time) {
 void PlanJob::begin(int pid) {
     auto scan = inventory::ProcessScan::open(parts_.root, pid, &parts_.tasks.sources());
     if (!scan || !*scan) return;
-    policy_ = parts_.tasks.match(**scan);
-    if (policy_ || parts_.tasks.must_look_at(**scan, (*scan)->parent())) scan_ = std::move(**scan);
+    const auto policy = parts_.tasks.match(**scan);
+    if (policy || parts_.tasks.must_look_at(**scan, (*scan)->parent()))
+        looking_ = Looking{std::move(**scan), policy};
 }
 
-void PlanJob::plan(const std::vector<inventory::Thread>& threads) {
+bool PlanJob::plan(Looking& looking, const OutOfTime& out_of_time) {
+    if (!looking.is_read) {
+        if (!looking.scan.step(out_of_time)) return false;
+        if (auto threads = looking.scan.take_threads()) looking.threads = std::move(*threads);
+        looking.is_read = true;
+    }
     auto& tasks = parts_.tasks;
-    const int pid = scan_->id().tid;
+    const int pid = looking.scan.id().tid;
     const auto* known = tasks.table().find(pid);
-    const planner::ProcessView view{scan_->id(), policy_, known == nullptr ? nullptr : &known->nics,
-                                    policy_ ? tasks.sources().cpuset(pid) : nullptr};
-    planner::plan_process(tasks.placer().planning(assignments_), view, threads,
-                          [&](const inventory::Thread&, const planner::ThreadPlan& plan) {
-                              if (plan.action) text_.add(*plan.action, scan_->facts().uid());
-                          });
+    const planner::ProcessView view{looking.scan.id(), looking.policy,
+                                    known == nullptr ? nullptr : &known->nics,
+                                    looking.policy ? tasks.sources().cpuset(pid) : nullptr};
+    const auto planning = tasks.placer().planning(assignments_);
+    while (looking.next < looking.threads.size()) {
+        const auto index = looking.next++;
+        const auto plan =
+            planner::plan_thread(planning, view, {looking.threads[index], static_cast<unsigned>(index)});
+        if (plan.action) text_.add(*plan.action, looking.scan.facts().uid());
+        if (out_of_time()) return false;
+    }
+    return true;
 }
 
 bool PlanJob::step_queues(const OutOfTime& out_of_time) {

@@ -28,10 +28,18 @@ class PlanJob final : public Job {
     bool step(const OutOfTime& out_of_time) override;
 
   private:
+    /// The process that is planned now.
+    struct Looking {
+        inventory::ProcessScan scan;
+        std::optional<std::size_t> policy{}; ///< that wants it
+        std::vector<inventory::Thread> threads{};
+        std::size_t next = 0; ///< of `threads`
+        bool is_read = false;
+    };
     [[nodiscard]] bool step_tasks(const OutOfTime& out_of_time);
     [[nodiscard]] bool step_queues(const OutOfTime& out_of_time);
     void begin(int pid);
-    void plan(const std::vector<inventory::Thread>& threads);
+    [[nodiscard]] bool plan(Looking& looking, const OutOfTime& out_of_time);
 
     Parts parts_;
     OwnedAnswer answer_;
@@ -39,8 +47,7 @@ class PlanJob final : public Job {
     planner::Assignments assignments_; ///< a copy: looking must not assign slots
     status::AnswerText text_;
     std::optional<inventory::PidStream> pids_;
-    std::optional<inventory::ProcessScan> scan_; ///< of the process that is planned now
-    std::optional<std::size_t> policy_;          ///< that wants it
+    std::optional<Looking> looking_;
     std::size_t next_queue_ = 0;
 };
 

@@ -4,7 +4,7 @@
 #include "app/notices.hpp"
 #include "machine/near.hpp"
 
-#include <algorithm>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -26,39 +26,27 @@ std::vector<unsigned> stand_ins(const World& world, const Action& action) {
 
 } // namespace
 
-void Queues::begin() {
-    world_ = parts_.current.world;
-    nic_.reset();
-    next_ = 0;
-    records_.reset();
-    present_.clear(); // what is no longer wanted must not stay for ever
-}
-
-void Queues::begin(const std::string& nic) {
-    begin();
-    nic_ = nic;
-}
-
 bool Queues::is_put_off(const Action& action) const {
     return parts_.executor.rests(action, parts_.changes.expected());
 }
 
-planner::Planning Queues::planning() { return {parts_.current.placements(), none_, parts_.journal, this}; }
-
 std::optional<Setting> Queues::read(const Subject& subject) {
-    auto present = parts_.enforcer.present(subject);
-    if (present) present_.insert_or_assign(subject, *present);
+    const auto present = parts_.enforcer.present(subject);
+    if (!present) {
+        parts_.log.warn(present.error().to_string(), "queue not read");
+        return std::nullopt;
+    }
+    if (*present) present_.insert_or_assign(subject, **present);
     else present_.erase(subject);
-    return present;
+    return *present;
 }
 
 std::optional<Action> Queues::plan(const QueueTarget& target) {
     if (parts_.releases.policy(target.policy)) return std::nullopt;
     const auto present = read(target.subject);
-    return present ? planner::plan_queue(planning(), target, *present) : std::nullopt;
+    if (!present) return std::nullopt;
+    return planner::plan_queue({parts_.current.placements(), none_, parts_.journal, this}, target, *present);
 }
-
-bool Queues::is_in_round(const QueueTarget& target) const { return !nic_ || target.nic == *nic_; }
 
 void Queues::apply(const Action& action) {
     const auto& world = *parts_.current.world;
@@ -74,43 +62,31 @@ void Queues::apply(const Action& action) {
 void Queues::put_right(const QueueTarget& target) {
     if (const auto action = plan(target)) return apply(*action);
     if (!parts_.lost.searching()) return;
-    if (const auto found = present(target.subject); found && *found == target.wanted)
-        parts_.lost.assume_ours(target.subject, *found, target.policy, parts_.current->machine().topology);
+    if (const auto found = present_.find(target.subject); found != present_.end() && found->second == target.wanted)
+        parts_.lost.assume_ours(target.subject, found->second, target.policy,
+                                parts_.current->machine().topology);
 }
 
-bool Queues::step(const OutOfTime& out_of_time) {
-    if (world_ != parts_.current.world) begin(); // reloaded meanwhile
-    const auto& targets = world_->placements().queues;
-    while (next_ < targets.size()) {
-        const auto& target = targets[next_++];
-        if (!is_in_round(target)) continue;
-        put_right(target);
-        if (out_of_time()) return false;
-    }
-    return restore_unwanted(out_of_time);
+std::vector<Subject> Queues::unwanted() const {
+    std::unordered_set<Subject> wanted;
+    for (const auto& target : parts_.current.placements().queues)
+        wanted.insert(target.subject);
+    std::vector<Subject> rest;
+    for (auto& entry : parts_.journal.queues())
+        if (machine::is_queue(entry.subject) && !wanted.contains(entry.subject))
+            rest.push_back(std::move(entry.subject));
+    return rest;
 }
 
-bool Queues::is_wanted(const Subject& subject) const {
-    return std::ranges::find(parts_.current.placements().queues, subject, &QueueTarget::subject) !=
-           parts_.current.placements().queues.end();
+void Queues::restore_unwanted(const Subject& subject) {
+    log_notices(parts_.log, parts_.executor.restore(subject, parts_.current.placements().online).notices);
 }
 
-bool Queues::restore_unwanted(const OutOfTime& out_of_time) {
-    if (!records_) records_ = parts_.journal.queues();
-    while (!records_->empty()) {
-        const auto entry = std::move(records_->back());
-        records_->pop_back();
-        if (!machine::is_queue(entry.subject) || is_wanted(entry.subject)) continue;
-        const auto carried = parts_.executor.restore(entry.subject, parts_.current.placements().online);
-        log_notices(parts_.log, carried.notices);
-        if (out_of_time()) return false;
-    }
-    return true;
-}
-
-std::optional<Setting> Queues::present(const Subject& subject) const {
-    const auto found = present_.find(subject);
-    return found == present_.end() ? std::nullopt : std::optional(found->second);
+void Queues::forget_others() {
+    std::unordered_map<Subject, Setting> rest;
+    for (const auto& target : parts_.current.placements().queues)
+        if (auto node = present_.extract(target.subject)) rest.insert(std::move(node));
+    present_ = std::move(rest);
 }
 
 std::string Queues::note(const Subject& subject) const {
@@ -120,6 +96,40 @@ std::string Queues::note(const Subject& subject) const {
         return "fought over: somebody else keeps changing it, left alone for a while";
     return fmt::format("CPU {} has no interrupt vector left: on CPU {} instead", note->wanted.to_string(),
                        note->given.to_string());
+}
+
+status::QueueStatus Queues::status(const QueueTarget& target) const {
+    status::QueueStatus value{.subject = target.subject,
+                              .nic = target.nic,
+                              .policy = target.policy,
+                              .wanted = target.wanted,
+                              .present = {},
+                              .reason = target.reason,
+                              .original = {},
+                              .note = note(target.subject)};
+    if (const auto found = present_.find(target.subject); found != present_.end())
+        value.present = found->second;
+    if (const auto record = parts_.journal.find(target.subject)) value.original = record->original;
+    return value;
+}
+
+bool QueueRound::step(const OutOfTime& out_of_time) {
+    if (world_ != queues_.current().world) *this = QueueRound(queues_, nic_);
+    const auto& targets = world_->placements().queues;
+    while (next_ < targets.size()) {
+        const auto& target = targets[next_++];
+        if (nic_ && target.nic != *nic_) continue;
+        queues_.put_right(target);
+        if (out_of_time()) return false;
+    }
+    if (!unwanted_) unwanted_ = queues_.unwanted();
+    while (!unwanted_->empty()) {
+        queues_.restore_unwanted(unwanted_->back());
+        unwanted_->pop_back();
+        if (out_of_time()) return false;
+    }
+    if (!nic_) queues_.forget_others();
+    return true;
 }
 
 } // namespace affinityd::app

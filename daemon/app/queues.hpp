@@ -9,6 +9,7 @@
 #include "app/world.hpp"
 #include "enforcer/executor.hpp"
 #include "planner/plan.hpp"
+#include "status/status.hpp"
 #include "state/journal.hpp"
 
 #include <optional>
@@ -19,12 +20,11 @@
 namespace affinityd::app {
 
 /// The way of queues: interrupts, steering maps and flow tables. Each is read alone, compared with its target, written, and
-/// noted as it was granted; a link event does so for the queues of that interface only.
+/// noted as it was granted.
 class Queues final : private planner::BackoffLookup {
   public:
     /// References must outlive it.
     struct Parts {
-        const host::Root& root;
         const Current& current;
         state::Journal& journal;
         enforcer::Enforcer& enforcer;
@@ -36,37 +36,45 @@ class Queues final : private planner::BackoffLookup {
     };
     explicit Queues(const Parts& parts) : parts_(parts) {}
 
-    /// Begins with all queues, or those of one interface; what was under way is dropped, as the new round covers it or the
-    /// next pass does.
-    void begin();
-    void begin(const std::string& nic);
-    /// Puts queues right until `out_of_time` says so, then restores those that no policy wants any more. True: all of them.
-    bool step(const OutOfTime& out_of_time);
+    /// Reads the target's subject, and sets it if it is not as it should be.
+    void put_right(const planner::QueueTarget& target);
+    /// Restores the original of a subject that no policy wants any more.
+    void restore_unwanted(const planner::Subject& subject);
+    /// Forgets what was read of subjects that are no targets any more.
+    void forget_others();
 
-    /// The change that a pass would make to this target now, if any. Nothing is changed.
+    /// The change that put_right() would make now, if any. Nothing is changed.
     [[nodiscard]] std::optional<planner::Action> plan(const planner::QueueTarget& target);
-    /// What a target's subject was set to when it was last read or written; no value: it could not be read.
-    [[nodiscard]] std::optional<planner::Setting> present(const planner::Subject& subject) const;
-    /// Why a subject is not where it should be, for people; "": it is, or it was refused.
-    [[nodiscard]] std::string note(const planner::Subject& subject) const;
+    /// A target with what its subject was set to when it was last read or written.
+    [[nodiscard]] status::QueueStatus status(const planner::QueueTarget& target) const;
+    [[nodiscard]] const Current& current() const { return parts_.current; }
+    /// The subjects in the undo journal that no policy wants now.
+    [[nodiscard]] std::vector<planner::Subject> unwanted() const;
 
   private:
     [[nodiscard]] bool is_put_off(const planner::Action& action) const override;
-    [[nodiscard]] planner::Planning planning();
     [[nodiscard]] std::optional<planner::Setting> read(const planner::Subject& subject);
-    [[nodiscard]] bool is_in_round(const planner::QueueTarget& target) const;
-    void put_right(const planner::QueueTarget& target);
+    [[nodiscard]] std::string note(const planner::Subject& subject) const;
     void apply(const planner::Action& action);
-    bool restore_unwanted(const OutOfTime& out_of_time);
-    [[nodiscard]] bool is_wanted(const planner::Subject& subject) const;
 
     Parts parts_;
-    planner::Assignments none_; ///< queues have no slots to assign
-    std::shared_ptr<World> world_; ///< of the round
-    std::optional<std::string> nic_; ///< of the round; no value: all
-    std::size_t next_ = 0;           ///< target of the round
-    std::optional<std::vector<state::Entry>> records_; ///< still to be compared with what is wanted
+    planner::Assignments none_; ///< queues have no slots
     std::unordered_map<planner::Subject, planner::Setting> present_;
+};
+
+/// One round over all queues or those of one interface, in slices.
+class QueueRound final : public Job {
+  public:
+    explicit QueueRound(Queues& queues, std::optional<std::string> nic = {})
+        : queues_(queues), nic_(std::move(nic)), world_(queues.current().world) {}
+    bool step(const OutOfTime& out_of_time) override;
+
+  private:
+    Queues& queues_;
+    std::optional<std::string> nic_; ///< no value: all
+    std::shared_ptr<World> world_;   ///< a reload begins the round anew
+    std::size_t next_ = 0;           ///< target
+    std::optional<std::vector<planner::Subject>> unwanted_;
 };
 
 } // namespace affinityd::app

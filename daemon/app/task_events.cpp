@@ -37,6 +37,7 @@ void Tasks::start(inventory::ProcessScan scan, std::optional<int> creator) {
     if (go_on(*turn, [&] { return std::chrono::steady_clock::now() >= until; })) return;
     // More than that many at a time is a storm: the next pass finds those that are left out.
     if (unfinished_.size() < most_unfinished) unfinished_.push_back(std::move(*turn));
+    parts_.observer.work_left();
 }
 
 bool Tasks::step(const OutOfTime& out_of_time) {
