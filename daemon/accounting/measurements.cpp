@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/measurements.hpp"
+#include "accounting/measurements.hpp"
 
-#include "app/json.hpp"
-#include "app/message_ids.hpp"
 #include "measure/result.hpp"
 #include "measure/statistics.hpp"
 
@@ -10,14 +8,14 @@
 #include <array>
 #include <ctime>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
-namespace affinityd::app {
+namespace affinityd::accounting {
 
 namespace {
 
-using nlohmann::json;
 using state::MeasurementRecord;
 
 constexpr std::size_t remembered = 64; ///< enough for the trend's window
@@ -61,13 +59,13 @@ void take_report(const measure::Report& report, MeasurementRecord& record) {
 
 std::string summary_of(const MeasurementRecord& record) {
     if (record.outcome != done) return fmt::format("{}: {}", record.outcome, record.reason);
-    const char* note = record.path == "loopback" ? " (loopback: does not touch NIC interrupts)" : "";
+    const char* note = touches_nic_interrupts(record) ? "" : " (loopback: does not touch NIC interrupts)";
     return fmt::format("{:.2f} Gbit/s over {}{} in {:.1f} s, {:.2f} CPU seconds, model {}",
                        record.bits_per_second / 1e9, record.path, note, record.seconds, record.cpu_seconds,
                        record.model);
 }
 
-/// Only what is alike can be compared: runs that came to their end over the same way to the same peer.
+/// Only like is compared with like: runs that came to their end over the same path to the same peer.
 measure::TrendReport trend_of(const std::vector<MeasurementRecord>& records, const std::string& kind,
                               const std::string& path) {
     std::vector<double> rates;
@@ -77,53 +75,38 @@ measure::TrendReport trend_of(const std::vector<MeasurementRecord>& records, con
     return measure::trend(rates);
 }
 
-json trend_json(const measure::TrendReport& trend) {
-    return {{"direction", measure::to_string(trend.trend)},
-            {"median", trend.median},
-            {"low", trend.low},
-            {"high", trend.high},
-            {"change", trend.change}};
-}
-
-json record_json(const MeasurementRecord& record) {
-    json value{{"id", record.id},
-               {"time", record.time},
-               {"kind", record.kind},
-               {"outcome", record.outcome},
-               {"path", record.path},
-               {"model", record.model},
-               {"policies", record.policies},
-               {"seconds", record.seconds},
-               {"bytes", record.bytes},
-               {"bits_per_second", record.bits_per_second},
-               {"cpu_seconds", record.cpu_seconds}};
-    if (record.kind == "ttcp" && !record.path.empty())
-        value["touches_nic_interrupts"] = record.path != "loopback";
-    if (!record.reason.empty()) value["reason"] = record.reason;
-    if (record.ghz_per_gbps) value["ghz_per_gbps"] = *record.ghz_per_gbps;
-    return value;
+std::vector<PathTrend> trends_of(const std::vector<MeasurementRecord>& records) {
+    std::set<std::pair<std::string, std::string>> paths;
+    for (const auto& record : records)
+        if (record.outcome == done && record.kind == "ttcp") paths.emplace(record.kind, record.path);
+    std::vector<PathTrend> trends;
+    for (const auto& [kind, path] : paths)
+        trends.push_back({kind, path, trend_of(records, kind, path)});
+    return trends;
 }
 
 } // namespace
 
-Measurements::Measurements(const std::string& state_dir, Log& log) : log_(log) {
+Measurements::Measurements(const std::string& state_dir) {
     if (state_dir.empty()) return;
     auto opened = state::History::open(state_dir, std::time(nullptr));
     if (!opened) {
-        log_.warn("measurements are kept until the end only: " + opened.error().to_string());
+        tell(Notice::Kind::history_unusable,
+             "measurements are kept until the end only: " + opened.error().to_string());
         return;
     }
     if (!opened->set_aside.empty())
-        log_.event(
-            history_damaged_message,
-            fmt::format("the measurement history could not be used ({}), it is at {} and a new one begins",
-                        opened->why, opened->set_aside));
+        tell(Notice::Kind::history_set_aside,
+             fmt::format("the measurement history could not be used ({}), it is at {} and a new one begins",
+                         opened->why, opened->set_aside));
     history_ = std::move(opened->history);
-    if (auto last = history_->last(remembered, "ttcp"))
-        recent_ = std::move(*last);
-    else
-        log_.warn("the measurement history could not be read: " + last.error().to_string());
+    recent_ = kept("ttcp");
+    if (recent_.size() > remembered) recent_.erase(recent_.begin(), recent_.end() - remembered);
 }
+
+void Measurements::tell(Notice::Kind kind, std::string text) { notices_.push_back({kind, std::move(text)}); }
+
+std::vector<Notice> Measurements::take_notices() { return std::exchange(notices_, {}); }
 
 void Measurements::add(const MeasuringRun& run, const policy::PolicySet& policies) {
     MeasurementRecord record;
@@ -141,11 +124,13 @@ void Measurements::add(const MeasuringRun& run, const policy::PolicySet& policie
     keep(std::move(record));
 }
 
-std::vector<MeasurementRecord> Measurements::kept(const std::string& kind) const {
+std::vector<MeasurementRecord> Measurements::kept(const std::string& kind) {
     if (!history_) return {};
     auto records = history_->last(most_shown, kind);
-    if (!records) log_.warn("the measurement history could not be read: " + records.error().to_string());
-    return records ? std::move(*records) : std::vector<MeasurementRecord>{};
+    if (records) return std::move(*records);
+    tell(Notice::Kind::history_unreadable,
+         "the measurement history could not be read: " + records.error().to_string());
+    return {};
 }
 
 void Measurements::keep(MeasurementRecord record) {
@@ -153,10 +138,10 @@ void Measurements::keep(MeasurementRecord record) {
         if (const auto kept = history_->append(record))
             record.id = *kept;
         else
-            log_.error("the measurement is not kept: " + kept.error().to_string());
+            tell(Notice::Kind::not_kept, "the measurement is not kept: " + kept.error().to_string());
     }
     if (record.kind != "ttcp") return;
-    log_.info("measured: " + summary_of(record));
+    tell(Notice::Kind::measured, "measured: " + summary_of(record));
     recent_.push_back(record);
     tell_of_regression(record);
     if (recent_.size() > remembered) recent_.erase(recent_.begin());
@@ -166,7 +151,7 @@ void Measurements::tell_of_regression(const MeasurementRecord& record) {
     if (record.outcome != done) return;
     const auto now = trend_of(recent_, record.kind, record.path);
     if (now.trend != measure::Trend::down) return;
-    // Told once, when it begins: the run before was not below already.
+    // Told once, when it begins: the run before was not below the median already.
     const std::vector<MeasurementRecord> before(recent_.begin(), recent_.end() - 1);
     if (trend_of(before, record.kind, record.path).trend == measure::Trend::down) return;
     const auto last = std::ranges::find_if(before.rbegin(), before.rend(), [&](const auto& other) {
@@ -175,52 +160,35 @@ void Measurements::tell_of_regression(const MeasurementRecord& record) {
     const std::string change = last->policies == record.policies
                                    ? "the same policies as before"
                                    : "policies now: " + record.policies + ", before: " + last->policies;
-    log_.event(regression_message, fmt::format("throughput over {} fell by {:.1f} %: {:.3f} Gbit/s, expected "
+    tell(Notice::Kind::regression, fmt::format("throughput over {} fell by {:.1f} %: {:.3f} Gbit/s, expected "
                                                "were {:.3f} to {:.3f} (median {:.3f}); {}",
                                                record.path, -100 * now.change, record.bits_per_second / 1e9,
                                                now.low / 1e9, now.high / 1e9, now.median / 1e9, change));
 }
 
-std::string Measurements::to_json() const {
-    if (recent_.empty()) return "null";
+std::optional<MeasurementReport> Measurements::report() const {
+    if (recent_.empty()) return std::nullopt;
     const auto& last = recent_.back();
-    const auto trend = trend_of(recent_, last.kind, last.path);
-    std::string summary = summary_of(last);
-    if (last.outcome == done && trend.trend == measure::Trend::down)
-        summary +=
-            fmt::format("; REGRESSION: {:.1f} % below the median of the runs before", -100 * trend.change);
-    return dump({{"last", record_json(last)},
-                 {"summary", summary},
-                 {"runs", recent_.size()},
-                 {"trend", trend_json(trend)}});
+    MeasurementReport report{last, summary_of(last), recent_.size(), trend_of(recent_, last.kind, last.path)};
+    if (last.outcome == done && report.trend.trend == measure::Trend::down)
+        report.summary += fmt::format("; REGRESSION: {:.1f} % below the median of the runs before",
+                                      -100 * report.trend.change);
+    return report;
 }
 
-std::string Measurements::history(const std::string& kind) const {
-    std::vector<MeasurementRecord> records;
-    std::string fault;
+HistoryReport Measurements::history(const std::string& kind) const {
+    HistoryReport report;
+    report.kept = history_.has_value();
     if (history_) {
         if (auto read = history_->last(most_shown, kind))
-            records = std::move(*read);
+            report.records = std::move(*read);
         else
-            fault = read.error().to_string();
+            report.fault = read.error().to_string();
     } else if (kind.empty() || kind == "ttcp") {
-        records = recent_; // nothing is kept on disk: what this daemon knows itself
+        report.records = recent_; // nothing is kept on disk: what this daemon has measured itself
     }
-    json list = json::array();
-    std::set<std::pair<std::string, std::string>> ways;
-    for (const auto& record : records) {
-        list.push_back(record_json(record));
-        if (record.outcome == done && record.kind == "ttcp") ways.emplace(record.kind, record.path);
-    }
-    json trends = json::array();
-    for (const auto& [of, path] : ways) {
-        trends.push_back(trend_json(trend_of(records, of, path)));
-        trends.back()["kind"] = of;
-        trends.back()["path"] = path;
-    }
-    json value{{"records", std::move(list)}, {"trends", std::move(trends)}, {"kept", history_.has_value()}};
-    if (!fault.empty()) value["fault"] = fault;
-    return dump(value);
+    report.trends = trends_of(report.records);
+    return report;
 }
 
-} // namespace affinityd::app
+} // namespace affinityd::accounting

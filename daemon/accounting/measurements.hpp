@@ -1,52 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/log.hpp"
-#include "measure/result.hpp"
+#include "accounting/measurement_report.hpp"
+#include "accounting/measuring_run.hpp"
+#include "accounting/notice.hpp"
 #include "policy/policy.hpp"
 #include "state/history.hpp"
 
 #include <optional>
 #include <string>
+#include <vector>
 
-namespace affinityd::app {
+namespace affinityd::accounting {
 
-/// How the measuring child ended.
-struct MeasuringRun {
-    std::string output; ///< what it printed: its report, or nothing
-    measure::Outcome outcome =
-        measure::Outcome::done; ///< of the child itself; counts where there is no report
-    std::string fault;          ///< for a person; "" with Outcome::done
-};
-
-/// What came of measurements: kept over restarts where there is a history, compared with the runs before.
+/// The results of measurements: kept over restarts where there is a history, and compared with the runs
+/// before.
 class Measurements {
   public:
-    /// Opens the history in the state directory; without one (dry run, disk full) results are known until the
-    /// end only.
-    Measurements(const std::string& state_dir, Log& log);
+    /// Opens the history in the state directory. Without one ("", a full disk) results are known only until
+    /// the daemon ends.
+    explicit Measurements(const std::string& state_dir);
 
-    /// Whatever came of it is a recorded outcome.
+    /// Records how a run ended, whatever its outcome.
     void add(const MeasuringRun& run, const policy::PolicySet& policies);
-
-    /// What is kept of one kind from before, oldest first; nothing where there is no history.
-    [[nodiscard]] std::vector<state::MeasurementRecord> kept(const std::string& kind) const;
-
-    /// Keeps one that is complete: the passive cost of a policy.
+    /// Keeps a finished record, such as the passive cost of a policy.
     void keep(state::MeasurementRecord record);
+    /// What the history holds of one kind, oldest first; empty without a history.
+    [[nodiscard]] std::vector<state::MeasurementRecord> kept(const std::string& kind);
 
-    /// {"last": {...}, "trend": {...}, "runs": N, "summary": "..."}, or null before the first run. JSON text.
-    [[nodiscard]] std::string to_json() const;
+    /// No value before the first run.
+    [[nodiscard]] std::optional<MeasurementReport> report() const;
+    /// The last records of one kind or ("") of all.
+    [[nodiscard]] HistoryReport history(const std::string& kind) const;
 
-    /// {"records": [...], "trends": [...]}: the last records, oldest first, of one kind or ("") of all. JSON
-    /// text.
-    [[nodiscard]] std::string history(const std::string& kind) const;
+    /// What is to be told since the last call, oldest first.
+    [[nodiscard]] std::vector<Notice> take_notices();
 
   private:
+    void tell(Notice::Kind kind, std::string text);
     void tell_of_regression(const state::MeasurementRecord& record);
-    Log& log_;
+
     std::optional<state::History> history_;
     std::vector<state::MeasurementRecord> recent_; ///< of kind "ttcp", oldest first
+    std::vector<Notice> notices_;
 };
 
-} // namespace affinityd::app
+} // namespace affinityd::accounting

@@ -1,105 +1,185 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/serving.hpp"
+#include "accounting/nic_usage.hpp"
 
+#include "accounting/cpu_time.hpp"
+#include "accounting/nic_addresses.hpp"
+#include "accounting/socket_walk.hpp"
 #include "inventory/sockets.hpp"
-#include "planner/place.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <set>
+#include <optional>
 
-namespace affinityd::app {
+namespace affinityd::accounting {
 
 namespace {
 
-using netdev::Nic;
-using policy::Policy;
-using Sockets = std::vector<inventory::LocalSocket>;
+constexpr std::size_t most_descriptors = 1U << 18;
+constexpr std::size_t most_sampled_descriptors = 256;
+constexpr std::size_t most_sampled_sockets = 4096;
+constexpr unsigned most_sampled_of_policy = 16; ///< workers of one program are alike
+constexpr std::size_t most_sampled = 256;       ///< processes, over all policies
 
-/// Interfaces that a wildcard listener may be reached by: those that are up and belong to a device. Loopback,
-/// bridges and other virtual ones count only where the policy names them.
-bool may_serve(const Nic& nic) { return nic.up && !nic.device.empty(); }
-
-using Inodes = std::vector<std::uint64_t>; // ascending
-
-std::vector<std::string> by_sockets(const planner::Machine& machine, const Sockets& sockets,
-                                    const Inodes& inodes) {
-    std::set<std::string> names;
-    bool wildcard = false;
-    for (const auto& socket : sockets) {
-        if (!std::ranges::binary_search(inodes, socket.inode)) continue;
-        if (socket.any_address) {
-            wildcard = wildcard || socket.listens();
-            continue;
-        }
-        for (const auto& nic : machine.nics)
-            if (nic.name != "lo" && std::ranges::find(nic.addresses, socket.local) != nic.addresses.end())
-                names.insert(nic.name);
-    }
-    // Connections say more than the listener: only without any is every interface taken.
-    if (names.empty() && wildcard)
-        for (const auto& nic : machine.nics)
-            if (may_serve(nic)) names.insert(nic.name);
-    return {names.begin(), names.end()};
-}
-
-/// What the process's sockets say, cut to the interfaces that the policy is about.
-std::vector<std::string> nics_of(const host::Root& root, const World& world, const Policy& policy,
-                                 const Sockets& sockets, int pid) {
-    if (policy.nics_auto) return by_sockets(world.machine(), sockets, inventory::socket_inodes(root, pid));
-    const auto named = planner::policy_nics(policy, world.machine(), {});
-    if (named.size() < 2) return named;
-    std::vector<std::string> both;
-    for (const auto& name : by_sockets(world.machine(), sockets, inventory::socket_inodes(root, pid)))
-        if (std::ranges::find(named, name) != named.end()) both.push_back(name);
-    return both.empty() ? named : both;
-}
+/// What the sockets of one process say.
+struct Evidence {
+    std::vector<bool> nics; ///< by number: it has a socket with an address of the NIC
+    bool any = false;       ///< `nics` is not empty
+    bool wildcard = false;  ///< it listens on all addresses
+};
 
 } // namespace
 
-planner::Serving find_serving(const host::Root& root, const World& world, TaskTable& tasks) {
-    planner::Serving serving;
-    std::optional<Sockets> sockets; // read once, and only if somebody asks
-    for (auto& [pid, process] : tasks.processes()) {
-        const Policy& policy = world.policies().policies[process.policy];
-        if (policy.model != policy::Model::full && policy.model != policy::Model::irq) continue;
-        if (!sockets) sockets = inventory::read_sockets(root, inventory::Wanted::all).sockets;
-        process.nics = nics_of(root, world, policy, *sockets, pid);
-        const auto units = planner::deals_threads(policy.placement) ? process.threads.size() : 1;
-        for (const auto& nic : process.nics)
-            serving[policy.name][nic] += static_cast<unsigned>(units);
+/// A search under way: the sockets are listed, then one process after another is looked at.
+struct NicUsage::Search {
+    NicAddresses nics;
+    std::vector<UsagePolicy> policies;
+    std::vector<UsageProcess> processes;
+    std::size_t next = 0;         ///< of the processes
+    std::size_t most_sockets = 0; ///< to be listed
+    bool is_truncated = false;    ///< there were more
+    std::unordered_map<std::uint64_t, inventory::LocalSocket> sockets{};
+    std::optional<SocketWalk> walk{}; ///< of the process at `next`
+    Evidence evidence{};
+
+    [[nodiscard]] bool needs_sockets(const UsageProcess& process) const {
+        const auto& policy = policies[process.policy];
+        return policy.is_auto || policy.named.size() > 1;
     }
-    return serving;
+    void take(std::uint64_t inode) {
+        const auto found = sockets.find(inode);
+        if (found == sockets.end()) return;
+        const auto& socket = found->second;
+        if (socket.any_address) {
+            evidence.wildcard = evidence.wildcard || socket.listens();
+            return;
+        }
+        const auto address = parse_address(socket.local);
+        if (!address) return;
+        for (const auto nic : nics.find(*address)) {
+            evidence.nics[nic] = true;
+            evidence.any = true;
+        }
+    }
+    /// NICs by number that the evidence names. Connections say more than a listener: every NIC is taken only
+    /// where there are none.
+    [[nodiscard]] std::vector<unsigned> used() const {
+        std::vector<unsigned> found;
+        if (!evidence.any && evidence.wildcard)
+            found.assign(nics.reachable().begin(), nics.reachable().end());
+        for (unsigned nic = 0; evidence.any && nic < nics.size(); ++nic)
+            if (evidence.nics[nic]) found.push_back(nic);
+        return found;
+    }
+    /// Names of the NICs that serve a process of the policy, cut to those that the policy is about.
+    [[nodiscard]] std::vector<std::string> names(const UsagePolicy& policy) const {
+        std::vector<std::string> names;
+        for (const auto nic : used())
+            if (policy.is_auto || std::ranges::find(policy.named, nics.name(nic)) != policy.named.end())
+                names.push_back(nics.name(nic));
+        std::ranges::sort(names);
+        return names.empty() && !policy.is_auto ? policy.named : names;
+    }
+    [[nodiscard]] bool list(const host::Root& root);
+    [[nodiscard]] bool look(const host::Root& root, const std::function<bool()>& out_of_time);
+    void count(NicUsageResult& result);
+};
+
+NicUsage::NicUsage(const host::Root& root) : root_(&root) {}
+NicUsage::NicUsage(NicUsage&&) noexcept = default;
+NicUsage& NicUsage::operator=(NicUsage&&) noexcept = default;
+NicUsage::~NicUsage() = default;
+
+/// All processes whose placement depends on it, and a sample of the others that differs from search to
+/// search.
+std::vector<UsageProcess> NicUsage::choose(const Request& request) {
+    std::vector<UsageProcess> chosen;
+    std::vector<unsigned> asked(request.policies.size());
+    const std::size_t count = request.processes.size();
+    std::size_t sampled = 0;
+    std::size_t last = sample_from_;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t at = (sample_from_ + i) % count;
+        const auto& process = request.processes[at];
+        if (process.policy >= request.policies.size()) continue;
+        if (request.policies[process.policy].is_sampled) {
+            if (sampled >= most_sampled || asked[process.policy] >= most_sampled_of_policy) continue;
+            ++sampled;
+            ++asked[process.policy];
+            last = at;
+        }
+        chosen.push_back(process);
+    }
+    sample_from_ = last + 1;
+    return chosen;
 }
 
-planner::Serving find_used_nics(const host::Root& root, const World& world, const TaskTable& tasks,
-                                int& next) {
-    constexpr unsigned most_asked = 16; // of a policy: workers of one program are alike
-    constexpr std::size_t most_descriptors = 256;
-    constexpr std::size_t most_looked_at = 4096; // sockets
-    constexpr std::chrono::milliseconds most_time{8};
-    const auto until = std::chrono::steady_clock::now() + most_time;
-    planner::Serving used;
-    std::map<std::size_t, unsigned> asked;
-    std::optional<Sockets> sockets;
-    const auto& all = tasks.processes();
-    auto at = all.find(next); // gone meanwhile: from the beginning
-    for (std::size_t left = all.size(); left > 0; --left, ++at) {
-        if (at == all.end()) at = all.begin();
-        const auto& [pid, process] = *at;
-        next = pid;
-        const Policy& policy = world.policies().policies[process.policy];
-        if (!policy.nics_auto || policy.model == policy::Model::full || policy.model == policy::Model::irq)
-            continue;
-        if (++asked[process.policy] > most_asked) continue;
-        if (sockets && std::chrono::steady_clock::now() >= until) return used;
-        const auto inodes = inventory::socket_inodes(root, pid, most_descriptors);
-        if (inodes.empty()) continue;
-        if (!sockets) sockets = inventory::read_sockets(root, inventory::Wanted::all, most_looked_at).sockets;
-        for (const auto& nic : by_sockets(world.machine(), *sockets, inodes))
-            ++used[policy.name][nic];
-    }
-    return used;
+void NicUsage::begin(Request request) {
+    result_ = {};
+    auto chosen = choose(request);
+    search_ = std::make_unique<Search>(
+        Search{NicAddresses(request.nics), std::move(request.policies), std::move(chosen)});
+    auto& search = *search_;
+    const auto needs_all = [&](const UsageProcess& process) {
+        return search.needs_sockets(process) && !search.policies[process.policy].is_sampled;
+    };
+    search.most_sockets =
+        std::ranges::any_of(search.processes, needs_all) ? inventory::most_sockets
+        : std::ranges::any_of(search.processes, [&](const auto& one) { return search.needs_sockets(one); })
+            ? most_sampled_sockets
+            : 0;
 }
 
-} // namespace affinityd::app
+bool NicUsage::Search::list(const host::Root& root) {
+    if (most_sockets == 0 || !sockets.empty()) return true;
+    auto listed = inventory::read_sockets(root, inventory::Wanted::all, most_sockets);
+    is_truncated = listed.truncated;
+    for (auto& socket : listed.sockets)
+        sockets.emplace(socket.inode, std::move(socket));
+    return true;
+}
+
+/// True: the process at `next` is through.
+bool NicUsage::Search::look(const host::Root& root, const std::function<bool()>& out_of_time) {
+    const auto& process = processes[next];
+    if (!needs_sockets(process)) return true;
+    if (!walk) {
+        evidence = {std::vector<bool>(nics.size()), false, false};
+        if (!read_cpu_time(root, process.id)) return true; // another process may have its number by now
+        const bool is_sampled = policies[process.policy].is_sampled;
+        walk =
+            SocketWalk::open(root, process.id.tid, is_sampled ? most_sampled_descriptors : most_descriptors);
+        if (!walk) return true;
+    }
+    return walk->step([this](std::uint64_t inode) { take(inode); }, out_of_time);
+}
+
+void NicUsage::Search::count(NicUsageResult& result) {
+    const auto& process = processes[next];
+    const auto& policy = policies[process.policy];
+    auto found = names(policy);
+    if (walk) result.truncated = result.truncated || (walk->truncated() && !policy.is_sampled);
+    auto& counts = policy.is_sampled ? result.sampled : result.counts;
+    for (const auto& nic : found)
+        counts[policy.name][nic] += policy.is_sampled ? 1 : process.units;
+    if (!policy.is_sampled) result.processes.emplace(process.id, std::move(found));
+    walk.reset();
+    evidence = {};
+    ++next;
+}
+
+bool NicUsage::step(const std::function<bool()>& out_of_time) {
+    if (!search_) return true;
+    auto& search = *search_;
+    if (!search.list(*root_)) return false;
+    while (search.next < search.processes.size()) {
+        if (!search.look(*root_, out_of_time)) return false;
+        search.count(result_);
+        if (out_of_time()) return false;
+    }
+    result_.truncated = result_.truncated || search.is_truncated;
+    search_.reset();
+    return true;
+}
+
+const NicUsageResult& NicUsage::result() const { return result_; }
+
+} // namespace affinityd::accounting

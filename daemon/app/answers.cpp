@@ -3,6 +3,7 @@
 #include "app/json.hpp"
 #include "app/lineage.hpp"
 #include "app/manager.hpp"
+#include "app/report_json.hpp"
 #include "base/text.hpp"
 #include "host/root.hpp"
 #include "inventory/head.hpp"
@@ -122,12 +123,12 @@ std::string Manager::status() const {
                                   {"wanted", world_->placements().policies[unit.policy].allowed.to_list()},
                                   {"state", unit.state}});
     value["claimed_by_others"] = json::array();
-    for (const auto& neighbour : neighbours_) {
+    for (const auto& peer : peers_.list()) {
         json subjects = json::array();
-        for (const auto& subject : neighbour.shared)
+        for (const auto& subject : peer.shared)
             subjects.push_back(planner::to_string(subject));
         value["claimed_by_others"].push_back(
-            {{"runtime_dir", neighbour.runtime_dir}, {"subjects", std::move(subjects)}});
+            {{"runtime_dir", peer.runtime_dir}, {"subjects", std::move(subjects)}});
     }
     value["other_writers"] = json::array();
     for (const auto& writer : other_writers_.list())
@@ -139,8 +140,8 @@ std::string Manager::status() const {
         if (executor_.counts()[i] > 0)
             value["outcomes"][std::string(to_string(static_cast<enforcer::Outcome>(i)))] =
                 executor_.counts()[i];
-    value["costs"] = costs_.to_json();
-    value["measurement"] = json::parse(measurements_.to_json());
+    value["costs"] = to_json(costs_.report());
+    value["measurement"] = to_json(measurements_.report());
     return dump(value);
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/manager.hpp"
 
+#include "app/json.hpp"
+#include "app/notices.hpp"
+#include "app/report_json.hpp"
 #include "base/text.hpp"
 #include "host/root.hpp"
 #include "inventory/scan.hpp"
@@ -18,20 +21,35 @@ namespace affinityd::app {
 
 Manager::Manager(Parts parts)
     : parts_(std::move(parts)), executor_(parts_.journal, parts_.enforcer, parts_.log),
-      queue_care_(executor_, parts_.log), other_writers_(parts_.root, parts_.settings.runtime_dir,
-                                                         enforcer::Irqbalance(parts_.settings.irqbalance_dir),
-                                                         parts_.enforcer.acts(), parts_.log),
-      sources_(parts_.root),
-      measurements_(parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
-      costs_(parts_.root) {
+      queue_care_(executor_, parts_.log),
+      other_writers_(parts_.root,
+                     {parts_.settings.runtime_dir, parts_.settings.irqbalance_dir, parts_.enforcer.acts()}),
+      sources_(parts_.root), peers_(parts_.root, parts_.settings.runtime_dir),
+      measurements_(parts_.settings.dry_run ? "" : parts_.settings.state_dir), costs_(parts_.root),
+      nic_usage_(parts_.root) {
     costs_.recall(measurements_.kept("passive"));
+    tell_notices();
 }
 
 std::string Manager::cgroup_folder() const {
     return std::filesystem::path(parts_.root.path()) / "sys/fs/cgroup";
 }
 
-void Manager::measured(const MeasuringRun& run) { measurements_.add(run, world_->policies()); }
+void Manager::measured(const accounting::MeasuringRun& run) {
+    measurements_.add(run, world_->policies());
+    tell_notices();
+}
+
+std::string Manager::history(const std::string& kind) const {
+    return dump(to_json(measurements_.history(kind)));
+}
+
+void Manager::tell_notices() {
+    for (const auto& notice : measurements_.take_notices())
+        tell(parts_.log, notice);
+    for (const auto& notice : other_writers_.take_notices())
+        tell(parts_.log, notice);
+}
 
 Manager::~Manager() = default;
 
@@ -88,6 +106,7 @@ void Manager::see_costs() {
 void Manager::keep(std::vector<state::MeasurementRecord> records) {
     for (auto& record : records)
         measurements_.keep(std::move(record));
+    tell_notices();
 }
 
 Result<void> Manager::start() {
@@ -162,7 +181,9 @@ void Manager::stop() {
     if (!parts_.enforcer.acts()) return;
     if (world_) {
         see_costs();
-        keep(costs_.finish(*world_, std::time(nullptr)));
+        auto terms = cost_terms();
+        terms.policies.clear(); // closes all
+        settle_costs(std::move(terms));
     }
     std::size_t count = 0;
     std::vector<planner::Subject> kept;
@@ -174,6 +195,8 @@ void Manager::stop() {
     }
     if (world_) count += put_back_newborns();
     other_writers_.stop();
+    talk_to_irqbalance();
+    tell_notices();
     for (const auto& subject : kept)
         if (const auto done = parts_.journal.forget(subject); !done)
             parts_.log.error(done.error().to_string());

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "accounting/measurements.hpp"
+#include "accounting/nic_usage.hpp"
+#include "accounting/passive_cost.hpp"
 #include "app/commands.hpp"
 #include "app/executor.hpp"
 #include "app/log.hpp"
-#include "app/measurements.hpp"
-#include "app/neighbours.hpp"
-#include "app/other_writers.hpp"
-#include "app/passive_cost.hpp"
 #include "app/queue_care.hpp"
 #include "app/reconcile.hpp"
 #include "app/settings.hpp"
 #include "app/task_table.hpp"
 #include "app/world.hpp"
+#include "coexist/other_writers.hpp"
+#include "coexist/peer_daemons.hpp"
 #include "inventory/head.hpp"
 #include "planner/assignments.hpp"
 
@@ -84,11 +85,11 @@ class Manager final : public Commands {
     void count(std::size_t& processes, std::size_t& threads) const;
 
     /// A measuring child (events/ runs it) has ended, or could not be started.
-    void measured(const MeasuringRun& run);
+    void measured(const accounting::MeasuringRun& run);
 
     std::string status() const override;
     std::string plan() override;
-    std::string history(const std::string& kind) const override { return measurements_.history(kind); }
+    std::string history(const std::string& kind) const override;
     Result<std::string> explain(const std::string& subject) override;
     Result<std::string> reload() override;
     Result<std::string> release(const std::string& what) override;
@@ -134,10 +135,15 @@ class Manager final : public Commands {
     void finish_reconcile();
     void forget_gone();
     [[nodiscard]] Result<std::string> explain_task(int pid);
+    void find_nic_usage();
     [[nodiscard]] bool learn_serving();
+    [[nodiscard]] accounting::PassiveCost::Terms cost_terms() const;
+    void settle_costs(accounting::PassiveCost::Terms terms);
+    void talk_to_irqbalance();
+    void tell_notices();
     void handle_queues();
     void restore_unwanted_queues();
-    void look_for_neighbours();
+    void look_for_peers();
 
     /// A unit all of whose processes are under one policy that wants a cpuset for it.
     struct UnderCpuset {
@@ -157,7 +163,7 @@ class Manager final : public Commands {
     Parts parts_;
     Executor executor_;
     QueueCare queue_care_;
-    OtherWriters other_writers_;
+    coexist::OtherWriters other_writers_;
     std::unique_ptr<World> world_;
     planner::Assignments assignments_;
     TaskTable tasks_;
@@ -165,12 +171,12 @@ class Manager final : public Commands {
     std::unique_ptr<Reconcile> reconcile_;
     std::set<std::string>
         released_; ///< names of policies, PIDs as text, "*": told to let go until the next reload or apply
-    std::vector<Neighbour> neighbours_;
+    coexist::PeerDaemons peers_;
     std::map<std::string, UnderCpuset> units_; ///< by name, as of the last pass
     std::vector<planner::Problem> unit_problems_;
-    Measurements measurements_;
-    PassiveCost costs_;
-    int next_asked_ = 0; ///< process with which find_used_nics goes on
+    accounting::Measurements measurements_;
+    accounting::PassiveCost costs_;
+    accounting::NicUsage nic_usage_;
     std::function<void(Urgency)> waits_ = [](Urgency) {};
     bool queues_changed_ = false;
     bool told_of_change_ = false;  ///< since the last pass began

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The manager's full pass: all tasks in slices, then the queues, then what has gone.
 #include "app/manager.hpp"
-#include "app/serving.hpp"
 #include "inventory/head.hpp"
 #include "inventory/scan.hpp"
 
@@ -10,6 +9,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <poll.h>
 
 namespace affinityd::app {
 
@@ -34,6 +34,7 @@ void Manager::begin_reconcile(bool machine_changed) {
     reconcile_ = std::make_unique<Reconcile>(Reconcile{.pids = std::move(*pids), .number = ++reconciles_});
     costs_.begin_pass();
     other_writers_.begin_pass();
+    peers_.begin_pass();
     waits_(Urgency::now);
 }
 
@@ -49,7 +50,10 @@ bool Manager::reconcile_step(const std::function<bool()>& out_of_time) {
             }
             auto head = inventory::read_head(parts_.root, *pid, &sources_);
             if (!head) continue;
-            other_writers_.see(*head);
+            if (!head->is_kernel()) {
+                other_writers_.see(*pid, head->comm);
+                peers_.see(*pid, head->comm);
+            }
             turn = begin_turn(std::move(*head));
         }
         if (!turn || !go_on(*turn, out_of_time)) continue;
@@ -66,16 +70,24 @@ void Manager::finish_reconcile() {
     is_after_change_ = false;
     forget_gone();
     parts_.journal.age_givers();
+    find_nic_usage();
     if (learn_serving()) waits_(Urgency::soon); // lanes are dealt anew: tasks move with them in the next pass
-    other_writers_.finish_pass(world_->placements()); // first, so that irqbalance is off what we move next
+    std::set<unsigned> irqs;
+    for (const auto& target : world_->placements().queues)
+        if (const auto* irq = std::get_if<planner::IrqMask>(&target.subject)) irqs.insert(irq->irq);
+    other_writers_.finish_pass(
+        {irqs.begin(), irqs.end()}); // first, so that irqbalance is off what is moved next
+    while (!other_writers_.step([] { return false; })) {
+    }
+    talk_to_irqbalance();
+    tell_notices();
     handle_queues();
     adopt_lost_queues();
     handle_units();
     hear_of_memory();
     restore_unwanted_queues();
-    keep(costs_.add_up(*world_, find_used_nics(parts_.root, *world_, tasks_, next_asked_),
-                       std::time(nullptr)));
-    look_for_neighbours();
+    settle_costs(cost_terms());
+    look_for_peers();
 }
 
 void Manager::forget_gone() {
@@ -91,12 +103,66 @@ void Manager::forget_gone() {
         forget_gone_threads(pid, threads);
 }
 
+/// Which NIC serves which process, for placement and for what is only shown.
+void Manager::find_nic_usage() {
+    accounting::NicUsage::Request request{world_->machine().nics, {}, {}};
+    for (const auto& policy : world_->policies().policies) {
+        const bool places = policy.model == policy::Model::full || policy.model == policy::Model::irq;
+        request.policies.push_back({policy.name, policy.nics_auto,
+                                    policy.nics_auto || !places
+                                        ? std::vector<std::string>{}
+                                        : planner::policy_nics(policy, world_->machine(), {}),
+                                    !places});
+    }
+    for (const auto& [pid, process] : tasks_.processes()) {
+        const auto& policy = world_->policies().policies[process.policy];
+        const auto units = planner::deals_threads(policy.placement) ? process.threads.size() : 1;
+        if (policy.nics_auto || !request.policies[process.policy].is_sampled)
+            request.processes.push_back({process.id, process.policy, static_cast<unsigned>(units)});
+    }
+    nic_usage_.begin(std::move(request));
+    while (!nic_usage_.step([] { return false; })) {
+    }
+}
+
 bool Manager::learn_serving() {
     if (!world_->asks_for_serving()) return false;
-    auto serving = find_serving(parts_.root, *world_, tasks_);
-    if (serving == world_->serving()) return false;
-    world_->update(std::move(serving));
+    for (auto& [pid, process] : tasks_.processes())
+        if (const auto found = nic_usage_.result().processes.find(process.id);
+            found != nic_usage_.result().processes.end())
+            process.nics = found->second;
+    if (nic_usage_.result().counts == world_->serving()) return false;
+    world_->update(planner::Serving(nic_usage_.result().counts));
     return true;
+}
+
+accounting::PassiveCost::Terms Manager::cost_terms() const {
+    accounting::PassiveCost::Terms terms;
+    terms.now = std::time(nullptr);
+    const auto& used = nic_usage_.result().sampled;
+    for (const auto& policy : world_->policies().policies)
+        terms.policies.push_back(
+            {policy.name, policy.text_hash, policy.model,
+             planner::policy_nics(policy, world_->machine(),
+                                  used.contains(policy.name) ? used : world_->serving())});
+    for (const auto& nic : world_->machine().nics)
+        terms.nics.push_back(nic.name);
+    return terms;
+}
+
+void Manager::settle_costs(accounting::PassiveCost::Terms terms) {
+    costs_.begin_settling(std::move(terms));
+    while (!costs_.settle([] { return false; })) {
+    }
+    keep(costs_.take_closed());
+}
+
+void Manager::talk_to_irqbalance() {
+    while (other_writers_.is_talking()) {
+        pollfd waiting{other_writers_.fd(), POLLIN, 0};
+        ::poll(&waiting, 1, 1000);
+        other_writers_.handle();
+    }
 }
 
 void Manager::handle_queues() {
@@ -155,11 +221,13 @@ void Manager::restore_unwanted_queues() {
     }
 }
 
-void Manager::look_for_neighbours() {
+void Manager::look_for_peers() {
     if (!parts_.enforcer.acts()) return;
-    neighbours_ = find_neighbours(parts_.root, parts_.settings.runtime_dir, parts_.journal);
+    peers_.finish_pass();
+    while (!peers_.step(parts_.journal, [] { return false; })) {
+    }
     constexpr std::size_t named = 3; // the rest is in `affinityctl status`
-    for (const auto& [runtime_dir, shared] : neighbours_) {
+    for (const auto& [runtime_dir, shared] : peers_.list()) {
         for (std::size_t i = 0; i < std::min(named, shared.size()); ++i)
             parts_.log.warn(fmt::format("{} is claimed by the affinityd in {} too",
                                         planner::to_string(shared[i]), runtime_dir));

@@ -1,81 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/log.hpp"
-#include "enforcer/irqbalance.hpp"
-#include "inventory/head.hpp"
-#include "planner/placements.hpp"
+#include "coexist/interrupt_settings.hpp"
+#include "coexist/irqbalance.hpp"
+#include "coexist/notice.hpp"
+#include "coexist/other_writer.hpp"
 
 #include <chrono>
+#include <functional>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace affinityd::host {
 class Root;
 }
 
-namespace affinityd::app {
+namespace affinityd::coexist {
 
-/// Something else on this machine that sets the masks of interrupts, too.
-struct OtherWriter {
-    std::string name;  ///< "irqbalance", "tuned", "systemd.link", "script"
-    std::string where; ///< "pid 812", or file and line
-    std::string note;  ///< what it does, what was done about it, or what a person may do
-};
-
-/// Settings and scripts that set masks of interrupts when an interface comes, at boot or by the clock:
-/// systemd.link files with such a setting and scripts of vendors (set_irq_affinity), in the places where they
-/// are usually put. At most `most` of them.
-[[nodiscard]] std::vector<OtherWriter> find_interrupt_settings(const host::Root& root, std::size_t most = 32);
-
-/// Keeps the list, and irqbalance off the interrupts that are under policy: through its socket, while it
-/// runs. Its own list of banned ones is kept in `folder`/irqbalance.banned, so that it can be given back also
-/// by the next daemon.
+/// What else on this machine sets the masks of interrupts; keeps irqbalance off those that are under policy
+/// while it runs.
 class OtherWriters {
   public:
-    /// `folder`: the runtime directory. `acts`: false: nothing is said to irqbalance.
-    OtherWriters(const host::Root& root, std::string folder, enforcer::Irqbalance irqbalance, bool acts,
-                 Log& log)
-        : root_(root), record_(std::move(folder) + "/irqbalance.banned"), irqbalance_(std::move(irqbalance)),
-          acts_(acts), log_(log) {}
+    using Clock = std::chrono::steady_clock;
+    struct Places {
+        std::string runtime_dir;    ///< irqbalance's own list is kept in its irqbalance.banned
+        std::string irqbalance_dir; ///< where irqbalance has its sockets
+        bool acts = true;           ///< false: nothing is said to irqbalance
+    };
+    /// `root` must outlive it.
+    OtherWriters(const host::Root& root, Places places);
 
     void begin_pass() { seen_.clear(); }
-    /// A process of this pass.
-    void see(const inventory::Head& head);
-    /// All were seen. Files are read every ten minutes at most.
-    void finish_pass(const planner::Placements& placements,
-                     std::chrono::steady_clock::time_point now = std::chrono::steady_clock::now());
-    /// A person asked for everything anew: files too, with the next pass.
+    /// A user process of this pass, by its id and name.
+    void see(int pid, std::string_view comm);
+    /// All were seen. `irqs`: numbers of the interrupts under policy. Starts what fd() and step() carry on;
+    /// files are read every ten minutes at most.
+    void finish_pass(std::vector<unsigned> irqs, Clock::time_point now = Clock::now());
+    /// Reads files until `out_of_time` says so. True: there is nothing left to read.
+    [[nodiscard]] bool step(const std::function<bool()>& out_of_time);
+    /// A person asked for everything anew: the next pass reads the files too.
     void look_again() { files_read_ = {}; }
-    /// Gives irqbalance its own list back.
-    void stop();
+    /// Starts to give irqbalance its own list back. Over when is_talking() is false.
+    void stop(Clock::time_point now = Clock::now()) { irqbalance_.give_back(now); }
 
-    [[nodiscard]] const std::vector<OtherWriter>& list() const { return list_; }
+    /// The conversation with irqbalance, see Irqbalance.
+    [[nodiscard]] int fd() const { return irqbalance_.fd(); }
+    void handle(Clock::time_point now = Clock::now());
+    [[nodiscard]] bool is_talking() const { return irqbalance_.is_talking(); }
+
+    /// As of the last pass, with irqbalance's present note.
+    [[nodiscard]] std::vector<OtherWriter> list() const;
+    /// What is to be told since the last call, oldest first. A writer is told once for each text of it.
+    [[nodiscard]] std::vector<Notice> take_notices();
 
   private:
-    struct Banned {
-        std::vector<unsigned> original; ///< what it left alone before us
-        std::vector<unsigned> asked;    ///< with ours
-        std::string fault;              ///< why it could not be told
-    };
-    [[nodiscard]] std::string keep_off(const std::vector<unsigned>& irqs);
-    [[nodiscard]] Result<void> ban(const std::string& socket, Banned& banned,
-                                   const std::vector<unsigned>& irqs);
-    [[nodiscard]] Result<void> write_record() const;
-    [[nodiscard]] std::map<std::string, std::vector<unsigned>> read_record() const;
-
     const host::Root& root_;
-    std::string record_;
-    enforcer::Irqbalance irqbalance_;
     bool acts_;
-    Log& log_;
-    std::map<std::string, int> seen_;      ///< name of the program -> its PID
-    std::map<std::string, Banned> banned_; ///< by socket
-    std::vector<OtherWriter> files_;
-    std::chrono::steady_clock::time_point files_read_{};
-    std::vector<OtherWriter> list_;
+    Irqbalance irqbalance_;
+    InterruptSettings files_;
+    Clock::time_point files_read_{};
+    std::map<std::string, int, std::less<>> seen_;    ///< name of the program -> its process id
+    std::map<std::string, int, std::less<>> running_; ///< the same as of the last finished pass
+    std::set<std::string> told_;
 };
 
-} // namespace affinityd::app
+} // namespace affinityd::coexist
