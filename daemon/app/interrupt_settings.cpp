@@ -70,7 +70,7 @@ std::vector<OtherWriter> find_interrupt_settings(const host::Root& root, std::si
     const auto look = [&](const char* folder, std::string_view ending, bool (*is_it)(std::string_view),
                           const OtherWriter& writer) {
         std::size_t files = 0;
-        for (const auto& name : tree->list(folder)) {
+        for (const auto& name : tree->list(folder).value_or(std::vector<std::string>{})) {
             if (!name.ends_with(ending)) continue;
             if (found.size() >= most || ++files > most_files) return;
             look_into(*tree, std::string(folder) + "/" + name, is_it, writer, found);
