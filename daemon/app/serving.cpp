@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/serving.hpp"
 
-#include "inventory/sockets.hpp"
+#include "inventory/process_sockets.hpp"
+#include "inventory/socket_table.hpp"
 #include "planner/place.hpp"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 
 using netdev::Nic;
 using policy::Policy;
-using Sockets = std::vector<inventory::LocalSocket>;
+using Sockets = inventory::SocketTable;
 
 /// Interfaces that a wildcard listener may be reached by: those that are up and belong to a device. Loopback,
 /// bridges and other virtual ones count only where the policy names them.
@@ -26,14 +27,16 @@ std::vector<std::string> by_sockets(const planner::Machine& machine, const Socke
                                     const Inodes& inodes) {
     std::set<std::string> names;
     bool wildcard = false;
-    for (const auto& socket : sockets) {
-        if (!std::ranges::binary_search(inodes, socket.inode)) continue;
-        if (socket.any_address) {
-            wildcard = wildcard || socket.listens();
+    for (const auto inode : inodes) {
+        const auto* socket = sockets.find(inode);
+        if (socket == nullptr) continue;
+        if (socket->local.is_any()) {
+            wildcard = wildcard || socket->listens();
             continue;
         }
+        const auto local = socket->local.to_text();
         for (const auto& nic : machine.nics)
-            if (nic.name != "lo" && std::ranges::find(nic.addresses, socket.local) != nic.addresses.end())
+            if (nic.name != "lo" && std::ranges::find(nic.addresses, local) != nic.addresses.end())
                 names.insert(nic.name);
     }
     // Connections say more than the listener: only without any is every interface taken.
@@ -46,11 +49,13 @@ std::vector<std::string> by_sockets(const planner::Machine& machine, const Socke
 /// What the process's sockets say, cut to the interfaces that the policy is about.
 std::vector<std::string> nics_of(const host::Root& root, const World& world, const Policy& policy,
                                  const Sockets& sockets, int pid) {
-    if (policy.nics_auto) return by_sockets(world.machine(), sockets, inventory::socket_inodes(root, pid));
+    if (policy.nics_auto)
+        return by_sockets(world.machine(), sockets, inventory::socket_inodes(root, pid).value_or(Inodes{}));
     const auto named = planner::policy_nics(policy, world.machine(), {});
     if (named.size() < 2) return named;
     std::vector<std::string> both;
-    for (const auto& name : by_sockets(world.machine(), sockets, inventory::socket_inodes(root, pid)))
+    for (const auto& name :
+         by_sockets(world.machine(), sockets, inventory::socket_inodes(root, pid).value_or(Inodes{})))
         if (std::ranges::find(named, name) != named.end()) both.push_back(name);
     return both.empty() ? named : both;
 }
@@ -63,7 +68,10 @@ planner::Serving find_serving(const host::Root& root, const World& world, TaskTa
     for (auto& [pid, process] : tasks.processes()) {
         const Policy& policy = world.policies().policies[process.policy];
         if (policy.model != policy::Model::full && policy.model != policy::Model::irq) continue;
-        if (!sockets) sockets = inventory::read_sockets(root, inventory::Wanted::all).sockets;
+        if (!sockets) {
+            sockets.emplace(root, inventory::Wanted::all);
+            sockets->step([] { return false; });
+        }
         process.nics = nics_of(root, world, policy, *sockets, pid);
         const auto units = planner::deals_threads(policy.placement) ? process.threads.size() : 1;
         for (const auto& nic : process.nics)
@@ -93,9 +101,12 @@ planner::Serving find_used_nics(const host::Root& root, const World& world, cons
             continue;
         if (++asked[process.policy] > most_asked) continue;
         if (sockets && std::chrono::steady_clock::now() >= until) return used;
-        const auto inodes = inventory::socket_inodes(root, pid, most_descriptors);
+        const auto inodes = inventory::socket_inodes(root, pid, most_descriptors).value_or(Inodes{});
         if (inodes.empty()) continue;
-        if (!sockets) sockets = inventory::read_sockets(root, inventory::Wanted::all, most_looked_at).sockets;
+        if (!sockets) {
+            sockets.emplace(root, inventory::Wanted::all, most_looked_at);
+            sockets->step([] { return false; });
+        }
         for (const auto& nic : by_sockets(world.machine(), *sockets, inodes))
             ++used[policy.name][nic];
     }
