@@ -23,7 +23,8 @@ void Bookkeeping::begin_usage() {
     accounting::NicUsage::Request request{world.machine().nics, {}, {}};
     for (const auto& policy : world.policies().policies) {
         const bool places = policy.model == policy::Model::full || policy.model == policy::Model::irq;
-        accounting::UsagePolicy asked{.name = policy.name, .is_auto = policy.nics_auto, .is_sampled = !places};
+        accounting::UsagePolicy asked{
+            .name = policy.name, .is_auto = policy.nics_auto, .is_sampled = !places};
         if (places && !policy.nics_auto) asked.named = planner::policy_nics(policy, world.machine(), {});
         request.policies.push_back(std::move(asked));
     }

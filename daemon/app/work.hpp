@@ -10,8 +10,8 @@
 
 namespace affinityd::app {
 
-/// What is to be done in slices of the loop, and in which order: what events have begun, then jobs and the pass in turn, so
-/// that neither questions nor passes keep the other from its end.
+/// What is to be done in slices of the loop, and in which order: what events have begun, then jobs and the
+/// pass in turn, so that neither questions nor passes keep the other from its end.
 class Work {
   public:
     /// now: there is work for slices; soon: a pass is wanted, a moment later, as requests come in bursts.

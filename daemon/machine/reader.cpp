@@ -101,9 +101,12 @@ Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine&
     auto irqs = irq::read_interrupts(root);
     if (!irqs) return std::unexpected(irqs.error());
     const auto known = std::ranges::find(machine.nics, nic, &netdev::Nic::name);
-    if (!*fresh && known != machine.nics.end()) machine.nics.erase(known);
-    else if (*fresh && known != machine.nics.end()) *known = std::move(**fresh);
-    else if (*fresh) machine.nics.push_back(std::move(**fresh));
+    if (!*fresh && known != machine.nics.end())
+        machine.nics.erase(known);
+    else if (*fresh && known != machine.nics.end())
+        *known = std::move(**fresh);
+    else if (*fresh)
+        machine.nics.push_back(std::move(**fresh));
     machine.irqs = std::move(*irqs);
     attach_kernel_threads(root, machine);
     link_vectors(machine);

@@ -13,12 +13,12 @@ class Root;
 
 namespace affinityd::machine {
 
-/// Reads a whole machine in steps, none of which is long on a usual one: topology, interfaces, interrupts, the kernel
-/// threads that do their work, and how all of these belong together.
+/// Reads a whole machine in steps, none of which is long on a usual one: topology, interfaces, interrupts,
+/// the kernel threads that do their work, and how all of these belong together.
 class MachineReader {
   public:
-    /// `before`: what was read last time, null if nothing was; its topology is kept where the same CPUs are online. Both
-    /// must outlive the reader.
+    /// `before`: what was read last time, null if nothing was; its topology is kept where the same CPUs are
+    /// online. Both must outlive the reader.
     MachineReader(const host::Root& root, const Machine* before) : root_(root), before_(before) {}
 
     /// One step. True: take() has the machine. An Error: half a machine is no basis for a plan.
@@ -41,8 +41,8 @@ class MachineReader {
 /// The whole machine at once.
 [[nodiscard]] Result<Machine> read_machine(const host::Root& root);
 
-/// Reads one interface and its interrupts again; everything else stays as it was read before. An interface that has gone
-/// is taken out, a new one is added.
+/// Reads one interface and its interrupts again; everything else stays as it was read before. An interface
+/// that has gone is taken out, a new one is added.
 [[nodiscard]] Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine& machine);
 
 } // namespace affinityd::machine
