@@ -118,7 +118,8 @@ void Manager::begin_pass(bool machine_changed) {
 
 void Manager::link_changed(const std::string& nic) {
     carrying_.changes.expect();
-    if (nic.empty()) {
+    // Many at once (a host full of containers starts) are looked at together, by the pass.
+    if (nic.empty() || work_.is_urgent_full()) {
         shared_.machine_changed = true;
     } else {
         auto work = std::make_unique<Sequence>();
