@@ -48,7 +48,7 @@ std::string name_of(Severity severity) {
 /// Notes about policies that nobody is under now; none on a recording without processes.
 std::vector<Diagnostic> on_processes(const policy::PolicySet& set, const affinityd::host::Root& root) {
     namespace inventory = affinityd::inventory;
-    inventory::FactSources sources(root);
+    inventory::FactSources sources(root, inventory::ask_name_service);
     std::vector<std::shared_ptr<inventory::ProcessFacts>> kept;
     inventory::Scan scan(root, &sources);
     scan.step([] { return false; },

@@ -103,7 +103,7 @@ affinityd::Result<json> plan_recording(const affinityd::policy::PolicySet& polic
     const auto pids = inventory::list_pids(*root);
     if (!pids) return std::unexpected(pids.error());
 
-    inventory::FactSources sources(*root);
+    inventory::FactSources sources(*root, inventory::ask_name_service);
     const auto all = match_all(*root, *pids, policies, sources);
     Interfaces nics;
     for (const auto& policy : policies.policies)
