@@ -4,7 +4,7 @@
 #include "app/json.hpp"
 #include "app/message_ids.hpp"
 #include "measure/result.hpp"
-#include "measure/statistics.hpp"
+#include "measure/trend.hpp"
 
 #include <algorithm>
 #include <array>
@@ -50,7 +50,7 @@ double cpu_seconds(const measure::Report& report) {
 void take_report(const measure::Report& report, MeasurementRecord& record) {
     record.outcome = measure::to_string(report.outcome);
     record.reason = report.reason;
-    record.path = report.path;
+    record.path = report.setup.path;
     record.seconds = report.seconds;
     record.bytes = report.bytes;
     record.bits_per_second = report.bits_per_second;

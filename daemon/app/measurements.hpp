@@ -3,6 +3,7 @@
 
 #include "app/log.hpp"
 #include "measure/result.hpp"
+#include "measure/run.hpp"
 #include "policy/policy.hpp"
 #include "state/history.hpp"
 
@@ -12,12 +13,7 @@
 namespace affinityd::app {
 
 /// How the measuring child ended.
-struct MeasuringRun {
-    std::string output; ///< what it printed: its report, or nothing
-    measure::Outcome outcome =
-        measure::Outcome::done; ///< of the child itself; counts where there is no report
-    std::string fault;          ///< for a person; "" with Outcome::done
-};
+using MeasuringRun = measure::Run;
 
 /// What came of measurements: kept over restarts where there is a history, compared with the runs before.
 class Measurements {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/passive_cost.hpp"
 
+#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "host/root.hpp"
-#include "measure/ttcp.hpp"
 
 #include <algorithm>
 #include <array>
@@ -115,7 +115,7 @@ std::optional<CpuLedger::Entry> PassiveCost::read(const TaskId& id) const {
 PassiveCost::Period& PassiveCost::period(const std::string& policy) {
     const auto found = periods_.find(policy);
     if (found != periods_.end()) return found->second;
-    return periods_.emplace(policy, Period(ticks_since_boot(), measure::monotonic_seconds())).first->second;
+    return periods_.emplace(policy, Period(ticks_since_boot(), monotonic_seconds())).first->second;
 }
 
 void PassiveCost::begin_pass() {
@@ -166,7 +166,7 @@ void PassiveCost::share_softirqs(Growth& growth) {
 PassiveCost::Records PassiveCost::add_up(const World& world, const planner::Serving& used, std::int64_t now) {
     Records records;
     const Growth grown = growth(world);
-    const double at = measure::monotonic_seconds();
+    const double at = monotonic_seconds();
     std::set<std::string> policies;
     for (const auto& one : world.policies().policies) {
         policies.insert(one.name);
@@ -199,7 +199,7 @@ PassiveCost::Records PassiveCost::add_up(const World& world, const planner::Serv
 PassiveCost::Records PassiveCost::finish(const World& world, std::int64_t now) {
     Records records;
     const Growth grown = growth(world);
-    const double at = measure::monotonic_seconds();
+    const double at = monotonic_seconds();
     for (auto& [name, period] : periods_) {
         period.look(grown, at);
         close(name, period, now, records);
