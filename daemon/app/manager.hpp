@@ -54,7 +54,7 @@ class Manager final : public Commands {
     /// Begins to put back what the policies say is to be put back; `done` is called when that is over.
     void begin_stop(std::function<void()> done);
     /// A measuring child has ended, or could not be started.
-    void measured(const accounting::MeasuringRun& run) { bookkeeping_.measured(run); }
+    void measured(const measure::Run& run) { bookkeeping_.measured(run); }
 
     [[nodiscard]] Work& work() { return work_; }
     [[nodiscard]] Tasks& tasks() { return tasks_; }
