@@ -86,12 +86,21 @@ class Manager final : public Commands {
     /// A measuring child (events/ runs it) has ended, or could not be started.
     void measured(const MeasuringRun& run);
 
-    std::string status() const override;
-    std::string plan() override;
+    [[nodiscard]] std::string status() const;
+    std::string plan();
+    Result<std::string> explain(const std::string& subject);
+    Result<std::string> reload();
+    Result<std::string> release(const std::string& what);
     std::string history(const std::string& kind) const override { return measurements_.history(kind); }
-    Result<std::string> explain(const std::string& subject) override;
-    Result<std::string> reload() override;
-    Result<std::string> release(const std::string& what) override;
+    void status(OwnedAnswer answer) override { answer(OwnedText(status())); }
+    void plan(OwnedAnswer answer) override { answer(OwnedText(plan())); }
+    void explain(const std::string& subject, OwnedAnswer answer) override {
+        auto text = explain(subject);
+        if (!text) return answer(std::unexpected(text.error()));
+        answer(OwnedText(std::move(*text)));
+    }
+    void reload(Answer answer) override { answer(reload()); }
+    void release(const std::string& what, Answer answer) override { answer(release(what)); }
     void apply() override;
 
     [[nodiscard]] const World* world() const { return world_.get(); }
