@@ -42,7 +42,7 @@ bool Manager::reconcile_step(const std::function<bool()>& out_of_time) {
     auto& turn = reconcile_->turn;
     do {
         if (!turn) {
-            const auto pid = reconcile_->pids.next();
+            const auto pid = reconcile_->pids.next().value_or(std::nullopt);
             if (!pid) {
                 finish_reconcile();
                 return true;

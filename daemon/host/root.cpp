@@ -18,10 +18,6 @@ namespace affinityd::host {
 
 namespace {
 
-bool means_absent(int code) {
-    return code == ENOENT || code == ENOTDIR || code == ENODEV || code == ESRCH || code == ENXIO;
-}
-
 int open_below(int base, const std::string& path, int flags, bool confined) {
     const char* name = path.empty() ? "." : path.c_str();
     if (!confined) return ::openat(base, name, flags | O_CLOEXEC);
@@ -41,6 +37,10 @@ std::optional<std::string> descriptor_path(int fd) {
 }
 
 } // namespace
+
+bool means_absent(int code) {
+    return code == ENOENT || code == ENOTDIR || code == ENODEV || code == ESRCH || code == ENXIO;
+}
 
 Result<Dir> Dir::open(int base, const std::string& path, bool confined) {
     Fd fd(open_below(base, path, O_RDONLY | O_DIRECTORY, confined));

@@ -12,6 +12,10 @@
 
 namespace affinityd::host {
 
+/// True if this errno value of a look into a kernel tree means "not there": the file, device or task is
+/// absent or has just left. All others mean that nothing is known.
+[[nodiscard]] bool means_absent(int code);
+
 /// One directory of a file tree, with the readers every room needs. Paths are relative, without a leading
 /// '/'. A file that is not there is nothing (nullopt) rather than an Error: kernel files come and go with
 /// versions, devices and tasks. Any other failure is an Error.

@@ -92,7 +92,7 @@ std::vector<std::uint64_t> socket_inodes(const host::Root& root, int pid, std::s
     if (!entries) return inodes;
     std::array<char, 64> target{}; // what is longer is no socket
     for (std::size_t looked = 0; looked < most; ++looked) {
-        const auto number = entries->next();
+        const auto number = entries->next().value_or(std::nullopt);
         if (!number) break;
         const auto length =
             ::readlinkat(entries->dir().fd(), std::to_string(*number).c_str(), target.data(), target.size());
