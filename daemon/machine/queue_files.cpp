@@ -91,7 +91,7 @@ Result<std::optional<unsigned>> find_irq(const host::Root& root, const IrqMask& 
     if (is_path(subject.device)) { // another device may have the label by now
         const auto device = root.sys().list(subject.device);
         if (!device) return std::unexpected(device.error());
-        if (device->empty()) return std::nullopt;
+        if (device->empty() && !root.sys().exists(subject.device)) return std::nullopt;
     }
     const auto lines = candidates(root, subject.device);
     if (!lines) return std::unexpected(lines.error());
