@@ -78,7 +78,7 @@ bool Bookkeeping::step_costs(const OutOfTime& out_of_time) {
     return true;
 }
 
-void Bookkeeping::measured(const accounting::MeasuringRun& run) {
+void Bookkeeping::measured(const measure::Run& run) {
     measurements_.add(run, current_->policies());
     log_notices(log_, measurements_.take_notices());
 }

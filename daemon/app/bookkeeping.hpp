@@ -34,7 +34,7 @@ class Bookkeeping {
     void begin_costs(bool at_end = false);
     [[nodiscard]] bool step_costs(const OutOfTime& out_of_time);
 
-    void measured(const accounting::MeasuringRun& run);
+    void measured(const measure::Run& run);
     [[nodiscard]] accounting::HistoryReport history(const std::string& kind) const {
         return measurements_.history(kind);
     }

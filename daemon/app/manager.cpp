@@ -7,6 +7,7 @@
 #include "app/task_round.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -38,6 +39,10 @@ Manager::Manager(Parts parts)
                carrying_.lost, parts_.log}) {}
 
 Manager::~Manager() = default;
+
+std::string Manager::cgroup_folder() const {
+    return std::filesystem::path(parts_.root.path()) / "sys/fs/cgroup";
+}
 
 void Manager::use(LoadedWorld loaded) {
     const auto before = std::exchange(shared_.current.world, std::move(loaded.world));
@@ -111,14 +116,15 @@ std::unique_ptr<Job> Manager::make_pass() {
 }
 
 void Manager::begin_pass(bool machine_changed) {
-    if (!shared_.current.world) return;
+    if (!shared_.current.world || shared_.is_stopping) return;
     shared_.machine_changed |= machine_changed;
     work_.begin_pass(make_pass());
 }
 
 void Manager::link_changed(const std::string& nic) {
     carrying_.changes.expect();
-    if (nic.empty()) {
+    // Many at once (a host full of containers starts) are looked at together, by the pass.
+    if (nic.empty() || work_.is_urgent_full()) {
         shared_.machine_changed = true;
     } else {
         auto work = std::make_unique<Sequence>();
@@ -143,6 +149,7 @@ bool Manager::step(const OutOfTime& out_of_time) {
 }
 
 void Manager::begin_stop(std::function<void()> done) {
+    shared_.is_stopping = true;
     if (!parts_.enforcer.acts() || !shared_.current.world) return done();
     auto stop = std::make_unique<Sequence>();
     stop->then([this] {

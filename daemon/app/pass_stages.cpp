@@ -31,7 +31,7 @@ Sequence::Stage reread_machine(const host::Root& root, Current& current, bool& w
             reading = std::make_shared<Reading>(
                 Reading{current.world, machine::MachineReader(root, &current->machine())});
         while (true) {
-            const auto done = reading->reader.step();
+            const auto done = reading->reader.step(out_of_time);
             if (!done) complain(log, done.error());
             if (!done || *done) break;
             if (out_of_time()) return false;

@@ -5,6 +5,8 @@
 #include "machine/machine.hpp"
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 
 namespace affinityd::host {
@@ -21,8 +23,9 @@ class MachineReader {
     /// online. Both must outlive the reader.
     MachineReader(const host::Root& root, const Machine* before) : root_(root), before_(before) {}
 
-    /// One step. True: take() has the machine. An Error: half a machine is no basis for a plan.
-    [[nodiscard]] Result<bool> step();
+    /// One step, or part of it. True: take() has the machine. An Error: half a machine is no basis for a
+    /// plan.
+    [[nodiscard]] Result<bool> step(const std::function<bool()>& out_of_time);
     [[nodiscard]] bool is_done() const { return stage_ == Stage::done; }
     [[nodiscard]] Machine take() { return std::move(machine_); }
 
@@ -31,10 +34,12 @@ class MachineReader {
     [[nodiscard]] Result<void> read_topology();
     [[nodiscard]] Result<void> read_nics();
     [[nodiscard]] Result<void> read_irqs();
+    [[nodiscard]] Result<bool> find_threads(const std::function<bool()>& out_of_time);
 
     const host::Root& root_;
     const Machine* before_;
     Stage stage_ = Stage::topology;
+    std::optional<inventory::KernelThreadScan> threads_; ///< under way
     Machine machine_;
 };
 
