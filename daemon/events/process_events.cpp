@@ -72,25 +72,29 @@ void ProcessEvents::follow(bool threads) {
 void ProcessEvents::handle(const ProcEvent& event) {
     switch (event.kind) {
     case ProcEvent::Kind::exec:
-        manager_.process_changed(event.pid);
+        manager_.tasks().process_changed(event.pid);
         break;
     case ProcEvent::Kind::comm:
         if (event.is_thread())
-            manager_.thread_renamed(event.pid, event.tid, event.comm());
+            manager_.tasks().thread_renamed(event.pid, event.tid, event.comm());
         else
-            manager_.process_changed(event.pid);
+            manager_.tasks().process_changed(event.pid);
         break;
     case ProcEvent::Kind::fork:
         if (event.is_thread())
-            manager_.thread_changed(event.pid, event.tid);
-        else if (manager_.is_known(event.parent_pid))
-            manager_.process_changed(event.pid, event.parent_pid);
+            manager_.tasks().thread_changed(event.pid, event.tid);
+        else if (manager_.tasks().table().find(event.parent_pid) != nullptr)
+            manager_.tasks().process_changed(event.pid, event.parent_pid);
         break;
     case ProcEvent::Kind::exit:
-        manager_.task_gone(event.pid, event.tid);
+        manager_.tasks().task_gone(event.pid, event.tid);
         break;
     }
-    if (manager_.has_processes()) follow(true);
+    if (!follows_threads_ && !manager_.tasks().table().processes().empty()) {
+        follow(true);
+        // Threads that the first process under policy made before births were reported: a pass finds them.
+        manager_.work().want(app::Work::Urgency::soon);
+    }
 }
 
 void ProcessEvents::take() {

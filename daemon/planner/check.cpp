@@ -2,8 +2,8 @@
 #include "planner/check.hpp"
 
 #include "base/glob.hpp"
+#include "machine/near.hpp"
 #include "planner/cpu_expr_eval.hpp"
-#include "planner/machine.hpp"
 #include "planner/matcher.hpp"
 #include "policy/suggest.hpp"
 
@@ -29,7 +29,7 @@ std::string cpus_text(const CpuSet& cpus) { return (cpus.count() == 1 ? "CPU " :
 class Checker {
   public:
     Checker(const topology::Topology& topology, const std::vector<netdev::Nic>& nics)
-        : machine_{topology, nics, {}}, near_(nic_cpus(machine_)) {
+        : machine_{topology, nics, {}}, near_(machine::nic_cpus(machine_)) {
         for (const auto& nic : machine_.nics)
             nic_names_.push_back(nic.name);
     }
@@ -192,7 +192,7 @@ class Checker {
         owners_.emplace_back(&policy, cpus);
     }
 
-    Machine machine_;
+    machine::Machine machine_;
     std::map<std::string, CpuSet, std::less<>> near_;
     std::vector<std::string_view> nic_names_; ///< of machine_
     CpuSet own_;                              ///< near the present policy's interfaces

@@ -65,13 +65,6 @@ void Matcher::add(std::size_t policy) {
     always_.push_back(policy);
 }
 
-bool Matcher::name_is_hopeless(std::string_view comm) const {
-    if (!always_.empty() || !by_unit_.empty() || !by_exe_.empty() || !by_cmdline_.empty()) return false;
-    std::vector<std::size_t> candidates;
-    by_comm_.collect(comm, candidates);
-    return candidates.empty();
-}
-
 std::optional<std::size_t> Matcher::match(const inventory::ProcessFacts& process,
                                           const Lineage& lineage) const {
     std::vector<std::size_t> candidates = always_;

@@ -49,9 +49,6 @@ class Matcher {
     [[nodiscard]] std::vector<Verdict> explain(const inventory::ProcessFacts& process,
                                                const Lineage& lineage) const;
 
-    /// True if no policy could want a process of this name, whatever else it is: it need not be read further.
-    [[nodiscard]] bool name_is_hopeless(std::string_view comm) const;
-
     /// Index into the policy's thread rules, or nothing: the policy's own placement. `index` counts the
     /// process's threads by tid, 0 for the main thread.
     [[nodiscard]] static std::optional<std::size_t> thread_rule(const policy::Policy& policy,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/placements.hpp"
 
+#include "machine/near.hpp"
+#include "netdev/lower.hpp"
 #include "planner/cpu_expr_eval.hpp"
 #include "planner/lanes.hpp"
 
@@ -13,6 +15,7 @@ namespace affinityd::planner {
 
 namespace {
 
+using machine::Machine;
 using policy::Policy;
 using policy::PolicySet;
 
@@ -20,20 +23,10 @@ using policy::PolicySet;
 struct Run {
     const PolicySet& policies;
     const Machine& machine;
-    const Serving& serving;
+    const NicUsage& usage;
     std::map<std::string, CpuSet, std::less<>> near;
     Placements result;
 };
-
-void add_lower(const Machine& machine, const netdev::Nic& nic, std::set<std::string>& into, unsigned depth) {
-    constexpr unsigned deepest = 8; // vlan on bond on ...: also ends loops in a hostile recording
-    if (nic.lower.empty() || depth > deepest) {
-        into.insert(nic.name);
-        return;
-    }
-    for (const auto& name : nic.lower)
-        if (const auto* lower = machine.nic(name)) add_lower(machine, *lower, into, depth + 1);
-}
 
 std::optional<CpuSet> evaluated(Run& run, const Policy& policy, const policy::CpuExpr& expr,
                                 const CpuSet& own_nics) {
@@ -76,8 +69,8 @@ policy::Placement for_isolated(Run& run, const Policy& policy, policy::Placement
     return placement;
 }
 
-std::vector<Slot> deal(Run& run, const Policy& policy, const policy::Placement& wanted, const CpuSet& allowed,
-                       const CpuSet& own_nics) {
+std::vector<Slot> distribute(Run& run, const Policy& policy, const policy::Placement& wanted,
+                             const CpuSet& allowed, const CpuSet& own_nics) {
     const auto placement = for_isolated(run, policy, wanted, allowed);
     CpuSet near;
     if (placement.near) near = evaluated(run, policy, *placement.near, own_nics).value_or(CpuSet{});
@@ -100,28 +93,28 @@ CpuSet together_level(const Run& run, const Policy& policy, unsigned cpu) {
     }
 }
 
-void add_together(Run& run, Compiled& compiled, const CpuSet& own_nics) {
-    if (compiled.policy->together == policy::Together::none) return;
-    CpuSet rest = compiled.allowed;
+void add_together(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
+    if (resolved.policy->together == policy::Together::none) return;
+    CpuSet rest = resolved.allowed;
     while (!rest.empty()) {
-        CpuSet group = together_level(run, *compiled.policy, rest.first()) & rest;
+        CpuSet group = together_level(run, *resolved.policy, rest.first()) & rest;
         if (group.empty()) group = rest;
         rest -= group;
-        auto slots = deal(run, *compiled.policy, compiled.policy->placement, group, own_nics);
-        compiled.together.emplace_back(std::move(group), std::move(slots));
+        auto slots = distribute(run, *resolved.policy, resolved.policy->placement, group, own_nics);
+        resolved.together.push_back({std::move(group), std::move(slots)});
     }
 }
 
-void add_deals(Run& run, Compiled& compiled, const CpuSet& own_nics) {
-    const Policy& policy = *compiled.policy;
-    compiled.deals.push_back(deal(run, policy, policy.placement, compiled.allowed, own_nics));
+void add_distributions(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
+    const Policy& policy = *resolved.policy;
+    resolved.distributions.push_back(distribute(run, policy, policy.placement, resolved.allowed, own_nics));
     for (const auto& rule : policy.threads) {
         auto allowed = allowed_cpus(run, policy, rule.placement, own_nics);
         // A rule without CPUs of its own, or whose CPUs are not there, stays inside the policy's.
-        if (!allowed || !rule.placement.cpus) allowed = compiled.allowed;
+        if (!allowed || !rule.placement.cpus) allowed = resolved.allowed;
         if (!policy.exclusive) *allowed -= run.result.claimed;
-        if (allowed->empty()) allowed = compiled.allowed;
-        compiled.deals.push_back(deal(run, policy, rule.placement, *allowed, own_nics));
+        if (allowed->empty()) allowed = resolved.allowed;
+        resolved.distributions.push_back(distribute(run, policy, rule.placement, *allowed, own_nics));
     }
 }
 
@@ -133,8 +126,8 @@ CpuSet own_nic_cpus(const Run& run, const std::vector<std::string>& nics) {
 }
 
 /// First pass: where each policy may be, and what is claimed.
-void find_allowed(Run& run, Compiled& compiled, const CpuSet& own_nics) {
-    const Policy& policy = *compiled.policy;
+void find_allowed(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
+    const Policy& policy = *resolved.policy;
     if (policy.model == policy::Model::none) return;
     auto allowed = allowed_cpus(run, policy, policy.placement, own_nics);
     if (!allowed) return;
@@ -145,27 +138,36 @@ void find_allowed(Run& run, Compiled& compiled, const CpuSet& own_nics) {
             {policy.name, taken.to_list(), "all its CPUs are claimed by policies with exclusive: true"});
         return;
     }
-    compiled.allowed = std::move(*allowed);
-    compiled.active = true;
-    if (policy.exclusive) run.result.claimed |= compiled.allowed;
+    resolved.allowed = std::move(*allowed);
+    resolved.active = true;
+    if (policy.exclusive) run.result.claimed |= resolved.allowed;
 }
 
 } // namespace
 
-const NicDeal* Compiled::nic(std::string_view name) const {
-    const auto found = std::ranges::find(nics, name, &NicDeal::nic);
+const ResolvedPolicy* Placements::find(std::string_view policy) const {
+    const auto found = std::ranges::find_if(policies, [&](const ResolvedPolicy& resolved) {
+        return resolved.policy != nullptr && resolved.policy->name == policy;
+    });
+    return found == policies.end() ? nullptr : &*found;
+}
+
+const NicLanes* ResolvedPolicy::nic(std::string_view name) const {
+    const auto found = std::ranges::find(nics, name, &NicLanes::nic);
     return found == nics.end() ? nullptr : &*found;
 }
 
-std::vector<std::string> policy_nics(const Policy& policy, const Machine& machine, const Serving& serving) {
+std::vector<std::string> policy_nics(const Policy& policy, const Machine& machine, const NicUsage& usage) {
     std::set<std::string> wanted;
-    const auto served = serving.find(policy.name);
+    const auto served = usage.find(policy.name);
     for (const auto& nic : machine.nics) {
         const bool named =
             policy.nics_auto
-                ? served != serving.end() && served->second.contains(nic.name)
+                ? served != usage.end() && served->second.contains(nic.name)
                 : std::ranges::any_of(policy.nics, [&](const auto& p) { return p.matches(nic.name); });
-        if (named) add_lower(machine, nic, wanted, 0);
+        if (!named) continue;
+        for (const auto* bottom : netdev::physical_lower(nic, machine.nics))
+            wanted.insert(bottom->name);
     }
     std::vector<std::string> names;
     for (const auto& nic : machine.nics)
@@ -173,14 +175,14 @@ std::vector<std::string> policy_nics(const Policy& policy, const Machine& machin
     return names;
 }
 
-Placements compile(const PolicySet& policies, const Machine& machine, const Serving& serving) {
-    Run run{policies, machine, serving, nic_cpus(machine), {}};
+Placements compile(const PolicySet& policies, const Machine& machine, const NicUsage& usage) {
+    Run run{policies, machine, usage, machine::nic_cpus(machine), {}};
     run.result.online = machine.topology.online;
     run.result.policies.resize(policies.policies.size());
     std::vector<std::vector<std::string>> nics;
     for (std::size_t i = 0; i < policies.policies.size(); ++i) {
         run.result.policies[i].policy = &policies.policies[i];
-        nics.push_back(policy_nics(policies.policies[i], machine, serving));
+        nics.push_back(policy_nics(policies.policies[i], machine, usage));
     }
     // Claims first, so that a policy of lower order cannot settle on CPUs that a later one claims.
     for (const bool exclusive : {true, false})
@@ -189,12 +191,12 @@ Placements compile(const PolicySet& policies, const Machine& machine, const Serv
                 find_allowed(run, run.result.policies[i], own_nic_cpus(run, nics[i]));
     LaneLoad load;
     for (std::size_t i = 0; i < policies.policies.size(); ++i) {
-        Compiled& compiled = run.result.policies[i];
-        if (!compiled.active) continue;
+        ResolvedPolicy& resolved = run.result.policies[i];
+        if (!resolved.active) continue;
         const CpuSet own = own_nic_cpus(run, nics[i]);
-        add_deals(run, compiled, own);
-        add_together(run, compiled, own);
-        add_lanes(compiled, machine, nics[i], serving, load, run.result);
+        add_distributions(run, resolved, own);
+        add_together(run, resolved, own);
+        add_lanes(resolved, machine, nics[i], usage, load, run.result);
     }
     return std::move(run.result);
 }
