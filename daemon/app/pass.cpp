@@ -43,7 +43,7 @@ bool Manager::reconcile_step(const std::function<bool()>& out_of_time) {
     auto& turn = reconcile_->turn;
     do {
         if (!turn) {
-            const auto pid = reconcile_->pids.next();
+            const auto pid = reconcile_->pids.next().value_or(std::nullopt);
             if (!pid) {
                 finish_reconcile();
                 return true;
@@ -131,7 +131,7 @@ bool Manager::learn_serving() {
         if (const auto found = nic_usage_.result().processes.find(process.id);
             found != nic_usage_.result().processes.end())
             process.nics = found->second;
-    if (nic_usage_.result().counts == world_->serving()) return false;
+    if (nic_usage_.result().fault || nic_usage_.result().counts == world_->serving()) return false;
     world_->update(planner::Serving(nic_usage_.result().counts));
     return true;
 }

@@ -36,7 +36,7 @@ int find_stranger(const host::Dir& sys, const TaskTable& tasks, std::size_t poli
         if (known == nullptr || known->policy != policy) return *pid;
     }
     if (depth == 0) return 0;
-    for (const auto& name : sys.list(folder))
+    for (const auto& name : sys.list(folder).value_or(std::vector<std::string>{}))
         if (sys.exists(folder + "/" + name + "/cgroup.procs"))
             if (const int stranger = find_stranger(sys, tasks, policy, folder + "/" + name, depth - 1);
                 stranger != 0)

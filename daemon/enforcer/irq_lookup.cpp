@@ -22,10 +22,12 @@ bool has_handler(const host::Root& root, unsigned number, const std::string& lab
 
 /// Vectors of the device and of its parent (virtio's hang on the PCI device above it).
 std::vector<std::string> device_vectors(const host::Root& root, const std::string& device) {
-    auto names = root.sys().list(device + "/msi_irqs");
+    auto names = root.sys().list(device + "/msi_irqs").value_or(std::vector<std::string>{});
     if (names.empty()) {
         const auto slash = device.rfind('/');
-        if (slash != std::string::npos) names = root.sys().list(device.substr(0, slash) + "/msi_irqs");
+        if (slash != std::string::npos)
+            names =
+                root.sys().list(device.substr(0, slash) + "/msi_irqs").value_or(std::vector<std::string>{});
     }
     return names;
 }
@@ -39,7 +41,8 @@ std::optional<unsigned> find_irq(const host::Root& root, const planner::IrqMask&
         vectors.empty() || std::ranges::find(vectors, std::to_string(subject.irq)) != vectors.end();
     if (listed && has_handler(root, subject.irq, subject.label)) return subject.irq;
     if (subject.label.empty()) return std::nullopt;
-    for (const auto& name : vectors.empty() ? root.proc().list("irq") : vectors)
+    for (const auto& name :
+         vectors.empty() ? root.proc().list("irq").value_or(std::vector<std::string>{}) : vectors)
         if (const auto number = parse_number<unsigned>(name);
             number && has_handler(root, *number, subject.label))
             return number;
@@ -49,7 +52,7 @@ std::optional<unsigned> find_irq(const host::Root& root, const planner::IrqMask&
 std::string steering_path(const host::Root& root, const planner::SteeringMask& subject) {
     std::string nic = subject.nic;
     if (subject.device != subject.nic) {
-        const auto names = root.sys().list(subject.device + "/net");
+        const auto names = root.sys().list(subject.device + "/net").value_or(std::vector<std::string>{});
         if (!names.empty() && std::ranges::find(names, nic) == names.end()) nic = names.front();
     }
     const char* file = planner::is_flow_count(subject)   ? "/rps_flow_cnt"

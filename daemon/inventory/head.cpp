@@ -9,7 +9,7 @@ namespace affinityd::inventory {
 
 std::optional<Head> read_head(const host::Root& root, int pid, FactSources* sources) {
     StatBuffer buffer;
-    const auto line = read_stat(root.proc(), std::to_string(pid) + "/stat", buffer);
+    const auto line = read_stat(root.proc(), std::to_string(pid) + "/stat", buffer).value_or(std::nullopt);
     if (!line || line->id != pid || (line->is_dead() && line->threads <= 1)) return std::nullopt;
     const TaskId id{pid, line->start_time};
     Head head{id, unescape_comm(line->comm), line->flags, nullptr};
@@ -25,7 +25,7 @@ std::vector<Thread> read_threads(const host::Root& root, int pid) {
 
 std::optional<int> read_parent(const host::Root& root, int pid) {
     StatBuffer buffer;
-    const auto line = read_stat(root.proc(), std::to_string(pid) + "/stat", buffer);
+    const auto line = read_stat(root.proc(), std::to_string(pid) + "/stat", buffer).value_or(std::nullopt);
     return line ? std::optional(line->parent) : std::nullopt;
 }
 

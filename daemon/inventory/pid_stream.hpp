@@ -20,8 +20,8 @@ class PidStream {
     PidStream& operator=(PidStream&&) noexcept;
     ~PidStream();
 
-    /// Nothing: that were all.
-    std::optional<int> next();
+    /// No value: that was the last. An Error: the listing broke off, so processes are missing.
+    Result<std::optional<int>> next();
 
   private:
     struct Source;

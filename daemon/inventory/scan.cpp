@@ -29,8 +29,12 @@ Result<std::vector<int>> list_pids(const host::Root& root) {
     auto stream = PidStream::open(root);
     if (!stream) return std::unexpected(stream.error());
     std::vector<int> pids;
-    while (const auto pid = stream->next())
-        pids.push_back(*pid);
+    while (true) {
+        const auto pid = stream->next();
+        if (!pid) return std::unexpected(pid.error());
+        if (!*pid) break;
+        pids.push_back(**pid);
+    }
     std::ranges::sort(pids);
     return pids;
 }
@@ -44,7 +48,8 @@ std::optional<Process> read_process(const host::Root& root, int pid, FactSources
 
 std::optional<Thread> read_thread(const host::Root& root, int pid, int tid) {
     StatBuffer buffer;
-    const auto line = read_stat(root.proc(), task_or_process(root, pid, tid) + "stat", buffer);
+    const auto line =
+        read_stat(root.proc(), task_or_process(root, pid, tid) + "stat", buffer).value_or(std::nullopt);
     if (!line || line->id != tid || line->is_dead()) return std::nullopt;
     return make_thread(root, pid, *line);
 }
@@ -80,7 +85,7 @@ bool Scan::step(const std::function<bool()>& out_of_time, const std::function<vo
     auto& [root, sources, pids, current] = *progress_;
     while (pids) {
         if (!current) {
-            const auto pid = pids->next();
+            const auto pid = pids->next().value_or(std::nullopt);
             if (!pid) {
                 pids.reset();
                 break;

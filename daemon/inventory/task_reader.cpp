@@ -38,7 +38,7 @@ bool TaskReader::step(const std::function<bool()>& out_of_time) {
 
 TaskReader::Stage TaskReader::read_main() {
     StatBuffer buffer;
-    const auto line = read_stat(root_->proc(), std::to_string(pid_) + "/stat", buffer);
+    const auto line = read_stat(root_->proc(), std::to_string(pid_) + "/stat", buffer).value_or(std::nullopt);
     if (!line) return Stage::done;
     if (line->is_dead() && line->threads <= 1) return Stage::done;
     const TaskId id{pid_, line->start_time};
@@ -59,7 +59,7 @@ TaskReader::Stage TaskReader::list_new() {
     if (rounds_++ == most_rounds) return Stage::done;
     if (rounds_ > 1) tasks_->rewind();
     listed_.clear();
-    while (const auto tid = tasks_->next())
+    while (const auto tid = tasks_->next().value_or(std::nullopt))
         listed_.push_back(*tid);
     std::ranges::sort(listed_);
     fresh_.clear();
@@ -75,7 +75,7 @@ TaskReader::Stage TaskReader::list_new() {
 void TaskReader::read_next() {
     const int tid = fresh_[next_++];
     StatBuffer buffer;
-    const auto line = read_stat(tasks_->dir(), std::to_string(tid) + "/stat", buffer);
+    const auto line = read_stat(tasks_->dir(), std::to_string(tid) + "/stat", buffer).value_or(std::nullopt);
     if (line && line->id == tid && !line->is_dead()) threads_.push_back(make_thread(*root_, pid_, *line));
 }
 

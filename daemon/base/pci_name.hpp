@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <string_view>
 
-namespace affinityd::irq {
+namespace affinityd {
 
-/// Length of the PCI function ("0000:41:00.0", domains of up to eight digits) that the text starts with; 0 if
-/// with none. Source: drivers/pci/probe.c, pci_setup_device: "%04x:%02x:%02x.%d".
+/// Length of the PCI function ("0000:41:00.0", domains of four to eight digits) that the text starts with; 0
+/// if it starts with none. Source: drivers/pci/probe.c, pci_setup_device: "%04x:%02x:%02x.%d".
 [[nodiscard]] constexpr std::size_t pci_name_length(std::string_view text) {
     const auto hex_run = [&](std::size_t from) {
         std::size_t at = from;
@@ -25,4 +25,9 @@ namespace affinityd::irq {
     return function >= '0' && function <= '7' ? domain + 8 : 0;
 }
 
-} // namespace affinityd::irq
+/// True if the text is a PCI function and nothing else.
+[[nodiscard]] constexpr bool is_pci_name(std::string_view text) {
+    return !text.empty() && pci_name_length(text) == text.size();
+}
+
+} // namespace affinityd
