@@ -27,8 +27,8 @@ class Jobs {
     void add(std::unique_ptr<Job> job);
     /// Works on the first, then on the next. True: there is none left.
     bool step(const OutOfTime& out_of_time);
+    void clear() { jobs_.clear(); }
     [[nodiscard]] bool empty() const { return jobs_.empty(); }
-    [[nodiscard]] std::size_t size() const { return jobs_.size(); }
 
   private:
     std::function<void()> on_work_;

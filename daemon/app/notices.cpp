@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/notices.hpp"
 
+#include "app/message_ids.hpp"
+
 #include <system_error>
 
 #include <fmt/format.h>
@@ -51,11 +53,38 @@ void log_notice(Log& log, const Notice& notice) {
     }
 }
 
+void log_notice(Log& log, const accounting::Notice& notice) {
+    using Kind = accounting::Notice::Kind;
+    switch (notice.kind) {
+    case Kind::measured:
+        return log.info(notice.text);
+    case Kind::regression:
+        return log.event(regression_message, notice.text);
+    case Kind::history_set_aside:
+        return log.event(history_damaged_message, notice.text);
+    case Kind::not_kept:
+        return log.error(notice.text);
+    case Kind::history_unusable:
+    case Kind::history_unreadable:
+        return log.warn(notice.text);
+    }
+}
+
 } // namespace
 
 void log_notices(Log& log, const std::vector<Notice>& notices) {
     for (const auto& notice : notices)
         log_notice(log, notice);
+}
+
+void log_notices(Log& log, const std::vector<accounting::Notice>& notices) {
+    for (const auto& notice : notices)
+        log_notice(log, notice);
+}
+
+void log_notices(Log& log, const std::vector<coexist::Notice>& notices) {
+    for (const auto& notice : notices)
+        log.warn(notice.text);
 }
 
 void log_change(Log& log, const planner::Action& action) {

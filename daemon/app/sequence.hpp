@@ -4,6 +4,7 @@
 #include "app/job.hpp"
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace affinityd::app {
@@ -18,6 +19,15 @@ class Sequence final : public Job {
     Sequence& then(std::function<void()> stage) {
         return until([stage = std::move(stage)](const OutOfTime&) {
             stage();
+            return true;
+        });
+    }
+    /// A stage that is a job of its own, made when its turn comes.
+    Sequence& then_do(std::function<std::unique_ptr<Job>()> make) {
+        return until([make = std::move(make), job = std::shared_ptr<Job>()](const OutOfTime& out_of_time) mutable {
+            if (!job) job = make();
+            if (!job->step(out_of_time)) return false;
+            job.reset();
             return true;
         });
     }

@@ -112,7 +112,6 @@ void Tasks::finish(const Turn& turn) {
         if (!was_seen(id)) unseen.push_back(id);
     reaper_.bury_gone(pid, unseen, known, placer_.assignments());
     learn_cpuset(*known); // so that it is watched
-    if (known->owner == static_cast<uid_t>(-1)) known->owner = turn.scan.facts().uid();
     parts_.observer.placed(*known);
 }
 

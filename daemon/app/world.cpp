@@ -25,4 +25,9 @@ bool World::needs_nic_usage() const {
     });
 }
 
+bool World::keeps_on_stop(std::string_view name) const {
+    const auto found = std::ranges::find(policies_.policies, name, &policy::Policy::name);
+    return found != policies_.policies.end() && found->on_stop == policy::OnStop::keep;
+}
+
 } // namespace affinityd::app

@@ -30,8 +30,8 @@ class World {
     void update(planner::NicUsage usage);
     /// True if some policy needs to know which interface serves which process.
     [[nodiscard]] bool needs_nic_usage() const;
-    /// True if any of its policies moves interrupts.
-    [[nodiscard]] bool places_queues() const { return !placements_.queues.empty(); }
+    /// True if masks given for this policy stay when the daemon stops or the policy is removed.
+    [[nodiscard]] bool keeps_on_stop(std::string_view policy) const;
 
   private:
     policy::PolicySet policies_;

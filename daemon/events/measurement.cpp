@@ -151,7 +151,7 @@ int MeasurementChild::on_exit(sd_event_source*, const siginfo_t* info, void* use
     child->output_source_.reset();
     child->timeout_source_.reset();
     const Source ended = std::move(child->exit_source_);
-    app::MeasuringRun run{
+    accounting::MeasuringRun run{
         child->text_, measure::Outcome::done, {}}; // a run that failed says in its report why
     if (child->timed_out_) {
         run.outcome = measure::Outcome::timed_out;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/measurements.hpp"
+#include "accounting/measuring_run.hpp"
 #include "app/settings.hpp"
 #include "base/error.hpp"
 #include "events/sources.hpp"
@@ -18,7 +18,7 @@ namespace affinityd::events {
 /// one at a time. The daemon never waits for it.
 class MeasurementChild {
   public:
-    using Done = std::function<void(const app::MeasuringRun& run)>;
+    using Done = std::function<void(const accounting::MeasuringRun& run)>;
     MeasurementChild(sd_event* event, app::Settings::Measure settings, Done done);
     MeasurementChild(const MeasurementChild&) = delete;
     MeasurementChild& operator=(const MeasurementChild&) = delete;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -26,6 +27,10 @@ int open_below(int base, const std::string& path, int flags, bool confined) {
     how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
     return static_cast<int>(::syscall(SYS_openat2, base, name, &how, sizeof how));
 }
+
+struct CloseDirectory {
+    void operator()(DIR* stream) const { ::closedir(stream); }
+};
 
 /// Where an open descriptor leads, as the kernel names it.
 std::optional<std::string> descriptor_path(int fd) {
@@ -109,20 +114,25 @@ std::optional<CpuSet> Dir::cpu_mask(const std::string& path) const {
     return set ? std::optional(std::move(*set)) : std::nullopt;
 }
 
-std::vector<std::string> Dir::list(const std::string& path) const {
+Result<std::vector<std::string>> Dir::list(const std::string& path) const {
     const int fd = open_at(path, O_RDONLY | O_DIRECTORY);
-    if (fd < 0) return {};
-    DIR* stream = ::fdopendir(fd);
-    if (stream == nullptr) {
+    if (fd < 0) {
+        if (means_absent(errno)) return std::vector<std::string>{};
+        return fail("cannot open the directory", path, errno);
+    }
+    const std::unique_ptr<DIR, CloseDirectory> stream(::fdopendir(fd));
+    if (!stream) {
         ::close(fd);
-        return {};
+        return fail("cannot list the directory", path, ENOMEM);
     }
     std::vector<std::string> names;
-    while (const dirent* entry = ::readdir(stream)) {
+    errno = 0; // the end and a fault are told apart by errno alone; readdir(3)
+    while (const dirent* entry = ::readdir(stream.get())) {
         const std::string_view name = entry->d_name;
         if (name != "." && name != "..") names.emplace_back(name);
+        errno = 0;
     }
-    ::closedir(stream);
+    if (errno != 0 && !means_absent(errno)) return fail("cannot list the directory", path, errno);
     std::ranges::sort(names);
     return names;
 }

@@ -40,8 +40,9 @@ class Dir {
     [[nodiscard]] std::optional<CpuSet> cpu_list(const std::string& path) const; ///< "0-3,8"
     [[nodiscard]] std::optional<CpuSet> cpu_mask(const std::string& path) const; ///< "ff,00000000"
 
-    /// Names in a directory, sorted, without "." and ".."; empty if it is not there.
-    [[nodiscard]] std::vector<std::string> list(const std::string& path) const;
+    /// Names in a directory, sorted, without "." and ".."; empty if it is not there. An Error if it is there
+    /// and cannot be listed (EMFILE, EACCES): that is no empty directory.
+    [[nodiscard]] Result<std::vector<std::string>> list(const std::string& path) const;
     [[nodiscard]] bool exists(const std::string& path) const;
     /// Target of a symbolic link as written; nothing if it is none.
     [[nodiscard]] std::optional<std::string> link(const std::string& path) const;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/fact_sources.hpp"
 
-#include "inventory/sockets.hpp"
+#include "inventory/process_sockets.hpp"
+#include "inventory/socket_table.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -53,19 +54,20 @@ const std::string& FactSources::group(unsigned gid) {
 const FactSources::PortsByInode& FactSources::own_namespace_ports() {
     if (!ports_known_) {
         ports_known_ = true;
-        for (const auto& socket : read_sockets(*root_, Wanted::listeners).sockets)
-            if (socket.listens()) ports_.emplace(socket.inode, socket.port);
+        if (const auto table = read_socket_table(*root_, Wanted::listeners))
+            table->for_each([&](const LocalSocket& socket) { ports_.emplace(socket.inode, socket.port); });
     }
     return ports_;
 }
 
 std::vector<std::uint16_t> FactSources::listen_ports(int pid) {
-    const auto inodes = socket_inodes(*root_, pid);
+    const auto inodes = socket_inodes(*root_, pid).value_or(std::vector<std::uint64_t>{});
     if (inodes.empty()) return {};
     PortsByInode foreign;
     if (!shares_network_namespace(*root_, pid)) {
-        for (const auto& socket : read_sockets_of_namespace(*root_, pid).sockets)
-            if (socket.listens()) foreign.emplace(socket.inode, socket.port);
+        const auto listeners = read_namespace_listeners(*root_, pid);
+        for (const auto& socket : listeners.value_or(std::vector<LocalSocket>{}))
+            foreign.emplace(socket.inode, socket.port);
     }
     const auto& known = foreign.empty() ? own_namespace_ports() : foreign;
     std::vector<std::uint16_t> ports;

@@ -22,7 +22,7 @@ std::string why_in_use(const host::Root& root, const netdev::Nic& nic) {
     if (nic.name == "lo") return "the loopback interface cannot be lent";
     for (const auto& address : nic.addresses)
         if (!address.starts_with("fe80:")) return "it is in use: it has the address " + address;
-    for (const auto& entry : root.sys().list("class/net/" + nic.name))
+    for (const auto& entry : root.sys().list("class/net/" + nic.name).value_or(std::vector<std::string>{}))
         if (entry == "master" || entry.starts_with("upper_"))
             return "it is in use: something is stacked upon it (" + entry + ")";
     return {};

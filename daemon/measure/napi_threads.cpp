@@ -14,7 +14,7 @@ namespace {
 /// Kernel threads called "napi/NAME-ID".
 std::vector<int> napi_threads(const host::Root& root, const std::string& nic) {
     std::vector<int> tids;
-    for (const auto& entry : root.proc().list(".")) {
+    for (const auto& entry : root.proc().list(".").value_or(std::vector<std::string>{})) {
         const auto tid = parse_number<int>(entry);
         if (!tid) continue;
         const auto name = netdev::parse_napi_thread(root.proc().text(entry + "/comm").value_or(""));

@@ -93,7 +93,8 @@ int show(const Options& options, const Globals& globals) {
     MachineView view{.name = machine_name(*root),
                      .topology = std::move(*topology),
                      .nics = {},
-                     .devices = affinityd::topology::read_pci_devices(*root),
+                     .devices = affinityd::topology::read_pci_devices(*root).value_or(
+                         std::vector<affinityd::topology::PciDevice>{}),
                      .occupancy = {}};
     if (auto nics = affinityd::netdev::read_nics(*root))
         view.nics = std::move(*nics);
