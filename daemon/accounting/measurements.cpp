@@ -2,7 +2,7 @@
 #include "accounting/measurements.hpp"
 
 #include "measure/result.hpp"
-#include "measure/statistics.hpp"
+#include "measure/trend.hpp"
 
 #include <algorithm>
 #include <array>
@@ -48,7 +48,7 @@ double cpu_seconds(const measure::Report& report) {
 void take_report(const measure::Report& report, MeasurementRecord& record) {
     record.outcome = measure::to_string(report.outcome);
     record.reason = report.reason;
-    record.path = report.path;
+    record.path = report.setup.path;
     record.seconds = report.seconds;
     record.bytes = report.bytes;
     record.bits_per_second = report.bits_per_second;
@@ -108,7 +108,7 @@ void Measurements::tell(Notice::Kind kind, std::string text) { notices_.push_bac
 
 std::vector<Notice> Measurements::take_notices() { return std::exchange(notices_, {}); }
 
-void Measurements::add(const MeasuringRun& run, const policy::PolicySet& policies) {
+void Measurements::add(const measure::Run& run, const policy::PolicySet& policies) {
     MeasurementRecord record;
     record.time = std::time(nullptr);
     record.kind = "ttcp";

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "accounting/measurement_report.hpp"
-#include "accounting/measuring_run.hpp"
 #include "accounting/notice.hpp"
+#include "measure/run.hpp"
 #include "policy/policy.hpp"
 #include "state/history.hpp"
 
@@ -22,7 +22,7 @@ class Measurements {
     explicit Measurements(const std::string& state_dir);
 
     /// Records how a run ended, whatever its outcome.
-    void add(const MeasuringRun& run, const policy::PolicySet& policies);
+    void add(const measure::Run& run, const policy::PolicySet& policies);
     /// Keeps a finished record, such as the passive cost of a policy.
     void keep(state::MeasurementRecord record);
     /// What the history holds of one kind, oldest first; empty without a history.

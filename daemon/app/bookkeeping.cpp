@@ -23,7 +23,8 @@ void Bookkeeping::begin_usage() {
     accounting::NicUsage::Request request{world.machine().nics, {}, {}};
     for (const auto& policy : world.policies().policies) {
         const bool places = policy.model == policy::Model::full || policy.model == policy::Model::irq;
-        accounting::UsagePolicy asked{.name = policy.name, .is_auto = policy.nics_auto, .is_sampled = !places};
+        accounting::UsagePolicy asked{
+            .name = policy.name, .is_auto = policy.nics_auto, .is_sampled = !places};
         if (places && !policy.nics_auto) asked.named = planner::policy_nics(policy, world.machine(), {});
         request.policies.push_back(std::move(asked));
     }
@@ -77,7 +78,7 @@ bool Bookkeeping::step_costs(const OutOfTime& out_of_time) {
     return true;
 }
 
-void Bookkeeping::measured(const accounting::MeasuringRun& run) {
+void Bookkeeping::measured(const measure::Run& run) {
     measurements_.add(run, current_->policies());
     log_notices(log_, measurements_.take_notices());
 }

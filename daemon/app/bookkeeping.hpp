@@ -17,8 +17,8 @@ namespace affinityd::app {
 class Bookkeeping {
   public:
     /// `state_dir`: of the measurement history; "": none is kept.
-    Bookkeeping(const host::Root& root, const Current& current, TaskTable& tasks, const std::string& state_dir,
-                Log& log);
+    Bookkeeping(const host::Root& root, const Current& current, TaskTable& tasks,
+                const std::string& state_dir, Log& log);
 
     void begin_pass() { costs_.begin_pass(); }
     /// A process under policy was placed, or (`ending`) is about to go.
@@ -26,14 +26,15 @@ class Bookkeeping {
 
     /// Finds out which interface serves which process, as of now.
     void begin_usage();
-    /// True: it is known, and noted at the processes. `changed` tells whether the placements depend on it and are others now.
+    /// True: it is known, and noted at the processes. `changed` tells whether the placements depend on it and
+    /// are others now.
     [[nodiscard]] bool step_usage(const OutOfTime& out_of_time, bool& changed);
 
     /// Adds up what the traffic of the pass has cost. `at_end`: the daemon ends, so all periods are closed.
     void begin_costs(bool at_end = false);
     [[nodiscard]] bool step_costs(const OutOfTime& out_of_time);
 
-    void measured(const accounting::MeasuringRun& run);
+    void measured(const measure::Run& run);
     [[nodiscard]] accounting::HistoryReport history(const std::string& kind) const {
         return measurements_.history(kind);
     }

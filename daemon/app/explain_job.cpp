@@ -6,34 +6,44 @@
 namespace affinityd::app {
 
 ExplainJob::ExplainJob(const Parts& parts, int pid, OwnedAnswer answer)
-    : parts_(parts), pid_(pid), answer_(std::move(answer)), world_(parts.current.world) {}
+    : parts_(parts), answer_(std::move(answer)), world_(parts.current.world),
+      assignments_(parts_.tasks.placer().assignments()) {
+    value_.pid = pid;
+}
 
 bool ExplainJob::step(const OutOfTime& out_of_time) {
     if (!scan_ && !begin()) {
-        answer_(fail("there is no such process", std::to_string(pid_)));
+        answer_(fail("there is no such process", std::to_string(value_.pid)));
         return true;
     }
-    if (!scan_->step(out_of_time)) return false;
-    const auto threads = scan_->take_threads();
-    if (!threads) {
-        answer_(std::unexpected(threads.error()));
-    } else {
-        explain(*threads);
-        answer_(status::answer(value_));
+    if (!is_read_) {
+        if (!scan_->step(out_of_time)) return false;
+        auto threads = scan_->take_threads();
+        if (!threads) {
+            answer_(std::unexpected(threads.error()));
+            return true;
+        }
+        threads_ = std::move(*threads);
+        is_read_ = true;
     }
+    while (next_ < threads_.size()) {
+        explain(next_++);
+        if (out_of_time()) return false;
+    }
+    answer_(status::finish(std::move(text_), value_));
     return true;
 }
 
 bool ExplainJob::begin() {
-    auto scan = inventory::ProcessScan::open(parts_.root, pid_, &parts_.tasks.sources());
+    auto scan = inventory::ProcessScan::open(parts_.root, value_.pid, &parts_.tasks.sources());
     if (!scan || !*scan) return false;
     scan_ = std::move(**scan);
-    value_.pid = pid_;
     value_.comm = scan_->comm();
     value_.owner = scan_->facts().uid();
     consider();
-    if (const auto* known = parts_.tasks.table().find(pid_)) value_.nics = known->nics;
+    if (const auto* known = parts_.tasks.table().find(value_.pid)) value_.nics = known->nics;
     parts_.add_fence(scan_->id(), value_);
+    text_.begin_list("threads");
     return true;
 }
 
@@ -55,22 +65,22 @@ std::optional<policy::Position> ExplainJob::decided_by(const planner::ThreadPlan
     return rule == 0 ? policy.at : policy.threads[rule - 1].at;
 }
 
-void ExplainJob::explain(const std::vector<inventory::Thread>& threads) {
+void ExplainJob::explain(std::size_t index) {
     auto& tasks = parts_.tasks;
-    const auto* known = tasks.table().find(pid_);
-    const CpuSet* cpuset = policy_ ? tasks.sources().cpuset(pid_) : nullptr;
+    const auto& thread = threads_[index];
+    const auto* known = tasks.table().find(value_.pid);
+    const CpuSet* cpuset = policy_ ? tasks.sources().cpuset(value_.pid) : nullptr;
     const planner::ProcessView view{scan_->id(), policy_, known == nullptr ? nullptr : &known->nics, cpuset};
-    auto assignments = tasks.placer().assignments(); // a copy: looking must not assign slots
-    const auto planning = tasks.placer().planning(assignments);
-    planner::plan_process(
-        planning, view, threads, [&](const inventory::Thread& thread, const planner::ThreadPlan& plan) {
-            status::ThreadExplanation one{thread, plan, {}, decided_by(plan), {}, {}};
-            if (plan.target) one.reason = planner::reason_of(planning.placements, *plan.target);
-            if (cpuset != nullptr) one.cpuset = *cpuset;
-            if (const auto record = parts_.journal.find(machine::TaskMask{thread.id, pid_, {}}))
-                one.original = record->original;
-            value_.threads.push_back(std::move(one));
-        });
+    const auto planning = tasks.placer().planning(assignments_);
+    status::ThreadExplanation value{
+        .thread = thread,
+        .plan = planner::plan_thread(planning, view, {thread, static_cast<unsigned>(index)})};
+    value.decided_by = decided_by(value.plan);
+    if (value.plan.target) value.reason = planner::reason_of(planning.placements, *value.plan.target);
+    if (cpuset != nullptr) value.cpuset = *cpuset;
+    if (const auto record = parts_.journal.find(machine::TaskMask{thread.id, value_.pid, {}}))
+        value.original = record->original;
+    text_.add(value, value_);
 }
 
 } // namespace affinityd::app

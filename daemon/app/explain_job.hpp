@@ -4,7 +4,7 @@
 #include "app/commands.hpp"
 #include "app/job.hpp"
 #include "app/tasks.hpp"
-#include "status/status.hpp"
+#include "status/answer_text.hpp"
 
 #include <functional>
 #include <optional>
@@ -29,16 +29,20 @@ class ExplainJob final : public Job {
   private:
     [[nodiscard]] bool begin();
     void consider();
-    void explain(const std::vector<inventory::Thread>& threads);
+    void explain(std::size_t index);
     [[nodiscard]] std::optional<policy::Position> decided_by(const planner::ThreadPlan& plan) const;
 
     Parts parts_;
-    int pid_;
     OwnedAnswer answer_;
     std::shared_ptr<World> world_;
+    planner::Assignments assignments_; ///< a copy: looking must not assign slots
+    status::ProcessExplanation value_;
+    status::AnswerText text_;
     std::optional<inventory::ProcessScan> scan_;
     std::optional<std::size_t> policy_;
-    status::ProcessExplanation value_;
+    std::vector<inventory::Thread> threads_;
+    std::size_t next_ = 0; ///< of `threads_`
+    bool is_read_ = false; ///< `threads_` is complete
 };
 
 } // namespace affinityd::app

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/memory_follower.hpp"
 #include "app/bookkeeping.hpp"
+#include "app/memory_follower.hpp"
 #include "app/task_observer.hpp"
 #include "app/units.hpp"
 

@@ -54,7 +54,7 @@ bool InheritedRestorer::step(const OutOfTime& out_of_time) {
         if (!pids_ && !begin_round()) return true;
         if (scan_) {
             if (!finish_process(out_of_time)) return false;
-        } else if (const auto pid = pids_->next()) {
+        } else if (const auto pid = pids_->next().value_or(std::nullopt)) {
             begin_process(*pid);
         } else {
             pids_.reset();

@@ -14,8 +14,9 @@
 
 namespace affinityd::app {
 
-/// At the end: tasks that inherited a mask of ours, and that no event has announced yet, get what their creators got back.
-/// Children of such tasks may have inherited it too, so the processes are gone through until none is left.
+/// At the end: tasks that inherited a mask of ours, and that no event has announced yet, get what their
+/// creators got back. Children of such tasks may have inherited it too, so the processes are gone through
+/// until none is left.
 class InheritedRestorer final : public Job {
   public:
     /// True if a policy's masks stay when the daemon stops.
@@ -39,7 +40,7 @@ class InheritedRestorer final : public Job {
     CpuSet online_;
     Log& log_;
     Keeps keeps_;
-    std::optional<inventory::PidStream> pids_; ///< of the round
+    std::optional<inventory::PidStream> pids_;   ///< of the round
     std::optional<inventory::ProcessScan> scan_; ///< of the process that is looked at now
     unsigned rounds_ = 0;
     std::size_t count_ = 1; ///< put back in this round

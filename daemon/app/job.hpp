@@ -29,6 +29,7 @@ class Jobs {
     bool step(const OutOfTime& out_of_time);
     void clear() { jobs_.clear(); }
     [[nodiscard]] bool empty() const { return jobs_.empty(); }
+    [[nodiscard]] std::size_t size() const { return jobs_.size(); }
 
   private:
     std::function<void()> on_work_;

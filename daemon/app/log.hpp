@@ -14,9 +14,9 @@ class logger;
 
 namespace affinityd::app {
 
-/// The one place that logs. Messages are throttled by their kind, so that neither a storm of refusals nor its thousand
-/// different thread ids fill the journal: of a kind the first ten a minute are shown, the others are counted. A message
-/// without a kind is one of its own: it is shown the 1st, 10th, 100th, ... time.
+/// The one place that logs. Messages are throttled by their kind, so that neither a storm of refusals nor its
+/// thousand different thread ids fill the journal: of a kind the first ten a minute are shown, the others are
+/// counted. A message without a kind is one of its own: it is shown the 1st, 10th, 100th, ... time.
 class Log {
   public:
     using Clock = std::chrono::steady_clock;

@@ -30,9 +30,10 @@ void LostRecords::assume_ours(const machine::Subject& subject, const machine::Se
 
 void LostRecords::end_pass() {
     if (!journal_.damaged() || !all_written_) return; // the next pass tries again
-    log_.warn(fmt::format("the undo journal was damaged: {} subjects without a record are where policies want "
-                          "them, so they are assumed ours and will get the kernel's defaults back",
-                          assumed_));
+    log_.warn(
+        fmt::format("the undo journal was damaged: {} subjects without a record are where policies want "
+                    "them, so they are assumed ours and will get the kernel's defaults back",
+                    assumed_));
     if (const auto done = journal_.mended(); !done) log_.error(done.error().to_string());
 }
 

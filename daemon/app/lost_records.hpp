@@ -11,8 +11,9 @@ class Root;
 
 namespace affinityd::app {
 
-/// After journal damage, subjects in place without a record are assumed ours: they get a record with the kernel's default
-/// as their original. A pass looks at all subjects; once each could be written down, the journal is whole again.
+/// After journal damage, subjects in place without a record are assumed ours: they get a record with the
+/// kernel's default as their original. A pass looks at all subjects; once each could be written down, the
+/// journal is whole again.
 class LostRecords {
   public:
     LostRecords(const host::Root& root, state::Journal& journal, Log& log)

@@ -7,14 +7,17 @@
 #include "app/task_round.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
 namespace affinityd::app {
 
 Manager::Manager(Parts parts)
-    : parts_(std::move(parts)), executor_(parts_.journal, parts_.enforcer),
-      lost_(parts_.root, parts_.journal, parts_.log), memory_(shared_.current, parts_.enforcer, parts_.log),
+    : parts_(std::move(parts)), carrying_{enforcer::Executor(parts_.journal, parts_.enforcer),
+                                          KernelChanges(carrying_.executor),
+                                          LostRecords(parts_.root, parts_.journal, parts_.log)},
+      memory_(shared_.current, parts_.enforcer, parts_.log),
       coexistence_(parts_.root, shared_.current, parts_.journal,
                    {parts_.settings.runtime_dir, parts_.settings.irqbalance_dir, parts_.enforcer.acts()},
                    parts_.log),
@@ -25,15 +28,21 @@ Manager::Manager(Parts parts)
                       if (shared_.current->needs_nic_usage()) work_.want(Work::Urgency::soon);
                   },
                   [this] { work_.want(Work::Urgency::now); }}),
-      tasks_({parts_.root, shared_.current, parts_.journal, executor_, parts_.log, shared_.releases, followers_},
-             ThreadPlacer(shared_.current, parts_.journal, executor_, shared_.changes, lost_, parts_.log),
-             Reaper(parts_.enforcer, executor_, parts_.journal, parts_.log)),
+      tasks_({parts_.root, shared_.current, parts_.journal, carrying_.executor, parts_.log, shared_.releases,
+              followers_},
+             ThreadPlacer(shared_.current, parts_.journal, carrying_.executor, carrying_.changes,
+                          carrying_.lost, parts_.log),
+             Reaper(parts_.enforcer, carrying_.executor, parts_.journal, parts_.log)),
       bookkeeping_(parts_.root, shared_.current, tasks_.table(),
                    parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
-      queues_({shared_.current, parts_.journal, parts_.enforcer, executor_, shared_.changes, shared_.releases,
-               lost_, parts_.log}) {}
+      queues_({shared_.current, parts_.journal, parts_.enforcer, carrying_.executor, shared_.releases,
+               carrying_.lost, parts_.log}) {}
 
 Manager::~Manager() = default;
+
+std::string Manager::cgroup_folder() const {
+    return std::filesystem::path(parts_.root.path()) / "sys/fs/cgroup";
+}
 
 void Manager::use(LoadedWorld loaded) {
     const auto before = std::exchange(shared_.current.world, std::move(loaded.world));
@@ -47,12 +56,13 @@ void Manager::use(LoadedWorld loaded) {
     const auto choose = [this, before](const state::Entry& entry) {
         const auto& policy = entry.record.policy;
         const bool is_removed = shared_.current.placements().find(policy) == nullptr;
-        return is_removed && before->keeps_on_stop(policy) ? Restorer::Choice::forget : Restorer::Choice::skip;
+        return is_removed && before->keeps_on_stop(policy) ? Restorer::Choice::forget
+                                                           : Restorer::Choice::skip;
     };
     if (std::ranges::any_of(before->policies().policies,
                             [](const auto& policy) { return policy.on_stop == policy::OnStop::keep; }))
-        work_.add_urgent(std::make_unique<Restorer>(parts_.journal, executor_, CpuSet{}, parts_.log, choose,
-                                                    [](std::size_t) {}));
+        work_.add_urgent(std::make_unique<Restorer>(parts_.journal, carrying_.executor, CpuSet{}, parts_.log,
+                                                    choose, [](std::size_t) {}));
 }
 
 Result<void> Manager::start() {
@@ -74,8 +84,8 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->until(reread_machine(parts_.root, shared_.current, shared_.machine_changed, parts_.log));
     if (queues_first) pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
     pass->then([this] {
-        shared_.changes.begin_pass();
-        lost_.begin_pass();
+        carrying_.changes.begin_pass();
+        carrying_.lost.begin_pass();
         tasks_.begin_pass();
         bookkeeping_.begin_pass();
         coexistence_.begin_pass();
@@ -94,26 +104,27 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->until([this](const OutOfTime& out_of_time) { return coexistence_.step(out_of_time); });
     pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
     pass->then([this] {
-        lost_.end_pass();
+        carrying_.lost.end_pass();
         memory_.take_moved();
         units_.begin_pass();
         bookkeeping_.begin_costs();
     });
     pass->until([this](const OutOfTime& out_of_time) { return units_.step(out_of_time); });
     pass->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
-    pass->then([this] { shared_.changes.end_pass(); });
+    pass->then([this] { carrying_.changes.end_pass(); });
     return pass;
 }
 
 void Manager::begin_pass(bool machine_changed) {
-    if (!shared_.current.world) return;
+    if (!shared_.current.world || shared_.is_stopping) return;
     shared_.machine_changed |= machine_changed;
     work_.begin_pass(make_pass());
 }
 
 void Manager::link_changed(const std::string& nic) {
-    shared_.changes.expect();
-    if (nic.empty()) {
+    carrying_.changes.expect();
+    // Many at once (a host full of containers starts) are looked at together, by the pass.
+    if (nic.empty() || work_.is_urgent_full()) {
         shared_.machine_changed = true;
     } else {
         auto work = std::make_unique<Sequence>();
@@ -138,6 +149,7 @@ bool Manager::step(const OutOfTime& out_of_time) {
 }
 
 void Manager::begin_stop(std::function<void()> done) {
+    shared_.is_stopping = true;
     if (!parts_.enforcer.acts() || !shared_.current.world) return done();
     auto stop = std::make_unique<Sequence>();
     stop->then([this] {
@@ -155,13 +167,13 @@ void Manager::begin_stop(std::function<void()> done) {
                                                                        : Restorer::Choice::restore;
         };
         return std::make_unique<Restorer>(
-            parts_.journal, executor_, online, parts_.log, choose, [this](std::size_t count) {
+            parts_.journal, carrying_.executor, online, parts_.log, choose, [this](std::size_t count) {
                 parts_.log.info(fmt::format("{} subjects put back as they were", count));
             });
     });
     stop->then_do([this, online] {
         return std::make_unique<InheritedRestorer>(
-            parts_.root, parts_.journal, executor_, online, parts_.log,
+            parts_.root, parts_.journal, carrying_.executor, online, parts_.log,
             [this](const std::string& policy) { return shared_.current->keeps_on_stop(policy); });
     });
     // systemd and irqbalance answer within a bounded time.

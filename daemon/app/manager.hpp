@@ -20,8 +20,9 @@
 
 namespace affinityd::app {
 
-/// Wires the ways of tasks, queues and units together: it owns them, says in which order a pass uses them, and answers
-/// commands. The event loop calls it from one thread; it never waits, and long work is cut into steps.
+/// Wires the ways of tasks, queues and units together: it owns them, says in which order a pass uses them,
+/// and answers commands. The event loop calls it from one thread; it never waits, and long work is cut into
+/// steps.
 class Manager final : public Commands {
   public:
     /// References must outlive the manager.
@@ -40,9 +41,11 @@ class Manager final : public Commands {
     Result<void> start();
     /// Begins a pass over all tasks, queues and units. `machine_changed`: the hardware is read again first.
     void begin_pass(bool machine_changed);
-    /// CPUs or cpusets have changed, and with them masks on their own: the next pass takes that for nobody's doing.
-    void expect_changes() { shared_.changes.expect(); }
-    /// An interface has changed: its queues are put right at once, before any task is looked at. "": which one is not known.
+    /// CPUs or cpusets have changed, and with them masks on their own: the next pass takes that for nobody's
+    /// doing.
+    void expect_changes() { carrying_.changes.expect(); }
+    /// An interface has changed: its queues are put right at once, before any task is looked at. "": which
+    /// one is not known.
     void link_changed(const std::string& nic);
     /// Process events were lost: everything is looked at again.
     void events_lost();
@@ -51,11 +54,12 @@ class Manager final : public Commands {
     /// Begins to put back what the policies say is to be put back; `done` is called when that is over.
     void begin_stop(std::function<void()> done);
     /// A measuring child has ended, or could not be started.
-    void measured(const accounting::MeasuringRun& run) { bookkeeping_.measured(run); }
+    void measured(const measure::Run& run) { bookkeeping_.measured(run); }
 
     [[nodiscard]] Work& work() { return work_; }
     [[nodiscard]] Tasks& tasks() { return tasks_; }
     [[nodiscard]] Coexistence& coexistence() { return coexistence_; }
+    [[nodiscard]] std::string cgroup_folder() const; ///< where control groups are mounted
     [[nodiscard]] const World* world() const { return shared_.current.world.get(); }
     [[nodiscard]] const Settings& settings() const { return parts_.settings; }
 
@@ -72,10 +76,16 @@ class Manager final : public Commands {
     struct Shared {
         Current current;
         Releases releases;
-        KernelChanges changes;
         bool machine_changed = false; ///< the next pass reads the hardware again
+        bool is_stopping = false;
         std::uint64_t events_lost = 0;
         std::chrono::system_clock::time_point loaded_at{};
+    };
+    /// What changes the machine, and what must be known for it.
+    struct Carrying {
+        enforcer::Executor executor;
+        KernelChanges changes;
+        LostRecords lost;
     };
     [[nodiscard]] std::unique_ptr<Job> make_pass();
     void use(LoadedWorld loaded);
@@ -83,8 +93,7 @@ class Manager final : public Commands {
     Parts parts_;
     Shared shared_;
     Work work_;
-    enforcer::Executor executor_;
-    LostRecords lost_;
+    Carrying carrying_;
     MemoryFollower memory_;
     Coexistence coexistence_;
     Units units_;

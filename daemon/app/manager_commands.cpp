@@ -7,7 +7,7 @@
 #include "app/restorer.hpp"
 #include "app/status_job.hpp"
 #include "base/text.hpp"
-#include "inventory/scan.hpp"
+#include "inventory/head.hpp"
 #include "status/report_text.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ void Manager::status(OwnedAnswer answer) {
                              .passing = work_.passing(),
                              .by_event = tasks_.by_event(),
                              .events_lost = shared_.events_lost};
-        add_outcomes(executor_, overview.counters);
+        add_outcomes(carrying_.executor, overview.counters);
         overview.policies = policy_status(*shared_.current.world, tasks_.table(), shared_.releases);
         overview.problems = shared_.current.placements().problems;
         units_.add_status(overview);
@@ -39,7 +39,7 @@ void Manager::status(OwnedAnswer answer) {
         StatusJob::Parts{
             shared_.current, tasks_.table(),
             [this](const KnownProcess& process) {
-                return process_status(*shared_.current.world, process, memory_, executor_);
+                return process_status(*shared_.current.world, process, memory_, carrying_.executor);
             },
             [this](const planner::QueueTarget& target) { return queues_.status(target); }, complete},
         std::move(answer)));
@@ -75,6 +75,7 @@ std::string Manager::history(const std::string& kind) const {
 }
 
 void Manager::reload(Answer answer) {
+    if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
     auto loaded = load_world(parts_.root, parts_.settings.policy_folders, shared_.current->usage());
     if (!loaded) {
         parts_.log.refuse("reload: " + loaded.error().to_string() + "\nthe running policies stay");
@@ -89,33 +90,37 @@ void Manager::reload(Answer answer) {
 
 void Manager::apply() {
     shared_.releases.clear();
-    executor_.begin_anew();
+    carrying_.executor.begin_anew();
     coexistence_.look_again();
     begin_pass(true);
 }
 
 void Manager::release(const std::string& what, Answer answer) {
+    if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
     const auto pid = parse_number<int>(what);
     const auto* process = pid ? tasks_.table().find(*pid) : nullptr;
     const bool is_policy = shared_.current.placements().find(what) != nullptr;
     if (!what.empty() && !is_policy && process == nullptr)
         return answer(fail("neither a policy nor a process under policy", what));
-    if (what.empty()) shared_.releases.release_all();
-    else if (is_policy) shared_.releases.release_policy(what);
-    else shared_.releases.release_process(process->id);
+    if (what.empty())
+        shared_.releases.release_all();
+    else if (is_policy)
+        shared_.releases.release_policy(what);
+    else
+        shared_.releases.release_process(process->id);
     const auto choose = [what, is_policy, pid](const state::Entry& entry) {
         const auto* task = std::get_if<planner::TaskMask>(&entry.subject);
-        const bool is_meant = what.empty() || (is_policy ? entry.record.policy == what
-                                                         : task != nullptr && task->pid == *pid);
+        const bool is_meant =
+            what.empty() || (is_policy ? entry.record.policy == what : task != nullptr && task->pid == *pid);
         return is_meant ? Restorer::Choice::restore : Restorer::Choice::skip;
     };
     auto shared_answer = std::make_shared<Answer>(std::move(answer));
-    work_.add(std::make_unique<Restorer>(
-        parts_.journal, executor_, shared_.current.placements().online, parts_.log, choose,
-        [this, shared_answer](std::size_t count) {
-            begin_pass(false);
-            (*shared_answer)(fmt::format("{} subjects put back", count));
-        }));
+    work_.add(std::make_unique<Restorer>(parts_.journal, carrying_.executor,
+                                         shared_.current.placements().online, parts_.log, choose,
+                                         [this, shared_answer](std::size_t count) {
+                                             begin_pass(false);
+                                             (*shared_answer)(fmt::format("{} subjects put back", count));
+                                         }));
 }
 
 } // namespace affinityd::app

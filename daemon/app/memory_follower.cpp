@@ -20,8 +20,10 @@ void MemoryFollower::follow(const KnownProcess& process) {
     if (move.to == state.nodes) return;
     state = {move.to, "waits"};
     // The memory of one that may run everywhere is left where it is: there is no better place.
-    if (move.to.empty() || move.from.empty()) state.text = "stays";
-    else enforcer_.move_memory(std::move(move));
+    if (move.to.empty() || move.from.empty())
+        state.text = "stays";
+    else
+        enforcer_.move_memory(std::move(move));
 }
 
 void MemoryFollower::take_moved() {

@@ -22,20 +22,23 @@ void log_notice(Log& log, const Notice& notice) {
     const auto subject = machine::to_string(notice.subject);
     switch (notice.kind) {
     case Notice::Kind::refused:
-        log.warn(fmt::format("{} could not be moved to {}: {}", subject, notice.to.to_string(), reason_of(notice)),
-                 "refused");
+        log.warn(
+            fmt::format("{} could not be moved to {}: {}", subject, notice.to.to_string(), reason_of(notice)),
+            "refused");
         break;
     case Notice::Kind::not_put_back:
-        log.warn(fmt::format("{} could not be put back to {}: {}", subject, notice.to.to_string(), reason_of(notice)),
+        log.warn(fmt::format("{} could not be put back to {}: {}", subject, notice.to.to_string(),
+                             reason_of(notice)),
                  "not put back");
         break;
     case Notice::Kind::foreign:
-        log.info(fmt::format("{} keeps {}: somebody else has changed it since", subject, notice.from.to_string()),
-                 "foreign");
+        log.info(
+            fmt::format("{} keeps {}: somebody else has changed it since", subject, notice.from.to_string()),
+            "foreign");
         break;
     case Notice::Kind::fight:
-        log.warn(fmt::format("{}: somebody else keeps changing its mask (now {}): left alone for a while", subject,
-                             notice.from.to_string()),
+        log.warn(fmt::format("{}: somebody else keeps changing its mask (now {}): left alone for a while",
+                             subject, notice.from.to_string()),
                  "fight");
         break;
     case Notice::Kind::diverted:
@@ -89,8 +92,9 @@ void log_notices(Log& log, const std::vector<coexist::Notice>& notices) {
 
 void log_change(Log& log, const planner::Action& action) {
     if (log.shows_debug())
-        log.debug(fmt::format("{}: {} -> {} ({})", machine::to_string(action.subject), action.from.to_string(),
-                              action.to.to_string(), planner::to_string(action.reason, action.policy)));
+        log.debug(fmt::format("{}: {} -> {} ({})", machine::to_string(action.subject),
+                              action.from.to_string(), action.to.to_string(),
+                              planner::to_string(action.reason, action.policy)));
 }
 
 } // namespace affinityd::app

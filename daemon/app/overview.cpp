@@ -17,11 +17,10 @@ status::ThreadStatus thread_status(const KnownThread& thread, int pid, const enf
                                .wanted = thread.wanted,
                                .present = thread.present,
                                .outcome = thread.outcome};
-    const auto& backoff = executor.backoff();
     const machine::Subject subject = machine::TaskMask{thread.id, pid, {}};
-    const auto note = backoff.note(subject, enforcer::Backoff::Clock::now());
+    const auto note = executor.note(subject);
     value.is_fought_over = note && note->kind == enforcer::Backoff::Note::Kind::fought_over;
-    value.corrections = backoff.corrections(subject);
+    value.corrections = executor.corrections(subject);
     return value;
 }
 
@@ -71,12 +70,10 @@ status::ProcessStatus process_status(const World& world, const KnownProcess& pro
 }
 
 void add_outcomes(const enforcer::Executor& executor, status::Counters& into) {
-    for (const auto& entry : executor.refusals().entries()) {
-        const auto& refusal = entry.value;
-        into.refused[machine::to_string(entry.subject)] =
+    for (const auto& [subject, refusal] : executor.refusals().entries())
+        into.refused[machine::to_string(subject)] =
             std::string(to_string(refusal.outcome)) +
             (refusal.code == 0 ? "" : ": " + std::generic_category().message(refusal.code));
-    }
     const auto& counts = executor.counts();
     for (std::size_t i = 0; i <= static_cast<std::size_t>(enforcer::Outcome::failed); ++i)
         if (counts[i] > 0)

@@ -31,7 +31,7 @@ Sequence::Stage reread_machine(const host::Root& root, Current& current, bool& w
             reading = std::make_shared<Reading>(
                 Reading{current.world, machine::MachineReader(root, &current->machine())});
         while (true) {
-            const auto done = reading->reader.step();
+            const auto done = reading->reader.step(out_of_time);
             if (!done) complain(log, done.error());
             if (!done || *done) break;
             if (out_of_time()) return false;
@@ -45,18 +45,21 @@ Sequence::Stage reread_machine(const host::Root& root, Current& current, bool& w
 
 void reread_nic(const host::Root& root, Current& current, const std::string& nic, Log& log) {
     machine::Machine machine = current->machine();
-    if (const auto done = machine::reread_nic(root, nic, machine); !done) complain(log, done.error());
-    else current->update(std::move(machine));
+    if (const auto done = machine::reread_nic(root, nic, machine); !done)
+        complain(log, done.error());
+    else
+        current->update(std::move(machine));
 }
 
 Sequence::Stage learn_nic_usage(Bookkeeping& bookkeeping, std::function<void()> changed) {
-    return [&bookkeeping, changed = std::move(changed), is_begun = false](const OutOfTime& out_of_time) mutable {
-        if (!std::exchange(is_begun, true)) bookkeeping.begin_usage();
-        bool has_changed = false;
-        if (!bookkeeping.step_usage(out_of_time, has_changed)) return false;
-        if (has_changed) changed();
-        return true;
-    };
+    return
+        [&bookkeeping, changed = std::move(changed), is_begun = false](const OutOfTime& out_of_time) mutable {
+            if (!std::exchange(is_begun, true)) bookkeeping.begin_usage();
+            bool has_changed = false;
+            if (!bookkeeping.step_usage(out_of_time, has_changed)) return false;
+            if (has_changed) changed();
+            return true;
+        };
 }
 
 } // namespace affinityd::app

@@ -14,7 +14,8 @@ namespace affinityd::app {
 // Stages of a pass that belong to none of its ways. References must outlive the stages.
 
 /// Reads the hardware again, in steps, if `wanted` says so when the stage begins; `wanted` is cleared.
-[[nodiscard]] Sequence::Stage reread_machine(const host::Root& root, Current& current, bool& wanted, Log& log);
+[[nodiscard]] Sequence::Stage reread_machine(const host::Root& root, Current& current, bool& wanted,
+                                             Log& log);
 
 /// Reads one interface again, at once.
 void reread_nic(const host::Root& root, Current& current, const std::string& nic, Log& log);

@@ -30,7 +30,7 @@ bool PlanJob::step(const OutOfTime& out_of_time) {
 bool PlanJob::step_tasks(const OutOfTime& out_of_time) {
     while (true) {
         if (!looking_) {
-            const auto pid = pids_->next();
+            const auto pid = pids_->next().value_or(std::nullopt);
             if (!pid) return true;
             begin(*pid);
         }

@@ -26,18 +26,16 @@ std::vector<unsigned> stand_ins(const World& world, const Action& action) {
 
 } // namespace
 
-bool Queues::is_put_off(const Action& action) const {
-    return parts_.executor.rests(action, parts_.changes.expected());
-}
-
 std::optional<Setting> Queues::read(const Subject& subject) {
     const auto present = parts_.enforcer.present(subject);
     if (!present) {
         parts_.log.warn(present.error().to_string(), "queue not read");
         return std::nullopt;
     }
-    if (*present) present_.insert_or_assign(subject, **present);
-    else present_.erase(subject);
+    if (*present)
+        present_.insert_or_assign(subject, **present);
+    else
+        present_.erase(subject);
     return *present;
 }
 
@@ -45,13 +43,14 @@ std::optional<Action> Queues::plan(const QueueTarget& target) {
     if (parts_.releases.policy(target.policy)) return std::nullopt;
     const auto present = read(target.subject);
     if (!present) return std::nullopt;
-    return planner::plan_queue({parts_.current.placements(), none_, parts_.journal, this}, target, *present);
+    return planner::plan_queue({parts_.current.placements(), none_, parts_.journal, &parts_.executor}, target,
+                               *present);
 }
 
 void Queues::apply(const Action& action) {
     const auto& world = *parts_.current.world;
-    const auto carried = parts_.executor.run(
-        action, {world.machine().topology, parts_.changes.expected(), [&] { return stand_ins(world, action); }});
+    const auto carried =
+        parts_.executor.run(action, {world.machine().topology, [&] { return stand_ins(world, action); }});
     if (!carried) return;
     log_notices(parts_.log, carried->notices);
     if (!enforcer::took_effect(carried->applied.outcome)) return;
@@ -62,7 +61,8 @@ void Queues::apply(const Action& action) {
 void Queues::put_right(const QueueTarget& target) {
     if (const auto action = plan(target)) return apply(*action);
     if (!parts_.lost.searching()) return;
-    if (const auto found = present_.find(target.subject); found != present_.end() && found->second == target.wanted)
+    if (const auto found = present_.find(target.subject);
+        found != present_.end() && found->second == target.wanted)
         parts_.lost.assume_ours(target.subject, found->second, target.policy,
                                 parts_.current->machine().topology);
 }
@@ -90,7 +90,7 @@ void Queues::forget_others() {
 }
 
 std::string Queues::note(const Subject& subject) const {
-    const auto note = parts_.executor.backoff().note(subject, enforcer::Backoff::Clock::now());
+    const auto note = parts_.executor.note(subject);
     if (!note) return {};
     if (note->kind == enforcer::Backoff::Note::Kind::fought_over)
         return "fought over: somebody else keeps changing it, left alone for a while";
@@ -114,7 +114,11 @@ status::QueueStatus Queues::status(const QueueTarget& target) const {
 }
 
 bool QueueRound::step(const OutOfTime& out_of_time) {
-    if (world_ != queues_.current().world) *this = QueueRound(queues_, nic_);
+    if (world_ != queues_.current().world) {
+        world_ = queues_.current().world;
+        next_ = 0;
+        unwanted_.reset();
+    }
     const auto& targets = world_->placements().queues;
     while (next_ < targets.size()) {
         const auto& target = targets[next_++];

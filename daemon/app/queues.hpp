@@ -2,15 +2,14 @@
 #pragma once
 
 #include "app/job.hpp"
-#include "app/kernel_changes.hpp"
 #include "app/log.hpp"
 #include "app/lost_records.hpp"
 #include "app/releases.hpp"
 #include "app/world.hpp"
 #include "enforcer/executor.hpp"
 #include "planner/plan.hpp"
-#include "status/status.hpp"
 #include "state/journal.hpp"
+#include "status/status.hpp"
 
 #include <optional>
 #include <string>
@@ -19,9 +18,9 @@
 
 namespace affinityd::app {
 
-/// The way of queues: interrupts, steering maps and flow tables. Each is read alone, compared with its target, written, and
-/// noted as it was granted.
-class Queues final : private planner::BackoffLookup {
+/// The way of queues: interrupts, steering maps and flow tables. Each is read alone, compared with its
+/// target, written, and noted as it was granted.
+class Queues {
   public:
     /// References must outlive it.
     struct Parts {
@@ -29,7 +28,6 @@ class Queues final : private planner::BackoffLookup {
         state::Journal& journal;
         enforcer::Enforcer& enforcer;
         enforcer::Executor& executor;
-        const KernelChanges& changes;
         const Releases& releases;
         LostRecords& lost;
         Log& log;
@@ -52,7 +50,6 @@ class Queues final : private planner::BackoffLookup {
     [[nodiscard]] std::vector<planner::Subject> unwanted() const;
 
   private:
-    [[nodiscard]] bool is_put_off(const planner::Action& action) const override;
     [[nodiscard]] std::optional<planner::Setting> read(const planner::Subject& subject);
     [[nodiscard]] std::string note(const planner::Subject& subject) const;
     void apply(const planner::Action& action);

@@ -18,7 +18,8 @@ void Reaper::bury(const TaskId& thread, int pid, planner::Assignments& assignmen
 void Reaper::bury_gone(int pid, std::span<const TaskId> threads, KnownProcess* known,
                        planner::Assignments& assignments) {
     for (const auto& id : threads) {
-        if (enforcer_.present(machine::TaskMask{id, pid, {}})) continue;
+        const auto present = enforcer_.present(machine::TaskMask{id, pid, {}});
+        if (!present || *present) continue; // an Error: nothing is known
         bury(id, pid, assignments);
         if (known == nullptr) continue;
         const auto* thread = known->threads.find(id.tid);

@@ -20,13 +20,14 @@ class Reaper {
 
     /// A thread that is known to have ended.
     void bury(const TaskId& thread, int pid, planner::Assignments& assignments);
-    /// Those of `threads` of a process that the kernel knows no more; `known`: the process's entry, if it has one.
+    /// Those of `threads` of a process that the kernel knows no more; `known`: the process's entry, if it has
+    /// one.
     void bury_gone(int pid, std::span<const TaskId> threads, KnownProcess* known,
                    planner::Assignments& assignments);
 
     void begin_pass() { cursor_ = state::Journal::Cursor{}; }
-    /// Tasks of processes outside `table` that ended while nobody looked. Those of processes in it have just been seen.
-    /// True: all of them.
+    /// Tasks of processes outside `table` that ended while nobody looked. Those of processes in it have just
+    /// been seen. True: all of them.
     bool sweep(const TaskTable& table, planner::Assignments& assignments,
                const std::function<bool()>& out_of_time);
 

@@ -10,8 +10,8 @@
 
 namespace affinityd::app {
 
-/// What was told to let go until the next reload or `apply`. Policies, processes and "everything" are kept apart, and a
-/// process by its identity: a later one of the same number is not released.
+/// What was told to let go until the next reload or `apply`. Policies, processes and "everything" are kept
+/// apart, and a process by its identity: a later one of the same number is not released.
 class Releases {
   public:
     void release_all() { all_ = true; }

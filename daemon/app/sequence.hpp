@@ -24,12 +24,13 @@ class Sequence final : public Job {
     }
     /// A stage that is a job of its own, made when its turn comes.
     Sequence& then_do(std::function<std::unique_ptr<Job>()> make) {
-        return until([make = std::move(make), job = std::shared_ptr<Job>()](const OutOfTime& out_of_time) mutable {
-            if (!job) job = make();
-            if (!job->step(out_of_time)) return false;
-            job.reset();
-            return true;
-        });
+        return until(
+            [make = std::move(make), job = std::shared_ptr<Job>()](const OutOfTime& out_of_time) mutable {
+                if (!job) job = make();
+                if (!job->step(out_of_time)) return false;
+                job.reset();
+                return true;
+            });
     }
     Sequence& until(Stage stage) {
         stages_.push_back(std::move(stage));

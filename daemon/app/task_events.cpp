@@ -11,7 +11,8 @@ namespace affinityd::app {
 
 namespace {
 
-/// A process is placed at once as far as that is quick; the rest of a large one waits until other events were handled.
+/// A process is placed at once as far as that is quick; the rest of a large one waits until other events were
+/// handled.
 constexpr std::chrono::milliseconds at_once{1};
 constexpr std::size_t most_unfinished = 4096;
 
@@ -72,7 +73,8 @@ void Tasks::thread_renamed(int pid, int tid, std::string_view name) {
 
 void Tasks::place_fresh(KnownProcess& process, const inventory::Thread& thread) {
     ++by_event_;
-    // Threads come in the order of their ids: those before this one that are known give its index, if some rule asks for it.
+    // Threads come in the order of their ids: those before this one that are known give its index, if some
+    // rule asks for it.
     const auto& rules = parts_.current->policy(process.policy).threads;
     const bool is_asked = std::ranges::any_of(rules, [](const auto& rule) { return rule.index.has_value(); });
     const auto index = is_asked ? process.threads.count_below(thread.id.tid) : 0;

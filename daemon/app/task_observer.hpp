@@ -18,7 +18,8 @@ class TaskObserver {
     virtual void ending(const KnownProcess& process) = 0;
     /// It is no longer under its policy.
     virtual void left(const KnownProcess& process) = 0;
-    /// An event, not a pass, brought a process under policy or took one away: its NICs may need another number of lanes.
+    /// An event, not a pass, brought a process under policy or took one away: its NICs may need another
+    /// number of lanes.
     virtual void came_or_went() = 0;
     /// A process that an event named is not finished: step() has work.
     virtual void work_left() = 0;

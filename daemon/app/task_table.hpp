@@ -49,13 +49,13 @@ class KnownThreads {
 struct KnownProcess {
     TaskId id;
     std::string comm;
-    std::size_t policy = 0; ///< index into the world's set
+    std::size_t policy = 0;               ///< index into the world's set
     uid_t owner = static_cast<uid_t>(-1); ///< who may read its details; -1: root only
     std::vector<std::string> nics;        ///< interfaces that serve it, as far as known
     KnownThreads threads;
-    std::uint64_t seen = 0;                 ///< number of the last pass that saw it
-    std::optional<CpuSet> cpuset;           ///< CPUs that its cgroup leaves it; no value: all, or not known
-    std::uint64_t cpuset_read = ~0ULL;      ///< number of the pass in which that was read
+    std::uint64_t seen = 0;            ///< number of the last pass that saw it
+    std::optional<CpuSet> cpuset;      ///< CPUs that its cgroup leaves it; no value: all, or not known
+    std::uint64_t cpuset_read = ~0ULL; ///< number of the pass in which that was read
 };
 
 /// All processes under policy, by pid. Others are not kept: a busy machine has many of them.

@@ -70,12 +70,15 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
     };
     if (!turn.is_read) {
         if (!turn.scan.step(leave)) return false;
-        if (auto threads = turn.scan.take_threads()) turn.threads = std::move(*threads);
-        else parts_.log.error(threads.error().to_string(), "threads not listed");
+        if (auto threads = turn.scan.take_threads())
+            turn.threads = std::move(*threads);
+        else
+            parts_.log.error(threads.error().to_string(), "threads not listed");
         turn.is_read = true;
     }
     auto* known = table_.find(pid);
-    // The process may have ended meanwhile, or gone over to another policy: whoever did that has done the rest.
+    // The process may have ended meanwhile, or gone over to another policy: whoever did that has done the
+    // rest.
     const bool is_same = known != nullptr && known->id == turn.scan.id() && known->policy == turn.policy;
     if (turn.world != parts_.current.world || (turn.policy ? !is_same : known != nullptr)) return true;
     planner::ProcessView view{turn.scan.id(), turn.policy};

@@ -17,7 +17,8 @@
 
 namespace affinityd::app {
 
-/// The way of processes and threads: an event or a pass names one, it is read, matched, planned, placed and noted.
+/// The way of processes and threads: an event or a pass names one, it is read, matched, planned, placed and
+/// noted.
 class Tasks {
   public:
     /// References must outlive it.
@@ -33,12 +34,13 @@ class Tasks {
     Tasks(const Parts& parts, ThreadPlacer placer, Reaper reaper);
 
     // Events. None of them works for longer than a slice: what is left of a process waits for step().
-    /// A process exec'ed, was renamed, or was forked by a process under policy (`creator`, as the parent may have gone).
+    /// A process exec'ed, was renamed, or was forked by a process under policy (`creator`, as the parent may
+    /// have gone).
     void process_changed(int pid, std::optional<int> creator = {});
     /// A thread was born.
     void thread_changed(int pid, int tid);
-    /// A thread has named itself. One that is known is not read again, for the name came with the event; but after lost
-    /// events its number may mean another thread by now.
+    /// A thread has named itself. One that is known is not read again, for the name came with the event; but
+    /// after lost events its number may mean another thread by now.
     void thread_renamed(int pid, int tid, std::string_view name);
     void task_gone(int pid, int tid);
     /// Until the end of the next pass, nothing is concluded from what is known.
@@ -49,7 +51,8 @@ class Tasks {
     // The pass.
     void begin_pass();
     /// Matches a process; no value: it need not be looked at.
-    [[nodiscard]] std::optional<Turn> begin_turn(inventory::ProcessScan scan, std::optional<int> creator = {});
+    [[nodiscard]] std::optional<Turn> begin_turn(inventory::ProcessScan scan,
+                                                 std::optional<int> creator = {});
     /// Looks at its threads until `out_of_time` says so. True: at all of them.
     bool go_on(Turn& turn, const OutOfTime& out_of_time);
     /// The pass has seen all processes: drops what it has not seen, in slices. True: all of it.
@@ -64,7 +67,8 @@ class Tasks {
     [[nodiscard]] inventory::FactSources& sources() { return sources_; }
     /// The policy that wants a process, released ones left out.
     [[nodiscard]] std::optional<std::size_t> match(const inventory::ProcessScan& scan) const;
-    /// True for a process that no policy wants, but that may have something from us, or be on CPUs that a policy claims.
+    /// True for a process that no policy wants, but that may have something from us, or be on CPUs that a
+    /// policy claims.
     [[nodiscard]] bool must_look_at(const inventory::ProcessScan& scan, int creator) const;
     [[nodiscard]] std::uint64_t by_event() const { return by_event_; } ///< how many events were handled
 

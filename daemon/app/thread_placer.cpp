@@ -16,10 +16,6 @@ bool is_in_place(const KnownProcess* process, const TaskId& id) {
 
 } // namespace
 
-bool ThreadPlacer::is_put_off(const planner::Action& action) const {
-    return executor_.rests(action, changes_.expected());
-}
-
 void ThreadPlacer::note(KnownProcess& process, const inventory::Thread& thread,
                         const planner::ThreadPlan& plan) {
     auto& known = process.threads.insert(thread.id);
@@ -31,8 +27,7 @@ void ThreadPlacer::note(KnownProcess& process, const inventory::Thread& thread,
 }
 
 void ThreadPlacer::apply(KnownThread* known, const planner::Action& action) {
-    const auto carried =
-        executor_.run(action, {current_->machine().topology, changes_.expected(), {}});
+    const auto carried = executor_.run(action, {current_->machine().topology, {}});
     if (!carried) return;
     log_notices(log_, carried->notices);
     const auto& applied = carried->applied;
@@ -41,7 +36,7 @@ void ThreadPlacer::apply(KnownThread* known, const planner::Action& action) {
     known->outcome = applied.outcome;
     if (!enforcer::took_effect(applied.outcome)) return;
     known->state = State::in_place;
-    known->present = applied.granted;
+    known->present = applied.granted.cpus();
 }
 
 void ThreadPlacer::place(KnownProcess* known, const planner::ProcessView& process,

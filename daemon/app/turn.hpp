@@ -11,8 +11,8 @@
 
 namespace affinityd::app {
 
-/// One process whose threads are being looked at, and how far that has come: a process with thousands of threads is left
-/// and taken up again.
+/// One process whose threads are being looked at, and how far that has come: a process with thousands of
+/// threads is left and taken up again.
 struct Turn {
     inventory::ProcessScan scan;
     int creator = 0;                   ///< the process that made it

@@ -10,8 +10,8 @@
 
 namespace affinityd::app {
 
-/// What is to be done in slices of the loop, and in which order: what events have begun, then jobs and the pass in turn, so
-/// that neither questions nor passes keep the other from its end.
+/// What is to be done in slices of the loop, and in which order: what events have begun, then jobs and the
+/// pass in turn, so that neither questions nor passes keep the other from its end.
 class Work {
   public:
     /// now: there is work for slices; soon: a pass is wanted, a moment later, as requests come in bursts.
@@ -23,6 +23,7 @@ class Work {
 
     /// A job before all others: queues of an interface that has changed.
     void add_urgent(std::unique_ptr<Job> job) { urgent_.add(std::move(job)); }
+    [[nodiscard]] bool is_urgent_full() const { return urgent_.size() >= most_urgent; }
     void add(std::unique_ptr<Job> job) { jobs_.add(std::move(job)); }
     /// Begins a pass. One that is under way goes on, and the new one follows it: a running pass always ends.
     void begin_pass(std::unique_ptr<Job> pass);
@@ -35,6 +36,7 @@ class Work {
     bool step(const OutOfTime& out_of_time);
 
   private:
+    static constexpr std::size_t most_urgent = 8;
     bool step_pass(const OutOfTime& out_of_time);
     std::function<void(Urgency)> waits_ = [](Urgency) {};
     Jobs urgent_{[this] { want(Urgency::now); }};

@@ -10,8 +10,8 @@
 
 namespace affinityd::app {
 
-/// Everything that a reload replaces as one: a policy set with its matcher, the machine it is worked out on, and the
-/// placements. Its parts point at each other, so it is neither copied nor moved.
+/// Everything that a reload replaces as one: a policy set with its matcher, the machine it is worked out on,
+/// and the placements. Its parts point at each other, so it is neither copied nor moved.
 class World {
   public:
     World(policy::PolicySet policies, machine::Machine machine, planner::NicUsage usage = {});
@@ -41,8 +41,8 @@ class World {
     planner::Placements placements_;
 };
 
-/// The world in force. A reload puts another one in its place; who needs the old one for longer than a call keeps a share
-/// of it.
+/// The world in force. A reload puts another one in its place; who needs the old one for longer than a call
+/// keeps a share of it.
 struct Current {
     std::shared_ptr<World> world; ///< never null once the daemon has started
     [[nodiscard]] World* operator->() const { return world.get(); }

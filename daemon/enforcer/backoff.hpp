@@ -40,6 +40,12 @@ class Backoff {
     };
     [[nodiscard]] std::optional<Note> note(const machine::Subject& subject, Clock::time_point now) const;
 
+    /// How often the subject was put right in a row, lately.
+    [[nodiscard]] unsigned corrections(const machine::Subject& subject) const {
+        const auto* state = states_.find(subject);
+        return state == nullptr ? 0 : state->corrections;
+    }
+
     void forget(const machine::Subject& subject) { states_.erase(subject); } ///< it is gone
     void clear() { states_.clear(); } ///< somebody asked for everything anew
     [[nodiscard]] std::size_t size() const { return states_.size(); }

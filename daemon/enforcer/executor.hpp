@@ -55,6 +55,11 @@ class Executor final : public planner::BackoffLookup {
         return backoff_.note(subject, now_());
     }
 
+    /// How often the subject was put right in a row, lately.
+    [[nodiscard]] unsigned corrections(const machine::Subject& subject) const {
+        return backoff_.corrections(subject);
+    }
+
     /// Puts the original of a subject back if the subject is still set to what we asked for or were granted,
     /// compared on online CPUs. Outcomes: done, narrowed or pending: it was put back. foreign or gone:
     /// nothing was written. In these cases the record is forgotten. All else: it could not be put back, and

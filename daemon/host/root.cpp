@@ -142,6 +142,19 @@ bool Dir::exists(const std::string& path) const {
     return static_cast<bool>(Fd(open_at(path, O_PATH)));
 }
 
+std::optional<std::string> Dir::stamp(const std::string& path) const {
+    const Fd fd(open_at(path, O_PATH));
+    struct stat status {};
+    if (!fd || ::fstat(fd.get(), &status) != 0) return std::nullopt;
+    std::string text;
+    for (const auto part :
+         {static_cast<long long>(status.st_dev), static_cast<long long>(status.st_ino),
+          static_cast<long long>(status.st_size), static_cast<long long>(status.st_ctim.tv_sec),
+          static_cast<long long>(status.st_ctim.tv_nsec)})
+        text += std::to_string(part) + ' ';
+    return text;
+}
+
 std::optional<std::string> Dir::link(const std::string& path) const {
     const Fd fd(open_at(path, O_PATH | O_NOFOLLOW));
     if (!fd) return std::nullopt;
@@ -193,7 +206,9 @@ Result<Root> Root::open(const std::string& path) {
     auto sys = part("sys");
     if (!proc) return std::unexpected(proc.error());
     if (!sys) return std::unexpected(sys.error());
-    return Root(path, is_live, std::move(*proc), std::move(*sys));
+    auto etc = part("etc");
+    if (!etc && !means_absent(etc.error().code)) return std::unexpected(etc.error());
+    return Root(path, is_live, std::move(*proc), std::move(*sys), etc ? std::move(*etc) : Dir{});
 }
 
 } // namespace affinityd::host

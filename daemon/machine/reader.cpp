@@ -56,7 +56,21 @@ Result<void> MachineReader::read_irqs() {
     return {};
 }
 
-Result<bool> MachineReader::step() {
+Result<bool> MachineReader::find_threads(const std::function<bool()>& out_of_time) {
+    if (!threads_) {
+        const auto known =
+            before_ == nullptr ? std::span<const inventory::KernelThread>() : before_->kernel_threads;
+        threads_.emplace(root_, known);
+    }
+    if (!threads_->step(out_of_time)) return false;
+    auto threads = threads_->take();
+    if (!threads) return std::unexpected(threads.error());
+    machine_.kernel_threads = std::move(*threads);
+    attach_kernel_threads(machine_);
+    return true;
+}
+
+Result<bool> MachineReader::step(const std::function<bool()>& out_of_time) {
     Result<void> done;
     switch (stage_) {
     case Stage::topology:
@@ -72,8 +86,10 @@ Result<bool> MachineReader::step() {
         stage_ = Stage::threads;
         break;
     case Stage::threads:
-        attach_kernel_threads(root_, machine_);
-        stage_ = Stage::links;
+        if (const auto found = find_threads(out_of_time); !found)
+            return found;
+        else if (*found)
+            stage_ = Stage::links;
         break;
     case Stage::links:
         link_vectors(machine_);
@@ -89,7 +105,7 @@ Result<bool> MachineReader::step() {
 Result<Machine> read_machine(const host::Root& root) {
     MachineReader reader(root, nullptr);
     while (true) {
-        const auto done = reader.step();
+        const auto done = reader.step([] { return false; });
         if (!done) return std::unexpected(done.error());
         if (*done) return reader.take();
     }
@@ -101,11 +117,17 @@ Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine&
     auto irqs = irq::read_interrupts(root);
     if (!irqs) return std::unexpected(irqs.error());
     const auto known = std::ranges::find(machine.nics, nic, &netdev::Nic::name);
-    if (!*fresh && known != machine.nics.end()) machine.nics.erase(known);
-    else if (*fresh && known != machine.nics.end()) *known = std::move(**fresh);
-    else if (*fresh) machine.nics.push_back(std::move(**fresh));
+    if (!*fresh && known != machine.nics.end())
+        machine.nics.erase(known);
+    else if (*fresh && known != machine.nics.end())
+        *known = std::move(**fresh);
+    else if (*fresh)
+        machine.nics.push_back(std::move(**fresh));
     machine.irqs = std::move(*irqs);
-    attach_kernel_threads(root, machine);
+    auto threads = inventory::find_kernel_threads(root, machine.kernel_threads);
+    if (!threads) return std::unexpected(threads.error());
+    machine.kernel_threads = std::move(*threads);
+    attach_kernel_threads(machine);
     link_vectors(machine);
     return {};
 }

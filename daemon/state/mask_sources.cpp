@@ -14,7 +14,8 @@ constexpr std::size_t expired_with_a_pass = 4096; // some 100 microseconds
 } // namespace
 
 std::uint32_t MaskSources::hash_of(int pid, const CpuSet& mask) const {
-    return mix_bits(std::hash<CpuSet>{}(mask & online_) * 31 + static_cast<unsigned>(pid));
+    return mix_bits(std::hash<CpuSet>{}(online_.empty() ? mask : mask & online_) * 31 +
+                    static_cast<unsigned>(pid));
 }
 
 std::uint32_t MaskSources::find_slot(int pid, const CpuSet& mask, std::uint32_t hash) const {

@@ -6,10 +6,10 @@
 #include "state/slot_table.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 namespace affinityd::state {
 
@@ -68,10 +68,10 @@ class MaskSources {
     void drop_expired(std::size_t most);
     void use_online(const CpuSet& online);
 
-    CpuSet online_;
+    CpuSet online_; ///< as of the last find(); empty before the first
     Pool<CpuSet> masks_;
     Pool<std::string> policies_;
-    std::vector<Slot> slots_;
+    std::deque<Slot> slots_; ///< grows without copies and without room to spare
     std::uint32_t free_ = none;
     SlotTable table_;
     std::unordered_map<int, std::uint32_t> former_of_; ///< process -> number of its former masks

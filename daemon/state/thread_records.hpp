@@ -6,6 +6,7 @@
 #include "state/slot_table.hpp"
 
 #include <array>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,7 +56,7 @@ class ThreadRecords {
     std::uint32_t insert(const TaskId& id, int pid);
     void release(const Slot& slot);
 
-    std::vector<Slot> slots_;
+    std::deque<Slot> slots_; ///< grows without copies and without room to spare
     std::uint32_t free_ = none;
     SlotTable by_id_;
     SlotTable by_process_; ///< the first slot of each process

@@ -29,9 +29,9 @@ void add_owned(OwnedText& text, uid_t owner, const json& value) {
 } // namespace
 
 void AnswerText::begin_list(std::string_view key) {
-    text_.add(in_list_ ? "]," : is_begun_ ? "," : "{");
-    text_.add('"' + std::string(key) + "\":[");
-    in_list_ = is_first_ = is_begun_ = true;
+    begin_member(key);
+    text_.add("[");
+    in_list_ = is_first_ = true;
 }
 
 void AnswerText::separate() {
@@ -52,15 +52,33 @@ void AnswerText::add(const QueueStatus& queue) {
 void AnswerText::add(const planner::Action& action, uid_t owner) {
     separate();
     const auto value = to_json(action);
-    if (std::holds_alternative<planner::TaskMask>(action.subject)) add_owned(text_, owner, value);
-    else text_.add(dump(value));
+    if (std::holds_alternative<planner::TaskMask>(action.subject))
+        add_owned(text_, owner, value);
+    else
+        text_.add(dump(value));
+}
+
+void AnswerText::add(const ThreadExplanation& thread, const ProcessExplanation& process) {
+    separate();
+    add_owned(text_, process.owner, to_json(thread, process.policy));
+}
+
+void AnswerText::begin_member(std::string_view key) {
+    text_.add(in_list_ ? "]," : is_begun_ ? "," : "{");
+    text_.add('"' + std::string(key) + "\":");
+    in_list_ = false;
+    is_begun_ = true;
 }
 
 void AnswerText::add_member(std::string_view key, const std::string& value) {
-    text_.add(in_list_ ? "]," : is_begun_ ? "," : "{");
-    text_.add('"' + std::string(key) + "\":" + value);
-    in_list_ = false;
-    is_begun_ = true;
+    begin_member(key);
+    text_.add(value);
+}
+
+void AnswerText::add_member(std::string_view key, uid_t owner, const std::string& full,
+                            const std::string& redacted) {
+    begin_member(key);
+    text_.add(owner, full, redacted);
 }
 
 OwnedText AnswerText::finish() {
@@ -86,10 +104,12 @@ OwnedText finish_plan(AnswerText text, const std::vector<planner::Problem>& prob
     return text.finish();
 }
 
-OwnedText answer(const ProcessExplanation& process) {
-    OwnedText text;
-    add_owned(text, process.owner, to_json(process));
-    return text;
+OwnedText finish(AnswerText text, const ProcessExplanation& process) {
+    const json value = to_json(process);
+    const json short_value = redacted(value);
+    for (const auto& [key, member] : value.items())
+        text.add_member(key, process.owner, dump(member), dump(short_value[key]));
+    return text.finish();
 }
 
 OwnedText answer(const std::string& subject, const std::vector<QueueStatus>& queues) {

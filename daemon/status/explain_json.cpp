@@ -29,6 +29,8 @@ std::string reason_of(const ThreadExplanation& thread, const std::string& policy
     return thread.reason ? planner::to_string(*thread.reason, policy) : "";
 }
 
+} // namespace
+
 json to_json(const ThreadExplanation& thread, const std::string& policy) {
     json value{{"tid", thread.thread.id.tid},
                {"comm", thread.thread.comm},
@@ -42,15 +44,10 @@ json to_json(const ThreadExplanation& thread, const std::string& policy) {
     return value;
 }
 
-} // namespace
-
 json to_json(const ProcessExplanation& process) {
     json considered = json::array();
     for (const auto& one : process.considered)
         considered.push_back(to_json(one));
-    json threads = json::array();
-    for (const auto& thread : process.threads)
-        threads.push_back(to_json(thread, process.policy));
     json means = nullptr;
     if (!process.fenced_unit.empty())
         means = {{"cpuset_of", process.fenced_unit}, {"state", process.fence_state}};
@@ -60,8 +57,7 @@ json to_json(const ProcessExplanation& process) {
             {"released", process.released},
             {"policy", process.policy.empty() ? json(nullptr) : json(process.policy)},
             {"considered", std::move(considered)},
-            {"nics", process.nics},
-            {"threads", std::move(threads)}};
+            {"nics", process.nics}};
 }
 
 } // namespace affinityd::status

@@ -21,7 +21,9 @@ namespace affinityd::status {
 [[nodiscard]] nlohmann::json to_json(const PolicyStatus& policy);
 [[nodiscard]] nlohmann::json to_json(const QueueStatus& queue);
 [[nodiscard]] nlohmann::json to_json(const Overview& overview);
+/// Without its threads.
 [[nodiscard]] nlohmann::json to_json(const ProcessExplanation& process);
+[[nodiscard]] nlohmann::json to_json(const ThreadExplanation& thread, const std::string& policy);
 
 /// "none", "irq", "process", "full".
 [[nodiscard]] std::string_view to_string(policy::Model model);

@@ -19,7 +19,8 @@
 
 namespace affinityd::status {
 
-// What the daemon says of itself, as plain values. app fills them in; JSON, tables and reports are forms of them.
+// What the daemon says of itself, as plain values. app fills them in; JSON, tables and reports are forms of
+// them.
 
 struct ThreadStatus {
     int tid = 0;
@@ -99,11 +100,11 @@ struct Instance {
 
 /// What it has done.
 struct Counters {
-    std::size_t journal = 0;       ///< subjects in the undo journal now
-    std::uint64_t passes = 0;      ///< since the start
-    bool passing = false;          ///< one is under way
-    std::uint64_t by_event = 0;    ///< processes and threads handled by an event
-    std::uint64_t events_lost = 0; ///< how often the kernel dropped some
+    std::size_t journal = 0;                       ///< subjects in the undo journal now
+    std::uint64_t passes = 0;                      ///< since the start
+    bool passing = false;                          ///< one is under way
+    std::uint64_t by_event = 0;                    ///< processes and threads handled by an event
+    std::uint64_t events_lost = 0;                 ///< how often the kernel dropped some
     std::map<std::string, std::string> refused;    ///< subject -> why
     std::map<std::string, std::uint64_t> outcomes; ///< outcome -> how often
 };
@@ -123,10 +124,10 @@ struct Overview {
 struct ThreadExplanation {
     inventory::Thread thread;
     planner::ThreadPlan plan;
-    std::optional<planner::Reason> reason;       ///< why its target is where it is
-    std::optional<policy::Position> decided_by;  ///< file and line of the rule or policy that decided
-    std::optional<planner::Setting> original;    ///< no value: it was never changed
-    CpuSet cpuset;                               ///< of its process; empty: not known
+    std::optional<planner::Reason> reason;      ///< why its target is where it is
+    std::optional<policy::Position> decided_by; ///< file and line of the rule or policy that decided
+    std::optional<planner::Setting> original;   ///< no value: it was never changed
+    CpuSet cpuset;                              ///< of its process; empty: not known
 };
 
 /// One policy that was considered for a process.
@@ -147,7 +148,6 @@ struct ProcessExplanation {
     std::vector<std::string> nics;
     std::string fenced_unit; ///< under `means: cpuset`; "": none
     std::string fence_state;
-    std::vector<ThreadExplanation> threads;
 };
 
 } // namespace affinityd::status

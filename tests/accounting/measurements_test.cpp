@@ -33,8 +33,8 @@ class MeasurementsTest : public ::testing::Test {
         measure::Report report;
         report.outcome = outcome;
         if (outcome != measure::Outcome::done) report.reason = "for a reason";
-        report.path = path;
-        report.streams = 1;
+        report.setup.path = path;
+        report.setup.streams = 1;
         report.seconds = 5;
         report.bytes = static_cast<std::uint64_t>(rate * 5 / 8);
         report.bits_per_second = rate;
