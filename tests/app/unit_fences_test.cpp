@@ -182,6 +182,7 @@ TEST_F(UnitFences, AreSetOnceAndRestoredWhenTheProcessesLeave) {
     EXPECT_EQ(systemd_.writes, 1U) << "a second pass changes nothing";
     units_->forget({10, 1});
     units_->forget({11, 2});
+    procs("system.slice/server.service", "11\n");
     pass();
     EXPECT_EQ(state(), "in place") << "another process of that number has ended";
     units_->forget({11, 1});
