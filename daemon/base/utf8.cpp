@@ -43,15 +43,16 @@ std::size_t character_length(std::string_view text) {
 std::string valid_utf8(std::string_view text) {
     std::string valid;
     valid.reserve(text.size());
-    while (!text.empty()) {
-        const auto length = character_length(text);
-        if (length == 0)
-            valid += "\xef\xbf\xbd";
-        else
-            valid += text.substr(0, length);
-        text.remove_prefix(length == 0 ? 1 : length);
+    std::size_t copied = 0; // up to here
+    for (std::size_t at = 0; at < text.size();) {
+        const auto length = character_length(text.substr(at));
+        if (length == 0) {
+            valid.append(text, copied, at - copied).append("\xef\xbf\xbd");
+            copied = at + 1;
+        }
+        at += length == 0 ? 1 : length;
     }
-    return valid;
+    return valid.append(text, copied);
 }
 
 } // namespace affinityd

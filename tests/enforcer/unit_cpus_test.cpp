@@ -176,12 +176,12 @@ TEST(UnitCpus, FaultsAreErrnoValues) {
 TEST(UnitCpus, ASilentSystemdIsAnErrorAfterItsTimeAndNobodyWaits) {
     Systemd systemd;
     systemd.is_silent = true;
-    UnitCpus units([&] { return systemd.connection(); }, std::chrono::milliseconds(200));
+    UnitCpus units([&] { return systemd.connection(); }, std::chrono::milliseconds(500));
     std::vector<int> ended;
     const auto begin = std::chrono::steady_clock::now();
     for (int i = 0; i < 3; ++i)
         units.read("server.service", [&](auto cpus) { ended.push_back(cpus ? 0 : cpus.error()); });
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(150))
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1))
         << "the calls do not wait";
     EXPECT_TRUE(ended.empty());
     EXPECT_EQ(units.calls_under_way(), 3U);
