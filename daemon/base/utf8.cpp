@@ -28,16 +28,17 @@ Utf8Character first_character(std::string_view text) {
 std::string valid_utf8(std::string_view text) {
     std::string valid;
     valid.reserve(text.size());
-    while (!text.empty()) {
-        const auto found = first_character(text);
+    std::size_t copied = 0; // up to here
+    for (std::size_t at = 0; at < text.size();) {
+        const auto found = first_character(text.substr(at));
         const bool is_fine = found.bytes > 0 && found.point != 0;
-        if (is_fine)
-            valid += text.substr(0, found.bytes);
-        else
-            valid += "\xef\xbf\xbd";
-        text.remove_prefix(is_fine ? found.bytes : 1);
+        if (!is_fine) {
+            valid.append(text, copied, at - copied).append("\xef\xbf\xbd");
+            copied = at + 1;
+        }
+        at += is_fine ? found.bytes : 1;
     }
-    return valid;
+    return valid.append(text, copied);
 }
 
 } // namespace affinityd
