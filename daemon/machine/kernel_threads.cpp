@@ -27,7 +27,7 @@ void attach_kernel_threads(const host::Root& root, Machine& machine) {
     std::vector<inventory::Head> heads; // owns the names
     for (const int pid : candidates(root)) {
         auto head = inventory::read_head(root, pid, nullptr);
-        if (!head || !head->is_kernel()) continue; // anybody may call itself napi/eth0-1
+        if (!head || !head->is_kernel()) continue; // any process may call itself napi/eth0-1
         if (head->comm.starts_with("irq/") || head->comm.starts_with("napi/"))
             heads.push_back(std::move(*head));
     }

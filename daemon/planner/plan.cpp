@@ -35,7 +35,7 @@ struct Case {
     [[nodiscard]] bool may_run_everywhere() const {
         return present().contains(process.cpuset == nullptr ? online() : *process.cpuset & online());
     }
-    /// True if nobody but the kernel has changed the mask that we gave it.
+    /// True if only the kernel has changed the mask that we gave it.
     [[nodiscard]] bool is_ours() const {
         const bool was_reset = view.may_be_reset && may_run_everywhere();
         return record && (was_reset || is_still_ours(*record, present(), online(), process.cpuset));

@@ -182,7 +182,7 @@ TEST(Properties, MasksThatSomebodyElseSetStayWhenThePoliciesGo) {
             CpuSet mask = dice.cpus(task.cpuset.empty() ? online : task.cpuset);
             const auto record = world.book.find(TaskMask{task.thread.id, 0, {}});
             if (record && is_still_ours(*record, mask, online, task.cpuset.empty() ? nullptr : &task.cpuset))
-                continue; // nobody could tell whose it is
+                continue; // the daemon cannot tell whose it is
             expected[i] = mask.to_list();
             task.thread.allowed = std::move(mask);
             ++moved;

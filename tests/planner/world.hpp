@@ -31,7 +31,7 @@ struct Book final : UndoLookup {
     void forget(const TaskId& task) { records.erase(Subject(TaskMask{task, 0, {}})); }
 };
 
-/// Remembers nothing.
+/// Has no record of any subject.
 struct NoUndo final : UndoLookup {
     [[nodiscard]] std::optional<UndoRecord> find(const Subject&) const override { return std::nullopt; }
 };
