@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cerrno>
+#include <set>
 #include <system_error>
 
 #include <linux/netlink.h>
@@ -77,7 +78,7 @@ int HardwareWatch::watch_cpus_without_udev(sd_event* event) {
 }
 
 int HardwareWatch::on_device(sd_device_monitor*, sd_device*, void* userdata) {
-    static_cast<HardwareWatch*>(userdata)->changed_();
+    static_cast<HardwareWatch*>(userdata)->changed_.cpus();
     return 0;
 }
 
@@ -100,19 +101,23 @@ int HardwareWatch::on_uevent(sd_event_source*, int fd, std::uint32_t, void* user
         if (size == sizeof sender && sender.nl_pid == 0)
             is_cpu = is_cpu || is_cpu_uevent({message.data(), static_cast<std::size_t>(got)});
     }
-    if (is_cpu) static_cast<HardwareWatch*>(userdata)->changed_();
+    if (is_cpu) static_cast<HardwareWatch*>(userdata)->changed_.cpus();
     return 0;
 }
 
 int HardwareWatch::on_link(sd_event_source* source, int, std::uint32_t, void* userdata) {
-    // What changed is not taken from the messages: the pass looks at the machine itself, so that a lost
-    // message costs nothing.
+    // Only names are taken from the messages: whoever is told looks at the machine itself.
     auto* watch = static_cast<HardwareWatch*>(userdata);
     const auto drained = watch->links_->drain();
-    if (!drained)
-        sd_event_source_set_enabled(source,
-                                    SD_EVENT_OFF); // broken for good: the periodic pass goes on looking
-    if (!drained || drained->lost || !drained->events.empty()) watch->changed_();
+    // Broken for good: the periodic pass goes on looking.
+    if (!drained) sd_event_source_set_enabled(source, SD_EVENT_OFF);
+    std::set<std::string> names;
+    if (!drained || drained->lost) names.insert("");
+    if (drained)
+        for (const auto& event : drained->events)
+            names.insert(event.name);
+    for (const auto& name : names)
+        watch->changed_.link(name);
     return 0;
 }
 

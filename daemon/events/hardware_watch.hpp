@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 struct nl_sock;
@@ -26,7 +27,11 @@ namespace affinityd::events {
 /// queues with any CPU.
 class HardwareWatch {
   public:
-    using Changed = std::function<void()>;
+    struct Changed {
+        std::function<void()> cpus;
+        /// By the interface's name; "": it is not known which.
+        std::function<void(const std::string& nic)> link;
+    };
     /// Watches what can be had; what cannot is said in the log.
     static std::unique_ptr<HardwareWatch> start(sd_event* event, app::Log& log, Changed changed);
     explicit HardwareWatch(Changed changed) : changed_(std::move(changed)) {}

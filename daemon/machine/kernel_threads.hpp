@@ -3,15 +3,10 @@
 
 #include "machine/machine.hpp"
 
-namespace affinityd::host {
-class Root;
-}
-
 namespace affinityd::machine {
 
-/// Finds the kernel threads that do the work of queues and interrupts (threaded NAPI, irq/N-name) and notes
-/// them at these. They are children of kthreadd, which lists them in one file (CONFIG_PROC_CHILDREN,
-/// proc(5)); without it every process is looked at.
-void attach_kernel_threads(const host::Root& root, Machine& machine);
+/// Notes the machine's kernel threads at the queues and interrupts whose work they do: threaded NAPI,
+/// irq/N-name.
+void attach_kernel_threads(Machine& machine);
 
 } // namespace affinityd::machine

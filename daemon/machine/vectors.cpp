@@ -220,27 +220,4 @@ std::vector<Vector> nic_vectors(const Nic& nic, const irq::InterruptTable& table
     return vectors;
 }
 
-std::vector<const Nic*> bottom_nics(const Nic& nic, std::span<const Nic> nics) {
-    std::set<std::string_view> seen{nic.name};
-    std::vector<const Nic*> open{&nic};
-    std::set<const Nic*> bottom;
-    while (!open.empty()) {
-        const Nic* top = open.back();
-        open.pop_back();
-        if (top->lower.empty()) {
-            bottom.insert(top);
-            continue;
-        }
-        for (const auto& name : top->lower) {
-            const auto lower = std::ranges::find(nics, name, &Nic::name);
-            if (lower != nics.end() && seen.insert(lower->name).second) open.push_back(&*lower);
-        }
-    }
-    std::vector<const Nic*> result;
-    for (const auto& candidate : nics)
-        if (bottom.contains(&candidate)) result.push_back(&candidate);
-    if (result.empty() && nic.lower.empty()) result.push_back(&nic);
-    return result;
-}
-
 } // namespace affinityd::machine

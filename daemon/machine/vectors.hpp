@@ -48,10 +48,4 @@ struct Vector {
 /// ones.
 [[nodiscard]] std::vector<Vector> nic_vectors(const netdev::Nic& nic, const irq::InterruptTable& table);
 
-/// The interfaces that do the work of `nic`: itself, or for bonds, teams, VLANs, bridges and the like those
-/// at the bottom of the stack, each once, in the order of `nics`. Names that lead nowhere (another network
-/// namespace) are left out.
-[[nodiscard]] std::vector<const netdev::Nic*> bottom_nics(const netdev::Nic& nic,
-                                                          std::span<const netdev::Nic> nics);
-
 } // namespace affinityd::machine

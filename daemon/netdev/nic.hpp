@@ -19,12 +19,14 @@ struct Queue {
     std::optional<unsigned> irq;     ///< netdev family: queue -> napi -> irq; exact where it is there
     std::optional<int> napi_thread;  ///< tid of the threaded NAPI kernel thread, if any
     std::optional<CpuSet>
-        steering; ///< rps_cpus of an rx queue, xps_cpus of a tx queue; nothing: no such file
+        steering; ///< rps_cpus of an rx queue, xps_cpus of a tx queue; no value: no such file
     std::optional<unsigned> flow_count; ///< rps_flow_cnt of an rx queue
+
+    friend bool operator==(const Queue&, const Queue&) = default;
 };
 
-/// Hardware channels, `ethtool -l`. A combined channel serves a queue of each direction; nothing: the driver
-/// does not say. Source: Documentation/networking/ethtool-netlink.rst, CHANNELS_GET.
+/// Hardware channels, `ethtool -l`. A combined channel serves a queue of each direction; no value: the
+/// driver does not say. Source: Documentation/networking/ethtool-netlink.rst, CHANNELS_GET.
 struct Channels {
     std::optional<unsigned> rx, tx, combined, other;                 ///< in use
     std::optional<unsigned> max_rx, max_tx, max_combined, max_other; ///< what the device can have
@@ -43,7 +45,7 @@ struct Nic {
     std::string mac;
     bool up = false;              ///< administratively up (IFF_UP)
     std::string operstate;        ///< "up", "down", "unknown", ...
-    std::optional<unsigned> node; ///< NUMA node; nothing: unknown (the kernel's -1), never node 0 by mistake
+    std::optional<unsigned> node; ///< NUMA node; no value: unknown (the kernel's -1), never node 0 by mistake
     CpuSet local_cpus;            ///< near CPUs as the kernel says; empty: unknown, so none is nearer
     std::vector<unsigned>
         msi_irqs; ///< IRQ numbers of the device, ascending; may hold vectors without handler
@@ -53,7 +55,9 @@ struct Nic {
     std::vector<std::string> lower;     ///< names of lower devices: bond, team, vlan, bridge, macvlan
     bool threaded_napi = false;         ///< /sys/class/net/IF/threaded is 1
     std::vector<std::string>
-        addresses; ///< IPv4 and IPv6 addresses without prefix length; filled by read_addresses
+        addresses; ///< IPv4 and IPv6 addresses without prefix length, ascending; live only
+
+    friend bool operator==(const Nic&, const Nic&) = default;
 };
 
 } // namespace affinityd::netdev

@@ -2,6 +2,7 @@
 #include "planner/placements.hpp"
 
 #include "machine/near.hpp"
+#include "netdev/lower.hpp"
 #include "planner/cpu_expr_eval.hpp"
 #include "planner/lanes.hpp"
 
@@ -165,7 +166,7 @@ std::vector<std::string> policy_nics(const Policy& policy, const Machine& machin
                 ? served != usage.end() && served->second.contains(nic.name)
                 : std::ranges::any_of(policy.nics, [&](const auto& p) { return p.matches(nic.name); });
         if (!named) continue;
-        for (const auto* bottom : machine::bottom_nics(nic, machine.nics))
+        for (const auto* bottom : netdev::physical_lower(nic, machine.nics))
             wanted.insert(bottom->name);
     }
     std::vector<std::string> names;

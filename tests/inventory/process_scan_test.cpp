@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../support/no_descriptors_left.hpp"
 #include "inventory/process_scan.hpp"
 #include "recorded.hpp"
 
 #include <filesystem>
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 namespace affinityd::inventory {
@@ -39,25 +37,6 @@ std::vector<int> all_threads(const host::Root& root, int pid) {
     EXPECT_TRUE(threads) << threads.error().to_string();
     return tids(threads.value_or(std::vector<Thread>{}));
 }
-
-/// Takes every free descriptor, so that the next open fails with EMFILE.
-class NoDescriptorsLeft {
-  public:
-    NoDescriptorsLeft() {
-        ::getrlimit(RLIMIT_NOFILE, &before_);
-        const int next = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-        ::close(next);
-        rlimit low = before_;
-        low.rlim_cur = static_cast<rlim_t>(next);
-        ::setrlimit(RLIMIT_NOFILE, &low);
-    }
-    NoDescriptorsLeft(const NoDescriptorsLeft&) = delete;
-    NoDescriptorsLeft& operator=(const NoDescriptorsLeft&) = delete;
-    ~NoDescriptorsLeft() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-
-  private:
-    rlimit before_{};
-};
 
 TEST(ProcessScan, BeginsWithTheStatLineAlone) {
     const Tree tree;

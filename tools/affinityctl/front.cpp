@@ -3,9 +3,9 @@
 // takes longer than reading a machine does; scripts ask for `topology --json` often. So that one is answered
 // here, and anything else, unusual options included, goes on to the whole program, which lies beside this one
 // or in libexec.
+#include "affinityctl/views/topology/json.hpp"
 #include "host/root.hpp"
 #include "topology/reader.hpp"
-#include "topology_json.hpp"
 
 #include <cstdio>
 #include <cstdlib>

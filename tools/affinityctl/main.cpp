@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl: a table of verbs.
-#include "verb.hpp"
+#include "affinityctl/verbs/verb.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
