@@ -201,52 +201,5 @@ TEST(NicVectors, LinesThatNameThePlatformDeviceBelongToItsInterface) {
               (Lines{"120 ? label", "121 ? label"}));
 }
 
-TEST(BottomNics, AreThoseAtTheBottomOfAStack) {
-    std::vector<Nic> nics;
-    for (const char* name : {"eth0", "eth1", "bond0", "vlan5", "br0", "lost"})
-        nics.push_back(make_nic(name, ""));
-    nics[2].lower = {"eth0", "eth1"};
-    nics[3].lower = {"bond0"};
-    nics[4].lower = {"vlan5", "eth1"};
-    nics[5].lower = {"elsewhere"};
-    const auto names = [&](std::size_t at) {
-        Lines found;
-        for (const auto* nic : bottom_nics(nics[at], nics))
-            found.push_back(nic->name);
-        return found;
-    };
-    EXPECT_EQ(names(0), Lines{"eth0"});
-    EXPECT_EQ(names(3), (Lines{"eth0", "eth1"}));
-    EXPECT_EQ(names(4), (Lines{"eth0", "eth1"}));
-    EXPECT_EQ(names(5), Lines{});
-    nics[0].lower = {"br0"}; // a loop, which only a hostile recording has
-    EXPECT_EQ(names(4), Lines{"eth1"});
-}
-
-TEST(BottomNics, ALoopHasNoneAndEnds) {
-    std::vector<Nic> nics{make_nic("a", ""), make_nic("b", "")};
-    nics[0].lower = {"b"};
-    nics[1].lower = {"a"};
-    EXPECT_TRUE(bottom_nics(nics[0], nics).empty());
-    nics[1].lower = {"b", "a", "b"}; // itself, too
-    EXPECT_TRUE(bottom_nics(nics[1], nics).empty());
-}
-
-TEST(BottomNics, AStackOfManyWaysIsWalkedOnce) {
-    constexpr std::size_t layers = 64; // 2 to the power of 64 ways from the top to the bottom
-    std::vector<Nic> nics;
-    for (std::size_t layer = 0; layer < layers; ++layer)
-        for (const char* side : {"l", "r"}) {
-            nics.push_back(make_nic(side + std::to_string(layer), ""));
-            const auto below = std::to_string((layer + 1) % layers); // the last lies above the first again
-            nics.back().lower = {"l" + below, "r" + below};
-        }
-    nics.push_back(make_nic("eth0", ""));
-    nics[2 * layers - 1].lower.emplace_back("eth0");
-    const auto bottom = bottom_nics(nics[0], nics);
-    ASSERT_EQ(bottom.size(), 1U);
-    EXPECT_EQ(bottom[0]->name, "eth0");
-}
-
 } // namespace
 } // namespace affinityd::machine
