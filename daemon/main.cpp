@@ -41,14 +41,15 @@ int run(const Options& options, app::Log& log) {
     if (!enforcer)
         return give_up(log, {"a recorded machine cannot be changed: --root needs --dry-run", options.root});
 
+    control::SystemBus bus;
     app::Manager manager({*root, *journal, *enforcer, log, settings});
     if (auto started = manager.start(); !started) return give_up(log, started.error(), exit_config);
     auto loop = events::Loop::create(manager, log);
     if (!loop) return give_up(log, loop.error());
-    const auto server = control::Server::start((*loop)->event(), settings.runtime_dir, manager,
-                                               {[&] { return (*loop)->measure(); }});
+    const auto server = control::Server::start(
+        (*loop)->event(), settings.runtime_dir, manager,
+        {[&] { return (*loop)->measure(); }, [&](const std::string& text) { log.info(text); }}, bus, {});
     if (!server) return give_up(log, server.error());
-    if (!(*server)->bus_fault().empty()) log.info("not on the system bus: " + (*server)->bus_fault());
     host::prefer_low_latency();
     if (auto done = (*loop)->subscribe(); !done) return give_up(log, done.error());
     return (*loop)->run();

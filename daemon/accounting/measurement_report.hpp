@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "measure/statistics.hpp"
+#include "measure/trend.hpp"
 #include "state/history.hpp"
 
 #include <cstddef>

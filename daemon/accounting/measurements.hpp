@@ -2,8 +2,8 @@
 #pragma once
 
 #include "accounting/measurement_report.hpp"
-#include "measure/run.hpp"
 #include "accounting/notice.hpp"
+#include "measure/run.hpp"
 #include "policy/policy.hpp"
 #include "state/history.hpp"
 

@@ -7,6 +7,7 @@
 #include "app/task_round.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -38,6 +39,10 @@ Manager::Manager(Parts parts)
                carrying_.lost, parts_.log}) {}
 
 Manager::~Manager() = default;
+
+std::string Manager::cgroup_folder() const {
+    return std::filesystem::path(parts_.root.path()) / "sys/fs/cgroup";
+}
 
 void Manager::use(LoadedWorld loaded) {
     const auto before = std::exchange(shared_.current.world, std::move(loaded.world));
@@ -111,7 +116,7 @@ std::unique_ptr<Job> Manager::make_pass() {
 }
 
 void Manager::begin_pass(bool machine_changed) {
-    if (!shared_.current.world) return;
+    if (!shared_.current.world || shared_.is_stopping) return;
     shared_.machine_changed |= machine_changed;
     work_.begin_pass(make_pass());
 }
@@ -144,6 +149,7 @@ bool Manager::step(const OutOfTime& out_of_time) {
 }
 
 void Manager::begin_stop(std::function<void()> done) {
+    shared_.is_stopping = true;
     if (!parts_.enforcer.acts() || !shared_.current.world) return done();
     auto stop = std::make_unique<Sequence>();
     stop->then([this] {

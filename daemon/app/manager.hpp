@@ -59,6 +59,7 @@ class Manager final : public Commands {
     [[nodiscard]] Work& work() { return work_; }
     [[nodiscard]] Tasks& tasks() { return tasks_; }
     [[nodiscard]] Coexistence& coexistence() { return coexistence_; }
+    [[nodiscard]] std::string cgroup_folder() const; ///< where control groups are mounted
     [[nodiscard]] const World* world() const { return shared_.current.world.get(); }
     [[nodiscard]] const Settings& settings() const { return parts_.settings; }
 
@@ -76,6 +77,7 @@ class Manager final : public Commands {
         Current current;
         Releases releases;
         bool machine_changed = false; ///< the next pass reads the hardware again
+        bool is_stopping = false;
         std::uint64_t events_lost = 0;
         std::chrono::system_clock::time_point loaded_at{};
     };

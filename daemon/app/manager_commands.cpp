@@ -75,6 +75,7 @@ std::string Manager::history(const std::string& kind) const {
 }
 
 void Manager::reload(Answer answer) {
+    if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
     auto loaded = load_world(parts_.root, parts_.settings.policy_folders, shared_.current->usage());
     if (!loaded) {
         parts_.log.refuse("reload: " + loaded.error().to_string() + "\nthe running policies stay");
@@ -95,6 +96,7 @@ void Manager::apply() {
 }
 
 void Manager::release(const std::string& what, Answer answer) {
+    if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
     const auto pid = parse_number<int>(what);
     const auto* process = pid ? tasks_.table().find(*pid) : nullptr;
     const bool is_policy = shared_.current.placements().find(what) != nullptr;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/enforcer.hpp"
-#include "enforcer/unit_cpus.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
 #include "inventory/scan.hpp"
@@ -34,24 +33,6 @@ Outcome task_outcome(int code) {
         return Outcome::deadline;
     case EINVAL:
         return Outcome::no_cpu;
-    default:
-        return Outcome::failed;
-    }
-}
-
-/// What systemd's answers mean; ENOENT also stands for a bus that is not there.
-Outcome unit_outcome(int code) {
-    switch (code) {
-    case ENOENT:
-    case ENXIO:
-        return Outcome::gone;
-    case EPERM:
-    case EACCES:
-        return Outcome::not_permitted;
-    case ETIMEDOUT:
-    case EAGAIN:
-    case EBUSY:
-        return Outcome::busy;
     default:
         return Outcome::failed;
     }
@@ -140,17 +121,10 @@ class RealEnforcer final : public Enforcer {
         return {Outcome::done, granted ? granted->value_or(Setting{}) : Setting{}, 0};
     }
 
-    Applied write(const UnitCpuset& subject, const Action& action) {
-        const int code = units_.write(subject.unit, action.to.cpus());
-        if (code != 0) return {unit_outcome(code), {}, code};
-        return {Outcome::done, units_.read(subject.unit).value_or(action.to.cpus()), 0};
-    }
-
-    /// systemd answers also for a unit that has gone: without an answer nothing is known.
+    // systemd answers in its own time, so units go another way: app::Units.
+    Applied write(const UnitCpuset&, const Action&) { return {Outcome::failed, {}, ENOTSUP}; }
     [[nodiscard]] Result<std::optional<Setting>> read(const UnitCpuset& subject) const {
-        auto cpus = units_.read(subject.unit);
-        if (!cpus) return fail("systemd does not answer for it", subject.unit, cpus.error());
-        return std::move(*cpus);
+        return fail("a unit cannot be read at once", subject.unit, ENOTSUP);
     }
 
     /// The unfiltered mask (status shows offline CPUs too), because it is what has to be put back.
@@ -172,7 +146,6 @@ class RealEnforcer final : public Enforcer {
 
     const host::Root& root_;
     MemoryMover memory_;
-    UnitCpus units_;
 };
 
 } // namespace

@@ -7,8 +7,9 @@
 
 namespace affinityd::events {
 
-/// Runs an event loop until it ends, and looks at the CPU time of each of its callbacks (CLOCK_THREAD_CPUTIME_ID). Builds
-/// with -Dcallback_watch=true abort on one of more than `limit`; others only keep the longest.
+/// Runs an event loop until it ends, and looks at the CPU time of each of its callbacks
+/// (CLOCK_THREAD_CPUTIME_ID). Builds with -Dcallback_watch=true abort on one of more than `limit`; others
+/// only keep the longest.
 class CallbackWatch {
   public:
     static constexpr std::chrono::milliseconds limit{5};

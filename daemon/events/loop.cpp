@@ -72,7 +72,8 @@ class EventLoop final : public Loop {
     MeasureSchedule measuring_;
     Watches watches_;
     CallbackWatch callbacks_;
-    bool has_passed_ = false; ///< a pass has ended since cpusets were last followed: they may be others, not only more
+    bool has_passed_ =
+        false; ///< a pass has ended since cpusets were last followed: they may be others, not only more
     bool is_ready_ = false;
     bool is_stopping_ = false;
 };
@@ -83,8 +84,10 @@ Result<void> EventLoop::subscribe() {
     if (auto done = passes_.add_to(event_.get()); !done) return done;
     if (auto done = measuring_.start(); !done) return done;
     manager_.work().on_work([this](app::Work::Urgency urgency) {
-        if (urgency == app::Work::Urgency::now) slices_.begin();
-        else if (!is_stopping_) passes_.begin_soon();
+        if (urgency == app::Work::Urgency::now)
+            slices_.begin();
+        else if (!is_stopping_)
+            passes_.begin_soon();
     });
     watches_.processes = ProcessEvents::start(event_.get(), manager_, log_);
     watches_.hardware = HardwareWatch::start(event_.get(), log_,
@@ -120,11 +123,10 @@ Result<void> EventLoop::add_after_all() {
     const int status = sd_event_add_post(event_.get(), &source, on_handled, this);
     if (status < 0) return fail("cannot watch cpusets", {}, -status);
     watches_.after_all.reset(source);
-    watches_.cpusets =
-        std::make_unique<CpusetWatch>(event_.get(), manager_.tasks().sources().cgroup_folder(), [this] {
-            manager_.expect_changes();
-            passes_.begin_soon();
-        });
+    watches_.cpusets = std::make_unique<CpusetWatch>(event_.get(), manager_.cgroup_folder(), [this] {
+        manager_.expect_changes();
+        passes_.begin_soon();
+    });
     return {};
 }
 
@@ -146,8 +148,8 @@ int EventLoop::run() {
 std::string EventLoop::status_line() const {
     const auto& tasks = manager_.tasks().table();
     return fmt::format("{} policies, {} processes with {} threads, {} queues under policy",
-                       manager_.world()->policies().policies.size(), tasks.processes().size(), tasks.threads(),
-                       manager_.world()->placements().queues.size());
+                       manager_.world()->policies().policies.size(), tasks.processes().size(),
+                       tasks.threads(), manager_.world()->placements().queues.size());
 }
 
 /// No work is left for slices: the pass has ended, among other things.
@@ -178,9 +180,9 @@ void EventLoop::stop() {
 
 void EventLoop::reload(const char* why) {
     sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
-               static_cast<long long>(
-                   std::chrono::duration_cast<std::chrono::microseconds>(steady_clock::now().time_since_epoch())
-                       .count()));
+               static_cast<long long>(std::chrono::duration_cast<std::chrono::microseconds>(
+                                          steady_clock::now().time_since_epoch())
+                                          .count()));
     log_.info(fmt::format("reloading: {}", why));
     manager_.reload([](const auto&) { sd_notify(0, "READY=1"); }); // it has logged what is wrong
 }
@@ -205,8 +207,7 @@ int EventLoop::on_handled(sd_event_source*, void* userdata) {
     auto& loop = self(userdata);
     auto& watches = loop.watches_;
     const auto& sources = loop.manager_.tasks().sources();
-    if (loop.manager_.work().passing() ||
-        (sources.cpusets() == watches.watched_cpusets && !loop.has_passed_))
+    if (loop.manager_.work().passing() || (sources.cpusets() == watches.watched_cpusets && !loop.has_passed_))
         return 0;
     loop.has_passed_ = false;
     watches.watched_cpusets = sources.cpusets();

@@ -8,7 +8,8 @@
 
 namespace affinityd::events {
 
-/// When passes begin: at regular intervals, and soon after somebody asked for one, all requests of a burst together.
+/// When passes begin: at regular intervals, and soon after somebody asked for one, all requests of a burst
+/// together.
 class PassSchedule {
   public:
     /// `begin`: begins a pass; `periodic`: it is the regular one, which reads the hardware again.

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/units.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace affinityd::app {
+
+namespace {
+
+constexpr unsigned most_searches = 5;
+constexpr const char* in_place = "in place";
+constexpr const char* not_yet = "not yet";
+
+const policy::Policy* find_policy(const Current& current, std::string_view name) {
+    const auto* resolved = current.placements().find(name);
+    return resolved == nullptr ? nullptr : resolved->policy;
+}
+
+bool wants_fence(const Current& current, std::string_view policy) {
+    const auto* found = find_policy(current, policy);
+    return found != nullptr && found->means == policy::Means::cpuset;
+}
+
+} // namespace
+
+/// A call of restore() that is under way.
+struct Units::Restoring {
+    Restored done;
+    std::size_t open = 1; ///< units, and the call itself
+    std::size_t count = 0;
+
+    void close(bool is_restored) {
+        count += is_restored ? 1 : 0;
+        if (--open == 0) done(count);
+    }
+};
+
+Units::Units(Parts parts)
+    : parts_(std::move(parts)), writer_(parts_.journal, parts_.properties, parts_.log) {}
+
+void Units::observe_process(const TaskId& process, std::string_view cgroup, std::string_view policy) {
+    if (!parts_.acts) return;
+    const auto known = members_.find(process.tid);
+    if (!wants_fence(parts_.current, policy)) {
+        if (known != members_.end()) forget_process(known->second.process);
+        return;
+    }
+    const auto place = find_unit(cgroup);
+    const std::string unit = place ? place->unit : "";
+    if (known != members_.end()) {
+        const auto& member = known->second;
+        if (member.process == process && member.unit == unit && member.policy == policy) return;
+        forget_process(member.process);
+    }
+    members_.insert_or_assign(process.tid, Member{process, unit, std::string(policy)});
+    if (!place) return;
+    auto& entry = units_[unit];
+    entry.folder = place->folder;
+    ++entry.policies[std::string(policy)];
+    make_due(unit);
+}
+
+void Units::forget_process(const TaskId& process) {
+    const auto known = members_.find(process.tid);
+    if (known == members_.end() || known->second.process != process) return;
+    const auto member = std::move(known->second);
+    members_.erase(known);
+    leave(member);
+}
+
+void Units::leave(const Member& member) {
+    const auto found = units_.find(member.unit);
+    if (found == units_.end()) return;
+    auto& policies = found->second.policies;
+    const auto policy = policies.find(member.policy);
+    if (policy == policies.end() || --policy->second > 0) return;
+    policies.erase(policy);
+    make_due(member.unit); // nobody wants it any more, or two policies wanted it and now one does
+}
+
+void Units::end_pass() {
+    if (!parts_.acts) return;
+    for (const auto& entry : parts_.journal.queues())
+        if (const auto* unit = std::get_if<machine::UnitCpuset>(&entry.subject))
+            units_.try_emplace(unit->unit);
+    for (auto& [name, unit] : units_)
+        make_due(name);
+}
+
+void Units::make_due(const std::string& name) {
+    auto& unit = units_.at(name);
+    if (std::exchange(unit.is_due, true)) return;
+    unit.walk.reset();
+    unit.foreign = 0;
+    unit.searches = 0;
+    if (unit.is_called) return; // settled() comes back to it
+    const bool was_empty = due_.empty();
+    due_.push_back(name);
+    if (was_empty && parts_.work_left) parts_.work_left();
+}
+
+bool Units::step(const OutOfTime& out_of_time) {
+    while (!due_.empty()) {
+        const std::string name = std::move(due_.back());
+        due_.pop_back();
+        const auto found = units_.find(name);
+        if (found == units_.end() || !found->second.is_due || found->second.is_called) continue;
+        const bool is_over = look(name, found->second, out_of_time);
+        if (!is_over) due_.push_back(name);
+        if (!is_over || out_of_time()) break;
+    }
+    return due_.empty();
+}
+
+/// True: it was looked at. False: there is more to look at in another slice.
+bool Units::look(const std::string& name, Unit& unit, const OutOfTime& out_of_time) {
+    auto found = obstacle(unit);
+    if (!unit.policies.empty() && found.empty()) {
+        const auto search_result = search(name, unit, out_of_time);
+        if (search_result == Search::unfinished) return false;
+        if (search_result == Search::unclear) { // a fence that is there stays until the next pass
+            unit.is_due = false;
+            unit.state = "its processes cannot be read, or change too fast";
+            return true;
+        }
+        if (search_result == Search::found)
+            found = fmt::format("process {} of it is not under the policy", unit.foreign);
+    }
+    unit.is_due = false;
+    settle(name, unit, std::move(found));
+    return true;
+}
+
+std::string Units::obstacle(const Unit& unit) const {
+    if (unit.policies.empty()) return {};
+    if (unit.policies.size() > 1) return "claimed by another policy too";
+    if (!parts_.root.sys().exists("fs/cgroup/cgroup.controllers"))
+        return "cpusets of units need the unified cgroup hierarchy";
+    const auto* policy = parts_.current.placements().find(unit.policies.begin()->first);
+    if (policy == nullptr || policy->allowed.empty()) return "its policy cannot be carried out here";
+    return {};
+}
+
+/// Looks for a process that is not under the unit's policy. One that was found must be found again: a process
+/// that was forked a moment ago is not known yet, although it will be under the policy.
+Units::Search Units::search(const std::string& name, Unit& unit, const OutOfTime& out_of_time) {
+    if (!unit.walk) unit.walk.emplace(parts_.root.sys(), "fs/cgroup" + unit.folder);
+    std::vector<int> pids;
+    for (bool is_last = false; !is_last;) {
+        pids.clear();
+        const auto read = unit.walk->step(pids);
+        if (!read) return Search::unclear;
+        is_last = *read;
+        const auto foreign = std::ranges::find_if(pids, [&](int pid) {
+            const auto member = members_.find(pid);
+            return member == members_.end() || member->second.unit != name;
+        });
+        if (foreign != pids.end()) {
+            if (std::exchange(unit.foreign, *foreign) == *foreign) return Search::found;
+            if (++unit.searches >= most_searches) return Search::unclear;
+            unit.walk.reset();
+            return Search::unfinished;
+        }
+        if (!is_last && out_of_time()) return Search::unfinished;
+    }
+    return Search::none;
+}
+
+void Units::settle(const std::string& name, Unit& unit, std::string obstacle) {
+    unit.walk.reset();
+    auto restoring = std::exchange(unit.restoring, {});
+    FenceWish wish{.is_unconfirmed = unit.is_unconfirmed};
+    if (restoring.empty() && !unit.policies.empty()) {
+        wish.policy = unit.policy = unit.policies.begin()->first;
+        wish.obstacle = std::move(obstacle);
+        if (const auto* policy = parts_.current.placements().find(wish.policy); policy != nullptr) {
+            wish.cpus = policy->allowed;
+            wish.drift = policy->policy->drift;
+        }
+    } else if (restoring.empty() && !parts_.journal.contains(machine::UnitCpuset{name})) {
+        units_.erase(name); // it has no fence: there is nothing to ask
+        return;
+    }
+    unit.is_called = true;
+    writer_.settle(name, std::move(wish), parts_.current.placements().online,
+                   [this, name, restoring = std::move(restoring)](const FenceResult& result) {
+                       settled(name, result);
+                       for (const auto& one : restoring)
+                           one->close(result.is_restored);
+                   });
+}
+
+void Units::settled(const std::string& name, const FenceResult& result) {
+    auto& unit = units_.at(name);
+    unit.is_called = false;
+    unit.is_unconfirmed = result.is_unconfirmed;
+    unit.state = result.state;
+    const bool is_due = std::exchange(unit.is_due, false);
+    if (!unit.restoring.empty())
+        settle(name, unit, {});
+    else if (is_due)
+        make_due(name);
+    else if (unit.policies.empty())
+        units_.erase(name);
+    if (result.is_changed && parts_.fences_changed) parts_.fences_changed();
+}
+
+void Units::restore(const Choose& choose, Restored done) {
+    const auto restoring = std::make_shared<Restoring>(Restoring{std::move(done)});
+    for (const auto& entry : parts_.journal.queues()) {
+        const auto* subject = std::get_if<machine::UnitCpuset>(&entry.subject);
+        const auto choice = subject == nullptr ? Choice::skip : choose(entry);
+        if (choice == Choice::skip) continue;
+        auto& unit = units_[subject->unit];
+        std::erase_if(members_, [&](const auto& member) { return member.second.unit == subject->unit; });
+        unit.policies.clear();
+        if (choice == Choice::forget) {
+            if (const auto done_with = parts_.journal.forget(*subject); !done_with)
+                parts_.log.error(done_with.error().to_string());
+            continue;
+        }
+        ++restoring->open;
+        unit.restoring.push_back(restoring);
+        if (!unit.is_called) settle(subject->unit, unit, {});
+    }
+    restoring->close(false);
+}
+
+std::vector<status::UnitStatus> Units::status() const {
+    std::vector<status::UnitStatus> all;
+    for (const auto& [name, unit] : units_) {
+        if (unit.policies.empty()) continue;
+        const auto& policy = unit.policies.begin()->first;
+        const auto* resolved = parts_.current.placements().find(policy);
+        all.push_back({name, policy, resolved == nullptr ? CpuSet{} : resolved->allowed,
+                       unit.state.empty() ? not_yet : unit.state});
+    }
+    return all;
+}
+
+std::vector<planner::Problem> Units::problems() const {
+    std::vector<planner::Problem> all;
+    for (const auto& [pid, member] : members_)
+        if (member.unit.empty())
+            all.push_back({member.policy, fmt::format("process {}", pid),
+                           "it is in no unit of the system: affinity alone is used"});
+    for (const auto& [name, unit] : units_)
+        if (!unit.policies.empty() && !unit.state.empty() && unit.state != in_place)
+            all.push_back({unit.policies.begin()->first, name, unit.state + ": affinity alone is used"});
+    return all;
+}
+
+std::optional<Units::Fenced> Units::find(const TaskId& process) const {
+    const auto member = members_.find(process.tid);
+    if (member == members_.end() || member->second.process != process || member->second.unit.empty())
+        return std::nullopt;
+    const auto unit = units_.find(member->second.unit);
+    const bool is_looked_at = unit != units_.end() && !unit->second.state.empty();
+    return Fenced{member->second.unit, is_looked_at ? unit->second.state : not_yet};
+}
+
+} // namespace affinityd::app
