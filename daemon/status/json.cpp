@@ -65,14 +65,6 @@ std::string iso_time(std::chrono::system_clock::time_point when) {
     return {text.data(), length};
 }
 
-template <class Values>
-json list_of(const Values& values) {
-    json list = json::array();
-    for (const auto& value : values)
-        list.push_back(to_json(value));
-    return list;
-}
-
 json to_json(const UnitStatus& unit) {
     return {{"unit", unit.unit},
             {"policy", unit.policy},
@@ -89,6 +81,14 @@ json to_json(const PeerStatus& peer) {
 
 json to_json(const WriterStatus& writer) {
     return {{"name", writer.name}, {"where", writer.where}, {"note", writer.note}};
+}
+
+template <class Values>
+json list_of(const Values& values) {
+    json list = json::array();
+    for (const auto& value : values)
+        list.push_back(to_json(value));
+    return list;
 }
 
 } // namespace
