@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/task_table.hpp"
 #include "app/world.hpp"
 #include "inventory/process_scan.hpp"
 
@@ -21,6 +22,8 @@ struct Turn {
     std::vector<inventory::Thread> threads{};
     std::size_t next = 0;  ///< of `threads`
     bool is_read = false;  ///< `threads` is complete
+    std::optional<std::vector<TaskId>> unseen{}; ///< known threads that are not among them, once all were looked at
+    KnownCpuset cpuset{};                        ///< of a process that no policy wants
     bool was_left = false; ///< since some of it was read: what events said meanwhile is newer
 };
 
