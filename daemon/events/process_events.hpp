@@ -60,7 +60,7 @@ class ProcessEvents {
     std::chrono::milliseconds pause_; ///< before the next attempt
     std::chrono::steady_clock::time_point opened_at_;
     Source readable_;
-    Source rest_; ///< armed while events wait in memory, of which the descriptor says nothing
+    Source rest_; ///< armed while events wait in memory, which the descriptor does not show
     Source reopen_timer_;
 };
 

@@ -20,7 +20,7 @@ namespace affinityd::inventory {
 class ProcessScan {
   public:
     /// Reads the stat line. No value: the process is gone, or has ended and awaits collection. An Error: the
-    /// file is there and cannot be read (EMFILE, EACCES), so nothing is known about the process.
+    /// file is there and cannot be read (EMFILE, EACCES), so the state of the process is unknown.
     /// `root` and `sources` (may be null) must outlive the scan and its facts.
     static Result<std::optional<ProcessScan>> open(const host::Root& root, int pid,
                                                    FactSources* sources = nullptr);
