@@ -47,7 +47,7 @@ class ProcessEvents {
     [[nodiscard]] Result<void> open();
     void take();
     void handle(const host::ProcEvent& event);
-    /// Nothing is read from the source any more; it is closed and opened again later.
+    /// Stops reading from the source, which is closed and opened again later.
     void break_off(const std::string& reason);
     void reopen_later();
 

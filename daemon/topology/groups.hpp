@@ -53,7 +53,7 @@ class IdReader {
   public:
     /// `file` is below cpuN/.
     IdReader(const host::Dir& cpus, std::string file) : cpus_(cpus), file_("/" + std::move(file)) {}
-    /// Nothing: no such file, or a negative number, which is how the kernel says "not known".
+    /// No value: no such file, or a negative number, which is how the kernel says "not known".
     std::optional<int> read(unsigned cpu);
 
   private:
