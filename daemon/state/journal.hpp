@@ -83,7 +83,9 @@ class Journal final : public planner::UndoLookup {
   private:
     explicit Journal(const std::string& path) : file_(path) {}
     void replay(std::string_view text);
-    void put(const machine::Subject& subject, planner::UndoRecord record);
+    /// `before`: its record until now.
+    void put(const machine::Subject& subject, planner::UndoRecord record,
+             const std::optional<planner::UndoRecord>& before);
     void erase(const machine::Subject& subject);
     [[nodiscard]] Result<void> append(const std::string& line);
     void go_on_compacting();
