@@ -2,6 +2,7 @@
 // The parts list of the daemon: options, settings, parts, loop.
 #include "app/manager.hpp"
 #include "control/server.hpp"
+#include "enforcer/unit_cpus.hpp"
 #include "events/loop.hpp"
 #include "host/file.hpp"
 #include "host/priority.hpp"
@@ -42,7 +43,8 @@ int run(const Options& options, app::Log& log) {
         return give_up(log, {"a recorded machine cannot be changed: --root needs --dry-run", options.root});
 
     control::SystemBus bus;
-    app::Manager manager({*root, *journal, *enforcer, log, settings});
+    enforcer::UnitCpus unit_cpus([&] { return bus.connection(); });
+    app::Manager manager({*root, *journal, *enforcer, unit_cpus, log, settings});
     if (auto started = manager.start(); !started) return give_up(log, started.error(), exit_config);
     auto loop = events::Loop::create(manager, log);
     if (!loop) return give_up(log, loop.error());

@@ -34,10 +34,11 @@ Result<void> CgroupWalk::open_next() {
     if (!file) return std::unexpected(std::move(file.error()));
     file_ = std::move(*file);
     if (depth == deepest) return {};
-    for (const auto& name : sys_->list(folder))
-        if (name.find('.') == std::string::npos || name.ends_with(".service") || name.ends_with(".scope") ||
-            name.ends_with(".slice") || sys_->exists(folder + "/" + name + "/cgroup.procs"))
-            left_.push_back({folder + "/" + name, depth + 1});
+    const auto names = sys_->list(folder);
+    if (!names) return std::unexpected(names.error());
+    for (const auto& name :
+         *names) // groups, and the group's own files, which are told apart when they are opened
+        left_.push_back({folder + "/" + name, depth + 1});
     return {};
 }
 

@@ -14,14 +14,9 @@ constexpr unsigned most_searches = 5;
 constexpr const char* in_place = "in place";
 constexpr const char* not_yet = "not yet";
 
-const policy::Policy* find_policy(const Current& current, std::string_view name) {
-    const auto* resolved = current.placements().find(name);
-    return resolved == nullptr ? nullptr : resolved->policy;
-}
-
-bool wants_fence(const Current& current, std::string_view policy) {
-    const auto* found = find_policy(current, policy);
-    return found != nullptr && found->means == policy::Means::cpuset;
+const planner::ResolvedPolicy* find_cpuset_policy(const Current& current, std::string_view name) {
+    const auto* found = current.placements().find(name);
+    return found != nullptr && found->policy->means == policy::Means::cpuset ? found : nullptr;
 }
 
 } // namespace
@@ -41,29 +36,30 @@ struct Units::Restoring {
 Units::Units(Parts parts)
     : parts_(std::move(parts)), writer_(parts_.journal, parts_.properties, parts_.log) {}
 
-void Units::observe_process(const TaskId& process, std::string_view cgroup, std::string_view policy) {
-    if (!parts_.acts) return;
+void Units::observe(const TaskId& process, std::string_view cgroup, std::size_t policy) {
+    if (!parts_.acts || is_stopping_) return;
     const auto known = members_.find(process.tid);
-    if (!wants_fence(parts_.current, policy)) {
-        if (known != members_.end()) forget_process(known->second.process);
+    const auto& asked = parts_.current->policy(policy);
+    if (asked.means != policy::Means::cpuset) {
+        if (known != members_.end()) forget(known->second.process);
         return;
     }
     const auto place = find_unit(cgroup);
-    const std::string unit = place ? place->unit : "";
+    const std::string name = place ? place->unit : "";
     if (known != members_.end()) {
         const auto& member = known->second;
-        if (member.process == process && member.unit == unit && member.policy == policy) return;
-        forget_process(member.process);
+        if (member.process == process && member.unit == name && member.policy == asked.name) return;
+        forget(member.process);
     }
-    members_.insert_or_assign(process.tid, Member{process, unit, std::string(policy)});
+    members_.insert_or_assign(process.tid, Member{process, name, asked.name});
     if (!place) return;
-    auto& entry = units_[unit];
-    entry.folder = place->folder;
-    ++entry.policies[std::string(policy)];
-    make_due(unit);
+    auto& unit = units_[name];
+    unit.folder = place->folder;
+    const bool is_new = ++unit.policies[asked.name] == 1;
+    if (is_new && has_passed_) make_due(name);
 }
 
-void Units::forget_process(const TaskId& process) {
+void Units::forget(const TaskId& process) {
     const auto known = members_.find(process.tid);
     if (known == members_.end() || known->second.process != process) return;
     const auto member = std::move(known->second);
@@ -81,8 +77,9 @@ void Units::leave(const Member& member) {
     make_due(member.unit); // nobody wants it any more, or two policies wanted it and now one does
 }
 
-void Units::end_pass() {
-    if (!parts_.acts) return;
+void Units::begin_pass() {
+    if (!parts_.acts || is_stopping_) return;
+    has_passed_ = true;
     for (const auto& entry : parts_.journal.queues())
         if (const auto* unit = std::get_if<machine::UnitCpuset>(&entry.subject))
             units_.try_emplace(unit->unit);
@@ -118,15 +115,15 @@ bool Units::step(const OutOfTime& out_of_time) {
 /// True: it was looked at. False: there is more to look at in another slice.
 bool Units::look(const std::string& name, Unit& unit, const OutOfTime& out_of_time) {
     auto found = obstacle(unit);
-    if (!unit.policies.empty() && found.empty()) {
-        const auto search_result = search(name, unit, out_of_time);
-        if (search_result == Search::unfinished) return false;
-        if (search_result == Search::unclear) { // a fence that is there stays until the next pass
+    if (is_wanted(unit) && found.empty()) {
+        const auto result = search(name, unit, out_of_time);
+        if (result == Search::unfinished) return false;
+        if (result == Search::unclear) { // a fence that is there stays until the next pass
             unit.is_due = false;
             unit.state = "its processes cannot be read, or change too fast";
             return true;
         }
-        if (search_result == Search::found)
+        if (result == Search::found)
             found = fmt::format("process {} of it is not under the policy", unit.foreign);
     }
     unit.is_due = false;
@@ -134,12 +131,19 @@ bool Units::look(const std::string& name, Unit& unit, const OutOfTime& out_of_ti
     return true;
 }
 
+bool Units::is_wanted(const Unit& unit) const {
+    return std::ranges::any_of(unit.policies, [&](const auto& entry) {
+        return find_cpuset_policy(parts_.current, entry.first) != nullptr &&
+               !parts_.releases.policy(entry.first);
+    });
+}
+
 std::string Units::obstacle(const Unit& unit) const {
-    if (unit.policies.empty()) return {};
+    if (!is_wanted(unit)) return {};
     if (unit.policies.size() > 1) return "claimed by another policy too";
     if (!parts_.root.sys().exists("fs/cgroup/cgroup.controllers"))
         return "cpusets of units need the unified cgroup hierarchy";
-    const auto* policy = parts_.current.placements().find(unit.policies.begin()->first);
+    const auto* policy = find_cpuset_policy(parts_.current, unit.policies.begin()->first);
     if (policy == nullptr || policy->allowed.empty()) return "its policy cannot be carried out here";
     return {};
 }
@@ -169,20 +173,40 @@ Units::Search Units::search(const std::string& name, Unit& unit, const OutOfTime
     return Search::none;
 }
 
+FenceWish Units::wish_for(const Unit& unit, std::string obstacle) const {
+    FenceWish wish{.is_unconfirmed = unit.is_unconfirmed};
+    if (!is_wanted(unit)) return wish;
+    wish.policy = unit.policies.begin()->first;
+    wish.obstacle = std::move(obstacle);
+    if (const auto* policy = find_cpuset_policy(parts_.current, wish.policy); policy != nullptr) {
+        wish.cpus = policy->allowed;
+        wish.drift = policy->policy->drift;
+    }
+    return wish;
+}
+
+/// Of a unit that no policy wants: true if there is nothing to restore, or nothing that may be.
+bool Units::drop_record(const std::string& name) {
+    const machine::UnitCpuset subject{name};
+    if (!parts_.journal.contains(subject)) return true;
+    const auto& unit = units_.at(name);
+    const bool is_removed = !unit.policy.empty() && parts_.current.placements().find(unit.policy) == nullptr;
+    if (!is_removed || !unit.stays_if_removed) return false;
+    if (const auto done = parts_.journal.forget(subject); !done) parts_.log.error(done.error().to_string());
+    return true;
+}
+
 void Units::settle(const std::string& name, Unit& unit, std::string obstacle) {
     unit.walk.reset();
     auto restoring = std::exchange(unit.restoring, {});
-    FenceWish wish{.is_unconfirmed = unit.is_unconfirmed};
-    if (restoring.empty() && !unit.policies.empty()) {
-        wish.policy = unit.policy = unit.policies.begin()->first;
-        wish.obstacle = std::move(obstacle);
-        if (const auto* policy = parts_.current.placements().find(wish.policy); policy != nullptr) {
-            wish.cpus = policy->allowed;
-            wish.drift = policy->policy->drift;
-        }
-    } else if (restoring.empty() && !parts_.journal.contains(machine::UnitCpuset{name})) {
-        units_.erase(name); // it has no fence: there is nothing to ask
+    auto wish = restoring.empty() ? wish_for(unit, std::move(obstacle)) : FenceWish{};
+    if (restoring.empty() && wish.policy.empty() && drop_record(name)) {
+        if (unit.policies.empty()) units_.erase(name);
         return;
+    }
+    if (!wish.policy.empty()) {
+        unit.policy = wish.policy;
+        unit.stays_if_removed = parts_.current->keeps_on_stop(wish.policy);
     }
     unit.is_called = true;
     writer_.settle(name, std::move(wish), parts_.current.placements().online,
@@ -209,6 +233,7 @@ void Units::settled(const std::string& name, const FenceResult& result) {
 }
 
 void Units::restore(const Choose& choose, Restored done) {
+    using Choice = Restorer::Choice;
     const auto restoring = std::make_shared<Restoring>(Restoring{std::move(done)});
     for (const auto& entry : parts_.journal.queues()) {
         const auto* subject = std::get_if<machine::UnitCpuset>(&entry.subject);
@@ -229,37 +254,48 @@ void Units::restore(const Choose& choose, Restored done) {
     restoring->close(false);
 }
 
-std::vector<status::UnitStatus> Units::status() const {
-    std::vector<status::UnitStatus> all;
-    for (const auto& [name, unit] : units_) {
-        if (unit.policies.empty()) continue;
-        const auto& policy = unit.policies.begin()->first;
-        const auto* resolved = parts_.current.placements().find(policy);
-        all.push_back({name, policy, resolved == nullptr ? CpuSet{} : resolved->allowed,
-                       unit.state.empty() ? not_yet : unit.state});
-    }
-    return all;
+void Units::begin_stop() {
+    is_stopping_ = true;
+    due_.clear();
+    for (auto& [name, unit] : units_)
+        unit.is_due = false;
+    restore(
+        [this](const state::Entry& entry) {
+            return parts_.current->keeps_on_stop(entry.record.policy) ? Restorer::Choice::forget
+                                                                      : Restorer::Choice::restore;
+        },
+        [](std::size_t) {});
 }
 
-std::vector<planner::Problem> Units::problems() const {
-    std::vector<planner::Problem> all;
+bool Units::is_busy() const {
+    return !due_.empty() ||
+           std::ranges::any_of(units_, [](const auto& entry) { return entry.second.is_called; });
+}
+
+void Units::add_status(status::Overview& overview) const {
     for (const auto& [pid, member] : members_)
         if (member.unit.empty())
-            all.push_back({member.policy, fmt::format("process {}", pid),
-                           "it is in no unit of the system: affinity alone is used"});
-    for (const auto& [name, unit] : units_)
-        if (!unit.policies.empty() && !unit.state.empty() && unit.state != in_place)
-            all.push_back({unit.policies.begin()->first, name, unit.state + ": affinity alone is used"});
-    return all;
+            overview.problems.push_back({member.policy, fmt::format("process {}", pid),
+                                         "it is in no unit of the system: affinity alone is used"});
+    for (const auto& [name, unit] : units_) {
+        if (!is_wanted(unit)) continue;
+        const auto& policy = unit.policies.begin()->first;
+        const auto* resolved = parts_.current.placements().find(policy);
+        const bool is_looked_at = !unit.state.empty();
+        overview.units.push_back({name, policy, resolved == nullptr ? CpuSet{} : resolved->allowed,
+                                  is_looked_at ? unit.state : not_yet});
+        if (is_looked_at && unit.state != in_place)
+            overview.problems.push_back({policy, name, unit.state + ": affinity alone is used"});
+    }
 }
 
-std::optional<Units::Fenced> Units::find(const TaskId& process) const {
+void Units::explain(const TaskId& process, status::ProcessExplanation& into) const {
     const auto member = members_.find(process.tid);
-    if (member == members_.end() || member->second.process != process || member->second.unit.empty())
-        return std::nullopt;
+    if (member == members_.end() || member->second.process != process) return;
     const auto unit = units_.find(member->second.unit);
-    const bool is_looked_at = unit != units_.end() && !unit->second.state.empty();
-    return Fenced{member->second.unit, is_looked_at ? unit->second.state : not_yet};
+    if (unit == units_.end()) return;
+    into.fenced_unit = unit->first;
+    into.fence_state = unit->second.state.empty() ? not_yet : unit->second.state;
 }
 
 } // namespace affinityd::app

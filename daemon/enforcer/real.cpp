@@ -2,7 +2,7 @@
 #include "enforcer/enforcer.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
-#include "inventory/scan.hpp"
+#include "inventory/lookup.hpp"
 #include "inventory/stat_file.hpp"
 #include "machine/queue_files.hpp"
 

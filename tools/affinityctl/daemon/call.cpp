@@ -19,6 +19,8 @@ constexpr const char* bus_name = "org.affinityd";
 constexpr const char* object_path = "/org/affinityd";
 constexpr const char* interface_name = "org.affinityd.Manager1";
 constexpr std::uint64_t patience_usec = 30'000'000;
+constexpr std::uint64_t patience_with_password_usec =
+    150'000'000; // over the bus, polkit may ask the user for one
 
 struct Unref {
     void operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
@@ -82,12 +84,15 @@ std::expected<std::string, CallError> call_daemon(const std::string& runtime_dir
     int status =
         sd_bus_message_new_method_call(bus->get(), &raw, destination, object_path, interface_name, method);
     const Message call(raw);
+    if (status >= 0) status = sd_bus_message_set_allow_interactive_authorization(raw, 1);
     for (const auto& argument : arguments)
         if (status >= 0) status = sd_bus_message_append(raw, "s", argument.c_str());
     if (status < 0) return std::unexpected(CallError{exit_failure, std::generic_category().message(-status)});
     sd_bus_error fault = SD_BUS_ERROR_NULL;
     sd_bus_message* answer = nullptr;
-    status = sd_bus_call(bus->get(), raw, patience_usec, &fault, &answer);
+    status =
+        sd_bus_call(bus->get(), raw, destination == nullptr ? patience_usec : patience_with_password_usec,
+                    &fault, &answer);
     const Message reply(answer);
     const char* text = nullptr;
     if (status >= 0) status = sd_bus_message_read(answer, "s", &text);

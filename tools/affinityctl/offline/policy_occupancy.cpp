@@ -73,14 +73,14 @@ Tenant tenant_of(const planner::Compiled& compiled, const planner::Placements& p
                   .pins = {},
                   .summary = {}};
     if (!compiled.active) return tenant;
-    std::size_t seats = 0;
+    std::size_t count = 0;
     if (compiled.policy->model == policy::Model::process || compiled.policy->model == policy::Model::full)
         for (std::size_t deal = 0; deal < compiled.deals.size(); ++deal) {
             const auto& slots = compiled.deals[deal];
-            const std::string rule = deal == 0 ? "seat" : fmt::format("thread rule {}, seat", deal);
+            const std::string rule = deal == 0 ? "slot" : fmt::format("thread rule {}, slot", deal);
             for (std::size_t i = 0; i < slots.size(); ++i)
                 tenant.pins.push_back({fmt::format("{} {} of {}", rule, i + 1, slots.size()), slots[i].mask});
-            if (deal == 0) seats = slots.size();
+            if (deal == 0) count = slots.size();
         }
     std::size_t interrupts = 0;
     for (const auto& queue : placements.queues) {
@@ -89,7 +89,7 @@ Tenant tenant_of(const planner::Compiled& compiled, const planner::Placements& p
         tenant.pins.push_back({fmt::format("{} (IRQ {})", irq->label, irq->irq), queue.wanted, true});
         ++interrupts;
     }
-    tenant.summary = counted(seats, "seat", "seats");
+    tenant.summary = counted(count, "slot");
     if (interrupts > 0) tenant.summary += ", " + counted(interrupts, "interrupt", "interrupts");
     return tenant;
 }
@@ -125,7 +125,7 @@ Result<Occupancy> occupancy_of_policies(const PolicyRequest& request, const affi
         return wanted.empty() || std::ranges::find(wanted, name) != wanted.end();
     };
     Occupancy occupancy;
-    occupancy.unit = "seat";
+    occupancy.unit = "slot";
     occupancy.source = source_of(wanted);
     for (const auto& compiled : placements.policies) {
         if (!is_wanted(compiled.policy->name)) continue;

@@ -35,8 +35,8 @@ int run_ttcp(const Globals& globals, const std::vector<std::string>& arguments) 
 } // namespace
 
 void add_measure(CLI::App& app, Globals& globals, int& status) {
-    auto* verb = app.add_subcommand("measure",
-                                    "what affinity gains; without a word behind it: the daemon measures now");
+    auto* verb =
+        app.add_subcommand("measure", "what affinity gains; without a subcommand the daemon measures now");
     verb->require_subcommand(0, 1);
     verb->callback([&globals, &status, verb] {
         if (verb->get_subcommands().empty()) status = tell(globals, "Measure", {});
