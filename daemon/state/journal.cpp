@@ -16,7 +16,6 @@ using planner::UndoRecord;
 constexpr std::size_t fewest_lines_to_compact = 4096;
 constexpr std::size_t compacted_at_a_time = 32; // with each line that is appended
 constexpr std::size_t largest_journal = 256U << 20;
-constexpr std::size_t largest_foreign_journal = 16U << 20;
 // These are no records, so that a reader who does not know them assumes damage, which is on the safe side.
 constexpr std::string_view damage_mark = "lines were lost";
 constexpr std::string_view mended_mark = "lost lines are accounted for";
@@ -57,14 +56,6 @@ Result<Journal> Journal::open(const std::string& path) {
     // Rewritten at once: a torn last line would otherwise run into the next record.
     if (!journal.file_.replace(all_lines(journal)))
         if (auto done = journal.file_.use_as_it_is(present); !done) return std::unexpected(done.error());
-    return journal;
-}
-
-Result<Journal> Journal::read(const std::string& path) {
-    Journal journal("");
-    const auto text = host::read_file(path, largest_foreign_journal);
-    if (!text) return std::unexpected(text.error());
-    if (*text) journal.replay(**text);
     return journal;
 }
 

@@ -27,8 +27,6 @@ class Journal final : public planner::UndoLookup {
     /// Opens or creates the file and reads what an earlier daemon left in it. If the disk is full, the old
     /// file stays in use. With "" nothing is written anywhere (dry run): the journal is in memory only.
     static Result<Journal> open(const std::string& path);
-    /// Reads another daemon's journal into memory; its file stays as it is.
-    static Result<Journal> read(const std::string& path);
 
     [[nodiscard]] std::optional<planner::UndoRecord> find(const machine::Subject& subject) const override;
     /// The same without a copy.
