@@ -53,11 +53,11 @@ TEST_F(JournalTest, KeepsTheFirstOriginalOverChangesAndRestarts) {
         ASSERT_TRUE(journal.remember(task, CpuSet{1}, CpuSet{2}, "q"));
     }
     const auto journal = open();
-    const auto held = journal.find(task);
-    ASSERT_TRUE(held);
-    EXPECT_EQ(held->original, CpuSet::range(0, 3));
-    EXPECT_EQ(held->asked, CpuSet{2});
-    EXPECT_EQ(held->policy, "q");
+    const auto record = journal.find(task);
+    ASSERT_TRUE(record);
+    EXPECT_EQ(record->original, CpuSet::range(0, 3));
+    EXPECT_EQ(record->asked, CpuSet{2});
+    EXPECT_EQ(record->policy, "q");
     EXPECT_EQ(journal.threads(120), std::vector<TaskId>({{123, 456}}));
     EXPECT_TRUE(journal.threads(123).empty());
 }
