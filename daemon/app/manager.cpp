@@ -22,7 +22,8 @@ Manager::Manager(Parts parts)
                    {parts_.settings.runtime_dir, parts_.settings.irqbalance_dir, parts_.enforcer.acts()},
                    parts_.log),
       units_({parts_.root, shared_.current, parts_.journal, parts_.unit_properties, shared_.releases,
-              [this] { work_.want(Work::Urgency::soon); }, parts_.log}),
+              [this] { work_.want(Work::Urgency::soon); }, parts_.log, parts_.enforcer.acts(),
+              [this] { work_.want(Work::Urgency::now); }}),
       followers_({shared_.current, units_, memory_, bookkeeping_,
                   [this] {
                       if (shared_.current->needs_nic_usage()) work_.want(Work::Urgency::soon);
@@ -144,7 +145,7 @@ void Manager::events_lost() {
 }
 
 bool Manager::step(const OutOfTime& out_of_time) {
-    if (!tasks_.step(out_of_time)) return false;
+    if (!tasks_.step(out_of_time) || !units_.step(out_of_time)) return false;
     return work_.step(out_of_time);
 }
 

@@ -7,7 +7,7 @@
 #include "app/restorer.hpp"
 #include "app/status_job.hpp"
 #include "base/text.hpp"
-#include "inventory/head.hpp"
+#include "inventory/lookup.hpp"
 #include "status/report_text.hpp"
 
 #include <algorithm>

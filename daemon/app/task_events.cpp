@@ -3,7 +3,7 @@
 #include "app/tasks.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
-#include "inventory/scan.hpp"
+#include "inventory/lookup.hpp"
 
 #include <algorithm>
 

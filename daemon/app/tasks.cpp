@@ -3,7 +3,7 @@
 
 #include "app/lineage.hpp"
 #include "host/root.hpp"
-#include "inventory/scan.hpp"
+#include "inventory/lookup.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 #include "enforcer/enforcer.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
-#include "inventory/scan.hpp"
+#include "inventory/lookup.hpp"
 #include "inventory/stat_file.hpp"
 #include "machine/queue_files.hpp"
 
@@ -84,8 +84,8 @@ class RealEnforcer final : public Enforcer {
 
     Applied write(const IrqMask& subject, const Action& action) {
         const auto number = machine::find_irq(root_, subject);
-        if (!number) return {Outcome::gone, {}, ENOENT};
-        const std::string folder = fmt::format("irq/{}/", *number);
+        if (!number || !*number) return not_found(number);
+        const std::string folder = fmt::format("irq/{}/", **number);
         const CpuSet& to = action.to.cpus();
         const int code = root_.proc().write(folder + "smp_affinity_list", to.to_list());
         if (code != 0) return {irq_outcome(code), {}, code};
@@ -101,8 +101,8 @@ class RealEnforcer final : public Enforcer {
 
     Applied write(const SteeringMask& subject, const Action& action) {
         const auto path = machine::queue_file(root_, subject);
-        if (!path) return {Outcome::gone, {}, ENOENT};
-        return written(root_.sys().write(*path, action.to.cpus().to_mask()), subject);
+        if (!path || !*path) return not_found(path);
+        return written(root_.sys().write(**path, action.to.cpus().to_mask()), subject);
     }
 
     /// The kernel rounds counts up to a power of two.
@@ -111,8 +111,14 @@ class RealEnforcer final : public Enforcer {
         if (subject.is_machine())
             return written(root_.proc().write(machine::machine_flow_entries, text), subject);
         const auto path = machine::queue_file(root_, subject);
-        if (!path) return {Outcome::gone, {}, ENOENT};
-        return written(root_.sys().write(*path, text), subject);
+        if (!path || !*path) return not_found(path);
+        return written(root_.sys().write(**path, text), subject);
+    }
+
+    /// It is gone, or an Error kept it from being found.
+    static Applied not_found(const auto& found) {
+        if (found) return {Outcome::gone, {}, ENOENT};
+        return {Outcome::failed, {}, found.error().code};
     }
 
     Applied written(int code, const auto& queue) const {

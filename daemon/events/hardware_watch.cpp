@@ -10,7 +10,6 @@
 #include <netlink/netlink.h>
 #include <netlink/socket.h>
 #include <sys/socket.h>
-#include <systemd/sd-device.h>
 #include <unistd.h>
 
 namespace affinityd::events {
@@ -39,18 +38,16 @@ std::unique_ptr<HardwareWatch> HardwareWatch::start(sd_event* event, app::Log& l
     return watch;
 }
 
-void HardwareWatch::SocketFree::operator()(nl_sock* socket) const { nl_socket_free(socket); }
-
-HardwareWatch::~HardwareWatch() { sd_device_monitor_unref(monitor_); }
-
 int HardwareWatch::watch_cpus(sd_event* event) {
     // sd-device gives what udev passes on. Where none runs (containers, small systems) it would be silent for
     // ever.
     if (::access(udev_runs, F_OK) != 0) return watch_cpus_without_udev(event);
-    int status = sd_device_monitor_new(&monitor_);
-    if (status >= 0) status = sd_device_monitor_filter_add_match_subsystem_devtype(monitor_, "cpu", nullptr);
-    if (status >= 0) status = sd_device_monitor_attach_event(monitor_, event);
-    if (status >= 0) status = sd_device_monitor_start(monitor_, on_device, this);
+    sd_device_monitor* monitor = nullptr;
+    int status = sd_device_monitor_new(&monitor);
+    monitor_.reset(monitor);
+    if (status >= 0) status = sd_device_monitor_filter_add_match_subsystem_devtype(monitor, "cpu", nullptr);
+    if (status >= 0) status = sd_device_monitor_attach_event(monitor, event);
+    if (status >= 0) status = sd_device_monitor_start(monitor, on_device, this);
     return status;
 }
 
@@ -65,10 +62,10 @@ int HardwareWatch::watch_links(sd_event* event) {
 }
 
 int HardwareWatch::watch_cpus_without_udev(sd_event* event) {
-    uevent_socket_.reset(nl_socket_alloc());
-    if (!uevent_socket_) return -ENOMEM;
-    int status = nl_connect(uevent_socket_.get(), NETLINK_KOBJECT_UEVENT);
-    if (status >= 0) status = nl_socket_add_membership(uevent_socket_.get(), kernel_uevents);
+    auto socket = host::open_netlink(NETLINK_KOBJECT_UEVENT);
+    if (!socket) return socket.error().code > 0 ? -socket.error().code : -EPROTO;
+    uevent_socket_ = std::move(*socket);
+    int status = nl_socket_add_membership(uevent_socket_.get(), kernel_uevents);
     if (status < 0) return -EPROTO;
     sd_event_source* source = nullptr;
     status =

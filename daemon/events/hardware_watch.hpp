@@ -3,6 +3,7 @@
 
 #include "app/log.hpp"
 #include "events/sources.hpp"
+#include "host/netlink.hpp"
 #include "netdev/link_monitor.hpp"
 
 #include <functional>
@@ -10,10 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-
-struct nl_sock;
-struct sd_device;
-struct sd_device_monitor;
 
 namespace affinityd::events {
 
@@ -37,7 +34,6 @@ class HardwareWatch {
     explicit HardwareWatch(Changed changed) : changed_(std::move(changed)) {}
     HardwareWatch(const HardwareWatch&) = delete;
     HardwareWatch& operator=(const HardwareWatch&) = delete;
-    ~HardwareWatch();
 
   private:
     [[nodiscard]] int watch_cpus(sd_event* event);
@@ -48,13 +44,10 @@ class HardwareWatch {
     static int on_link(sd_event_source*, int fd, std::uint32_t, void* userdata);
 
     Changed changed_;
-    sd_device_monitor* monitor_ = nullptr;
-    struct SocketFree {
-        void operator()(nl_sock* socket) const;
-    };
+    host::SdHandle<sd_device_monitor> monitor_;
     std::optional<netdev::LinkMonitor> links_;
     Source link_source_;
-    std::unique_ptr<nl_sock, SocketFree> uevent_socket_;
+    host::NetlinkSocket uevent_socket_;
     Source uevent_source_;
 };
 

@@ -3,6 +3,7 @@
 
 #include "inventory/numbered.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 #include <libproc2/pids.h>
@@ -62,6 +63,20 @@ Result<std::optional<int>> PidStream::next() {
         if (!*pid) source_->entries.reset();
     }
     return std::nullopt;
+}
+
+Result<std::vector<int>> list_pids(const host::Root& root) {
+    auto stream = PidStream::open(root);
+    if (!stream) return std::unexpected(stream.error());
+    std::vector<int> pids;
+    while (true) {
+        const auto pid = stream->next();
+        if (!pid) return std::unexpected(pid.error());
+        if (!*pid) break;
+        pids.push_back(**pid);
+    }
+    std::ranges::sort(pids);
+    return pids;
 }
 
 } // namespace affinityd::inventory

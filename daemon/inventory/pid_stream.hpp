@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace affinityd::inventory {
 
@@ -28,5 +29,8 @@ class PidStream {
     explicit PidStream(std::unique_ptr<Source> source);
     std::unique_ptr<Source> source_;
 };
+
+/// Process ids in ascending order, in one go. A recording without processes has none.
+[[nodiscard]] Result<std::vector<int>> list_pids(const host::Root& root);
 
 } // namespace affinityd::inventory

@@ -2,7 +2,7 @@
 #include "inventory/stat_file.hpp"
 
 #include "host/scheduler.hpp"
-#include "inventory/scan.hpp"
+#include "inventory/lookup.hpp"
 
 #include <cerrno>
 

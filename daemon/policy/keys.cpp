@@ -48,7 +48,7 @@ constexpr std::array keys{
 
     Key{Level::match, "comm", Type::patterns, {}, "any", "", "redis-server", "Name of the process (of its main thread), at most 15 bytes."},
     Key{Level::match, "exe", Type::patterns, {}, "any", "", "/usr/sbin/nginx", "Path of the program file."},
-    Key{Level::match, "cmdline", Type::patterns, {}, "any", "", "\"*worker process*\"", "Arguments, joined by one blank."},
+    Key{Level::match, "cmdline", Type::patterns, {}, "any", "", "\"*worker process*\"", "Arguments, joined by one space."},
     Key{Level::match, "unit", Type::patterns, {}, "any", "", "nginx.service", "systemd unit, or a slice around it."},
     Key{Level::match, "cgroup", Type::patterns, {}, "any", "", "/system.slice/*", "Path of the control group."},
     Key{Level::match, "user", Type::patterns, {}, "any", "", "postgres", "Effective user, by name, or by number where it has none."},
@@ -165,9 +165,11 @@ std::string type_name(const Key& key) {
     case Type::condition_lists:
         return "a list of maps of conditions";
     case Type::rules:
+        return "a list of thread rules";
+    case Type::described:
         break;
     }
-    return "a list of thread rules";
+    return std::string(key.unit);
 }
 
 std::string advise_key(Level level, std::string_view name) {
@@ -175,12 +177,12 @@ std::string advise_key(Level level, std::string_view name) {
         if (alias.level == level && alias.typed == name) return std::string(alias.advice);
     for (const Level other : {Level::top, Level::match, Level::thread})
         if (other != level && find_key(other, name) != nullptr)
-            return in_quotes(name) + " stands " + std::string(place_name(other));
+            return in_quotes(name) + " belongs " + std::string(place_name(other));
     const auto word = name.substr(0, name.find_first_of(" :"));
     if (word.size() < name.size() && name[word.size()] == ':' && find_key(level, word) != nullptr)
-        return "is a blank missing behind '" + std::string(word) + ":'?";
+        return "is a space missing after '" + std::string(word) + ":'?";
     if (word.size() < name.size() && find_key(level, word) != nullptr)
-        return "is a ':' missing behind '" + std::string(word) + "'?";
+        return "is a ':' missing after '" + std::string(word) + "'?";
     return did_you_mean(name, key_names(level));
 }
 

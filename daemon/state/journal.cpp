@@ -23,6 +23,29 @@ constexpr std::string_view mended_mark = "lost lines are accounted for";
 
 std::string line_of(std::string_view mark) { return std::string(mark) + '\n'; }
 
+std::string all_lines(const Journal& journal) {
+    std::string text;
+    Journal::Cursor cursor;
+    while (const auto entry = journal.next(cursor))
+        text += to_line({entry->subject, entry->record});
+    return journal.damaged() ? text + line_of(damage_mark) : text;
+}
+
+/// The record of a thread of process `pid` has changed, and with it the masks that its children may inherit.
+void swap_sources(MaskSources& sources, int pid, const std::optional<UndoRecord>& before,
+                  const std::optional<UndoRecord>& after) {
+    const auto each_mask = [](const UndoRecord& record, const auto& use) {
+        use(record.granted.cpus());
+        if (record.asked != record.granted) use(record.asked.cpus());
+    };
+    // The new ones first, so that a mask in both is not taken for a former one.
+    if (after)
+        each_mask(*after, [&](const CpuSet& mask) {
+            sources.add(pid, mask, {after->original.cpus(), after->policy});
+        });
+    if (before) each_mask(*before, [&](const CpuSet& mask) { sources.remove(pid, mask); });
+}
+
 } // namespace
 
 Result<Journal> Journal::open(const std::string& path) {
@@ -33,7 +56,7 @@ Result<Journal> Journal::open(const std::string& path) {
     const std::string_view present = *text ? std::string_view(**text) : std::string_view();
     journal.replay(present);
     // Rewritten at once: a torn last line would otherwise run into the next record.
-    if (!journal.file_.replace(journal.all_lines()))
+    if (!journal.file_.replace(all_lines(journal)))
         if (auto done = journal.file_.use_as_it_is(present); !done) return std::unexpected(done.error());
     return journal;
 }
@@ -62,20 +85,6 @@ void Journal::replay(std::string_view text) {
     }
 }
 
-void Journal::swap_sources(int pid, const std::optional<UndoRecord>& before,
-                           const std::optional<UndoRecord>& after) {
-    const auto each_mask = [](const UndoRecord& record, const auto& use) {
-        use(record.granted.cpus());
-        if (record.asked != record.granted) use(record.asked.cpus());
-    };
-    // The new ones first, so that a mask in both is not taken for a former one.
-    if (after)
-        each_mask(*after, [&](const CpuSet& mask) {
-            sources_.add(pid, mask, {after->original.cpus(), after->policy});
-        });
-    if (before) each_mask(*before, [&](const CpuSet& mask) { sources_.remove(pid, mask); });
-}
-
 void Journal::put(const Subject& subject, UndoRecord record) {
     const auto* task = std::get_if<TaskMask>(&subject);
     if (task == nullptr) {
@@ -85,7 +94,7 @@ void Journal::put(const Subject& subject, UndoRecord record) {
     const auto before = threads_.find(task->task);
     const int pid = threads_.process_of(task->task).value_or(task->pid);
     threads_.put(*task, record);
-    swap_sources(pid, before, record);
+    swap_sources(sources_, pid, before, record);
 }
 
 void Journal::erase(const Subject& subject) {
@@ -96,7 +105,7 @@ void Journal::erase(const Subject& subject) {
     }
     const auto before = threads_.find(task->task);
     if (!before) return;
-    swap_sources(*threads_.process_of(task->task), before, std::nullopt);
+    swap_sources(sources_, *threads_.process_of(task->task), before, std::nullopt);
     threads_.erase(task->task);
 }
 
@@ -177,14 +186,6 @@ bool Journal::is_mask_source(int pid, int parent) const {
 Result<void> Journal::append(const std::string& line) {
     go_on_compacting();
     return file_.append(line);
-}
-
-std::string Journal::all_lines() const {
-    std::string text;
-    Cursor cursor;
-    while (const auto entry = next(cursor))
-        text += to_line({entry->subject, entry->record});
-    return damaged_ ? text + line_of(damage_mark) : text;
 }
 
 /// What was copied before it changed is overtaken by the line of the change, which goes to both files.

@@ -85,10 +85,7 @@ class Journal final : public planner::UndoLookup {
     void replay(std::string_view text);
     void put(const machine::Subject& subject, planner::UndoRecord record);
     void erase(const machine::Subject& subject);
-    void swap_sources(int pid, const std::optional<planner::UndoRecord>& before,
-                      const std::optional<planner::UndoRecord>& after);
     [[nodiscard]] Result<void> append(const std::string& line);
-    [[nodiscard]] std::string all_lines() const;
     void go_on_compacting();
 
     JournalFile file_;

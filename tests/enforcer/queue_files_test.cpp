@@ -29,15 +29,15 @@ TEST_F(QueueFilesTest, ANumberIsFoundAgainByHandlerAndDevice) {
     tree_.file("sys/devices/b/msi_irqs/60", "msix\n");
     tree_.folder("sys/devices/b/virtio1");
     const auto root = this->root();
-    EXPECT_EQ(find_irq(root, {"devices/a", "eth0-TxRx-0", 0, 40}), 40U);
-    EXPECT_EQ(find_irq(root, {"devices/a", "eth0-TxRx-1", 0, 40}), 41U)
+    EXPECT_EQ(*find_irq(root, {"devices/a", "eth0-TxRx-0", 0, 40}), 40U);
+    EXPECT_EQ(*find_irq(root, {"devices/a", "eth0-TxRx-1", 0, 40}), 41U)
         << "the number was given to another queue";
-    EXPECT_EQ(find_irq(root, {"devices/b", "net1-TxRx-0", 0, 50}), 60U) << "50 belongs to another device";
-    EXPECT_EQ(find_irq(root, {"devices/b/virtio1", "net1-TxRx-0", 0, 50}), 60U)
+    EXPECT_EQ(*find_irq(root, {"devices/b", "net1-TxRx-0", 0, 50}), 60U) << "50 belongs to another device";
+    EXPECT_EQ(*find_irq(root, {"devices/b/virtio1", "net1-TxRx-0", 0, 50}), 60U)
         << "vectors hang on the parent";
-    EXPECT_EQ(find_irq(root, {"devices/a", "gone", 0, 40}), std::nullopt);
-    EXPECT_EQ(find_irq(root, {"", "eth0-TxRx-1", 0, 7}), 41U);
-    EXPECT_EQ(find_irq(root, {"devices/unplugged", "eth0-TxRx-1", 0, 41}), std::nullopt)
+    EXPECT_EQ(*find_irq(root, {"devices/a", "gone", 0, 40}), std::nullopt);
+    EXPECT_EQ(*find_irq(root, {"", "eth0-TxRx-1", 0, 7}), 41U);
+    EXPECT_EQ(*find_irq(root, {"devices/unplugged", "eth0-TxRx-1", 0, 41}), std::nullopt)
         << "another device has the label now";
 }
 
@@ -46,10 +46,10 @@ TEST_F(QueueFilesTest, EqualLabelsAreToldApartByTheOrderOfTheirNumbers) {
     for (const char* number : {"37", "100", "38"})
         tree_.folder(std::string("proc/irq/") + number + "/eth0");
     tree_.folder("proc/irq/5/other");
-    tree_.folder("sys/devices/platform/end0");
+    tree_.file("sys/devices/platform/end0/uevent", "");
     const auto root = this->root();
     const auto find = [&](unsigned ordinal, unsigned irq) {
-        return find_irq(root, {"devices/platform/end0", "eth0", ordinal, irq});
+        return *find_irq(root, {"devices/platform/end0", "eth0", ordinal, irq});
     };
     EXPECT_EQ(find(0, 37), 37U);
     EXPECT_EQ(find(1, 38), 38U);
@@ -65,8 +65,8 @@ TEST_F(QueueFilesTest, ADeviceWithoutVectorsHasItsOneLine) {
     tree_.file("sys/devices/pci/a/irq", "11\n");
     tree_.file("sys/devices/pci/b/irq", "0\n"); // none
     const auto root = this->root();
-    EXPECT_EQ(find_irq(root, {"devices/pci/a", "eth0", 0, 10}), 11U);
-    EXPECT_EQ(find_irq(root, {"devices/pci/b", "eth0", 0, 10}), 10U);
+    EXPECT_EQ(*find_irq(root, {"devices/pci/a", "eth0", 0, 10}), 11U);
+    EXPECT_EQ(*find_irq(root, {"devices/pci/b", "eth0", 0, 10}), 10U);
 }
 
 TEST_F(QueueFilesTest, AHandlerWithASlashInItsNameIsFoundInSysfs) {
@@ -77,9 +77,9 @@ TEST_F(QueueFilesTest, AHandlerWithASlashInItsNameIsFoundInSysfs) {
     tree_.file("sys/devices/a/msi_irqs/40", "msix\n");
     tree_.file("sys/devices/a/msi_irqs/41", "msix\n");
     const auto root = this->root();
-    EXPECT_EQ(find_irq(root, {"devices/a", "eth0/rx", 0, 41}), 40U);
-    EXPECT_EQ(find_irq(root, {"devices/a", "eth0/tx", 0, 40}), 41U);
-    EXPECT_EQ(find_irq(root, {"devices/a", "eth0/t", 0, 40}), std::nullopt);
+    EXPECT_EQ(*find_irq(root, {"devices/a", "eth0/rx", 0, 41}), 40U);
+    EXPECT_EQ(*find_irq(root, {"devices/a", "eth0/tx", 0, 40}), 41U);
+    EXPECT_EQ(*find_irq(root, {"devices/a", "eth0/t", 0, 40}), std::nullopt);
 }
 
 TEST_F(QueueFilesTest, AnInterfaceIsFoundAgainByItsDevice) {
@@ -87,16 +87,17 @@ TEST_F(QueueFilesTest, AnInterfaceIsFoundAgainByItsDevice) {
     tree_.folder("sys/devices/dual/net/p0");
     tree_.folder("sys/devices/dual/net/p1");
     const auto root = this->root();
-    EXPECT_EQ(queue_file(root, SteeringMask{"devices/a", Direction::tx, 1, "old0"}),
+    EXPECT_EQ(*queue_file(root, SteeringMask{"devices/a", Direction::tx, 1, "old0"}),
               "class/net/new0/queues/tx-1/xps_cpus");
-    EXPECT_EQ(queue_file(root, FlowTable{"devices/a", 3, "old0"}), "class/net/new0/queues/rx-3/rps_flow_cnt");
-    EXPECT_EQ(queue_file(root, SteeringMask{"veth0", Direction::rx, 0, "veth0"}),
+    EXPECT_EQ(*queue_file(root, FlowTable{"devices/a", 3, "old0"}),
+              "class/net/new0/queues/rx-3/rps_flow_cnt");
+    EXPECT_EQ(*queue_file(root, SteeringMask{"veth0", Direction::rx, 0, "veth0"}),
               "class/net/veth0/queues/rx-0/rps_cpus");
-    EXPECT_EQ(queue_file(root, SteeringMask{"devices/dual", Direction::rx, 0, "p1"}),
+    EXPECT_EQ(*queue_file(root, SteeringMask{"devices/dual", Direction::rx, 0, "p1"}),
               "class/net/p1/queues/rx-0/rps_cpus");
-    EXPECT_EQ(queue_file(root, SteeringMask{"devices/dual", Direction::rx, 0, "old1"}), std::nullopt)
+    EXPECT_EQ(*queue_file(root, SteeringMask{"devices/dual", Direction::rx, 0, "old1"}), std::nullopt)
         << "it may be either";
-    EXPECT_EQ(queue_file(root, SteeringMask{"devices/unplugged", Direction::rx, 0, "new0"}), std::nullopt)
+    EXPECT_EQ(*queue_file(root, SteeringMask{"devices/unplugged", Direction::rx, 0, "new0"}), std::nullopt)
         << "another device's interface has the name now";
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/facts.hpp"
-#include "inventory/scan.hpp"
 #include "recorded.hpp"
 
 #include <filesystem>

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // On the real kernel, with children of the test's own only.
 #include "host/scheduler.hpp"
+#include "inventory/lookup.hpp"
+#include "inventory/pid_stream.hpp"
 #include "inventory/process_sockets.hpp"
-#include "inventory/scan.hpp"
 #include "inventory/socket_table.hpp"
+#include "recorded.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <set>
 #include <thread>
@@ -28,6 +29,8 @@
 
 namespace affinityd::inventory {
 namespace {
+
+using affinityd::test::read_process;
 
 host::Root live() {
     auto root = host::Root::open();
@@ -135,7 +138,7 @@ TEST(Live, AnEndedProcessIsGoneBeforeAndAfterItIsCollected) {
     EXPECT_FALSE(read_allowed(root, child.pid(), child.pid()));
 }
 
-TEST(Live, BothListsHoldUsAndOurChild) {
+TEST(Live, ListOfProcessesHasThisOneAndItsChild) {
     const auto root = live();
     const Child child([] { start_named_threads(2); });
     const auto pids = list_pids(root);
@@ -143,32 +146,24 @@ TEST(Live, BothListsHoldUsAndOurChild) {
     EXPECT_TRUE(std::ranges::is_sorted(*pids));
     EXPECT_TRUE(std::ranges::binary_search(*pids, ::getpid()));
     EXPECT_TRUE(std::ranges::binary_search(*pids, child.pid()));
-    std::map<int, std::size_t> found;
-    Scan scan(root);
-    while (
-        !scan.step([] { return true; }, [&](Process&& p) { found[p.facts->id().tid] = p.threads.size(); })) {
-    }
-    EXPECT_EQ(found[child.pid()], 3U);
-    EXPECT_EQ(found.count(::getpid()), 1U);
-    EXPECT_EQ(found.count(2), static_cast<std::size_t>(std::ranges::binary_search(*pids, 2)));
+    EXPECT_EQ(read_threads(root, child.pid())->size(), 3U);
 }
 
 TEST(Live, KernelThreadsAreToldApart) {
     const auto root = live();
     std::size_t kernel = 0;
     std::size_t immovable = 0;
-    Scan scan(root);
-    scan.step([] { return false; },
-              [&](Process&& p) {
-                  if (!p.facts->is_kernel()) return;
-                  ++kernel;
-                  EXPECT_EQ(p.facts->exe(), "");
-                  EXPECT_EQ(p.facts->cmdline(), "");
-                  for (const auto& thread : p.threads) {
-                      EXPECT_TRUE(thread.is_kernel());
-                      immovable += thread.is_immovable() ? 1 : 0;
-                  }
-              });
+    for (const int pid : list_pids(root).value_or(std::vector<int>{})) {
+        const auto process = read_process(root, pid);
+        if (!process || !process->facts->is_kernel()) continue;
+        ++kernel;
+        EXPECT_EQ(process->facts->exe(), "");
+        EXPECT_EQ(process->facts->cmdline(), "");
+        for (const auto& thread : process->threads) {
+            EXPECT_TRUE(thread.is_kernel());
+            immovable += thread.is_immovable() ? 1 : 0;
+        }
+    }
     const bool in_container =
         !read_process(root, 2); // a process namespace of its own shows no kernel threads
     EXPECT_TRUE(in_container || (kernel > 0 && immovable > 0));

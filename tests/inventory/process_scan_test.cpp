@@ -121,6 +121,21 @@ TEST(ProcessScan, ThreadBornDuringTheScanIsFoundInTheNextRound) {
     EXPECT_EQ(tids(scan->take_threads().value()), (std::vector<int>{50, 51, 52}));
 }
 
+TEST(ProcessScan, ProcessThatGoesWhileCutIsTakenAsFarAsItWasSeen) {
+    const Tree tree;
+    add_process(tree, {.id = 50, .threads = 3});
+    for (const int tid : {50, 51, 52})
+        add_thread(tree, 50, {.id = tid, .threads = 3});
+    const auto root = open_root(tree);
+    auto scan = begin(root, 50);
+    ASSERT_TRUE(scan);
+    EXPECT_FALSE(scan->step(always));
+    std::filesystem::remove_all(tree.path("proc/50/task/52"));
+    while (!scan->step(always)) {
+    }
+    EXPECT_EQ(tids(scan->take_threads().value()), (std::vector<int>{50, 51}));
+}
+
 TEST(ProcessScan, ThreadsOfALaterProcessWithTheSameNumberAreNotTaken) {
     const Tree tree;
     add_process(tree, {.id = 50, .threads = 2, .start = 100});

@@ -4,8 +4,9 @@
 #include "app/json.hpp"
 #include "app/world.hpp"
 #include "host/root.hpp"
-#include "inventory/head.hpp"
-#include "inventory/scan.hpp"
+#include "inventory/lookup.hpp"
+#include "inventory/pid_stream.hpp"
+#include "inventory/process_scan.hpp"
 #include "planner/matcher.hpp"
 #include "planner/plan.hpp"
 
@@ -55,7 +56,7 @@ class SeenLineage final : public planner::Lineage {
 };
 
 struct Seen {
-    inventory::Head head;
+    inventory::ProcessScan head;
     std::optional<std::size_t> policy;
 };
 
@@ -66,9 +67,9 @@ std::vector<Seen> match_all(const affinityd::host::Root& root, const std::vector
     SeenLineage lineage(root, policies);
     std::vector<Seen> all;
     for (const int pid : pids) {
-        auto head = inventory::read_head(root, pid, &sources);
+        auto head = inventory::ProcessScan::open(root, pid, &sources).value_or(std::nullopt);
         if (!head) continue;
-        const auto policy = matcher.match(*head->facts, lineage);
+        const auto policy = matcher.match(head->facts(), lineage);
         if (policy) lineage.add(pid, *policy);
         all.push_back({std::move(*head), policy});
     }
@@ -84,8 +85,11 @@ planner::Serving serving_of(const std::vector<Seen>& all, const affinityd::host:
     for (const auto& [head, index] : all) {
         if (!index) continue;
         const auto& policy = policies.policies[*index];
-        const auto threads =
-            planner::deals_threads(policy.placement) ? inventory::read_threads(root, head.id.tid).size() : 1;
+        const auto threads = planner::deals_threads(policy.placement)
+                                 ? inventory::read_threads(root, head.id().tid)
+                                       .value_or(std::vector<inventory::Thread>{})
+                                       .size()
+                                 : 1;
         for (const auto& nic : nics[*index])
             serving[policy.name][nic] += static_cast<unsigned>(threads);
     }
@@ -113,10 +117,11 @@ affinityd::Result<json> plan_recording(const affinityd::policy::PolicySet& polic
     planner::Assignments seats;
     json actions = json::array();
     for (const auto& [head, policy] : all) {
-        const auto* cpuset = policy ? sources.cpuset(head.id.tid) : nullptr;
-        const auto threads = inventory::read_threads(*root, head.id.tid);
+        const auto* cpuset = policy ? sources.cpuset(head.id().tid) : nullptr;
+        const auto threads =
+            inventory::read_threads(*root, head.id().tid).value_or(std::vector<inventory::Thread>{});
         for (std::size_t i = 0; i < threads.size(); ++i) {
-            const planner::Unit unit{head.id, &threads[i], static_cast<unsigned>(i),
+            const planner::Unit unit{head.id(), &threads[i], static_cast<unsigned>(i),
                                      policy ? &nics[*policy] : nullptr, cpuset};
             const auto plan = planner::plan_thread(placements, seats, policy, unit, memory);
             if (plan.action) actions.push_back(affinityd::app::to_json(*plan.action));

@@ -6,7 +6,8 @@
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/check_report.hpp"
 #include "host/root.hpp"
-#include "inventory/scan.hpp"
+#include "inventory/pid_stream.hpp"
+#include "inventory/process_scan.hpp"
 #include "netdev/reader.hpp"
 #include "policy/reader.hpp"
 #include "topology/reader.hpp"
@@ -37,11 +38,11 @@ struct Options {
 /// Notes about policies that no process is under now; none on a recording without processes.
 Findings on_processes(const policy::PolicySet& set, const affinityd::host::Root& root) {
     namespace inventory = affinityd::inventory;
-    inventory::FactSources sources(root);
+    inventory::FactSources sources(root, inventory::ask_name_service);
     std::vector<std::shared_ptr<inventory::ProcessFacts>> kept;
-    inventory::Scan scan(root, &sources);
-    scan.step([] { return false; },
-              [&](inventory::Process&& process) { kept.push_back(std::move(process.facts)); });
+    for (const int pid : inventory::list_pids(root).value_or(std::vector<int>{}))
+        if (const auto scan = inventory::ProcessScan::open(root, pid, &sources); scan && *scan)
+            kept.push_back((*scan)->shared_facts());
     if (kept.empty()) return {};
     std::vector<const inventory::ProcessFacts*> processes;
     for (const auto& facts : kept)

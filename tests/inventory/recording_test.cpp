@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inventory/scan.hpp"
+#include "inventory/lookup.hpp"
+#include "inventory/pid_stream.hpp"
 #include "recorded.hpp"
 
-#include <algorithm>
-#include <filesystem>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -14,7 +13,7 @@ namespace {
 
 using namespace test;
 
-std::vector<int> tids(const Process& process) {
+std::vector<int> tids(const WholeProcess& process) {
     std::vector<int> numbers;
     for (const auto& thread : process.threads)
         numbers.push_back(thread.id.tid);
@@ -23,9 +22,8 @@ std::vector<int> tids(const Process& process) {
 
 std::map<int, std::vector<int>> scan_whole(const host::Root& root) {
     std::map<int, std::vector<int>> found;
-    Scan scan(root);
-    EXPECT_TRUE(
-        scan.step([] { return false; }, [&](Process&& p) { found.emplace(p.facts->id().tid, tids(p)); }));
+    for (const int pid : list_pids(root).value_or(std::vector<int>{}))
+        if (const auto process = read_process(root, pid)) found.emplace(pid, tids(*process));
     return found;
 }
 
@@ -49,7 +47,7 @@ TEST(Recording, ProcessWithThreads) {
     EXPECT_TRUE(process->threads[2].allowed.empty());
 }
 
-TEST(Recording, AFlatOneHasTheMainThreadOnly) {
+TEST(Recording, FlatOneHasTheMainThreadOnly) {
     const Tree tree;
     add_process(tree, {.id = 50, .flags = pf_kthread, .threads = 3, .allowed = "1"});
     const auto root = open_root(tree);
@@ -120,51 +118,6 @@ TEST(Recording, UnreadableMasksAreEmptyNotAll) {
         EXPECT_TRUE(read_process(root, pid)->threads.at(0).allowed.empty()) << pid;
         EXPECT_FALSE(read_allowed(root, pid, pid)) << pid;
     }
-}
-
-TEST(Scan, SlicesOfOneStepGiveTheSameAsOneGo) {
-    const Tree tree;
-    for (int pid = 100; pid < 400; ++pid) {
-        add_process(tree, {.id = pid});
-        if (pid % 7 == 0)
-            for (int tid = pid * 10; tid < pid * 10 + 5; ++tid)
-                add_thread(tree, pid, {.id = tid});
-    }
-    const auto root = open_root(tree);
-    const auto whole = scan_whole(root);
-    EXPECT_EQ(whole.size(), 300U);
-    std::map<int, std::vector<int>> sliced;
-    Scan scan(root);
-    std::size_t slices = 1;
-    while (!scan.step([] { return true; }, [&](Process&& p) { sliced.emplace(p.facts->id().tid, tids(p)); }))
-        ++slices;
-    EXPECT_EQ(sliced, whole);
-    EXPECT_GT(slices, 300U + 43 * 5) << "it stops inside processes with many threads too";
-}
-
-TEST(Scan, AProcessThatGoesWhileCutIsTakenAsFarAsItWasSeen) {
-    const Tree tree;
-    add_process(tree, {.id = 50, .threads = 3});
-    for (const int tid : {50, 51, 52})
-        add_thread(tree, 50, {.id = tid, .threads = 3});
-    const auto root = open_root(tree);
-    Scan scan(root);
-    std::vector<int> found;
-    const auto sink = [&](Process&& p) { found = tids(p); };
-    EXPECT_FALSE(scan.step([] { return true; }, sink));
-    std::filesystem::remove_all(tree.path("proc/50/task/52"));
-    while (!scan.step([] { return true; }, sink)) {
-    }
-    EXPECT_EQ(found, (std::vector<int>{50, 51}));
-}
-
-TEST(Scan, AfterTheEndThereIsNoMore) {
-    const Tree tree;
-    add_process(tree, {.id = 50});
-    const auto root = open_root(tree);
-    Scan scan(root);
-    EXPECT_TRUE(scan.step([] { return false; }, [](Process&&) {}));
-    EXPECT_TRUE(scan.step([] { return false; }, [](Process&&) { FAIL(); }));
 }
 
 } // namespace
