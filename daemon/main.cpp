@@ -43,8 +43,8 @@ int run(const Options& options, app::Log& log) {
         return give_up(log, {"a recorded machine cannot be changed: --root needs --dry-run", options.root});
 
     control::SystemBus bus;
-    enforcer::UnitCpus units([&] { return bus.connection(); });
-    app::Manager manager({*root, *journal, *enforcer, units, log, settings});
+    enforcer::UnitCpus unit_cpus([&] { return bus.connection(); });
+    app::Manager manager({*root, *journal, *enforcer, unit_cpus, log, settings});
     if (auto started = manager.start(); !started) return give_up(log, started.error(), exit_config);
     auto loop = events::Loop::create(manager, log);
     if (!loop) return give_up(log, loop.error());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/error.hpp"
 #include "base/task_id.hpp"
 #include "netdev/nic.hpp"
 
@@ -8,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -46,7 +48,10 @@ struct NicUsageResult {
     NicCounts sampled; ///< of those that are; units are processes
     /// Processes of policies that are not sampled, each with its NICs in ascending order.
     std::unordered_map<TaskId, std::vector<std::string>> processes;
-    bool truncated = false; ///< there were more sockets or descriptors than are looked at
+    bool is_truncated = false; ///< there were more sockets or descriptors than are looked at
+    /// Sockets or descriptors could not be listed: what is here is not all, and nothing should be changed for
+    /// it.
+    std::optional<Error> fault;
 };
 
 /// Finds out which NIC serves which process, by the local addresses of its sockets. A wildcard listener is
@@ -54,7 +59,7 @@ struct NicUsageResult {
 /// connection, which says more.
 ///
 /// The work is proportional to sockets + descriptors, is bounded, and is done in slices: begin(), then step()
-/// until it returns true, then result().
+/// until it returns true, then result(). A result is what one moment shows.
 class NicUsage {
   public:
     struct Request {

@@ -23,25 +23,27 @@ std::optional<std::uint64_t> socket_inode(std::string_view link) {
 
 } // namespace
 
-std::optional<SocketWalk> SocketWalk::open(const host::Root& root, int pid, std::size_t most) {
+Result<std::optional<SocketWalk>> SocketWalk::open(const host::Root& root, int pid, std::size_t most) {
     auto entries = inventory::NumberedEntries::open(root.proc(), std::to_string(pid) + "/fd");
-    if (!entries) return std::nullopt;
+    if (!entries && host::means_absent(entries.error().code)) return std::nullopt;
+    if (!entries) return std::unexpected(entries.error());
     return SocketWalk(std::move(*entries), most);
 }
 
-bool SocketWalk::step(const std::function<void(std::uint64_t inode)>& found,
-                      const std::function<bool()>& out_of_time) {
+Result<bool> SocketWalk::step(const std::function<void(std::uint64_t inode)>& found,
+                              const std::function<bool()>& out_of_time) {
     std::array<char, 64> target{}; // a longer link is no socket
     do {
         const auto number = entries_.next();
-        if (!number) return true;
+        if (!number) return std::unexpected(number.error());
+        if (!*number) return true;
         if (left_ == 0) {
             is_truncated_ = true;
             return true;
         }
         --left_;
         const auto length =
-            ::readlinkat(entries_.dir().fd(), std::to_string(*number).c_str(), target.data(), target.size());
+            ::readlinkat(entries_.dir().fd(), std::to_string(**number).c_str(), target.data(), target.size());
         if (length <= 0) continue;
         if (const auto inode = socket_inode({target.data(), static_cast<std::size_t>(length)})) found(*inode);
     } while (!out_of_time());

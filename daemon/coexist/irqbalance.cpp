@@ -143,6 +143,7 @@ void Irqbalance::learn(const std::string& socket, Instance& instance, const std:
 }
 
 std::string Irqbalance::note() const {
+    if (is_returning_) return "it uses its own list again";
     if (instances_.empty()) return fmt::format("it has no socket: {}", by_hand);
     for (const auto& [socket, instance] : instances_)
         if (!instance.fault.empty()) return fmt::format("{}; {}", instance.fault, by_hand);

@@ -32,6 +32,7 @@ void OtherWriters::see(int pid, std::string_view comm) {
 
 void OtherWriters::finish_pass(std::vector<unsigned> irqs, Clock::time_point now) {
     running_ = std::exchange(seen_, {});
+    is_list_new_ = true;
     if (files_read_ == Clock::time_point{} || now - files_read_ > files_every) {
         files_.begin();
         files_read_ = now;
@@ -40,6 +41,11 @@ void OtherWriters::finish_pass(std::vector<unsigned> irqs, Clock::time_point now
 }
 
 bool OtherWriters::step(const std::function<bool()>& out_of_time) { return files_.step(out_of_time); }
+
+void OtherWriters::stop(Clock::time_point now) {
+    is_list_new_ = false;
+    irqbalance_.give_back(now);
+}
 
 void OtherWriters::handle(Clock::time_point now) { irqbalance_.handle(now); }
 
@@ -61,7 +67,8 @@ std::vector<Notice> OtherWriters::take_notices() {
     for (const auto& fault : irqbalance_.take_faults())
         notices.push_back({Notice::Kind::list_not_returned,
                            "irqbalance could not be given its own list back: " + fault.to_string()});
-    if (is_talking()) return notices; // the note is about to change
+    if (!is_list_new_ || is_talking()) return notices; // the notes are about to change
+    is_list_new_ = false;
     if (told_.size() > most_told) told_.clear();
     for (const auto& writer : list()) {
         auto text = fmt::format("also writing here: {} ({}): {}", writer.name, writer.where, writer.note);

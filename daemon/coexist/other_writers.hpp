@@ -44,7 +44,7 @@ class OtherWriters {
     /// A person asked for everything anew: the next pass reads the files too.
     void look_again() { files_read_ = {}; }
     /// Starts to give irqbalance its own list back. Over when is_talking() is false.
-    void stop(Clock::time_point now = Clock::now()) { irqbalance_.give_back(now); }
+    void stop(Clock::time_point now = Clock::now());
 
     /// The conversation with irqbalance, see Irqbalance.
     [[nodiscard]] int fd() const { return irqbalance_.fd(); }
@@ -65,6 +65,7 @@ class OtherWriters {
     std::map<std::string, int, std::less<>> seen_;    ///< name of the program -> its process id
     std::map<std::string, int, std::less<>> running_; ///< the same as of the last finished pass
     std::set<std::string> told_;
+    bool is_list_new_ = false; ///< since notices were taken
 };
 
 } // namespace affinityd::coexist

@@ -52,8 +52,8 @@ std::optional<std::string> journal_folder(const host::Root& root, int pid, std::
     auto descriptors = inventory::NumberedEntries::open(root.proc(), std::to_string(pid) + "/fd");
     for (std::size_t i = 0; descriptors && i < most_descriptors; ++i) {
         const auto number = descriptors->next();
-        if (!number) break;
-        link = std::to_string(pid) + "/fd/" + std::to_string(*number);
+        if (!number || !*number) break;
+        link = std::to_string(pid) + "/fd/" + std::to_string(**number);
         auto path = root.proc().link(link);
         if (!path || !path->starts_with('/') || !path->ends_with(journal_name)) continue;
         path->resize(path->size() - journal_name.size());

@@ -13,8 +13,9 @@
 
 namespace affinityd::machine {
 
-// What can be given CPUs, as identities that cannot be recycled. Two subjects are equal if they are the same
-// thing; the fields marked "not part of the identity" are where it was last seen, and what people call it.
+// The things that can be given CPUs, by identities that are not used twice. Two subjects are equal if they
+// are the same thing. Fields that are "not part of the identity" say where it was last seen and what people
+// call it.
 
 /// A thread's CPU mask, sched_setaffinity(2).
 struct TaskMask {
@@ -99,7 +100,7 @@ class Setting {
     std::variant<CpuSet, FlowCount> value_;
 };
 
-/// "task 123 (nginx)", "IRQ 45 (eth0-TxRx-3)", "eth0 tx-3", "eth0 rx-0 flows"; for logs and tables.
+/// "task 123 (nginx)", "IRQ 45 (eth0-TxRx-3)", "eth0 tx-3", "eth0 rx-0-flows"; for logs and tables.
 [[nodiscard]] std::string to_string(const Subject& subject);
 
 /// True for what carries packets: everything but tasks and units.

@@ -32,12 +32,12 @@ std::map<unsigned, Linked> linked_queues(const Nic& nic) {
         if (!queue.irq) continue;
         auto& slot = queue.direction == Direction::rx ? linked[*queue.irq].rx : linked[*queue.irq].tx;
         if (!slot || queue.index < *slot)
-            slot = queue.index; // several queues on one vector: told by the first
+            slot = queue.index; // the first stands for several queues on one vector
     }
     return linked;
 }
 
-/// Whether a line may be this interface's at all; a coarse and cheap choice before labels are read.
+/// True if a line may be this interface's at all: a coarse and cheap choice before labels are read.
 bool may_belong(const Irq& line, const Nic& nic, const std::map<unsigned, Linked>& linked) {
     if (std::ranges::binary_search(nic.msi_irqs, line.number) || nic.legacy_irq == line.number ||
         linked.contains(line.number))
@@ -53,7 +53,7 @@ bool may_belong(const Irq& line, const Nic& nic, const std::map<unsigned, Linked
 }
 
 bool shares_function(const Nic& nic) {
-    // One PCI function or bus object carries several interfaces, so its list of vectors is a superset.
+    // The PCI function or bus object has several interfaces, and its list has the vectors of all.
     return nic.driver == "mlx4_core" || nic.driver == "mlx4_en" || nic.driver == "fsl_dpaa2_eth";
 }
 
@@ -74,16 +74,16 @@ class Owner {
         const auto& label = line.label;
         if (in_list(line.irq)) {
             if (label.device.empty() || label.device == nic_.name) return true;
-            // A label keeps the name of the time of the request: a renamed interface still owns its vectors,
-            // unless some of the list already have its name, so that the others are another interface's on
-            // the same function.
+            // A label keeps the name that the interface had when it requested the interrupt. So a renamed
+            // interface owns vectors of its old name, unless some vectors of the list have its new one: then
+            // the others belong to another interface on the same function.
             return !named_ && !shares_function(nic_);
         }
         if (!label.is_nic) return false;
         if (!nic_.msi_irqs.empty() && label.pci.empty() && label.virtio.empty() && label.platform.empty())
             return false;
         if (!label.pci.empty() && !nic_.pci.empty() && label.pci != nic_.pci)
-            return false; // same name, other namespace
+            return false; // an interface of the same name in another network namespace
         if (label.device == nic_.name) return true;
         if (!label.device.empty()) return false;
         return (!label.pci.empty() && label.pci == nic_.pci) ||
@@ -117,7 +117,7 @@ void apply_netlink(Vector& vector, const Linked& linked) {
     vector.source = Source::netlink;
 }
 
-/// Vectors of the list whose labels no pattern knows: if no other carries data, they must.
+/// Vectors of the list whose labels fit no pattern must carry data if no other vector does.
 void settle_unknown(std::vector<Vector>& vectors, const std::vector<bool>& recognised) {
     if (std::ranges::any_of(vectors, [](const Vector& vector) { return is_data(vector.kind); })) return;
     std::size_t open = 0;
@@ -200,7 +200,7 @@ std::vector<Vector> nic_vectors(const Nic& nic, const irq::InterruptTable& table
         found.insert_or_assign(line.irq, from_label(line, source));
         if (line.label.is_nic) recognised.insert(line.irq);
     }
-    for (const auto* line : candidates) { // vectors that nobody asked for yet
+    for (const auto* line : candidates) { // vectors that the driver has not requested
         const bool listed = owner.in_list(line->number);
         if (!found.contains(line->number) && line->actions.empty() &&
             (listed || linked.contains(line->number)))

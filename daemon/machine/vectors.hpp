@@ -13,7 +13,7 @@
 
 namespace affinityd::machine {
 
-/// How it is known that an interrupt belongs to an interface, best first.
+/// How it is known that an interrupt belongs to an interface; the most reliable first.
 enum class Source {
     netlink,  ///< netdev family: queue -> NAPI -> IRQ
     msi_irqs, ///< the device's list of MSI vectors
@@ -28,14 +28,14 @@ enum class Source {
 struct Vector {
     unsigned irq = 0;
     irq::Kind kind = irq::Kind::none;
-    std::optional<unsigned> queue; ///< the kernel's queue number (rx-N; tx-N if it serves transmission only);
-                                   ///< nothing: all, or none
-    std::optional<unsigned>
-        tx_queue;      ///< transmit queue, where a vector of both directions has another number for it
+    /// The kernel's queue number: of rx-N, or of tx-N if it only transmits; no value: all queues, or none.
+    std::optional<unsigned> queue;
+    /// The transmit queue, where a vector of both directions serves one of another number.
+    std::optional<unsigned> tx_queue;
     std::string label; ///< the handler's name, "" if none is requested
     Source source = Source::label;
-    bool shared = false; ///< other devices are on the line
-    bool clash = false;  ///< the label says another queue than the kernel's netlink answer, which is believed
+    bool shared = false;  ///< other devices are on the line
+    bool clash = false;   ///< the label names another queue than netlink does, which is believed
     unsigned ordinal = 0; ///< place among the interface's vectors of this label: two may have the same
 
     friend bool operator==(const Vector&, const Vector&) = default;

@@ -34,8 +34,8 @@ class Child {
     void drain();
     /// Kills the whole group because its time is over; ended() then says so.
     void time_out();
-    /// The exit that waitid(2) told of. The caller, or its event loop, reaps the process; this object then
-    /// owns none.
+    /// `info` is what waitid(2) with WNOWAIT reported. The caller, or its event loop, reaps the process; this
+    /// object then owns none.
     [[nodiscard]] Run ended(const siginfo_t& info);
 
   private:

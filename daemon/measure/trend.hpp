@@ -11,7 +11,7 @@ namespace affinityd::measure {
 enum class Trend {
     unknown, ///< fewer than 8 earlier runs
     steady,
-    up,   ///< above what the earlier runs let expect
+    up,   ///< above what earlier runs predict
     down, ///< below it
 };
 [[nodiscard]] std::string_view to_string(Trend trend);

@@ -24,7 +24,7 @@ struct Action {
     Setting to;         ///< never empty for tasks and interrupts; an empty steering map is "off"
     std::string policy; ///< the policy that asks for it; "" for restoring an original
     Reason reason;
-    bool restore = false; ///< restores the original: nothing wants the subject any more
+    bool restore = false; ///< restores the original: no policy wants the subject any more
 };
 
 /// Something that was asked for and cannot be had on this machine now.

@@ -24,8 +24,8 @@ struct DistributionId {
 /// Which task has which slot: the planner's only memory. A task keeps its slot as long as the slot exists,
 /// and returns to the first it was given when that comes back (a CPU that was offline for a while). A new
 /// task gets the slot with the fewest tasks, the first of them in the distribution's order, and among equals
-/// the one whose mask it already has, so that a restarted daemon moves nobody. The same questions in the same
-/// order give the same answers. A distribution of one slot needs no memory.
+/// the one whose mask it already has, so that a restarted daemon moves no task. The same questions in the
+/// same order give the same answers. A distribution of one slot needs no memory.
 class Assignments {
   public:
     /// Index of the task's slot; `slots` must not be empty. `present` is its mask now (may be empty).

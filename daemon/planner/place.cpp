@@ -35,16 +35,21 @@ Choice lanes_of(const ResolvedPolicy& resolved, const ProcessView& process) {
     return {{resolved.policy->name, 0, "*"}, &resolved.all_lanes};
 }
 
-/// The slots inside the group that the whole process stays in.
+/// The slots inside the group that the whole process stays in; none if its cpuset has no CPU of any group.
 Choice group_of(const ResolvedPolicy& resolved, Assignments& assignments, const ProcessView& process,
                 const ThreadView& thread) {
+    static const std::vector<Slot> none;
     std::vector<Slot> groups;
-    for (const auto& group : resolved.together)
+    std::vector<const Group*> reachable;
+    for (const auto& group : resolved.together) {
+        if (process.cpuset != nullptr && !group.cpus.intersects(*process.cpuset)) continue;
         groups.push_back({group.cpus, group.cpus});
+        reachable.push_back(&group);
+    }
     const auto& name = resolved.policy->name;
+    if (groups.empty()) return {{name, 0, "together"}, &none};
     const auto chosen = assignments.assign({name, 0, "together"}, groups, process.id, thread.thread.allowed);
-    return {{name, 0, "together:" + std::to_string(groups[chosen].cpus.first())},
-            &resolved.together[chosen].slots};
+    return {{name, 0, "together:" + std::to_string(groups[chosen].cpus.first())}, &reachable[chosen]->slots};
 }
 
 Choice choose(const ResolvedPolicy& resolved, Assignments& assignments, const ProcessView& process,
@@ -57,8 +62,10 @@ Choice choose(const ResolvedPolicy& resolved, Assignments& assignments, const Pr
     return {{policy.name, number, ""}, &resolved.distributions[number]};
 }
 
+/// True if there are slots, and the cpuset leaves each of them whole.
 bool is_within(const std::vector<Slot>& slots, const CpuSet& cpuset) {
-    return std::ranges::all_of(slots, [&](const Slot& slot) { return cpuset.contains(slot.mask); });
+    return !slots.empty() &&
+           std::ranges::all_of(slots, [&](const Slot& slot) { return cpuset.contains(slot.mask); });
 }
 
 /// Slots that a cpuset leaves, cut to it: the kernel would cut the mask, or refuse it if no CPU were left.

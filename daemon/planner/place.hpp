@@ -6,6 +6,7 @@
 #include "planner/placements.hpp"
 
 #include <expected>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ struct ProcessView {
     std::optional<std::size_t> policy;              ///< index into the set; no value: no policy wants it
     const std::vector<std::string>* nics = nullptr; ///< interfaces that serve it; null: not known
     const CpuSet* cpuset = nullptr; ///< CPUs that its cgroup lets it have; null: all, or not known
+    /// True for threads whose masks the kernel may have widened since they were last looked at; null: none.
+    const std::function<bool(const TaskId&)>* may_be_reset = nullptr;
 };
 
 /// One thread of it.

@@ -19,7 +19,7 @@ using machine::Machine;
 using policy::Policy;
 using policy::PolicySet;
 
-/// One run of compile: what its steps share.
+/// What the steps of one compile() share.
 struct Run {
     const PolicySet& policies;
     const Machine& machine;
@@ -38,12 +38,12 @@ std::optional<CpuSet> evaluated(Run& run, const Policy& policy, const policy::Cp
     return std::nullopt;
 }
 
-/// CPUs that a placement may use; nothing, with a problem, if there are none.
+/// The CPUs that a placement may use; no value, and a problem, if there are none.
 std::optional<CpuSet> allowed_cpus(Run& run, const Policy& policy, const policy::Placement& placement,
                                    const CpuSet& own_nics) {
     const auto& topology = run.machine.topology;
     if (!placement.cpus) {
-        // Isolated CPUs were set apart by the administrator: only a policy that names them gets them.
+        // The administrator has set isolated CPUs apart: only a policy that names them gets them.
         const CpuSet usual = run.result.online - topology.isolated;
         return usual.empty() ? run.result.online : usual;
     }
@@ -55,8 +55,8 @@ std::optional<CpuSet> allowed_cpus(Run& run, const Policy& policy, const policy:
     return std::nullopt;
 }
 
-/// Isolated CPUs are not load-balanced: of a mask with several the scheduler uses one only. So each task gets
-/// its own.
+/// The scheduler does not balance load over isolated CPUs: a task with several of them in its mask stays on
+/// one. So each task is given one of its own.
 policy::Placement for_isolated(Run& run, const Policy& policy, policy::Placement placement,
                                const CpuSet& allowed) {
     const auto& isolated = run.machine.topology.isolated;
@@ -110,7 +110,7 @@ void add_distributions(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nic
     resolved.distributions.push_back(distribute(run, policy, policy.placement, resolved.allowed, own_nics));
     for (const auto& rule : policy.threads) {
         auto allowed = allowed_cpus(run, policy, rule.placement, own_nics);
-        // A rule without CPUs of its own, or whose CPUs are not there, stays inside the policy's.
+        // A rule that states no CPUs, or none that are here, gets the policy's.
         if (!allowed || !rule.placement.cpus) allowed = resolved.allowed;
         if (!policy.exclusive) *allowed -= run.result.claimed;
         if (allowed->empty()) allowed = resolved.allowed;
@@ -125,7 +125,7 @@ CpuSet own_nic_cpus(const Run& run, const std::vector<std::string>& nics) {
     return cpus.empty() ? run.result.online : cpus;
 }
 
-/// First pass: where each policy may be, and what is claimed.
+/// Finds the CPUs that a policy may use, and claims them if it is exclusive.
 void find_allowed(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
     const Policy& policy = *resolved.policy;
     if (policy.model == policy::Model::none) return;
@@ -184,7 +184,7 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
         run.result.policies[i].policy = &policies.policies[i];
         nics.push_back(policy_nics(policies.policies[i], machine, usage));
     }
-    // Claims first, so that a policy of lower order cannot settle on CPUs that a later one claims.
+    // Exclusive policies come first, so that no other is given CPUs that a later one claims.
     for (const bool exclusive : {true, false})
         for (std::size_t i = 0; i < policies.policies.size(); ++i)
             if (policies.policies[i].exclusive == exclusive)

@@ -51,8 +51,8 @@ struct Group {
 /// A resolved policy: one policy, worked out on one machine.
 struct ResolvedPolicy {
     const policy::Policy* policy = nullptr;
-    CpuSet allowed;                               ///< never empty if active
-    bool active = false;                          ///< false: cannot be carried out here; problems say why
+    CpuSet allowed;      ///< never empty if active
+    bool active = false; ///< false: it cannot be carried out here; `problems` says why
     std::vector<std::vector<Slot>> distributions; ///< 0: own placement; i + 1: thread rule i
     std::vector<Group> together;                  ///< empty without `together`
     std::vector<NicLanes> nics;                   ///< of irq and full
@@ -60,8 +60,8 @@ struct ResolvedPolicy {
     [[nodiscard]] const NicLanes* nic(std::string_view name) const;
 };
 
-/// All policies on a machine, with everything worked out that does not depend on a single task. `policies`
-/// and `machine` of compile() must outlive it. The same input gives the same placements.
+/// All policies on a machine, with all that can be worked out without knowing the tasks. The policies that
+/// compile() got must outlive it. The same input gives the same placements.
 struct Placements {
     std::vector<ResolvedPolicy> policies; ///< in the set's order
     CpuSet online;

@@ -31,7 +31,15 @@ struct Case {
 
     [[nodiscard]] const CpuSet& present() const { return view.thread.allowed; }
     [[nodiscard]] const CpuSet& online() const { return planning.placements.online; }
-    [[nodiscard]] bool is_ours() const { return record && is_still_ours(*record, present(), online()); }
+    /// True if the thread may run wherever its cgroup lets it.
+    [[nodiscard]] bool may_run_everywhere() const {
+        return present().contains(process.cpuset == nullptr ? online() : *process.cpuset & online());
+    }
+    /// True if only the kernel has changed the mask that we gave it.
+    [[nodiscard]] bool is_ours() const {
+        const bool was_reset = view.may_be_reset && may_run_everywhere();
+        return record && (was_reset || is_still_ours(*record, present(), online(), process.cpuset));
+    }
     [[nodiscard]] bool has(const CpuSet& wanted) const {
         return same(present(), wanted, online()) || granted_already(record, wanted, present(), online());
     }
@@ -53,16 +61,17 @@ struct Case {
     }
 };
 
-/// No policy wants the thread: off exclusive CPUs if there are any, else back to what it had.
+/// No policy wants the thread: off exclusive CPUs if there are any, else back to what it had. A mask that
+/// somebody else set since then is its own from now on: the next look keeps it off exclusive CPUs as it would
+/// a thread that we never changed.
 ThreadPlan plan_unwanted(const Case& c) {
     const auto& placements = c.planning.placements;
+    if (c.record && !c.is_ours()) return {.state = State::foreign, .forget = true};
     const CpuSet& original = c.record ? c.record->original.cpus() : c.present();
     if (original.intersects(placements.claimed) && !c.view.thread.is_kernel()) {
         const CpuSet rest = (original & placements.online) - placements.claimed;
         if (rest.empty()) return {}; // it was put there by somebody who knew: a task needs some CPU
         if (c.has(rest)) return {.state = State::in_place};
-        if (c.record && !c.is_ours() && !c.present().intersects(placements.claimed))
-            return {.state = State::foreign, .forget = true};
         return c.change(rest, "", KeptOff{placements.claimed}, false);
     }
     if (!c.record) return {};
@@ -74,19 +83,11 @@ ThreadPlan plan_queue_thread(const Case& c, const QueueThread& wanted) {
     return c.change(wanted.wanted, wanted.policy, wanted.reason, false);
 }
 
-/// True if the kernel widened the mask, which is no drift to give way to.
-bool is_reset(const Case& c) {
-    const auto* cpuset = c.process.cpuset;
-    return c.view.may_be_reset && c.present().contains(cpuset == nullptr ? c.online() : *cpuset & c.online());
-}
-
-/// True if the policy gives way to whoever changed the mask after us.
+/// True if the policy gives way to whoever changed the mask after us. Under `yield`, a program that may run
+/// everywhere again has given up its own mask.
 bool gives_way(const Case& c, Drift drift) {
-    if (drift == Drift::enforce || !c.record || c.is_ours() || is_reset(c)) return false;
-    // `yield`: a program that may run everywhere again has given up its own mask.
-    const auto* cpuset = c.process.cpuset;
-    return drift == Drift::once ||
-           !c.present().contains(cpuset == nullptr ? c.online() : *cpuset & c.online());
+    if (drift == Drift::enforce || !c.record || c.is_ours()) return false;
+    return drift == Drift::once || !c.may_run_everywhere();
 }
 
 ThreadPlan plan_wanted(const Case& c) {
@@ -123,8 +124,12 @@ bool is_put_off(const Planning& planning, const Action& action) {
 
 } // namespace
 
-bool is_still_ours(const UndoRecord& record, const Setting& present, const CpuSet& online) {
-    return same(present, record.granted, online) || same(present, record.asked, online);
+bool is_still_ours(const UndoRecord& record, const Setting& present, const CpuSet& online,
+                   const CpuSet* cpuset) {
+    if (same(present, record.granted, online) || same(present, record.asked, online)) return true;
+    if (cpuset == nullptr || !present.is_cpus()) return false;
+    const CpuSet kept = record.asked.cpus() & *cpuset;
+    return same(present.cpus(), kept.intersects(online) ? kept : *cpuset, online);
 }
 
 ThreadPlan plan_thread(const Planning& planning, const ProcessView& process, const ThreadView& thread) {
@@ -141,8 +146,11 @@ ThreadPlan plan_thread(const Planning& planning, const ProcessView& process, con
 void plan_process(const Planning& planning, const ProcessView& process,
                   std::span<const inventory::Thread> threads,
                   const std::function<void(const inventory::Thread&, const ThreadPlan&)>& sink) {
-    for (std::size_t i = 0; i < threads.size(); ++i)
-        sink(threads[i], plan_thread(planning, process, {threads[i], static_cast<unsigned>(i)}));
+    for (std::size_t i = 0; i < threads.size(); ++i) {
+        const bool may_be_reset = process.may_be_reset != nullptr && (*process.may_be_reset)(threads[i].id);
+        sink(threads[i],
+             plan_thread(planning, process, {threads[i], static_cast<unsigned>(i), may_be_reset}));
+    }
 }
 
 std::optional<Action> plan_queue(const Planning& planning, const QueueTarget& target,

@@ -37,7 +37,7 @@ struct ThreadPlan {
         put_off,    ///< it should be changed, but not now: backoff
         left_alone, ///< under a policy that does not touch it: model none or irq, leave, prior: keep
         yielded,    ///< somebody else changed it after us, and the policy says yield or once
-        foreign,    ///< no policy wants it any more, but its mask is not ours either: `forget` it
+        foreign,    ///< no policy places it any more, but its mask is not ours either: `forget` it
         outside,    ///< the policy's CPUs and those of its cpuset have none in common
         immovable,  ///< a kernel thread that may not be moved
     };
@@ -62,7 +62,10 @@ void plan_process(const Planning& planning, const ProcessView& process,
 [[nodiscard]] std::optional<Action> plan_queue(const Planning& planning, const QueueTarget& target,
                                                const Setting& present);
 
-/// True if a subject still has what we gave it, so that its original may be restored.
-[[nodiscard]] bool is_still_ours(const UndoRecord& record, const Setting& present, const CpuSet& online);
+/// True if a subject still has what we gave it, so that its original may be restored. `cpuset`: the CPUs that
+/// a task's cgroup lets it have; null: all, or not known. When it changes, the kernel cuts masks to it, and
+/// gives all of it to a task whose mask has no CPU there.
+[[nodiscard]] bool is_still_ours(const UndoRecord& record, const Setting& present, const CpuSet& online,
+                                 const CpuSet* cpuset = nullptr);
 
 } // namespace affinityd::planner

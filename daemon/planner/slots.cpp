@@ -12,7 +12,7 @@ using policy::Bind;
 using policy::Spread;
 using topology::Topology;
 
-/// How fine a level is; smaller is finer. `any` and `set` do not divide anything.
+/// How fine a level is; smaller is finer. `any` and `set` divide nothing.
 constexpr int fineness(Bind bind) { return static_cast<int>(bind); }
 constexpr int fineness(Spread spread) {
     switch (spread) {
@@ -38,8 +38,8 @@ std::vector<CpuSet> raw_groups(const Topology& topology, Bind level, const CpuSe
         break;
     case Bind::core:
         groups = topology.cores;
-        for (const unsigned cpu :
-             allowed) // a CPU of which no core is recorded is one of its own; cut() drops the others
+        // A CPU that is in no recorded core is a core of its own; cut() drops the others.
+        for (const unsigned cpu : allowed)
             groups.push_back({cpu});
         break;
     case Bind::llc:
@@ -60,7 +60,7 @@ std::vector<CpuSet> cut(std::vector<CpuSet> groups, const CpuSet& allowed) {
     CpuSet rest = allowed;
     std::vector<CpuSet> result;
     for (auto& group : groups) {
-        group &= rest; // what an earlier group took is not given out twice, should recorded groups overlap
+        group &= rest; // recorded groups may overlap: no CPU is in two
         if (group.empty()) continue;
         rest -= group;
         result.push_back(std::move(group));
@@ -87,7 +87,7 @@ std::vector<CpuSet> spread_groups(const Topology& topology, Spread spread, const
     }
 }
 
-/// a0 b0 a1 b1 ...: slots of the same turn in the order of their groups.
+/// One place of each group, then the next of each: a0 b0 a1 b1 ...
 std::vector<CpuSet> take_in_turn(const std::vector<CpuSet>& groups, const std::vector<CpuSet>& places) {
     std::vector<std::vector<CpuSet>> rows(groups.size());
     for (const auto& place : places)
@@ -109,10 +109,12 @@ unsigned node_distance(const Topology& topology, unsigned from, unsigned to) {
         for (std::size_t i = 0; i < topology.nodes.size() && i < node.distance.size(); ++i)
             if (topology.nodes[i].cpus.contains(to)) return node.distance[i];
     }
-    return topology.node_cpus_of(from).contains(to) ? 10 : 20; // no recorded distance: local or remote
+    // None is recorded: the usual ones for a local and a remote node.
+    return topology.node_cpus_of(from).contains(to) ? 10 : 20;
 }
 
-/// How far a slot is from the nearest wanted CPU; inside the set is nearer than on the same node.
+/// How far a place is from the nearest of some CPUs: 0 if it has one of them, 1 in the same cache group, else
+/// the NUMA distance (10 or more).
 unsigned distance(const Topology& topology, const CpuSet& place, const CpuSet& near) {
     if (place.intersects(near)) return 0;
     unsigned best = std::numeric_limits<unsigned>::max();
@@ -139,7 +141,7 @@ CpuSet widen(const Topology& topology, Bind bind, const CpuSet& cpus, const CpuS
     return allowed;
 }
 
-/// CPUs that share a core with an earlier one of the set.
+/// The CPUs that share a core with an earlier one of the set.
 CpuSet second_threads(const Topology& topology, const CpuSet& set) {
     CpuSet result;
     for (const auto& core : topology.cores) {
@@ -179,7 +181,7 @@ std::vector<Slot> make_slots(const Topology& topology, const policy::Placement& 
     std::vector<Slot> slots;
     for (auto& place : places) {
         CpuSet mask = widen(topology, placement.bind, place, usable);
-        if (mask.empty()) mask = place; // the level is not recorded for this CPU
+        if (mask.empty()) mask = place; // the machine records no such level for this CPU
         slots.push_back({std::move(place), std::move(mask)});
     }
     return slots;

@@ -16,18 +16,18 @@ struct Slot {
     friend bool operator==(const Slot&, const Slot&) = default;
 };
 
-/// A level's groups, cut to `allowed`, without empty ones, by first CPU. CPUs the machine puts in no group of
-/// that level (no NUMA node, no package id) form one group of their own, so that no allowed CPU is lost; one
-/// that is in no core is a core.
+/// The groups of a level, cut to `allowed` and in the order of their first CPUs; none is empty. CPUs that the
+/// machine puts in no group of that level (no NUMA node, no package id) form one more group, so that no
+/// allowed CPU is lost. A CPU that is in no core is a core of its own.
 [[nodiscard]] std::vector<CpuSet> groups_of(const topology::Topology& topology, policy::Bind level,
                                             const CpuSet& allowed);
 
 /// The slots of a placement, in the order in which they are given out:
-///  - the finer of `spread` and `bind` is the size of a slot (`any`: that of `bind`);
-///  - a coarser `spread` takes its groups in turn (llc 0, llc 1, llc 0, ...);
-///  - single CPUs that share a core with an earlier allowed one come last; with smt: avoid they are left out;
-///  - with `near`, slots closer to those CPUs by NUMA distance come first.
-/// `allowed` must not be empty and holds online CPUs only; no slot's mask is ever empty or leaves `allowed`.
+///  - A slot has the size of the finer of `spread` and `bind`; with `spread: any`, that of `bind`.
+///  - A coarser `spread` takes its groups in turn: llc 0, llc 1, llc 0, ...
+///  - Single CPUs that share a core with an earlier allowed one come last; `smt: avoid` leaves them out.
+///  - With `near`, slots that are closer to those CPUs by NUMA distance come first.
+/// `allowed` holds online CPUs only, at least one. Masks are never empty and stay within `allowed`.
 [[nodiscard]] std::vector<Slot> make_slots(const topology::Topology& topology,
                                            const policy::Placement& placement, const CpuSet& allowed,
                                            const CpuSet& near);

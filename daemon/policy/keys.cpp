@@ -40,7 +40,7 @@ constexpr std::array keys{
     Key{Level::top, "threads", Type::rules, {}, "every thread as the policy says", "", "[{name: \"io*\", cpus: \"0\"}]", "Rules for single threads; the first that fits a thread wins."},
     Key{Level::top, "exclusive", Type::boolean, {}, "false", "", "true", "true: every other task is kept off these CPUs."},
     Key{Level::top, "separate", Type::boolean, {}, "false", "", "true", "true: interrupts are kept off the worker's core, but in its cache group."},
-    Key{Level::top, "drift", Type::choice, drifts, "enforce", "", "once", "When somebody else changes a mask: put it right, leave it from then on, or give way to programs that pin themselves."},
+    Key{Level::top, "drift", Type::choice, drifts, "enforce", "", "once", "What happens when somebody else changes a mask that the policy has set. enforce: the mask is set again. once: the task is left alone from then on, even if the policy's CPUs change. yield: the task is left alone while its mask is narrower than the CPUs it may use, and placed again when it may run on all of them. Changes that the kernel makes itself, when CPUs go offline or cpusets change, are always put right."},
     Key{Level::top, "prior", Type::choice, priors, "replace", "", "keep", "Tasks that had a mask of their own before: replace it, or keep it and leave the task alone."},
     Key{Level::top, "on_stop", Type::choice, stops, "restore", "", "keep", "What happens to masks when the daemon stops or the policy is removed."},
     Key{Level::top, "means", Type::choice, ways, "affinity", "", "cpuset", "By which means of the kernel tasks are placed."},

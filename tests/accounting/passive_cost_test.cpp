@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/passive_cost.hpp"
+#include "accounting/passive_cost.hpp"
 #include "host/root.hpp"
-#include "planner/machines.hpp"
 #include "support/tree.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace affinityd::app {
+namespace affinityd::accounting {
 namespace {
 
 constexpr double million = 1e6;
@@ -23,21 +22,10 @@ class PassiveCosts : public testing::Test {
         costs_.emplace(*root_);
         counter("eth0", 0);
         counter("eth1", 0);
-        load({{"web.yaml", "version: 1\nmatch: {comm: [web]}\naffinity: none\nnics: [eth0]\n"}});
+        load({web()});
     }
 
-    void load(const std::vector<policy::Document>& documents) {
-        auto read = policy::read_policies(documents);
-        ASSERT_TRUE(read.ok());
-        planner::Machine machine;
-        machine.topology = planner::test::two_sockets();
-        for (const char* name : {"eth0", "eth1"}) {
-            netdev::Nic nic;
-            nic.name = name;
-            machine.nics.push_back(nic);
-        }
-        world_ = std::make_unique<World>(std::move(read.set), std::move(machine));
-    }
+    void load(std::vector<CostSubject> subjects) { subjects_ = std::move(subjects); }
 
     void counter(const std::string& nic, double bytes) {
         tree_.file("sys/class/net/" + nic + "/statistics/rx_bytes", fmt::format("{:.0f}\n", bytes / 4));
@@ -53,18 +41,31 @@ class PassiveCosts : public testing::Test {
         costs_->see({pid, 77}, policy);
     }
 
-    PassiveCost::Records pass(const planner::Serving& used = {}) {
-        auto records = costs_->add_up(*world_, used, ++time_);
+    PassiveCost::Records settle(PassiveCost& costs, std::vector<CostSubject> subjects) {
+        costs.begin_settling({std::move(subjects), {"eth0", "eth1"}, ++time_});
+        while (!costs.settle([] { return true; })) { // the smallest slices there are
+        }
+        return costs.take_closed();
+    }
+    PassiveCost::Records pass() {
+        auto records = settle(*costs_, subjects_);
         costs_->begin_pass();
         return records;
     }
 
-    nlohmann::json cost(std::size_t number = 0) { return costs_->to_json().at(number); }
+    PolicyCost cost(std::size_t number = 0) { return costs_->report().at(number); }
+    double per_gb(std::size_t number = 0) {
+        return per_gigabyte(cost(number).cpu_seconds, cost(number).bytes).value_or(-1);
+    }
+    static CostSubject web(std::uint64_t text_hash = 1, policy::Model model = policy::Model::none,
+                           std::vector<std::string> nics = {"eth0"}) {
+        return {"web", text_hash, model, std::move(nics)};
+    }
 
     affinityd::test::Tree tree_;
     std::optional<host::Root> root_;
     std::optional<PassiveCost> costs_;
-    std::unique_ptr<World> world_;
+    std::vector<CostSubject> subjects_;
     std::int64_t time_ = 1000;
 };
 
@@ -72,21 +73,21 @@ TEST_F(PassiveCosts, SecondsPerGigabyteSinceThePeriodBegan) {
     counter("eth0", 500 * million);
     process(10, 30);
     EXPECT_TRUE(pass().empty());
-    EXPECT_TRUE(cost()["cpu_seconds_per_gb"].is_null()); // nothing has moved yet
+    EXPECT_FALSE(per_gigabyte(cost().cpu_seconds, cost().bytes)); // nothing has moved yet
     counter("eth0", 2500 * million);
     process(10, 36);
     EXPECT_TRUE(pass().empty());
-    EXPECT_DOUBLE_EQ(cost()["bytes"], 2000 * million);
-    EXPECT_DOUBLE_EQ(cost()["cpu_seconds"], 6);
-    EXPECT_DOUBLE_EQ(cost()["cpu_seconds_per_gb"], 3);
-    EXPECT_EQ(cost()["model"], "none");
-    EXPECT_TRUE(cost()["before"].is_null());
+    EXPECT_DOUBLE_EQ(cost().bytes, 2000 * million);
+    EXPECT_DOUBLE_EQ(cost().cpu_seconds, 6);
+    EXPECT_DOUBLE_EQ(per_gb(), 3);
+    EXPECT_EQ(cost().model, "none");
+    EXPECT_FALSE(cost().before);
 }
 
 TEST_F(PassiveCosts, ChangedPolicyBeginsAPeriodAndKeepsTheOneBefore) {
     process(10, 30);
     EXPECT_TRUE(pass().empty());
-    load({{"web.yaml", "version: 1\nmatch: {comm: [web]}\naffinity: full\nnics: [eth0]\n"}});
+    load({web(2, policy::Model::full)});
     counter("eth0",
             2000 *
                 million); // before the change: what is seen with the first pass after it belongs to the old
@@ -102,27 +103,25 @@ TEST_F(PassiveCosts, ChangedPolicyBeginsAPeriodAndKeepsTheOneBefore) {
     counter("eth0", 4000 * million);
     process(10, 40);
     EXPECT_TRUE(pass().empty());
-    EXPECT_EQ(cost()["model"], "full");
-    EXPECT_DOUBLE_EQ(cost()["bytes"], 2000 * million);
-    EXPECT_DOUBLE_EQ(cost()["cpu_seconds_per_gb"], 2);
-    EXPECT_EQ(cost()["before"]["model"], "none");
-    EXPECT_DOUBLE_EQ(cost()["before"]["cpu_seconds_per_gb"], 3);
+    EXPECT_EQ(cost().model, "full");
+    EXPECT_DOUBLE_EQ(cost().bytes, 2000 * million);
+    EXPECT_DOUBLE_EQ(per_gb(), 2);
+    EXPECT_EQ(cost().before->model, "none");
+    EXPECT_DOUBLE_EQ(per_gigabyte(cost().before->cpu_seconds, cost().before->bytes).value(), 3);
 }
 
 TEST_F(PassiveCosts, ReloadWithTheSameTextGoesOn) {
     process(10, 30);
     EXPECT_TRUE(pass().empty());
-    load({{"web.yaml", "version: 1\nmatch: {comm: [web]}\naffinity: none\nnics: [eth0]\n"},
-          {"other.yaml", "version: 1\nmatch: {comm: [other]}\nnics: [eth1]\n"}});
+    load({web(), {"other", 7, policy::Model::none, {"eth1"}}});
     counter("eth0", 2000 * million);
     counter("eth1", 2000 * million);
     process(10, 36);
     EXPECT_TRUE(pass().empty());
-    const auto all = costs_->to_json();
-    ASSERT_EQ(all.size(), 2U);
-    EXPECT_EQ(all[0]["policy"], "other");
-    EXPECT_EQ(all[0]["bytes"], 0); // its period has only begun
-    EXPECT_DOUBLE_EQ(all[1]["cpu_seconds_per_gb"], 3);
+    ASSERT_EQ(costs_->report().size(), 2U);
+    EXPECT_EQ(cost(0).policy, "other");
+    EXPECT_EQ(cost(0).bytes, 0); // its period has only begun
+    EXPECT_DOUBLE_EQ(per_gb(1), 3);
 }
 
 TEST_F(PassiveCosts, RemovedPolicyIsClosed) {
@@ -137,53 +136,68 @@ TEST_F(PassiveCosts, RemovedPolicyIsClosed) {
     ASSERT_EQ(records.size(), 1U);
     EXPECT_EQ(records[0].bytes, 2'000'000'000U);
     EXPECT_DOUBLE_EQ(records[0].cpu_seconds, 1);
-    EXPECT_TRUE(costs_->to_json().empty());
+    EXPECT_TRUE(costs_->report().empty());
 }
 
 TEST_F(PassiveCosts, AreKeptOverRestarts) {
-    const std::string text = "version: 1\nmatch: {comm: [web]}\naffinity: none\n";
-    load({{"web.yaml", text}});
+    load({web(1, policy::Model::none, {"eth0", "eth1"})});
     process(10, 30);
-    EXPECT_TRUE(pass({{"web", {{"eth0", 1}, {"eth1", 1}}}}).empty()); // named by its sockets
+    EXPECT_TRUE(pass().empty());
     counter("eth0", 1500 * million);
     counter("eth1", 500 * million);
     process(10, 36);
-    const auto kept = costs_->finish(*world_, ++time_);
-    ASSERT_EQ(kept.size(), 2U); // one for each interface
+    const auto kept = settle(*costs_, {}); // the daemon ends
+    ASSERT_EQ(kept.size(), 2U);            // one for each interface
     EXPECT_DOUBLE_EQ(kept[0].cpu_seconds + kept[1].cpu_seconds, 6);
 
     PassiveCost same(*root_);
     same.recall(kept);
-    EXPECT_TRUE(same.add_up(*world_, {{"web", {{"eth0", 1}}}}, ++time_).empty());
-    EXPECT_TRUE(same.to_json().at(0)["before"].is_null()); // the same policy: no change to compare over
+    EXPECT_TRUE(settle(same, {web()}).empty());
+    EXPECT_FALSE(same.report().at(0).before); // the same text: no change to compare over
 
-    load({{"web.yaml", "version: 1\nmatch: {comm: [web]}\naffinity: process\nnics: [eth0]\n"}});
     PassiveCost changed(*root_);
     changed.recall(kept);
-    EXPECT_TRUE(changed.add_up(*world_, {}, ++time_).empty());
-    EXPECT_EQ(changed.to_json().at(0)["before"]["model"], "none");
-    EXPECT_DOUBLE_EQ(changed.to_json().at(0)["before"]["cpu_seconds_per_gb"], 3);
+    EXPECT_TRUE(settle(changed, {web(2, policy::Model::process)}).empty());
+    const auto before = changed.report().at(0).before;
+    ASSERT_TRUE(before);
+    EXPECT_EQ(before->model, "none");
+    EXPECT_DOUBLE_EQ(per_gigabyte(before->cpu_seconds, before->bytes).value(), 3);
 }
 
-TEST_F(PassiveCosts, RecordsOfOtherMakeAreNotRecalled) {
-    state::MeasurementRecord record;
-    record.policies = "web";
-    for (const char* detail :
-         {"", "{", "[]", "{}", "{\"text_hash\":-1}", "{\"text_hash\":\"7\"}", "{\"text_hash\":1.5}"}) {
-        record.detail = detail;
-        costs_->recall({record});
-    }
+TEST_F(PassiveCosts, AbandonedSettlementLosesNoTraffic) {
+    process(10, 30);
     EXPECT_TRUE(pass().empty());
-    EXPECT_TRUE(cost()["before"].is_null());
+    counter("eth0", 1000 * million);
+    costs_->begin_settling({subjects_, {"eth0", "eth1"}, ++time_});
+    EXPECT_FALSE(costs_->settle([] { return true; })) << "one counter has been read";
+    EXPECT_FALSE(costs_->settle([] { return true; }));
+    costs_->begin_pass();
+    counter("eth0", 2000 * million);
+    process(10, 36);
+    EXPECT_TRUE(pass().empty());
+    EXPECT_DOUBLE_EQ(cost().bytes, 2000 * million);
+    EXPECT_DOUBLE_EQ(per_gb(), 3);
+}
+
+TEST_F(PassiveCosts, ManyInterfacesAndProcessesAreSettledInSlices) {
+    for (int pid = 100; pid < 600; ++pid)
+        process(pid, 1);
+    std::vector<std::string> nics;
+    for (int i = 0; i < 500; ++i)
+        nics.push_back("veth" + std::to_string(i));
+    costs_->begin_settling({subjects_, nics, ++time_});
+    unsigned slices = 1;
+    while (!costs_->settle([] { return true; }))
+        ++slices;
+    EXPECT_GE(slices, 900U) << "one interface or process in each of the smallest slices";
 }
 
 TEST_F(PassiveCosts, SharedInterfacesAreSaid) {
-    load({{"web.yaml", "version: 1\nmatch: {comm: [web]}\nnics: [eth0]\n"},
-          {"db.yaml", "version: 1\nmatch: {comm: [db]}\nnics: [eth0, eth1]\n"}});
+    load({web(), {"db", 7, policy::Model::none, {"eth0", "eth1"}}});
     EXPECT_TRUE(pass().empty());
-    EXPECT_EQ(cost(0)["nics"][0]["shared"], true);
-    EXPECT_EQ(cost(0)["nics"][1]["shared"], false);
-    EXPECT_EQ(cost(1)["nics"][0]["shared"], true);
+    EXPECT_EQ(cost(0).nics.at(0).shared, true);
+    EXPECT_EQ(cost(0).nics.at(1).shared, false);
+    EXPECT_EQ(cost(1).nics.at(0).shared, true);
 }
 
 TEST_F(PassiveCosts, CountersThatStartAnewOrGoAreNoTraffic) {
@@ -191,15 +205,15 @@ TEST_F(PassiveCosts, CountersThatStartAnewOrGoAreNoTraffic) {
     EXPECT_TRUE(pass().empty());
     counter("eth0", 1 * million); // plugged anew
     EXPECT_TRUE(pass().empty());
-    EXPECT_EQ(cost()["bytes"], 0);
+    EXPECT_EQ(cost().bytes, 0);
     std::filesystem::remove_all(tree_.path("sys/class/net/eth0"));
     EXPECT_TRUE(pass().empty());
     counter("eth0", 7000 * million);
     EXPECT_TRUE(pass().empty());
-    EXPECT_EQ(cost()["bytes"], 0);
+    EXPECT_EQ(cost().bytes, 0);
     counter("eth0", 7100 * million);
     EXPECT_TRUE(pass().empty());
-    EXPECT_DOUBLE_EQ(cost()["bytes"], 100 * million);
+    EXPECT_DOUBLE_EQ(cost().bytes, 100 * million);
 }
 
 TEST_F(PassiveCosts, SoftirqTimeIsSharedByBytes) {
@@ -214,8 +228,8 @@ TEST_F(PassiveCosts, SoftirqTimeIsSharedByBytes) {
     counter("eth0", 3000 * million);
     counter("eth1", 1000 * million);
     EXPECT_TRUE(pass().empty());
-    EXPECT_DOUBLE_EQ(cost()["softirq_seconds_per_gb"], 1);
+    EXPECT_DOUBLE_EQ(per_gigabyte(cost().softirq_seconds, cost().bytes).value(), 1);
 }
 
 } // namespace
-} // namespace affinityd::app
+} // namespace affinityd::accounting

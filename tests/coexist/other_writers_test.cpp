@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Others who set the masks of interrupts: what is found of them, and irqbalance kept off ours.
-#include "app/other_writers.hpp"
-#include "simulated.hpp"
+// Others who set the masks of interrupts: what is found of them, and irqbalance kept off those under policy.
+#include "coexist/other_writers.hpp"
+#include "host/root.hpp"
 #include "support/fake_irqbalance.hpp"
+#include "support/tree.hpp"
 
-namespace affinityd::app {
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+namespace affinityd::coexist {
 namespace {
 
 using affinityd::test::FakeIrqbalance;
-using nlohmann::json;
-using test::Instance;
 using Irqs = std::vector<unsigned>;
 
 template <class Done>
@@ -22,121 +27,132 @@ bool soon(Done done) {
 class OtherWritersTest : public testing::Test {
   protected:
     OtherWritersTest() {
-        machine_.tree().folder("run");
-        machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"0,2\"\n");
+        tree_.folder("proc");
+        tree_.folder("run/irqbalance");
+        root_.emplace(host::Root::open(tree_.path()).value());
+        start();
     }
-    static json named(const json& status, const std::string& name) {
-        for (const auto& writer : status["other_writers"])
-            if (writer["name"] == name) return writer;
-        return nullptr;
+    void start(bool acts = true) {
+        writers_.emplace(*root_, OtherWriters::Places{tree_.path("run"), tree_.path("run/irqbalance"), acts});
     }
-    test::Machine machine_;
+    void process(int pid, unsigned user = 0) const {
+        tree_.file(fmt::format("proc/{}/status", pid), fmt::format("Uid:\t{0}\t{0}\t{0}\t{0}\n", user));
+    }
+    /// A whole pass that saw these processes of this name.
+    void pass(std::string_view comm = "", std::initializer_list<int> pids = {}) {
+        writers_->begin_pass();
+        for (const int pid : pids)
+            writers_->see(pid, comm);
+        writers_->finish_pass({30, 31});
+        while (!writers_->step([] { return true; })) {
+        }
+        talk();
+        for (auto& notice : writers_->take_notices())
+            notices_.push_back(std::move(notice));
+    }
+    void talk() {
+        while (writers_->is_talking()) {
+            pollfd waiting{writers_->fd(), POLLIN, 0};
+            ASSERT_EQ(::poll(&waiting, 1, 60'000), 1);
+            writers_->handle();
+        }
+    }
+    test::Tree tree_;
+    std::optional<host::Root> root_;
+    std::optional<OtherWriters> writers_;
+    std::vector<Notice> notices_;
 };
 
 TEST_F(OtherWritersTest, NobodyElseIsAnEmptyList) {
-    Instance instance(machine_);
-    ASSERT_TRUE(instance.manager().start());
-    instance.pass();
-    EXPECT_EQ(instance.status()["other_writers"], json::array());
+    pass();
+    EXPECT_TRUE(writers_->list().empty());
+    EXPECT_TRUE(notices_.empty());
 }
 
-TEST_F(OtherWritersTest, IrqbalanceLeavesOursAloneAndGetsItsListBack) {
-    machine_.process(812, "irqbalance");
-    machine_.tree().folder("run/irqbalance");
-    FakeIrqbalance fake(machine_.path("run/irqbalance"), 812, {9, 31});
-    Instance instance(machine_);
-    ASSERT_TRUE(instance.manager().start());
-    instance.pass();
-    EXPECT_TRUE(soon([&] { return fake.banned() == Irqs{9, 30, 31}; })) << "its own and ours";
-    const auto told = named(instance.status(), "irqbalance");
-    EXPECT_EQ(told["where"], "pid 812");
-    EXPECT_EQ(told["note"], "2 interrupts of ours are banned through its socket until we end");
-    EXPECT_EQ(instance.log().times("also writing here: irqbalance"), 1U);
-    const auto requests = fake.requests();
-    instance.pass(true);
-    EXPECT_EQ(fake.requests(), requests) << "it is told once";
-    instance.manager().stop();
+TEST_F(OtherWritersTest, IrqbalanceIsListedToldOnceAndGivenItsListBack) {
+    FakeIrqbalance fake(tree_.path("run/irqbalance"), 812, {9, 31});
+    process(812);
+    pass("irqbalance", {812});
+    EXPECT_TRUE(soon([&] { return fake.banned() == Irqs{9, 30, 31}; }));
+    ASSERT_EQ(writers_->list().size(), 1U);
+    EXPECT_EQ(writers_->list()[0].where, "pid 812");
+    EXPECT_EQ(writers_->list()[0].note,
+              "2 interrupts under policy are banned through its socket until affinityd ends");
+    pass("irqbalance", {812});
+    ASSERT_EQ(notices_.size(), 1U);
+    EXPECT_TRUE(notices_[0].text.starts_with("also writing here: irqbalance (pid 812): "))
+        << notices_[0].text;
+    writers_->stop();
+    talk();
     EXPECT_TRUE(soon([&] { return fake.banned() == Irqs{9, 31}; }));
+    EXPECT_TRUE(writers_->take_notices().empty());
 }
 
-TEST_F(OtherWritersTest, AKilledOnesBansAreUndoneByTheNext) {
-    machine_.process(812, "irqbalance");
-    machine_.tree().folder("run/irqbalance");
-    FakeIrqbalance fake(machine_.path("run/irqbalance"), 812, {9});
+TEST_F(OtherWritersTest, AnIrqbalanceThatCannotBeToldIsSaidUntilItEnds) {
+    process(812);
+    pass("irqbalance", {812});
+    ASSERT_EQ(writers_->list().size(), 1U);
+    EXPECT_NE(writers_->list()[0].note.find("--banirq"), std::string::npos);
+    pass();
+    EXPECT_TRUE(writers_->list().empty());
+}
+
+TEST_F(OtherWritersTest, AFaultOfGivingTheListBackIsANotice) {
+    process(812);
     {
-        Instance killed(machine_);
-        ASSERT_TRUE(killed.manager().start());
-        killed.pass();
-        ASSERT_TRUE(soon([&] { return fake.banned() == Irqs{9, 30, 31}; }));
+        FakeIrqbalance fake(tree_.path("run/irqbalance"), 812, {9});
+        pass("irqbalance", {812});
     }
-    Instance instance(machine_);
-    ASSERT_TRUE(instance.manager().start());
-    instance.pass();
-    instance.manager().stop();
-    EXPECT_TRUE(soon([&] { return fake.banned() == Irqs{9}; }));
-}
-
-TEST_F(OtherWritersTest, AnIrqbalanceThatCannotBeToldIsSaid) {
-    machine_.process(812, "irqbalance");
-    Instance instance(machine_);
-    ASSERT_TRUE(instance.manager().start());
-    instance.pass();
-    EXPECT_NE(named(instance.status(), "irqbalance")["note"].get<std::string>().find("--banirq"),
-              std::string::npos);
-    machine_.end(812);
-    instance.pass();
-    EXPECT_EQ(instance.status()["other_writers"], json::array()) << "it has ended";
+    writers_->stop();
+    talk();
+    const auto notices = writers_->take_notices();
+    ASSERT_FALSE(notices.empty());
+    EXPECT_EQ(notices[0].kind, Notice::Kind::list_not_returned);
 }
 
 TEST_F(OtherWritersTest, ADryRunTellsIrqbalanceNothing) {
-    machine_.process(812, "irqbalance");
-    machine_.tree().folder("run/irqbalance");
-    FakeIrqbalance fake(machine_.path("run/irqbalance"), 812, {9});
-    Instance instance(machine_, false);
-    ASSERT_TRUE(instance.manager().start());
-    instance.pass();
+    FakeIrqbalance fake(tree_.path("run/irqbalance"), 812, {9});
+    start(false);
+    process(812);
+    pass("irqbalance", {812});
     EXPECT_EQ(fake.requests(), 0U);
-    EXPECT_TRUE(named(instance.status(), "irqbalance").is_object());
+    EXPECT_EQ(writers_->list().size(), 1U);
 }
 
-TEST_F(OtherWritersTest, SettingsAndScriptsAreFoundByFileAndLine) {
-    machine_.process(900, "tuned");
-    const auto& tree = machine_.tree();
-    tree.file("etc/systemd/network/10-lan.link", "[Match]\nMACAddress=02:00:00:00:00:01\n\n[Link]\n#"
-                                                 "IRQAffinityPolicy=all\nIRQAffinityPolicy=single\n");
-    tree.file("usr/lib/systemd/network/99-default.link", "[Link]\nNamePolicy=keep kernel\n");
-    tree.file("usr/lib/systemd/network/20-x.link", "[Link]\nReceivePacketSteeringCPUMask=all\n");
-    tree.file("etc/rc.local", "#!/bin/sh\n# set_irq_affinity was here\n/opt/nic/set_irq_affinity.sh local "
-                              "eth0\nset_irq_affinity eth1\n");
-    tree.file("etc/cron.d/irq", "@reboot root echo 1 > /proc/irq/30/smp_affinity\n");
-    tree.file("etc/cron.d/other", "@daily root true\n");
-    Instance instance(machine_);
-    ASSERT_TRUE(instance.manager().start());
-    instance.pass();
-    std::vector<std::string> where;
-    const auto status = instance.status();
-    for (const auto& writer : status["other_writers"])
-        where.push_back(writer["name"].get<std::string>() + " " + writer["where"].get<std::string>());
-    EXPECT_EQ(where,
-              (std::vector<std::string>{"tuned pid 900", "systemd.link /etc/systemd/network/10-lan.link:6",
-                                        "systemd.link /usr/lib/systemd/network/20-x.link:2",
-                                        "script /etc/cron.d/irq:1", "script /etc/rc.local:3"}));
-    std::filesystem::remove(machine_.path("etc/rc.local"));
-    instance.pass(true);
-    EXPECT_EQ(instance.status()["other_writers"].size(), 5U) << "files are not read with each pass";
-    instance.manager().apply();
-    instance.finish();
-    EXPECT_EQ(instance.status()["other_writers"].size(), 4U);
+TEST_F(OtherWritersTest, ANameThatAnyUserCanTakeProvesNothing) {
+    FakeIrqbalance fake(tree_.path("run/irqbalance"), 812, {9});
+    process(666, 65534);
+    process(667, 65534);
+    pass("irqbalance", {666});
+    pass("tuned", {667});
+    EXPECT_TRUE(writers_->list().empty());
+    EXPECT_TRUE(notices_.empty());
+    EXPECT_EQ(fake.requests(), 0U);
+    process(668); // root's, because it is a set-user-ID program that has become root, called by this name
+    tree_.link("proc/668/exe", "/usr/bin/sudo");
+    pass("irqbalance", {668});
+    EXPECT_TRUE(writers_->list().empty());
+    process(669);
+    tree_.link("proc/669/exe", "/usr/sbin/irqbalance");
+    pass("irqbalance", {669});
+    EXPECT_EQ(writers_->list().size(), 1U);
 }
 
-TEST_F(OtherWritersTest, ManyFilesAreBounded) {
-    for (int i = 0; i < 100; ++i)
-        machine_.tree().file("etc/cron.d/s" + std::to_string(i), "set_irq_affinity\n");
-    const auto root = *host::Root::open(machine_.path());
-    EXPECT_EQ(find_interrupt_settings(root).size(), 32U);
-    machine_.tree().link("etc/rc.local", "/etc/cron.d/s1");
-    EXPECT_LE(find_interrupt_settings(root, 200).size(), 101U);
+TEST_F(OtherWritersTest, FilesAreReadEveryTenMinutesOrWhenAPersonAsks) {
+    process(900);
+    tree_.file("etc/rc.local", "set_irq_affinity eth1\n");
+    pass("tuned", {900});
+    ASSERT_EQ(writers_->list().size(), 2U);
+    EXPECT_EQ(writers_->list()[0].name, "tuned");
+    EXPECT_EQ(writers_->list()[1].where, "/etc/rc.local:1");
+    std::filesystem::remove(tree_.path("etc/rc.local"));
+    pass("tuned", {900});
+    EXPECT_EQ(writers_->list().size(), 2U) << "files are not read with each pass";
+    writers_->look_again();
+    pass("tuned", {900});
+    EXPECT_EQ(writers_->list().size(), 1U);
+    EXPECT_EQ(notices_.size(), 2U) << "each is told once";
 }
 
 } // namespace
-} // namespace affinityd::app
+} // namespace affinityd::coexist

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces without interrupts, that come and go: pairs of veth between two network namespaces of the test's own. Daemon and receivers
-are in one of them, senders in the other; this machine's own network is not touched. Process events are the first namespace's only
-(cn_proc), so what the daemon notices here it notices by rtnetlink."""
+"""Interfaces without interrupts that come and go: veth pairs between two network namespaces that the test makes. Daemon and receivers run in
+one of them, senders in the other; the machine's own network stays untouched. Process events reach the initial namespace only (cn_proc), so
+what the daemon notices here it notices through rtnetlink."""
 import contextlib
 import json
 import os
@@ -10,11 +10,9 @@ import subprocess
 import sys
 import unittest
 
-from daemon import PROGRAMS, Daemon, allowed, spawn, wait_for
+from daemon import PROGRAMS, Daemon, allowed, measured, spawn, wait_for
 
 SIOCETHTOOL, ETHTOOL_SGRO = 0x8946, 0x2c
-# A second is what is promised; how long a loaded machine keeps the daemon waiting comes on top.
-NOTICED = 5.0
 # Generic receive offload gives a veth the NAPI instance whose thread is wanted.
 THREADED = f"""import array, fcntl, socket, struct, sys
 value = array.array("B", struct.pack("II", {ETHTOOL_SGRO}, 1))
@@ -70,7 +68,7 @@ def napi_threads(interface):
 
 
 class Namespace:
-    """A network namespace by name; `ip netns exec` gives what runs in it a /sys of its own too."""
+    """A named network namespace; a program started by `ip netns exec` also has the /sys of that namespace."""
 
     def __init__(self, stack, name):
         self.name = name
@@ -91,7 +89,7 @@ class Veth(unittest.TestCase):
     def setUp(self):
         self.stack = contextlib.ExitStack()
         self.addCleanup(self.stack.close)
-        # Names of kernel threads hold those of interfaces, and other namespaces' threads are seen too: the names are this run's own.
+        # Names of NAPI threads contain those of interfaces, and threads of all namespaces are visible: names must be unique to this run.
         self.mark = f"{os.getpid() % 100000:05d}"
         self.near = Namespace(self.stack, f"affinity-near-{self.mark}")
         self.far = Namespace(self.stack, f"affinity-far-{self.mark}")
@@ -169,9 +167,11 @@ class Veth(unittest.TestCase):
             return {(queue["nic"], queue["queue"]) for queue in daemon.status()["queues"] if queue["kind"] == "steering"}
 
         def expect(what, *queues):
-            wait_for(lambda: {pair for pair in placed() if pair[1].startswith("tx")} == set(queues), what, NOTICED)
+            took = measured(lambda: {pair for pair in placed() if pair[1].startswith("tx")} == set(queues), what)
+            times.append(f"{what} {took:.2f} s")
 
-        expect("nothing is there yet")
+        times = []
+        expect("no interface")
         self.near.ip("link", "add", name, "numtxqueues", "2", "numrxqueues", "2", "type", "veth", "peer", "name", "peer0", "numtxqueues", "2",
                      "numrxqueues", "2")
         self.near.run(sys.executable, "-c", CHANNELS, name, "1")
@@ -192,6 +192,7 @@ class Veth(unittest.TestCase):
         wait_for(lambda: {self.xps(other, 0), self.xps(other, 1)} == {1, 2}, "a CPU for each")
         self.near.ip("link", "del", other)
         expect("removed")
+        print("measured: seen in the status after", ", ".join(times), flush=True)
         daemon.stop()
 
 

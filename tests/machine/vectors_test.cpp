@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "irq/reader.hpp"
-#include "planner/vectors.hpp"
+#include "machine/vectors.hpp"
 
 #include <gtest/gtest.h>
 
-namespace affinityd::planner {
+namespace affinityd::machine {
 namespace {
 
 using irq::Kind;
@@ -52,7 +52,7 @@ std::vector<std::string> shown(const std::vector<Vector>& vectors) {
 
 using Lines = std::vector<std::string>;
 
-TEST(NicVectors, MsiListAndLabels) {
+TEST(NicVectors, VectorsOfTheMsiListAreTakenWithWhatTheirLabelsSay) {
     const auto table = make_table({{23, "eth0"},
                                    {24, "eth0-TxRx-0"},
                                    {25, "eth0-TxRx-1"},
@@ -71,14 +71,16 @@ TEST(NicVectors, OneNameIsNotTheBeginningOfAnother) {
     EXPECT_EQ(shown(nic_vectors(nic, table)), Lines{"24 rx0 label"});
 }
 
-TEST(NicVectors, SeveralLinesOfOneName) {
+TEST(NicVectors, LinesOfOneLabelAreToldApartByTheirOrder) {
     auto nic = make_nic("eth0", "bcmgenet");
     nic.pci.clear();
-    EXPECT_EQ(shown(nic_vectors(nic, make_table({{31, "eth0"}, {32, "eth0"}}))),
-              (Lines{"31 txrx label", "32 txrx label"}));
+    const auto vectors = nic_vectors(nic, make_table({{31, "eth0"}, {32, "eth0"}}));
+    EXPECT_EQ(shown(vectors), (Lines{"31 txrx label", "32 txrx label"}));
+    EXPECT_EQ(vectors[0].ordinal, 0U);
+    EXPECT_EQ(vectors[1].ordinal, 1U);
 }
 
-TEST(NicVectors, NetlinkIsBelievedFirst) {
+TEST(NicVectors, NetlinkIsBelievedBeforeLabels) {
     auto nic = make_nic("eth0", "ice", {24, 25, 26});
     netdev::Queue rx{Direction::rx, 0};
     rx.irq = 25;
@@ -95,7 +97,7 @@ TEST(NicVectors, NetlinkIsBelievedFirst) {
 }
 
 TEST(NicVectors, NetlinkAloneIsEnough) {
-    auto nic = make_nic("eth0", "unheard_of");
+    auto nic = make_nic("eth0", "unknown_driver");
     netdev::Queue rx{Direction::rx, 3};
     rx.irq = 40;
     nic.queues = {rx};
@@ -115,7 +117,7 @@ TEST(NicVectors, EachSourceAloneGivesTheSame) {
     }
 }
 
-TEST(NicVectors, MlxFindsItsFunction) {
+TEST(NicVectors, LinesThatNameThePciFunctionBelongToItsInterface) {
     const auto table = make_table({{24, "mlx5_async0@pci:0000:41:00.0"},
                                    {25, "mlx5_comp0@pci:0000:41:00.0"},
                                    {26, "mlx5_comp0@pci:0000:41:00.1"}});
@@ -123,7 +125,7 @@ TEST(NicVectors, MlxFindsItsFunction) {
               (Lines{"24 control label", "25 txrx0 label"}));
 }
 
-TEST(NicVectors, TwoPortsOnOneFunction) {
+TEST(NicVectors, TwoPortsOnOneFunctionGetTheirOwnLines) {
     const auto table = make_table({{24, "mlx4-async@pci:0000:41:00.0"}, {25, "eth6-0"}, {26, "eth7-0"}});
     EXPECT_EQ(shown(nic_vectors(make_nic("eth6", "mlx4_core", {24, 25, 26}), table)),
               (Lines{"24 control msi_irqs", "25 txrx0 msi_irqs"}));
@@ -142,7 +144,7 @@ TEST(NicVectors, SameNameInAnotherNamespaceIsAnother) {
     EXPECT_EQ(shown(nic_vectors(make_nic("net1", "iavf", {25}), table)), Lines{"25 txrx0 msi_irqs"});
 }
 
-TEST(NicVectors, VirtioByListOrByName) {
+TEST(NicVectors, VirtioLinesAreFoundByTheListOrByTheName) {
     auto nic = make_nic("ens3", "virtio_net", {24, 25, 26});
     nic.virtio = "virtio1";
     const auto table = make_table({{24, "virtio1-config"},
@@ -159,7 +161,7 @@ TEST(NicVectors, VirtioByListOrByName) {
               (Lines{"29 control label", "30 txrx label"}));
 }
 
-TEST(NicVectors, Tg3AndGveGiveKernelQueues) {
+TEST(NicVectors, NumbersOfTg3AndGveLabelsBecomeTheKernelsQueueNumbers) {
     EXPECT_EQ(shown(nic_vectors(make_nic("eth0", "tg3", {24, 25, 26}),
                                 make_table({{24, "eth0-tx-0"}, {25, "eth0-rx-1"}, {26, "eth0-rx-2"}}))),
               (Lines{"24 tx0 msi_irqs", "25 rx0 msi_irqs", "26 rx1 msi_irqs"}));
@@ -171,7 +173,7 @@ TEST(NicVectors, Tg3AndGveGiveKernelQueues) {
               Lines{"24 txrx3/0 msi_irqs"});
 }
 
-TEST(NicVectors, LegacyLine) {
+TEST(NicVectors, ALegacyLineBelongsToTheInterfaceWhateverItsLabel) {
     auto nic = make_nic("eth1", "e1000");
     nic.legacy_irq = 16;
     EXPECT_EQ(shown(nic_vectors(nic, make_table({{16, "ehci_hcd:usb1, eth1"}}))), Lines{"16 txrx label"});
@@ -179,7 +181,7 @@ TEST(NicVectors, LegacyLine) {
     EXPECT_EQ(shown(nic_vectors(nic, make_table({{16, "vendor_nic"}}))), Lines{"16 txrx legacy"});
 }
 
-TEST(NicVectors, UnknownLabelsOfTheDeviceAreDataIfNoOtherIs) {
+TEST(NicVectors, UnknownLabelsOfTheDeviceCarryDataIfNoOtherDoes) {
     const auto table = make_table({{24, "foo-a"}, {25, "foo-b"}});
     EXPECT_EQ(shown(nic_vectors(make_nic("eth0", "foo", {24, 25}), table)),
               (Lines{"24 ? msi_irqs", "25 ? msi_irqs"}));
@@ -189,7 +191,7 @@ TEST(NicVectors, UnknownLabelsOfTheDeviceAreDataIfNoOtherIs) {
         (Lines{"24 none msi_irqs", "25 rx0 msi_irqs"}));
 }
 
-TEST(NicVectors, PlatformDevice) {
+TEST(NicVectors, LinesThatNameThePlatformDeviceBelongToItsInterface) {
     auto nic = make_nic("eth0", "mtk_soc_eth");
     nic.pci.clear();
     nic.device = "devices/platform/15100000.ethernet";
@@ -199,27 +201,5 @@ TEST(NicVectors, PlatformDevice) {
               (Lines{"120 ? label", "121 ? label"}));
 }
 
-TEST(BottomNics, StacksAreResolved) {
-    std::vector<Nic> nics;
-    for (const char* name : {"eth0", "eth1", "bond0", "vlan5", "br0", "lost"})
-        nics.push_back(make_nic(name, ""));
-    nics[2].lower = {"eth0", "eth1"};
-    nics[3].lower = {"bond0"};
-    nics[4].lower = {"vlan5", "eth1"};
-    nics[5].lower = {"elsewhere"};
-    const auto names = [&](std::size_t at) {
-        Lines found;
-        for (const auto* nic : bottom_nics(nics[at], nics))
-            found.push_back(nic->name);
-        return found;
-    };
-    EXPECT_EQ(names(0), Lines{"eth0"});
-    EXPECT_EQ(names(3), (Lines{"eth0", "eth1"}));
-    EXPECT_EQ(names(4), (Lines{"eth0", "eth1"}));
-    EXPECT_EQ(names(5), Lines{});
-    nics[0].lower = {"br0"}; // a circle, which only a hostile recording has
-    EXPECT_EQ(names(4), Lines{"eth1"});
-}
-
 } // namespace
-} // namespace affinityd::planner
+} // namespace affinityd::machine

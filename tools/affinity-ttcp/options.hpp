@@ -22,7 +22,7 @@ struct Options {
     double idle_exit_seconds = 30; ///< sink: ends after so long without a peer
 };
 
-/// The options, or the code to exit with at once (help was asked for, or the command line is wrong).
+/// The options, or the code to exit with at once (after --help, or the command line is wrong).
 [[nodiscard]] std::expected<Options, int> parse_options(int argc, char** argv);
 
 } // namespace affinityd::ttcp

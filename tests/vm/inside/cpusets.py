@@ -4,13 +4,11 @@ written, and with it in use also when a CPU goes or comes. Importing this adds t
 import json
 
 import machine
-from harness import broken_for, run, test, wait_for
+from harness import ROOM, broken_for, run, test, wait_for
 from traffic import POLICIES
 
 UNIT, CPU = "fenced.service", 1
 POLICY = f'version: 1\nmatch: {{unit: {UNIT}}}\ncpus: "{CPU}"\nbind: set\n'
-# One second is meant; everything takes longer under emulation.
-SOON = 2.0
 
 
 def fenced():
@@ -23,7 +21,7 @@ def holds():
 
 def again_soon(action):
     seconds = broken_for(action, holds)
-    assert seconds < SOON, f"the mask was {machine.allowed(fenced())} and wrong for {seconds:.2f} s"
+    assert seconds < ROOM, f"the mask was {machine.allowed(fenced())} and wrong for {seconds:.2f} s"
     return f"wrong for {seconds:.2f} s"
 
 

@@ -15,6 +15,8 @@ BOOT_LIMIT = 150
 BOOTS = 3
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
 INSIDE = SOURCE / "tests/vm/inside"
+# Names of this process's runs, so that two suites beside each other never touch what is not theirs.
+PREFIX = f"affinityd-vm-{os.getpid()}-"
 
 
 def _read(path):
@@ -24,22 +26,24 @@ def _read(path):
         return ""
 
 
-def control_groups():
-    """Those that systemd-nspawn makes below this process's own, and leaves there."""
+def control_groups(name):
+    """Where a control group of this name, below this process's own, is or would be: one folder for each hierarchy in which systemd-nspawn
+    makes groups."""
     found = []
     for line in pathlib.Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
-        _, name, path = line.split(":", 2)
+        _, hierarchy, path = line.split(":", 2)
         base = pathlib.Path("/sys/fs/cgroup")
-        own = base / {"name=systemd": "systemd", "": "unified" if (base / "unified").exists() else ""}.get(name, "none") / path[1:]
-        found += [own / made for made in ("payload", "supervisor") if (own / made).exists()]
+        mounted = base / {"name=systemd": "systemd", "": "unified" if (base / "unified").exists() else ""}.get(hierarchy, "none")
+        if (mounted / "cgroup.procs").exists():
+            found.append(mounted / path[1:] / name)
     return found
 
 
-def remove_control_groups(names, patience=20):
-    """Those of a container that was killed are busy until the last of its processes is gone."""
+def remove_control_groups(folders, patience=20):
+    """Those of a killed container are busy until the last of its processes is gone."""
     end = time.monotonic() + patience
-    for name in names:
-        for folder, _, _ in os.walk(name, topdown=False):
+    for top in folders:
+        for folder, _, _ in os.walk(top, topdown=False):
             while True:
                 try:
                     os.rmdir(folder)
@@ -55,12 +59,11 @@ class Run:
 
     def __init__(self, words, console=False):
         self.words, self.console = words, console
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="affinityd-vm-"))
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix=PREFIX))
         self.share = self.folder / "share"
         self.process = None
         self.output = ""
         self.boots = []
-        self.groups = control_groups()
 
     def __enter__(self):
         return self
@@ -68,7 +71,7 @@ class Run:
     def __exit__(self, *_):
         self._kill()
         try:
-            remove_control_groups([name for name in control_groups() if name not in self.groups])
+            remove_control_groups(control_groups(self.folder.name))
         finally:
             shutil.rmtree(self.folder)
 

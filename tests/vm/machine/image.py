@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bootable Debian out of Debian packages alone: no loop device, no mount. affinityd is not in it: it is installed in the running
 guest, so that an image serves many builds."""
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -135,6 +136,18 @@ def _build(apt, cache, base, version, folder):
 
 def cache_folder(build):
     return pathlib.Path(os.environ.get("AFFINITYD_VM_CACHE") or pathlib.Path(build) / "vm-cache").resolve()
+
+
+def lock(cache):
+    """Keeps other suites from a cache that they share with this one; to be held as long as its images are in use."""
+    cache.mkdir(parents=True, exist_ok=True)
+    file = (cache / "lock").open("w", encoding="utf-8")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print(f"vm: another suite uses {cache}: waiting for its end", flush=True)
+        fcntl.flock(file, fcntl.LOCK_EX)
+    return file
 
 
 def image(cache, version="6.12"):

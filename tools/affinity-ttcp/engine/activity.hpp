@@ -13,7 +13,7 @@ class Root;
 
 namespace affinityd::ttcp {
 
-/// Time by CPU since boot, proc_stat(5). Guest time is in user time already.
+/// Time by CPU since boot, proc_stat(5). User time includes guest time.
 struct CpuTime {
     unsigned cpu = 0;
     double user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0; ///< seconds

@@ -20,7 +20,7 @@ struct Busyness {
         link; ///< the busier direction's part of its speed; no value: no interface, or it reports no speed
 };
 
-/// Observes for so many seconds. `peer` is the far end of the measurement; no value: this machine.
+/// Observes for that many seconds. `peer` is the far end of the measurement; no value: this machine.
 [[nodiscard]] Busyness look_around(const host::Root& root, const std::optional<Address>& peer,
                                    double seconds);
 

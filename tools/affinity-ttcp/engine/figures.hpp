@@ -19,6 +19,6 @@ struct Ends {
 void fill(measure::Report& report, const Ends& ends, std::optional<double> hz);
 
 /// For a person, where neither counters nor a frequency give a cost.
-inline constexpr const char* no_cost = "not known: no hardware counters, and the CPU frequency is not told";
+inline constexpr const char* no_cost = "not known: no hardware counters, and the CPU frequency is unknown";
 
 } // namespace affinityd::ttcp

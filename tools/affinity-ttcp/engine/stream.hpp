@@ -25,7 +25,7 @@ struct Load {
 
 /// How a stream ended. All but `whole` come with an errno value.
 enum class End : std::uint8_t {
-    whole,   ///< all that was asked for, or the peer closed in good order
+    whole,   ///< everything that was requested, or the peer closed in good order
     peer,    ///< the peer reset the connection or shut it early
     stalled, ///< no progress within stall_seconds
     network, ///< the path failed: link down, no route

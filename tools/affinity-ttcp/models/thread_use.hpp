@@ -14,7 +14,7 @@ namespace affinityd::ttcp {
 class ThreadUse {
   public:
     ThreadUse(const host::Root& root, const Testbed& testbed);
-    /// Since the threads began; a thread that has gone counts as 0.
+    /// Since the threads began; a thread that has ended counts as 0.
     [[nodiscard]] double seconds() const;
     /// Since this object was made; no value without hardware counters.
     [[nodiscard]] std::optional<std::uint64_t> cycles() const;

@@ -2,6 +2,7 @@
 #include "affinityctl/offline/policy_occupancy.hpp"
 
 #include "affinityctl/values/counted.hpp"
+#include "affinityctl/values/model_name.hpp"
 #include "host/file.hpp"
 #include "host/root.hpp"
 #include "irq/reader.hpp"
@@ -11,7 +12,6 @@
 #include "policy/suggest.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <utility>
 
@@ -25,7 +25,7 @@ namespace policy = affinityd::policy;
 
 namespace {
 
-/// All documents asked for: those of the folders, overridden by files that are named one by one.
+/// The documents of the request: those of the folders, overridden by the files that it names.
 Result<std::vector<policy::Document>> documents_of(const PolicyRequest& request) {
     auto documents =
         policy::read_folders(request.folders.empty() ? policy::standard_folders() : request.folders);
@@ -65,22 +65,21 @@ Result<void> all_known(const PolicyRequest& request, const policy::PolicySet& se
 }
 
 Tenant tenant_of(const planner::Compiled& compiled, const planner::Placements& placements) {
-    static constexpr std::array models{"none", "irq", "process", "full"};
     Tenant tenant{.policy = compiled.policy->name,
-                  .model = models[static_cast<std::size_t>(compiled.policy->model)],
+                  .model = model_name(compiled.policy->model),
                   .cpus = compiled.allowed,
                   .exclusive = compiled.policy->exclusive,
                   .pins = {},
                   .summary = {}};
     if (!compiled.active) return tenant;
-    std::size_t seats = 0;
+    std::size_t count = 0;
     if (compiled.policy->model == policy::Model::process || compiled.policy->model == policy::Model::full)
         for (std::size_t deal = 0; deal < compiled.deals.size(); ++deal) {
             const auto& slots = compiled.deals[deal];
-            const std::string rule = deal == 0 ? "seat" : fmt::format("thread rule {}, seat", deal);
+            const std::string rule = deal == 0 ? "slot" : fmt::format("thread rule {}, slot", deal);
             for (std::size_t i = 0; i < slots.size(); ++i)
                 tenant.pins.push_back({fmt::format("{} {} of {}", rule, i + 1, slots.size()), slots[i].mask});
-            if (deal == 0) seats = slots.size();
+            if (deal == 0) count = slots.size();
         }
     std::size_t interrupts = 0;
     for (const auto& queue : placements.queues) {
@@ -89,7 +88,7 @@ Tenant tenant_of(const planner::Compiled& compiled, const planner::Placements& p
         tenant.pins.push_back({fmt::format("{} (IRQ {})", irq->label, irq->irq), queue.wanted, true});
         ++interrupts;
     }
-    tenant.summary = counted(seats, "seat", "seats");
+    tenant.summary = counted(count, "slot");
     if (interrupts > 0) tenant.summary += ", " + counted(interrupts, "interrupt", "interrupts");
     return tenant;
 }
@@ -125,7 +124,7 @@ Result<Occupancy> occupancy_of_policies(const PolicyRequest& request, const affi
         return wanted.empty() || std::ranges::find(wanted, name) != wanted.end();
     };
     Occupancy occupancy;
-    occupancy.unit = "seat";
+    occupancy.unit = "slot";
     occupancy.source = source_of(wanted);
     for (const auto& compiled : placements.policies) {
         if (!is_wanted(compiled.policy->name)) continue;

@@ -10,7 +10,7 @@ namespace affinityctl {
 
 /// Tasks or an interrupt that are, or would be, confined to some CPUs.
 struct Pin {
-    std::string label;      ///< "nginx, 2 threads", "eth0-TxRx-3 (IRQ 45)", "seat 1"
+    std::string label;      ///< "nginx, 2 threads", "eth0-TxRx-3 (IRQ 45)", "slot 1"
     affinityd::CpuSet cpus; ///< never empty
     bool interrupt = false;
     unsigned tasks = 1; ///< threads that this counts for
@@ -23,7 +23,7 @@ struct Tenant {
     affinityd::CpuSet cpus; ///< all that it may use
     bool exclusive = false;
     std::vector<Pin> pins;
-    std::string summary; ///< "2 processes, 4 threads" or "4 seats"; may be empty
+    std::string summary; ///< "2 processes, 4 threads" or "4 slots"; may be empty
 };
 
 /// What is where, for the tree, the table and the picture.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// affinityctl cpus EXPR: what a CPU-set expression stands for on this machine.
+// affinityctl cpus EXPR: the CPUs of a CPU-set expression on this machine.
 #include "affinityctl/offline/cpu_expr.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/verb.hpp"
@@ -32,7 +32,7 @@ constexpr const char* help =
     "bare `nic` "
     "stands for the interfaces named by --nic; without it for all that have a device, if the same CPUs are "
     "near to all. "
-    "In a shell the expression stands in quotes:  affinityctl cpus 'llc:2 & !smt - housekeeping'";
+    "In a shell, put the expression in quotes:  affinityctl cpus 'llc:2 & !smt - housekeeping'";
 
 struct Options {
     std::string text;

@@ -35,7 +35,7 @@ bool has_utf8() {
     return false;
 }
 
-/// Draws the path that was asked for, else that of the last run.
+/// Draws the path of the command line, else that of the last run.
 int draw(const json& answer, const Options& options) {
     const auto& records = answer.at("records");
     std::string path = options.path;

@@ -35,8 +35,8 @@ int run_ttcp(const Globals& globals, const std::vector<std::string>& arguments) 
 } // namespace
 
 void add_measure(CLI::App& app, Globals& globals, int& status) {
-    auto* verb = app.add_subcommand("measure",
-                                    "what affinity gains; without a word behind it: the daemon measures now");
+    auto* verb =
+        app.add_subcommand("measure", "what affinity gains; without a subcommand the daemon measures now");
     verb->require_subcommand(0, 1);
     verb->callback([&globals, &status, verb] {
         if (verb->get_subcommands().empty()) status = tell(globals, "Measure", {});
@@ -44,6 +44,7 @@ void add_measure(CLI::App& app, Globals& globals, int& status) {
     auto* ttcp = verb->add_subcommand(
         "ttcp", "run affinity-ttcp with the options that follow; without: 2 s over loopback");
     ttcp->allow_extras()->set_help_flag(); // its options are affinity-ttcp's, --help too
+    ttcp->fallthrough(false);              // else the verbs above would have to know them
     ttcp->callback([&globals, &status, ttcp] { status = run_ttcp(globals, ttcp->remaining()); });
     add_measure_models(*verb, globals, status);
 }

@@ -35,7 +35,7 @@ json ask_status(const Globals& globals) {
     return value.is_object() ? value : json(nullptr);
 }
 
-/// The folders asked for, else those of the daemon, else the standard ones.
+/// The folders of the command line, else those of the daemon, else the standard ones.
 std::vector<std::string> folders_of(const Options& options, const json& status) {
     if (!options.folders.empty()) return options.folders;
     std::vector<std::string> folders;

@@ -65,7 +65,7 @@ std::string history_svg(const std::vector<HistoryPoint>& points, const std::stri
     if (points.empty()) return svg.finish();
     draw_points(svg, scale, points);
     svg.text(left, top + high + 42,
-             "Shaded: where the earlier runs let expect the last one. x: failed or skipped.", 11);
+             "Shaded: the range that earlier runs predict for the last one. x: failed or skipped.", 11);
     return svg.finish();
 }
 

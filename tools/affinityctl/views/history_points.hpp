@@ -23,7 +23,7 @@ struct RateRange {
 };
 [[nodiscard]] RateRange rates_of(const std::vector<HistoryPoint>& points);
 
-/// A member as a number, 0 where it is none.
+/// A member as a number; 0 where it is not one.
 [[nodiscard]] double number_of(const nlohmann::json& record, const char* key);
 
 /// "2026-11-21 08:15:00" in the local time zone.

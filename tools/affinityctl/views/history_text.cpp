@@ -44,8 +44,8 @@ std::string trend_text(const json& trend, const json& records, bool unicode) {
     const std::string direction = text_of(trend, "direction");
     if (direction == "unknown")
         return text + "  too few runs to say whether the last one is as it should be\n";
-    const char* verdict = direction == "down" ? "REGRESSION: below what the earlier runs let expect"
-                          : direction == "up" ? "above what the earlier runs let expect"
+    const char* verdict = direction == "down" ? "REGRESSION: below what earlier runs predict"
+                          : direction == "up" ? "above what earlier runs predict"
                                               : "as expected";
     return text +
            fmt::format("  last run {:+.1f} % against the median of {:.3f} Gbit/s; {} ({:.3f} to {:.3f})\n",

@@ -9,7 +9,7 @@
 
 namespace affinityctl {
 
-/// What of the daemon's GetHistory is shown.
+/// Which part of the daemon's GetHistory is shown.
 struct HistoryRequest {
     std::string path;       ///< of the sparklines; "": all
     std::size_t count = 20; ///< rows of the table, the latest

@@ -15,8 +15,8 @@ namespace affinityctl {
 /// The same for a member, which may be missing.
 [[nodiscard]] std::string text_of(const nlohmann::json& object, const char* key);
 
-/// A document as every verb prints it. Names from drivers and files may be no UTF-8: their bytes are
-/// replaced.
+/// A document as every verb prints it. Names from drivers and files may not be UTF-8; bytes that
+/// are not are replaced.
 [[nodiscard]] std::string dump(const nlohmann::json& document, int indent = -1);
 
 template <class T>

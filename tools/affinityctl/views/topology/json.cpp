@@ -12,7 +12,7 @@ namespace {
 using affinityd::CpuSet;
 using affinityd::topology::Topology;
 
-/// Numbers, CPU lists and a few fixed words: nothing that would need escaping.
+/// For numbers, CPU lists and a few fixed words, none of which needs escaping.
 std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
 template <class T>

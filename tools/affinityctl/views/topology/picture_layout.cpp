@@ -20,7 +20,8 @@ bool is_wrapper(const Part& part) {
     return part.kind == Kind::cache || part.kind == Kind::cluster || part.kind == Kind::die;
 }
 
-/// The only thing inside a cache, cluster or die with the same CPUs; nullptr if there is more to it.
+/// The only part inside a cache, cluster or die, if it has the same CPUs and nothing hangs outside it; else
+/// nullptr.
 const Part* only_inside(const Part& part, const HangingByPart& hanging) {
     if (!is_wrapper(part) || part.parts.size() != 1 || part.parts[0].cpus != part.cpus ||
         hanging.contains(&part))
@@ -32,7 +33,7 @@ struct Size {
     double width = 0, height = 0;
 };
 
-/// Rows of `columns` blocks each; the size of all of them, and, if told to, their places.
+/// The size of the blocks in rows of `columns`. With `place`, also sets their positions.
 Size in_rows(std::vector<Block>& blocks, std::size_t columns, double gap, bool place) {
     Size size;
     double y = 0;
@@ -51,7 +52,7 @@ Size in_rows(std::vector<Block>& blocks, std::size_t columns, double gap, bool p
     return size;
 }
 
-/// In as many columns as make a pleasant shape; a last row that is not full is unpleasant.
+/// Chooses the number of columns: near the ideal proportions, with a full last row if possible.
 Size arrange(std::vector<Block>& blocks, double gap, double ideal) {
     std::size_t best = 1;
     double least = std::numeric_limits<double>::max();
@@ -78,8 +79,7 @@ Block cpu_block(const Part& cpu, std::string caches) {
     return block;
 }
 
-/// The CPUs of a core. Some have caches of their own inside it, as the modules of old Opterons: those are
-/// told, not drawn.
+/// The CPUs of a core. Caches inside the core, as in the modules of old Opterons, appear in the tooltip only.
 void add_cpus(const Topology& topology, const Part& part, const std::string& caches,
               std::vector<Block>& into) {
     for (const auto& inner : part.parts) {
@@ -105,7 +105,7 @@ Block core_block(const Topology& topology, const Part& core) {
     return block;
 }
 
-/// What the cores of a box have in common: shown once, not on each.
+/// The caches that all cores of a box have alike, which are shown once; "" if they differ.
 std::string common_caches(const std::vector<Block>& blocks) {
     std::string common;
     for (const auto& block : blocks) {

@@ -18,14 +18,14 @@ using affinityd::CpuSet;
 using affinityd::topology::Cache;
 using affinityd::topology::Topology;
 
-/// Place of the CPU's group in a list, "-" if it is in none.
+/// The position of the CPU's group in a list, "-" if no group holds it.
 std::string place(const std::vector<CpuSet>& groups, unsigned cpu) {
     const auto found =
         std::ranges::find_if(groups, [cpu](const CpuSet& group) { return group.contains(cpu); });
     return found == groups.end() ? "-" : std::to_string(found - groups.begin());
 }
 
-/// The levels a machine has, "L1d", "L1i", "L2", ... with the groups of each.
+/// A cache level of the machine, "L1d", "L1i", "L2", ... with its groups.
 struct Level {
     std::string name;
     std::vector<CpuSet> groups;

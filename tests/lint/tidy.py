@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs clang-tidy with the checks of .clang-tidy over the sources of daemon/ and tools/, as a build folder compiles them. Prints each
+finding once; the exit code is 1 if there is any.
+
+  tidy.py BUILD [FOLDER...]     FOLDER: only sources below it, such as daemon/planner
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import time
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+# clang before 16 cannot compile the std::expected of libstdc++ 12 (P0848). 16 can, but states an older date for concepts.
+TIDY = os.environ.get("CLANG_TIDY", "clang-tidy-16")
+EXTRA = ["-std=c++2b", "-D__cpp_concepts=202002L", "-Wno-builtin-macro-redefined", "-Wno-unknown-warning-option"]
+FINDING = re.compile(r"^[^\s:]+:\d+:\d+: (?:warning|error): ")
+
+
+def commands(build, folders):
+    """{source: arguments of the compiler} without what only gcc understands; a source that is compiled twice appears once."""
+    found = {}
+    for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
+        path = pathlib.Path(entry["directory"], entry["file"]).resolve()
+        if not any(path.is_relative_to(PROJECT / folder) for folder in folders):
+            continue
+        words = [word for word in shlex.split(entry["command"]) if word.startswith(("-I", "-D", "-isystem", "-f")) and "precompiled" not in word]
+        found[path] = (entry["directory"], [word for word in words if not word.startswith(("-fsanitize", "-fdiagnostics"))])
+    return found
+
+
+def check(path, directory, words):
+    done = subprocess.run([TIDY, "--quiet", str(path), "--", *words, *EXTRA, *shlex.split(os.environ.get("CLANG_TIDY_EXTRA", ""))],
+                          cwd=directory, capture_output=True, text=True, check=False)
+    return [line.replace(f"{PROJECT}/", "") for line in done.stdout.splitlines() if FINDING.match(line)] or (
+        [f"{path}: {TIDY}: {done.stderr.strip()}"] if done.returncode else [])
+
+
+def main():
+    begin = time.monotonic()
+    todo = commands(pathlib.Path(sys.argv[1]), sys.argv[2:] or ["daemon", "tools"])
+    if not todo:
+        print(f"{sys.argv[1]}: no sources found")
+        return 1
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        found = sorted({line for lines in pool.map(lambda item: check(item[0], *item[1]), todo.items()) for line in lines})
+    print("\n".join(found + [f"{len(todo)} files read, {len(found)} findings in {time.monotonic() - begin:.0f} s"]))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
