@@ -2,6 +2,7 @@
 // The parts list of the daemon: options, settings, parts, loop.
 #include "app/manager.hpp"
 #include "control/server.hpp"
+#include "enforcer/unit_cpus.hpp"
 #include "events/loop.hpp"
 #include "host/file.hpp"
 #include "host/priority.hpp"
@@ -41,14 +42,16 @@ int run(const Options& options, app::Log& log) {
     if (!enforcer)
         return give_up(log, {"a recorded machine cannot be changed: --root needs --dry-run", options.root});
 
-    app::Manager manager({*root, *journal, *enforcer, log, settings});
+    control::SystemBus bus;
+    enforcer::UnitCpus unit_cpus([&] { return bus.connection(); });
+    app::Manager manager({*root, *journal, *enforcer, unit_cpus, log, settings});
     if (auto started = manager.start(); !started) return give_up(log, started.error(), exit_config);
     auto loop = events::Loop::create(manager, log);
     if (!loop) return give_up(log, loop.error());
-    const auto server = control::Server::start((*loop)->event(), settings.runtime_dir, manager,
-                                               {[&] { return (*loop)->measure(); }});
+    const auto server = control::Server::start(
+        (*loop)->event(), settings.runtime_dir, manager,
+        {[&] { return (*loop)->measure(); }, [&](const std::string& text) { log.info(text); }}, bus, {});
     if (!server) return give_up(log, server.error());
-    if (!(*server)->bus_fault().empty()) log.info("not on the system bus: " + (*server)->bus_fault());
     host::prefer_low_latency();
     if (auto done = (*loop)->subscribe(); !done) return give_up(log, done.error());
     return (*loop)->run();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The demonstration: a workload with named threads and a NIC's interrupts under policy, seen from outside; then all back."""
+"""The demonstration: places the threads of a workload and the interrupts of a NIC, shows what the kernel says, and restores all."""
 import contextlib
 import json
 import pathlib
@@ -25,7 +25,7 @@ def wait_for(condition, what):
         if value:
             return value
         time.sleep(0.05)
-    raise SystemExit(f"FAILED: still not so after {PATIENCE:.0f} s: {what}")
+    raise SystemExit(f"FAILED: not true after {PATIENCE:.0f} s: {what}")
 
 
 def masks(pid):
@@ -81,7 +81,7 @@ class Demo:
         return process
 
     def choose_nic(self):
-        """An interface with a data interrupt that can be moved, and one CPU for it to go to where it is not now."""
+        """The first interface with a data interrupt that has an affinity file, and that interrupt; (None, None) without one."""
         nics = self.json("nics")
         nics = nics.get("nics", nics) if isinstance(nics, dict) else nics
         interrupts = {line["irq"]: line for line in self.json("irqs")}
@@ -137,7 +137,7 @@ class Demo:
 
     def measure(self):
         self.ctl("measure")
-        answer = wait_for(lambda: self.json("status")["measurement"], "the measurement is through")
+        answer = wait_for(lambda: self.json("status")["measurement"], "the measurement is done")
         say(f"  {answer['summary']}")
         if answer["last"]["outcome"] != "done":
             self.not_done.append(f"no measurement: {answer['summary']}")
@@ -146,10 +146,10 @@ class Demo:
         online = sorted(int(cpu) for part in pathlib.Path("/sys/devices/system/cpu/online").read_text().strip().split(",")
                         for cpu in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1))
         if len(online) < 2:
-            self.not_done.append("one CPU only: there is nowhere else to go, masks cannot differ")
+            self.not_done.append("this machine has one CPU, so masks cannot differ")
         nic, irq = self.choose_nic()
         if nic is None:
-            self.not_done.append("no NIC interrupt placed: this machine shows none that belongs to a data queue and can be written")
+            self.not_done.append("no NIC interrupt was placed: none here belongs to a data queue and has an affinity file")
         load = self.child(self.build / "tools/demo-workload/demo-workload", "--threads", "net-0,net-1,worker,free-1", "--seconds", "300")
         wait_for(lambda: len(masks(load.pid)) == 5, "the workload's threads run")
         time.sleep(0.2)
@@ -167,17 +167,17 @@ class Demo:
             self.check_irqs(nic, original)
         late = self.child(self.build / "tools/demo-workload/demo-workload", "--threads", "net-9", "--seconds", "300")
         wait_for(lambda: {name: allowed for name, allowed in masks(late.pid).values()} ==
-                 {"demo-workload": str(online[0]), "net-9": str(online[-1])}, "a program started later is pinned without anyone asking")
+                 {"demo-workload": str(online[0]), "net-9": str(online[-1])}, "a program that starts later is pinned by itself")
         show("\nstarted after the daemon:", late.pid)
         say("\nmeasuring:")
         self.measure()
         say("\n$ affinityctl status")
         say(self.ctl("status"))
 
-        say("ending the daemon: everything goes back")
+        say("ending the daemon, which restores everything")
         daemon.terminate()
         if daemon.wait(timeout=60) != 0:
-            raise SystemExit("FAILED: the daemon did not end well")
+            raise SystemExit("FAILED: the daemon ended with an error")
         if masks(load.pid) != before:
             raise SystemExit(f"FAILED: masks are not what they were: {masks(load.pid)}")
         show("after:", load.pid)
@@ -186,7 +186,7 @@ class Demo:
             if path.exists() and path.read_text().strip() != mask:
                 raise SystemExit(f"FAILED: interrupt {number} is at {path.read_text().strip()}, it was at {mask}")
         say("  every interrupt is where it was")
-        say("\nwhat could not be shown on this machine: " + ("nothing" if not self.not_done else ""))
+        say("\nwhat this machine could not show: " + ("nothing" if not self.not_done else ""))
         for reason in self.not_done:
             say(f"  - {reason}")
 

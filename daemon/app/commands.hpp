@@ -2,29 +2,41 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "base/owned_text.hpp"
 
+#include <functional>
 #include <string>
 
 namespace affinityd::app {
 
-/// What can be asked of and said to a running daemon, without a word about how it is carried. Long answers
-/// are JSON texts whose keys affinityctl(1) documents.
+/// Takes a command's result: called at most once, within the command or later on the same thread. One that is
+/// destroyed without a call tells its caller that no answer will come.
+using Answer = std::move_only_function<void(Result<std::string>)>;
+/// The same for what some callers may read in part only.
+using OwnedAnswer = std::move_only_function<void(Result<OwnedText>)>;
+
+/// What can be asked of a running daemon, whatever carries the question. Long answers are JSON texts whose
+/// keys affinityctl(1) documents. Names, command lines, executables, ports and other findings about a process
+/// are owned by its user; who may change something, and how often somebody may ask, is for the caller to
+/// check.
+///
+/// No command works for longer than a slice of the loop: what takes more goes on later and answers then.
 class Commands {
   public:
     virtual ~Commands() = default;
-    [[nodiscard]] virtual std::string status() const = 0;
-    /// What a tick would do now; nothing is changed.
-    [[nodiscard]] virtual std::string plan() = 0;
+    virtual void status(OwnedAnswer answer) = 0;
+    /// What a pass would do now; nothing is changed.
+    virtual void plan(OwnedAnswer answer) = 0;
     /// Everything about one PID, TID, interface or IRQ number, and why.
-    [[nodiscard]] virtual Result<std::string> explain(const std::string& subject) = 0;
-    /// The measurements kept, of one kind or ("") of all, with how the last ones stand to those before.
+    virtual void explain(const std::string& subject, OwnedAnswer answer) = 0;
+    /// The measurements kept, of one kind or ("") of all, and how the latest compare with those before.
     [[nodiscard]] virtual std::string history(const std::string& kind) const = 0;
     /// Reads the policies again; an Error names each fault, and the running set stays.
-    [[nodiscard]] virtual Result<std::string> reload() = 0;
-    /// Puts back what a policy (by name), a process (by PID) or everybody ("") was given; it stays so until
-    /// the next reload or `apply`.
-    [[nodiscard]] virtual Result<std::string> release(const std::string& what) = 0;
-    /// A full pass now, also over what was released or is backed off from.
+    virtual void reload(Answer answer) = 0;
+    /// Puts back what a policy (by name), a process (by PID) or everything ("") was given, and answers when
+    /// that is done. It stays so until the next reload or `apply`.
+    virtual void release(const std::string& what, Answer answer) = 0;
+    /// Begins a full pass that also takes up what was released or is in backoff.
     virtual void apply() = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/lineage.hpp"
 
-#include "inventory/head.hpp"
+#include "inventory/lookup.hpp"
 
 namespace affinityd::app {
 

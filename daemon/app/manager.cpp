@@ -1,218 +1,186 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/manager.hpp"
 
-#include "base/text.hpp"
-#include "host/root.hpp"
-#include "inventory/scan.hpp"
-#include "planner/check.hpp"
-#include "policy/folders.hpp"
+#include "app/inherited_restorer.hpp"
+#include "app/pass_stages.hpp"
+#include "app/restorer.hpp"
+#include "app/task_round.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <filesystem>
-#include <iterator>
 
 #include <fmt/format.h>
 
 namespace affinityd::app {
 
 Manager::Manager(Parts parts)
-    : parts_(std::move(parts)), executor_(parts_.journal, parts_.enforcer, parts_.log),
-      queue_care_(executor_, parts_.log), other_writers_(parts_.root, parts_.settings.runtime_dir,
-                                                         enforcer::Irqbalance(parts_.settings.irqbalance_dir),
-                                                         parts_.enforcer.acts(), parts_.log),
-      sources_(parts_.root),
-      measurements_(parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
-      costs_(parts_.root) {
-    costs_.recall(measurements_.kept("passive"));
-}
+    : parts_(std::move(parts)), carrying_{enforcer::Executor(parts_.journal, parts_.enforcer),
+                                          KernelChanges(carrying_.executor),
+                                          LostRecords(parts_.root, parts_.journal, parts_.log)},
+      memory_(shared_.current, parts_.enforcer, parts_.log),
+      coexistence_(parts_.root, shared_.current, parts_.journal,
+                   {parts_.settings.runtime_dir, parts_.settings.irqbalance_dir, parts_.enforcer.acts()},
+                   parts_.log),
+      units_({parts_.root, shared_.current, parts_.journal, parts_.unit_properties, shared_.releases,
+              [this] { work_.want(Work::Urgency::soon); }, parts_.log, parts_.enforcer.acts(),
+              [this] { work_.want(Work::Urgency::now); }}),
+      followers_({shared_.current, units_, memory_, bookkeeping_,
+                  [this] {
+                      if (shared_.current->needs_nic_usage()) work_.want(Work::Urgency::soon);
+                  },
+                  [this] { work_.want(Work::Urgency::now); }}),
+      tasks_({parts_.root, shared_.current, parts_.journal, carrying_.executor, parts_.log, shared_.releases,
+              followers_},
+             ThreadPlacer(shared_.current, parts_.journal, carrying_.executor, carrying_.changes,
+                          carrying_.lost, parts_.log),
+             Reaper(parts_.enforcer, carrying_.executor, parts_.journal, parts_.log)),
+      bookkeeping_(parts_.root, shared_.current, tasks_.table(),
+                   parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
+      queues_({shared_.current, parts_.journal, parts_.enforcer, carrying_.executor, shared_.releases,
+               carrying_.lost, parts_.log}) {}
+
+Manager::~Manager() = default;
 
 std::string Manager::cgroup_folder() const {
     return std::filesystem::path(parts_.root.path()) / "sys/fs/cgroup";
 }
 
-void Manager::measured(const MeasuringRun& run) { measurements_.add(run, world_->policies()); }
-
-Manager::~Manager() = default;
-
-Result<std::unique_ptr<World>> Manager::load(std::string& diagnostics) const {
-    const auto documents = policy::read_folders(parts_.settings.policy_folders);
-    if (!documents) return std::unexpected(documents.error());
-    auto machine = read_machine(parts_.root);
-    if (!machine) return std::unexpected(machine.error());
-    auto read = policy::read_policies(*documents);
-    auto& findings = read.diagnostics;
-    std::ranges::move(planner::check_on_machine(read.set, machine->topology, machine->nics),
-                      std::back_inserter(findings));
-    policy::add_source_lines(findings, *documents);
-    policy::sort_by_place(findings);
-    for (const auto& finding : findings)
-        diagnostics += policy::to_string(finding, true) + "\n";
-    if (!read.ok()) return fail("the policies have errors");
-    return std::make_unique<World>(std::move(read.set), std::move(*machine));
-}
-
-void Manager::adopt(std::unique_ptr<World> world) {
-    // Seats and known processes are named by policy: those of policies that are still there stay where they
-    // are.
-    std::map<std::string, std::size_t, std::less<>> index;
-    for (std::size_t i = 0; i < world->policies().policies.size(); ++i)
-        index.emplace(world->policies().policies[i].name, i);
-    if (world_) {
-        for (const auto& policy : world_->policies().policies)
-            if (!index.contains(policy.name)) assignments_.forget_policy(policy.name);
-        for (auto& [pid, process] : tasks_.processes()) {
-            const auto now = index.find(world_->policies().policies[process.policy].name);
-            process.policy = now == index.end() ? world->policies().policies.size() : now->second;
-        }
-        // A process whose policy has gone is looked at once more, as one that nobody wants.
-        std::erase_if(tasks_.processes(),
-                      [&](auto& entry) { return entry.second.policy == world->policies().policies.size(); });
-        world->update(planner::Serving(world_->serving()));
-    }
-    world_ = std::move(world);
-    units_.clear(); // they name policies by their place in the old set
-    unit_problems_.clear();
-    released_.clear();
-    loaded_at_ = std::chrono::system_clock::now();
-    for (const auto& problem : world_->placements().problems)
+void Manager::use(LoadedWorld loaded) {
+    const auto before = std::exchange(shared_.current.world, std::move(loaded.world));
+    if (before) tasks_.use_policies_of(*before);
+    shared_.releases.clear();
+    shared_.loaded_at = std::chrono::system_clock::now();
+    for (const auto& problem : shared_.current.placements().problems)
         parts_.log.warn(fmt::format("policy {}: {}: {}", problem.policy, problem.subject, problem.message));
-}
-
-void Manager::see_costs() {
-    costs_.begin_pass();
-    for (const auto& [pid, process] : tasks_.processes())
-        costs_.see(process.id, world_->policies().policies[process.policy].name);
-}
-
-void Manager::keep(std::vector<state::MeasurementRecord> records) {
-    for (auto& record : records)
-        measurements_.keep(std::move(record));
+    if (!before) return;
+    // Masks of a policy with on_stop: keep stay as they are when it is removed.
+    const auto choose = [this, before](const state::Entry& entry) {
+        const auto& policy = entry.record.policy;
+        const bool is_removed = shared_.current.placements().find(policy) == nullptr;
+        return is_removed && before->keeps_on_stop(policy) ? Restorer::Choice::forget
+                                                           : Restorer::Choice::skip;
+    };
+    if (std::ranges::any_of(before->policies().policies,
+                            [](const auto& policy) { return policy.on_stop == policy::OnStop::keep; }))
+        work_.add_urgent(std::make_unique<Restorer>(parts_.journal, carrying_.executor, CpuSet{}, parts_.log,
+                                                    choose, [](std::size_t) {}));
 }
 
 Result<void> Manager::start() {
-    std::string diagnostics;
-    auto world = load(diagnostics);
-    if (!world) {
-        auto error = world.error();
-        if (!diagnostics.empty()) error.message += "\n" + diagnostics;
-        return std::unexpected(std::move(error));
-    }
-    if (!diagnostics.empty()) parts_.log.warn("policies:\n" + diagnostics);
-    adopt(std::move(*world));
+    auto loaded = load_world(parts_.root, parts_.settings.policy_folders, {});
+    if (!loaded) return std::unexpected(std::move(loaded.error()));
+    if (!loaded->diagnostics.empty()) parts_.log.warn("policies:\n" + loaded->diagnostics);
+    use(std::move(*loaded));
+    const auto& world = *shared_.current.world;
     parts_.log.info(fmt::format(
         "{} policies, {} CPUs online ({}), {} interfaces, {} subjects in the undo journal",
-        world_->policies().policies.size(), world_->machine().topology.online.count(),
-        world_->machine().topology.online.to_list(), world_->machine().nics.size(), parts_.journal.size()));
+        world.policies().policies.size(), world.machine().topology.online.count(),
+        world.machine().topology.online.to_list(), world.machine().nics.size(), parts_.journal.size()));
     return {};
 }
 
-Result<std::string> Manager::reload() {
-    std::string diagnostics;
-    auto world = load(diagnostics);
-    if (!world) {
-        auto error = world.error();
-        if (!diagnostics.empty()) error.message += "\n" + diagnostics;
-        parts_.log.refuse("reload: " + error.to_string() + (diagnostics.empty() ? ": " : "") +
-                          "the running policies stay");
-        return std::unexpected(std::move(error));
+std::unique_ptr<Job> Manager::make_pass() {
+    auto pass = std::make_unique<Sequence>();
+    const bool queues_first = shared_.machine_changed && work_.passes() > 0;
+    pass->until(reread_machine(parts_.root, shared_.current, shared_.machine_changed, parts_.log));
+    if (queues_first) pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
+    pass->then([this] {
+        carrying_.changes.begin_pass();
+        carrying_.lost.begin_pass();
+        tasks_.begin_pass();
+        bookkeeping_.begin_pass();
+        coexistence_.begin_pass();
+    });
+    pass->then_do([this] {
+        return std::make_unique<TaskRound>(
+            parts_.root, tasks_,
+            TaskRound::Listeners{[this](const auto& process) { coexistence_.see(process); },
+                                 [this](const auto& process) { bookkeeping_.see(process); }},
+            parts_.log);
+    });
+    pass->until([this](const OutOfTime& out_of_time) { return tasks_.end_pass(out_of_time); });
+    // Lanes are given out anew: tasks move with them in the next pass.
+    pass->until(learn_nic_usage(bookkeeping_, [this] { work_.want(Work::Urgency::soon); }));
+    pass->then([this] { coexistence_.end_pass(); });
+    pass->until([this](const OutOfTime& out_of_time) { return coexistence_.step(out_of_time); });
+    pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
+    pass->then([this] {
+        carrying_.lost.end_pass();
+        memory_.take_moved();
+        units_.begin_pass();
+        bookkeeping_.begin_costs();
+    });
+    pass->until([this](const OutOfTime& out_of_time) { return units_.step(out_of_time); });
+    pass->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
+    pass->then([this] { carrying_.changes.end_pass(); });
+    return pass;
+}
+
+void Manager::begin_pass(bool machine_changed) {
+    if (!shared_.current.world || shared_.is_stopping) return;
+    shared_.machine_changed |= machine_changed;
+    work_.begin_pass(make_pass());
+}
+
+void Manager::link_changed(const std::string& nic) {
+    carrying_.changes.expect();
+    // Many at once (a host full of containers starts) are looked at together, by the pass.
+    if (nic.empty() || work_.is_urgent_full()) {
+        shared_.machine_changed = true;
+    } else {
+        auto work = std::make_unique<Sequence>();
+        work->then([this, nic] { reread_nic(parts_.root, shared_.current, nic, parts_.log); });
+        work->then_do([this, nic] { return std::make_unique<QueueRound>(queues_, nic); });
+        work_.add_urgent(std::move(work));
     }
-    adopt(std::move(*world));
-    parts_.log.info(fmt::format("reloaded: {} policies", world_->policies().policies.size()));
-    begin_reconcile(false);
-    return diagnostics;
-}
-
-void Manager::apply() {
-    released_.clear();
-    queue_care_.forget();
-    other_writers_.look_again();
-    for (auto& [pid, process] : tasks_.processes())
-        for (auto& [tid, thread] : process.threads)
-            thread.truce = {};
-    begin_reconcile(true);
-}
-
-Result<std::string> Manager::release(const std::string& what) {
-    const auto pid = parse_number<int>(what);
-    const bool is_policy =
-        std::ranges::any_of(world_->policies().policies, [&](const auto& p) { return p.name == what; });
-    if (!what.empty() && !is_policy && !(pid && tasks_.find(*pid) != nullptr))
-        return fail("neither a policy nor a process under policy", what);
-    released_.insert(what.empty() ? "*" : what);
-    std::size_t count = 0;
-    for (const auto& entry : parts_.journal.entries()) {
-        const auto* task = std::get_if<planner::TaskMask>(&entry.subject);
-        const bool meant = what.empty() || entry.held.policy == what ||
-                           (pid && !is_policy && task != nullptr && task->pid == *pid);
-        if (meant && executor_.restore(entry, world_->placements().online)) ++count;
-    }
-    begin_reconcile(false);
-    return fmt::format("{} subjects put back", count);
-}
-
-bool Manager::keeps_on_stop(std::string_view name) const {
-    if (!world_) return false;
-    const auto& policies = world_->policies().policies;
-    const auto found = std::ranges::find(policies, name, &policy::Policy::name);
-    return found != policies.end() && found->on_stop == policy::OnStop::keep;
-}
-
-void Manager::stop() {
-    if (!parts_.enforcer.acts()) return;
-    if (world_) {
-        see_costs();
-        keep(costs_.finish(*world_, std::time(nullptr)));
-    }
-    std::size_t count = 0;
-    std::vector<planner::Subject> kept;
-    for (const auto& entry : parts_.journal.entries()) {
-        if (keeps_on_stop(entry.held.policy))
-            kept.push_back(entry.subject);
-        else if (executor_.restore(entry, world_ ? world_->placements().online : CpuSet{}))
-            ++count;
-    }
-    if (world_) count += put_back_newborns();
-    other_writers_.stop();
-    for (const auto& subject : kept)
-        if (const auto done = parts_.journal.forget(subject); !done)
-            parts_.log.error(done.error().to_string());
-    parts_.log.info(fmt::format("{} subjects put back as they were", count));
-}
-
-std::size_t Manager::put_back_newborns() {
-    constexpr unsigned most_rounds = 16; // newborns of newborns; what was put back gives no mask on
-    std::size_t count = 0;
-    for (unsigned round = 0, before = 1; round < most_rounds && before != count; ++round) {
-        before = static_cast<unsigned>(count);
-        for (const int pid : inventory::list_pids(parts_.root).value_or(std::vector<int>{})) {
-            const auto head = inventory::read_head(parts_.root, pid, nullptr);
-            if (!head || head->is_kernel() || !parts_.journal.is_giver(pid, head->facts->parent())) continue;
-            for (const auto& thread : inventory::read_threads(parts_.root, pid)) {
-                const planner::TaskMask task{thread.id, pid, thread.comm};
-                const int creator = thread.id == head->id ? head->facts->parent() : pid;
-                const auto held =
-                    executor_.inherited(task, thread.allowed, creator, world_->placements().online);
-                if (held && !keeps_on_stop(held->policy) &&
-                    executor_.put_back_newborn(task, thread.allowed, *held))
-                    ++count;
-            }
-        }
-    }
-    return count;
-}
-
-void Manager::count(std::size_t& processes, std::size_t& threads) const {
-    processes = tasks_.processes().size();
-    threads = 0;
-    for (const auto& [pid, process] : tasks_.processes())
-        threads += process.threads.size();
+    work_.want(Work::Urgency::soon);
 }
 
 void Manager::events_lost() {
-    ++lost_;
+    ++shared_.events_lost;
+    tasks_.events_lost();
     parts_.log.warn("the kernel's process events overflowed: everything is looked at again");
-    begin_reconcile(false);
+    // A pass that runs always ends; the one after it sees what it may have missed.
+    begin_pass(false);
+}
+
+bool Manager::step(const OutOfTime& out_of_time) {
+    if (!tasks_.step(out_of_time) || !units_.step(out_of_time)) return false;
+    return work_.step(out_of_time);
+}
+
+void Manager::begin_stop(std::function<void()> done) {
+    shared_.is_stopping = true;
+    if (!parts_.enforcer.acts() || !shared_.current.world) return done();
+    auto stop = std::make_unique<Sequence>();
+    stop->then([this] {
+        for (const auto& [pid, process] : tasks_.table().processes())
+            bookkeeping_.see(process);
+        bookkeeping_.begin_costs(true);
+        coexistence_.stop();
+        units_.begin_stop();
+    });
+    stop->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
+    const auto online = shared_.current.placements().online;
+    stop->then_do([this, online] {
+        const auto choose = [this](const state::Entry& entry) {
+            return shared_.current->keeps_on_stop(entry.record.policy) ? Restorer::Choice::forget
+                                                                       : Restorer::Choice::restore;
+        };
+        return std::make_unique<Restorer>(
+            parts_.journal, carrying_.executor, online, parts_.log, choose, [this](std::size_t count) {
+                parts_.log.info(fmt::format("{} subjects put back as they were", count));
+            });
+    });
+    stop->then_do([this, online] {
+        return std::make_unique<InheritedRestorer>(
+            parts_.root, parts_.journal, carrying_.executor, online, parts_.log,
+            [this](const std::string& policy) { return shared_.current->keeps_on_stop(policy); });
+    });
+    // systemd and irqbalance answer within a bounded time.
+    stop->until([this](const OutOfTime&) { return !units_.is_busy() && !coexistence_.is_talking(); });
+    stop->then(std::move(done));
+    work_.begin_end(std::move(stop));
 }
 
 } // namespace affinityd::app

@@ -2,11 +2,14 @@
 #include "app/settings.hpp"
 
 #include "base/text.hpp"
+#include "policy/fields.hpp"
+#include "policy/report.hpp"
+#include "policy/source.hpp"
 #include "policy/tree.hpp"
 
 #include <array>
-#include <functional>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,149 +17,147 @@ namespace affinityd::app {
 
 namespace {
 
+using policy::Fields;
+using policy::Key;
+using policy::Level;
 using policy::Node;
+using policy::Report;
+using policy::Type;
 using std::chrono::seconds;
 
-std::unexpected<Error> wrong(const std::string& path, const Node& node, const std::string& message) {
-    return fail(message, fmt::format("{}:{}:{}", path, node.line, node.column));
-}
+constexpr seconds day{86400};
+
+// clang-format off
+constexpr std::array top_keys{
+    Key{Level::top, "version", Type::version, {}, "1", "", "1", "The version of this language."},
+    Key{Level::top, "reconcile", Type::described, {}, "60s", "a time from 1 s to 86400 s, like 30s or 5m", "60s", "How often everything is looked at."},
+    Key{Level::top, "measure", Type::described, {}, "", "a map of keys and values", "{interval: 12h}", "The daemon's own measurements."},
+};
+constexpr std::array measure_keys{
+    Key{Level::top, "interval", Type::described, {}, "0", "a time from 0 s to 2592000 s, like 30s or 5m", "12h", "Time between runs; 0: only on demand."},
+    Key{Level::top, "random_delay", Type::described, {}, "0", "a time from 0 s to 86400 s, like 30s or 5m", "1h", "Up to so much is added to each interval."},
+    Key{Level::top, "duration", Type::described, {}, "5s", "a time from 1 s to 60 s, like 30s or 5m", "5s", "Time of one run."},
+    Key{Level::top, "bytes", Type::described, {}, "0", "a number of bytes like 500M or 10G (0: no limit)", "10G", "The most that one run sends."},
+    Key{Level::top, "target", Type::described, {}, "loopback", "host:port", "192.0.2.1:5001", "Where the sink listens."},
+    Key{Level::top, "idle_only", Type::boolean, {}, "false", "", "true", "A run on a busy machine is skipped."},
+    Key{Level::top, "busy_above", Type::described, {}, "20%", "a share from 1% to 100%", "20%", "What counts as busy."},
+};
+// clang-format on
 
 /// "30", "30s", "5m", "2h", "1d".
 std::optional<seconds> parse_duration(std::string_view text) {
-    if (text.empty()) return std::nullopt;
+    constexpr std::array<std::pair<char, long long>, 4> units{
+        {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}}};
     long long factor = 1;
-    switch (text.back()) {
-    case 's':
-        break;
-    case 'm':
-        factor = 60;
-        break;
-    case 'h':
-        factor = 3600;
-        break;
-    case 'd':
-        factor = 86400;
-        break;
-    default:
-        factor = 0;
+    for (const auto& [unit, value] : units) {
+        if (!text.ends_with(unit)) continue;
+        factor = value;
+        text.remove_suffix(1);
         break;
     }
-    if (factor == 0)
-        factor = 1;
-    else
-        text.remove_suffix(1);
     const auto number = parse_number<long long>(text);
     if (!number || *number < 0 || *number > 86400) return std::nullopt;
     return seconds(*number * factor);
 }
 
-Result<void> take_duration(const std::string& path, const Node& node, seconds least, seconds most,
-                           seconds& into) {
-    const auto value = node.kind == Node::Kind::scalar ? parse_duration(node.text) : std::nullopt;
-    if (!value || *value < least || *value > most)
-        return wrong(
-            path, node,
-            fmt::format("expected a time from {} s to {} s, like 30s or 5m", least.count(), most.count()));
-    into = *value;
-    return {};
-}
-
-Result<void> take_target(const std::string& path, const Node& node, std::string& into) {
-    const auto colon = node.text.rfind(':');
-    const auto port = colon == std::string::npos
-                          ? std::nullopt
-                          : parse_number<std::uint16_t>(std::string_view(node.text).substr(colon + 1));
-    if (node.kind != Node::Kind::scalar || colon == 0 || !port || *port == 0 || node.text.front() == '-')
-        return wrong(path, node, "expected host:port");
-    into = node.text;
-    return {};
-}
-
 /// "500M", "10G": powers of 1000.
-Result<void> take_bytes(const std::string& path, const Node& node, std::uint64_t& into) {
-    std::string_view text = node.text;
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+    constexpr std::array<std::pair<char, std::uint64_t>, 3> units{
+        {{'K', 1'000}, {'M', 1'000'000}, {'G', 1'000'000'000}}};
     std::uint64_t factor = 1;
-    for (const auto& [unit, value] : {std::pair{'K', 1'000ULL}, {'M', 1'000'000ULL}, {'G', 1'000'000'000ULL}})
-        if (!text.empty() && text.back() == unit) factor = value;
-    if (factor > 1) text.remove_suffix(1);
-    const auto number = node.kind == Node::Kind::scalar ? parse_number<std::uint64_t>(text) : std::nullopt;
-    if (!number || *number > 1'000'000'000'000'000ULL / factor)
-        return wrong(path, node, "expected a number of bytes like 500M or 10G; 0: no limit");
-    into = *number * factor;
-    return {};
-}
-
-Result<void> take_percent(const std::string& path, const Node& node, unsigned& into) {
-    std::string_view text = node.text;
-    if (text.ends_with('%')) text.remove_suffix(1);
-    const auto number = node.kind == Node::Kind::scalar ? parse_number<unsigned>(text) : std::nullopt;
-    if (!number || *number < 1 || *number > 100) return wrong(path, node, "expected 1% to 100%");
-    into = *number;
-    return {};
-}
-
-Result<void> take_flag(const std::string& path, const Node& node, bool& into) {
-    if (node.kind != Node::Kind::scalar || (node.text != "true" && node.text != "false"))
-        return wrong(path, node, "expected true or false");
-    into = node.text == "true";
-    return {};
-}
-
-using Taker = std::function<Result<void>(const std::string& key, const Node& key_node, const Node& value)>;
-
-Result<void> each_key(const std::string& path, const Node& map, const Taker& take) {
-    if (map.kind != Node::Kind::map) return wrong(path, map, "expected keys with values");
-    std::vector<std::string> seen;
-    for (std::size_t i = 0; i + 1 < map.items.size(); i += 2) {
-        const Node& key = map.items[i];
-        for (const auto& before : seen)
-            if (before == key.text) return wrong(path, key, fmt::format("'{}' stands here twice", key.text));
-        seen.push_back(key.text);
-        Node value = map.items[i + 1];
-        if (value.kind == Node::Kind::null) { // stands on the next line, where the fault is not
-            value.line = key.line;
-            value.column = key.column;
-        }
-        if (auto done = take(key.text, key, value); !done) return done;
+    for (const auto& [unit, value] : units) {
+        if (!text.ends_with(unit)) continue;
+        factor = value;
+        text.remove_suffix(1);
+        break;
     }
-    return {};
+    const auto number = parse_number<std::uint64_t>(text);
+    if (!number || *number > 1'000'000'000'000'000ULL / factor) return std::nullopt;
+    return *number * factor;
+}
+
+std::optional<unsigned> parse_percent(std::string_view text) {
+    if (text.ends_with('%')) text.remove_suffix(1);
+    const auto number = parse_number<unsigned>(text);
+    return number && *number >= 1 && *number <= 100 ? number : std::nullopt;
+}
+
+/// "host:port"; nothing that a command line would take for an option.
+std::optional<std::string> parse_target(std::string_view text) {
+    const auto colon = text.rfind(':');
+    if (colon == std::string_view::npos || colon == 0 || text.front() == '-') return std::nullopt;
+    const auto port = parse_number<std::uint16_t>(text.substr(colon + 1));
+    return port && *port > 0 ? std::optional(std::string(text)) : std::nullopt;
+}
+
+/// Sets `target` if the key is there and `parse` makes a value of it; reports it if not.
+template <class Value, class Parse>
+void set(const Fields& fields, std::string_view name, Value& target, Report& report, Parse parse) {
+    const auto* entry = fields.find(name);
+    if (entry == nullptr) return;
+    const auto& node = *entry->value;
+    const auto value = node.kind == Node::Kind::scalar ? parse(node.text) : std::nullopt;
+    if (value)
+        target = *value;
+    else
+        policy::report_wrong_type(*entry, report);
+}
+
+auto duration_within(seconds least, seconds most) {
+    return [=](std::string_view text) -> std::optional<seconds> {
+        const auto value = parse_duration(text);
+        return value && *value >= least && *value <= most ? value : std::nullopt;
+    };
+}
+
+void read_measure(const Fields::Entry& entry, Settings::Measure& measure, Report& report) {
+    if (entry.value->kind != Node::Kind::map) {
+        policy::report_wrong_type(entry, report);
+        return;
+    }
+    const Fields fields(*entry.value, measure_keys, report);
+    set(fields, "interval", measure.interval, report, duration_within(seconds(0), 30 * day));
+    set(fields, "random_delay", measure.random_delay, report, duration_within(seconds(0), day));
+    set(fields, "duration", measure.duration, report, duration_within(seconds(1), seconds(60)));
+    set(fields, "bytes", measure.bytes, report, parse_bytes);
+    set(fields, "target", measure.target, report, parse_target);
+    set(fields, "busy_above", measure.busy_above, report, parse_percent);
+    if (const auto* idle = fields.find("idle_only"))
+        measure.idle_only = policy::read_boolean(*idle, report).value_or(measure.idle_only);
+}
+
+void read_top(const Node& tree, Settings& settings, Report& report) {
+    if (tree.kind != Node::Kind::map) {
+        report.error(tree, "the file must be a map of keys and values", "begin with 'version: 1'");
+        return;
+    }
+    const Fields fields(tree, top_keys, report);
+    if (const auto* version = fields.find("version"); version != nullptr && version->value->text != "1")
+        policy::report_wrong_type(*version, report);
+    set(fields, "reconcile", settings.reconcile_interval, report, duration_within(seconds(1), day));
+    if (const auto* measure = fields.find("measure")) read_measure(*measure, settings.measure, report);
 }
 
 } // namespace
 
 Result<void> read_settings(const std::string& path, std::string_view text, Settings& settings) {
+    const policy::Source source(text);
+    std::vector<policy::Diagnostic> found;
+    Report report(path, source, found);
     const auto tree = policy::parse_tree(text);
+    Settings changed = settings;
     if (!tree)
-        return fail(tree.error().message,
-                    fmt::format("{}:{}:{}", path, tree.error().line, tree.error().column));
-    if (tree->kind == Node::Kind::null) return {};
-    constexpr seconds day{86400};
-    const Taker measure = [&](const std::string& key, const Node& at, const Node& value) -> Result<void> {
-        if (key == "interval")
-            return take_duration(path, value, seconds(0), 30 * day, settings.measure.interval);
-        if (key == "duration")
-            return take_duration(path, value, seconds(1), seconds(60), settings.measure.duration);
-        if (key == "target") return take_target(path, value, settings.measure.target);
-        if (key == "random_delay")
-            return take_duration(path, value, seconds(0), day, settings.measure.random_delay);
-        if (key == "bytes") return take_bytes(path, value, settings.measure.bytes);
-        if (key == "idle_only") return take_flag(path, value, settings.measure.idle_only);
-        if (key == "busy_above") return take_percent(path, value, settings.measure.busy_above);
-        return wrong(path, at,
-                     fmt::format("unknown key '{}'; expected interval, random_delay, duration, bytes, "
-                                 "target, idle_only or busy_above",
-                                 key));
-    };
-    return each_key(
-        path, *tree, [&](const std::string& key, const Node& at, const Node& value) -> Result<void> {
-            if (key == "version")
-                return value.text == "1" ? Result<void>{} : wrong(path, value, "expected version: 1");
-            if (key == "reconcile")
-                return take_duration(path, value, seconds(1), day, settings.reconcile_interval);
-            if (key == "measure") return each_key(path, value, measure);
-            return wrong(path, at,
-                         fmt::format("unknown key '{}'; expected version, reconcile or measure", key));
-        });
+        report.add(policy::Severity::error, tree.error().line, tree.error().column, tree.error().length,
+                   tree.error().message, tree.error().hint);
+    else if (tree->kind != Node::Kind::null)
+        read_top(*tree, changed, report);
+    if (found.empty()) {
+        settings = std::move(changed);
+        return {};
+    }
+    const auto& first = found.front();
+    return fail(first.hint.empty() ? first.message : first.message + " (" + first.hint + ")",
+                fmt::format("{}:{}:{}", path, first.at.line, first.at.column));
 }
 
 } // namespace affinityd::app

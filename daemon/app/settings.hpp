@@ -11,7 +11,7 @@
 
 namespace affinityd::app {
 
-/// What the daemon is told by its command line and affinityd.yaml(5).
+/// What the command line and affinityd.yaml(5) tell the daemon.
 struct Settings {
     std::vector<std::string> policy_folders; ///< lowest precedence first
     std::string config;                      ///< path of affinityd.yaml, "" for none
@@ -24,16 +24,16 @@ struct Settings {
         std::chrono::seconds interval{0}; ///< 0: only on demand
         std::chrono::seconds duration{5}; ///< of one run, 1 s to 60 s
         std::string target;               ///< "host:port" of a ttcp sink; "": loopback
-        std::chrono::seconds random_delay{
-            0}; ///< up to so much is added to each interval, so that many machines do not measure at once
-        std::uint64_t bytes = 0;  ///< most that one run sends; 0: as much as its time allows
+        /// Up to so much is added to each interval, so that many machines do not measure at once.
+        std::chrono::seconds random_delay{0};
+        std::uint64_t bytes = 0;  ///< the most that one run sends; 0: as much as its time allows
         bool idle_only = false;   ///< a run on a busy machine or over a busy NIC is skipped
         unsigned busy_above = 20; ///< percent of all CPU time, or of the NIC's speed, 1 to 100
     } measure;
 };
 
-/// Reads affinityd.yaml(5) into `settings`; what it does not say stays. An Error is file:line:column and what
-/// is wrong.
+/// Reads affinityd.yaml(5) into `settings`; what the file does not say keeps its value. An Error has
+/// file:line:column of the first fault as its subject; `settings` is unchanged then.
 [[nodiscard]] Result<void> read_settings(const std::string& path, std::string_view text, Settings& settings);
 
 } // namespace affinityd::app

@@ -1,7 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/task_table.hpp"
 
+#include <algorithm>
+
 namespace affinityd::app {
+
+namespace {
+
+constexpr auto tid_of = [](const KnownThread& thread) { return thread.id.tid; };
+
+} // namespace
+
+KnownThread* KnownThreads::find(int tid) {
+    const auto at = std::ranges::lower_bound(threads_, tid, {}, tid_of);
+    return at == threads_.end() || at->id.tid != tid ? nullptr : &*at;
+}
+
+const KnownThread* KnownThreads::find(int tid) const { return const_cast<KnownThreads*>(this)->find(tid); }
+
+KnownThread& KnownThreads::insert(const TaskId& id) {
+    auto at = std::ranges::lower_bound(threads_, id.tid, {}, tid_of);
+    if (at == threads_.end() || at->id.tid != id.tid) at = threads_.insert(at, KnownThread{.id = id});
+    if (at->id != id) *at = KnownThread{.id = id};
+    return *at;
+}
+
+void KnownThreads::erase(int tid) {
+    const auto at = std::ranges::lower_bound(threads_, tid, {}, tid_of);
+    if (at != threads_.end() && at->id.tid == tid) threads_.erase(at);
+}
+
+std::size_t KnownThreads::count_below(int tid) const {
+    return static_cast<std::size_t>(std::ranges::lower_bound(threads_, tid, {}, tid_of) - threads_.begin());
+}
 
 KnownProcess* TaskTable::find(int pid) {
     const auto found = processes_.find(pid);
@@ -10,28 +41,17 @@ KnownProcess* TaskTable::find(int pid) {
 
 const KnownProcess* TaskTable::find(int pid) const { return const_cast<TaskTable*>(this)->find(pid); }
 
-const KnownThread* TaskTable::find(int pid, const TaskId& thread) const {
-    const auto* process = find(pid);
-    if (process == nullptr) return nullptr;
-    const auto found = process->threads.find(thread.tid);
-    return found == process->threads.end() || found->second.id != thread ? nullptr : &found->second;
-}
-
 KnownProcess& TaskTable::insert(const TaskId& id) {
     auto& process = processes_[id.tid];
-    if (process.id != id)
-        process = KnownProcess{.id = id,
-                               .comm = {},
-                               .policy = 0,
-                               .nics = {},
-                               .threads = {},
-                               .seen = 0,
-                               .cpuset = {},
-                               .unit = {},
-                               .unit_folder = {},
-                               .memory_nodes = {},
-                               .memory_state = {}};
+    if (process.id != id) process = KnownProcess{.id = id};
     return process;
+}
+
+std::size_t TaskTable::threads() const {
+    std::size_t sum = 0;
+    for (const auto& [pid, process] : processes_)
+        sum += process.threads.size();
+    return sum;
 }
 
 } // namespace affinityd::app

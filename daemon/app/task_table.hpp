@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/truce.hpp"
 #include "base/cpu_set.hpp"
 #include "base/task_id.hpp"
 #include "enforcer/enforcer.hpp"
 #include "planner/plan.hpp"
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include <sys/types.h>
 
 namespace affinityd::app {
 
@@ -22,40 +22,53 @@ struct KnownThread {
     std::string comm;
     CpuSet wanted;
     CpuSet present; ///< as last read or granted
-    Truce truce{};  ///< with whoever keeps changing our mask
     planner::ThreadPlan::State state = planner::ThreadPlan::State::unwanted;
-    std::optional<enforcer::Outcome> outcome; ///< of the last change; nothing: none was needed
+    std::optional<enforcer::Outcome> outcome; ///< of the last change; no value: none was needed
+};
+
+/// The known threads of one process, ascending by tid.
+class KnownThreads {
+  public:
+    [[nodiscard]] KnownThread* find(int tid);
+    [[nodiscard]] const KnownThread* find(int tid) const;
+    /// The entry of this very thread; an older one of the same number is replaced.
+    KnownThread& insert(const TaskId& id);
+    void erase(int tid);
+    /// How many of them have a smaller tid.
+    [[nodiscard]] std::size_t count_below(int tid) const;
+    [[nodiscard]] std::size_t size() const { return threads_.size(); }
+    [[nodiscard]] bool empty() const { return threads_.empty(); }
+    [[nodiscard]] auto begin() const { return threads_.begin(); }
+    [[nodiscard]] auto end() const { return threads_.end(); }
+
+  private:
+    std::vector<KnownThread> threads_; ///< there are many: a tree would cost half as much again
 };
 
 /// A process that a policy wants.
 struct KnownProcess {
     TaskId id;
     std::string comm;
-    std::size_t policy = 0;             ///< index into the world's set
-    std::vector<std::string> nics;      ///< interfaces that serve it, as far as known
-    std::map<int, KnownThread> threads; ///< by tid
-    std::uint64_t seen = 0;             ///< number of the reconcile that saw it last
-    std::optional<CpuSet> cpuset;       ///< CPUs its cgroup leaves it; nothing: all, or not known
-    std::string unit;                   ///< systemd unit, under means: cpuset; "": none that could be fenced
-    std::string unit_folder;            ///< its control group: "/system.slice/nginx.service"
-    std::vector<unsigned> memory_nodes; ///< under memory: follow, the nodes its memory was last sent to
-    std::string memory_state;           ///< what became of that, for people; "": nothing was asked
-    std::uint64_t cpuset_read = ~0ULL;  ///< number of the reconcile since which that holds
+    std::size_t policy = 0;               ///< index into the world's set
+    uid_t owner = static_cast<uid_t>(-1); ///< who may read its details; -1: root only
+    std::vector<std::string> nics;        ///< interfaces that serve it, as far as known
+    KnownThreads threads;
+    std::uint64_t seen = 0;            ///< number of the last pass that saw it
+    std::optional<CpuSet> cpuset;      ///< CPUs that its cgroup leaves it; no value: all, or not known
+    std::uint64_t cpuset_read = ~0ULL; ///< number of the pass in which that was read
 };
 
-/// All processes under policy, by pid. Processes nobody wants are not kept: a busy machine has many of them.
+/// All processes under policy, by pid. Others are not kept: a busy machine has many of them.
 class TaskTable {
   public:
     [[nodiscard]] KnownProcess* find(int pid);
     [[nodiscard]] const KnownProcess* find(int pid) const;
-    /// This very thread of a process under policy.
-    [[nodiscard]] const KnownThread* find(int pid, const TaskId& thread) const;
     /// The entry of this very process; an older one of the same number is replaced.
     KnownProcess& insert(const TaskId& id);
     void erase(int pid) { processes_.erase(pid); }
-    void clear() { processes_.clear(); }
     [[nodiscard]] const std::unordered_map<int, KnownProcess>& processes() const { return processes_; }
     [[nodiscard]] std::unordered_map<int, KnownProcess>& processes() { return processes_; }
+    [[nodiscard]] std::size_t threads() const; ///< of all processes
 
   private:
     std::unordered_map<int, KnownProcess> processes_;

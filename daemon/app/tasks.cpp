@@ -1,96 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manager's work on processes and threads: one way for start, reconcile and events.
+#include "app/tasks.hpp"
+
 #include "app/lineage.hpp"
-#include "app/manager.hpp"
-#include "host/scheduler.hpp"
-#include "inventory/head.hpp"
-#include "inventory/scan.hpp"
+#include "host/root.hpp"
+#include "inventory/lookup.hpp"
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 namespace affinityd::app {
 
-namespace {
+Tasks::Tasks(const Parts& parts, ThreadPlacer placer, Reaper reaper)
+    : parts_(parts), placer_(std::move(placer)), reaper_(std::move(reaper)), sources_(parts.root) {}
 
-using planner::ThreadPlan;
-
-/// Programs that set masks of their own do so every few seconds; the longest rest is about ten minutes.
-constexpr Truce::Terms truce_terms{.window = std::chrono::seconds(60), .first = std::chrono::seconds(10)};
-
-bool is_in_place(const KnownProcess& process, const TaskId& id) {
-    const auto at = process.threads.find(id.tid);
-    return at != process.threads.end() && at->second.id == id &&
-           at->second.state == ThreadPlan::State::in_place;
+std::optional<std::size_t> Tasks::match(const inventory::ProcessScan& scan) const {
+    const auto& world = *parts_.current.world;
+    const auto policy =
+        world.matcher().match(scan.facts(), ProcessLineage(parts_.root, table_, world.policies()));
+    if (!policy || parts_.releases.empty()) return policy;
+    const bool is_released =
+        parts_.releases.policy(world.policy(*policy).name) || parts_.releases.process(scan.id());
+    return is_released ? std::nullopt : policy;
 }
 
-} // namespace
-
-bool Manager::must_look_at(const inventory::Head& head, int creator) const {
-    const int pid = head.id.tid;
-    if (tasks_.find(pid) != nullptr || parts_.journal.is_giver(pid, creator)) return true;
-    const auto& placements = world_->placements();
+bool Tasks::must_look_at(const inventory::ProcessScan& scan, int creator) const {
+    const int pid = scan.id().tid;
+    if (table_.find(pid) != nullptr || parts_.journal.is_mask_source(pid, creator)) return true;
+    const auto& placements = parts_.current.placements();
     // A kernel thread that served a queue and does no more is looked at once again, to get its mask back.
-    if (head.is_kernel())
+    if (scan.is_kernel())
         return placements.threads.contains(pid) ||
-               parts_.journal.find(planner::TaskMask{head.id, pid, {}}) != nullptr;
+               parts_.journal.contains(machine::TaskMask{scan.id(), pid, {}});
     return !placements.claimed.empty();
 }
 
-bool Manager::is_released(int pid, std::size_t policy) const {
-    return !released_.empty() &&
-           (released_.contains("*") || released_.contains(world_->policies().policies[policy].name) ||
-            released_.contains(std::to_string(pid)));
-}
-
-void Manager::drop(int pid) {
-    const auto* known = tasks_.find(pid);
+void Tasks::drop(int pid) {
+    const auto* known = table_.find(pid);
     if (known == nullptr) return;
-    assignments_.leave(known->id);
-    for (const auto& [tid, thread] : known->threads)
-        assignments_.leave(thread.id);
-    tasks_.erase(pid);
+    parts_.observer.left(*known);
+    auto& assignments = placer_.assignments();
+    assignments.leave(known->id);
+    for (const auto& thread : known->threads)
+        assignments.leave(thread.id);
+    table_.erase(pid);
 }
 
-std::optional<Turn> Manager::begin_turn(inventory::Head head, std::optional<int> creator) {
-    const int pid = head.id.tid;
-    const int parent = creator.value_or(head.facts->parent());
-    if (const auto* known = tasks_.find(pid); known != nullptr && known->id != head.id) drop(pid);
-    auto policy =
-        world_->matcher().match(*head.facts, ProcessLineage(parts_.root, tasks_, world_->policies()));
-    if (policy && is_released(pid, *policy)) policy.reset();
-    if (!policy && !must_look_at(head, parent)) return std::nullopt;
-    if (!policy) {
-        drop(pid);
-    } else {
-        if (const auto* before = tasks_.find(pid); before != nullptr && before->policy != *policy) drop(pid);
-        auto& known = tasks_.insert(head.id);
-        known.comm = head.comm;
-        known.policy = *policy;
-        known.seen = reconciles_;
-        if (world_->policies().policies[*policy].means == policy::Means::cpuset)
-            learn_unit(known, head.facts->cgroup());
+std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan scan, std::optional<int> creator) {
+    const int pid = scan.id().tid;
+    const int parent = creator.value_or(scan.parent());
+    if (const auto* known = table_.find(pid); known != nullptr && known->id != scan.id()) drop(pid);
+    const auto policy = match(scan);
+    if (!policy && !must_look_at(scan, parent)) return std::nullopt;
+    if (const auto* before = table_.find(pid); before != nullptr && before->policy != policy) drop(pid);
+    if (policy) {
+        auto& process = table_.insert(scan.id());
+        process.comm = scan.comm();
+        process.policy = *policy;
+        process.seen = passes_;
+        parts_.observer.matched(process, scan.facts());
     }
-    return Turn{std::move(head), parent, policy, inventory::TaskReader(parts_.root, pid, &sources_)};
+    return Turn{std::move(scan), parent, policy, parts_.current.world};
 }
 
-bool Manager::go_on(Turn& turn, const std::function<bool()>& out_of_time) {
-    const int pid = turn.head.id.tid;
+bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
+    const int pid = turn.scan.id().tid;
     const auto leave = [&] {
         const bool left = out_of_time();
         turn.was_left |= left;
         return left;
     };
     if (!turn.is_read) {
-        if (!turn.reader.step(leave)) return false;
-        if (auto process = turn.reader.take()) turn.threads = std::move(process->threads);
+        if (!turn.scan.step(leave)) return false;
+        if (auto threads = turn.scan.take_threads())
+            turn.threads = std::move(*threads);
+        else
+            parts_.log.error(threads.error().to_string(), "threads not listed");
         turn.is_read = true;
     }
-    auto* known = tasks_.find(pid);
-    // It may have ended meanwhile, or gone over to another policy: whoever told of that has done the rest.
-    const bool is_under_it = known != nullptr && known->id == turn.head.id && known->policy == turn.policy;
-    if (turn.policy ? !is_under_it : known != nullptr) return true;
+    auto* known = table_.find(pid);
+    // The process may have ended meanwhile, or gone over to another policy: whoever did that has done the
+    // rest.
+    const bool is_same = known != nullptr && known->id == turn.scan.id() && known->policy == turn.policy;
+    if (turn.world != parts_.current.world || (turn.policy ? !is_same : known != nullptr)) return true;
+    planner::ProcessView view{turn.scan.id(), turn.policy};
+    if (known != nullptr) view.nics = &known->nics;
     while (turn.next < turn.threads.size()) {
         const auto index = turn.next++;
         auto& thread = turn.threads[index];
@@ -99,175 +91,80 @@ bool Manager::go_on(Turn& turn, const std::function<bool()>& out_of_time) {
             if (!now || now->id != thread.id) continue;
             thread = std::move(*now);
         }
-        const planner::Unit unit{turn.head.id, &thread, static_cast<unsigned>(index),
-                                 known == nullptr ? nullptr : &known->nics, cpuset_of(known, thread)};
-        handle_thread(known, turn.policy, unit, thread.id == turn.head.id ? turn.parent : pid);
+        view.cpuset = known == nullptr ? nullptr : cpuset_of(*known, thread);
+        placer_.place(known, view, thread, static_cast<unsigned>(index),
+                      thread.id == turn.scan.id() ? turn.creator : pid);
         if (turn.next < turn.threads.size() && leave()) return false;
     }
-    finish_turn(turn);
+    finish(turn);
     return true;
 }
 
-void Manager::finish_turn(const Turn& turn) {
-    const int pid = turn.head.id.tid;
-    auto* known = tasks_.find(pid);
+void Tasks::finish(const Turn& turn) {
+    const int pid = turn.scan.id().tid;
+    auto* known = table_.find(pid);
     if (known == nullptr || turn.threads.empty()) return;
     std::vector<TaskId> seen, unseen;
     for (const auto& thread : turn.threads)
         seen.push_back(thread.id);
     std::ranges::sort(seen);
-    for (const auto& [tid, thread] : known->threads)
-        if (!std::ranges::binary_search(seen, thread.id)) unseen.push_back(thread.id);
+    const auto was_seen = [&](const TaskId& id) { return std::ranges::binary_search(seen, id); };
+    for (const auto& thread : known->threads)
+        if (!was_seen(thread.id)) unseen.push_back(thread.id);
     for (const auto& id : parts_.journal.threads(pid))
-        if (!std::ranges::binary_search(seen, id)) unseen.push_back(id);
-    forget_gone_threads(pid, unseen);
+        if (!was_seen(id)) unseen.push_back(id);
+    reaper_.bury_gone(pid, unseen, known, placer_.assignments());
     learn_cpuset(*known); // so that it is watched
-    follow_with_memory(*known);
+    parts_.observer.placed(*known);
 }
 
-void Manager::handle_process(inventory::Head head, std::optional<int> creator) {
-    if (auto turn = begin_turn(std::move(head), creator)) go_on(*turn, [] { return false; });
-}
-
-void Manager::learn_cpuset(KnownProcess& process) {
-    if (process.cpuset_read == reconciles_) return;
+void Tasks::learn_cpuset(KnownProcess& process) {
+    if (process.cpuset_read == passes_) return;
     const auto* cpuset = sources_.cpuset(process.id.tid);
     process.cpuset = cpuset == nullptr ? std::nullopt : std::optional(*cpuset);
-    process.cpuset_read = reconciles_;
+    process.cpuset_read = passes_;
 }
 
-const CpuSet* Manager::cpuset_of(KnownProcess* process, const inventory::Thread& thread) {
-    // A thread that may run everywhere is in no narrower cpuset, so that births wait for no file more.
-    if (process == nullptr || thread.allowed.contains(world_->placements().online)) return nullptr;
-    learn_cpuset(*process);
-    return process->cpuset ? &*process->cpuset : nullptr;
+const CpuSet* Tasks::cpuset_of(KnownProcess& process, const inventory::Thread& thread) {
+    // A thread that may run everywhere is in no narrower cpuset, so that births wait for no further file.
+    if (thread.allowed.contains(parts_.current.placements().online)) return nullptr;
+    learn_cpuset(process);
+    return process.cpuset ? &*process.cpuset : nullptr;
 }
 
-void Manager::forget_thread(const TaskId& id, int pid) {
-    assignments_.leave(id);
-    if (const auto done = parts_.journal.forget(planner::TaskMask{id, pid, {}}); !done)
-        parts_.log.error(done.error().to_string());
+void Tasks::begin_pass() {
+    sources_.refresh();
+    ++passes_; // what an unfinished pass saw is seen again
+    reaper_.begin_pass();
 }
 
-void Manager::forget_gone_threads(int pid, std::span<const TaskId> threads) {
-    auto* known = tasks_.find(pid);
-    for (const auto& id : threads) {
-        if (parts_.enforcer.present(planner::TaskMask{id, pid, {}})) continue;
-        forget_thread(id, pid);
-        if (known == nullptr) continue;
-        const auto at = known->threads.find(id.tid);
-        if (at != known->threads.end() && at->second.id == id) known->threads.erase(at);
+bool Tasks::end_pass(const OutOfTime& out_of_time) {
+    std::vector<int> unseen;
+    for (const auto& [pid, process] : table_.processes())
+        if (process.seen != passes_) unseen.push_back(pid);
+    for (const int pid : unseen)
+        drop(pid);
+    if (!reaper_.sweep(table_, placer_.assignments(), out_of_time)) return false;
+    parts_.journal.age_mask_sources();
+    events_missing_ = false;
+    return true;
+}
+
+void Tasks::use_policies_of(const World& before) {
+    const auto& now = parts_.current->policies().policies;
+    const auto place_of = [&](const std::string& name) {
+        return static_cast<std::size_t>(std::ranges::find(now, name, &policy::Policy::name) - now.begin());
+    };
+    std::vector<std::size_t> places;
+    for (const auto& policy : before.policies().policies) {
+        places.push_back(place_of(policy.name));
+        if (places.back() == now.size()) placer_.assignments().forget_policy(policy.name);
     }
-}
-
-void Manager::handle_thread(KnownProcess* process, std::optional<std::size_t> policy,
-                            const planner::Unit& unit, int creator) {
-    if (!unit.thread->is_kernel())
-        executor_.adopt_newborn({unit.thread->id, unit.process.tid, unit.thread->comm}, unit.thread->allowed,
-                                creator, world_->placements().online);
-    planner::Unit asked = unit;
-    asked.may_be_reset = expects_changes() && process != nullptr && is_in_place(*process, unit.thread->id);
-    auto plan = planner::plan_thread(world_->placements(), assignments_, policy, asked, parts_.journal);
-    KnownThread* known = nullptr;
-    if (process != nullptr) {
-        known = &process->threads[unit.thread->id.tid];
-        if (known->id != unit.thread->id)
-            *known =
-                KnownThread{.id = unit.thread->id, .comm = {}, .wanted = {}, .present = {}, .outcome = {}};
-        known->comm = unit.thread->comm;
-        // A mask that the kernel may just have reset is not given way to before the pass that knows of it.
-        if (!told_of_change_ || plan.state != ThreadPlan::State::yielded) known->state = plan.state;
-        known->present = unit.thread->allowed;
-        if (plan.target) known->wanted = plan.target->mask;
-    }
-    if (plan.action)
-        handle_action(known, *plan.action);
-    else if (parts_.journal.damaged() && plan.state == ThreadPlan::State::in_place && plan.target &&
-             !known->present.contains(world_->placements().online))
-        adopt_lost(planner::TaskMask{unit.thread->id, unit.process.tid, unit.thread->comm}, known->present,
-                   world_->policies().policies[process->policy].name);
-}
-
-bool Manager::is_fought_over(KnownThread& known, const planner::Action& action) {
-    if (expects_changes()) return false;
-    const auto* held = parts_.journal.find(action.subject);
-    if (held == nullptr || held->asked != action.to || action.restore) return false;
-    const auto now = Truce::Clock::now();
-    if (known.truce.holds(now)) return true;
-    if (known.truce.correct(truce_terms, now)) tell_of_fight(parts_.log, action);
-    return false;
-}
-
-void Manager::handle_action(KnownThread* known, const planner::Action& action) {
-    if (known != nullptr && is_fought_over(*known, action)) return;
-    const auto applied = executor_.run(action, world_->machine().topology);
-    if (known == nullptr) return;
-    known->outcome = applied.outcome;
-    if (!enforcer::took_effect(applied.outcome)) return;
-    known->state = planner::ThreadPlan::State::in_place;
-    known->present = applied.granted;
-}
-
-void Manager::process_changed(int pid, std::optional<int> creator) {
-    auto head = inventory::read_head(parts_.root, pid, &sources_);
-    if (!head) return;
-    ++fast_;
-    const bool known = tasks_.find(pid) != nullptr;
-    handle_process(std::move(*head), creator);
-    // A process that came or left changes how many lanes its NICs need.
-    const auto* now = tasks_.find(pid);
-    if (known != (now != nullptr) && world_->asks_for_serving()) waits_(Urgency::soon);
-}
-
-void Manager::thread_changed(int pid, int tid) {
-    KnownProcess* known = tasks_.find(pid);
-    if (known == nullptr) return;
-    const auto thread = inventory::read_thread(parts_.root, pid, tid);
-    if (thread) handle_fresh_thread(*known, *thread);
-}
-
-void Manager::thread_renamed(int pid, int tid, std::string_view name) {
-    KnownProcess* known = tasks_.find(pid);
-    if (known == nullptr) return;
-    const auto thread = known->threads.find(tid);
-    if (thread == known->threads.end() || !parts_.root.is_live()) return thread_changed(pid, tid);
-    auto allowed = host::get_affinity(tid);
-    if (!allowed) return; // gone: its exit comes next
-    handle_fresh_thread(
-        *known,
-        {.id = thread->second.id, .comm = std::string(name), .flags = 0, .allowed = std::move(*allowed)});
-}
-
-void Manager::handle_fresh_thread(KnownProcess& process, const inventory::Thread& thread) {
-    ++fast_;
-    // Threads come in the order of their ids: those before this one that are known give its index, if some
-    // rule asks for it.
-    const auto& rules = world_->policies().policies[process.policy].threads;
-    const bool is_asked = std::ranges::any_of(rules, [](const auto& rule) { return rule.index.has_value(); });
-    const auto index =
-        is_asked ? std::distance(process.threads.begin(), process.threads.lower_bound(thread.id.tid)) : 0;
-    handle_thread(
-        &process, process.policy,
-        {process.id, &thread, static_cast<unsigned>(index), &process.nics, cpuset_of(&process, thread)},
-        process.id.tid);
-}
-
-void Manager::task_gone(int pid, int tid) {
-    KnownProcess* known = tasks_.find(pid);
-    if (known == nullptr) return;
-    // As long as it waits to be collected.
-    if (tid == pid || known->threads.size() < 2)
-        costs_.see(known->id, world_->policies().policies[known->policy].name, true);
-    const auto thread = known->threads.find(tid);
-    if (thread != known->threads.end()) {
-        forget_thread(thread->second.id, pid);
-        known->threads.erase(thread);
-    }
-    // The main thread may end before the others: the process is gone with its last thread.
-    if (!known->threads.empty()) return;
-    assignments_.leave(known->id);
-    tasks_.erase(pid);
-    if (world_->asks_for_serving()) waits_(Urgency::soon);
+    for (auto& [pid, process] : table_.processes())
+        process.policy = places[process.policy];
+    // A process whose policy has gone is looked at once more, as one that no policy wants.
+    std::erase_if(table_.processes(), [&](const auto& entry) { return entry.second.policy == now.size(); });
+    unfinished_.clear(); // the pass that follows sees these processes anyway
 }
 
 } // namespace affinityd::app

@@ -1,52 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/error.hpp"
-#include "planner/machine.hpp"
+#include "machine/machine.hpp"
 #include "planner/matcher.hpp"
 #include "planner/placements.hpp"
-#include "policy/reader.hpp"
+#include "policy/policy.hpp"
 
 #include <memory>
-#include <string>
-#include <vector>
-
-namespace affinityd::host {
-class Root;
-}
 
 namespace affinityd::app {
 
 /// Everything that a reload replaces as one: a policy set with its matcher, the machine it is worked out on,
-/// and the placements. Built beside the running one and swapped in only if whole. Its parts point at each
-/// other: it stays where it is.
+/// and the placements. Its parts point at each other, so it is neither copied nor moved.
 class World {
   public:
-    World(policy::PolicySet policies, planner::Machine machine);
+    World(policy::PolicySet policies, machine::Machine machine, planner::NicUsage usage = {});
     World(const World&) = delete;
     World& operator=(const World&) = delete;
 
     [[nodiscard]] const policy::PolicySet& policies() const { return policies_; }
-    [[nodiscard]] const planner::Machine& machine() const { return machine_; }
+    [[nodiscard]] const policy::Policy& policy(std::size_t index) const { return policies_.policies[index]; }
+    [[nodiscard]] const machine::Machine& machine() const { return machine_; }
     [[nodiscard]] const planner::Matcher& matcher() const { return matcher_; }
     [[nodiscard]] const planner::Placements& placements() const { return placements_; }
-    [[nodiscard]] const planner::Serving& serving() const { return serving_; }
+    [[nodiscard]] const planner::NicUsage& usage() const { return usage_; }
 
     /// The machine was read again, or other processes use other interfaces: works the placements out anew.
-    void update(planner::Machine machine);
-    void update(planner::Serving serving);
+    void update(machine::Machine machine);
+    void update(planner::NicUsage usage);
     /// True if some policy needs to know which interface serves which process.
-    [[nodiscard]] bool asks_for_serving() const;
+    [[nodiscard]] bool needs_nic_usage() const;
+    /// True if masks given for this policy stay when the daemon stops or the policy is removed.
+    [[nodiscard]] bool keeps_on_stop(std::string_view policy) const;
 
   private:
     policy::PolicySet policies_;
-    planner::Machine machine_;
-    planner::Serving serving_;
+    machine::Machine machine_;
+    planner::NicUsage usage_;
     planner::Matcher matcher_;
     planner::Placements placements_;
 };
 
-/// Topology, interfaces and interrupts of the root.
-[[nodiscard]] Result<planner::Machine> read_machine(const host::Root& root);
+/// The world in force. A reload puts another one in its place; who needs the old one for longer than a call
+/// keeps a share of it.
+struct Current {
+    std::shared_ptr<World> world; ///< never null once the daemon has started
+    [[nodiscard]] World* operator->() const { return world.get(); }
+    [[nodiscard]] const planner::Placements& placements() const { return world->placements(); }
+};
 
 } // namespace affinityd::app

@@ -18,6 +18,14 @@ std::unexpected<Error> bad(std::string_view text, std::string_view why) {
     return fail("not a CPU list: " + std::string(why), "\"" + std::string(text.substr(0, 64)) + "\"");
 }
 
+/// Without zero words at the end.
+void trim(Words& words) {
+    auto size = words.size();
+    while (size > 0 && words[size - 1] == 0)
+        --size;
+    words.resize(size);
+}
+
 } // namespace
 
 CpuSet::CpuSet(std::initializer_list<unsigned> cpus) {
@@ -81,14 +89,14 @@ Result<CpuSet> CpuSet::parse_mask(std::string_view text) {
         const std::uint64_t group = groups[groups.size() - 1 - i];
         set.words_[i / 2] |= group << (32 * (i % 2));
     }
-    set.trim();
+    trim(set.words_);
     return set;
 }
 
 CpuSet CpuSet::from_words(std::span<const std::uint64_t> words) {
     CpuSet set;
     set.words_.assign(words);
-    set.trim();
+    trim(set.words_);
     return set;
 }
 
@@ -166,7 +174,7 @@ void CpuSet::insert(unsigned cpu) {
 void CpuSet::erase(unsigned cpu) {
     if (cpu / bits >= words_.size()) return;
     words_[cpu / bits] &= ~(std::uint64_t{1} << (cpu % bits));
-    trim();
+    trim(words_);
 }
 
 CpuSet& CpuSet::operator|=(const CpuSet& other) {
@@ -180,14 +188,14 @@ CpuSet& CpuSet::operator&=(const CpuSet& other) {
     if (words_.size() > other.words_.size()) words_.resize(other.words_.size());
     for (std::size_t i = 0; i < words_.size(); ++i)
         words_[i] &= other.words_[i];
-    trim();
+    trim(words_);
     return *this;
 }
 
 CpuSet& CpuSet::operator-=(const CpuSet& other) {
     for (std::size_t i = 0; i < std::min(words_.size(), other.words_.size()); ++i)
         words_[i] &= ~other.words_[i];
-    trim();
+    trim(words_);
     return *this;
 }
 
@@ -198,13 +206,6 @@ unsigned CpuSet::next(unsigned from) const {
         if (word != 0) return static_cast<unsigned>(i * bits) + static_cast<unsigned>(std::countr_zero(word));
     }
     return limit();
-}
-
-void CpuSet::trim() {
-    auto size = words_.size();
-    while (size > 0 && words_[size - 1] == 0)
-        --size;
-    words_.resize(size);
 }
 
 CpuSet::Iterator& CpuSet::Iterator::operator++() {

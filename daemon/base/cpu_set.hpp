@@ -30,7 +30,7 @@ class CpuSet {
     /// All of first..last, both included.
     static CpuSet range(unsigned first, unsigned last);
 
-    /// The kernel's list form: "0-3,8". Blank or NUL ends and an empty text
+    /// The kernel's list form: "0-3,8". Spaces or NULs at the ends and an empty text
     /// (the empty set) are accepted, as sysfs prints them. Source: Documentation/admin-guide/cputopology.rst.
     static Result<CpuSet> parse_list(std::string_view text);
     /// The kernel's mask form: comma-separated 32-bit hexadecimal words, most significant first
@@ -94,8 +94,7 @@ class CpuSet {
   private:
     [[nodiscard]] unsigned limit() const { return static_cast<unsigned>(words_.size() * 64); }
     [[nodiscard]] unsigned next(unsigned from) const; ///< first member >= from, else limit()
-    void trim(); ///< keeps the last word non-zero, so that == is set equality
-    Words words_;
+    Words words_; ///< the last one is not zero, so that == is set equality
 };
 
 } // namespace affinityd

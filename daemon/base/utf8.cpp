@@ -3,55 +3,42 @@
 
 namespace affinityd {
 
-namespace {
-
-struct Range {
-    unsigned char low, high;
-    [[nodiscard]] bool holds(char c) const {
-        const auto byte = static_cast<unsigned char>(c);
-        return byte >= low && byte <= high;
+Utf8Character first_character(std::string_view text) {
+    if (text.empty()) return {};
+    const auto byte = [&](std::size_t at) {
+        return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at]));
+    };
+    const std::uint32_t lead = byte(0);
+    if (lead < 0x80) return {1, lead};
+    const std::size_t bytes = lead >= 0xF0 && lead <= 0xF4  ? 4
+                              : lead >= 0xE0 && lead < 0xF0 ? 3
+                              : lead >= 0xC2 && lead < 0xE0 ? 2
+                                                            : 0;
+    if (bytes == 0 || bytes > text.size()) return {};
+    std::uint32_t point = lead & (0xFFU >> (bytes + 1));
+    for (std::size_t at = 1; at < bytes; ++at) {
+        if (!is_utf8_continuation(text[at])) return {};
+        point = (point << 6U) | (byte(at) & 0x3FU);
     }
-};
-
-/// A row of the table: first byte, second byte, how many bytes in all. Third and fourth are always 80 to BF.
-struct Form {
-    Range first, second;
-    std::size_t length;
-};
-
-constexpr Form forms[] = {{{0xC2, 0xDF}, {0x80, 0xBF}, 2}, {{0xE0, 0xE0}, {0xA0, 0xBF}, 3},
-                          {{0xE1, 0xEC}, {0x80, 0xBF}, 3}, {{0xED, 0xED}, {0x80, 0x9F}, 3},
-                          {{0xEE, 0xEF}, {0x80, 0xBF}, 3}, {{0xF0, 0xF0}, {0x90, 0xBF}, 4},
-                          {{0xF1, 0xF3}, {0x80, 0xBF}, 4}, {{0xF4, 0xF4}, {0x80, 0x8F}, 4}};
-
-/// Bytes of the character that the text begins with; 0 if it begins with none.
-std::size_t character_length(std::string_view text) {
-    constexpr Range plain{0x01, 0x7F}, following{0x80, 0xBF};
-    if (plain.holds(text.front())) return 1;
-    for (const auto& form : forms) {
-        if (!form.first.holds(text.front())) continue;
-        if (text.size() < form.length || !form.second.holds(text[1])) return 0;
-        for (std::size_t i = 2; i < form.length; ++i)
-            if (!following.holds(text[i])) return 0;
-        return form.length;
-    }
-    return 0;
+    const bool overlong = (bytes == 3 && point < 0x800) || (bytes == 4 && point < 0x10000);
+    if (overlong || point > 0x10FFFF || (point >= 0xD800 && point <= 0xDFFF)) return {};
+    return {bytes, point};
 }
-
-} // namespace
 
 std::string valid_utf8(std::string_view text) {
     std::string valid;
     valid.reserve(text.size());
-    while (!text.empty()) {
-        const auto length = character_length(text);
-        if (length == 0)
-            valid += "\xef\xbf\xbd";
-        else
-            valid += text.substr(0, length);
-        text.remove_prefix(length == 0 ? 1 : length);
+    std::size_t copied = 0; // up to here
+    for (std::size_t at = 0; at < text.size();) {
+        const auto found = first_character(text.substr(at));
+        const bool is_fine = found.bytes > 0 && found.point != 0;
+        if (!is_fine) {
+            valid.append(text, copied, at - copied).append("\xef\xbf\xbd");
+            copied = at + 1;
+        }
+        at += is_fine ? found.bytes : 1;
     }
-    return valid;
+    return valid.append(text, copied);
 }
 
 } // namespace affinityd

@@ -3,38 +3,52 @@
 
 #include "app/commands.hpp"
 #include "base/error.hpp"
+#include "control/bus_front.hpp"
+#include "control/private_socket.hpp"
+#include "control/system_bus.hpp"
 
 #include <functional>
 #include <memory>
 #include <string>
-
-struct sd_event;
 
 namespace affinityd::control {
 
 /// Path of the private socket in a runtime directory.
 [[nodiscard]] std::string socket_path(const std::string& runtime_dir);
 
-/// The daemon's voice: the interface org.affinityd.Manager1 at /org/affinityd on the private socket (root and
-/// the daemon's own user; works without a message bus) and, where there is one, on the system bus as
-/// org.affinityd. Reading is open to everybody there; what changes something asks polkit
-/// (org.affinityd.manage).
+/// Serves the interface org.affinityd.Manager1 at /org/affinityd: in full on the private socket (root and the
+/// daemon's own user; works without a message bus), and on the system bus as org.affinityd, where everybody
+/// may read what concerns the machine and what changes something asks polkit (org.affinityd.manage).
 class Server {
   public:
-    /// What the loop does when told to; the rest is answered by `commands`.
+    /// What is not a command of the manager.
     struct Hooks {
-        std::function<Result<void>()>
-            measure; ///< starts a measurement now; an Error if one is running or it cannot
+        /// Starts a measurement now; an Error if one is running or it cannot be started.
+        std::function<Result<void>()> measure;
+        /// One sentence for the log, when the daemon joins or leaves the system bus.
+        std::function<void(const std::string&)> note;
+    };
+    struct Limits {
+        BusFront::Limits bus{};
+        PrivateSocket::Limits socket{};
     };
 
-    /// Binds the socket and begins to serve from the loop. `event` and `commands` must outlive the server.
-    /// That no message bus is there is no fault.
+    /// Binds the socket, joins the bus and begins to serve from the loop. `event`, `commands` and `bus` must
+    /// outlive the server. That there is no message bus is no fault.
     static Result<std::unique_ptr<Server>> start(sd_event* event, const std::string& runtime_dir,
-                                                 app::Commands& commands, Hooks hooks);
-    virtual ~Server() = default;
+                                                 app::Commands& commands, Hooks hooks, SystemBus& bus,
+                                                 Limits limits);
+    /// For start().
+    Server(sd_event* event, app::Commands& commands, Hooks hooks, SystemBus& bus, Limits limits);
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+    ~Server();
 
-    /// Why the system bus is not served; "" if it is.
-    [[nodiscard]] virtual const std::string& bus_fault() const = 0;
+  private:
+    SystemBus& bus_;
+    CommandRunner runner_;
+    BusFront front_;
+    std::unique_ptr<PrivateSocket> socket_;
 };
 
 } // namespace affinityd::control

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/error.hpp"
 #include "enforcer/memory_mover.hpp"
 #include "planner/action.hpp"
 
@@ -27,10 +28,11 @@ enum class Outcome : std::uint8_t {
     no_cpu,        ///< no CPU of the mask is online or allowed (EINVAL)
     full,          ///< the CPU has no interrupt vector left (ENOSPC): another CPU may do
     busy,          ///< later (EAGAIN, EBUSY on interrupts)
-    failed,        ///< anything else; `code` says what
+    foreign, ///< a restore found a setting that is not ours and left it: somebody else has changed it since
+    failed,  ///< anything else; `code` says what
 };
 [[nodiscard]] std::string_view to_string(Outcome outcome);
-/// True for outcomes after which the subject is under our mask.
+/// True for outcomes after which the subject is set to what was asked for, or to part of it.
 [[nodiscard]] bool took_effect(Outcome outcome);
 
 /// What each errno of a write to an interrupt's or queue's mask means. EIO (up to Linux 6.11) and EPERM
@@ -40,29 +42,31 @@ enum class Outcome : std::uint8_t {
 
 struct Applied {
     Outcome outcome = Outcome::failed;
-    CpuSet granted; ///< mask after the change as read back; empty if it could not be read
-    int code = 0;   ///< errno of the refusal, 0 if there was none
+    machine::Setting granted; ///< the setting after the change as read back; no CPUs if it could not be read
+    int code = 0;             ///< errno of the refusal, 0 if there was none
 };
 
 /// Carries out actions. It does not know why they were chosen.
 class Enforcer {
   public:
     virtual ~Enforcer() = default;
+    /// Makes sure that the subject is still the one that is meant, then writes, then reads back.
     [[nodiscard]] virtual Applied apply(const planner::Action& action) = 0;
-    /// The subject's mask now, for the undo journal and for putting back; nothing if it is gone or is another
-    /// one by now.
-    [[nodiscard]] virtual std::optional<CpuSet> present(const planner::Subject& subject) = 0;
-    /// Has a process's memory moved, in its own time; take_moved() tells what became of it.
+    /// The subject's setting now, for the undo journal and for putting back. No value: it is gone, or is
+    /// another one by now. An Error: nothing is known (no file can be opened, systemd does not answer).
+    [[nodiscard]] virtual Result<std::optional<machine::Setting>>
+    present(const machine::Subject& subject) = 0;
+    /// Moves a process's memory in the background; take_moved() returns what became of it.
     virtual void move_memory(MemoryMove move) = 0;
     [[nodiscard]] virtual std::vector<MemoryMoved> take_moved() = 0;
     /// False: nothing on the machine is changed (dry run, recording).
     [[nodiscard]] virtual bool acts() const = 0;
 };
 
-/// Writes to this machine. `root` must be live and outlive the enforcer; nothing for a recorded root (it
-/// cannot act).
+/// Writes to this machine. `root` must be live and outlive the enforcer; nullptr for a recorded root, which
+/// cannot be changed.
 [[nodiscard]] std::unique_ptr<Enforcer> make_real_enforcer(const host::Root& root);
-/// Says done to everything and does nothing.
+/// Answers `done` to everything and changes nothing.
 [[nodiscard]] std::unique_ptr<Enforcer> make_recording_enforcer();
 
 } // namespace affinityd::enforcer

@@ -4,7 +4,7 @@
 #include "base/text.hpp"
 #include "host/numa.hpp"
 #include "host/root.hpp"
-#include "inventory/scan.hpp"
+#include "inventory/lookup.hpp"
 
 #include <algorithm>
 #include <cerrno>

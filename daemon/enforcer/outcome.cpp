@@ -27,6 +27,8 @@ std::string_view to_string(Outcome outcome) {
         return "vectors full";
     case Outcome::busy:
         return "busy";
+    case Outcome::foreign:
+        return "somebody else's";
     case Outcome::failed:
         return "failed";
     }

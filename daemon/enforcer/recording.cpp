@@ -8,7 +8,7 @@ namespace {
 class RecordingEnforcer final : public Enforcer {
   public:
     Applied apply(const planner::Action& action) override { return {Outcome::done, action.to, 0}; }
-    std::optional<CpuSet> present(const planner::Subject&) override { return std::nullopt; }
+    Result<std::optional<machine::Setting>> present(const machine::Subject&) override { return std::nullopt; }
     void move_memory(MemoryMove) override {}
     std::vector<MemoryMoved> take_moved() override { return {}; }
     [[nodiscard]] bool acts() const override { return false; }

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/unit_cpus.hpp"
 
-#include <algorithm>
+#include "base/release.hpp"
+
 #include <cerrno>
 #include <cstdlib>
+#include <memory>
+#include <utility>
+#include <variant>
 
 #include <systemd/sd-bus.h>
 
@@ -14,20 +18,10 @@ namespace {
 constexpr const char* destination = "org.freedesktop.systemd1";
 constexpr const char* manager_path = "/org/freedesktop/systemd1";
 constexpr const char* manager_interface = "org.freedesktop.systemd1.Manager";
-constexpr std::uint64_t patience_usec = 2'000'000; // the loop waits for it
+constexpr const char* property = "AllowedCPUs";
 
-struct Unref {
-    void operator()(sd_bus_message* message) const { sd_bus_message_unref(message); }
-};
-using Message = std::unique_ptr<sd_bus_message, Unref>;
-
-struct Fault {
-    sd_bus_error error = SD_BUS_ERROR_NULL;
-    Fault() = default;
-    Fault(const Fault&) = delete;
-    Fault& operator=(const Fault&) = delete;
-    ~Fault() { sd_bus_error_free(&error); }
-};
+using Message = std::unique_ptr<sd_bus_message, Release<sd_bus_message_unref>>;
+using Slot = std::unique_ptr<sd_bus_slot, Release<sd_bus_slot_unref>>;
 
 std::string object_of(const std::string& unit) {
     char* encoded = nullptr;
@@ -44,15 +38,119 @@ std::string interface_of(const std::string& unit) {
     return {};
 }
 
+/// Both: 0 or more, or a negative errno value.
+int make_read(sd_bus* bus, const std::string& unit, Message& into) {
+    const auto interface = interface_of(unit);
+    if (interface.empty()) return -EINVAL;
+    sd_bus_message* raw = nullptr;
+    const int status = sd_bus_message_new_method_call(bus, &raw, destination, object_of(unit).c_str(),
+                                                      "org.freedesktop.DBus.Properties", "Get");
+    into.reset(raw);
+    return status < 0 ? status : sd_bus_message_append(raw, "ss", interface.c_str(), property);
+}
+
+int make_write(sd_bus* bus, const std::string& unit, const CpuSet& cpus, Message& into) {
+    sd_bus_message* raw = nullptr;
+    int status = sd_bus_message_new_method_call(bus, &raw, destination, manager_path, manager_interface,
+                                                "SetUnitProperties");
+    into.reset(raw);
+    const std::string bytes = to_unit_bytes(cpus);
+    if (status >= 0) status = sd_bus_message_append(raw, "sb", unit.c_str(), 1);
+    if (status >= 0) status = sd_bus_message_open_container(raw, 'a', "(sv)");
+    if (status >= 0) status = sd_bus_message_open_container(raw, 'r', "sv");
+    if (status >= 0) status = sd_bus_message_append(raw, "s", property);
+    if (status >= 0) status = sd_bus_message_open_container(raw, 'v', "ay");
+    if (status >= 0) status = sd_bus_message_append_array(raw, 'y', bytes.data(), bytes.size());
+    for (int level = 0; level < 3 && status >= 0; ++level)
+        status = sd_bus_message_close_container(raw);
+    return status;
+}
+
+std::expected<CpuSet, int> read_cpus(sd_bus_message* reply) {
+    const void* bytes = nullptr;
+    std::size_t count = 0;
+    int status = sd_bus_message_enter_container(reply, 'v', "ay");
+    if (status >= 0) status = sd_bus_message_read_array(reply, 'y', &bytes, &count);
+    if (status < 0) return std::unexpected(-status);
+    return from_unit_bytes({static_cast<const char*>(bytes), count});
+}
+
+/// sd-bus gives a call that it has waited for too long the error NoReply, and so does a bus whose service
+/// went away.
+int error_of(sd_bus_message* reply) {
+    if (sd_bus_message_is_method_error(reply, SD_BUS_ERROR_NO_REPLY) > 0) return ETIMEDOUT;
+    if (sd_bus_message_is_method_error(reply, "org.freedesktop.systemd1.NoSuchUnit") > 0) return ENOENT;
+    return sd_bus_message_is_method_error(reply, nullptr) > 0 ? sd_bus_message_get_errno(reply) : 0;
+}
+
 } // namespace
 
-void CloseBus::operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
+bool is_without_answer(int code) {
+    return code == ETIMEDOUT || code == ENOTCONN || code == ECONNRESET || code == EHOSTUNREACH;
+}
 
-std::expected<BusHandle, int> UnitCpus::system_bus() {
-    sd_bus* bus = nullptr;
-    const int status = sd_bus_open_system(&bus);
-    if (status < 0) return std::unexpected(-status);
-    return BusHandle(bus);
+struct UnitCpus::Call {
+    UnitCpus& owner;
+    std::variant<Read, Written> done;
+    Message message{};
+    Slot slot{};
+    std::list<Call>::iterator self{};
+
+    void fail(int code) {
+        if (auto* read = std::get_if<Read>(&done))
+            (*read)(std::unexpected(code));
+        else
+            std::get<Written>(done)(code);
+    }
+    static int on_reply(sd_bus_message* reply, void* userdata, sd_bus_error*) {
+        auto& waiting = *static_cast<Call*>(userdata);
+        auto call = std::move(waiting);
+        waiting.owner.calls_.erase(call.self); // before `done`, which may make the next call
+        if (const int code = error_of(reply); code != 0)
+            call.fail(code);
+        else if (auto* read = std::get_if<Read>(&call.done))
+            (*read)(read_cpus(reply));
+        else
+            std::get<Written>(call.done)(0);
+        return 0;
+    }
+};
+
+UnitCpus::UnitCpus(Connection connection, std::chrono::milliseconds patience)
+    : connection_(std::move(connection)), patience_(patience) {}
+
+UnitCpus::~UnitCpus() = default;
+
+std::size_t UnitCpus::calls_under_way() const { return calls_.size(); }
+
+void UnitCpus::read(const std::string& unit, Read done) {
+    Call call{*this, std::move(done)};
+    sd_bus* bus = connection_();
+    const int status = bus == nullptr ? -ENOTCONN : make_read(bus, unit, call.message);
+    if (status < 0) return call.fail(-status);
+    send(std::move(call));
+}
+
+void UnitCpus::write(const std::string& unit, const CpuSet& cpus, Written done) {
+    Call call{*this, std::move(done)};
+    sd_bus* bus = connection_();
+    const int status = bus == nullptr ? -ENOTCONN : make_write(bus, unit, cpus, call.message);
+    if (status < 0) return call.fail(-status);
+    send(std::move(call));
+}
+
+void UnitCpus::send(Call call) {
+    const auto usec = static_cast<std::uint64_t>(patience_.count()) * 1000;
+    auto& waiting = calls_.emplace_back(std::move(call));
+    waiting.self = std::prev(calls_.end());
+    sd_bus_slot* slot = nullptr;
+    const int status = sd_bus_call_async(sd_bus_message_get_bus(waiting.message.get()), &slot,
+                                         waiting.message.get(), Call::on_reply, &waiting, usec);
+    waiting.slot.reset(slot);
+    if (status >= 0) return;
+    auto failed = std::move(waiting);
+    calls_.pop_back();
+    failed.fail(-status);
 }
 
 std::string to_unit_bytes(const CpuSet& cpus) {
@@ -72,51 +170,6 @@ CpuSet from_unit_bytes(std::string_view bytes) {
             if ((static_cast<unsigned char>(bytes[i]) >> bit & 1U) != 0)
                 cpus.insert(static_cast<unsigned>(i) * 8 + bit);
     return cpus;
-}
-
-std::expected<CpuSet, int> UnitCpus::read(const std::string& unit) const {
-    const auto interface = interface_of(unit);
-    if (interface.empty()) return std::unexpected(EINVAL);
-    const auto bus = connect_();
-    if (!bus) return std::unexpected(bus.error());
-    Fault fault;
-    sd_bus_message* raw = nullptr;
-    int status = sd_bus_message_new_method_call(bus->get(), &raw, destination, object_of(unit).c_str(),
-                                                "org.freedesktop.DBus.Properties", "Get");
-    const Message call(raw);
-    if (status >= 0) status = sd_bus_message_append(raw, "ss", interface.c_str(), "AllowedCPUs");
-    sd_bus_message* answer = nullptr;
-    if (status >= 0) status = sd_bus_call(bus->get(), raw, patience_usec, &fault.error, &answer);
-    const Message reply(answer);
-    if (status >= 0) status = sd_bus_message_enter_container(answer, 'v', "ay");
-    const void* bytes = nullptr;
-    std::size_t count = 0;
-    if (status >= 0) status = sd_bus_message_read_array(answer, 'y', &bytes, &count);
-    if (status < 0) return std::unexpected(-status);
-    return from_unit_bytes({static_cast<const char*>(bytes), count});
-}
-
-int UnitCpus::write(const std::string& unit, const CpuSet& cpus) const {
-    const auto bus = connect_();
-    if (!bus) return bus.error();
-    Fault fault;
-    sd_bus_message* raw = nullptr;
-    int status = sd_bus_message_new_method_call(bus->get(), &raw, destination, manager_path,
-                                                manager_interface, "SetUnitProperties");
-    const Message call(raw);
-    const std::string bytes = to_unit_bytes(cpus);
-    if (status >= 0) status = sd_bus_message_append(raw, "sb", unit.c_str(), 1);
-    if (status >= 0) status = sd_bus_message_open_container(raw, 'a', "(sv)");
-    if (status >= 0) status = sd_bus_message_open_container(raw, 'r', "sv");
-    if (status >= 0) status = sd_bus_message_append(raw, "s", "AllowedCPUs");
-    if (status >= 0) status = sd_bus_message_open_container(raw, 'v', "ay");
-    if (status >= 0) status = sd_bus_message_append_array(raw, 'y', bytes.data(), bytes.size());
-    for (int level = 0; level < 3 && status >= 0; ++level)
-        status = sd_bus_message_close_container(raw);
-    sd_bus_message* answer = nullptr;
-    if (status >= 0) status = sd_bus_call(bus->get(), raw, patience_usec, &fault.error, &answer);
-    const Message reply(answer);
-    return status < 0 ? -status : 0;
 }
 
 } // namespace affinityd::enforcer

@@ -1,42 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/cpu_set.hpp"
+#include "enforcer/unit_properties.hpp"
 
-#include <expected>
-#include <functional>
-#include <memory>
-#include <string>
+#include <chrono>
+#include <cstddef>
+#include <list>
+#include <string_view>
 
 typedef struct sd_bus sd_bus;
 
 namespace affinityd::enforcer {
 
-struct CloseBus {
-    void operator()(sd_bus* bus) const;
-};
-using BusHandle = std::unique_ptr<sd_bus, CloseBus>;
-
-/// The AllowedCPUs= of systemd's units, asked for and set over D-Bus: org.freedesktop.systemd1(5). What is
-/// set is a runtime property: it ends with the next boot at the latest. Each call makes a connection of its
-/// own and waits at most two seconds.
-class UnitCpus {
+/// The units of the systemd that runs this machine, over its D-Bus interface.
+class UnitCpus final : public UnitProperties {
   public:
-    /// How to reach systemd; by default over the system bus. nullptr and an errno value if it cannot be
-    /// reached.
-    using Connect = std::function<std::expected<BusHandle, int>()>;
-    explicit UnitCpus(Connect connect = system_bus) : connect_(std::move(connect)) {}
+    /// The connection over which systemd is called; nullptr while there is none. Its owner lets it work from
+    /// the loop.
+    using Connection = std::function<sd_bus*()>;
+    /// `patience`: how long systemd has for an answer.
+    explicit UnitCpus(Connection connection, std::chrono::milliseconds patience = std::chrono::seconds(5));
+    UnitCpus(const UnitCpus&) = delete;
+    UnitCpus& operator=(const UnitCpus&) = delete;
+    ~UnitCpus() override;
 
-    /// What the unit is set to, the empty set if to nothing (it may use all). The error: an errno value,
-    /// ENOENT for a unit that is not loaded.
-    [[nodiscard]] std::expected<CpuSet, int> read(const std::string& unit) const;
-    /// The empty set takes the setting away. An errno value, 0 on success.
-    [[nodiscard]] int write(const std::string& unit, const CpuSet& cpus) const;
+    void read(const std::string& unit, Read done) override;
+    void write(const std::string& unit, const CpuSet& cpus, Written done) override;
 
-    static std::expected<BusHandle, int> system_bus();
+    [[nodiscard]] std::size_t calls_under_way() const;
 
   private:
-    Connect connect_;
+    struct Call;
+    void send(Call call);
+
+    Connection connection_;
+    std::chrono::milliseconds patience_;
+    std::list<Call> calls_; ///< those that wait for a reply
 };
 
 /// A set as systemd has it: one bit per CPU, the lowest CPU in the lowest bit of the first byte.

@@ -3,13 +3,13 @@
 
 #include <array>
 #include <cerrno>
+#include <set>
 #include <system_error>
 
 #include <linux/netlink.h>
 #include <netlink/netlink.h>
 #include <netlink/socket.h>
 #include <sys/socket.h>
-#include <systemd/sd-device.h>
 #include <unistd.h>
 
 namespace affinityd::events {
@@ -38,18 +38,16 @@ std::unique_ptr<HardwareWatch> HardwareWatch::start(sd_event* event, app::Log& l
     return watch;
 }
 
-void HardwareWatch::SocketFree::operator()(nl_sock* socket) const { nl_socket_free(socket); }
-
-HardwareWatch::~HardwareWatch() { sd_device_monitor_unref(monitor_); }
-
 int HardwareWatch::watch_cpus(sd_event* event) {
     // sd-device gives what udev passes on. Where none runs (containers, small systems) it would be silent for
     // ever.
     if (::access(udev_runs, F_OK) != 0) return watch_cpus_without_udev(event);
-    int status = sd_device_monitor_new(&monitor_);
-    if (status >= 0) status = sd_device_monitor_filter_add_match_subsystem_devtype(monitor_, "cpu", nullptr);
-    if (status >= 0) status = sd_device_monitor_attach_event(monitor_, event);
-    if (status >= 0) status = sd_device_monitor_start(monitor_, on_device, this);
+    sd_device_monitor* monitor = nullptr;
+    int status = sd_device_monitor_new(&monitor);
+    monitor_.reset(monitor);
+    if (status >= 0) status = sd_device_monitor_filter_add_match_subsystem_devtype(monitor, "cpu", nullptr);
+    if (status >= 0) status = sd_device_monitor_attach_event(monitor, event);
+    if (status >= 0) status = sd_device_monitor_start(monitor, on_device, this);
     return status;
 }
 
@@ -64,10 +62,10 @@ int HardwareWatch::watch_links(sd_event* event) {
 }
 
 int HardwareWatch::watch_cpus_without_udev(sd_event* event) {
-    uevent_socket_.reset(nl_socket_alloc());
-    if (!uevent_socket_) return -ENOMEM;
-    int status = nl_connect(uevent_socket_.get(), NETLINK_KOBJECT_UEVENT);
-    if (status >= 0) status = nl_socket_add_membership(uevent_socket_.get(), kernel_uevents);
+    auto socket = host::open_netlink(NETLINK_KOBJECT_UEVENT);
+    if (!socket) return socket.error().code > 0 ? -socket.error().code : -EPROTO;
+    uevent_socket_ = std::move(*socket);
+    int status = nl_socket_add_membership(uevent_socket_.get(), kernel_uevents);
     if (status < 0) return -EPROTO;
     sd_event_source* source = nullptr;
     status =
@@ -77,7 +75,7 @@ int HardwareWatch::watch_cpus_without_udev(sd_event* event) {
 }
 
 int HardwareWatch::on_device(sd_device_monitor*, sd_device*, void* userdata) {
-    static_cast<HardwareWatch*>(userdata)->changed_();
+    static_cast<HardwareWatch*>(userdata)->changed_.cpus();
     return 0;
 }
 
@@ -100,19 +98,23 @@ int HardwareWatch::on_uevent(sd_event_source*, int fd, std::uint32_t, void* user
         if (size == sizeof sender && sender.nl_pid == 0)
             is_cpu = is_cpu || is_cpu_uevent({message.data(), static_cast<std::size_t>(got)});
     }
-    if (is_cpu) static_cast<HardwareWatch*>(userdata)->changed_();
+    if (is_cpu) static_cast<HardwareWatch*>(userdata)->changed_.cpus();
     return 0;
 }
 
 int HardwareWatch::on_link(sd_event_source* source, int, std::uint32_t, void* userdata) {
-    // What changed is not taken from the messages: the pass looks at the machine itself, so that a lost
-    // message costs nothing.
+    // Only names are taken from the messages: whoever is told looks at the machine itself.
     auto* watch = static_cast<HardwareWatch*>(userdata);
     const auto drained = watch->links_->drain();
-    if (!drained)
-        sd_event_source_set_enabled(source,
-                                    SD_EVENT_OFF); // broken for good: the periodic pass goes on looking
-    if (!drained || drained->lost || !drained->events.empty()) watch->changed_();
+    // Broken for good: the periodic pass goes on looking.
+    if (!drained) sd_event_source_set_enabled(source, SD_EVENT_OFF);
+    std::set<std::string> names;
+    if (!drained || drained->lost) names.insert("");
+    if (drained)
+        for (const auto& event : drained->events)
+            names.insert(event.name);
+    for (const auto& name : names)
+        watch->changed_.link(name);
     return 0;
 }
 

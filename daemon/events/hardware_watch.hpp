@@ -3,16 +3,14 @@
 
 #include "app/log.hpp"
 #include "events/sources.hpp"
+#include "host/netlink.hpp"
 #include "netdev/link_monitor.hpp"
 
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
-
-struct nl_sock;
-struct sd_device;
-struct sd_device_monitor;
 
 namespace affinityd::events {
 
@@ -26,13 +24,16 @@ namespace affinityd::events {
 /// queues with any CPU.
 class HardwareWatch {
   public:
-    using Changed = std::function<void()>;
+    struct Changed {
+        std::function<void()> cpus;
+        /// By the interface's name; "": it is not known which.
+        std::function<void(const std::string& nic)> link;
+    };
     /// Watches what can be had; what cannot is said in the log.
     static std::unique_ptr<HardwareWatch> start(sd_event* event, app::Log& log, Changed changed);
     explicit HardwareWatch(Changed changed) : changed_(std::move(changed)) {}
     HardwareWatch(const HardwareWatch&) = delete;
     HardwareWatch& operator=(const HardwareWatch&) = delete;
-    ~HardwareWatch();
 
   private:
     [[nodiscard]] int watch_cpus(sd_event* event);
@@ -43,13 +44,10 @@ class HardwareWatch {
     static int on_link(sd_event_source*, int fd, std::uint32_t, void* userdata);
 
     Changed changed_;
-    sd_device_monitor* monitor_ = nullptr;
-    struct SocketFree {
-        void operator()(nl_sock* socket) const;
-    };
+    host::SdHandle<sd_device_monitor> monitor_;
     std::optional<netdev::LinkMonitor> links_;
     Source link_source_;
-    std::unique_ptr<nl_sock, SocketFree> uevent_socket_;
+    host::NetlinkSocket uevent_socket_;
     Source uevent_source_;
 };
 

@@ -1,47 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/measurements.hpp"
 #include "app/settings.hpp"
 #include "base/error.hpp"
 #include "events/sources.hpp"
-#include "host/fd.hpp"
+#include "measure/child.hpp"
+#include "measure/program.hpp"
+#include "measure/run.hpp"
 
 #include <functional>
+#include <optional>
 #include <string>
-
-#include <sys/types.h>
 
 namespace affinityd::events {
 
-/// Runs the ttcp program as a child: lowered privileges and priority, bounded in time and bytes, killable;
-/// one at a time. The daemon never waits for it.
+/// Connects one measuring child at a time to the event loop, which never waits for it.
 class MeasurementChild {
   public:
-    using Done = std::function<void(const app::MeasuringRun& run)>;
-    MeasurementChild(sd_event* event, app::Settings::Measure settings, Done done);
+    using Done = std::function<void(const measure::Run& run)>;
+    MeasurementChild(sd_event* event, app::Settings::Measure settings, Done done,
+                     std::optional<std::string> program = measure::find_ttcp());
     MeasurementChild(const MeasurementChild&) = delete;
     MeasurementChild& operator=(const MeasurementChild&) = delete;
-    ~MeasurementChild();
+    ~MeasurementChild() = default;
 
-    /// `may_skip`: by itself; what a person asks for is run on a busy machine too.
+    /// `may_skip`: a run by the timer, which a busy machine may do without; what a person asks for always
+    /// runs. After an Error no child is left, and the next start() is free to try.
     [[nodiscard]] Result<void> start(bool may_skip);
-    [[nodiscard]] bool running() const { return pid_ > 0; }
+    [[nodiscard]] bool running() const { return watched_.has_value(); }
 
   private:
+    /// In this order: the sources end before the child is killed and reaped.
+    struct Watched {
+        measure::Child child;
+        Source output, exit, timeout;
+    };
     static int on_output(sd_event_source*, int fd, std::uint32_t, void* userdata);
     static int on_exit(sd_event_source*, const siginfo_t* info, void* userdata);
     static int on_timeout(sd_event_source*, std::uint64_t, void* userdata);
-    void drain();
+    [[nodiscard]] int watch(Watched& watched, std::chrono::seconds limit);
 
     sd_event* event_;
     app::Settings::Measure settings_;
     Done done_;
-    pid_t pid_ = 0;
-    bool timed_out_ = false;
-    host::Fd output_;
-    std::string text_;
-    Source output_source_, exit_source_, timeout_source_;
+    std::optional<std::string> program_;
+    std::optional<Watched> watched_;
 };
 
 } // namespace affinityd::events

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/proc_connector.hpp"
 
+#include "host/netlink.hpp"
 #include "host/proc_filter.hpp"
 
 #include <array>
@@ -26,11 +27,7 @@ namespace {
 constexpr int receive_buffer = 16 << 20; // about 20,000 events; only what is queued takes memory
 constexpr std::size_t batch = 32;
 constexpr std::size_t largest_event = 128; // headers and proc_event are 76 bytes
-constexpr std::uint32_t our_ack = 0x61666664;
-
-struct FreeSocket {
-    void operator()(nl_sock* socket) const { nl_socket_free(socket); }
-};
+constexpr std::uint32_t ack_number = 0x61666664;
 
 /// Kernels before 6.6 know the operation alone; newer ones also one followed by a mask of events, 0 for all
 /// (struct proc_input, which older headers lack).
@@ -39,7 +36,7 @@ int send_request(nl_sock* socket, std::uint32_t operation, std::optional<std::ui
     const std::size_t length = sizeof operation * (events ? 2 : 1);
     cn_msg message{};
     message.id = {CN_IDX_PROC, CN_VAL_PROC};
-    message.ack = our_ack;
+    message.ack = ack_number;
     message.len = static_cast<__u16>(length);
     std::array<std::byte, sizeof(cn_msg) + sizeof words> request{};
     std::memcpy(request.data(), &message, sizeof message);
@@ -52,13 +49,15 @@ constexpr std::uint32_t all_events = 0;
 } // namespace
 
 struct ProcConnector::Connection {
-    std::unique_ptr<nl_sock, FreeSocket> socket;
+    NetlinkSocket socket;
     bool has_mask = false; ///< the kernel takes a mask of events
     bool listening = false;
     std::array<std::array<std::byte, largest_event>, batch> bytes{};
     std::array<sockaddr_nl, batch> senders{};
     std::array<iovec, batch> parts{};
     std::array<mmsghdr, batch> headers{};
+    std::size_t filled = 0; ///< messages of the last batch
+    std::size_t next = 0;   ///< the first of them that is not yet handed on
 
     Connection() = default;
     Connection(const Connection&) = delete;
@@ -111,8 +110,8 @@ Result<void> ProcConnector::Connection::attach(const Wanted& wanted) const {
     return {};
 }
 
-/// The error number of the kernel's answer, which it queues before the request returns; nothing: it gave
-/// none.
+/// The error number of the kernel's answer, which it queues before the request returns; no value: it
+/// gave none.
 std::optional<std::uint32_t> ProcConnector::Connection::take_ack() {
     std::optional<std::uint32_t> answer;
     while (true) {
@@ -120,7 +119,7 @@ std::optional<std::uint32_t> ProcConnector::Connection::take_ack() {
         if (got < 0 && errno == ENOBUFS) continue;
         if (got <= 0) return answer;
         for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i)
-            if (const auto ack = parse_proc_ack(datagram(i)); ack && ack->number == our_ack + 1)
+            if (const auto ack = parse_proc_ack(datagram(i)); ack && ack->number == ack_number + 1)
                 answer = ack->error;
     }
 }
@@ -148,11 +147,9 @@ Result<void> ProcConnector::Connection::subscribe() {
 }
 
 ProcConnector::ProcConnector(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
-ProcConnector::ProcConnector(ProcConnector&&) noexcept = default;
-ProcConnector& ProcConnector::operator=(ProcConnector&&) noexcept = default;
 ProcConnector::~ProcConnector() = default;
 
-Result<ProcConnector> ProcConnector::open(Wanted wanted) {
+Result<std::unique_ptr<ProcConnector>> ProcConnector::open(Wanted wanted) {
     auto connection = std::make_unique<Connection>();
     connection->socket.reset(nl_socket_alloc());
     nl_sock* socket = connection->socket.get();
@@ -168,14 +165,15 @@ Result<ProcConnector> ProcConnector::open(Wanted wanted) {
     if (const int code = nl_socket_add_membership(socket, CN_IDX_PROC); code < 0)
         return fail(std::string("cannot join the group of process events: ") + nl_geterror(code));
     if (auto done = connection->subscribe(); !done) return std::unexpected(done.error());
-    ProcConnector connector(std::move(connection));
-    if (auto done = connector.set_filter(wanted); !done) return std::unexpected(done.error());
+    std::unique_ptr<ProcConnector> connector(new ProcConnector(std::move(connection)));
+    if (auto done = connector->set_filter(wanted); !done) return std::unexpected(done.error());
     return connector;
 }
 
 int ProcConnector::fd() const { return connection_->fd(); }
 
 bool ProcConnector::has_events() const {
+    if (connection_->next < connection_->filled) return true;
     pollfd asked{connection_->fd(), POLLIN, 0};
     return ::poll(&asked, 1, 0) > 0;
 }
@@ -191,27 +189,30 @@ Result<void> ProcConnector::set_filter(Wanted wanted) {
     return {};
 }
 
-ProcConnector::Drained ProcConnector::drain(const std::function<void(const ProcEvent&)>& sink) {
+ProcConnector::Drained ProcConnector::drain(const std::function<void(const ProcEvent&)>& sink,
+                                            const std::function<bool()>& out_of_time) {
     Drained result;
-    while (result.events < most_events) {
-        const int got = connection_->receive();
+    auto& from = *connection_;
+    while (true) {
+        while (from.next < from.filled) {
+            const auto event = parse_proc_event(from.datagram(from.next++));
+            if (!event) continue;
+            sink(*event);
+            result.more = ++result.events == most_events || out_of_time();
+            if (result.more) return result;
+        }
+        // Asked again even if the batch was not full: what came meanwhile costs less than another turn of the
+        // loop.
+        const int got = from.receive();
         if (got < 0 && errno == ENOBUFS) {
             result.lost = true;
             continue;
         }
         if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK) result.error = errno;
         if (got <= 0) return result;
-        for (std::size_t i = 0; i < static_cast<std::size_t>(got); ++i) {
-            const auto event = parse_proc_event(connection_->datagram(i));
-            if (!event) continue;
-            ++result.events;
-            sink(*event);
-        }
-        // Asked again even if the batch was not full: what came meanwhile is had for less than another turn
-        // of the loop.
+        from.next = 0;
+        from.filled = static_cast<std::size_t>(got);
     }
-    result.more = true;
-    return result;
 }
 
 } // namespace affinityd::host

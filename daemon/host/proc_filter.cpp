@@ -39,7 +39,7 @@ void add_split(std::vector<sock_filter>& program, std::uint32_t what, std::size_
 
 } // namespace
 
-std::vector<sock_filter> proc_event_filter(const ProcConnector::Wanted& wanted) {
+std::vector<sock_filter> proc_event_filter(const ProcSource::Wanted& wanted) {
     std::vector<sock_filter> program;
     program.push_back(load_word(event_at + offsetof(proc_event, what)));
     program.push_back(unless_event(proc_event::PROC_EVENT_EXEC, 1));
@@ -54,7 +54,7 @@ std::vector<sock_filter> proc_event_filter(const ProcConnector::Wanted& wanted) 
     return program;
 }
 
-std::uint32_t proc_event_mask(const ProcConnector::Wanted& wanted) {
+std::uint32_t proc_event_mask(const ProcSource::Wanted& wanted) {
     std::uint32_t mask = 0;
     if (wanted.execs) mask |= proc_event::PROC_EVENT_EXEC;
     if (wanted.renames) mask |= proc_event::PROC_EVENT_COMM;

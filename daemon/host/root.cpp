@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,10 +19,6 @@ namespace affinityd::host {
 
 namespace {
 
-bool means_absent(int code) {
-    return code == ENOENT || code == ENOTDIR || code == ENODEV || code == ESRCH || code == ENXIO;
-}
-
 int open_below(int base, const std::string& path, int flags, bool confined) {
     const char* name = path.empty() ? "." : path.c_str();
     if (!confined) return ::openat(base, name, flags | O_CLOEXEC);
@@ -30,6 +27,10 @@ int open_below(int base, const std::string& path, int flags, bool confined) {
     how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
     return static_cast<int>(::syscall(SYS_openat2, base, name, &how, sizeof how));
 }
+
+struct CloseDirectory {
+    void operator()(DIR* stream) const { ::closedir(stream); }
+};
 
 /// Where an open descriptor leads, as the kernel names it.
 std::optional<std::string> descriptor_path(int fd) {
@@ -41,6 +42,10 @@ std::optional<std::string> descriptor_path(int fd) {
 }
 
 } // namespace
+
+bool means_absent(int code) {
+    return code == ENOENT || code == ENOTDIR || code == ENODEV || code == ESRCH || code == ENXIO;
+}
 
 Result<Dir> Dir::open(int base, const std::string& path, bool confined) {
     Fd fd(open_below(base, path, O_RDONLY | O_DIRECTORY, confined));
@@ -109,20 +114,25 @@ std::optional<CpuSet> Dir::cpu_mask(const std::string& path) const {
     return set ? std::optional(std::move(*set)) : std::nullopt;
 }
 
-std::vector<std::string> Dir::list(const std::string& path) const {
+Result<std::vector<std::string>> Dir::list(const std::string& path) const {
     const int fd = open_at(path, O_RDONLY | O_DIRECTORY);
-    if (fd < 0) return {};
-    DIR* stream = ::fdopendir(fd);
-    if (stream == nullptr) {
+    if (fd < 0) {
+        if (means_absent(errno)) return std::vector<std::string>{};
+        return fail("cannot open the directory", path, errno);
+    }
+    const std::unique_ptr<DIR, CloseDirectory> stream(::fdopendir(fd));
+    if (!stream) {
         ::close(fd);
-        return {};
+        return fail("cannot list the directory", path, ENOMEM);
     }
     std::vector<std::string> names;
-    while (const dirent* entry = ::readdir(stream)) {
+    errno = 0; // the end and a fault are told apart by errno alone; readdir(3)
+    while (const dirent* entry = ::readdir(stream.get())) {
         const std::string_view name = entry->d_name;
         if (name != "." && name != "..") names.emplace_back(name);
+        errno = 0;
     }
-    ::closedir(stream);
+    if (errno != 0 && !means_absent(errno)) return fail("cannot list the directory", path, errno);
     std::ranges::sort(names);
     return names;
 }
@@ -130,6 +140,19 @@ std::vector<std::string> Dir::list(const std::string& path) const {
 bool Dir::exists(const std::string& path) const {
     if (fd_ && !confined_) return ::faccessat(fd_.get(), path.c_str(), F_OK, 0) == 0;
     return static_cast<bool>(Fd(open_at(path, O_PATH)));
+}
+
+std::optional<std::string> Dir::stamp(const std::string& path) const {
+    const Fd fd(open_at(path, O_PATH));
+    struct stat status {};
+    if (!fd || ::fstat(fd.get(), &status) != 0) return std::nullopt;
+    std::string text;
+    for (const auto part :
+         {static_cast<long long>(status.st_dev), static_cast<long long>(status.st_ino),
+          static_cast<long long>(status.st_size), static_cast<long long>(status.st_ctim.tv_sec),
+          static_cast<long long>(status.st_ctim.tv_nsec)})
+        text += std::to_string(part) + ' ';
+    return text;
 }
 
 std::optional<std::string> Dir::link(const std::string& path) const {
@@ -183,7 +206,9 @@ Result<Root> Root::open(const std::string& path) {
     auto sys = part("sys");
     if (!proc) return std::unexpected(proc.error());
     if (!sys) return std::unexpected(sys.error());
-    return Root(path, is_live, std::move(*proc), std::move(*sys));
+    auto etc = part("etc");
+    if (!etc && !means_absent(etc.error().code)) return std::unexpected(etc.error());
+    return Root(path, is_live, std::move(*proc), std::move(*sys), etc ? std::move(*etc) : Dir{});
 }
 
 } // namespace affinityd::host

@@ -12,6 +12,10 @@
 
 namespace affinityd::host {
 
+/// True if this errno value of a look into a kernel tree means "not there": the file, device or task is
+/// absent or has just left. All others mean that nothing is known.
+[[nodiscard]] bool means_absent(int code);
+
 /// One directory of a file tree, with the readers every room needs. Paths are relative, without a leading
 /// '/'. A file that is not there is nothing (nullopt) rather than an Error: kernel files come and go with
 /// versions, devices and tasks. Any other failure is an Error.
@@ -36,9 +40,13 @@ class Dir {
     [[nodiscard]] std::optional<CpuSet> cpu_list(const std::string& path) const; ///< "0-3,8"
     [[nodiscard]] std::optional<CpuSet> cpu_mask(const std::string& path) const; ///< "ff,00000000"
 
-    /// Names in a directory, sorted, without "." and ".."; empty if it is not there.
-    [[nodiscard]] std::vector<std::string> list(const std::string& path) const;
+    /// Names in a directory, sorted, without "." and ".."; empty if it is not there. An Error if it is there
+    /// and cannot be listed (EMFILE, EACCES): that is no empty directory.
+    [[nodiscard]] Result<std::vector<std::string>> list(const std::string& path) const;
     [[nodiscard]] bool exists(const std::string& path) const;
+    /// Device, inode, size and time of change of a file: another text as soon as the file is written or
+    /// replaced. No value if it is not there.
+    [[nodiscard]] std::optional<std::string> stamp(const std::string& path) const;
     /// Target of a symbolic link as written; nothing if it is none.
     [[nodiscard]] std::optional<std::string> link(const std::string& path) const;
     /// Path of `path` relative to this directory with all links resolved; nothing if it leads outside or
@@ -64,7 +72,7 @@ class Dir {
 /// changed.
 class Root {
   public:
-    /// Either tree may be missing in a recording (then reads there find nothing); a missing folder is an
+    /// Any tree may be missing in a recording (then reads there find nothing); a missing folder is an
     /// Error.
     static Result<Root> open(const std::string& path = "/");
 
@@ -72,14 +80,17 @@ class Root {
     [[nodiscard]] const std::string& path() const { return path_; }
     [[nodiscard]] const Dir& proc() const { return proc_; }
     [[nodiscard]] const Dir& sys() const { return sys_; }
+    [[nodiscard]] const Dir& etc() const { return etc_; } ///< for passwd(5) and group(5)
 
   private:
-    Root(std::string path, bool live, Dir proc, Dir sys)
-        : path_(std::move(path)), live_(live), proc_(std::move(proc)), sys_(std::move(sys)) {}
+    Root(std::string path, bool live, Dir proc, Dir sys, Dir etc)
+        : path_(std::move(path)), live_(live), proc_(std::move(proc)), sys_(std::move(sys)),
+          etc_(std::move(etc)) {}
     std::string path_;
     bool live_;
     Dir proc_;
     Dir sys_;
+    Dir etc_;
 };
 
 } // namespace affinityd::host

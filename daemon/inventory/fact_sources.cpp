@@ -1,71 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/fact_sources.hpp"
 
-#include "inventory/sockets.hpp"
+#include "inventory/process_sockets.hpp"
+#include "inventory/socket_table.hpp"
 
 #include <algorithm>
-#include <cerrno>
-
-#include <grp.h>
-#include <pwd.h>
+#include <utility>
 
 namespace affinityd::inventory {
 
 namespace {
 
-constexpr std::size_t most_names = 65536; // ids are free for every user to choose inside user namespaces
-
-/// Asks the name service with a buffer that grows as it wants, to a limit.
-template <class Record, class Ask>
-std::string name_of(unsigned id, char* Record::*name, Ask ask) {
-    std::vector<char> buffer(1024);
-    Record record{};
-    Record* found = nullptr;
-    int code = ask(id, &record, buffer.data(), buffer.size(), &found);
-    while (code == ERANGE && buffer.size() < (1U << 20)) {
-        buffer.resize(buffer.size() * 4);
-        code = ask(id, &record, buffer.data(), buffer.size(), &found);
-    }
-    return code == 0 && found != nullptr ? std::string(record.*name) : std::to_string(id);
-}
-
-template <class Look>
-const std::string& remembered(std::unordered_map<unsigned, std::string>& names, unsigned id, Look look) {
-    if (const auto known = names.find(id); known != names.end()) return known->second;
-    if (names.size() >= most_names) names.clear();
-    return names.emplace(id, look()).first->second;
-}
+constexpr std::size_t most_cpusets = 65536;
 
 } // namespace
 
-const std::string& FactSources::user(unsigned uid) {
-    return remembered(users_, uid, [&] {
-        return root_->is_live() ? name_of(uid, &passwd::pw_name, ::getpwuid_r) : std::to_string(uid);
-    });
-}
+FactSources::FactSources(const host::Root& root)
+    : root_(&root), service_(root.is_live() ? std::make_unique<NameService>() : nullptr),
+      names_(root, service_ ? AskName([service = service_.get()](NameKind kind, unsigned id) {
+                 return service->find(kind, id);
+             })
+                            : AskName{}) {}
 
-const std::string& FactSources::group(unsigned gid) {
-    return remembered(groups_, gid, [&] {
-        return root_->is_live() ? name_of(gid, &::group::gr_name, ::getgrgid_r) : std::to_string(gid);
-    });
-}
+FactSources::FactSources(const host::Root& root, AskName ask)
+    : root_(&root), names_(root, root.is_live() ? std::move(ask) : AskName{}) {}
+
+std::string FactSources::user(unsigned uid) { return names_.find(NameKind::user, uid); }
+std::string FactSources::group(unsigned gid) { return names_.find(NameKind::group, gid); }
 
 const FactSources::PortsByInode& FactSources::own_namespace_ports() {
-    if (!ports_known_) {
-        ports_known_ = true;
-        for (const auto& socket : read_sockets(*root_, Wanted::listeners).sockets)
-            if (socket.listens()) ports_.emplace(socket.inode, socket.port);
+    if (!ports_) {
+        ports_.emplace();
+        if (const auto table = read_socket_table(*root_, Wanted::listeners))
+            table->for_each([&](const LocalSocket& socket) { ports_->emplace(socket.inode, socket.port); });
     }
-    return ports_;
+    return *ports_;
 }
 
 std::vector<std::uint16_t> FactSources::listen_ports(int pid) {
-    const auto inodes = socket_inodes(*root_, pid);
+    const auto inodes = socket_inodes(*root_, pid).value_or(std::vector<std::uint64_t>{});
     if (inodes.empty()) return {};
     PortsByInode foreign;
     if (!shares_network_namespace(*root_, pid)) {
-        for (const auto& socket : read_sockets_of_namespace(*root_, pid).sockets)
-            if (socket.listens()) foreign.emplace(socket.inode, socket.port);
+        const auto listeners = read_namespace_listeners(*root_, pid);
+        for (const auto& socket : listeners.value_or(std::vector<LocalSocket>{}))
+            foreign.emplace(socket.inode, socket.port);
     }
     const auto& known = foreign.empty() ? own_namespace_ports() : foreign;
     std::vector<std::uint16_t> ports;
@@ -80,7 +59,7 @@ std::vector<std::uint16_t> FactSources::listen_ports(int pid) {
 const CpuSet* FactSources::cpuset(int pid) {
     const auto path = root_->proc().text(std::to_string(pid) + "/cpuset");
     if (!path || !path->starts_with('/') || *path == "/") return nullptr; // the root's has every CPU
-    if (cpusets_.size() >= most_names) cpusets_.clear();
+    if (cpusets_.size() >= most_cpusets) cpusets_.clear();
     const auto [at, is_new] = cpusets_.try_emplace(*path);
     if (is_new) {
         const auto& sys = root_->sys();
@@ -99,10 +78,9 @@ std::vector<std::string> FactSources::cpuset_paths() const {
 
 void FactSources::refresh() {
     cpusets_.clear();
-    users_.clear();
-    groups_.clear();
-    ports_.clear();
-    ports_known_ = false;
+    names_.refresh();
+    if (service_) service_->refresh();
+    ports_.reset();
 }
 
 } // namespace affinityd::inventory

@@ -2,8 +2,11 @@
 #pragma once
 
 #include "host/root.hpp"
+#include "inventory/name_service.hpp"
+#include "inventory/user_names.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -11,29 +14,37 @@
 
 namespace affinityd::inventory {
 
-/// What several processes' facts share: names of users and groups, and who listens where. Owned by whoever
-/// scans; not for several threads.
+/// What several processes' facts share: names of users and groups, who listens where, and cpusets. Owned by
+/// whoever scans; not for several threads.
 class FactSources {
   public:
-    /// Names come from the name service of this machine; a recording has none, then the number is the name.
-    explicit FactSources(const host::Root& root) : root_(&root) {}
+    /// On this machine, names that etc/passwd and etc/group lack are asked of the name service by a thread of
+    /// its own: until the answer is there, the number is the name. `root` must outlive the sources.
+    explicit FactSources(const host::Root& root);
+    /// The same with another way to ask, which a recording ignores; an empty one: the files only. A caller
+    /// without an event loop may give ask_name_service itself.
+    FactSources(const host::Root& root, AskName ask);
 
-    const std::string& user(unsigned uid); ///< its number as text if it has no name
-    const std::string& group(unsigned gid);
+    [[nodiscard]] std::string user(unsigned uid); ///< its number as text if it has no name
+    [[nodiscard]] std::string group(unsigned gid);
+    /// The thread that asks for names: when its descriptor is readable, names have come that were numbers
+    /// before. nullptr: there is none.
+    [[nodiscard]] NameService* name_service() { return service_.get(); }
+
     /// TCP and UDP ports that this process listens on, ascending, each once; in a network namespace of its
     /// own too.
-    std::vector<std::uint16_t> listen_ports(int pid);
+    [[nodiscard]] std::vector<std::uint16_t> listen_ports(int pid);
 
     /// CPUs that the process's cpuset lets it have: cpuset(7), cgroups v1 and v2. nullptr: all, or not known.
     /// Valid until refresh().
-    const CpuSet* cpuset(int pid);
+    [[nodiscard]] const CpuSet* cpuset(int pid);
 
-    /// Paths of the cpusets that were asked for since refresh(), but the root's:
+    /// Paths of the cpusets that were asked for since refresh(), except the root's:
     /// "/system.slice/nginx.service".
     [[nodiscard]] std::vector<std::string> cpuset_paths() const;
     [[nodiscard]] std::size_t cpusets() const { return cpusets_.size(); }
 
-    /// Forgets everything: sockets change with time, names now and then. Once per reconcile.
+    /// Forgets everything: sockets change with time, names now and then. Once per pass.
     void refresh();
 
   private:
@@ -41,11 +52,10 @@ class FactSources {
     const PortsByInode& own_namespace_ports();
 
     const host::Root* root_;
-    std::unordered_map<unsigned, std::string> users_;
-    std::unordered_map<unsigned, std::string> groups_;
+    std::unique_ptr<NameService> service_;
+    UserNames names_;
     std::unordered_map<std::string, std::optional<CpuSet>> cpusets_; ///< by the cpuset's path
-    PortsByInode ports_;
-    bool ports_known_ = false;
+    std::optional<PortsByInode> ports_;                              ///< of this network namespace
 };
 
 } // namespace affinityd::inventory

@@ -103,7 +103,7 @@ const LazyFacts::Owner& LazyFacts::owner() const {
 const std::string& LazyFacts::user() const {
     auto& user = dear().user;
     if (!user) {
-        FactSources own(*root_);
+        FactSources own(*root_, AskName{});
         user = owner().known ? (sources_ != nullptr ? *sources_ : own).user(owner().uid) : "";
     }
     return *user;
@@ -112,7 +112,7 @@ const std::string& LazyFacts::user() const {
 const std::string& LazyFacts::group() const {
     auto& group = dear().group;
     if (!group) {
-        FactSources own(*root_);
+        FactSources own(*root_, AskName{});
         group = owner().known ? (sources_ != nullptr ? *sources_ : own).group(owner().gid) : "";
     }
     return *group;
@@ -121,7 +121,7 @@ const std::string& LazyFacts::group() const {
 const std::vector<std::uint16_t>& LazyFacts::listen_ports() const {
     auto& ports = dear().ports;
     if (!ports) {
-        FactSources own(*root_);
+        FactSources own(*root_, AskName{});
         ports.emplace();
         if (!is_kernel() && directory())
             ports = (sources_ != nullptr ? *sources_ : own).listen_ports(cheap_.id.tid);

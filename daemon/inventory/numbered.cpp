@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 
+#include <cerrno>
 #include <cstring>
 
 #include <dirent.h>
@@ -17,15 +18,21 @@ Result<NumberedEntries> NumberedEntries::open(const host::Dir& parent, const std
     return NumberedEntries(std::move(*dir));
 }
 
-bool NumberedEntries::fill() {
+Result<bool> NumberedEntries::fill() {
     const long got = ::syscall(SYS_getdents64, dir_.fd(), buffer_->data(), buffer_->size());
+    if (got < 0 && !host::means_absent(errno)) return fail("cannot list numbered entries", {}, errno);
     at_ = 0;
     filled_ = got > 0 ? static_cast<std::size_t>(got) : 0;
     return filled_ > 0;
 }
 
-std::optional<int> NumberedEntries::next() {
-    while (at_ < filled_ || fill()) {
+Result<std::optional<int>> NumberedEntries::next() {
+    while (true) {
+        if (at_ >= filled_) {
+            const auto filled = fill();
+            if (!filled) return std::unexpected(filled.error());
+            if (!*filled) return std::nullopt;
+        }
         const char* record = buffer_->data() + at_;
         unsigned short length = 0;
         std::memcpy(&length, record + offsetof(dirent64, d_reclen), sizeof length);
@@ -38,7 +45,6 @@ std::optional<int> NumberedEntries::next() {
         }
         if (const auto number = parse_number<int>(name)) return number;
     }
-    return std::nullopt;
 }
 
 void NumberedEntries::rewind() {

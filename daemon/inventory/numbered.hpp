@@ -20,8 +20,9 @@ class NumberedEntries {
     /// `path` below `parent`; an Error if it cannot be opened.
     static Result<NumberedEntries> open(const host::Dir& parent, const std::string& path);
 
-    /// The next number; nothing at the end. A directory whose process leaves meanwhile ends early.
-    std::optional<int> next();
+    /// The next number; no value at the end. A directory whose process leaves meanwhile ends early. An
+    /// Error: the listing broke off, so what came so far is not all.
+    Result<std::optional<int>> next();
     /// From the start again, with what has come since.
     void rewind();
     [[nodiscard]] const host::Dir& dir() const { return dir_; }
@@ -30,7 +31,7 @@ class NumberedEntries {
     using Buffer = std::array<char, 4096>; ///< filled by getdents64(2)
     explicit NumberedEntries(host::Dir dir)
         : dir_(std::move(dir)), buffer_(std::make_unique_for_overwrite<Buffer>()) {}
-    bool fill();
+    Result<bool> fill();
 
     host::Dir dir_;
     std::size_t at_ = 0;

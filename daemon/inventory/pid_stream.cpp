@@ -3,6 +3,9 @@
 
 #include "inventory/numbered.hpp"
 
+#include <algorithm>
+#include <cerrno>
+
 #include <libproc2/pids.h>
 
 namespace affinityd::inventory {
@@ -45,18 +48,35 @@ PidStream::PidStream(PidStream&&) noexcept = default;
 PidStream& PidStream::operator=(PidStream&&) noexcept = default;
 PidStream::~PidStream() = default;
 
-std::optional<int> PidStream::next() {
+Result<std::optional<int>> PidStream::next() {
     if (source_->proc2) {
+        errno = 0; // the library answers the end and a /proc that cannot be opened with the same null
         const pids_stack* stack = procps_pids_get(source_->proc2.get(), PIDS_FETCH_TASKS_ONLY);
-        return stack == nullptr ? std::nullopt
-                                : std::optional(PIDS_VAL(0, s_int, stack, source_->proc2.get()));
+        if (stack != nullptr) return PIDS_VAL(0, s_int, stack, source_->proc2.get());
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EACCES)
+            return fail("cannot list the processes", {}, errno);
+        return std::nullopt;
     }
-    while (source_->entries)
-        if (const auto pid = source_->entries->next(); !pid)
-            source_->entries.reset();
-        else if (*pid > 0)
-            return pid;
+    while (source_->entries) {
+        auto pid = source_->entries->next();
+        if (!pid || (*pid && **pid > 0)) return pid;
+        if (!*pid) source_->entries.reset();
+    }
     return std::nullopt;
+}
+
+Result<std::vector<int>> list_pids(const host::Root& root) {
+    auto stream = PidStream::open(root);
+    if (!stream) return std::unexpected(stream.error());
+    std::vector<int> pids;
+    while (true) {
+        const auto pid = stream->next();
+        if (!pid) return std::unexpected(pid.error());
+        if (!*pid) break;
+        pids.push_back(**pid);
+    }
+    std::ranges::sort(pids);
+    return pids;
 }
 
 } // namespace affinityd::inventory

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace affinityd::inventory {
 
@@ -20,13 +21,16 @@ class PidStream {
     PidStream& operator=(PidStream&&) noexcept;
     ~PidStream();
 
-    /// Nothing: that were all.
-    std::optional<int> next();
+    /// No value: that was the last. An Error: the listing broke off, so processes are missing.
+    Result<std::optional<int>> next();
 
   private:
     struct Source;
     explicit PidStream(std::unique_ptr<Source> source);
     std::unique_ptr<Source> source_;
 };
+
+/// Process ids in ascending order, in one go. A recording without processes has none.
+[[nodiscard]] Result<std::vector<int>> list_pids(const host::Root& root);
 
 } // namespace affinityd::inventory

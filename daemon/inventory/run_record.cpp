@@ -17,18 +17,12 @@ constexpr std::uint64_t second_ns = 1'000'000'000;
 } // namespace
 
 std::optional<RunRecord> parse_run_record(std::string_view stat, long ticks) {
-    const auto line = parse_stat(stat);
-    if (!line || ticks <= 0) return std::nullopt;
-    const auto behind_name = split_words(stat.substr(stat.rfind(')') + 1)); // field 3 is the first
-    if (behind_name.size() < 37) return std::nullopt;
-    const auto user = parse_number<std::uint64_t>(behind_name[14 - 3]);
-    const auto system = parse_number<std::uint64_t>(behind_name[15 - 3]);
-    const auto cpu = parse_number<int>(trim_text(behind_name[39 - 3]));
-    if (!user || !system || !cpu) return std::nullopt;
+    const auto times = parse_stat_times(stat);
+    if (!times || !times->cpu || ticks <= 0) return std::nullopt;
     RunRecord record;
-    record.start_time = line->start_time;
-    record.cpu = *cpu;
-    record.run_ns = (*user + *system) * (second_ns / static_cast<std::uint64_t>(ticks));
+    record.start_time = times->start_time;
+    record.cpu = *times->cpu;
+    record.run_ns = (times->user + times->system) * (second_ns / static_cast<std::uint64_t>(ticks));
     return record;
 }
 

@@ -19,10 +19,10 @@ struct RunRecord {
         migrations; ///< se.nr_migrations of /proc/PID/task/TID/sched; a kernel may be built without
 };
 
-/// Nothing: the thread is gone, or the text is no such line.
+/// No value: the thread is gone, or the text is no such line.
 [[nodiscard]] std::optional<RunRecord> read_run_record(const host::Root& root, int pid, int tid);
 
-/// The parts of it, pure. `ticks`: clock ticks per second, > 0.
+/// Its parts, pure. `ticks`: clock ticks per second, > 0.
 [[nodiscard]] std::optional<RunRecord> parse_run_record(std::string_view stat, long ticks);
 /// Nanoseconds: the first number of schedstat, Documentation/scheduler/sched-stats.rst.
 [[nodiscard]] std::optional<std::uint64_t> parse_schedstat(std::string_view text);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/socket_dump.hpp"
 
+#include <cerrno>
+#include <cstdlib>
 #include <memory>
 
 #include <linux/inet_diag.h>
-#include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -15,30 +16,9 @@ namespace affinityd::inventory {
 
 namespace {
 
-struct FreeSocket {
-    void operator()(nl_sock* socket) const { nl_socket_free(socket); }
+struct Free {
+    void operator()(unsigned char* bytes) const { std::free(bytes); }
 };
-
-struct Dump {
-    Protocol protocol;
-    std::size_t end; ///< size at which the list is full
-    SocketList* list;
-};
-
-int take(nl_msg* message, void* argument) {
-    const auto& dump = *static_cast<Dump*>(argument);
-    const nlmsghdr* header = nlmsg_hdr(message);
-    if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY) return NL_OK;
-    const auto* data = static_cast<const std::byte*>(nlmsg_data(header));
-    auto socket = parse_inet_diag({data, static_cast<std::size_t>(nlmsg_datalen(header))}, dump.protocol);
-    if (!socket) return NL_OK;
-    if (dump.list->sockets.size() >= dump.end) {
-        dump.list->truncated = true;
-        return NL_STOP;
-    }
-    dump.list->sockets.push_back(std::move(*socket));
-    return NL_OK;
-}
 
 unsigned wanted_states(Protocol protocol, Wanted wanted) {
     // A UDP socket is "closed" without a peer and "established" with one.
@@ -48,20 +28,36 @@ unsigned wanted_states(Protocol protocol, Wanted wanted) {
 
 } // namespace
 
-bool dump_sockets(Protocol protocol, int family, Wanted wanted, std::size_t most, SocketList& list) {
-    const std::unique_ptr<nl_sock, FreeSocket> socket(nl_socket_alloc());
-    if (!socket || nl_connect(socket.get(), NETLINK_SOCK_DIAG) < 0) return false;
+Result<SocketDump> SocketDump::open(Protocol protocol, int family, Wanted wanted) {
+    auto socket = host::open_netlink(NETLINK_SOCK_DIAG);
+    if (!socket) return std::unexpected(socket.error());
     inet_diag_req_v2 request{};
     request.sdiag_family = static_cast<__u8>(family);
     request.sdiag_protocol = protocol == Protocol::tcp ? IPPROTO_TCP : IPPROTO_UDP;
     request.idiag_states = wanted_states(protocol, wanted);
-    if (wanted == Wanted::all_with_bytes && protocol == Protocol::tcp)
-        request.idiag_ext = 1U << (INET_DIAG_INFO - 1);
-    Dump dump{protocol, list.sockets.size() + most, &list};
-    if (nl_socket_modify_cb(socket.get(), NL_CB_VALID, NL_CB_CUSTOM, take, &dump) < 0) return false;
-    if (nl_send_simple(socket.get(), SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request, sizeof request) < 0)
-        return false;
-    return nl_recvmsgs_default(socket.get()) >= 0;
+    if (nl_send_simple(socket->get(), SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request, sizeof request) < 0)
+        return fail("cannot ask for the list of sockets");
+    return SocketDump(std::move(*socket), protocol);
+}
+
+Result<SocketDump::Step> SocketDump::next(const std::function<void(const LocalSocket&)>& take) {
+    unsigned char* raw = nullptr;
+    sockaddr_nl sender{};
+    int left = nl_recv(socket_.get(), &sender, &raw, nullptr);
+    const std::unique_ptr<unsigned char, Free> bytes(raw);
+    if (left <= 0) return fail(std::string("cannot receive the list of sockets: ") + nl_geterror(left));
+    if (sender.nl_pid != 0) return Step::more; // only the kernel is believed
+    for (auto* head = reinterpret_cast<nlmsghdr*>(raw); nlmsg_ok(head, left) != 0;
+         head = nlmsg_next(head, &left)) {
+        is_interrupted_ = is_interrupted_ || (head->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+        if (head->nlmsg_type == NLMSG_ERROR) return Step::refused;
+        if (head->nlmsg_type == NLMSG_DONE) return is_interrupted_ ? Step::interrupted : Step::end;
+        if (head->nlmsg_type != SOCK_DIAG_BY_FAMILY) continue;
+        const auto* data = static_cast<const std::byte*>(nlmsg_data(head));
+        const auto size = static_cast<std::size_t>(nlmsg_datalen(head));
+        if (const auto socket = parse_inet_diag({data, size}, protocol_)) take(*socket);
+    }
+    return Step::more;
 }
 
 } // namespace affinityd::inventory

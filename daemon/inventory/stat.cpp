@@ -39,19 +39,31 @@ class Fields {
     std::string_view rest_;
 };
 
-} // namespace
+struct Parts {
+    int id = 0;
+    std::string_view comm;
+    Fields fields; ///< from field 3 on
+};
 
-std::optional<StatLine> parse_stat(std::string_view text) {
+std::optional<Parts> split_line(std::string_view text) {
     const auto open = text.find('(');
     const auto close = text.rfind(')');
     if (open == std::string_view::npos || close == std::string_view::npos || close < open)
         return std::nullopt;
     const auto id = parse_number<int>(trim_text(text.substr(0, open)));
     if (!id || *id <= 0) return std::nullopt;
+    return Parts{*id, text.substr(open + 1, close - open - 1), Fields(text.substr(close + 1))};
+}
+
+} // namespace
+
+std::optional<StatLine> parse_stat(std::string_view text) {
+    auto parts = split_line(text);
+    if (!parts) return std::nullopt;
+    auto& fields = parts->fields;
     StatLine line;
-    line.id = *id;
-    line.comm = text.substr(open + 1, close - open - 1);
-    Fields fields(text.substr(close + 1));
+    line.id = parts->id;
+    line.comm = parts->comm;
     const auto state = fields.take();
     if (state.size() != 1) return std::nullopt;
     line.state = state.front();
@@ -63,6 +75,24 @@ std::optional<StatLine> parse_stat(std::string_view text) {
     fields.skip(1);
     if (!fields.number(line.start_time)) return std::nullopt;
     return line;
+}
+
+std::optional<StatTimes> parse_stat_times(std::string_view text) {
+    auto parts = split_line(text);
+    if (!parts) return std::nullopt;
+    auto& fields = parts->fields;
+    StatTimes times;
+    fields.skip(1); // state
+    if (!fields.number(times.parent)) return std::nullopt;
+    fields.skip(9); // process group to the faults of children
+    if (!fields.number(times.user) || !fields.number(times.system) || !fields.number(times.children_user) ||
+        !fields.number(times.children_system))
+        return std::nullopt;
+    fields.skip(4); // priority, nice, threads, an unused timer
+    if (!fields.number(times.start_time)) return std::nullopt;
+    fields.skip(16); // sizes and addresses, signals, places of waiting
+    if (int cpu = 0; fields.number(cpu)) times.cpu = cpu;
+    return times;
 }
 
 std::string unescape_comm(std::string_view text) {

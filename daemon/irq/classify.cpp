@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "irq/classify.hpp"
 
+#include "irq/gve.hpp"
 #include "irq/label.hpp"
 
 #include <algorithm>
@@ -176,31 +177,6 @@ void settle_tg3(const Group& group) {
     }
 }
 
-/// gve: blocks 0 .. n/2-1 serve transmit queues, the upper half receive queues; the management vector follows
-/// the blocks, so it tells n also where blocks are missing from an excerpt.
-void settle_gve(const Group& group) {
-    std::optional<unsigned> first;
-    std::optional<unsigned> management;
-    unsigned blocks = 0;
-    for (const auto* draft : group) {
-        const auto& label = draft->line.label;
-        if (label.driver != "gve") return;
-        if (label.kind == Kind::control) management = draft->line.irq;
-        if (label.kind != Kind::data_unknown || !label.queue) continue;
-        blocks = std::max(blocks, *label.queue + 1);
-        if (*label.queue == 0) first = draft->line.irq;
-    }
-    if (first && management && *management > *first && *management - *first >= blocks)
-        blocks = *management - *first;
-    if (blocks < 2) return;
-    for (auto* draft : group) {
-        auto& label = draft->line.label;
-        if (label.kind != Kind::data_unknown || !label.queue) continue;
-        label.kind = *label.queue < blocks / 2 ? Kind::tx : Kind::rx;
-        if (label.kind == Kind::rx) label.rx_queue = *label.queue - blocks / 2;
-    }
-}
-
 /// "eth0-7" is a queue pair for bnx2, mlx4 and sfc, which never take more than one (and one) for each CPU;
 /// r8125 numbers up to 32 vectors and the meaning of each is not in the label.
 void settle_plain_numbers(const Group& group, std::size_t cpu_count) {
@@ -211,6 +187,20 @@ void settle_plain_numbers(const Group& group, std::size_t cpu_count) {
     if (!unknown) return;
     for (auto* draft : group)
         if (is_plain_number(*draft)) draft->line.label.kind = Kind::data_unknown;
+}
+
+/// The pattern decides, not the driver's name in the device tree: gve calls itself "gvnic" in older kernels.
+bool is_of(const Group& group, std::string_view driver) {
+    return std::ranges::all_of(group, [&](const Draft* draft) {
+        return draft->pattern != nullptr && draft->pattern->driver == driver;
+    });
+}
+
+std::vector<NumberedLabel> labels_of(const Group& group) {
+    std::vector<NumberedLabel> labels;
+    for (auto* draft : group)
+        labels.push_back({draft->line.irq, &draft->line.label});
+    return labels;
 }
 
 std::vector<Line> settle(std::vector<Draft> drafts, std::span<const Device> known, std::size_t cpu_count) {
@@ -230,7 +220,7 @@ std::vector<Line> settle(std::vector<Draft> drafts, std::span<const Device> know
         settle_bare(group);
         settle_stmmac(group);
         settle_tg3(group);
-        settle_gve(group);
+        if (is_of(group, "gve")) settle_gve(labels_of(group));
         settle_plain_numbers(group, cpu_count);
     }
     std::vector<Line> lines;

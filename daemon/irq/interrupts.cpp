@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/pci_name.hpp"
 #include "base/text.hpp"
-#include "irq/pci_name.hpp"
 #include "irq/reader.hpp"
 
 #include <algorithm>
@@ -121,7 +121,7 @@ std::string chip_function(std::string_view chip) {
     const auto dash = chip.find('-', at);
     if (dash == std::string_view::npos) return {};
     const auto name = chip.substr(dash + 1);
-    return pci_name_length(name) == name.size() ? std::string(name) : std::string();
+    return is_pci_name(name) ? std::string(name) : std::string();
 }
 
 std::vector<std::string> split_actions(std::string_view text) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "irq/label.hpp"
 
+#include "base/pci_name.hpp"
 #include "base/text.hpp"
-#include "irq/pci_name.hpp"
 #include "irq/reader.hpp"
 
 #include <algorithm>

@@ -42,9 +42,10 @@ void read_affinity(const host::Dir& dir, bool live, Irq& irq) {
     if (live) irq.writable = is_writable(dir); // the modes of a recording are its unpacker's
 }
 
-/// Lines that the table lacks (a container may see an empty one): the handlers are directories below
+/// Adds lines that the table lacks (a container may see an empty one): handlers are directories below
 /// /proc/irq/N.
-void add_missing(const host::Dir& directory, const std::vector<std::string>& numbers, InterruptTable& table) {
+Result<void> add_missing(const host::Dir& proc, const std::vector<std::string>& numbers,
+                         InterruptTable& table) {
     std::set<unsigned> present;
     for (const auto& line : table.irqs)
         present.insert(line.number);
@@ -53,11 +54,14 @@ void add_missing(const host::Dir& directory, const std::vector<std::string>& num
         if (!number || present.contains(*number)) continue;
         Irq line;
         line.number = *number;
-        for (auto& entry : directory.list("irq/" + name))
+        auto entries = proc.list("irq/" + name);
+        if (!entries) return std::unexpected(entries.error());
+        for (auto& entry : *entries)
             if (std::ranges::find(own_files, entry) == own_files.end())
                 line.actions.push_back(std::move(entry));
         if (!line.actions.empty()) table.irqs.push_back(std::move(line));
     }
+    return {};
 }
 
 } // namespace
@@ -67,13 +71,17 @@ Result<InterruptTable> read_interrupts(const host::Root& root) {
     auto text = proc.read("interrupts");
     if (!text) return std::unexpected(text.error());
     const auto numbers = proc.list("irq");
+    if (!numbers) return std::unexpected(numbers.error());
     InterruptTable table;
     if (*text) table = parse_interrupts(**text);
-    add_missing(proc, numbers, table);
-    if (numbers.empty()) return table;
+    if (auto added = add_missing(proc, *numbers, table); !added) return std::unexpected(added.error());
+    if (numbers->empty()) return table;
     for (auto& line : table.irqs) {
         const auto dir = proc.dir("irq/" + std::to_string(line.number));
-        if (dir) read_affinity(*dir, root.is_live(), line);
+        if (dir)
+            read_affinity(*dir, root.is_live(), line);
+        else if (!host::means_absent(dir.error().code))
+            return std::unexpected(dir.error());
     }
     return table;
 }

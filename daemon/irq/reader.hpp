@@ -20,8 +20,8 @@ namespace affinityd::irq {
 [[nodiscard]] Label parse_label(std::string_view action);
 
 /// /proc/interrupts and, where they are there, the files of /proc/irq/N; lines that the table lacks are taken
-/// from the handlers' directories there. A recording with neither gives an empty table; an Error only if the
-/// table is there and cannot be read.
+/// from the handlers' directories there. A recording with neither gives an empty table. An Error: the table
+/// or a directory is there and cannot be read.
 [[nodiscard]] Result<InterruptTable> read_interrupts(const host::Root& root);
 
 } // namespace affinityd::irq

@@ -13,8 +13,9 @@
 
 namespace affinityd::machine {
 
-// What can be given CPUs, as identities that cannot be recycled. Two subjects are equal if they are the same thing; the
-// fields marked "not part of the identity" are where it was last seen, and what people call it.
+// The things that can be given CPUs, by identities that are not used twice. Two subjects are equal if they
+// are the same thing. Fields that are "not part of the identity" say where it was last seen and what people
+// call it.
 
 /// A thread's CPU mask, sched_setaffinity(2).
 struct TaskMask {
@@ -24,9 +25,9 @@ struct TaskMask {
     friend bool operator==(const TaskMask& a, const TaskMask& b) { return a.task == b.task; }
 };
 
-/// An interrupt's CPU mask, /proc/irq/N/smp_affinity. Numbers are reused after a driver reload, so the number is looked up
-/// again before each write. Some drivers (bcmgenet, stmmac) give two lines of one device the same label: these are told
-/// apart by their order.
+/// An interrupt's CPU mask, /proc/irq/N/smp_affinity. Numbers are reused after a driver reload, so the number
+/// is looked up again before each write. Some drivers (bcmgenet, stmmac) give two lines of one device the
+/// same label: these are told apart by their order.
 struct IrqMask {
     std::string device;   ///< device path below /sys, or the chip's PCI function, or ""
     std::string label;    ///< name of the handler: "eth0-TxRx-3"
@@ -51,8 +52,8 @@ struct SteeringMask {
     }
 };
 
-/// How many flows a receive queue remembers (rps_flow_cnt), or the whole machine does (rps_sock_flow_entries, where
-/// `device` is empty). Source: Documentation/networking/scaling.rst, RFS.
+/// How many flows a receive queue remembers (rps_flow_cnt), or the whole machine does (rps_sock_flow_entries,
+/// where `device` is empty). Source: Documentation/networking/scaling.rst, RFS.
 struct FlowTable {
     std::string device; ///< as for SteeringMask; "" for the machine's table
     unsigned queue = 0; ///< receive queue; 0 for the machine's table
@@ -77,8 +78,8 @@ struct FlowCount {
     friend auto operator<=>(const FlowCount&, const FlowCount&) = default;
 };
 
-/// What a subject is set to: entries for a FlowTable, CPUs for everything else. For a steering map the empty set is "off",
-/// for a unit "not set".
+/// What a subject is set to: entries for a FlowTable, CPUs for everything else. For a steering map the empty
+/// set is "off", for a unit "not set".
 class Setting {
   public:
     Setting() = default;
@@ -99,7 +100,7 @@ class Setting {
     std::variant<CpuSet, FlowCount> value_;
 };
 
-/// "task 123 (nginx)", "IRQ 45 (eth0-TxRx-3)", "eth0 tx-3", "eth0 rx-0 flows"; for logs and tables.
+/// "task 123 (nginx)", "IRQ 45 (eth0-TxRx-3)", "eth0 tx-3", "eth0 rx-0-flows"; for logs and tables.
 [[nodiscard]] std::string to_string(const Subject& subject);
 
 /// True for what carries packets: everything but tasks and units.

@@ -14,10 +14,10 @@ namespace affinityd::measure {
 /// How a measurement ended. Each is recorded; none is an Error.
 enum class Outcome {
     done,        ///< a figure that may be compared
-    skipped,     ///< not begun: the machine or the NIC was busy, or the operator wants none
+    skipped,     ///< not begun: the machine or the NIC was busy, or no run is wanted
     unreachable, ///< the peer could not be reached
-    peer_gone,   ///< the peer went away during the run
-    link_lost,   ///< the way to the peer went away: cable, interface, route
+    peer_gone,   ///< the peer left during the run
+    link_lost,   ///< the path to the peer broke: cable, interface, route
     timed_out,   ///< no progress, or not over within its bound
     killed,      ///< a signal ended it
     failed,      ///< anything else; the reason says what
@@ -34,11 +34,11 @@ struct EndReport {
     std::uint64_t voluntary_switches = 0;
     std::uint64_t involuntary_switches = 0;
     std::optional<std::uint64_t> migrations, retransmits, cycles, instructions,
-        cache_misses; ///< nothing: not to be had here
+        cache_misses; ///< no value: this machine does not count them
     friend bool operator==(const EndReport&, const EndReport&) = default;
 };
 
-/// What a CPU did meanwhile, whoever was on it: /proc/stat, in ticks of 10 ms or so.
+/// What a CPU did during the run, for any process: /proc/stat, in ticks of some 10 ms.
 struct CpuReport {
     unsigned cpu = 0;
     double user_seconds = 0, system_seconds = 0, irq_seconds = 0, softirq_seconds = 0;
@@ -55,17 +55,22 @@ struct LineReport {
     friend bool operator==(const LineReport&, const LineReport&) = default;
 };
 
-/// One ttcp run, as the program prints it with --json and the daemon keeps it.
-struct Report {
-    Outcome outcome = Outcome::failed;
-    std::string reason;                  ///< for a person; "" with Outcome::done
+/// What a run was asked to do.
+struct Setup {
     std::string path;                    ///< "loopback", or the peer as host:port
     bool touches_nic_interrupts = false; ///< loopback never does
     unsigned streams = 0;
     std::uint64_t buffer_bytes = 0;
-    double seconds = 0; ///< wall time from the first byte to the last
-    std::uint64_t bytes =
-        0; ///< that arrived, or where the far end is not ours: that were taken by the kernel
+    friend bool operator==(const Setup&, const Setup&) = default;
+};
+
+/// One ttcp run, as the program prints it with --json and the daemon keeps it.
+struct Report {
+    Outcome outcome = Outcome::failed;
+    std::string reason; ///< for a person; "" with Outcome::done
+    Setup setup;
+    double seconds = 0;      ///< wall time from the first byte to the last
+    std::uint64_t bytes = 0; ///< that arrived; of a far end that is another program, those the kernel took
     double bits_per_second = 0;
     std::optional<EndReport> transmitter, receiver; ///< the ends that ran here
     std::optional<double> ghz_per_gbps;             ///< cycles per bit of the ends that ran here
@@ -75,10 +80,13 @@ struct Report {
     friend bool operator==(const Report&, const Report&) = default;
 };
 
+/// Of the JSON document.
+inline constexpr unsigned report_version = 1;
+
 /// One line of JSON without a line end.
 [[nodiscard]] std::string to_json(const Report& report);
 
-/// The other way. Strict, because the text comes from another process: an unknown or missing key, a wrong
+/// Reads it back. Strict, because the text comes from another process: an unknown or missing key, a wrong
 /// type, a negative or absurd number, control characters or more than 1 MiB are an Error that names the key.
 [[nodiscard]] Result<Report> parse_report(std::string_view text);
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "netdev/channels.hpp"
 
-#include "netdev/attributes.hpp"
+#include "host/attributes.hpp"
 #include "netdev/generic_socket.hpp"
 
 #include <algorithm>
 
 #include <linux/ethtool_netlink.h>
+#include <netlink/attr.h>
 
 namespace affinityd::netdev {
 
 std::optional<std::pair<unsigned, Channels>> parse_channels(std::span<const std::byte> attributes) {
-    const Attributes all(attributes);
+    const host::Attributes all(attributes);
     const auto ifindex = all.nested(ETHTOOL_A_CHANNELS_HEADER).u32(ETHTOOL_A_HEADER_DEV_INDEX);
     if (!ifindex) return std::nullopt;
     Channels channels;
@@ -26,12 +27,25 @@ std::optional<std::pair<unsigned, Channels>> parse_channels(std::span<const std:
     return std::pair(*ifindex, channels);
 }
 
-Result<void> read_channels(std::vector<Nic>& nics) {
+Result<void> read_channels(std::span<Nic> nics) {
+    if (nics.empty()) return {};
     auto socket = GenericSocket::open();
     if (!socket) return std::unexpected(socket.error());
     const auto number = socket->family(ETHTOOL_GENL_NAME);
-    if (!number) return {};
-    for (const auto& answer : socket->dump(*number, ETHTOOL_MSG_CHANNELS_GET, ETHTOOL_GENL_VERSION)) {
+    if (!number) return std::unexpected(number.error());
+    if (!*number) return {};
+    GenericSocket::Request request{**number, ETHTOOL_MSG_CHANNELS_GET, ETHTOOL_GENL_VERSION};
+    if (nics.size() == 1) {
+        request.dump = false;
+        request.fill = [&](nl_msg& message) {
+            nlattr* header = nla_nest_start(&message, ETHTOOL_A_CHANNELS_HEADER);
+            nla_put_u32(&message, ETHTOOL_A_HEADER_DEV_INDEX, nics.front().ifindex);
+            nla_nest_end(&message, header);
+        };
+    }
+    const auto answers = socket->ask(request);
+    if (!answers) return std::unexpected(answers.error());
+    for (const auto& answer : *answers) {
         const auto parsed = parse_channels(answer);
         if (!parsed) continue;
         const auto nic = std::ranges::find(nics, parsed->first, &Nic::ifindex);

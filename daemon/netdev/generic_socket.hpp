@@ -2,35 +2,41 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "host/netlink.hpp"
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <optional>
+#include <span>
 #include <vector>
-
-struct nl_sock;
 
 namespace affinityd::netdev {
 
-/// A generic netlink socket that asks for dumps. Not for events.
+/// A generic netlink socket for requests. Not for events.
 class GenericSocket {
   public:
     static Result<GenericSocket> open();
 
-    /// The number of a family; nothing if this kernel has none of the name.
-    [[nodiscard]] std::optional<int> family(const char* name);
-    /// The attributes of every answer to a dump request without attributes. Empty also if the kernel refuses:
-    /// the families asked here add to what sysfs says, and no driver has to support them.
-    [[nodiscard]] std::vector<std::vector<std::byte>> dump(int family, std::uint8_t command,
-                                                           std::uint8_t version);
+    /// The number of a family; no value if this kernel has none of the name.
+    [[nodiscard]] Result<std::optional<int>> family(const char* name);
+
+    struct Request {
+        int family = 0;
+        std::uint8_t command = 0;
+        std::uint8_t version = 0;
+        bool dump = true;                       ///< all there are; otherwise the one that `fill` names
+        std::function<void(nl_msg&)> fill = {}; ///< adds attributes
+    };
+    using Answer = std::vector<std::byte>; ///< attributes behind the generic header
+    /// The answers to a request; none if the kernel refuses it: the families asked here add to what sysfs
+    /// says, and no driver has to support them. A list that changes while it is read is read again; if it
+    /// never holds still, or the socket does not work, an Error.
+    [[nodiscard]] Result<std::vector<Answer>> ask(const Request& request);
 
   private:
-    struct Release {
-        void operator()(nl_sock* socket) const;
-    };
-    explicit GenericSocket(std::unique_ptr<nl_sock, Release> socket) : socket_(std::move(socket)) {}
-    std::unique_ptr<nl_sock, Release> socket_;
+    explicit GenericSocket(host::NetlinkSocket socket) : socket_(std::move(socket)) {}
+    host::NetlinkSocket socket_;
 };
 
 } // namespace affinityd::netdev

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "netdev/link_event.hpp"
 
-#include "netdev/attributes.hpp"
+#include "host/attributes.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -48,7 +48,7 @@ std::optional<LinkEvent> parse_link(std::span<const std::byte> payload, bool gon
     if (info->ifi_family != AF_UNSPEC) return std::nullopt; // AF_BRIDGE: a port's state, not the interface's
     LinkEvent event;
     event.ifindex = static_cast<unsigned>(info->ifi_index);
-    event.name = Attributes(payload).text(IFLA_IFNAME).value_or("");
+    event.name = host::Attributes(payload).text(IFLA_IFNAME).value_or("");
     event.up = !gone && (info->ifi_flags & IFF_UP) != 0;
     event.gone = gone;
     return event;
@@ -84,7 +84,7 @@ std::vector<LinkEvent> parse_ethtool_messages(std::span<const std::byte> bytes, 
         const auto generic = take<genlmsghdr>(payload);
         if (!generic || (generic->cmd != ETHTOOL_MSG_CHANNELS_NTF && generic->cmd != ETHTOOL_MSG_RINGS_NTF))
             return;
-        const auto header = Attributes(payload).nested(1); // ETHTOOL_A_*_HEADER is 1 in every message
+        const auto header = host::Attributes(payload).nested(1); // ETHTOOL_A_*_HEADER is 1 in every message
         const auto ifindex = header.u32(ETHTOOL_A_HEADER_DEV_INDEX);
         if (!ifindex) return;
         LinkEvent event;

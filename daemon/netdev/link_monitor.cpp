@@ -54,24 +54,21 @@ int watch(int epoll, int fd) {
 
 } // namespace
 
-void LinkMonitor::Release::operator()(nl_sock* socket) const { nl_socket_free(socket); }
-
 Result<LinkMonitor> LinkMonitor::open(int buffer) {
-    Socket route(nl_socket_alloc());
-    Socket generic(nl_socket_alloc());
+    auto opened = host::open_netlink(NETLINK_ROUTE);
+    if (!opened) return std::unexpected(opened.error());
+    auto opened_generic = host::open_netlink(NETLINK_GENERIC);
+    if (!opened_generic) return std::unexpected(opened_generic.error());
+    auto& route = *opened;
+    auto& generic = *opened_generic;
     host::Fd waiter(::epoll_create1(EPOLL_CLOEXEC));
-    if (!route || !generic) return fail("cannot allocate a netlink socket");
     if (!waiter) return fail("cannot make an epoll descriptor", {}, errno);
-    if (const int code = nl_connect(route.get(), NETLINK_ROUTE); code < 0)
-        return fail(std::string("cannot connect to rtnetlink: ") + nl_geterror(code));
     nl_socket_set_buffer_size(route.get(), buffer, 0); // a smaller queue only loses sooner, which is noticed
     for (const int group : {RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR})
         if (const int code = nl_socket_add_membership(route.get(), group); code < 0)
             return fail(std::string("cannot subscribe to link events: ") + nl_geterror(code));
     if (const int code = watch(waiter.get(), nl_socket_get_fd(route.get())); code != 0)
         return fail("cannot watch rtnetlink", {}, code);
-    if (const int code = genl_connect(generic.get()); code < 0)
-        return fail(std::string("cannot connect to generic netlink: ") + nl_geterror(code));
     const int family = genl_ctrl_resolve(generic.get(), ETHTOOL_GENL_NAME);
     const int group =
         family < 0 ? -1 : genl_ctrl_resolve_grp(generic.get(), ETHTOOL_GENL_NAME, ETHTOOL_MCGRP_MONITOR_NAME);

@@ -3,12 +3,10 @@
 
 #include "base/error.hpp"
 #include "host/fd.hpp"
+#include "host/netlink.hpp"
 #include "netdev/link_event.hpp"
 
-#include <memory>
 #include <vector>
-
-struct nl_sock;
 
 namespace affinityd::netdev {
 
@@ -30,16 +28,12 @@ class LinkMonitor {
     [[nodiscard]] Result<Drained> drain();
 
   private:
-    struct Release {
-        void operator()(nl_sock* socket) const;
-    };
-    using Socket = std::unique_ptr<nl_sock, Release>;
-    LinkMonitor(Socket route, Socket generic, int family, host::Fd waiter)
+    LinkMonitor(host::NetlinkSocket route, host::NetlinkSocket generic, int family, host::Fd waiter)
         : route_(std::move(route)), generic_(std::move(generic)), family_(family),
           waiter_(std::move(waiter)) {}
 
-    Socket route_;
-    Socket generic_; ///< none on kernels without ethtool netlink (before 5.6)
+    host::NetlinkSocket route_;
+    host::NetlinkSocket generic_; ///< none on kernels without ethtool netlink (before 5.6)
     int family_ = -1;
     host::Fd waiter_; ///< an epoll descriptor over both sockets
 };

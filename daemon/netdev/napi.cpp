@@ -2,17 +2,19 @@
 #include "netdev/napi.hpp"
 
 #include "base/text.hpp"
-#include "netdev/attributes.hpp"
+#include "host/attributes.hpp"
 #include "netdev/generic_socket.hpp"
 #include "netdev/netdev_family.hpp"
 
 #include <algorithm>
 #include <map>
 
+#include <netlink/attr.h>
+
 namespace affinityd::netdev {
 
 std::optional<NapiFact> parse_napi(std::span<const std::byte> attributes) {
-    const Attributes all(attributes);
+    const host::Attributes all(attributes);
     const auto ifindex = all.u32(family::napi_ifindex);
     const auto id = all.u32(family::napi_id);
     if (!ifindex || !id) return std::nullopt;
@@ -23,7 +25,7 @@ std::optional<NapiFact> parse_napi(std::span<const std::byte> attributes) {
 }
 
 std::optional<QueueFact> parse_queue(std::span<const std::byte> attributes) {
-    const Attributes all(attributes);
+    const host::Attributes all(attributes);
     const auto ifindex = all.u32(family::queue_ifindex);
     const auto index = all.u32(family::queue_id);
     const auto type = all.u32(family::queue_type);
@@ -50,7 +52,7 @@ void link_threads_in_order(Nic& nic, std::span<const NapiFact> napis) {
 
 } // namespace
 
-void link_queues(std::vector<Nic>& nics, std::span<const QueueFact> queues, std::span<const NapiFact> napis) {
+void link_queues(std::span<Nic> nics, std::span<const QueueFact> queues, std::span<const NapiFact> napis) {
     for (const auto& fact : queues) {
         const auto nic = std::ranges::find(nics, fact.ifindex, &Nic::ifindex);
         if (nic == nics.end() || !fact.napi_id) continue;
@@ -71,16 +73,30 @@ void link_queues(std::vector<Nic>& nics, std::span<const QueueFact> queues, std:
         link_threads_in_order(nic, napis);
 }
 
-Result<void> read_napi(std::vector<Nic>& nics) {
+Result<void> read_napi(std::span<Nic> nics) {
+    if (nics.empty()) return {};
     auto socket = GenericSocket::open();
     if (!socket) return std::unexpected(socket.error());
     const auto number = socket->family(family::name);
-    if (!number) return {}; // before Linux 6.8
+    if (!number) return std::unexpected(number.error());
+    if (!*number) return {}; // before Linux 6.8
+    const auto list = [&](std::uint8_t command, int ifindex_attribute) {
+        GenericSocket::Request request{**number, command, family::version};
+        if (nics.size() == 1)
+            request.fill = [&nics, ifindex_attribute](nl_msg& message) {
+                nla_put_u32(&message, ifindex_attribute, nics.front().ifindex);
+            };
+        return socket->ask(request);
+    };
+    const auto queue_answers = list(family::cmd_queue_get, family::queue_ifindex);
+    if (!queue_answers) return std::unexpected(queue_answers.error());
+    const auto napi_answers = list(family::cmd_napi_get, family::napi_ifindex);
+    if (!napi_answers) return std::unexpected(napi_answers.error());
     std::vector<QueueFact> queues;
     std::vector<NapiFact> napis;
-    for (const auto& answer : socket->dump(*number, family::cmd_queue_get, family::version))
+    for (const auto& answer : *queue_answers)
         if (auto fact = parse_queue(answer)) queues.push_back(*fact);
-    for (const auto& answer : socket->dump(*number, family::cmd_napi_get, family::version))
+    for (const auto& answer : *napi_answers)
         if (auto fact = parse_napi(answer)) napis.push_back(*fact);
     link_queues(nics, queues, napis);
     return {};

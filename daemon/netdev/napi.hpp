@@ -33,25 +33,25 @@ struct QueueFact {
     friend bool operator==(const QueueFact&, const QueueFact&) = default;
 };
 
-/// The attributes behind the generic netlink header; nothing if they are cut short or lack what every answer
+/// The attributes behind the generic netlink header; no value if they are cut short or lack what every answer
 /// has.
 [[nodiscard]] std::optional<NapiFact> parse_napi(std::span<const std::byte> attributes);
 [[nodiscard]] std::optional<QueueFact> parse_queue(std::span<const std::byte> attributes);
 
 /// Sets napi_id, irq and napi_thread of the queues concerned. Threads of an interface none of whose queues is
 /// linked go to its receive queues in the order of their ids, if there are as many.
-void link_queues(std::vector<Nic>& nics, std::span<const QueueFact> queues, std::span<const NapiFact> napis);
+void link_queues(std::span<Nic> nics, std::span<const QueueFact> queues, std::span<const NapiFact> napis);
 
-/// Asks the kernel's "netdev" family for all interfaces of this network namespace and links the queues. A
-/// kernel without the family (before 6.8), or one that refuses, leaves the interfaces as they are; an Error
-/// only if there is no netlink.
-[[nodiscard]] Result<void> read_napi(std::vector<Nic>& nics);
+/// Asks the kernel's "netdev" family for the interfaces of this network namespace (for a single NIC, for that
+/// interface alone) and links the queues. A kernel without the family (before 6.8), or one that refuses,
+/// leaves the interfaces as they are. An Error: netlink does not work, or the queues changed all the time.
+[[nodiscard]] Result<void> read_napi(std::span<Nic> nics);
 
 /// A threaded NAPI kernel thread's name: "napi/eth0-8193". The interface's name may hold '-' itself. Kernels
 /// before 5.17 cut the whole at 15 bytes. Source: net/core/dev.c, napi_kthread_create.
 struct NapiThreadName {
     std::string interface;
-    std::optional<unsigned> napi_id; ///< nothing if it was cut off
+    std::optional<unsigned> napi_id; ///< no value if it was cut off
     bool may_be_cut = false;         ///< 15 bytes: the id may lack digits, or the name its end
 };
 [[nodiscard]] std::optional<NapiThreadName> parse_napi_thread(std::string_view comm);

@@ -13,15 +13,15 @@ inline constexpr std::uint8_t version = 1;
 inline constexpr std::uint8_t cmd_queue_get = 10;
 inline constexpr std::uint8_t cmd_napi_get = 11;
 
-inline constexpr unsigned napi_ifindex = 1;
-inline constexpr unsigned napi_id = 2;
-inline constexpr unsigned napi_irq = 3;
-inline constexpr unsigned napi_pid = 4;
+inline constexpr int napi_ifindex = 1;
+inline constexpr int napi_id = 2;
+inline constexpr int napi_irq = 3;
+inline constexpr int napi_pid = 4;
 
-inline constexpr unsigned queue_id = 1;
-inline constexpr unsigned queue_ifindex = 2;
-inline constexpr unsigned queue_type = 3;
-inline constexpr unsigned queue_napi_id = 4;
+inline constexpr int queue_id = 1;
+inline constexpr int queue_ifindex = 2;
+inline constexpr int queue_type = 3;
+inline constexpr int queue_napi_id = 4;
 inline constexpr unsigned queue_type_tx = 1;
 
 } // namespace affinityd::netdev::family

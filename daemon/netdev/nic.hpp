@@ -18,13 +18,15 @@ struct Queue {
     std::optional<unsigned> napi_id; ///< netdev family, queue-get
     std::optional<unsigned> irq;     ///< netdev family: queue -> napi -> irq; exact where it is there
     std::optional<int> napi_thread;  ///< tid of the threaded NAPI kernel thread, if any
-    std::optional<CpuSet>
-        steering; ///< rps_cpus of an rx queue, xps_cpus of a tx queue; nothing: no such file
+    /// rps_cpus of an rx queue, xps_cpus of a tx queue; no value: there is no such file.
+    std::optional<CpuSet> steering;
     std::optional<unsigned> flow_count; ///< rps_flow_cnt of an rx queue
+
+    friend bool operator==(const Queue&, const Queue&) = default;
 };
 
-/// Hardware channels, `ethtool -l`. A combined channel serves a queue of each direction; nothing: the driver
-/// does not say. Source: Documentation/networking/ethtool-netlink.rst, CHANNELS_GET.
+/// Hardware channels, `ethtool -l`. A combined channel serves a queue of each direction; no value: the
+/// driver does not say. Source: Documentation/networking/ethtool-netlink.rst, CHANNELS_GET.
 struct Channels {
     std::optional<unsigned> rx, tx, combined, other;                 ///< in use
     std::optional<unsigned> max_rx, max_tx, max_combined, max_other; ///< what the device can have
@@ -32,28 +34,40 @@ struct Channels {
     friend bool operator==(const Channels&, const Channels&) = default;
 };
 
-/// One network interface with what placement needs of it.
-struct Nic {
+/// An interface as the network stack sees it.
+struct NicLink {
     std::string name;
     unsigned ifindex = 0;
+    std::string mac;
+    bool up = false;                    ///< administratively up (IFF_UP)
+    std::string operstate;              ///< "up", "down", "unknown", ...
+    std::vector<std::string> lower;     ///< names of lower devices: bond, team, VLAN, bridge, macvlan
+    std::vector<std::string> addresses; ///< IPv4 and IPv6 without prefix length, ascending; live only
+
+    friend bool operator==(const NicLink&, const NicLink&) = default;
+};
+
+/// The device behind an interface, and where it is.
+struct NicDevice {
     std::string driver; ///< "" if the device names none
     std::string device; ///< resolved device path below /sys, the identity that survives renames; "" = virtual
     std::string pci;    ///< PCI function "0000:41:00.0", virtio's parent included; "" if none
     std::string virtio; ///< "virtio3" for a virtio NIC, else ""
-    std::string mac;
-    bool up = false;              ///< administratively up (IFF_UP)
-    std::string operstate;        ///< "up", "down", "unknown", ...
-    std::optional<unsigned> node; ///< NUMA node; nothing: unknown (the kernel's -1), never node 0 by mistake
+    std::optional<unsigned> node; ///< NUMA node; no value: unknown (the kernel's -1), never node 0 by mistake
     CpuSet local_cpus;            ///< near CPUs as the kernel says; empty: unknown, so none is nearer
-    std::vector<unsigned>
-        msi_irqs; ///< IRQ numbers of the device, ascending; may hold vectors without handler
+    std::vector<unsigned> msi_irqs;     ///< IRQ numbers, ascending; some may have no handler
     std::optional<unsigned> legacy_irq; ///< device/irq, only where there is no msi_irqs
-    std::vector<Queue> queues;          ///< rx first, each ascending
-    std::optional<Channels> channels;   ///< live only
-    std::vector<std::string> lower;     ///< names of lower devices: bond, team, vlan, bridge, macvlan
-    bool threaded_napi = false;         ///< /sys/class/net/IF/threaded is 1
-    std::vector<std::string>
-        addresses; ///< IPv4 and IPv6 addresses without prefix length; filled by read_addresses
+
+    friend bool operator==(const NicDevice&, const NicDevice&) = default;
+};
+
+/// One network interface with what placement needs of it.
+struct Nic : NicLink, NicDevice {
+    std::vector<Queue> queues;        ///< rx first, each ascending
+    std::optional<Channels> channels; ///< live only
+    bool threaded_napi = false;       ///< /sys/class/net/IF/threaded is 1
+
+    friend bool operator==(const Nic&, const Nic&) = default;
 };
 
 } // namespace affinityd::netdev

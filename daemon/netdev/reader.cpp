@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "netdev/reader.hpp"
 
+#include "base/pci_name.hpp"
 #include "base/text.hpp"
 #include "host/root.hpp"
 #include "netdev/addresses.hpp"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <charconv>
 #include <ranges>
+#include <span>
 
 #include <net/if.h>
 
@@ -21,19 +23,6 @@ constexpr std::string_view class_net = "class/net/";
 
 bool is_digits(std::string_view text) { return parse_number<unsigned>(text).has_value(); }
 
-/// "0000:41:00.0": domain of four to eight digits. Source: drivers/pci/probe.c, pci_setup_device.
-bool is_function(std::string_view name) {
-    const auto is_hex = [](std::string_view text) {
-        return !text.empty() && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-    };
-    const auto parts = split(name, ':');
-    if (parts.size() != 3 || parts[0].size() < 4 || parts[0].size() > 8 || parts[1].size() != 2 ||
-        parts[2].size() != 4)
-        return false;
-    return is_hex(parts[0]) && is_hex(parts[1]) && is_hex(parts[2].substr(0, 2)) && parts[2][2] == '.' &&
-           is_digits(parts[2].substr(3));
-}
-
 std::string_view last_part(std::string_view path) {
     const auto slash = path.rfind('/');
     return slash == std::string_view::npos ? path : path.substr(slash + 1);
@@ -44,14 +33,14 @@ std::string_view parent(std::string_view path) {
     return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
 }
 
-/// The device and its parents up to and with the first PCI function: where the attributes of a NIC may stand.
-/// A virtio or Hyper-V device has none of its own, its PCI parent has; above the function there are bridges,
-/// which are not meant.
+/// The device and its parents up to and with the first PCI function: where the attributes of a NIC may
+/// be. A virtio or Hyper-V device has none of its own, its PCI parent has; above the function there are only
+/// bridges.
 std::vector<std::string> device_chain(std::string_view device) {
     std::vector<std::string> chain;
     for (auto path = device; !path.empty() && path != "devices" && chain.size() < 16; path = parent(path)) {
         chain.emplace_back(path);
-        if (is_function(last_part(path))) break;
+        if (is_pci_name(last_part(path))) break;
     }
     return chain;
 }
@@ -72,16 +61,18 @@ void read_place(const host::Dir& sys, const std::vector<std::string>& chain, Nic
     }
 }
 
-void read_vectors(const host::Dir& sys, const std::vector<std::string>& chain, Nic& nic) {
+Result<void> read_vectors(const host::Dir& sys, const std::vector<std::string>& chain, Nic& nic) {
     bool has_list = false;
     for (const auto& path : chain) {
-        for (const auto& name : sys.list(path + "/msi_irqs")) // files today, directories before Linux 3.14
+        const auto names = sys.list(path + "/msi_irqs");
+        if (!names) return std::unexpected(names.error());
+        for (const auto& name : *names) // files today, directories before Linux 3.14
             if (const auto number = parse_number<unsigned>(name)) nic.msi_irqs.push_back(*number);
         has_list = !nic.msi_irqs.empty();
         if (has_list) break;
     }
     std::ranges::sort(nic.msi_irqs);
-    if (has_list) return;
+    if (has_list) return {};
     for (const auto& path : chain) {
         const auto number = sys.number(path + "/irq");
         if (!number) continue;
@@ -89,11 +80,11 @@ void read_vectors(const host::Dir& sys, const std::vector<std::string>& chain, N
             nic.legacy_irq = static_cast<unsigned>(*number); // 0: the device has none
         break;
     }
+    return {};
 }
 
-/// The device an interface belongs to. Recordings may lack the link, but the interface's own path tells as
-/// well:
-/// .../0000:41:00.0/net/eth0.
+/// The device an interface belongs to. Recordings may lack the link; then the interface's own path says
+/// it: .../0000:41:00.0/net/eth0.
 std::optional<std::string> find_device(const host::Dir& sys, const std::string& base) {
     if (auto device = sys.resolve(base + "/device")) return device;
     const auto own = sys.resolve(base);
@@ -103,14 +94,14 @@ std::optional<std::string> find_device(const host::Dir& sys, const std::string& 
     return std::string(parent(net));
 }
 
-void read_device(const host::Dir& sys, const std::string& base, Nic& nic) {
+Result<void> read_device(const host::Dir& sys, const std::string& base, Nic& nic) {
     const auto device = find_device(sys, base);
-    if (!device) return;
+    if (!device) return {};
     nic.device = *device;
     const auto chain = device_chain(*device);
     for (const auto& path : chain) {
         const auto name = last_part(path);
-        if (is_function(name)) nic.pci = name;
+        if (is_pci_name(name)) nic.pci = name;
         if (name.starts_with("virtio") && is_digits(name.substr(6))) nic.virtio = name;
     }
     if (const auto driver = sys.link(*device + "/driver"))
@@ -118,11 +109,13 @@ void read_device(const host::Dir& sys, const std::string& base, Nic& nic) {
     else if (!nic.virtio.empty())
         nic.driver = "virtio_net"; // there is no other
     read_place(sys, chain, nic);
-    read_vectors(sys, chain, nic);
+    return read_vectors(sys, chain, nic);
 }
 
-void read_queues(const host::Dir& sys, const std::string& base, Nic& nic) {
-    for (const auto& name : sys.list(base + "/queues")) {
+Result<void> read_queues(const host::Dir& sys, const std::string& base, Nic& nic) {
+    const auto names = sys.list(base + "/queues");
+    if (!names) return std::unexpected(names.error());
+    for (const auto& name : *names) {
         const bool receive = name.starts_with("rx-");
         if (!receive && !name.starts_with("tx-")) continue;
         const auto index = parse_number<unsigned>(std::string_view(name).substr(3));
@@ -141,6 +134,13 @@ void read_queues(const host::Dir& sys, const std::string& base, Nic& nic) {
     }
     std::ranges::sort(nic.queues, {},
                       [](const Queue& queue) { return std::pair(queue.direction, queue.index); });
+    return {};
+}
+
+/// The kernel's own rule, so that a name cannot lead elsewhere. Source: net/core/dev.c, dev_valid_name.
+bool is_interface_name(std::string_view name) {
+    return !name.empty() && name.size() < IFNAMSIZ && name != "." && name != ".." &&
+           name.find_first_of("/: \t\n\v\f\r") == std::string_view::npos;
 }
 
 bool parse_up(std::string_view flags) {
@@ -150,38 +150,61 @@ bool parse_up(std::string_view flags) {
     return status == std::errc{} && end == flags.data() + flags.size() && (value & IFF_UP) != 0;
 }
 
-std::optional<Nic> read_nic(const host::Dir& sys, const std::string& name) {
+/// What sysfs says of one interface; no value: there is no such interface.
+Result<std::optional<Nic>> read_files(const host::Dir& sys, const std::string& name) {
     const auto base = std::string(class_net) + name;
-    const auto ifindex = sys.number(base + "/ifindex");
+    const auto index = sys.read(base + "/ifindex");
+    if (!index) return std::unexpected(index.error());
+    const auto ifindex = *index ? parse_number<unsigned>(trim_text(**index)) : std::nullopt;
     const auto own = sys.resolve(base);
     if (!ifindex && (!own || *own == base))
         return std::nullopt; // "bonding_masters" is a plain file among the interfaces
+    const auto entries = sys.list(base);
+    if (!entries) return std::unexpected(entries.error());
     Nic nic;
     nic.name = name;
-    if (ifindex && *ifindex > 0 && *ifindex <= 0x7fffffff) nic.ifindex = static_cast<unsigned>(*ifindex);
+    if (ifindex && *ifindex <= 0x7fffffff) nic.ifindex = *ifindex;
     nic.mac = sys.text(base + "/address").value_or("");
     nic.up = parse_up(sys.text(base + "/flags").value_or(""));
     nic.operstate = sys.text(base + "/operstate").value_or("");
     nic.threaded_napi = sys.number(base + "/threaded").value_or(0) > 0;
-    for (const auto& entry : sys.list(base))
+    for (const auto& entry : *entries)
         if (entry.starts_with("lower_")) nic.lower.push_back(entry.substr(6));
-    read_device(sys, base, nic);
-    read_queues(sys, base, nic);
+    if (auto device = read_device(sys, base, nic); !device) return std::unexpected(device.error());
+    if (auto queues = read_queues(sys, base, nic); !queues) return std::unexpected(queues.error());
     return nic;
+}
+
+/// What only the kernel itself can say, by netlink.
+Result<void> ask_kernel(std::span<Nic> nics) {
+    if (auto added = read_addresses(nics); !added) return added;
+    if (auto linked = read_napi(nics); !linked) return linked;
+    return read_channels(nics);
 }
 
 } // namespace
 
 Result<std::vector<Nic>> read_nics(const host::Root& root) {
+    const auto names = root.sys().list("class/net");
+    if (!names) return std::unexpected(names.error());
     std::vector<Nic> nics;
-    for (const auto& name : root.sys().list("class/net"))
-        if (auto nic = read_nic(root.sys(), name)) nics.push_back(std::move(*nic));
+    for (const auto& name : *names) {
+        auto nic = read_files(root.sys(), name);
+        if (!nic) return std::unexpected(nic.error());
+        if (*nic) nics.push_back(std::move(**nic));
+    }
     std::ranges::stable_sort(nics, {}, &Nic::ifindex);
     if (!root.is_live()) return nics;
-    if (auto added = read_addresses(nics); !added) return std::unexpected(added.error());
-    if (auto linked = read_napi(nics); !linked) return std::unexpected(linked.error());
-    if (auto counted = read_channels(nics); !counted) return std::unexpected(counted.error());
+    if (auto asked = ask_kernel(nics); !asked) return std::unexpected(asked.error());
     return nics;
+}
+
+Result<std::optional<Nic>> read_nic(const host::Root& root, const std::string& name) {
+    if (!is_interface_name(name)) return std::nullopt;
+    auto nic = read_files(root.sys(), name);
+    if (!nic || !*nic || !root.is_live()) return nic;
+    if (auto asked = ask_kernel({&**nic, 1}); !asked) return std::unexpected(asked.error());
+    return nic;
 }
 
 } // namespace affinityd::netdev

@@ -4,7 +4,7 @@
 #include "base/task_id.hpp"
 #include "planner/slots.hpp"
 
-#include <functional>
+#include <compare>
 #include <map>
 #include <span>
 #include <string>
@@ -12,46 +12,44 @@
 
 namespace affinityd::planner {
 
-/// What is dealt: one placement of one policy. The name survives re-plans and restarts of the world.
-struct DealId {
+/// What is distributed: one placement of one policy. The name survives re-plans and reloads.
+struct DistributionId {
     std::string policy;
     unsigned rule = 0; ///< 0: the policy's own placement; i + 1: its thread rule i
-    std::string nic;   ///< the interface whose lanes are dealt, "" for none
-    friend auto operator<=>(const DealId&, const DealId&) = default;
+    std::string
+        among; ///< an interface: its lanes; "*": all lanes; "together[:CPU]": groups; "": the plain slots
+    friend auto operator<=>(const DistributionId&, const DistributionId&) = default;
 };
 
-/// Who sits where: the planner's only memory. A unit keeps its seat as long as the seat is there, and returns
-/// to the first it was given when that comes back (a CPU that was offline for a while); a new unit gets the
-/// seat with the fewest units, the first of them in the deal's order, and among equals the one whose mask it
-/// already has (so that a restarted daemon moves nobody). Same questions in the same order give the same
-/// answers. Of a deal of one slot nothing is kept.
+/// Which task has which slot: the planner's only memory. A task keeps its slot as long as the slot exists,
+/// and returns to the first it was given when that comes back (a CPU that was offline for a while). A new
+/// task gets the slot with the fewest tasks, the first of them in the distribution's order, and among equals
+/// the one whose mask it already has, so that a restarted daemon moves no task. The same questions in the
+/// same order give the same answers. A distribution of one slot needs no memory.
 class Assignments {
   public:
-    /// Index of the unit's slot; `slots` must not be empty. `present` is the unit's mask now (may be empty).
-    std::size_t seat(const DealId& deal, std::span<const Slot> slots, const TaskId& unit,
-                     const CpuSet& present);
-    /// The unit has gone: its seats are free.
-    void leave(const TaskId& unit);
-    /// Forgets every unit for which `keep` is false: those that went unnoticed.
-    void retain(const std::function<bool(const TaskId&)>& keep);
-    /// Forgets the seats of a policy that is no longer there.
+    /// Index of the task's slot; `slots` must not be empty. `present` is its mask now (may be empty).
+    std::size_t assign(const DistributionId& distribution, std::span<const Slot> slots, const TaskId& task,
+                       const CpuSet& present);
+    /// The task has gone: its slots are free.
+    void leave(const TaskId& task);
+    /// Forgets the slots of a policy that no longer exists.
     void forget_policy(std::string_view policy);
-
-    [[nodiscard]] std::size_t units() const;
 
   private:
     struct Table {
-        struct Seat {
-            unsigned now;   ///< first CPU of its slot's home
-            unsigned given; ///< the same of the first slot it was dealt
+        /// A slot's name is its first CPU.
+        struct Place {
+            unsigned now;
+            unsigned given; ///< the first one that it was given
         };
-        std::unordered_map<TaskId, Seat> seats;
-        std::unordered_map<unsigned, unsigned> load; ///< that CPU -> units
-        void move(Seat& seat, unsigned to);
-        void unload(unsigned seat);
-        void remove(std::unordered_map<TaskId, Seat>::iterator at);
+        std::unordered_map<TaskId, Place> places;
+        std::unordered_map<unsigned, unsigned> load; ///< slot -> tasks
+        void move(Place& place, unsigned to);
+        void unload(unsigned slot);
+        [[nodiscard]] std::size_t least_loaded(std::span<const Slot> slots, const CpuSet& present) const;
     };
-    std::map<DealId, Table> tables_;
+    std::map<DistributionId, Table> tables_;
 };
 
 } // namespace affinityd::planner

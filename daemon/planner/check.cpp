@@ -2,8 +2,8 @@
 #include "planner/check.hpp"
 
 #include "base/glob.hpp"
+#include "machine/near.hpp"
 #include "planner/cpu_expr_eval.hpp"
-#include "planner/machine.hpp"
 #include "planner/matcher.hpp"
 #include "policy/suggest.hpp"
 
@@ -29,7 +29,7 @@ std::string cpus_text(const CpuSet& cpus) { return (cpus.count() == 1 ? "CPU " :
 class Checker {
   public:
     Checker(const topology::Topology& topology, const std::vector<netdev::Nic>& nics)
-        : machine_{topology, nics, {}}, near_(nic_cpus(machine_)) {
+        : machine_{topology, nics, {}}, near_(machine::nic_cpus(machine_)) {
         for (const auto& nic : machine_.nics)
             nic_names_.push_back(nic.name);
     }
@@ -40,7 +40,7 @@ class Checker {
         const auto cpus = placement(policy.placement);
         for (const auto& rule : policy.threads) {
             if (rule.leave) continue;
-            // What a rule takes over from its policy was looked at there.
+            // What a rule takes from its policy has been checked there.
             auto own = rule.placement;
             if (own.cpus_at == policy.placement.cpus_at) own.cpus.reset();
             if (own.near_at == policy.placement.near_at) own.near.reset();
@@ -81,7 +81,8 @@ class Checker {
         return near.empty() && nic_names_.size() <= 16 ? known_nics() : near;
     }
 
-    /// Interfaces of the policy that can be known without running processes; `auto` stands for any.
+    /// Sets `own_` from the interfaces that the policy names. Which ones `auto` stands for depends on the
+    /// running processes, so it may be any.
     void own_nics(const Policy& policy) {
         own_ = machine_.topology.online;
         if (policy.nics_auto) return;
@@ -101,7 +102,8 @@ class Checker {
         if (!found.empty()) own_ = std::move(found);
     }
 
-    /// False if a part names something that is not there; said at its place.
+    /// False if a part of the expression names something that the machine does not have; there is a finding
+    /// then.
     bool parts(const CpuExpr& expr, const Position& at) {
         bool good = true;
         for (const auto& child : expr.children)
@@ -141,7 +143,7 @@ class Checker {
         return false;
     }
 
-    /// The CPUs of a placement, nothing if they cannot be told.
+    /// The online CPUs of a placement; no value if it states none, or cannot be evaluated.
     std::optional<CpuSet> placement(const policy::Placement& placement) {
         if (placement.near && parts(*placement.near, placement.near_at)) {
             const auto near = evaluate(*placement.near, machine_.topology, near_, own_);
@@ -157,9 +159,10 @@ class Checker {
         }
         CpuSet online = *cpus & machine_.topology.online;
         if (!online.empty()) return online;
-        // CPUs that are away for now may come back while the daemon runs; what can never be is an error.
-        const bool is_away = cpus->intersects(machine_.topology.present);
-        add(is_away ? Severity::warning : Severity::error, placement.cpus_at, *placement.cpus,
+        // CPUs that are offline may come online while the daemon runs; a set that never holds a CPU is an
+        // error.
+        const bool is_offline = cpus->intersects(machine_.topology.present);
+        add(is_offline ? Severity::warning : Severity::error, placement.cpus_at, *placement.cpus,
             "this set holds no online CPU of this machine", why_empty(*placement.cpus));
         return std::nullopt;
     }
@@ -192,16 +195,16 @@ class Checker {
         owners_.emplace_back(&policy, cpus);
     }
 
-    Machine machine_;
+    machine::Machine machine_;
     std::map<std::string, CpuSet, std::less<>> near_;
     std::vector<std::string_view> nic_names_; ///< of machine_
-    CpuSet own_;                              ///< near the present policy's interfaces
+    CpuSet own_; ///< CPUs near the interfaces of the policy that is being checked
     CpuSet claimed_;
     std::vector<std::pair<const Policy*, CpuSet>> owners_;
     std::vector<Diagnostic> out_;
 };
 
-/// Lineage from the processes at hand, as the daemon has it from its assignments.
+/// Lineage among the given processes; the daemon knows it from its tasks under policy.
 class Ancestors final : public Lineage {
   public:
     Ancestors(const std::vector<const inventory::ProcessFacts*>& processes, const policy::PolicySet& set)
@@ -215,8 +218,8 @@ class Ancestors final : public Lineage {
         std::vector<std::string> names;
         int pid = process.parent();
         for (unsigned depth = 0; depth < max_depth && pid > 0; ++depth) {
-            if (const auto held = held_.find(pid); held != held_.end())
-                names.push_back(set_.policies[held->second].name);
+            if (const auto matched = matched_.find(pid); matched != matched_.end())
+                names.push_back(set_.policies[matched->second].name);
             const auto parent = by_pid_.find(pid);
             if (parent == by_pid_.end()) break;
             pid = parent->second->parent();
@@ -224,13 +227,13 @@ class Ancestors final : public Lineage {
         return names;
     }
 
-    void hold(int pid, std::size_t policy) { held_[pid] = policy; }
+    void set_policy(int pid, std::size_t policy) { matched_[pid] = policy; }
 
   private:
-    static constexpr unsigned max_depth = 1000; // ends rings in a hostile recording
+    static constexpr unsigned max_depth = 1000; // a hostile recording may have rings
     const policy::PolicySet& set_;
     std::unordered_map<int, const inventory::ProcessFacts*> by_pid_;
-    std::unordered_map<int, std::size_t> held_;
+    std::unordered_map<int, std::size_t> matched_; ///< pid -> policy
 };
 
 } // namespace
@@ -248,21 +251,21 @@ std::vector<Diagnostic> check_matches(const policy::PolicySet& policies,
                                       const std::vector<const inventory::ProcessFacts*>& processes) {
     const Matcher matcher(policies);
     Ancestors ancestors(processes, policies);
-    std::vector<bool> taken(policies.policies.size());
-    // A parent may stand behind its child; twice is enough for policies below policies, and a note is all
-    // that hangs on it.
+    std::vector<bool> is_matched(policies.policies.size());
+    // A parent may come after its child in the list. Two rounds find a policy that is asked for by `parent`;
+    // longer chains in the wrong order cost no more than a needless note.
     for (unsigned round = 0; round < 2; ++round) {
         for (const auto* process : processes) {
             const auto policy = matcher.match(*process, ancestors);
             if (!policy) continue;
-            taken[*policy] = true;
-            ancestors.hold(process->id().tid, *policy);
+            is_matched[*policy] = true;
+            ancestors.set_policy(process->id().tid, *policy);
         }
     }
     std::vector<Diagnostic> notes;
-    for (std::size_t at = 0; at < taken.size(); ++at) {
+    for (std::size_t at = 0; at < is_matched.size(); ++at) {
         const Policy& policy = policies.policies[at];
-        if (!taken[at] && policy.model != policy::Model::irq)
+        if (!is_matched[at] && policy.model != policy::Model::irq)
             notes.push_back({.severity = Severity::note,
                              .at = policy.at,
                              .length = 1,

@@ -11,18 +11,18 @@
 
 namespace affinityd::planner {
 
-/// What is wrong with policies on one machine, beyond what policy::read_policies could know:
-/// error: a CPU, node, package, die, cluster, cache group, core or kind that is not there; a set that can
-/// hold no CPU here; CPUs claimed by two policies with `exclusive: true`; a policy whose CPUs are all claimed
-/// by another. warning: a CPU or a whole set that is offline now; an interface that is not there; `near` that
-/// names no CPU; a claim that leaves no CPU to anybody else. Pure; the findings have no source lines
-/// (policy::add_source_lines) and stand in the set's order.
+/// Finds what is wrong with policies on one machine, beyond what policy::read_policies can know. Errors: a
+/// CPU, node, package, die, cluster, cache group, core or kind that the machine does not have; a set that can
+/// never hold a CPU here; CPUs that two policies claim with `exclusive: true`; a policy whose CPUs are all
+/// claimed by another. Warnings: a CPU or a whole set that is offline now; an interface that the machine does
+/// not have; a `near` that names no online CPU; a claim that leaves no CPU to other tasks. Pure. The findings
+/// are in the set's order and have no source lines; policy::add_source_lines adds them.
 [[nodiscard]] std::vector<policy::Diagnostic> check_on_machine(const policy::PolicySet& policies,
                                                                const topology::Topology& topology,
                                                                const std::vector<netdev::Nic>& nics);
 
-/// A note for each policy that takes none of these processes. Asks dear facts of processes only where a
-/// policy does.
+/// A note for each policy that matches none of these processes. Expensive facts are read only where a policy
+/// asks for them.
 [[nodiscard]] std::vector<policy::Diagnostic>
 check_matches(const policy::PolicySet& policies,
               const std::vector<const inventory::ProcessFacts*>& processes);

@@ -17,7 +17,7 @@ using Field = Condition::Field;
 constexpr std::array<std::string_view, 11> field_names{
     "comm", "exe", "cmdline", "unit", "cgroup", "user", "group", "container", "parent", "listen", "kthread"};
 
-/// What it costs to learn the fact: 0 it is there, 1 a small file, 2 a walk over descriptors.
+/// What reading the fact costs. 0: it is known already; 1: a small file; 2: a walk over all descriptors.
 unsigned cost(const Selector& selector) {
     if (selector.op != Selector::Op::test) {
         unsigned worst = 0;
@@ -48,7 +48,7 @@ bool any_port(const Condition& condition, const std::vector<std::uint16_t>& port
     });
 }
 
-/// A container is named by its full id (or name, for LXC) or by the twelve digits its tools print.
+/// A container is named by its full id (by its name, for LXC), or by the twelve digits that its tools print.
 std::vector<std::string> container_names(const inventory::ProcessFacts& process) {
     const auto names = policy::parse_cgroup_path(process.cgroup());
     if (names.container_id.empty()) return {};
@@ -130,14 +130,14 @@ std::string found_text(const Condition& condition, const inventory::ProcessFacts
     return joined(ports);
 }
 
-/// A group none of whose children could be named as the one that decided.
+/// For a group no single child of which decided.
 Failure group_failure(const Selector& selector) {
     const bool none = selector.op == Selector::Op::none;
     return {none ? "not" : "any", none ? "none of its conditions to hold" : "one of its conditions to hold",
             none ? "one holds" : "none holds"};
 }
 
-/// Children in order of cost. Returns the first for which `holds` equals `value`.
+/// The first child, in order of cost, for which `holds` is `value`; null if there is none.
 const Selector* first_child(const Selector& selector, bool value, const inventory::ProcessFacts& process,
                             const Lineage& lineage) {
     for (unsigned level = 0; level <= 2; ++level)

@@ -15,18 +15,20 @@ namespace affinityd::planner {
 struct Failure {
     std::string field;  ///< key as in the policy file; "not" or "any" for a group
     std::string wanted; ///< patterns as written
-    std::string found;  ///< what the process has, "" if it has nothing of the kind
+    std::string found;  ///< what the process has; "" if it has no such thing
 };
 
-/// Whether a selector holds for a process; children are asked cheap facts first, whatever order the file has.
+/// True if a selector holds for a process. Conditions on cheap facts are tested first, whatever order the
+/// file has.
 [[nodiscard]] bool holds(const policy::Selector& selector, const inventory::ProcessFacts& process,
                          const Lineage& lineage);
-/// The same with the reason: nothing if it holds.
+/// The condition that decided against the process; no value if the selector holds.
 [[nodiscard]] std::optional<Failure> first_failure(const policy::Selector& selector,
                                                    const inventory::ProcessFacts& process,
                                                    const Lineage& lineage);
 
-/// What `unit:` is compared with: the innermost unit of the process's cgroup, and each slice around it.
+/// What `unit:` is compared with: the innermost systemd unit of the process's cgroup, and each slice around
+/// it.
 [[nodiscard]] std::vector<std::string> unit_names(const inventory::ProcessFacts& process);
 
 } // namespace affinityd::planner

@@ -22,7 +22,7 @@ std::unexpected<CpuExprError> wrong(const CpuExpr& expr, std::string message, st
     return std::unexpected(CpuExprError{expr.offset, expr.length, std::move(message), std::move(hint)});
 }
 
-/// Groups that are counted 0, 1, 2, ... in the order of their first CPU.
+/// Groups that are numbered 0, 1, 2, ... in the order of their first CPUs.
 Evaluated counted(const CpuExpr& expr, const std::vector<CpuSet>& groups, const char* what) {
     CpuSet cpus;
     for (const unsigned id : expr.ids) {
@@ -52,7 +52,7 @@ Evaluated nodes(const CpuExpr& expr, const Topology& topology) {
     return cpus;
 }
 
-/// By the number the kernel gives the package; where it gives none, counted.
+/// By the numbers that the kernel gives packages; where it gives none, by their order.
 Evaluated sockets(const CpuExpr& expr, const Topology& topology) {
     CpuSet cpus;
     CpuSet known;
@@ -83,7 +83,7 @@ Evaluated kinds(const CpuExpr& expr, const Topology& topology) {
         known += (known.empty() ? "" : ", ") + kind.name;
     }
     if (topology.kinds.empty() && expr.name == "performance")
-        return topology.online; // all alike: all are the best
+        return topology.online; // all cores are alike, so each is of the best kind
     return wrong(expr, fmt::format("there is no kind of core called '{}' on this machine", expr.name),
                  known.empty() ? "all its cores are alike" : "it has " + known);
 }

@@ -9,8 +9,7 @@
 
 namespace affinityd::planner {
 
-/// How many lanes each core already has, by its first CPU: interfaces of one node are dealt over its cores in
-/// turn.
+/// How many lanes each core already has, by its first CPU: interfaces of one node take its cores in turn.
 using LaneLoad = std::map<unsigned, unsigned>;
 
 /// Works out the full-affinity half of a policy: for each interface its lanes (cores of `allowed` near the
@@ -18,12 +17,12 @@ using LaneLoad = std::map<unsigned, unsigned>;
 /// thread and its steering maps.
 ///
 /// Queue k (in order of queue numbers) goes to lane k modulo lanes. Under `full` there are as many lanes as
-/// units are served, at most one per core: a NIC that serves one process brings all its queues to that
+/// tasks are served, at most one per core: a NIC that serves one process brings all its queues to that
 /// process. Under `irq` there are as many lanes as data queues, at most one per core. Transmit queues get the
 /// CPUs of their lanes (XPS); receive queues are steered in software (RPS) only where there are more lanes
-/// than queues, and off otherwise, because left-overs would carry packets away from the lane. Model: Foong,
-/// Fung, Newell; kernel: Documentation/networking/scaling.rst.
-void add_lanes(Compiled& compiled, const Machine& machine, const std::vector<std::string>& nics,
-               const Serving& serving, LaneLoad& load, Placements& into);
+/// than queues, and off otherwise, because left-over maps would carry packets away from the lane. Model:
+/// Foong, Fung, Newell; kernel: Documentation/networking/scaling.rst.
+void add_lanes(ResolvedPolicy& resolved, const machine::Machine& machine,
+               const std::vector<std::string>& nics, const NicUsage& usage, LaneLoad& load, Placements& into);
 
 } // namespace affinityd::planner

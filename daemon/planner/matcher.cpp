@@ -12,7 +12,7 @@ namespace {
 using policy::Condition;
 using policy::Selector;
 
-/// The conditions that must hold for the selector to hold: itself, or the children of `all`s.
+/// The conditions that must hold if the selector is to hold: itself, or the children of each `all`.
 void collect_required(const Selector& selector, std::vector<const Condition*>& into) {
     if (selector.op == Selector::Op::test) into.push_back(&selector.condition);
     if (selector.op != Selector::Op::all) return;
@@ -20,7 +20,7 @@ void collect_required(const Selector& selector, std::vector<const Condition*>& i
         collect_required(child, into);
 }
 
-/// The selector is true of kernel threads only by saying so.
+/// True if the selector says `kthread: true` where it must hold.
 bool asks_for_kernel_threads(const Selector& selector) {
     std::vector<const Condition*> required;
     collect_required(selector, required);
@@ -65,13 +65,6 @@ void Matcher::add(std::size_t policy) {
     always_.push_back(policy);
 }
 
-bool Matcher::name_is_hopeless(std::string_view comm) const {
-    if (!always_.empty() || !by_unit_.empty() || !by_exe_.empty() || !by_cmdline_.empty()) return false;
-    std::vector<std::size_t> candidates;
-    by_comm_.collect(comm, candidates);
-    return candidates.empty();
-}
-
 std::optional<std::size_t> Matcher::match(const inventory::ProcessFacts& process,
                                           const Lineage& lineage) const {
     std::vector<std::size_t> candidates = always_;
@@ -100,7 +93,7 @@ std::vector<Verdict> Matcher::explain(const inventory::ProcessFacts& process, co
         if (process.is_kernel() && !asks_for_kernel_threads(policy.match)) {
             verdict.field = "kthread";
             verdict.wanted = "true";
-            verdict.found = "a kernel thread, which no policy wants unasked";
+            verdict.found = "a kernel thread, which only policies with kthread: true want";
         } else if (const auto failure = first_failure(policy.match, process, lineage)) {
             verdict.field = failure->field;
             verdict.wanted = failure->wanted;

@@ -14,7 +14,7 @@
 
 namespace affinityd::planner {
 
-/// Which policies a process's ancestors are under; asked only for `parent:`.
+/// The policies that a process's ancestors are under. Only `parent:` asks for them.
 class Lineage {
   public:
     virtual ~Lineage() = default;
@@ -23,7 +23,7 @@ class Lineage {
     ancestor_policies(const inventory::ProcessFacts& process) const = 0;
 };
 
-/// Why a policy does or does not want a process: the first condition that decided.
+/// Whether a policy wants a process, and the condition that decided.
 struct Verdict {
     std::size_t policy = 0; ///< index into the set
     bool matched = false;
@@ -32,28 +32,25 @@ struct Verdict {
     std::string found;  ///< what the process has
 };
 
-/// Finds the policy of a process: the first in the set's total order whose selector holds. One code for
-/// start, reconcile and the fast path. Dear facts are read only while a policy that asks for them is still in
-/// play: policies are found by an index over one condition each that must hold, literal names by hash,
-/// patterns one after the other.
+/// Finds the policy of a process: the first in the set's total order whose selector holds. Each policy is
+/// indexed by one condition that must hold; literal texts are looked up, patterns are tried one after the
+/// other. So expensive facts are read only while a policy that asks for them is still in play.
 class Matcher {
   public:
     /// `set` must outlive the matcher.
     explicit Matcher(const policy::PolicySet& set);
 
-    /// Index into the set, or nothing. Kernel threads are wanted only by policies that say `kthread: true`.
+    /// Index into the set; no value if no policy wants the process. Only policies that say `kthread: true`
+    /// want kernel threads.
     [[nodiscard]] std::optional<std::size_t> match(const inventory::ProcessFacts& process,
                                                    const Lineage& lineage) const;
 
-    /// Every policy in order with its verdict, up to and including the one that matched.
+    /// The verdict of each policy in order, up to and including the one that matched.
     [[nodiscard]] std::vector<Verdict> explain(const inventory::ProcessFacts& process,
                                                const Lineage& lineage) const;
 
-    /// True if no policy could want a process of this name, whatever else it is: it need not be read further.
-    [[nodiscard]] bool name_is_hopeless(std::string_view comm) const;
-
-    /// Index into the policy's thread rules, or nothing: the policy's own placement. `index` counts the
-    /// process's threads by tid, 0 for the main thread.
+    /// Index into the policy's thread rules; no value if the policy's own placement is for the thread.
+    /// `index`: its place among the process's threads by tid, 0 for the main thread.
     [[nodiscard]] static std::optional<std::size_t> thread_rule(const policy::Policy& policy,
                                                                 std::string_view name, unsigned index);
 
@@ -67,7 +64,7 @@ class Matcher {
     };
     const policy::PolicySet* set_;
     Index by_comm_, by_unit_, by_exe_, by_cmdline_;
-    std::vector<std::size_t> always_; ///< policies with no condition that can be indexed
+    std::vector<std::size_t> always_; ///< policies without a condition that can be indexed
     void add(std::size_t policy);
 };
 

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 namespace affinityd::planner {
 
 namespace {
@@ -14,100 +12,103 @@ namespace {
 using policy::Model;
 
 struct Choice {
-    DealId deal;
+    DistributionId distribution;
     const std::vector<Slot>* slots;
 };
 
 /// The lanes a task belongs to: those of the one interface that serves its process, else of all the policy's.
-Choice lanes_of(const Compiled& compiled, const Unit& unit) {
-    DealId deal{compiled.policy->name, 0, "*"};
-    if (compiled.nics.size() == 1)
-        return {{deal.policy, 0, compiled.nics.front().nic}, &compiled.nics.front().lanes};
-    if (unit.nics != nullptr) {
-        const NicDeal* only = nullptr;
+Choice lanes_of(const ResolvedPolicy& resolved, const ProcessView& process) {
+    const auto of_nic = [&](const NicLanes& nic) {
+        return Choice{{resolved.policy->name, 0, nic.nic}, &nic.lanes};
+    };
+    if (resolved.nics.size() == 1) return of_nic(resolved.nics.front());
+    if (process.nics != nullptr) {
+        const NicLanes* only = nullptr;
         std::size_t found = 0;
-        for (const auto& name : *unit.nics)
-            if (const auto* nic = compiled.nic(name)) {
+        for (const auto& name : *process.nics)
+            if (const auto* nic = resolved.nic(name)) {
                 only = nic;
                 ++found;
             }
-        if (found == 1) return {{deal.policy, 0, only->nic}, &only->lanes};
+        if (found == 1) return of_nic(*only);
     }
-    return {deal, &compiled.all_lanes};
+    return {{resolved.policy->name, 0, "*"}, &resolved.all_lanes};
 }
 
-Choice group_of(const Compiled& compiled, Assignments& assignments, const Unit& unit) {
+/// The slots inside the group that the whole process stays in; none if its cpuset has no CPU of any group.
+Choice group_of(const ResolvedPolicy& resolved, Assignments& assignments, const ProcessView& process,
+                const ThreadView& thread) {
+    static const std::vector<Slot> none;
     std::vector<Slot> groups;
-    for (const auto& [cpus, slots] : compiled.together)
-        groups.push_back({cpus, cpus});
-    const DealId deal{compiled.policy->name, 0, "together"};
-    const auto group = assignments.seat(deal, groups, unit.process, unit.thread->allowed);
-    return {{compiled.policy->name, 0, "together:" + std::to_string(groups[group].home.first())},
-            &compiled.together[group].second};
+    std::vector<const Group*> reachable;
+    for (const auto& group : resolved.together) {
+        if (process.cpuset != nullptr && !group.cpus.intersects(*process.cpuset)) continue;
+        groups.push_back({group.cpus, group.cpus});
+        reachable.push_back(&group);
+    }
+    const auto& name = resolved.policy->name;
+    if (groups.empty()) return {{name, 0, "together"}, &none};
+    const auto chosen = assignments.assign({name, 0, "together"}, groups, process.id, thread.thread.allowed);
+    return {{name, 0, "together:" + std::to_string(groups[chosen].cpus.first())}, &reachable[chosen]->slots};
 }
 
+Choice choose(const ResolvedPolicy& resolved, Assignments& assignments, const ProcessView& process,
+              const ThreadView& thread, std::optional<std::size_t> rule) {
+    const auto& policy = *resolved.policy;
+    const bool own_cpus = rule && policy.threads[*rule].placement.cpus != policy.placement.cpus;
+    if (!own_cpus && !resolved.all_lanes.empty()) return lanes_of(resolved, process);
+    if (!own_cpus && !resolved.together.empty()) return group_of(resolved, assignments, process, thread);
+    const unsigned number = rule ? static_cast<unsigned>(*rule) + 1 : 0;
+    return {{policy.name, number, ""}, &resolved.distributions[number]};
+}
+
+/// True if there are slots, and the cpuset leaves each of them whole.
 bool is_within(const std::vector<Slot>& slots, const CpuSet& cpuset) {
-    return std::ranges::all_of(slots, [&](const Slot& slot) { return cpuset.contains(slot.mask); });
+    return !slots.empty() &&
+           std::ranges::all_of(slots, [&](const Slot& slot) { return cpuset.contains(slot.mask); });
 }
 
-/// Seats that a cpuset leaves, cut to it: the kernel would cut the mask, or refuse it if nothing were left.
+/// Slots that a cpuset leaves, cut to it: the kernel would cut the mask, or refuse it if no CPU were left.
 std::vector<Slot> reachable_slots(const std::vector<Slot>& slots, const CpuSet& cpuset) {
     std::vector<Slot> rest;
     for (const auto& slot : slots)
-        if (slot.home.intersects(cpuset)) rest.push_back({slot.home & cpuset, slot.mask & cpuset});
+        if (slot.cpus.intersects(cpuset)) rest.push_back({slot.cpus & cpuset, slot.mask & cpuset});
     return rest;
-}
-
-const char* bind_name(policy::Bind bind) {
-    constexpr const char* names[] = {"CPU", "core", "cache group", "NUMA node", "whole set"};
-    return names[static_cast<std::size_t>(bind)];
 }
 
 } // namespace
 
-bool deals_threads(const policy::Placement& placement) { return placement.spread != policy::Spread::any; }
+bool distributes_threads(const policy::Placement& placement) {
+    return placement.spread != policy::Spread::any;
+}
 
 std::expected<Target, NoPlace> place(const Placements& placements, Assignments& assignments,
-                                     std::size_t policy, const Unit& unit) {
-    const Compiled& compiled = placements.policies[policy];
-    if (!compiled.active || compiled.policy->model == Model::irq) return std::unexpected(NoPlace::left_alone);
-    const auto rule = Matcher::thread_rule(*compiled.policy, unit.thread->comm, unit.index);
-    if (rule && compiled.policy->threads[*rule].leave) return std::unexpected(NoPlace::left_alone);
+                                     const ProcessView& process, const ThreadView& thread) {
+    const ResolvedPolicy& resolved = placements.policies[*process.policy];
+    const auto& policy = *resolved.policy;
+    if (!resolved.active || policy.model == Model::irq) return std::unexpected(NoPlace::left_alone);
+    const auto rule = Matcher::thread_rule(policy, thread.thread.comm, thread.index);
+    if (rule && policy.threads[*rule].leave) return std::unexpected(NoPlace::left_alone);
 
-    const unsigned number = rule ? static_cast<unsigned>(*rule) + 1 : 0;
-    const auto& placement = rule ? compiled.policy->threads[*rule].placement : compiled.policy->placement;
-    Choice choice{{compiled.policy->name, number, ""}, &compiled.deals[number]};
-    const bool own_cpus = rule && placement.cpus != compiled.policy->placement.cpus;
-    if (!own_cpus && !compiled.all_lanes.empty())
-        choice = lanes_of(compiled, unit);
-    else if (!own_cpus && !compiled.together.empty())
-        choice = group_of(compiled, assignments, unit);
-
-    const TaskId seated = deals_threads(placement) ? unit.thread->id : unit.process;
+    Choice choice = choose(resolved, assignments, process, thread, rule);
     std::vector<Slot> reachable;
-    if (unit.cpuset != nullptr && !is_within(*choice.slots, *unit.cpuset)) {
-        reachable = reachable_slots(*choice.slots, *unit.cpuset);
+    if (process.cpuset != nullptr && !is_within(*choice.slots, *process.cpuset)) {
+        reachable = reachable_slots(*choice.slots, *process.cpuset);
         if (reachable.empty()) return std::unexpected(NoPlace::outside);
         choice.slots = &reachable;
     }
+    const auto& placement = rule ? policy.threads[*rule].placement : policy.placement;
+    const TaskId task = distributes_threads(placement) ? thread.thread.id : process.id;
     const Slot& slot =
-        (*choice.slots)[assignments.seat(choice.deal, *choice.slots, seated, unit.thread->allowed)];
-    return Target{slot.mask, policy, std::move(choice.deal), slot.home};
+        (*choice.slots)[assignments.assign(choice.distribution, *choice.slots, task, thread.thread.allowed)];
+    return Target{slot.mask, *process.policy, std::move(choice.distribution), slot.cpus};
 }
 
-std::string reason_of(const Placements& placements, const Target& target) {
+Reason reason_of(const Placements& placements, const Target& target) {
     const auto& policy = *placements.policies[target.policy].policy;
-    const auto& placement =
-        target.deal.rule == 0 ? policy.placement : policy.threads[target.deal.rule - 1].placement;
-    std::string text = "policy " + policy.name;
-    if (target.deal.rule > 0) text += fmt::format(", thread rule {}", target.deal.rule);
-    if (target.deal.nic.starts_with("together:"))
-        text += ", kept together with its process";
-    else if (target.deal.nic == "*")
-        text += ", a lane of its interfaces";
-    else if (!target.deal.nic.empty())
-        text += ", the lane of " + target.deal.nic;
-    return text + fmt::format(": seat {}, bound to its {}", target.home.to_list(), bind_name(placement.bind));
+    const unsigned rule = target.distribution.rule;
+    const auto& placement = rule == 0 ? policy.placement : policy.threads[rule - 1].placement;
+    return InSlot{rule, target.distribution.among, target.slot, placement.bind};
 }
 
 } // namespace affinityd::planner

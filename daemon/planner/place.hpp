@@ -6,45 +6,54 @@
 #include "planner/placements.hpp"
 
 #include <expected>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace affinityd::planner {
 
-/// One thread, as place() needs it.
-struct Unit {
-    TaskId process; ///< main thread of its process
-    const inventory::Thread* thread = nullptr;
-    unsigned index = 0; ///< place among the process's threads by tid, 0 = main thread
-    const std::vector<std::string>* nics = nullptr; ///< interfaces that serve the process; null: not known
+/// A process, as the plan of its threads needs it.
+struct ProcessView {
+    TaskId id;                                      ///< its main thread
+    std::optional<std::size_t> policy;              ///< index into the set; no value: no policy wants it
+    const std::vector<std::string>* nics = nullptr; ///< interfaces that serve it; null: not known
     const CpuSet* cpuset = nullptr; ///< CPUs that its cgroup lets it have; null: all, or not known
-    bool may_be_reset = false; ///< the kernel may have made its mask as wide as can be (kernels before 6.2,
-                               ///< with CPUs or cpusets)
+    /// True for threads whose masks the kernel may have widened since they were last looked at; null: none.
+    const std::function<bool(const TaskId&)>* may_be_reset = nullptr;
+};
+
+/// One thread of it.
+struct ThreadView {
+    const inventory::Thread& thread;
+    unsigned index = 0; ///< place among the process's threads by tid, 0 = main thread
+    /// The kernel may have widened its mask as far as it goes (kernels before 6.2, when CPUs or cpusets
+    /// change).
+    bool may_be_reset = false;
 };
 
 /// Where a thread is to be.
 struct Target {
     CpuSet mask;            ///< never empty, online CPUs only
     std::size_t policy = 0; ///< index into the set
-    DealId deal;
-    CpuSet home; ///< the seat
+    DistributionId distribution;
+    CpuSet slot;
 };
 
 /// Why a thread under a policy has no place.
 enum class NoPlace {
-    left_alone, ///< the policy does not touch it: model none or irq, leave, or it cannot be applied now
+    left_alone, ///< the policy does not touch it: model none or irq, leave, or it cannot be carried out now
     outside,    ///< none of the places that it could have is within its cpuset
 };
 
-/// The one decision about a thread of a process under `policy` (an index into the set): start, reconcile and
-/// fast path all ask here.
+/// Where a thread of a process under a policy belongs.
 [[nodiscard]] std::expected<Target, NoPlace> place(const Placements& placements, Assignments& assignments,
-                                                   std::size_t policy, const Unit& unit);
+                                                   const ProcessView& process, const ThreadView& thread);
 
-/// Why it is to be there, for people.
-[[nodiscard]] std::string reason_of(const Placements& placements, const Target& target);
+/// Why it belongs there.
+[[nodiscard]] Reason reason_of(const Placements& placements, const Target& target);
 
-/// True if the units of this policy are threads rather than processes (a `spread` is given).
-[[nodiscard]] bool deals_threads(const policy::Placement& placement);
+/// True if this placement distributes threads rather than processes (a `spread` is given).
+[[nodiscard]] bool distributes_threads(const policy::Placement& placement);
 
 } // namespace affinityd::planner

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/placements.hpp"
 
+#include "machine/near.hpp"
+#include "netdev/lower.hpp"
 #include "planner/cpu_expr_eval.hpp"
 #include "planner/lanes.hpp"
 
@@ -13,27 +15,18 @@ namespace affinityd::planner {
 
 namespace {
 
+using machine::Machine;
 using policy::Policy;
 using policy::PolicySet;
 
-/// One run of compile: what its steps share.
+/// What the steps of one compile() share.
 struct Run {
     const PolicySet& policies;
     const Machine& machine;
-    const Serving& serving;
+    const NicUsage& usage;
     std::map<std::string, CpuSet, std::less<>> near;
     Placements result;
 };
-
-void add_lower(const Machine& machine, const netdev::Nic& nic, std::set<std::string>& into, unsigned depth) {
-    constexpr unsigned deepest = 8; // vlan on bond on ...: also ends loops in a hostile recording
-    if (nic.lower.empty() || depth > deepest) {
-        into.insert(nic.name);
-        return;
-    }
-    for (const auto& name : nic.lower)
-        if (const auto* lower = machine.nic(name)) add_lower(machine, *lower, into, depth + 1);
-}
 
 std::optional<CpuSet> evaluated(Run& run, const Policy& policy, const policy::CpuExpr& expr,
                                 const CpuSet& own_nics) {
@@ -45,12 +38,12 @@ std::optional<CpuSet> evaluated(Run& run, const Policy& policy, const policy::Cp
     return std::nullopt;
 }
 
-/// CPUs that a placement may use; nothing, with a problem, if there are none.
+/// The CPUs that a placement may use; no value, and a problem, if there are none.
 std::optional<CpuSet> allowed_cpus(Run& run, const Policy& policy, const policy::Placement& placement,
                                    const CpuSet& own_nics) {
     const auto& topology = run.machine.topology;
     if (!placement.cpus) {
-        // Isolated CPUs were set apart by the administrator: only a policy that names them gets them.
+        // The administrator has set isolated CPUs apart: only a policy that names them gets them.
         const CpuSet usual = run.result.online - topology.isolated;
         return usual.empty() ? run.result.online : usual;
     }
@@ -62,8 +55,8 @@ std::optional<CpuSet> allowed_cpus(Run& run, const Policy& policy, const policy:
     return std::nullopt;
 }
 
-/// Isolated CPUs are not load-balanced: of a mask with several the scheduler uses one only. So each task gets
-/// its own.
+/// The scheduler does not balance load over isolated CPUs: a task with several of them in its mask stays on
+/// one. So each task is given one of its own.
 policy::Placement for_isolated(Run& run, const Policy& policy, policy::Placement placement,
                                const CpuSet& allowed) {
     const auto& isolated = run.machine.topology.isolated;
@@ -76,8 +69,8 @@ policy::Placement for_isolated(Run& run, const Policy& policy, policy::Placement
     return placement;
 }
 
-std::vector<Slot> deal(Run& run, const Policy& policy, const policy::Placement& wanted, const CpuSet& allowed,
-                       const CpuSet& own_nics) {
+std::vector<Slot> distribute(Run& run, const Policy& policy, const policy::Placement& wanted,
+                             const CpuSet& allowed, const CpuSet& own_nics) {
     const auto placement = for_isolated(run, policy, wanted, allowed);
     CpuSet near;
     if (placement.near) near = evaluated(run, policy, *placement.near, own_nics).value_or(CpuSet{});
@@ -100,28 +93,28 @@ CpuSet together_level(const Run& run, const Policy& policy, unsigned cpu) {
     }
 }
 
-void add_together(Run& run, Compiled& compiled, const CpuSet& own_nics) {
-    if (compiled.policy->together == policy::Together::none) return;
-    CpuSet rest = compiled.allowed;
+void add_together(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
+    if (resolved.policy->together == policy::Together::none) return;
+    CpuSet rest = resolved.allowed;
     while (!rest.empty()) {
-        CpuSet group = together_level(run, *compiled.policy, rest.first()) & rest;
+        CpuSet group = together_level(run, *resolved.policy, rest.first()) & rest;
         if (group.empty()) group = rest;
         rest -= group;
-        auto slots = deal(run, *compiled.policy, compiled.policy->placement, group, own_nics);
-        compiled.together.emplace_back(std::move(group), std::move(slots));
+        auto slots = distribute(run, *resolved.policy, resolved.policy->placement, group, own_nics);
+        resolved.together.push_back({std::move(group), std::move(slots)});
     }
 }
 
-void add_deals(Run& run, Compiled& compiled, const CpuSet& own_nics) {
-    const Policy& policy = *compiled.policy;
-    compiled.deals.push_back(deal(run, policy, policy.placement, compiled.allowed, own_nics));
+void add_distributions(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
+    const Policy& policy = *resolved.policy;
+    resolved.distributions.push_back(distribute(run, policy, policy.placement, resolved.allowed, own_nics));
     for (const auto& rule : policy.threads) {
         auto allowed = allowed_cpus(run, policy, rule.placement, own_nics);
-        // A rule without CPUs of its own, or whose CPUs are not there, stays inside the policy's.
-        if (!allowed || !rule.placement.cpus) allowed = compiled.allowed;
+        // A rule that states no CPUs, or none that are here, gets the policy's.
+        if (!allowed || !rule.placement.cpus) allowed = resolved.allowed;
         if (!policy.exclusive) *allowed -= run.result.claimed;
-        if (allowed->empty()) allowed = compiled.allowed;
-        compiled.deals.push_back(deal(run, policy, rule.placement, *allowed, own_nics));
+        if (allowed->empty()) allowed = resolved.allowed;
+        resolved.distributions.push_back(distribute(run, policy, rule.placement, *allowed, own_nics));
     }
 }
 
@@ -132,9 +125,9 @@ CpuSet own_nic_cpus(const Run& run, const std::vector<std::string>& nics) {
     return cpus.empty() ? run.result.online : cpus;
 }
 
-/// First pass: where each policy may be, and what is claimed.
-void find_allowed(Run& run, Compiled& compiled, const CpuSet& own_nics) {
-    const Policy& policy = *compiled.policy;
+/// Finds the CPUs that a policy may use, and claims them if it is exclusive.
+void find_allowed(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
+    const Policy& policy = *resolved.policy;
     if (policy.model == policy::Model::none) return;
     auto allowed = allowed_cpus(run, policy, policy.placement, own_nics);
     if (!allowed) return;
@@ -145,27 +138,36 @@ void find_allowed(Run& run, Compiled& compiled, const CpuSet& own_nics) {
             {policy.name, taken.to_list(), "all its CPUs are claimed by policies with exclusive: true"});
         return;
     }
-    compiled.allowed = std::move(*allowed);
-    compiled.active = true;
-    if (policy.exclusive) run.result.claimed |= compiled.allowed;
+    resolved.allowed = std::move(*allowed);
+    resolved.active = true;
+    if (policy.exclusive) run.result.claimed |= resolved.allowed;
 }
 
 } // namespace
 
-const NicDeal* Compiled::nic(std::string_view name) const {
-    const auto found = std::ranges::find(nics, name, &NicDeal::nic);
+const ResolvedPolicy* Placements::find(std::string_view policy) const {
+    const auto found = std::ranges::find_if(policies, [&](const ResolvedPolicy& resolved) {
+        return resolved.policy != nullptr && resolved.policy->name == policy;
+    });
+    return found == policies.end() ? nullptr : &*found;
+}
+
+const NicLanes* ResolvedPolicy::nic(std::string_view name) const {
+    const auto found = std::ranges::find(nics, name, &NicLanes::nic);
     return found == nics.end() ? nullptr : &*found;
 }
 
-std::vector<std::string> policy_nics(const Policy& policy, const Machine& machine, const Serving& serving) {
+std::vector<std::string> policy_nics(const Policy& policy, const Machine& machine, const NicUsage& usage) {
     std::set<std::string> wanted;
-    const auto served = serving.find(policy.name);
+    const auto served = usage.find(policy.name);
     for (const auto& nic : machine.nics) {
         const bool named =
             policy.nics_auto
-                ? served != serving.end() && served->second.contains(nic.name)
+                ? served != usage.end() && served->second.contains(nic.name)
                 : std::ranges::any_of(policy.nics, [&](const auto& p) { return p.matches(nic.name); });
-        if (named) add_lower(machine, nic, wanted, 0);
+        if (!named) continue;
+        for (const auto* bottom : netdev::physical_lower(nic, machine.nics))
+            wanted.insert(bottom->name);
     }
     std::vector<std::string> names;
     for (const auto& nic : machine.nics)
@@ -173,28 +175,28 @@ std::vector<std::string> policy_nics(const Policy& policy, const Machine& machin
     return names;
 }
 
-Placements compile(const PolicySet& policies, const Machine& machine, const Serving& serving) {
-    Run run{policies, machine, serving, nic_cpus(machine), {}};
+Placements compile(const PolicySet& policies, const Machine& machine, const NicUsage& usage) {
+    Run run{policies, machine, usage, machine::nic_cpus(machine), {}};
     run.result.online = machine.topology.online;
     run.result.policies.resize(policies.policies.size());
     std::vector<std::vector<std::string>> nics;
     for (std::size_t i = 0; i < policies.policies.size(); ++i) {
         run.result.policies[i].policy = &policies.policies[i];
-        nics.push_back(policy_nics(policies.policies[i], machine, serving));
+        nics.push_back(policy_nics(policies.policies[i], machine, usage));
     }
-    // Claims first, so that a policy of lower order cannot settle on CPUs that a later one claims.
+    // Exclusive policies come first, so that no other is given CPUs that a later one claims.
     for (const bool exclusive : {true, false})
         for (std::size_t i = 0; i < policies.policies.size(); ++i)
             if (policies.policies[i].exclusive == exclusive)
                 find_allowed(run, run.result.policies[i], own_nic_cpus(run, nics[i]));
     LaneLoad load;
     for (std::size_t i = 0; i < policies.policies.size(); ++i) {
-        Compiled& compiled = run.result.policies[i];
-        if (!compiled.active) continue;
+        ResolvedPolicy& resolved = run.result.policies[i];
+        if (!resolved.active) continue;
         const CpuSet own = own_nic_cpus(run, nics[i]);
-        add_deals(run, compiled, own);
-        add_together(run, compiled, own);
-        add_lanes(compiled, machine, nics[i], serving, load, run.result);
+        add_distributions(run, resolved, own);
+        add_together(run, resolved, own);
+        add_lanes(resolved, machine, nics[i], usage, load, run.result);
     }
     return std::move(run.result);
 }

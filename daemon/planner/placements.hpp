@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "machine/machine.hpp"
 #include "planner/action.hpp"
-#include "planner/machine.hpp"
 #include "planner/slots.hpp"
 #include "policy/policy.hpp"
 
@@ -13,65 +13,72 @@
 
 namespace affinityd::planner {
 
-/// What was seen of who is served by which interface: policy -> interface -> units (as dealt: processes, or
+/// NIC usage: policy -> interface -> tasks that it serves, counted as they are distributed (processes, or
 /// threads). It names the interfaces of `nics: auto` and says over how many lanes a NIC's queues are worth
 /// spreading.
-using Serving = std::map<std::string, std::map<std::string, unsigned>>;
+using NicUsage = std::map<std::string, std::map<std::string, unsigned>>;
 
-/// A steering map or interrupt that a policy wants somewhere.
+/// An interrupt, steering map or flow table that a policy wants set. What it is set to now is no part of it.
 struct QueueTarget {
-    Subject subject; ///< IrqMask or SteeringMask
-    CpuSet present;  ///< as read
-    CpuSet wanted;   ///< one CPU for an interrupt; empty for steering that is to be off
-    std::string nic; ///< interface
+    Subject subject;
+    Setting wanted;  ///< one CPU for an interrupt; the empty set for steering that is to be off; for a flow
+                     ///< table the least count
+    std::string nic; ///< interface; "" for the machine's flow table
     std::string policy;
-    std::string reason;
+    Reason reason;
 };
 
 /// A kernel thread that does a queue's work (threaded NAPI, irq/N-name): placed as the interrupt would be.
 struct QueueThread {
     CpuSet wanted;
     std::string policy;
-    std::string reason;
+    Reason reason;
 };
 
 /// One interface's lanes under a policy: lane i is a core that takes queue i's interrupts and, under `full`,
 /// the tasks.
-struct NicDeal {
+struct NicLanes {
     std::string nic;
     std::vector<Slot> lanes;
 };
 
-/// One policy, worked out on one machine.
-struct Compiled {
-    const policy::Policy* policy = nullptr;
-    CpuSet allowed;                       ///< never empty if active
-    bool active = false;                  ///< false: cannot be carried out here; problems say why
-    std::vector<std::vector<Slot>> deals; ///< 0: own placement; i + 1: thread rule i
-    std::vector<std::pair<CpuSet, std::vector<Slot>>>
-        together;                ///< groups of `together` with the own placement's slots inside
-    std::vector<NicDeal> nics;   ///< of irq and full
-    std::vector<Slot> all_lanes; ///< lanes of all its interfaces in turn, for tasks served by several or none
-    [[nodiscard]] const NicDeal* nic(std::string_view name) const;
+/// Processes of a policy with `together` stay inside one such group.
+struct Group {
+    CpuSet cpus;
+    std::vector<Slot> slots; ///< of the policy's own placement, inside the group
 };
 
-/// All policies on a machine: what `place` needs, with everything evaluated that does not depend on a single
-/// task. `policies` and `machine` must outlive it. The same input gives the same placements.
+/// A resolved policy: one policy, worked out on one machine.
+struct ResolvedPolicy {
+    const policy::Policy* policy = nullptr;
+    CpuSet allowed;      ///< never empty if active
+    bool active = false; ///< false: it cannot be carried out here; `problems` says why
+    std::vector<std::vector<Slot>> distributions; ///< 0: own placement; i + 1: thread rule i
+    std::vector<Group> together;                  ///< empty without `together`
+    std::vector<NicLanes> nics;                   ///< of irq and full
+    std::vector<Slot> all_lanes; ///< lanes of all its interfaces in turn, for tasks served by several or none
+    [[nodiscard]] const NicLanes* nic(std::string_view name) const;
+};
+
+/// All policies on a machine, with all that can be worked out without knowing the tasks. The policies that
+/// compile() got must outlive it. The same input gives the same placements.
 struct Placements {
-    std::vector<Compiled> policies; ///< in the set's order
+    std::vector<ResolvedPolicy> policies; ///< in the set's order
     CpuSet online;
     CpuSet claimed; ///< CPUs of `exclusive: true` policies
     std::vector<QueueTarget> queues;
     std::unordered_map<int, QueueThread> threads; ///< by tid
     std::vector<Problem> problems;
+
+    [[nodiscard]] const ResolvedPolicy* find(std::string_view policy) const; ///< nullptr: none of that name
 };
 
-[[nodiscard]] Placements compile(const policy::PolicySet& policies, const Machine& machine,
-                                 const Serving& serving);
+[[nodiscard]] Placements compile(const policy::PolicySet& policies, const machine::Machine& machine,
+                                 const NicUsage& usage);
 
 /// Names of the interfaces that a policy names or, for `auto`, that serve it; stacked devices resolved to the
 /// lower devices that have queues. In the machine's order, without repetition.
-[[nodiscard]] std::vector<std::string> policy_nics(const policy::Policy& policy, const Machine& machine,
-                                                   const Serving& serving);
+[[nodiscard]] std::vector<std::string> policy_nics(const policy::Policy& policy,
+                                                   const machine::Machine& machine, const NicUsage& usage);
 
 } // namespace affinityd::planner

@@ -8,115 +8,165 @@ namespace {
 using policy::Drift;
 using State = ThreadPlan::State;
 
-TaskMask subject_of(const Unit& unit) { return {unit.thread->id, unit.process.tid, unit.thread->comm}; }
-
 /// Equal as far as CPUs are online: the kernel reports offline CPUs of a mask in some places and not in
 /// others.
 bool same(const CpuSet& a, const CpuSet& b, const CpuSet& online) { return (a & online) == (b & online); }
 
+bool same(const Setting& a, const Setting& b, const CpuSet& online) {
+    return a.is_cpus() && b.is_cpus() ? same(a.cpus(), b.cpus(), online) : a == b;
+}
+
 /// The kernel was asked for this before and granted less (a cpuset): asking again changes nothing.
-bool granted_already(const Held* held, const CpuSet& wanted, const CpuSet& present, const CpuSet& online) {
-    return held != nullptr && held->asked == wanted && same(held->granted, present, online);
+bool granted_already(const std::optional<UndoRecord>& record, const Setting& wanted, const Setting& present,
+                     const CpuSet& online) {
+    return record && record->asked == wanted && same(record->granted, present, online);
 }
 
-ThreadPlan changes(const Unit& unit, const CpuSet& to, std::string policy, std::string reason, bool restore) {
-    ThreadPlan plan;
-    plan.state = State::changes;
-    plan.action =
-        Action{subject_of(unit), unit.thread->allowed, to, std::move(policy), std::move(reason), restore};
-    return plan;
-}
+/// One thread, with what is known of its past.
+struct Case {
+    const Planning& planning;
+    const ProcessView& process;
+    const ThreadView& view;
+    std::optional<UndoRecord> record;
 
-/// Nobody wants the thread: off exclusive CPUs if there are any, else back to what it had.
-ThreadPlan plan_unwanted(const Placements& placements, const Unit& unit, const Held* held) {
-    const auto& present = unit.thread->allowed;
-    const CpuSet& original = held != nullptr ? held->original : present;
-    if (original.intersects(placements.claimed) && !unit.thread->is_kernel()) {
+    [[nodiscard]] const CpuSet& present() const { return view.thread.allowed; }
+    [[nodiscard]] const CpuSet& online() const { return planning.placements.online; }
+    /// True if the thread may run wherever its cgroup lets it.
+    [[nodiscard]] bool may_run_everywhere() const {
+        return present().contains(process.cpuset == nullptr ? online() : *process.cpuset & online());
+    }
+    /// True if only the kernel has changed the mask that we gave it.
+    [[nodiscard]] bool is_ours() const {
+        const bool was_reset = view.may_be_reset && may_run_everywhere();
+        return record && (was_reset || is_still_ours(*record, present(), online(), process.cpuset));
+    }
+    [[nodiscard]] bool has(const CpuSet& wanted) const {
+        return same(present(), wanted, online()) || granted_already(record, wanted, present(), online());
+    }
+    [[nodiscard]] ThreadPlan change(const CpuSet& to, std::string policy, Reason reason, bool restore) const {
+        const auto& thread = view.thread;
+        ThreadPlan plan{.state = State::changes};
+        plan.action = Action{TaskMask{thread.id, process.id.tid, thread.comm},
+                             thread.allowed,
+                             to,
+                             std::move(policy),
+                             std::move(reason),
+                             restore};
+        return plan;
+    }
+    /// Its original back, if the mask is still ours; a mask that somebody else set since then stays.
+    [[nodiscard]] ThreadPlan restored(std::string policy, Restored why) const {
+        if (!is_ours()) return {.state = State::foreign, .forget = true};
+        return change(record->original.cpus(), std::move(policy), why, true);
+    }
+};
+
+/// No policy wants the thread: off exclusive CPUs if there are any, else back to what it had. A mask that
+/// somebody else set since then is its own from now on: the next look keeps it off exclusive CPUs as it would
+/// a thread that we never changed.
+ThreadPlan plan_unwanted(const Case& c) {
+    const auto& placements = c.planning.placements;
+    if (c.record && !c.is_ours()) return {.state = State::foreign, .forget = true};
+    const CpuSet& original = c.record ? c.record->original.cpus() : c.present();
+    if (original.intersects(placements.claimed) && !c.view.thread.is_kernel()) {
         const CpuSet rest = (original & placements.online) - placements.claimed;
         if (rest.empty()) return {}; // it was put there by somebody who knew: a task needs some CPU
-        if (same(present, rest, placements.online) || granted_already(held, rest, present, placements.online))
-            return {.state = State::in_place, .action = {}, .target = {}};
-        return changes(unit, rest, "",
-                       "kept off CPUs " + placements.claimed.to_list() + ", which a policy claims for itself",
-                       false);
+        if (c.has(rest)) return {.state = State::in_place};
+        return c.change(rest, "", KeptOff{placements.claimed}, false);
     }
-    if (held == nullptr) return {};
-    return changes(unit, held->original, "", "no policy wants it any more: its own mask back", true);
+    if (!c.record) return {};
+    return c.restored("", Restored::unwanted);
 }
 
-ThreadPlan plan_queue_thread(const Placements& placements, const QueueThread& wanted, const Unit& unit,
-                             const Held* held) {
-    if (same(unit.thread->allowed, wanted.wanted, placements.online) ||
-        granted_already(held, wanted.wanted, unit.thread->allowed, placements.online))
-        return {.state = State::in_place, .action = {}, .target = {}};
-    return changes(unit, wanted.wanted, wanted.policy, wanted.reason, false);
+ThreadPlan plan_queue_thread(const Case& c, const QueueThread& wanted) {
+    if (c.has(wanted.wanted)) return {.state = State::in_place};
+    return c.change(wanted.wanted, wanted.policy, wanted.reason, false);
 }
 
-/// Changed by nobody: that is no drift to give way to.
-bool is_reset(const Unit& unit, const CpuSet& online) {
-    return unit.may_be_reset &&
-           unit.thread->allowed.contains(unit.cpuset == nullptr ? online : *unit.cpuset & online);
+/// True if the policy gives way to whoever changed the mask after us. Under `yield`, a program that may run
+/// everywhere again has given up its own mask.
+bool gives_way(const Case& c, Drift drift) {
+    if (drift == Drift::enforce || !c.record || c.is_ours()) return false;
+    return drift == Drift::once || !c.may_run_everywhere();
 }
 
-bool has_mask_of_its_own(const Unit& unit, const CpuSet& online) {
-    return !unit.thread->allowed.contains(online);
-}
-
-} // namespace
-
-bool is_still_ours(const Held& held, const CpuSet& present, const CpuSet& online) {
-    return same(present, held.granted, online) || same(present, held.asked, online);
-}
-
-ThreadPlan plan_thread(const Placements& placements, Assignments& assignments,
-                       std::optional<std::size_t> policy, const Unit& unit, const Memory& memory) {
-    const auto& thread = *unit.thread;
-    if (thread.is_immovable()) return {.state = State::immovable, .action = {}, .target = {}};
-    const Held* held = memory.find(subject_of(unit));
-    if (const auto queue = placements.threads.find(thread.id.tid);
-        queue != placements.threads.end() && thread.is_kernel())
-        return plan_queue_thread(placements, queue->second, unit, held);
-    if (!policy) return plan_unwanted(placements, unit, held);
-
-    const auto& rules = *placements.policies[*policy].policy;
-    if (held == nullptr && rules.prior == policy::Prior::keep && has_mask_of_its_own(unit, placements.online))
-        return {.state = State::left_alone, .action = {}, .target = {}};
-    auto target = place(placements, assignments, *policy, unit);
+ThreadPlan plan_wanted(const Case& c) {
+    const auto& placements = c.planning.placements;
+    const auto& policy = *placements.policies[*c.process.policy].policy;
+    if (!c.record && policy.prior == policy::Prior::keep && !c.present().contains(c.online()))
+        return {.state = State::left_alone};
+    auto target = place(placements, c.planning.assignments, c.process, c.view);
     if (!target) {
-        const bool is_outside = target.error() == NoPlace::outside;
-        if (held == nullptr)
-            return {.state = is_outside ? State::outside : State::left_alone, .action = {}, .target = {}};
-        return changes(unit, held->original, rules.name,
-                       "policy " + rules.name + " leaves it alone: its own mask back", true);
+        if (c.record) return c.restored(policy.name, Restored::left_alone);
+        return {.state = target.error() == NoPlace::outside ? State::outside : State::left_alone};
     }
-    ThreadPlan plan{.state = State::in_place, .action = {}, .target = *target};
-    if (same(thread.allowed, target->mask, placements.online) ||
-        granted_already(held, target->mask, thread.allowed, placements.online))
-        return plan;
-    if (held != nullptr && held->asked == target->mask && rules.drift != Drift::enforce &&
-        !is_reset(unit, placements.online)) {
+    ThreadPlan plan{.state = State::in_place};
+    if (!c.has(target->mask)) {
         plan.state = State::yielded;
-        return plan;
+        if (!gives_way(c, policy.drift))
+            plan = c.change(target->mask, policy.name, reason_of(placements, *target), false);
     }
-    plan = changes(unit, target->mask, rules.name, reason_of(placements, *target), false);
     plan.target = std::move(*target);
     return plan;
 }
 
-std::vector<Action> plan_queues(const Placements& placements, const Memory& memory) {
-    std::vector<Action> actions;
-    for (const auto& queue : placements.queues) {
-        const bool is_irq = std::holds_alternative<IrqMask>(queue.subject);
-        const Held* held = memory.find(queue.subject);
-        const bool equal =
-            is_irq ? same(queue.present, queue.wanted, placements.online) : queue.present == queue.wanted;
-        const bool granted =
-            is_irq ? granted_already(held, queue.wanted, queue.present, placements.online)
-                   : held != nullptr && held->asked == queue.wanted && held->granted == queue.present;
-        if (equal || granted) continue;
-        actions.push_back({queue.subject, queue.present, queue.wanted, queue.policy, queue.reason, false});
+ThreadPlan decide(const Case& c) {
+    const auto& threads = c.planning.placements.threads;
+    if (c.view.thread.is_kernel())
+        if (const auto queue = threads.find(c.view.thread.id.tid); queue != threads.end())
+            return plan_queue_thread(c, queue->second);
+    return c.process.policy ? plan_wanted(c) : plan_unwanted(c);
+}
+
+bool is_put_off(const Planning& planning, const Action& action) {
+    return planning.backoff != nullptr && planning.backoff->is_put_off(action);
+}
+
+} // namespace
+
+bool is_still_ours(const UndoRecord& record, const Setting& present, const CpuSet& online,
+                   const CpuSet* cpuset) {
+    if (same(present, record.granted, online) || same(present, record.asked, online)) return true;
+    if (cpuset == nullptr || !present.is_cpus()) return false;
+    const CpuSet kept = record.asked.cpus() & *cpuset;
+    return same(present.cpus(), kept.intersects(online) ? kept : *cpuset, online);
+}
+
+ThreadPlan plan_thread(const Planning& planning, const ProcessView& process, const ThreadView& thread) {
+    if (thread.thread.is_immovable()) return {.state = State::immovable};
+    auto plan = decide(
+        {planning, process, thread, planning.undo.find(TaskMask{thread.thread.id, process.id.tid, {}})});
+    if (plan.action && is_put_off(planning, *plan.action)) {
+        plan.state = State::put_off;
+        plan.action.reset();
     }
-    return actions;
+    return plan;
+}
+
+void plan_process(const Planning& planning, const ProcessView& process,
+                  std::span<const inventory::Thread> threads,
+                  const std::function<void(const inventory::Thread&, const ThreadPlan&)>& sink) {
+    for (std::size_t i = 0; i < threads.size(); ++i) {
+        const bool may_be_reset = process.may_be_reset != nullptr && (*process.may_be_reset)(threads[i].id);
+        sink(threads[i],
+             plan_thread(planning, process, {threads[i], static_cast<unsigned>(i), may_be_reset}));
+    }
+}
+
+std::optional<Action> plan_queue(const Planning& planning, const QueueTarget& target,
+                                 const Setting& present) {
+    const auto& online = planning.placements.online;
+    const bool is_irq = std::holds_alternative<IrqMask>(target.subject);
+    const bool is_enough = !target.wanted.is_cpus() && present.count() >= target.wanted.count();
+    if (is_enough || (is_irq ? same(present, target.wanted, online) : present == target.wanted))
+        return std::nullopt;
+    const auto record = planning.undo.find(target.subject);
+    if (is_irq ? granted_already(record, target.wanted, present, online)
+               : record && record->asked == target.wanted && record->granted == present)
+        return std::nullopt;
+    Action action{target.subject, present, target.wanted, target.policy, target.reason, false};
+    if (is_put_off(planning, action)) return std::nullopt;
+    return action;
 }
 
 } // namespace affinityd::planner

@@ -1,41 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "planner/held.hpp"
 #include "planner/place.hpp"
+#include "planner/undo.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace affinityd::planner {
 
+/// Knows which changes are put off for a while: the subject is fought over, or refused the same before.
+class BackoffLookup {
+  public:
+    virtual ~BackoffLookup() = default;
+    [[nodiscard]] virtual bool is_put_off(const Action& action) const = 0;
+};
+
+/// What every plan is made of. Start, full pass, events, `plan`, `explain` and recorded machines all use it,
+/// so that what `plan` lists is what the next pass does. All references must outlive it.
+struct Planning {
+    const Placements& placements;
+    Assignments& assignments; ///< a copy of the daemon's, where looking must not assign anything
+    const UndoLookup& undo;
+    const BackoffLookup* backoff = nullptr; ///< null: nothing is put off
+};
+
 /// What is to become of one thread.
 struct ThreadPlan {
     enum class State : std::uint8_t {
-        unwanted,   ///< no policy wants it, nothing was done to it
+        unwanted,   ///< no policy wants it, and we did nothing to it
         in_place,   ///< has what it should have
         changes,    ///< `action` says what is to be done
+        put_off,    ///< it should be changed, but not now: backoff
         left_alone, ///< under a policy that does not touch it: model none or irq, leave, prior: keep
-        yielded,    ///< somebody else changed it after us and the policy says yield or once
+        yielded,    ///< somebody else changed it after us, and the policy says yield or once
+        foreign,    ///< no policy places it any more, but its mask is not ours either: `forget` it
         outside,    ///< the policy's CPUs and those of its cpuset have none in common
         immovable,  ///< a kernel thread that may not be moved
     };
     State state = State::unwanted;
-    std::optional<Action> action;
-    std::optional<Target> target;
+    std::optional<Action> action = std::nullopt;
+    std::optional<Target> target = std::nullopt;
+    bool forget = false; ///< its undo record is of no use any more: its mask must stay as it is
 };
 
-/// Decides about one thread of a process that `policy` wants (index into the set; nothing: no policy). Pure
-/// but for the seats in `assignments`. An unchanged thread under an unchanged world gives no action.
-[[nodiscard]] ThreadPlan plan_thread(const Placements& placements, Assignments& assignments,
-                                     std::optional<std::size_t> policy, const Unit& unit,
-                                     const Memory& memory);
+/// Decides about one thread. Pure but for the slots in `assignments`. An unchanged thread under unchanged
+/// placements gives no action.
+[[nodiscard]] ThreadPlan plan_thread(const Planning& planning, const ProcessView& process,
+                                     const ThreadView& thread);
 
-/// Changes of interrupts and steering maps, in the placements' order.
-[[nodiscard]] std::vector<Action> plan_queues(const Placements& placements, const Memory& memory);
+/// The same for all threads of a process, in ascending order of their ids; `sink` gets each thread with its
+/// plan.
+void plan_process(const Planning& planning, const ProcessView& process,
+                  std::span<const inventory::Thread> threads,
+                  const std::function<void(const inventory::Thread&, const ThreadPlan&)>& sink);
 
-/// True if a held subject's mask is still the one we gave it, so that it may be put back.
-[[nodiscard]] bool is_still_ours(const Held& held, const CpuSet& present, const CpuSet& online);
+/// The change that an interrupt, steering map or flow table needs, if any. `present`: what it is set to now.
+[[nodiscard]] std::optional<Action> plan_queue(const Planning& planning, const QueueTarget& target,
+                                               const Setting& present);
+
+/// True if a subject still has what we gave it, so that its original may be restored. `cpuset`: the CPUs that
+/// a task's cgroup lets it have; null: all, or not known. When it changes, the kernel cuts masks to it, and
+/// gives all of it to a task whose mask has no CPU there.
+[[nodiscard]] bool is_still_ours(const UndoRecord& record, const Setting& present, const CpuSet& online,
+                                 const CpuSet* cpuset = nullptr);
 
 } // namespace affinityd::planner

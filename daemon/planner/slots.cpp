@@ -12,7 +12,7 @@ using policy::Bind;
 using policy::Spread;
 using topology::Topology;
 
-/// How fine a level is; smaller is finer. `any` and `set` do not divide anything.
+/// How fine a level is; smaller is finer. `any` and `set` divide nothing.
 constexpr int fineness(Bind bind) { return static_cast<int>(bind); }
 constexpr int fineness(Spread spread) {
     switch (spread) {
@@ -38,8 +38,8 @@ std::vector<CpuSet> raw_groups(const Topology& topology, Bind level, const CpuSe
         break;
     case Bind::core:
         groups = topology.cores;
-        for (const unsigned cpu :
-             allowed) // a CPU of which no core is recorded is one of its own; cut() drops the others
+        // A CPU that is in no recorded core is a core of its own; cut() drops the others.
+        for (const unsigned cpu : allowed)
             groups.push_back({cpu});
         break;
     case Bind::llc:
@@ -60,7 +60,7 @@ std::vector<CpuSet> cut(std::vector<CpuSet> groups, const CpuSet& allowed) {
     CpuSet rest = allowed;
     std::vector<CpuSet> result;
     for (auto& group : groups) {
-        group &= rest; // what an earlier group took is not dealt twice, should recorded groups overlap
+        group &= rest; // recorded groups may overlap: no CPU is in two
         if (group.empty()) continue;
         rest -= group;
         result.push_back(std::move(group));
@@ -87,17 +87,17 @@ std::vector<CpuSet> spread_groups(const Topology& topology, Spread spread, const
     }
 }
 
-/// a0 b0 a1 b1 ...: seats of the same turn in the order of their groups.
-std::vector<CpuSet> take_in_turn(const std::vector<CpuSet>& groups, const std::vector<CpuSet>& seats) {
+/// One place of each group, then the next of each: a0 b0 a1 b1 ...
+std::vector<CpuSet> take_in_turn(const std::vector<CpuSet>& groups, const std::vector<CpuSet>& places) {
     std::vector<std::vector<CpuSet>> rows(groups.size());
-    for (const auto& seat : seats)
+    for (const auto& place : places)
         for (std::size_t i = 0; i < groups.size(); ++i)
-            if (groups[i].contains(seat.first())) {
-                rows[i].push_back(seat);
+            if (groups[i].contains(place.first())) {
+                rows[i].push_back(place);
                 break;
             }
     std::vector<CpuSet> order;
-    for (std::size_t turn = 0; order.size() < seats.size(); ++turn)
+    for (std::size_t turn = 0; order.size() < places.size(); ++turn)
         for (const auto& row : rows)
             if (turn < row.size()) order.push_back(row[turn]);
     return order;
@@ -109,37 +109,39 @@ unsigned node_distance(const Topology& topology, unsigned from, unsigned to) {
         for (std::size_t i = 0; i < topology.nodes.size() && i < node.distance.size(); ++i)
             if (topology.nodes[i].cpus.contains(to)) return node.distance[i];
     }
-    return topology.node_cpus_of(from).contains(to) ? 10 : 20; // no recorded distance: local or remote
+    // None is recorded: the usual ones for a local and a remote node.
+    return topology.node_cpus_of(from).contains(to) ? 10 : 20;
 }
 
-/// How far a seat is from the nearest wanted CPU; inside the set is nearer than on the same node.
-unsigned distance(const Topology& topology, const CpuSet& seat, const CpuSet& near) {
-    if (seat.intersects(near)) return 0;
+/// How far a place is from the nearest of some CPUs: 0 if it has one of them, 1 in the same cache group, else
+/// the NUMA distance (10 or more).
+unsigned distance(const Topology& topology, const CpuSet& place, const CpuSet& near) {
+    if (place.intersects(near)) return 0;
     unsigned best = std::numeric_limits<unsigned>::max();
     for (unsigned cpu : near) {
-        if (topology.llc_of(cpu).contains(seat.first())) return 1;
-        best = std::min(best, node_distance(topology, seat.first(), cpu));
+        if (topology.llc_of(cpu).contains(place.first())) return 1;
+        best = std::min(best, node_distance(topology, place.first(), cpu));
     }
     return best;
 }
 
-CpuSet widen(const Topology& topology, Bind bind, const CpuSet& home, const CpuSet& allowed) {
+CpuSet widen(const Topology& topology, Bind bind, const CpuSet& cpus, const CpuSet& allowed) {
     switch (bind) {
     case Bind::cpu:
-        return {home.first()};
+        return {cpus.first()};
     case Bind::core:
-        return topology.core_of(home.first()) & allowed;
+        return topology.core_of(cpus.first()) & allowed;
     case Bind::llc:
-        return topology.llc_of(home.first()) & allowed;
+        return topology.llc_of(cpus.first()) & allowed;
     case Bind::node:
-        return topology.node_cpus_of(home.first()) & allowed;
+        return topology.node_cpus_of(cpus.first()) & allowed;
     case Bind::set:
         return allowed;
     }
     return allowed;
 }
 
-/// CPUs that share a core with an earlier one of the set.
+/// The CPUs that share a core with an earlier one of the set.
 CpuSet second_threads(const Topology& topology, const CpuSet& set) {
     CpuSet result;
     for (const auto& core : topology.cores) {
@@ -162,25 +164,25 @@ std::vector<Slot> make_slots(const Topology& topology, const policy::Placement& 
     if (placement.smt == policy::Smt::avoid) usable -= secondary;
 
     const bool spread_is_coarser = fineness(placement.spread) > fineness(placement.bind);
-    std::vector<CpuSet> seats;
+    std::vector<CpuSet> places;
     if (placement.spread == Spread::any)
-        seats = groups_of(topology, placement.bind, usable);
+        places = groups_of(topology, placement.bind, usable);
     else if (spread_is_coarser)
-        seats = take_in_turn(spread_groups(topology, placement.spread, usable),
-                             groups_of(topology, placement.bind, usable));
+        places = take_in_turn(spread_groups(topology, placement.spread, usable),
+                              groups_of(topology, placement.bind, usable));
     else
-        seats = spread_groups(topology, placement.spread, usable);
+        places = spread_groups(topology, placement.spread, usable);
 
-    std::ranges::stable_partition(seats, [&](const CpuSet& seat) { return !secondary.contains(seat); });
+    std::ranges::stable_partition(places, [&](const CpuSet& place) { return !secondary.contains(place); });
     if (!near.empty())
-        std::ranges::stable_sort(seats, {},
-                                 [&](const CpuSet& seat) { return distance(topology, seat, near); });
+        std::ranges::stable_sort(places, {},
+                                 [&](const CpuSet& place) { return distance(topology, place, near); });
 
     std::vector<Slot> slots;
-    for (auto& seat : seats) {
-        CpuSet mask = widen(topology, placement.bind, seat, usable);
-        if (mask.empty()) mask = seat; // the level is not recorded for this CPU
-        slots.push_back({std::move(seat), std::move(mask)});
+    for (auto& place : places) {
+        CpuSet mask = widen(topology, placement.bind, place, usable);
+        if (mask.empty()) mask = place; // the machine records no such level for this CPU
+        slots.push_back({std::move(place), std::move(mask)});
     }
     return slots;
 }

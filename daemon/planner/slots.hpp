@@ -9,25 +9,25 @@
 
 namespace affinityd::planner {
 
-/// One seat of a deal: where a unit (a thread, or a whole process) is put.
+/// A place in a distribution: where a thread, or a whole process, is put.
 struct Slot {
-    CpuSet home; ///< the CPUs the seat stands for; its first CPU is the seat's name across re-plans
-    CpuSet mask; ///< what the unit's tasks are given: `home` widened to the policy's `bind` level
+    CpuSet cpus; ///< the CPUs it stands for; the first of them is its name across re-plans
+    CpuSet mask; ///< what its tasks are given: `cpus` widened to the policy's `bind` level
     friend bool operator==(const Slot&, const Slot&) = default;
 };
 
-/// A level's groups, cut to `allowed`, without empty ones, by first CPU. CPUs the machine puts in no group of
-/// that level (no NUMA node, no package id) form one group of their own, so that no allowed CPU is lost; one
-/// that is in no core is a core.
+/// The groups of a level, cut to `allowed` and in the order of their first CPUs; none is empty. CPUs that the
+/// machine puts in no group of that level (no NUMA node, no package id) form one more group, so that no
+/// allowed CPU is lost. A CPU that is in no core is a core of its own.
 [[nodiscard]] std::vector<CpuSet> groups_of(const topology::Topology& topology, policy::Bind level,
                                             const CpuSet& allowed);
 
-/// The seats of a placement, in the order in which they are dealt:
-///  - the finer of `spread` and `bind` is the size of a seat (`any`: that of `bind`);
-///  - a coarser `spread` takes its groups in turn (llc 0, llc 1, llc 0, ...);
-///  - single CPUs that share a core with an earlier allowed one come last; with smt: avoid they are left out;
-///  - with `near`, seats closer to those CPUs by NUMA distance come first.
-/// `allowed` must not be empty and holds online CPUs only; no seat's mask is ever empty or leaves `allowed`.
+/// The slots of a placement, in the order in which they are given out:
+///  - A slot has the size of the finer of `spread` and `bind`; with `spread: any`, that of `bind`.
+///  - A coarser `spread` takes its groups in turn: llc 0, llc 1, llc 0, ...
+///  - Single CPUs that share a core with an earlier allowed one come last; `smt: avoid` leaves them out.
+///  - With `near`, slots that are closer to those CPUs by NUMA distance come first.
+/// `allowed` holds online CPUs only, at least one. Masks are never empty and stay within `allowed`.
 [[nodiscard]] std::vector<Slot> make_slots(const topology::Topology& topology,
                                            const policy::Placement& placement, const CpuSet& allowed,
                                            const CpuSet& near);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/diagnostic.hpp"
 
+#include "base/utf8.hpp"
+
 #include <algorithm>
 #include <cstddef>
 
@@ -22,8 +24,6 @@ std::string_view name_of(Severity severity) {
     return "error";
 }
 
-bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
-
 /// What a terminal would act upon is shown as '?'; a tab stays, so that the line looks as in the editor.
 char shown(char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -36,17 +36,17 @@ std::string underline(const Diagnostic& diagnostic) {
     const std::size_t column =
         std::min<std::size_t>(diagnostic.at.column > 0 ? diagnostic.at.column - 1 : 0, line.size());
     std::size_t begin = column > max_shown / 2 && line.size() > max_shown ? column - max_shown / 2 : 0;
-    while (begin > 0 && is_continuation(line[begin]))
+    while (begin > 0 && is_utf8_continuation(line[begin]))
         --begin;
     std::size_t end = std::min(line.size(), begin + max_shown);
-    while (end < line.size() && is_continuation(line[end]))
+    while (end < line.size() && is_utf8_continuation(line[end]))
         ++end;
     std::string text = "    ";
     std::string marks = "    ";
     const std::size_t length = std::max(1U, diagnostic.length);
     for (std::size_t at = begin; at < end; ++at) {
         text += shown(line[at]);
-        if (at > begin && is_continuation(line[at])) continue;
+        if (at > begin && is_utf8_continuation(line[at])) continue;
         if (at < column)
             marks += line[at] == '\t' ? '\t' : ' ';
         else if (at - column < length)

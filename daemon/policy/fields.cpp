@@ -31,13 +31,7 @@ bool takes_list(Type type) {
     return type == Type::patterns || type == Type::nics || type == Type::policies || type == Type::ports;
 }
 
-void wrong_type(const Fields::Entry& entry, Report& report, std::string hint = {}) {
-    report.error(*entry.value,
-                 name_of(entry) + " must be " + type_name(*entry.key) + ", not " + kind_of(*entry.value),
-                 std::move(hint));
-}
-
-/// A text over several lines is joined by YAML in ways that nobody sees ("a b", or a line end at its end).
+/// YAML joins a text over several lines in ways that nobody sees ("a b", or a line end at its end).
 bool is_one_line(const Node& node, const Fields::Entry& entry, Report& report) {
     if (node.one_line) return true;
     report.error(node, "the value of " + name_of(entry) + " runs over more than one line",
@@ -48,7 +42,7 @@ bool is_one_line(const Node& node, const Fields::Entry& entry, Report& report) {
 bool is_scalar(const Fields::Entry& entry, Report& report) {
     if (entry.value->kind == Node::Kind::scalar)
         return entry.key->type == Type::text || is_one_line(*entry.value, entry, report);
-    wrong_type(entry, report);
+    report_wrong_type(entry, report);
     return false;
 }
 
@@ -71,18 +65,47 @@ std::optional<std::pair<T, T>> parse_range(std::string_view text) {
 
 } // namespace
 
+void report_wrong_type(const Fields::Entry& entry, Report& report, std::string hint) {
+    report.error(*entry.value,
+                 name_of(entry) + " must be " + type_name(*entry.key) + ", not " + kind_of(*entry.value),
+                 std::move(hint));
+}
+
 Fields::Fields(const Node& map, Level level, Report& report) {
+    read(
+        map, [=](std::string_view name) { return find_key(level, name); },
+        [=](std::string_view name) { return advise_key(level, name); }, report);
+}
+
+Fields::Fields(const Node& map, std::span<const Key> keys, Report& report) {
+    read(
+        map,
+        [=](std::string_view name) {
+            const auto found = std::ranges::find(keys, name, &Key::name);
+            return found == keys.end() ? nullptr : &*found;
+        },
+        [=](std::string_view name) {
+            std::vector<std::string_view> names;
+            for (const auto& key : keys)
+                names.push_back(key.name);
+            auto advice = did_you_mean(name, names);
+            return advice.empty() ? "expected " + either(names) : advice;
+        },
+        report);
+}
+
+void Fields::read(const Node& map, const Find& find_key, const Advise& advise, Report& report) {
     for (std::size_t at = 0; at + 1 < map.items.size(); at += 2) {
         const Node& name = map.items[at];
         const Node& value = map.items[at + 1];
-        const Key* key = find_key(level, name.text);
+        const Key* key = find_key(name.text);
         if (key == nullptr) {
-            report.error(name, "unknown key " + in_quotes(name.text), advise_key(level, name.text));
+            report.error(name, "unknown key " + in_quotes(name.text), advise(name.text));
             continue;
         }
         const auto earlier = std::ranges::find(entries_, key, &Entry::key);
         if (earlier != entries_.end()) {
-            report.error(name, "'" + name.text + "' stands here a second time",
+            report.error(name, "duplicate key " + in_quotes(name.text),
                          "first in line " + std::to_string(earlier->name->line) +
                              (takes_list(key->type) ? "; write several as a list" : ""));
             continue;
@@ -111,7 +134,7 @@ std::optional<bool> read_boolean(const Fields::Entry& entry, Report& report) {
     std::string hint;
     if (std::ranges::find(yes, text) != yes.end() || text == "true") hint = "write true, without quotes";
     if (std::ranges::find(no, text) != no.end() || text == "false") hint = "write false, without quotes";
-    wrong_type(entry, report, hint);
+    report_wrong_type(entry, report, hint);
     return std::nullopt;
 }
 
@@ -119,7 +142,7 @@ std::optional<int> read_integer(const Fields::Entry& entry, int low, int high, R
     if (!is_scalar(entry, report)) return std::nullopt;
     const auto number = strict_number<int>(entry.value->text);
     if (number && entry.value->plain && low <= *number && *number <= high) return number;
-    wrong_type(entry, report, !entry.value->plain && number ? "write it without quotes" : "");
+    report_wrong_type(entry, report, !entry.value->plain && number ? "write it without quotes" : "");
     return std::nullopt;
 }
 
@@ -135,14 +158,14 @@ std::optional<std::size_t> read_choice(const Fields::Entry& entry, Report& repor
     const auto& values = entry.key->values;
     const auto found = std::ranges::find(values, std::string_view(entry.value->text));
     if (found != values.end()) return static_cast<std::size_t>(found - values.begin());
-    wrong_type(entry, report, did_you_mean(entry.value->text, values));
+    report_wrong_type(entry, report, did_you_mean(entry.value->text, values));
     return std::nullopt;
 }
 
 std::optional<CpuExpr> read_cpus(const Fields::Entry& entry, Report& report) {
     const Node& value = *entry.value;
     if (value.kind == Node::Kind::list) {
-        wrong_type(entry, report, "write CPUs as one text: \"0-3,8\"");
+        report_wrong_type(entry, report, "write CPUs as one text: \"0-3,8\"");
         return std::nullopt;
     }
     if (!is_scalar(entry, report)) return std::nullopt;
@@ -157,7 +180,7 @@ std::optional<std::pair<unsigned, unsigned>> read_index(const Fields::Entry& ent
     if (!is_scalar(entry, report)) return std::nullopt;
     const auto range = parse_range<unsigned>(entry.value->text);
     if (!range) {
-        wrong_type(entry, report);
+        report_wrong_type(entry, report);
         return std::nullopt;
     }
     if (range->first <= range->second) return range;
@@ -186,7 +209,7 @@ Ports read_ports(const Fields::Entry& entry, Report& report) {
 std::vector<const Node*> read_list(const Fields::Entry& entry, Report& report) {
     const Node& value = *entry.value;
     if (value.kind == Node::Kind::map) {
-        wrong_type(entry, report);
+        report_wrong_type(entry, report);
         return {};
     }
     std::vector<const Node*> elements;
@@ -208,7 +231,7 @@ std::vector<const Node*> read_list(const Fields::Entry& entry, Report& report) {
         const auto end = elements.begin() + static_cast<std::ptrdiff_t>(at);
         const auto same = [&](const Node* other) { return other->text == elements[at]->text; };
         if (std::any_of(elements.begin(), end, same))
-            report.warn(*elements[at], in_quotes(elements[at]->text) + " stands in the list twice");
+            report.warn(*elements[at], in_quotes(elements[at]->text) + " is in the list twice");
     }
     return elements;
 }

@@ -6,15 +6,18 @@
 #include "policy/report.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace affinityd::policy {
 
-/// A map of the language with its keys looked up in the key table: unknown and repeated keys and keys without
-/// a value have been reported by the time it is there. Refers to the nodes.
+/// A map of the language with its keys looked up in a key table. The constructor reports unknown keys,
+/// duplicate keys and keys without a value. Refers to the nodes.
 class Fields {
   public:
     struct Entry {
@@ -24,15 +27,22 @@ class Fields {
     };
 
     Fields(const Node& map, Level level, Report& report);
+    /// The same for another language with keys of its own, which must outlive the fields.
+    Fields(const Node& map, std::span<const Key> keys, Report& report);
 
-    [[nodiscard]] const Entry* find(std::string_view name) const; ///< nullptr: not there, or without a value
+    [[nodiscard]] const Entry* find(std::string_view name) const; ///< nullptr: absent, or without a value
     [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; } ///< in the file's order
 
   private:
+    using Find = std::function<const Key*(std::string_view name)>;
+    using Advise = std::function<std::string(std::string_view name)>;
+    void read(const Node& map, const Find& find_key, const Advise& advise, Report& report);
     std::vector<Entry> entries_;
 };
 
-// Each reads one value as its key's type, or reports why it cannot and gives nothing.
+// Each reads one value as its key's type, or reports why it cannot and has no value.
+/// Reports that the value is not what the key's type says; `hint` may be empty.
+void report_wrong_type(const Fields::Entry& entry, Report& report, std::string hint = {});
 [[nodiscard]] std::optional<bool> read_boolean(const Fields::Entry& entry, Report& report);
 [[nodiscard]] std::optional<int> read_integer(const Fields::Entry& entry, int low, int high, Report& report);
 [[nodiscard]] std::optional<std::string> read_text(const Fields::Entry& entry, Report& report);
@@ -44,8 +54,8 @@ class Fields {
 using Ports = std::vector<std::pair<std::uint16_t, std::uint16_t>>;
 [[nodiscard]] Ports read_ports(const Fields::Entry& entry, Report& report); ///< empty: reported
 
-/// A scalar stands for a list of one. The elements are scalars that are there; else it was reported and the
-/// list is empty.
+/// A scalar counts as a list of one. All elements are scalars with a value; otherwise the fault was reported
+/// and the list is empty.
 [[nodiscard]] std::vector<const Node*> read_list(const Fields::Entry& entry, Report& report);
 /// The elements as patterns; those that are wrong are reported and left out.
 [[nodiscard]] std::vector<Pattern> read_patterns(const Fields::Entry& entry, Report& report);
@@ -60,7 +70,7 @@ bool set_choice(const Fields& fields, std::string_view name, Enum& target, Repor
 }
 bool set_boolean(const Fields& fields, std::string_view name, bool& target, Report& report);
 
-/// The keys of Placement that stand in `fields`; others keep their value.
+/// Sets what `fields` say of a Placement; the rest keeps its value.
 void read_placement(const Fields& fields, Placement& placement, Report& report);
 
 } // namespace affinityd::policy

@@ -40,7 +40,7 @@ constexpr std::array keys{
     Key{Level::top, "threads", Type::rules, {}, "every thread as the policy says", "", "[{name: \"io*\", cpus: \"0\"}]", "Rules for single threads; the first that fits a thread wins."},
     Key{Level::top, "exclusive", Type::boolean, {}, "false", "", "true", "true: every other task is kept off these CPUs."},
     Key{Level::top, "separate", Type::boolean, {}, "false", "", "true", "true: interrupts are kept off the worker's core, but in its cache group."},
-    Key{Level::top, "drift", Type::choice, drifts, "enforce", "", "once", "When somebody else changes a mask: put it right, leave it from then on, or give way to programs that pin themselves."},
+    Key{Level::top, "drift", Type::choice, drifts, "enforce", "", "once", "What happens when somebody else changes a mask that the policy has set. enforce: the mask is set again. once: the task is left alone from then on, even if the policy's CPUs change. yield: the task is left alone while its mask is narrower than the CPUs it may use, and placed again when it may run on all of them. Changes that the kernel makes itself, when CPUs go offline or cpusets change, are always put right."},
     Key{Level::top, "prior", Type::choice, priors, "replace", "", "keep", "Tasks that had a mask of their own before: replace it, or keep it and leave the task alone."},
     Key{Level::top, "on_stop", Type::choice, stops, "restore", "", "keep", "What happens to masks when the daemon stops or the policy is removed."},
     Key{Level::top, "means", Type::choice, ways, "affinity", "", "cpuset", "By which means of the kernel tasks are placed."},
@@ -48,7 +48,7 @@ constexpr std::array keys{
 
     Key{Level::match, "comm", Type::patterns, {}, "any", "", "redis-server", "Name of the process (of its main thread), at most 15 bytes."},
     Key{Level::match, "exe", Type::patterns, {}, "any", "", "/usr/sbin/nginx", "Path of the program file."},
-    Key{Level::match, "cmdline", Type::patterns, {}, "any", "", "\"*worker process*\"", "Arguments, joined by one blank."},
+    Key{Level::match, "cmdline", Type::patterns, {}, "any", "", "\"*worker process*\"", "Arguments, joined by one space."},
     Key{Level::match, "unit", Type::patterns, {}, "any", "", "nginx.service", "systemd unit, or a slice around it."},
     Key{Level::match, "cgroup", Type::patterns, {}, "any", "", "/system.slice/*", "Path of the control group."},
     Key{Level::match, "user", Type::patterns, {}, "any", "", "postgres", "Effective user, by name, or by number where it has none."},
@@ -165,9 +165,11 @@ std::string type_name(const Key& key) {
     case Type::condition_lists:
         return "a list of maps of conditions";
     case Type::rules:
+        return "a list of thread rules";
+    case Type::described:
         break;
     }
-    return "a list of thread rules";
+    return std::string(key.unit);
 }
 
 std::string advise_key(Level level, std::string_view name) {
@@ -175,12 +177,12 @@ std::string advise_key(Level level, std::string_view name) {
         if (alias.level == level && alias.typed == name) return std::string(alias.advice);
     for (const Level other : {Level::top, Level::match, Level::thread})
         if (other != level && find_key(other, name) != nullptr)
-            return in_quotes(name) + " stands " + std::string(place_name(other));
+            return in_quotes(name) + " belongs " + std::string(place_name(other));
     const auto word = name.substr(0, name.find_first_of(" :"));
     if (word.size() < name.size() && name[word.size()] == ':' && find_key(level, word) != nullptr)
-        return "is a blank missing behind '" + std::string(word) + ":'?";
+        return "is a space missing after '" + std::string(word) + ":'?";
     if (word.size() < name.size() && find_key(level, word) != nullptr)
-        return "is a ':' missing behind '" + std::string(word) + "'?";
+        return "is a ':' missing after '" + std::string(word) + "'?";
     return did_you_mean(name, key_names(level));
 }
 

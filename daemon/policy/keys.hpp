@@ -8,7 +8,7 @@
 
 namespace affinityd::policy {
 
-/// Where a key may stand.
+/// Where a key is allowed.
 enum class Level {
     top,    ///< the document
     match,  ///< `match` and every map of conditions below it
@@ -30,9 +30,10 @@ enum class Type {
     conditions,      ///< a map of match keys
     condition_lists, ///< a list of such maps
     rules,           ///< a list of maps of thread keys
+    described,       ///< of another language: what Key::unit says
 };
 
-/// One key of the language. The table of these is the one place that says what there is: the reader, its
+/// One key of the language. The table of these is the one place that says which keys exist: the reader, its
 /// messages, the JSON Schema and the tables of affinityd.policy(5) come from it or are tested against it.
 struct Key {
     Level level;
@@ -46,13 +47,13 @@ struct Key {
 };
 
 [[nodiscard]] std::span<const Key> all_keys();
-/// nullptr: there is no such key at this level.
+/// nullptr: the level has no such key.
 [[nodiscard]] const Key* find_key(Level level, std::string_view name);
 [[nodiscard]] std::vector<std::string_view> key_names(Level level);
 /// "a number from 1 to 3" and the like, for messages and the manual.
 [[nodiscard]] std::string type_name(const Key& key);
-/// What to say to somebody who wrote a key that is not there: a word that is near, the level where it
-/// belongs, or the name it has here; "" if nothing comes to mind.
+/// A hint for a key that does not exist at the level: a similar word, the level where the key belongs, or its
+/// name in this language; "" if there is none.
 [[nodiscard]] std::string advise_key(Level level, std::string_view name);
 
 } // namespace affinityd::policy

@@ -14,18 +14,18 @@ namespace affinityd::policy {
 
 /// The affinity models of Foong, Fung and Newell: who is placed.
 enum class Model { none, irq, process, full };
-/// How tasks are dealt out over the CPUs: one after the other over the groups of this level.
+/// How tasks are distributed over the CPUs: one after the other over the groups of this level.
 enum class Spread { any, cpu, core, llc, node, socket };
 /// How wide each task's mask is around its place.
 enum class Bind { cpu, core, llc, node, set };
-enum class Smt { share, avoid }; ///< avoid: SMT siblings are used last, and only when nothing else is left
+enum class Smt { share, avoid }; ///< avoid: SMT siblings are used last, and only when no other CPU is left
 enum class Drift { enforce, once, yield }; ///< what happens when somebody else changes a mask afterwards
-enum class Prior { replace, keep };        ///< tasks that had a mask of their own before we came
+enum class Prior { replace, keep };        ///< what happens to a mask that a task had before
 enum class OnStop { restore, keep };
 enum class Means { affinity, cpuset };
 enum class Memory { stay, follow };
 
-/// Where in which file something stands; line and column from 1.
+/// A place in a file; line and column from 1.
 struct Position {
     std::string file;
     unsigned line = 0;
@@ -47,14 +47,14 @@ struct Condition {
 struct Selector {
     enum class Op { all, any, none, test }; ///< none: no child holds (`not:`)
     Op op = Op::all;
-    std::vector<Selector> children; ///< empty for `test`; an `all` without children holds for everything, an
-                                    ///< `any` without for nothing
+    std::vector<Selector> children; ///< empty for `test`; an `all` without children always holds, an `any`
+                                    ///< without children never
     Condition condition;            ///< of `test`
 };
 
-/// Placement keys that stand at a policy and may be overridden per thread rule.
+/// Placement keys of a policy; a thread rule may override each.
 struct Placement {
-    std::optional<CpuExpr> cpus; ///< nothing: every online CPU that is not isolated
+    std::optional<CpuExpr> cpus; ///< no value: every online CPU that is not isolated
     std::optional<CpuExpr> near; ///< among `cpus`, those nearest to these come first
     Spread spread = Spread::any;
     Bind bind = Bind::llc;
@@ -75,30 +75,42 @@ struct ThreadRule {
 /// `together`: all threads of one process stay inside one group of this level.
 enum class Together { none, core, llc, node, socket };
 
-/// One file of policies.d, checked: nothing in it needs a default or a second look.
-struct Policy {
+/// Which policy it is, and which comes first.
+struct PolicyIdentity {
     std::string name; ///< file name without .yaml; unique
     std::string description;
     Position at;                  ///< of the document
     int priority = 0;             ///< higher first
     bool everything_else = false; ///< `default: true`: for tasks that no other policy wants
-    Selector match;
-    Model model = Model::process;
+    /// Of the file's text, the same on every machine: policies with equal hashes count as unchanged.
+    std::uint64_t text_hash = 0;
+};
+
+/// The NICs that a policy is about.
+struct PolicyNics {
     bool nics_auto = true;     ///< by the sockets of the matched processes
     std::vector<Pattern> nics; ///< names or globs when not auto
     Position nics_at;
-    Placement placement;
-    Together together = Together::none;
-    std::vector<ThreadRule> threads;
-    bool exclusive = false; ///< every other task is kept off these CPUs
-    bool separate = false;  ///< interrupts off the worker's core, but in its cache group
+};
+
+/// How a policy deals with other settings, before, meanwhile and afterwards.
+struct PolicyConduct {
     Drift drift = Drift::enforce;
     Prior prior = Prior::replace;
     OnStop on_stop = OnStop::restore;
     Means means = Means::affinity;
     Memory memory = Memory::stay;
-    std::uint64_t text_hash =
-        0; ///< of the file's text, the same on every machine: equal ones are taken for unchanged
+};
+
+/// One file of policies.d, checked: defaults are filled in, and no value needs another check.
+struct Policy : PolicyIdentity, PolicyNics, PolicyConduct {
+    Selector match;
+    Model model = Model::process;
+    Placement placement;
+    Together together = Together::none;
+    std::vector<ThreadRule> threads;
+    bool exclusive = false; ///< every other task is kept off these CPUs
+    bool separate = false;  ///< interrupts off the worker's core, but in its cache group
 };
 
 /// Later files override earlier ones of the same name; this is what was overridden.
@@ -109,7 +121,7 @@ struct Override {
     bool masked = false; ///< the winner is empty
 };
 
-/// A whole loaded set, in the one total order in which policies are asked: priority (higher first),
+/// A whole loaded set, in the order in which policies are asked: priority (higher first),
 /// specificity of `match` (higher first), name; `default: true` last.
 struct PolicySet {
     std::vector<Policy> policies;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/reader.hpp"
 
+#include "base/hash.hpp"
 #include "policy/document.hpp"
 #include "policy/order.hpp"
 #include "policy/set_check.hpp"
@@ -64,14 +65,6 @@ bool is_empty_text(std::string_view text) {
     return true;
 }
 
-/// FNV-1a. Not std::hash: it is kept on disk and compared by later versions.
-std::uint64_t hash_of(std::string_view text) {
-    std::uint64_t hash = 0xcbf29ce484222325ULL;
-    for (const char byte : text)
-        hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3ULL;
-    return hash;
-}
-
 std::optional<Policy> read_one(const Document& document, std::string_view name,
                                std::vector<Diagnostic>& out) {
     std::string_view text = document.text;
@@ -92,7 +85,7 @@ std::optional<Policy> read_one(const Document& document, std::string_view name,
     }
     auto policy = read_document(*tree, report);
     policy.name = std::string(name);
-    policy.text_hash = hash_of(document.text);
+    policy.text_hash = fnv1a_64(document.text);
     if (report.errors() > 0) return std::nullopt;
     return policy;
 }

@@ -61,9 +61,11 @@ Json type_of(const Key& key) {
     case Type::condition_lists:
         return condition_list(key);
     case Type::rules:
+        return one_or_list(reference("thread"));
+    case Type::described:
         break;
     }
-    return one_or_list(reference("thread"));
+    return Json::object(); // of another language, for which there is no schema
 }
 
 Json object(Level level) {
@@ -71,8 +73,7 @@ Json object(Level level) {
     for (const auto& key : all_keys()) {
         if (key.level != level) continue;
         Json schema = type_of(key);
-        // Draft 7 looks at nothing beside a reference; the description is for people, who read it all the
-        // same.
+        // Draft 7 ignores what is beside a reference; people read the description all the same.
         schema["description"] = key.meaning;
         if (key.type == Type::boolean) schema["default"] = key.standard == "true";
         if (key.type == Type::choice && level == Level::top) schema["default"] = key.standard;

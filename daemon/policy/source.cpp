@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/source.hpp"
 
+#include "base/utf8.hpp"
+
 #include <cstdint>
 
 #include <fmt/format.h>
@@ -27,33 +29,6 @@ std::string_view Source::from(unsigned number, unsigned column) const {
 
 namespace {
 
-/// Bytes of the UTF-8 character at the front and its code point; 0 bytes if it is none (RFC 3629).
-struct Character {
-    std::size_t bytes = 0;
-    std::uint32_t point = 0;
-};
-
-Character decode(std::string_view text) {
-    const auto byte = [&](std::size_t at) {
-        return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at]));
-    };
-    const std::uint32_t lead = byte(0);
-    if (lead < 0x80) return {1, lead};
-    const std::size_t bytes = lead >= 0xF0 && lead <= 0xF4  ? 4
-                              : lead >= 0xE0 && lead < 0xF0 ? 3
-                              : lead >= 0xC2 && lead < 0xE0 ? 2
-                                                            : 0;
-    if (bytes == 0 || bytes > text.size()) return {};
-    std::uint32_t point = lead & (0xFFU >> (bytes + 1));
-    for (std::size_t at = 1; at < bytes; ++at) {
-        if ((byte(at) & 0xC0U) != 0x80U) return {};
-        point = (point << 6U) | (byte(at) & 0x3FU);
-    }
-    const bool overlong = (bytes == 3 && point < 0x800) || (bytes == 4 && point < 0x10000);
-    if (overlong || point > 0x10FFFF || (point >= 0xD800 && point <= 0xDFFF)) return {};
-    return {bytes, point};
-}
-
 bool is_control(std::uint32_t point) {
     return (point < 0x20 && point != '\t' && point != '\n' && point != '\r') ||
            (point >= 0x7F && point < 0xA0);
@@ -69,7 +44,7 @@ bool is_misleading(std::uint32_t point) {
 
 std::optional<BadByte> find_bad_byte(std::string_view text) {
     for (std::size_t at = 0; at < text.size();) {
-        const Character found = decode(text.substr(at));
+        const auto found = first_character(text.substr(at));
         if (found.bytes == 0) {
             const auto byte = static_cast<unsigned char>(text[at]);
             return BadByte{at, fmt::format("byte 0x{:02x} is not UTF-8 text", byte)};

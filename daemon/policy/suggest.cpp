@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/suggest.hpp"
 
+#include "base/utf8.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -59,7 +61,7 @@ std::string in_quotes(std::string_view text) {
     constexpr std::size_t limit = 60;
     std::string shown = "'";
     std::size_t end = std::min(limit, text.size());
-    while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
+    while (end < text.size() && end > 0 && is_utf8_continuation(text[end]))
         --end;
     for (const char c : text.substr(0, end))
         shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;

@@ -182,7 +182,7 @@ TreeFault explain(const YAML::Exception& error, const Source& source, const Node
     };
     if (indentation(source.line(fault.line)).find('\t') != std::string_view::npos) {
         fault.message = "this is not YAML: a tab in the indentation";
-        fault.hint = "indent with blanks";
+        fault.hint = "indent with spaces";
         fault.column = 1 + static_cast<unsigned>(source.line(fault.line).find('\t'));
     } else if (sign == '*' || is({said::ALIAS_NOT_FOUND, said::UNKNOWN_ANCHOR, said::CHAR_IN_ALIAS})) {
         misread('*', "an alias", source, fault);
@@ -202,14 +202,14 @@ TreeFault explain(const YAML::Exception& error, const Source& source, const Node
         fault.hint = "in double quotes a backslash is written twice; in single quotes once";
     } else if (error.msg == said::MAP_VALUE) {
         fault.message = "this is not YAML: no key can stand here";
-        fault.hint = "indent it like its neighbours, put a blank behind each ':', and a text that holds ': ' "
+        fault.hint = "indent it like its neighbours, put a space after each ':', and a text that holds ': ' "
                      "in double quotes";
     } else if (is({said::END_OF_MAP, said::END_OF_SEQ}) && follows_quote(source, fault)) {
-        fault.message = "this is not YAML: something stands behind the closing quote";
+        fault.message = "this is not YAML: there is text after the closing quote";
         fault.hint = "quote the whole text";
     } else if (is({said::END_OF_MAP, said::END_OF_SEQ})) {
-        fault.message = "this is not YAML: this line does not go on with what stands before it";
-        fault.hint = "is this line indented like its neighbours, and is there a ':' behind the key?";
+        fault.message = "this is not YAML: this line does not continue what comes before it";
+        fault.hint = "is this line indented like its neighbours, and is there a ':' after the key?";
     } else if (is({said::END_OF_SEQ_FLOW, said::END_OF_MAP_FLOW})) {
         const bool map = error.msg == said::END_OF_MAP_FLOW;
         fault.message =

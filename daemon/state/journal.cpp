@@ -2,31 +2,49 @@
 #include "state/journal.hpp"
 
 #include "host/file.hpp"
-#include "planner/plan.hpp"
 #include "state/record.hpp"
-
-#include <algorithm>
-#include <cerrno>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 namespace affinityd::state {
 
 namespace {
 
-using planner::Held;
-using planner::Subject;
-using planner::TaskMask;
+using machine::Setting;
+using machine::Subject;
+using machine::TaskMask;
+using planner::UndoRecord;
 
-constexpr std::size_t least_lines_to_compact = 4096;
-constexpr std::size_t most_givers =
-    65536; // processes that come and go between two passes: bounded, like all that others can grow
-constexpr std::size_t most_masks_of_a_giver = 1024;
+constexpr std::size_t fewest_lines_to_compact = 4096;
+constexpr std::size_t compacted_at_a_time = 32; // with each line that is appended
 constexpr std::size_t largest_journal = 256U << 20;
 constexpr std::size_t largest_foreign_journal = 16U << 20;
-constexpr const char* damage_mark =
-    "lines were lost\n"; // not a record, so whoever reads it finds it damaged too
+// These are no records, so that a reader who does not know them assumes damage, which is on the safe side.
+constexpr std::string_view damage_mark = "lines were lost";
+constexpr std::string_view mended_mark = "lost lines are accounted for";
+
+std::string line_of(std::string_view mark) { return std::string(mark) + '\n'; }
+
+std::string all_lines(const Journal& journal) {
+    std::string text;
+    Journal::Cursor cursor;
+    while (const auto entry = journal.next(cursor))
+        text += to_line({entry->subject, entry->record});
+    return journal.damaged() ? text + line_of(damage_mark) : text;
+}
+
+/// The record of a thread of process `pid` has changed, and with it the masks that its children may inherit.
+void swap_sources(MaskSources& sources, int pid, const std::optional<UndoRecord>& before,
+                  const std::optional<UndoRecord>& after) {
+    const auto each_mask = [](const UndoRecord& record, const auto& use) {
+        use(record.granted.cpus());
+        if (record.asked != record.granted) use(record.asked.cpus());
+    };
+    // The new ones first, so that a mask in both is not taken for a former one.
+    if (after)
+        each_mask(*after, [&](const CpuSet& mask) {
+            sources.add(pid, mask, {after->original.cpus(), after->policy});
+        });
+    if (before) each_mask(*before, [&](const CpuSet& mask) { sources.remove(pid, mask); });
+}
 
 } // namespace
 
@@ -35,13 +53,11 @@ Result<Journal> Journal::open(const std::string& path) {
     if (path.empty()) return journal;
     const auto text = host::read_file(path, largest_journal);
     if (!text) return std::unexpected(text.error());
-    if (*text) journal.replay(**text);
-    journal.damaged_ = journal.unreadable_ > 0;
-    // Written anew at once: a torn last line would otherwise run into the next record.
-    if (auto done = journal.compact(); !done) {
-        journal.use_as_it_is(*text ? std::string_view(**text) : std::string_view());
-        if (!journal.file_) return std::unexpected(done.error());
-    }
+    const std::string_view present = *text ? std::string_view(**text) : std::string_view();
+    journal.replay(present);
+    // Rewritten at once: a torn last line would otherwise run into the next record.
+    if (!journal.file_.replace(all_lines(journal)))
+        if (auto done = journal.file_.use_as_it_is(present); !done) return std::unexpected(done.error());
     return journal;
 }
 
@@ -53,194 +69,143 @@ Result<Journal> Journal::read(const std::string& path) {
     return journal;
 }
 
-void Journal::use_as_it_is(std::string_view text) {
-    file_.reset(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-    torn_ = !text.empty() && !text.ends_with('\n');
-    lines_ = static_cast<std::size_t>(std::ranges::count(text, '\n'));
-}
-
-Result<void> Journal::mended() {
-    damaged_ = false; // compact() writes the mark of it
-    auto done = compact();
-    damaged_ = !done.has_value();
-    return done;
-}
-
 void Journal::replay(std::string_view text) {
     while (!text.empty()) {
         const auto end = text.find('\n');
-        const auto record = end == std::string_view::npos ? std::nullopt : parse_line(text.substr(0, end));
+        const bool is_whole = end != std::string_view::npos;
+        const auto line = text.substr(0, end);
+        text.remove_prefix(is_whole ? end + 1 : text.size());
+        auto record = is_whole ? parse_line(line) : std::nullopt;
         if (!record)
-            ++unreadable_;
-        else if (record->held)
-            insert(record->subject) = *record->held;
+            damaged_ = !is_whole || line != mended_mark;
+        else if (record->undo)
+            put(record->subject, std::move(*record->undo));
         else
             erase(record->subject);
-        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     }
 }
 
-Held* Journal::held_of(const Subject& subject) {
-    if (const auto* task = std::get_if<TaskMask>(&subject)) {
-        const auto found = tasks_.find(task->task);
-        return found == tasks_.end() ? nullptr : &found->second.held;
+void Journal::put(const Subject& subject, UndoRecord record) {
+    const auto* task = std::get_if<TaskMask>(&subject);
+    if (task == nullptr) {
+        queues_.put(subject, std::move(record));
+        return;
     }
-    const auto found = queues_.find(queue_key(subject));
-    return found == queues_.end() ? nullptr : &found->second.held;
-}
-
-/// What is known of it, or is to be; with the newest number and name of the same thing.
-Held& Journal::insert(const Subject& subject) {
-    if (const auto* task = std::get_if<TaskMask>(&subject)) {
-        const auto [at, is_new] = tasks_.try_emplace(task->task, Task{task->pid, {}, {}});
-        if (is_new) threads_of_[task->pid].push_back(task->task);
-        at->second.comm = task->comm;
-        return at->second.held;
-    }
-    auto& entry = queues_[queue_key(subject)];
-    entry.subject = subject;
-    return entry.held;
+    const auto before = threads_.find(task->task);
+    const int pid = threads_.process_of(task->task).value_or(task->pid);
+    threads_.put(*task, record);
+    swap_sources(sources_, pid, before, record);
 }
 
 void Journal::erase(const Subject& subject) {
     const auto* task = std::get_if<TaskMask>(&subject);
     if (task == nullptr) {
-        queues_.erase(queue_key(subject));
+        queues_.erase(subject);
         return;
     }
-    const auto at = tasks_.find(task->task);
-    if (at == tasks_.end()) return;
-    remember_giver(at->second.pid, at->second.held);
-    const auto threads = threads_of_.find(at->second.pid);
-    if (threads != threads_of_.end()) {
-        std::erase(threads->second, task->task);
-        if (threads->second.empty()) threads_of_.erase(threads);
-    }
-    tasks_.erase(at);
+    const auto before = threads_.find(task->task);
+    if (!before) return;
+    swap_sources(sources_, *threads_.process_of(task->task), before, std::nullopt);
+    threads_.erase(task->task);
 }
 
-const Held* Journal::find(const Subject& subject) const {
-    return const_cast<Journal*>(this)->held_of(subject); // which changes nothing either
+std::optional<UndoRecord> Journal::find(const Subject& subject) const {
+    if (const auto* task = std::get_if<TaskMask>(&subject)) return threads_.find(task->task);
+    const auto* record = queues_.find(subject);
+    return record == nullptr ? std::nullopt : std::optional(*record);
 }
 
-const Held* Journal::find_giver(int creator, const CpuSet& mask, const CpuSet& online) const {
-    const auto gave = [&](const Held& held) { return planner::is_still_ours(held, mask, online); };
-    if (const auto threads = threads_of_.find(creator); threads != threads_of_.end())
-        for (const auto& id : threads->second)
-            if (const Held& held = tasks_.at(id).held; gave(held)) return &held;
-    for (const auto* givers : {&givers_, &older_givers_})
-        if (const auto found = givers->find(creator); found != givers->end())
-            for (const auto& held : found->second)
-                if (gave(held)) return &held;
-    return nullptr;
+bool Journal::contains(const Subject& subject) const {
+    const auto* task = std::get_if<TaskMask>(&subject);
+    return task != nullptr ? threads_.contains(task->task) : queues_.find(subject) != nullptr;
 }
 
-bool Journal::is_giver(int pid, int parent) const {
-    const auto gave = [&](int process) {
-        return threads_of_.contains(process) || givers_.contains(process) || older_givers_.contains(process);
-    };
-    return gave(pid) || gave(parent);
-}
-
-void Journal::remember_giver(int pid, const Held& held) {
-    if (givers_.size() >= most_givers) givers_.clear();
-    auto& of_process = givers_[pid];
-    if (std::ranges::find(of_process, held) == of_process.end() && of_process.size() < most_masks_of_a_giver)
-        of_process.push_back(held);
-}
-
-void Journal::age_givers() {
-    older_givers_ = std::move(givers_);
-    givers_.clear();
-}
-
-Result<void> Journal::remember(const Subject& subject, const CpuSet& original, const CpuSet& asked,
+Result<void> Journal::remember(const Subject& subject, const Setting& original, const Setting& asked,
                                const std::string& policy) {
-    const Held* known = find(subject);
-    const Held held{known == nullptr ? original : known->original, asked, asked, policy};
-    if (auto done = append(to_line({subject, held})); !done) return done;
-    // Who was created before this change and is seen only after it has the mask of before.
-    if (const auto* task = std::get_if<TaskMask>(&subject);
-        task != nullptr && known != nullptr && known->granted != asked)
-        remember_giver(task->pid, *known);
-    insert(subject) = held;
+    const auto known = find(subject);
+    Record record{subject, UndoRecord{known ? known->original : original, asked, asked, policy}};
+    if (auto done = append(to_line(record)); !done) return done;
+    put(subject, std::move(*record.undo));
     return {};
 }
 
-Result<void> Journal::confirm(const Subject& subject, const CpuSet& granted) {
-    Held* known = held_of(subject);
-    if (known == nullptr || known->granted == granted) return {};
-    Held held = *known;
-    held.granted = granted;
-    if (auto done = append(to_line({subject, held})); !done) return done;
-    *known = std::move(held);
+Result<void> Journal::confirm(const Subject& subject, const Setting& granted) {
+    auto known = find(subject);
+    if (!known || known->granted == granted) return {};
+    known->granted = granted;
+    if (auto done = append(to_line({subject, known})); !done) return done;
+    put(subject, std::move(*known));
     return {};
 }
 
 Result<void> Journal::forget(const Subject& subject) {
-    if (find(subject) == nullptr) return {};
+    if (!contains(subject)) return {};
     erase(subject);
     return append(to_line({subject, std::nullopt}));
 }
 
-std::vector<Journal::Entry> Journal::entries() const {
-    std::vector<Entry> all;
-    all.reserve(size());
-    for (const auto& [id, task] : tasks_)
-        all.push_back({TaskMask{id, task.pid, task.comm}, task.held});
-    for (const auto& [key, entry] : queues_)
-        all.push_back(entry);
-    return all;
+Result<void> Journal::mended() {
+    if (auto done = append(line_of(mended_mark)); !done) return done;
+    damaged_ = false;
+    return {};
 }
 
-std::vector<Journal::Entry> Journal::queues() const {
-    std::vector<Entry> all;
-    for (const auto& [key, entry] : queues_)
-        all.push_back(entry);
-    return all;
+std::optional<Entry> Journal::next(Cursor& cursor, std::optional<std::string_view> policy) const {
+    while (cursor.thread < threads_.slots()) {
+        const auto at = cursor.thread++;
+        if (threads_.is_used(at) && (!policy || threads_.policy(at) == *policy)) return threads_.entry(at);
+    }
+    while (cursor.queue < queues_.slots()) {
+        const auto* entry = queues_.entry(cursor.queue++);
+        if (entry != nullptr && (!policy || entry->record.policy == *policy)) return *entry;
+    }
+    return std::nullopt;
 }
 
-std::vector<std::pair<int, std::vector<TaskId>>>
-Journal::threads(const std::function<bool(int)>& wanted) const {
-    std::vector<std::pair<int, std::vector<TaskId>>> found;
-    for (const auto& [pid, threads] : threads_of_)
-        if (wanted(pid)) found.emplace_back(pid, threads);
-    return found;
+std::optional<int> Journal::next_process(Cursor& cursor) const {
+    while (cursor.thread < threads_.slots())
+        if (const auto pid = threads_.first_of_process(cursor.thread++)) return pid;
+    return std::nullopt;
 }
 
-std::span<const TaskId> Journal::threads(int pid) const {
-    const auto found = threads_of_.find(pid);
-    return found == threads_of_.end() ? std::span<const TaskId>() : found->second;
+std::vector<Entry> Journal::queues(std::optional<std::string_view> device) const {
+    return queues_.all(device);
+}
+
+std::optional<MaskSource> Journal::find_mask_source(int creator, const CpuSet& mask, const CpuSet& online) {
+    return sources_.find(creator, mask, online);
+}
+
+bool Journal::is_mask_source(int pid, int parent) const {
+    const auto is_one = [&](int process) {
+        return threads_.has_process(process) || sources_.has_former(process);
+    };
+    return is_one(pid) || is_one(parent);
 }
 
 Result<void> Journal::append(const std::string& line) {
-    if (path_.empty()) return {};
-    // A failed rewrite leaves the old file as it is, and that still takes the line.
-    if (lines_ > least_lines_to_compact && lines_ > 4 * size()) static_cast<void>(compact().has_value());
-    const std::string text = torn_ ? "\n" + line : line;
-    const auto written = ::write(file_.get(), text.data(), text.size());
-    if (written == static_cast<ssize_t>(text.size())) {
-        torn_ = false;
-        ++lines_;
-        return {};
-    }
-    const int code = written < 0 ? errno : ENOSPC;
-    // Part of a line was written: the next record begins with a line end, to stand on a line of its own.
-    if (written > 0) torn_ = true;
-    return fail("cannot write the undo journal", path_, code);
+    go_on_compacting();
+    return file_.append(line);
 }
 
-Result<void> Journal::compact() {
+/// What was copied before it changed is overtaken by the line of the change, which goes to both files.
+void Journal::go_on_compacting() {
+    if (!file_.is_rewriting()) {
+        if (file_.lines() < fewest_lines_to_compact || file_.lines() < 4 * size()) return;
+        file_.begin_rewrite();
+        compacted_ = {};
+    }
     std::string text;
-    for (const auto& entry : entries())
-        text += to_line({entry.subject, entry.held});
-    if (damaged_) text += damage_mark;
-    if (auto done = host::replace_file(path_, text, 0600); !done) return done;
-    file_.reset(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
-    if (!file_) return fail("cannot open the undo journal", path_, errno);
-    lines_ = size();
-    torn_ = false;
-    return {};
+    for (std::size_t i = 0; i < compacted_at_a_time; ++i) {
+        const auto entry = next(compacted_);
+        if (!entry) {
+            if (damaged_) text += line_of(damage_mark);
+            file_.add_to_rewrite(text);
+            return file_.finish_rewrite();
+        }
+        text += to_line({entry->subject, entry->record});
+    }
+    file_.add_to_rewrite(text);
 }
 
 } // namespace affinityd::state

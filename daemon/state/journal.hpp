@@ -2,15 +2,16 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "host/fd.hpp"
-#include "planner/held.hpp"
+#include "planner/undo.hpp"
+#include "state/entry.hpp"
+#include "state/journal_file.hpp"
+#include "state/mask_sources.hpp"
+#include "state/queue_records.hpp"
+#include "state/thread_records.hpp"
 
-#include <functional>
-#include <map>
-#include <span>
+#include <optional>
 #include <string>
-#include <unordered_map>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 namespace affinityd::state {
@@ -18,92 +19,81 @@ namespace affinityd::state {
 /// The undo journal: what was changed and what it was before, on disk before the change (DESIGN, rule 4). It
 /// lives under the runtime directory, because affinity does not outlive a boot.
 ///
-/// A text file of one record a line, appended with one write(2) each, every line with a checksum: whatever a
-/// crash leaves, the lines before it count and a torn one does not. The last record of a subject is its
-/// state. When most of the file is history it is rewritten beside itself and renamed. No fsync: the file need
-/// only survive the daemon, not the machine.
-class Journal final : public planner::Memory {
+/// It is a text file with one record a line. The last record of a subject is its state. When most of the file
+/// is history, the file is rewritten beside itself, a few records with each line that is appended, and
+/// renamed.
+class Journal final : public planner::UndoLookup {
   public:
-    /// Opens or creates the file and reads what an earlier daemon left in it; where the disk is full, that
-    /// goes on being used. With "" nothing is written anywhere (dry run): the journal is memory only.
+    /// Opens or creates the file and reads what an earlier daemon left in it. If the disk is full, the old
+    /// file stays in use. With "" nothing is written anywhere (dry run): the journal is in memory only.
     static Result<Journal> open(const std::string& path);
-
-    /// What another daemon's journal says, in memory only: nothing of it is changed.
+    /// Reads another daemon's journal into memory; its file stays as it is.
     static Result<Journal> read(const std::string& path);
 
-    [[nodiscard]] const planner::Held* find(const planner::Subject& subject) const override;
+    [[nodiscard]] std::optional<planner::UndoRecord> find(const machine::Subject& subject) const override;
+    /// The same without a copy.
+    [[nodiscard]] bool contains(const machine::Subject& subject) const;
 
     /// Before a change: keeps the first original, notes what is asked for. If this fails, the change must not
     /// be made.
-    [[nodiscard]] Result<void> remember(const planner::Subject& subject, const CpuSet& original,
-                                        const CpuSet& asked, const std::string& policy);
+    [[nodiscard]] Result<void> remember(const machine::Subject& subject, const machine::Setting& original,
+                                        const machine::Setting& asked, const std::string& policy);
     /// After it: what the kernel made of it.
-    [[nodiscard]] Result<void> confirm(const planner::Subject& subject, const CpuSet& granted);
-    /// Put back, or no longer ours, or gone.
-    [[nodiscard]] Result<void> forget(const planner::Subject& subject);
+    [[nodiscard]] Result<void> confirm(const machine::Subject& subject, const machine::Setting& granted);
+    /// The subject was put back, is no longer ours, or is gone.
+    [[nodiscard]] Result<void> forget(const machine::Subject& subject);
 
-    struct Entry {
-        planner::Subject subject;
-        planner::Held held;
+    /// A place in a walk over all records. The journal may change between two steps: what is there during the
+    /// whole walk is met once; what comes or goes meanwhile may be missed.
+    struct Cursor {
+        std::size_t thread = 0;
+        std::size_t queue = 0;
     };
-    /// All entries, tasks first. A copy: the caller may change the journal while it goes through them.
-    [[nodiscard]] std::vector<Entry> entries() const;
-    /// Those that are no tasks: a few, however many tasks there are. A copy, too.
-    [[nodiscard]] std::vector<Entry> queues() const;
-    /// Processes for which `wanted` is true, and those of their threads that are in the journal.
-    [[nodiscard]] std::vector<std::pair<int, std::vector<TaskId>>>
-    threads(const std::function<bool(int)>& wanted) const;
-    /// The same of one process; valid until the next change of the journal.
-    [[nodiscard]] std::span<const TaskId> threads(int pid) const;
-    /// True if some thread of the process is in the journal.
-    [[nodiscard]] bool holds_process(int pid) const { return threads_of_.contains(pid); }
-    /// What a task is born with is its creator's mask, and that may be ours: the record of a thread of
-    /// process `creator` that has, or lately had, this mask from us. nullptr: none. Valid until the next
-    /// change of the journal.
-    [[nodiscard]] const planner::Held* find_giver(int creator, const CpuSet& mask,
-                                                  const CpuSet& online) const;
-    /// False if neither process ever gave a mask of ours on: find_giver needs not be asked.
-    [[nodiscard]] bool is_giver(int pid, int parent) const;
-    /// A task of the process had this from us and has it no more.
-    void remember_giver(int pid, const planner::Held& held);
-    /// Forgets givers of before the last call: who they created has been seen by now.
-    void age_givers();
-    [[nodiscard]] std::size_t size() const { return tasks_.size() + queues_.size(); }
-    /// True if lines of it were lost, until mended() has succeeded, be it in a later daemon: subjects may be
-    /// ours without being in it.
+    /// The next record, tasks first; with `policy` only records on its behalf. No value: the end.
+    [[nodiscard]] std::optional<Entry> next(Cursor& cursor,
+                                            std::optional<std::string_view> policy = {}) const;
+    /// The next process with threads in the journal. No value: the end.
+    [[nodiscard]] std::optional<int> next_process(Cursor& cursor) const;
+    /// The threads of one process that are in the journal, in O(their number).
+    [[nodiscard]] std::vector<TaskId> threads(int pid) const { return threads_.of(pid); }
+    /// Everything but tasks: interrupts, steering maps, flow tables, units. With `device`, only what belongs
+    /// to that device.
+    [[nodiscard]] std::vector<Entry> queues(std::optional<std::string_view> device = {}) const;
+    [[nodiscard]] std::size_t size() const { return threads_.size() + queues_.size(); }
+
+    /// What explains a mask that a child of process `creator` was born with: the record of a thread there
+    /// that has, or lately had, the mask from us.
+    [[nodiscard]] std::optional<MaskSource> find_mask_source(int creator, const CpuSet& mask,
+                                                             const CpuSet& online);
+    /// False if neither process ever passed on a mask of ours, so that find_mask_source need not be asked.
+    [[nodiscard]] bool is_mask_source(int pid, int parent) const;
+    /// A task of process `pid` had this mask from us and has it no more; no record says so.
+    void add_mask_source(int pid, const CpuSet& mask, const MaskSource& source) {
+        sources_.add_former(pid, mask, source);
+    }
+    /// A pass has ended: masks that nobody has since before the last call are forgotten.
+    void age_mask_sources() { sources_.age(); }
+
+    /// True if lines of the file were lost, until mended() has succeeded, possibly in a later daemon:
+    /// subjects without a record may be ours.
     [[nodiscard]] bool damaged() const { return damaged_; }
+    /// Subjects in place without a record have been assumed ours, and are in the journal now.
     [[nodiscard]] Result<void> mended();
-    /// Lines that were torn or foreign when the file was read.
-    [[nodiscard]] std::size_t unreadable_lines() const { return unreadable_; }
 
   private:
-    explicit Journal(std::string path) : path_(std::move(path)) {}
-    /// An entry of a task without what its key says already: there are many.
-    struct Task {
-        int pid = 0;
-        std::string comm;
-        planner::Held held;
-    };
-    [[nodiscard]] planner::Held* held_of(const planner::Subject& subject);
-    planner::Held& insert(const planner::Subject& subject);
-    void erase(const planner::Subject& subject);
+    explicit Journal(const std::string& path) : file_(path) {}
     void replay(std::string_view text);
+    void put(const machine::Subject& subject, planner::UndoRecord record);
+    void erase(const machine::Subject& subject);
     [[nodiscard]] Result<void> append(const std::string& line);
-    [[nodiscard]] Result<void> compact();
-    void use_as_it_is(std::string_view text);
+    void go_on_compacting();
 
-    std::string path_;
-    host::Fd file_;
-    std::unordered_map<TaskId, Task> tasks_;
-    std::unordered_map<int, std::vector<TaskId>>
-        threads_of_;                      ///< process -> its threads in tasks_; never empty
-    std::map<std::string, Entry> queues_; ///< by identity text
-    using Givers = std::unordered_map<int, std::vector<planner::Held>>;
-    Givers givers_, older_givers_; ///< process -> what tasks of it had
-    std::size_t lines_ = 0;
-    std::size_t unreadable_ = 0;
+    JournalFile file_;
+    ThreadRecords threads_;
+    QueueRecords queues_;
+    MaskSources sources_;
+    Cursor compacted_; ///< up to where the rewritten file has the records
     bool damaged_ = false;
-    bool torn_ = false; ///< the last write ended inside a line
 };
 
 } // namespace affinityd::state

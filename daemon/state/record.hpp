@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "planner/held.hpp"
+#include "planner/undo.hpp"
 
 #include <optional>
 #include <string>
@@ -11,16 +11,14 @@ namespace affinityd::state {
 
 /// One line of the undo journal.
 struct Record {
-    planner::Subject subject;
-    std::optional<planner::Held> held; ///< nothing: the subject was forgotten
+    machine::Subject subject;
+    std::optional<planner::UndoRecord> undo; ///< no value: the subject was forgotten
 };
 
 /// "fields separated by tabs, then a checksum", with the line end. Names are escaped: they are hostile bytes.
 [[nodiscard]] std::string to_line(const Record& record);
-/// The other way; nothing if the line is torn or was not written by us.
+/// Reads a line without its end. Lines of version 0.1 are understood, too, since a journal may be older than
+/// the program. No value: the line is torn, or no record.
 [[nodiscard]] std::optional<Record> parse_line(std::string_view line);
-
-/// The identity of an interrupt or steering map as text, for lookups.
-[[nodiscard]] std::string queue_key(const planner::Subject& subject);
 
 } // namespace affinityd::state

@@ -29,9 +29,11 @@ std::optional<std::uint64_t> node_memory(const host::Dir& node) {
 
 } // namespace
 
-void read_nodes(const host::Dir& dir, Topology& topology) {
+Result<void> read_nodes(const host::Dir& dir, Topology& topology) {
     const auto online = dir.cpu_list("online");
-    for (const unsigned id : numbered(dir, "node")) {
+    const auto ids = numbered(dir, "node");
+    if (!ids) return std::unexpected(ids.error());
+    for (const unsigned id : *ids) {
         if (online && !online->contains(id)) continue;
         const auto folder = dir.dir("node" + std::to_string(id));
         if (!folder) continue;
@@ -46,6 +48,7 @@ void read_nodes(const host::Dir& dir, Topology& topology) {
             if (node.cpus.contains(cpu.id) && !cpu.node) cpu.node = id;
         topology.nodes.push_back(std::move(node));
     }
+    return {};
 }
 
 } // namespace affinityd::topology

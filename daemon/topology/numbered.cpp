@@ -8,9 +8,11 @@
 
 namespace affinityd::topology {
 
-std::vector<unsigned> numbered(const host::Dir& dir, std::string_view prefix) {
+Result<std::vector<unsigned>> numbered(const host::Dir& dir, std::string_view prefix) {
     std::vector<unsigned> numbers;
-    for (const auto& name : dir.list("")) {
+    const auto names = dir.list("");
+    if (!names) return std::unexpected(names.error());
+    for (const auto& name : *names) {
         if (!name.starts_with(prefix)) continue;
         const auto number = parse_number<unsigned>(std::string_view(name).substr(prefix.size()));
         // "cpu007" is nothing that a kernel makes, and would be a second cpu7.

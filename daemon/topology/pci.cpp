@@ -48,11 +48,14 @@ std::string_view pci_class_name(unsigned class_code) {
     return found == names.end() ? std::string_view() : found->name;
 }
 
-std::vector<PciDevice> read_pci_devices(const host::Root& root) {
-    const auto all = root.sys().dir("bus/pci/devices");
-    if (!all) return {};
+Result<std::vector<PciDevice>> read_pci_devices(const host::Root& root) {
+    const auto addresses = root.sys().list("bus/pci/devices");
+    if (!addresses) return std::unexpected(addresses.error());
     std::vector<PciDevice> devices;
-    for (const auto& address : all->list("")) {
+    if (addresses->empty()) return devices;
+    const auto all = root.sys().dir("bus/pci/devices");
+    if (!all) return std::unexpected(all.error());
+    for (const auto& address : *addresses) {
         const auto folder = all->dir(address);
         if (!folder) continue;
         PciDevice device{

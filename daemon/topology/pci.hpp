@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/cpu_set.hpp"
+#include "base/error.hpp"
 
 #include <optional>
 #include <string>
@@ -19,13 +20,13 @@ struct PciDevice {
     std::string address;          ///< "0000:5e:00.0"
     std::string driver;           ///< "" if none is bound
     unsigned class_code = 0;      ///< 24 bits: class, subclass, programming interface
-    std::optional<unsigned> node; ///< NUMA node; nothing: not known (the kernel's -1)
+    std::optional<unsigned> node; ///< NUMA node; no value: not known (the kernel's -1)
     CpuSet local_cpus;            ///< as the kernel says, offline ones included; empty: not known
 };
 
 /// Those functions whose place matters to a placement: storage, network, display and accelerators, by
 /// address. Source: Documentation/ABI/testing/sysfs-bus-pci. A machine without PCI has none.
-[[nodiscard]] std::vector<PciDevice> read_pci_devices(const host::Root& root);
+[[nodiscard]] Result<std::vector<PciDevice>> read_pci_devices(const host::Root& root);
 
 /// "NVMe", "SATA", "Ethernet", "GPU", "accelerator", ...; "" for classes that read_pci_devices passes over.
 [[nodiscard]] std::string_view pci_class_name(unsigned class_code);

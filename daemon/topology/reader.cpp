@@ -28,9 +28,11 @@ struct Masks {
     CpuSet online, present, possible;
 };
 
-Masks read_masks(const Dir& dir) {
+Result<Masks> read_masks(const Dir& dir) {
+    const auto numbers = numbered(dir, "cpu");
+    if (!numbers) return std::unexpected(numbers.error());
     CpuSet folders;
-    for (const unsigned cpu : numbered(dir, "cpu"))
+    for (const unsigned cpu : *numbers)
         folders.insert(cpu);
     Masks masks;
     const CpuSet readable = CpuSet::range(0, greatest_number);
@@ -129,7 +131,9 @@ Result<Topology> read_topology(const Root& root, Detail detail) {
     const auto cpu = root.sys().dir("devices/system/cpu");
     if (!cpu) return fail("there are no CPUs to be seen", "devices/system/cpu", cpu.error().code);
     Topology topology;
-    const auto masks = read_masks(*cpu);
+    const auto read = read_masks(*cpu);
+    if (!read) return std::unexpected(read.error());
+    const auto& masks = *read;
     topology.online = masks.online;
     topology.present = masks.present;
     topology.possible = masks.possible | masks.online;
@@ -141,7 +145,11 @@ Result<Topology> read_topology(const Root& root, Detail detail) {
     if (topology.housekeeping.empty()) topology.housekeeping = topology.online;
     read_cpus(*cpu, detail == Detail::all, topology);
     drop_levels(topology);
-    if (const auto node = root.sys().dir("devices/system/node")) read_nodes(*node, topology);
+    if (const auto node = root.sys().dir("devices/system/node")) {
+        if (auto nodes = read_nodes(*node, topology); !nodes) return std::unexpected(nodes.error());
+    } else if (!host::means_absent(node.error().code)) {
+        return std::unexpected(node.error());
+    }
     topology.kinds = read_kinds(root, topology);
     return topology;
 }

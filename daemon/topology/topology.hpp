@@ -10,11 +10,11 @@
 
 namespace affinityd::topology {
 
-/// One logical CPU. Ids are the kernel's and may repeat across packages; nothing: not recorded, or -1.
+/// One logical CPU. Ids are the kernel's and may repeat across packages; no value: not recorded, or -1.
 struct Cpu {
     unsigned id = 0;
     std::optional<int> package, die, cluster, core;
-    std::optional<unsigned> node;     ///< NUMA node; nothing where the machine has none or the CPU is in none
+    std::optional<unsigned> node; ///< NUMA node; no value where the machine has none or the CPU is in none
     std::optional<unsigned> capacity; ///< cpu_capacity, 0..1024, where the architecture has it
     CpuSet smt;                       ///< online CPUs of its core, itself included; never empty
 };
@@ -31,7 +31,7 @@ struct Cache {
 struct Node {
     unsigned id = 0;
     CpuSet cpus;                               ///< online CPUs; empty for a memory-only node
-    std::optional<std::uint64_t> memory_bytes; ///< MemTotal; nothing: not recorded
+    std::optional<std::uint64_t> memory_bytes; ///< MemTotal; no value: not recorded
     std::vector<unsigned> distance; ///< to each node in Topology::nodes order, 10 = local; may be empty
 };
 
@@ -42,19 +42,27 @@ struct Kind {
     CpuSet cpus;
 };
 
-/// What a machine's CPUs are and how near they are to each other. A value; made by read_topology or by a
-/// test.
-struct Topology {
+/// Sets of CPUs that the kernel itself names.
+struct CpuMasks {
     CpuSet possible, present, online, offline; ///< offline: present and not online
     CpuSet isolated, nohz_full;                ///< isolcpus=domain / nohz_full=, cut to online
-    CpuSet housekeeping;   ///< online - isolated - nohz_full (all online if that is nothing)
-    std::vector<Cpu> cpus; ///< online only, ascending by id
-    std::vector<CpuSet> packages, dies, clusters; ///< groups by first CPU; empty: the level is not there
-    std::vector<CpuSet> drawers, books; ///< s390: packages stand in books, books in drawers; by first CPU
-    std::vector<CpuSet> cores;          ///< SMT sibling groups of online CPUs, by first CPU
-    std::vector<Cache> caches;          ///< by level, then type, then first CPU
-    std::vector<Node> nodes;            ///< ascending by id
-    std::vector<Kind> kinds;            ///< empty: all alike
+    CpuSet housekeeping; ///< online - isolated - nohz_full; all online ones if none is left
+};
+
+/// Groups of online CPUs, each level by first CPU; empty: the machine does not have the level.
+struct CpuLevels {
+    std::vector<CpuSet> packages, dies, clusters;
+    std::vector<CpuSet> drawers, books; ///< s390: packages are in books, books in drawers
+    std::vector<CpuSet> cores;          ///< SMT siblings
+};
+
+/// What a machine's CPUs are and how near they are to each other. A value; made by read_topology or by a
+/// test.
+struct Topology : CpuMasks, CpuLevels {
+    std::vector<Cpu> cpus;     ///< online only, ascending by id
+    std::vector<Cache> caches; ///< by level, then type, then first CPU
+    std::vector<Node> nodes;   ///< ascending by id
+    std::vector<Kind> kinds;   ///< empty: all alike
 
     [[nodiscard]] const Cpu* find(unsigned cpu) const; ///< nullptr if not online
     [[nodiscard]] const Node* node(unsigned id) const;
@@ -66,8 +74,8 @@ struct Topology {
     [[nodiscard]] CpuSet core_of(unsigned cpu) const;    ///< SMT siblings; {} if not online
     [[nodiscard]] CpuSet llc_of(unsigned cpu) const;     ///< {} if not online
     [[nodiscard]] CpuSet package_of(unsigned cpu) const; ///< {} if not online
-    [[nodiscard]] CpuSet
-    node_cpus_of(unsigned cpu) const; ///< its NUMA node's CPUs, all online ones if in none
+    /// The CPUs of its NUMA node; all online ones if it is in none.
+    [[nodiscard]] CpuSet node_cpus_of(unsigned cpu) const;
     /// All CPUs that are not the first online one of their core.
     [[nodiscard]] CpuSet smt_secondary() const;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the daemon's status adds to the interfaces.
-#include "nic_status.hpp"
+#include "affinityctl/daemon/nic_status.hpp"
+#include "affinityctl/views/nic_table.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who is where, from the daemon's answer into the tree, the table and the picture; names are whatever
 // programs call themselves.
-#include "machine_view.hpp"
-#include "svg_text.hpp"
-#include "table.hpp"
-#include "topology_svg.hpp"
-#include "topology_text.hpp"
+#include "affinityctl/daemon/occupancy.hpp"
+#include "affinityctl/views/svg_text.hpp"
+#include "affinityctl/views/table.hpp"
+#include "affinityctl/views/topology/machine_view.hpp"
+#include "affinityctl/views/topology/picture.hpp"
+#include "affinityctl/views/topology/text.hpp"
 
 #include <string>
 #include <string_view>

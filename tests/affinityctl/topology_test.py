@@ -110,8 +110,8 @@ class Tree(Machine):
     def test_what_a_policy_would_occupy(self):
         folder = os.path.dirname(self.policy("web", "version: 1\nmatch: {comm: web}\naffinity: process\ncpus: node:1 & !smt - isolated\nspread: core\nbind: core"))
         out = self.run_it("topology", "--policies", folder)[0]
-        self.assertIn("  web (affinity process): CPUs 4,6; 2 seats\n", out)
-        self.assertIn("CPU 6\n        > web: seat", out)
+        self.assertIn("  web (affinity process): CPUs 4,6; 2 slots\n", out)
+        self.assertIn("CPU 6\n        > web: slot", out)
         self.assertEqual(out.replace("policies", "policy web").replace("the policy web", "policy web"),
                          self.run_it("topology", "--policies", folder, "--policy", "web")[0])
         self.assertIn("did you mean 'web'", self.run_it("topology", "--policies", folder, "--policy", "wbe", code=1)[1])
@@ -170,9 +170,9 @@ class Picture(Machine):
     def test_who_is_pinned_where(self):
         folder = os.path.dirname(self.policy("web", "version: 1\nmatch: {comm: web}\naffinity: process\ncpus: node:1 & !smt - isolated\nspread: core\nbind: core"))
         picture = self.picture("--policies", folder)[0]
-        self.assertIn("web: seat 1 of 2", words(by_id(picture, "cpu-4")))
+        self.assertIn("web: slot 1 of 2", words(by_id(picture, "cpu-4")))
         self.assertNotIn("web", words(by_id(picture, "cpu-0")))
-        self.assertIn("affinity process; 2 seats; CPUs 4,6", words(picture))
+        self.assertIn("affinity process; 2 slots; CPUs 4,6", words(picture))
 
     def test_into_a_file(self):
         path = os.path.join(self.top, "picture.svg")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `affinityctl watch` shows, without a terminal.
-#include "watch_view.hpp"
+#include "affinityctl/daemon/task_sampler.hpp"
+#include "affinityctl/views/watch_rows.hpp"
+#include "affinityctl/views/watch_view.hpp"
 
 #include <algorithm>
 

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read out of the machine or told about it: neighbours, serving interfaces, measurements, JSON.
+// What is read out of the machine or told about it: the NICs that serve a process, JSON.
 #include "app/json.hpp"
-#include "app/measurements.hpp"
-#include "app/neighbours.hpp"
-#include "app/serving.hpp"
-#include "measure/result.hpp"
 #include "simulated.hpp"
-
-#include <sys/stat.h>
 
 namespace affinityd::app {
 namespace {
@@ -78,78 +72,6 @@ TEST(Json, AQueueTellsItsOriginalOnceItIsHeld) {
 
 TEST(Json, WhatIsNotUtf8IsReplaced) { EXPECT_EQ(dump(json{{"a", "x\xff"}}), "{\"a\":\"x\xef\xbf\xbd\"}"); }
 
-class NeighboursTest : public testing::Test {
-  protected:
-    void listens(const std::string& paths) const {
-        std::string table = "Num       RefCount Protocol Flags    Type St Inode Path\n";
-        std::size_t at = 0;
-        while (at < paths.size()) {
-            const auto end = paths.find(' ', at);
-            table += "0000000000000000: 00000002 00000000 00010000 0001 01 12345 " +
-                     paths.substr(at, end - at) + "\n";
-            at = end == std::string::npos ? paths.size() : end + 1;
-        }
-        machine_.tree().file("proc/net/unix", table);
-    }
-    void holds(const std::string& folder, const planner::Subject& subject) const {
-        machine_.tree().folder(folder);
-        auto theirs = *state::Journal::open(machine_.path(folder) + "/undo.journal");
-        ASSERT_TRUE(theirs.remember(subject, CpuSet{0, 1}, CpuSet{1}, "theirs"));
-    }
-    [[nodiscard]] std::vector<Neighbour> find() const {
-        const auto root = *host::Root::open(machine_.path());
-        return find_neighbours(root, machine_.path("own"), journal_);
-    }
-    void SetUp() override {
-        ASSERT_TRUE(journal_.remember(task, CpuSet{0, 1}, CpuSet{1}, "ours"));
-        holds("own", task);
-    }
-    test::Machine machine_;
-    state::Journal journal_ = *state::Journal::open("");
-};
-
-TEST_F(NeighboursTest, WhoHoldsTheSameIsFound) {
-    holds("two", task);
-    holds("three", other);
-    listens(machine_.path("own/control") + " " + machine_.path("two/control") + " " +
-            machine_.path("three/control"));
-    const auto found = find();
-    ASSERT_EQ(found.size(), 1U) << "not ourselves, and not who holds other things";
-    EXPECT_EQ(found[0].runtime_dir, machine_.path("two"));
-    ASSERT_EQ(found[0].shared.size(), 1U);
-    EXPECT_EQ(found[0].shared[0], planner::Subject(task));
-}
-
-TEST_F(NeighboursTest, OtherSocketsAndForeignFilesAreNoNeighbours) {
-    holds("two", task);
-    machine_.tree().folder("empty");
-    listens(machine_.path("two/controls") + " " + machine_.path("empty/control") +
-            " @/abstract/control relative/control");
-    EXPECT_TRUE(find().empty());
-    listens(machine_.path("two/control"));
-    EXPECT_EQ(find().size(), 1U);
-    machine_.tree().file("two/undo.journal", std::string("garbage\n\0\xff\n", 11));
-    EXPECT_TRUE(find().empty());
-    machine_.tree().file("proc/net/unix", "");
-    EXPECT_TRUE(find().empty());
-}
-
-TEST_F(NeighboursTest, AJournalThatAnybodyCouldHaveWrittenIsNotRead) {
-    holds("two", task);
-    listens(machine_.path("two/control"));
-    ASSERT_EQ(find().size(), 1U);
-    ASSERT_EQ(::chmod(machine_.path("two/undo.journal").c_str(), 0666), 0);
-    EXPECT_TRUE(find().empty());
-}
-
-TEST_F(NeighboursTest, ManySocketsOfThatNameCostLittle) {
-    std::string paths;
-    for (int i = 0; i < 5000; ++i)
-        paths += machine_.path("many" + std::to_string(i)) + "/control ";
-    listens(paths);
-    EXPECT_TRUE(find().empty());
-}
-
 /// A process whose one socket is in the machine's tables.
 class ServingTest : public testing::Test {
   protected:
@@ -204,113 +126,6 @@ TEST_F(ServingTest, OneNamedNicNeedsNoSocket) {
 TEST_F(ServingTest, ProcessPoliciesDoNotAsk) {
     tcp(line("00000000:0050", "00000000:0000", "0A", 77));
     EXPECT_EQ(nics("match: {comm: server}\naffinity: process\n"), Names{});
-}
-
-class MeasurementsTest : public testing::Test {
-  protected:
-    static std::string report(double rate, const std::string& path = "loopback") {
-        measure::Report value;
-        value.outcome = measure::Outcome::done;
-        value.path = path;
-        value.touches_nic_interrupts = path != "loopback";
-        value.streams = 1;
-        value.buffer_bytes = 8192;
-        value.seconds = 2;
-        value.bytes = static_cast<std::uint64_t>(rate / 4);
-        value.bits_per_second = rate;
-        value.transmitter =
-            measure::EndReport{.bytes = value.bytes, .calls = 1, .user_seconds = 0.5, .system_seconds = 1};
-        value.receiver = measure::EndReport{
-            .bytes = value.bytes, .calls = 1, .user_seconds = 0.25, .system_seconds = 0.25};
-        return measure::to_json(value);
-    }
-    static policy::PolicySet policies(std::initializer_list<policy::Model> models) {
-        policy::PolicySet set;
-        for (const auto model : models) {
-            set.policies.emplace_back();
-            set.policies.back().name = "p" + std::to_string(set.policies.size());
-            set.policies.back().model = model;
-        }
-        return set;
-    }
-    test::Tree tree_;
-    test::ReadableLog log_;
-};
-
-TEST_F(MeasurementsTest, NothingBeforeTheFirst) { EXPECT_EQ(Measurements("", log_.log()).to_json(), "null"); }
-
-TEST_F(MeasurementsTest, WhatWasMeasuredIsToldWithItsModel) {
-    Measurements measurements("", log_.log());
-    measurements.add({report(8e9), measure::Outcome::done, ""},
-                     policies({policy::Model::full, policy::Model::full}));
-    auto value = json::parse(measurements.to_json());
-    EXPECT_EQ(value["runs"], 1);
-    EXPECT_EQ(value["last"]["outcome"], "done");
-    EXPECT_EQ(value["last"]["bits_per_second"], 8e9);
-    EXPECT_EQ(value["last"]["cpu_seconds"], 2.0);
-    EXPECT_EQ(value["last"]["model"], "full");
-    EXPECT_EQ(value["last"]["policies"], "p1,p2");
-    EXPECT_EQ(value["last"]["touches_nic_interrupts"], false);
-    EXPECT_NE(value["summary"].get<std::string>().find("does not touch NIC interrupts"), std::string::npos);
-    EXPECT_NE(value["summary"].get<std::string>().find("8.00 Gbit/s"), std::string::npos);
-    measurements.add({report(8e9, "192.0.2.1:5001"), measure::Outcome::done, ""},
-                     policies({policy::Model::full, policy::Model::irq}));
-    value = json::parse(measurements.to_json());
-    EXPECT_EQ(value["last"]["model"], "mixed");
-    EXPECT_EQ(value["last"]["touches_nic_interrupts"], true);
-    EXPECT_EQ(value["summary"].get<std::string>().find("loopback"), std::string::npos);
-    measurements.add({report(8e9), measure::Outcome::done, ""}, policies({}));
-    EXPECT_EQ(json::parse(measurements.to_json())["last"]["model"], "none");
-}
-
-TEST_F(MeasurementsTest, ARunWithoutAFigureIsRecordedToo) {
-    Measurements measurements("", log_.log());
-    measurements.add({"", measure::Outcome::failed, "took too long and was ended"}, {});
-    auto value = json::parse(measurements.to_json());
-    EXPECT_EQ(value["last"]["outcome"], "failed");
-    EXPECT_EQ(value["last"]["reason"], "took too long and was ended");
-    measurements.add({"{\"rate\": 1e999}", measure::Outcome::done, ""}, {});
-    value = json::parse(measurements.to_json());
-    EXPECT_EQ(value["last"]["outcome"], "failed");
-    EXPECT_NE(value["last"]["reason"].get<std::string>().find("cannot be read"), std::string::npos);
-    EXPECT_EQ(value["runs"], 2);
-}
-
-TEST_F(MeasurementsTest, ResultsSurviveARestart) {
-    {
-        Measurements measurements(tree_.path(), log_.log());
-        measurements.add({report(4e9), measure::Outcome::done, ""}, {});
-    }
-    const Measurements again(tree_.path(), log_.log());
-    EXPECT_EQ(json::parse(again.to_json())["last"]["bits_per_second"], 4e9);
-}
-
-TEST_F(MeasurementsTest, AHistoryThatCannotBeUsedIsSetAside) {
-    tree_.file("history.db", std::string(4096, 'x'));
-    Measurements measurements(tree_.path(), log_.log());
-    measurements.add({report(4e9), measure::Outcome::done, ""}, {});
-    EXPECT_EQ(json::parse(measurements.to_json())["runs"], 1);
-    EXPECT_EQ(log_.times("could not be used"), 1U);
-}
-
-TEST_F(MeasurementsTest, WithoutAPlaceItGoesOnInMemory) {
-    tree_.file("in-the-way", "a file");
-    Measurements measurements(tree_.path("in-the-way/state"), log_.log());
-    EXPECT_EQ(log_.times("kept until the end only"), 1U);
-    measurements.add({report(4e9), measure::Outcome::done, ""}, {});
-    EXPECT_EQ(json::parse(measurements.to_json())["runs"], 1);
-}
-
-TEST_F(MeasurementsTest, MemoryIsBoundedAndTheTrendComparesLikeWithLike) {
-    Measurements measurements("", log_.log());
-    for (int i = 0; i < 100; ++i)
-        measurements.add({report(i % 2 == 0 ? 8e9 : 1e9, i % 2 == 0 ? "loopback" : "192.0.2.1:5001"),
-                          measure::Outcome::done, ""},
-                         {});
-    measurements.add({report(8e9), measure::Outcome::done, ""}, {});
-    const auto value = json::parse(measurements.to_json());
-    EXPECT_LE(value["runs"], 64);
-    EXPECT_EQ(value["trend"]["median"], 8e9) << "the other way is another figure";
 }
 
 } // namespace

@@ -3,7 +3,7 @@
 
 #include "app/manager.hpp"
 #include "host/root.hpp"
-#include "inventory/scan.hpp"
+#include "inventory/lookup.hpp"
 #include "planner/flow_counts.hpp"
 #include "support/tree.hpp"
 

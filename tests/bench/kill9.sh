@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# kill -9 of the daemon at random moments under churn; after the last, one start and one orderly stop. From outside it is
-# then looked whether every surviving task and every interrupt has the mask it had before the first start.
+# Kills the daemon with SIGKILL at random moments under churn, then starts it once more and stops it in order. Afterwards
+# every surviving task and every interrupt must have the mask that it had before the first start; the daemon is not asked.
 # usage: kill9.sh BUILD_FOLDER [ROUNDS, default 500] [--torn | --full]
-#   --torn  the journal is cut at a random byte after each kill;  --full  its file system has no room left
+#   --torn  cuts the journal at a random byte after each kill;  --full  leaves no room in its file system
 . "$(dirname "$0")/common.sh"
 rounds=${2:-500}
 mode=${3:-}
@@ -21,7 +21,7 @@ started+=("$!")
 exec 8>"$work/hold"
 wait_for "$work/churn.log" ready 10
 mapfile -t firm < <(grep -E '^[0-9]+$' "$work/churn.log")
-sleep 0.5 # the firm ones have made their threads
+sleep 0.5 # by then the firm processes have made their threads
 
 masks() {
     local pid task
@@ -44,12 +44,12 @@ for ((round = 0; round < rounds; round++)); do
     if [ "$mode" = --torn ]; then
         for file in "$work"/run/*journal*; do
             size=$(stat -c %s "$file")
-            # The last record only: what was written before it was flushed has to hold.
+            # Only the last record: those before it were written whole and must hold.
             truncate -s $((size > 8 ? size - RANDOM % 8 : size)) "$file"
         done
     fi
 done
-echo "rounds with masks changed when looked at: $pinned of $(((rounds + 24) / 25))"
+echo "rounds in which masks were found changed: $pinned of $(((rounds + 24) / 25))"
 start_daemon "$work/daemon.log"
 sleep 1
 end "$daemon"

@@ -2,7 +2,8 @@
 // CPU time of one whole scan (pid, tid, name, mask, start time of every thread) against that of `ps -eLo
 // pid,tid,comm,psr`, alternating, on whatever runs on the machine. Also the longest slice at a budget of 5
 // ms. usage: scan_cost [ROUNDS]
-#include "inventory/scan.hpp"
+#include "inventory/pid_stream.hpp"
+#include "inventory/process_scan.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -81,15 +82,24 @@ int main(int argc, char** argv) {
         processes = 0;
         threads = 0;
         double start = own_cpu_ms();
-        inventory::Scan scan(*root);
         double slice = now_ms();
-        while (!scan.step([&] { return now_ms() - slice > 5; },
-                          [&](inventory::Process&& process) {
-                              ++processes;
-                              threads += process.threads.size();
-                          })) {
+        const auto out_of_time = [&] { return now_ms() - slice > 5; };
+        const auto next_slice = [&] {
             longest = std::max(longest, now_ms() - slice);
             slice = now_ms();
+        };
+        auto stream = inventory::PidStream::open(*root);
+        while (stream) {
+            const auto pid = stream->next();
+            if (!pid || !*pid) break;
+            auto scan = inventory::ProcessScan::open(*root, **pid);
+            if (!scan || !*scan) continue;
+            while (!(*scan)->step(out_of_time))
+                next_slice();
+            const auto found = (*scan)->take_threads();
+            ++processes;
+            threads += found ? found->size() : 0;
+            if (out_of_time()) next_slice();
         }
         ours.push_back(own_cpu_ms() - start);
         theirs.push_back(ps_cpu_ms());

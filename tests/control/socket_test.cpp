@@ -2,8 +2,10 @@
 // The control room over its private socket: a real sd-bus client in a child process, or bare bytes, against
 // the server in this process.
 #include "control/server.hpp"
+#include "fake_commands.hpp"
 #include "support/tree.hpp"
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstring>
@@ -22,38 +24,6 @@
 
 namespace affinityd::control {
 namespace {
-
-/// Answers as told and notes what it was asked.
-class FakeCommands final : public app::Commands {
-  public:
-    std::string status() const override {
-        asked.emplace_back("status");
-        return answer;
-    }
-    std::string plan() override {
-        asked.emplace_back("plan");
-        return answer;
-    }
-    std::string history(const std::string& kind) const override {
-        asked.push_back("history " + kind);
-        return answer;
-    }
-    Result<std::string> explain(const std::string& subject) override { return told("explain " + subject); }
-    Result<std::string> reload() override { return told("reload"); }
-    Result<std::string> release(const std::string& what) override { return told("release " + what); }
-    void apply() override { asked.emplace_back("apply"); }
-
-    std::string answer = "{}";
-    bool refuses = false;
-    mutable std::vector<std::string> asked;
-
-  private:
-    Result<std::string> told(std::string what) {
-        asked.push_back(std::move(what));
-        if (refuses) return fail(answer, "file");
-        return answer;
-    }
-};
 
 struct Answer {
     int status = 0;         ///< of sd_bus_call, or -EPROTO where the client died
@@ -89,12 +59,15 @@ class ControlTest : public testing::Test {
   protected:
     void SetUp() override {
         ASSERT_GE(sd_event_new(&event_), 0);
-        auto started = Server::start(event_, tree_.path(), commands_, {[this]() -> Result<void> {
-                                         ++measured_;
-                                         if (measuring_fails_)
-                                             return fail("a measurement is running already");
-                                         return {};
-                                     }});
+        auto started = Server::start(event_, tree_.path(), commands_,
+                                     {[this]() -> Result<void> {
+                                          ++measured_;
+                                          if (measuring_fails_)
+                                              return fail("a measurement is running already");
+                                          return {};
+                                      },
+                                      {}},
+                                     bus_, {});
         ASSERT_TRUE(started) << started.error().to_string();
         server_ = std::move(*started);
     }
@@ -198,6 +171,7 @@ class ControlTest : public testing::Test {
 
     test::Tree tree_;
     FakeCommands commands_;
+    SystemBus bus_{[] { return std::unexpected(ENOENT); }};
     sd_event* event_ = nullptr;
     std::unique_ptr<Server> server_;
     unsigned measured_ = 0;
@@ -216,15 +190,15 @@ TEST_F(ControlTest, TheSocketIsRootsFromTheFirstMoment) {
 TEST_F(ControlTest, ASocketThatAKilledDaemonLeftIsReplaced) {
     server_.reset();
     tree_.file("control", "left behind");
-    auto again = Server::start(event_, tree_.path(), commands_, {});
+    auto again = Server::start(event_, tree_.path(), commands_, {}, bus_, {});
     ASSERT_TRUE(again) << again.error().to_string();
     server_ = std::move(*again);
     EXPECT_EQ(call("GetStatus").text, "{}");
 }
 
 TEST_F(ControlTest, APlaceThatCannotBeIsAnError) {
-    EXPECT_FALSE(Server::start(event_, tree_.path(std::string(200, 'x')), commands_, {}));
-    const auto missing = Server::start(event_, tree_.path("missing"), commands_, {});
+    EXPECT_FALSE(Server::start(event_, tree_.path(std::string(200, 'x')), commands_, {}, bus_, {}));
+    const auto missing = Server::start(event_, tree_.path("missing"), commands_, {}, bus_, {});
     ASSERT_FALSE(missing);
     EXPECT_EQ(missing.error().code, ENOENT);
 }
@@ -315,22 +289,42 @@ TEST_F(ControlTest, BytesThatAreNoMessageEndTheirConnectionOnly) {
     EXPECT_EQ(commands_.asked, (std::vector<std::string>{"status", "status"}));
 }
 
-TEST_F(ControlTest, TooManyConnectionsAreTurnedAwayAndPlaceIsFoundAgain) {
+TEST_F(ControlTest, WhenAllPlacesAreTakenTheOldestSilentPeerMakesRoom) {
     std::vector<int> held;
     for (int i = 0; i < 80; ++i) {
         held.push_back(bare());
         settle();
     }
-    std::size_t closed = 0;
+    std::vector<bool> closed;
     for (const int fd : held)
-        closed += is_closed(fd) ? 1 : 0;
-    EXPECT_EQ(closed, 16U) << "64 at a time";
-    EXPECT_LT(call("GetStatus").status, 0) << "no place";
-    EXPECT_TRUE(commands_.asked.empty());
+        closed.push_back(is_closed(fd));
+    EXPECT_EQ(std::ranges::count(closed, true), 16) << "64 at a time";
+    EXPECT_TRUE(std::all_of(closed.begin(), closed.begin() + 16, [](bool one) { return one; }));
+    EXPECT_EQ(call("GetStatus").text, "{}") << "silent peers hold nobody up";
     for (const int fd : held)
         ::close(fd);
     settle();
     EXPECT_EQ(call("GetStatus").text, "{}");
+}
+
+TEST_F(ControlTest, APeerThatDoesNotAuthenticateItselfIsClosedAfterItsTime) {
+    server_.reset();
+    Server::Limits limits;
+    limits.socket.authentication = std::chrono::milliseconds(100);
+    auto again = Server::start(event_, tree_.path(), commands_, {}, bus_, limits);
+    ASSERT_TRUE(again) << again.error().to_string();
+    server_ = std::move(*again);
+    const int silent = bare();
+    const int half = bare();
+    const int idle = bare();
+    const std::string auth("\0AUTH EXTERNAL\r\nDATA\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n", 49);
+    ASSERT_EQ(::send(half, auth.data(), 10, MSG_NOSIGNAL), 10);
+    ASSERT_EQ(::send(idle, auth.data(), auth.size(), MSG_NOSIGNAL), static_cast<ssize_t>(auth.size()));
+    EXPECT_TRUE(run_until([&] { return is_closed(silent) && is_closed(half); }));
+    EXPECT_FALSE(is_closed(idle)) << "one that has authenticated itself may be silent";
+    EXPECT_EQ(call("GetStatus").text, "{}");
+    for (const int fd : {silent, half, idle})
+        ::close(fd);
 }
 
 TEST_F(ControlTest, AClientThatNeverReadsDoesNotHoldTheEnd) {

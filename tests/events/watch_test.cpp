@@ -1,46 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources of the loop one by one: the policy folders, the process connector.
+// Sources of the loop one by one: the policy folders and the cpusets.
 #include "app/simulated.hpp"
 #include "events/cpuset_watch.hpp"
 #include "events/folder_watch.hpp"
-#include "events/process_events.hpp"
+#include "turning.hpp"
 
 #include <chrono>
-#include <csignal>
-
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace affinityd::events {
 namespace {
 
-using app::test::Machine;
 using std::chrono::milliseconds;
-using std::chrono::steady_clock;
-
-/// A loop that a test turns by hand.
-class Turning {
-  public:
-    Turning() {
-        sd_event* raw = nullptr;
-        EXPECT_GE(sd_event_new(&raw), 0);
-        event_.reset(raw);
-    }
-    [[nodiscard]] sd_event* event() const { return event_.get(); }
-    template <class Done>
-    bool until(Done done, milliseconds patience = milliseconds(8000)) const {
-        for (const auto end = steady_clock::now() + patience; !done(); sd_event_run(event_.get(), 10'000))
-            if (steady_clock::now() > end) return false;
-        return true;
-    }
-    void turn_for(milliseconds time) const {
-        until([] { return false; }, time);
-    }
-
-  private:
-    LoopHandle event_;
-};
+using test::Turning;
 
 class FolderWatchTest : public testing::Test {
   protected:
@@ -56,7 +27,7 @@ class FolderWatchTest : public testing::Test {
         return turning_.until([&] { return told_ >= times; });
     }
     static constexpr milliseconds quiet{100}, long_after{200};
-    test::Tree tree_;
+    affinityd::test::Tree tree_;
     Turning turning_;
     std::unique_ptr<FolderWatch> watch_;
     unsigned told_ = 0;
@@ -139,84 +110,6 @@ TEST_F(FolderWatchTest, NothingIsToldAfterItsEnd) {
     EXPECT_EQ(told_, 0U);
 }
 
-/// A child that waits in a pipe for its orders, one letter each.
-class Child {
-  public:
-    Child() {
-        EXPECT_EQ(::pipe(orders_), 0);
-        pid_ = ::fork();
-        if (pid_ == 0) obey();
-        ::close(orders_[0]);
-    }
-    Child(const Child&) = delete;
-    Child& operator=(const Child&) = delete;
-    ~Child() {
-        ::close(orders_[1]);
-        if (pid_ <= 0) return;
-        ::kill(pid_, SIGKILL);
-        ::waitpid(pid_, nullptr, 0);
-    }
-    void order(char what) const { EXPECT_EQ(::write(orders_[1], &what, 1), 1); }
-    [[nodiscard]] int pid() const { return pid_; }
-
-  private:
-    [[noreturn]] void obey() const {
-        ::close(orders_[1]);
-        char what = 0;
-        while (::read(orders_[0], &what, 1) == 1) {
-            if (what == 'n') ::prctl(PR_SET_NAME, "server");
-            if (what == 'e') ::_exit(0);
-        }
-        ::_exit(0);
-    }
-    int orders_[2] = {-1, -1};
-    int pid_ = 0;
-};
-
-/// The kernel's own events, over a machine out of files on which the child is what the test says.
-class ProcessEventsTest : public testing::Test {
-  protected:
-    void SetUp() override {
-        machine_.policy("server", "match: {comm: server}\ncpus: \"2\"\nbind: set\n");
-        instance_ = std::make_unique<app::test::Instance>(machine_);
-        ASSERT_TRUE(instance_->manager().start());
-        events_ = ProcessEvents::start(turning_.event(), instance_->manager(), instance_->log().log());
-        ASSERT_TRUE(events_) << instance_->log().text();
-    }
-    Machine machine_;
-    Turning turning_;
-    std::unique_ptr<app::test::Instance> instance_;
-    std::unique_ptr<ProcessEvents> events_;
-};
-
-TEST_F(ProcessEventsTest, ARenameIsSeenAndSoIsTheEnd) {
-    const Child child;
-    machine_.process(child.pid(), "server");
-    turning_.turn_for(milliseconds(100));
-    EXPECT_FALSE(instance_->manager().is_known(child.pid())) << "its birth alone is not looked at";
-    child.order('n');
-    EXPECT_TRUE(turning_.until([&] { return instance_->manager().is_known(child.pid()); }));
-    EXPECT_EQ(machine_.allowed(child.pid(), child.pid()), "2");
-    child.order('e'); // exits are followed from the first process under policy on
-    EXPECT_TRUE(turning_.until([&] { return !instance_->manager().is_known(child.pid()); }));
-    EXPECT_EQ(instance_->journal().size(), 0U);
-}
-
-TEST_F(ProcessEventsTest, BirthsOfKnownProcessesAreFollowedOnlyWhileWanted) {
-    machine_.process(::getpid(), "server");
-    instance_->manager().process_changed(::getpid());
-    ASSERT_TRUE(instance_->manager().is_known(::getpid()));
-    const Child before;
-    machine_.process(before.pid(), "server", "0-3", ::getpid());
-    turning_.turn_for(milliseconds(100));
-    EXPECT_FALSE(instance_->manager().is_known(before.pid()));
-    events_->follow(true);
-    const Child child;
-    machine_.process(child.pid(), "server", "0-3", ::getpid());
-    EXPECT_TRUE(turning_.until([&] { return instance_->manager().is_known(child.pid()); }));
-    EXPECT_EQ(machine_.allowed(child.pid(), child.pid()), "2");
-}
-
 class CpusetWatchTest : public testing::Test {
   protected:
     void SetUp() override {
@@ -233,7 +126,7 @@ class CpusetWatchTest : public testing::Test {
         std::ofstream(tree_.path(file), std::ios::app) << "0-1\n";
         return turning_.until([&] { return told_ > 0; }, milliseconds(500));
     }
-    test::Tree tree_;
+    affinityd::test::Tree tree_;
     Turning turning_;
     std::unique_ptr<CpusetWatch> watch_;
     unsigned told_ = 0;

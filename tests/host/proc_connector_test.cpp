@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -20,8 +21,10 @@ namespace affinityd::host {
 namespace {
 
 using Kind = ProcEvent::Kind;
-using Wanted = ProcConnector::Wanted;
+using Wanted = ProcSource::Wanted;
 using Events = std::vector<ProcEvent>;
+
+bool never() { return false; }
 
 /// Collects until `done` holds for what came, at most five seconds.
 template <class Done>
@@ -31,7 +34,7 @@ Events collect(ProcConnector& connector, Done done) {
     while (!done(events) && std::chrono::steady_clock::now() < end) {
         pollfd ready{connector.fd(), POLLIN, 0};
         ::poll(&ready, 1, 100);
-        const auto drained = connector.drain([&](const ProcEvent& event) { events.push_back(event); });
+        const auto drained = connector.drain([&](const ProcEvent& event) { events.push_back(event); }, never);
         EXPECT_EQ(drained.error, 0);
     }
     return events;
@@ -68,9 +71,9 @@ class ProcConnectorLive : public testing::Test {
             EXPECT_NE(::geteuid(), 0U) << opened.error().to_string();
             return;
         }
-        connector_.emplace(std::move(*opened));
+        connector_ = std::move(*opened);
     }
-    std::optional<ProcConnector> connector_;
+    std::unique_ptr<ProcConnector> connector_;
 };
 
 TEST_F(ProcConnectorLive, TellsAChildsWholeLife) {
@@ -129,10 +132,38 @@ TEST_F(ProcConnectorLive, TheFilterCanBeWidenedAndNarrowed) {
 TEST_F(ProcConnectorLive, AQuietConnectorIsEmptyAndNeverBlocks) {
     open({.execs = false, .renames = false});
     if (!connector_) return;
-    const auto drained = connector_->drain([](const ProcEvent&) { FAIL() << "nothing was asked for"; });
+    const auto drained =
+        connector_->drain([](const ProcEvent&) { FAIL() << "nothing was asked for"; }, never);
     EXPECT_EQ(drained.events, 0U);
     EXPECT_FALSE(drained.lost);
     EXPECT_FALSE(drained.more);
+}
+
+TEST_F(ProcConnectorLive, StopsWithinABatchWhenTimeIsOutAndLosesNothing) {
+    open({});
+    if (!connector_) return;
+    const int child = ::fork();
+    if (child == 0) {
+        for (int i = 0; i < 50; ++i)
+            ::prctl(PR_SET_NAME, ("name-" + std::to_string(i)).c_str());
+        ::_exit(0);
+    }
+    ::waitpid(child, nullptr, 0);
+    std::size_t names = 0;
+    const auto sink = [&](const ProcEvent& event) {
+        if (event.pid == child) ++names;
+    };
+    bool is_first = true;
+    while (true) {
+        const auto drained = connector_->drain(sink, [] { return true; });
+        EXPECT_LE(drained.events, 1U);
+        if (is_first) {
+            EXPECT_TRUE(connector_->has_events()) << "in memory, whatever the socket says";
+        }
+        is_first = false;
+        if (!drained.more) break;
+    }
+    EXPECT_EQ(names, 50U);
 }
 
 // Renames are the cheapest events to make: enough of them overflow any buffer, and the loss must be told.
@@ -150,7 +181,7 @@ TEST_F(ProcConnectorLive, LossIsTold) {
     std::size_t events = 0;
     bool was_cut = false;
     while (true) {
-        const auto drained = connector_->drain([](const ProcEvent&) {});
+        const auto drained = connector_->drain([](const ProcEvent&) {}, never);
         lost = lost || drained.lost;
         was_cut = was_cut || drained.more;
         events += drained.events;

@@ -16,7 +16,7 @@ namespace affinityd::host {
 namespace {
 
 using namespace test;
-using Wanted = ProcConnector::Wanted;
+using Wanted = ProcSource::Wanted;
 
 /// The kernel itself runs the filter, on a pair of sockets that needs no privilege.
 class Filtered {

@@ -46,7 +46,7 @@ TEST(Root, ARecordingMayLackTrees) {
     const Root root = open_root(tree);
     EXPECT_EQ(root.proc().text("interrupts"), "x");
     EXPECT_FALSE(root.sys().text("devices/system/cpu/online"));
-    EXPECT_TRUE(root.sys().list("").empty());
+    EXPECT_TRUE(root.sys().list("")->empty());
     EXPECT_FALSE(root.sys().exists("devices"));
     EXPECT_FALSE(root.sys().dir("devices"));
     EXPECT_NE(root.sys().write("devices", "x"), 0);
@@ -67,8 +67,9 @@ TEST(Dir, TypedReads) {
     EXPECT_FALSE(root.sys().cpu_list("word"));
     EXPECT_EQ(root.sys().cpu_list("empty"), CpuSet{});
     EXPECT_EQ(root.sys().cpu_mask("mask"), CpuSet::range(32, 39));
-    EXPECT_EQ(root.sys().list(""), (std::vector<std::string>{"empty", "list", "mask", "number", "word"}));
-    EXPECT_TRUE(root.sys().list("list").empty());
+    EXPECT_EQ(root.sys().list("").value(),
+              (std::vector<std::string>{"empty", "list", "mask", "number", "word"}));
+    EXPECT_TRUE(root.sys().list("list")->empty());
     EXPECT_TRUE(root.sys().exists("list"));
     EXPECT_FALSE(root.sys().exists("missing"));
 }
@@ -112,7 +113,7 @@ TEST(Dir, NoLinkLeadsOutOfARecording) {
         EXPECT_FALSE(root.sys().exists(path)) << path;
         EXPECT_FALSE(root.sys().resolve(path)) << path;
     }
-    EXPECT_TRUE(root.sys().list("folder").empty());
+    EXPECT_TRUE(root.sys().list("folder")->empty());
     EXPECT_FALSE(root.sys().dir("folder"));
     EXPECT_EQ(root.sys().text("absolute_inside"), "inside")
         << "an absolute link counts from the recording's own top";

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/facts.hpp"
-#include "inventory/scan.hpp"
 #include "recorded.hpp"
 
 #include <filesystem>
@@ -150,6 +149,21 @@ TEST(Facts, ListenPortsOfARecording) {
     EXPECT_EQ(read_process(root, 50, &sources)->facts->listen_ports(),
               (std::vector<std::uint16_t>{53, 8080}));
     EXPECT_EQ(read_process(root, 50)->facts->listen_ports(), (std::vector<std::uint16_t>{53, 8080}));
+}
+
+TEST(Facts, NamesOfARecordingAreItsOwn) {
+    const Tree tree;
+    add_process(tree, {.id = 50});
+    tree.file("etc/passwd", "root:x:0:0::/root:/bin/sh\nwww:x:33:33::/:\n");
+    tree.file("etc/group", "adm:x:34:alice\n");
+    const auto root = open_root(tree);
+    FactSources sources(root, [](NameKind, unsigned) { return std::string("foreign"); });
+    const auto process = read_process(root, 50, &sources);
+    ASSERT_TRUE(process);
+    EXPECT_EQ(process->facts->user(), "www");
+    EXPECT_EQ(process->facts->group(), "adm");
+    EXPECT_EQ(sources.user(1), "1") << "nobody else is asked";
+    EXPECT_EQ(read_process(root, 50)->facts->user(), "www");
 }
 
 TEST(FactSources, NamesOfThisMachine) {

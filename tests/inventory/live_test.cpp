@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // On the real kernel, with children of the test's own only.
 #include "host/scheduler.hpp"
-#include "inventory/scan.hpp"
-#include "inventory/sockets.hpp"
+#include "inventory/lookup.hpp"
+#include "inventory/pid_stream.hpp"
+#include "inventory/process_sockets.hpp"
+#include "inventory/socket_table.hpp"
+#include "recorded.hpp"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <set>
 #include <thread>
@@ -21,11 +23,14 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace affinityd::inventory {
 namespace {
+
+using affinityd::test::read_process;
 
 host::Root live() {
     auto root = host::Root::open();
@@ -133,7 +138,7 @@ TEST(Live, AnEndedProcessIsGoneBeforeAndAfterItIsCollected) {
     EXPECT_FALSE(read_allowed(root, child.pid(), child.pid()));
 }
 
-TEST(Live, BothListsHoldUsAndOurChild) {
+TEST(Live, ListOfProcessesHasThisOneAndItsChild) {
     const auto root = live();
     const Child child([] { start_named_threads(2); });
     const auto pids = list_pids(root);
@@ -141,32 +146,24 @@ TEST(Live, BothListsHoldUsAndOurChild) {
     EXPECT_TRUE(std::ranges::is_sorted(*pids));
     EXPECT_TRUE(std::ranges::binary_search(*pids, ::getpid()));
     EXPECT_TRUE(std::ranges::binary_search(*pids, child.pid()));
-    std::map<int, std::size_t> found;
-    Scan scan(root);
-    while (
-        !scan.step([] { return true; }, [&](Process&& p) { found[p.facts->id().tid] = p.threads.size(); })) {
-    }
-    EXPECT_EQ(found[child.pid()], 3U);
-    EXPECT_EQ(found.count(::getpid()), 1U);
-    EXPECT_EQ(found.count(2), static_cast<std::size_t>(std::ranges::binary_search(*pids, 2)));
+    EXPECT_EQ(read_threads(root, child.pid())->size(), 3U);
 }
 
 TEST(Live, KernelThreadsAreToldApart) {
     const auto root = live();
     std::size_t kernel = 0;
     std::size_t immovable = 0;
-    Scan scan(root);
-    scan.step([] { return false; },
-              [&](Process&& p) {
-                  if (!p.facts->is_kernel()) return;
-                  ++kernel;
-                  EXPECT_EQ(p.facts->exe(), "");
-                  EXPECT_EQ(p.facts->cmdline(), "");
-                  for (const auto& thread : p.threads) {
-                      EXPECT_TRUE(thread.is_kernel());
-                      immovable += thread.is_immovable() ? 1 : 0;
-                  }
-              });
+    for (const int pid : list_pids(root).value_or(std::vector<int>{})) {
+        const auto process = read_process(root, pid);
+        if (!process || !process->facts->is_kernel()) continue;
+        ++kernel;
+        EXPECT_EQ(process->facts->exe(), "");
+        EXPECT_EQ(process->facts->cmdline(), "");
+        for (const auto& thread : process->threads) {
+            EXPECT_TRUE(thread.is_kernel());
+            immovable += thread.is_immovable() ? 1 : 0;
+        }
+    }
     const bool in_container =
         !read_process(root, 2); // a process namespace of its own shows no kernel threads
     EXPECT_TRUE(in_container || (kernel > 0 && immovable > 0));
@@ -225,28 +222,26 @@ TEST(Live, ListenersAreFoundByPortAndOwner) {
     const auto root = live();
     const Listener tcp(AF_INET, SOCK_STREAM);
     const Listener udp(AF_INET, SOCK_DGRAM);
-    const auto list = read_sockets(root, Wanted::listeners);
-    EXPECT_FALSE(list.truncated);
-    const auto find = [&](Protocol protocol, std::uint16_t port) {
-        return std::ranges::find_if(
-            list.sockets, [=](const LocalSocket& s) { return s.protocol == protocol && s.port == port; });
+    const auto table = read_socket_table(root, Wanted::listeners).value();
+    const auto inodes = socket_inodes(root, ::getpid()).value();
+    const auto find = [&](Protocol protocol, std::uint16_t port) -> const LocalSocket* {
+        for (const auto inode : inodes)
+            if (const auto* socket = table.find(inode);
+                socket != nullptr && socket->protocol == protocol && socket->port == port)
+                return socket;
+        return nullptr;
     };
-    ASSERT_NE(find(Protocol::tcp, tcp.port()), list.sockets.end());
-    EXPECT_TRUE(find(Protocol::tcp, tcp.port())->any_address);
-    EXPECT_EQ(find(Protocol::tcp, tcp.port())->local, "0.0.0.0");
-    ASSERT_NE(find(Protocol::udp, udp.port()), list.sockets.end());
-    const auto inodes = socket_inodes(root, ::getpid());
-    EXPECT_TRUE(std::ranges::binary_search(inodes, find(Protocol::tcp, tcp.port())->inode));
-    EXPECT_TRUE(std::ranges::binary_search(inodes, find(Protocol::udp, udp.port())->inode));
-    const Listener another(AF_INET, SOCK_STREAM);
-    EXPECT_TRUE(read_sockets(root, Wanted::listeners, 1).truncated);
+    ASSERT_NE(find(Protocol::tcp, tcp.port()), nullptr);
+    EXPECT_TRUE(find(Protocol::tcp, tcp.port())->local.is_any());
+    EXPECT_TRUE(find(Protocol::tcp, tcp.port())->listens());
+    EXPECT_NE(find(Protocol::udp, udp.port()), nullptr);
     FactSources sources(root);
     const auto ports = sources.listen_ports(::getpid());
     EXPECT_TRUE(std::ranges::binary_search(ports, tcp.port()));
     EXPECT_TRUE(std::ranges::binary_search(ports, udp.port()));
 }
 
-TEST(Live, ConnectionsShowBothEndsAndBytes) {
+TEST(Live, ConnectionIsFoundWithItsLocalAddress) {
     const auto root = live();
     const host::Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};
@@ -259,19 +254,15 @@ TEST(Live, ConnectionsShowBothEndsAndBytes) {
     const host::Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     ASSERT_EQ(::connect(client.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
     const host::Fd server(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    std::array<char, 1000> data{};
-    ASSERT_EQ(::send(client.get(), data.data(), data.size(), 0), 1000);
-    ASSERT_EQ(::recv(server.get(), data.data(), data.size(), MSG_WAITALL), 1000);
-    const auto port = ntohs(address.sin_port);
-    const auto list = read_sockets(root, Wanted::all_with_bytes);
-    const auto found = std::ranges::find_if(list.sockets, [=](const LocalSocket& s) {
-        return s.state == SocketState::established && s.port == port && s.protocol == Protocol::tcp;
-    });
-    ASSERT_NE(found, list.sockets.end());
-    EXPECT_EQ(found->local, "127.0.0.1");
-    EXPECT_EQ(found->remote, "127.0.0.1");
-    EXPECT_GE(found->bytes, 1000U);
-    EXPECT_FALSE(found->any_address);
+    const auto table = read_socket_table(root, Wanted::all).value();
+    struct stat status {};
+    ASSERT_EQ(::fstat(server.get(), &status), 0);
+    const auto* found = table.find(status.st_ino);
+    ASSERT_NE(found, nullptr);
+    EXPECT_EQ(found->local.to_text(), "127.0.0.1");
+    EXPECT_EQ(found->port, ntohs(address.sin_port));
+    EXPECT_EQ(found->state, SocketState::established);
+    EXPECT_FALSE(found->local.is_any());
 }
 
 TEST(Live, ANamespaceOfItsOwnIsReadThere) {

@@ -3,6 +3,7 @@
 
 #include "../support/tree.hpp"
 #include "host/root.hpp"
+#include "inventory/process_scan.hpp"
 
 #include <string>
 
@@ -43,6 +44,23 @@ inline void add_thread(const Tree& tree, int pid, const RecordedTask& task) {
     const std::string folder = "proc/" + std::to_string(pid) + "/task/" + std::to_string(task.id) + "/";
     tree.file(folder + "stat", task.stat());
     tree.file(folder + "status", task.status());
+}
+
+/// A process with its threads, read in one go.
+struct WholeProcess {
+    std::shared_ptr<inventory::ProcessFacts> facts;
+    std::vector<inventory::Thread> threads;
+};
+
+inline std::optional<WholeProcess> read_process(const host::Root& root, int pid,
+                                                inventory::FactSources* sources = nullptr) {
+    auto scan = inventory::ProcessScan::open(root, pid, sources);
+    EXPECT_TRUE(scan) << scan.error().to_string();
+    if (!scan || !*scan) return std::nullopt;
+    (*scan)->step([] { return false; });
+    auto threads = (*scan)->take_threads();
+    EXPECT_TRUE(threads) << threads.error().to_string();
+    return WholeProcess{(*scan)->shared_facts(), threads.value_or(std::vector<inventory::Thread>{})};
 }
 
 inline host::Root open_root(const Tree& tree) {

@@ -149,6 +149,48 @@ TEST(Classify, GveUpperHalfReceives) {
     EXPECT_EQ(lines[4].label.kind, control);
 }
 
+std::string shown(const Line& line) {
+    const auto& label = line.label;
+    if (label.kind == tx) return "tx" + std::to_string(label.tx_queue.value_or(*label.queue));
+    if (label.kind == rx) return "rx" + std::to_string(label.rx_queue.value_or(*label.queue));
+    return label.kind == control ? "control" : "?";
+}
+
+std::vector<std::string> shown(const std::vector<Line>& lines) {
+    std::vector<std::string> texts;
+    for (const auto& line : lines)
+        texts.push_back(shown(line));
+    return texts;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(Classify, GveUnderItsOldDriverNameHasTheSameQueues) {
+    const Device gvnic{"eth0", "gvnic", "0000:00:04.0", {}, {}, {}};
+    EXPECT_EQ(shown(classify_names({"gve-ntfy-blk0@pci:0000:00:04.0", "gve-ntfy-blk1@pci:0000:00:04.0",
+                                    "gve-mgmnt@pci:0000:00:04.0"},
+                                   {gvnic})),
+              (Texts{"tx0", "rx0", "control"}));
+}
+
+TEST(Classify, GveInterfacesWithOldLabelsAreTakenApart) {
+    const std::string block = "eth%d-ntfy-block.";
+    EXPECT_EQ(shown(classify_names({block + "0", block + "1", block + "2", block + "3", "eth%d-mgmnt",
+                                    block + "0", block + "1", "eth%d-mgmnt"})),
+              (Texts{"tx0", "tx1", "rx0", "rx1", "control", "tx0", "rx0", "control"}));
+    EXPECT_EQ(shown(classify_names({block + "0", block + "1", block + "0", block + "1"})),
+              (Texts{"tx0", "rx0", "tx0", "rx0"}));
+}
+
+TEST(Classify, GveExcerptKeepsItsHalves) {
+    const std::string block = "eth%d-ntfy-block.";
+    EXPECT_EQ(shown(classify_names({"other", block + "1", "other", block + "3", "eth%d-mgmnt"})),
+              (Texts{"?", "tx1", "?", "rx1", "control"}))
+        << "block 0 is missing, the management vector says how many there are";
+    EXPECT_EQ(shown(classify_names({block + "0", block + "1", block + "2"})), (Texts{"tx0", "tx1", "rx0"}))
+        << "the number of blocks is even";
+}
+
 TEST(Classify, VirtioIsANicByItsQueuesOrByTheDeviceTree) {
     const auto lines =
         classify_names({"virtio1-config", "virtio1-input.0", "virtio10-config", "virtio2-virtqueues"});

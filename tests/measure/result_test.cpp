@@ -10,10 +10,10 @@ Report full_report() {
     Report report;
     report.outcome = Outcome::peer_gone;
     report.reason = "a \"quoted\" reason, ü";
-    report.path = "10.0.0.1:5001";
-    report.touches_nic_interrupts = true;
-    report.streams = 8;
-    report.buffer_bytes = 131072;
+    report.setup.path = "10.0.0.1:5001";
+    report.setup.touches_nic_interrupts = true;
+    report.setup.streams = 8;
+    report.setup.buffer_bytes = 131072;
     report.seconds = 5.25;
     report.bytes = 18446744073709551615ULL;
     report.bits_per_second = 9.4e9;

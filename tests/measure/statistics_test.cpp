@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "measure/comparison.hpp"
 #include "measure/statistics.hpp"
+#include "measure/student.hpp"
+#include "measure/trend.hpp"
 
 #include <cmath>
 #include <random>

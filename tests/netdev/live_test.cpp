@@ -106,6 +106,9 @@ std::string check_veth(const host::Root& root) {
     if (!nics) return nics.error().to_string();
     const auto nic = std::ranges::find(*nics, "veth0", &Nic::name);
     if (nic == nics->end()) return "no veth0";
+    const auto alone = read_nic(root, "veth0");
+    if (!alone) return alone.error().to_string();
+    if (*alone != *nic) return "alone it reads otherwise than among all";
     if (!nic->up || !nic->device.empty() || nic->node || !nic->threaded_napi)
         return "the interface is read wrongly";
     if (std::ranges::find(nic->addresses, "192.0.2.1") == nic->addresses.end())

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../support/no_descriptors_left.hpp"
 #include "tree.hpp"
 
 #include <algorithm>
@@ -163,6 +164,38 @@ TEST(ReadNics, NoNetworkIsNoFault) {
     const auto nics = read_nics(*root);
     ASSERT_TRUE(nics);
     EXPECT_TRUE(nics->empty());
+}
+
+TEST(ReadNics, ListThatCannotBeReadIsNoMachineWithoutNics) {
+    const Tree tree;
+    tree.put("sys/class/net/eth0/ifindex", "2\n");
+    tree.put("sys/class/net/eth0/queues/rx-0/rps_cpus", "0\n");
+    const auto root = host::Root::open(tree.path());
+    ASSERT_TRUE(root);
+    const test::NoDescriptorsLeft none;
+    const auto nics = read_nics(*root);
+    ASSERT_FALSE(nics);
+    EXPECT_EQ(nics.error().code, EMFILE);
+    const auto nic = read_nic(*root, "eth0");
+    ASSERT_FALSE(nic) << "nor is the interface gone";
+    EXPECT_EQ(nic.error().code, EMFILE);
+}
+
+TEST(ReadNic, IsTheSameAloneAsAmongAll) {
+    const Tree tree;
+    tree.put("sys/class/net/eth0/ifindex", "2\n");
+    tree.put("sys/class/net/eth0/queues/rx-0/rps_cpus", "3\n");
+    tree.put("sys/class/net/eth10/ifindex", "3\n");
+    tree.put("sys/class/net/bonding_masters", "\n");
+    const auto root = host::Root::open(tree.path());
+    ASSERT_TRUE(root);
+    const auto all = read_nics(*root);
+    ASSERT_TRUE(all);
+    ASSERT_EQ(all->size(), 2U);
+    EXPECT_EQ(read_nic(*root, "eth0").value(), all->at(0));
+    EXPECT_EQ(read_nic(*root, "eth10").value(), all->at(1));
+    for (const char* name : {"eth1", "bonding_masters", "", ".", "..", "eth0/queues", "a-name-of-16-byte"})
+        EXPECT_EQ(read_nic(*root, name).value(), std::nullopt) << name;
 }
 
 TEST(ReadNicsLive, LoopbackHasItsAddress) {

@@ -6,7 +6,7 @@
 namespace affinityd::planner {
 namespace {
 
-const DealId deal{"p", 0, ""};
+const DistributionId distribution{"p", 0, ""};
 
 std::vector<Slot> slots_at(std::initializer_list<unsigned> cpus) {
     std::vector<Slot> slots;
@@ -15,84 +15,107 @@ std::vector<Slot> slots_at(std::initializer_list<unsigned> cpus) {
     return slots;
 }
 
-TaskId unit(int tid) { return {tid, 1}; }
+TaskId task(int tid) { return {tid, 1}; }
 
-TEST(Assignments, DealInOrderAndBalance) {
-    Assignments seats;
+TEST(Assignments, NewTasksTakeTheSlotsInOrderAndEvenly) {
+    Assignments assignments;
     const auto slots = slots_at({0, 1, 2});
     std::vector<std::size_t> got;
     for (int i = 0; i < 7; ++i)
-        got.push_back(seats.seat(deal, slots, unit(i), {}));
+        got.push_back(assignments.assign(distribution, slots, task(i), {}));
     EXPECT_EQ(got, (std::vector<std::size_t>{0, 1, 2, 0, 1, 2, 0}));
 }
 
-TEST(Assignments, WhoStaysKeepsTheSeatWhenOthersComeAndGo) {
-    Assignments seats;
+TEST(Assignments, TasksKeepTheirSlotsWhenOthersComeAndGo) {
+    Assignments assignments;
     const auto slots = slots_at({0, 1});
     for (int i = 0; i < 4; ++i)
-        seats.seat(deal, slots, unit(i), {});
-    seats.leave(unit(0));
-    EXPECT_EQ(seats.seat(deal, slots, unit(1), {}), 1U);
-    EXPECT_EQ(seats.seat(deal, slots, unit(2), {}), 0U);
-    EXPECT_EQ(seats.seat(deal, slots, unit(9), {}), 0U) << "the seat that was left is the emptiest";
-    EXPECT_EQ(seats.units(), 4U);
+        assignments.assign(distribution, slots, task(i), {});
+    assignments.leave(task(0));
+    EXPECT_EQ(assignments.assign(distribution, slots, task(1), {}), 1U);
+    EXPECT_EQ(assignments.assign(distribution, slots, task(2), {}), 0U);
+    EXPECT_EQ(assignments.assign(distribution, slots, task(9), {}), 0U)
+        << "the slot that was left is the emptiest";
+    EXPECT_EQ(assignments.assign(distribution, slots, task(10), {}), 0U) << "two tasks are on each again";
+    EXPECT_EQ(assignments.assign(distribution, slots, task(11), {}), 1U);
 }
 
-TEST(Assignments, ASeatThatGoesIsDealtAnewAndTheOthersStay) {
-    Assignments seats;
+TEST(Assignments, TasksOfASlotThatGoesMoveAndTheOthersStay) {
+    Assignments assignments;
     for (int i = 0; i < 3; ++i)
-        seats.seat(deal, slots_at({0, 1, 2}), unit(i), {});
+        assignments.assign(distribution, slots_at({0, 1, 2}), task(i), {});
     const auto fewer = slots_at({0, 2});
-    EXPECT_EQ(seats.seat(deal, fewer, unit(0), {}), 0U);
-    EXPECT_EQ(seats.seat(deal, fewer, unit(2), {}), 1U);
-    EXPECT_EQ(seats.seat(deal, fewer, unit(1), {}), 0U);
+    EXPECT_EQ(assignments.assign(distribution, fewer, task(0), {}), 0U);
+    EXPECT_EQ(assignments.assign(distribution, fewer, task(2), {}), 1U);
+    EXPECT_EQ(assignments.assign(distribution, fewer, task(1), {}), 0U);
 }
 
-TEST(Assignments, ASeatThatComesBackIsTakenAgainByWhoHadIt) {
-    Assignments seats;
+TEST(Assignments, ASlotThatComesBackIsTakenAgainByTheTasksThatHadIt) {
+    Assignments assignments;
     const auto all = slots_at({0, 1});
     for (int i = 0; i < 4; ++i)
-        seats.seat(deal, all, unit(i), {});
+        assignments.assign(distribution, all, task(i), {});
     for (int i = 0; i < 4; ++i)
-        EXPECT_EQ(seats.seat(deal, slots_at({0}), unit(i), {}), 0U);
-    EXPECT_EQ(seats.seat(deal, all, unit(3), {}), 1U);
-    EXPECT_EQ(seats.seat(deal, all, unit(0), {}), 0U);
-    EXPECT_EQ(seats.seat(deal, all, unit(1), {}), 1U);
-    EXPECT_EQ(seats.seat(deal, all, unit(2), {}), 0U);
-    EXPECT_EQ(seats.units(), 4U);
-    seats.leave(unit(1));
-    EXPECT_EQ(seats.seat(deal, all, unit(9), {}), 1U) << "the loads were counted along";
+        EXPECT_EQ(assignments.assign(distribution, slots_at({0}), task(i), {}), 0U);
+    EXPECT_EQ(assignments.assign(distribution, all, task(3), {}), 1U);
+    EXPECT_EQ(assignments.assign(distribution, all, task(0), {}), 0U);
+    EXPECT_EQ(assignments.assign(distribution, all, task(1), {}), 1U);
+    EXPECT_EQ(assignments.assign(distribution, all, task(2), {}), 0U);
+    assignments.leave(task(1));
+    EXPECT_EQ(assignments.assign(distribution, all, task(9), {}), 1U)
+        << "the tasks on each were counted along";
 }
 
-TEST(Assignments, WhoMovedBecauseASeatWentStaysUntilItComesBack) {
-    Assignments seats;
+TEST(Assignments, ATaskThatMovedBecauseItsSlotWentStaysUntilThatComesBack) {
+    Assignments assignments;
     for (int i = 0; i < 3; ++i)
-        seats.seat(deal, slots_at({0, 1, 2}), unit(i), {});
-    const auto moved = seats.seat(deal, slots_at({0, 1}), unit(2), {});
+        assignments.assign(distribution, slots_at({0, 1, 2}), task(i), {});
+    const auto moved = assignments.assign(distribution, slots_at({0, 1}), task(2), {});
     for (int i = 0; i < 3; ++i)
-        EXPECT_EQ(seats.seat(deal, slots_at({0, 1}), unit(2), {}), moved);
-    EXPECT_EQ(seats.seat(deal, slots_at({0, 1, 3}), unit(2), {}), moved)
-        << "another seat is no reason to move";
-    EXPECT_EQ(seats.seat(deal, slots_at({0, 1, 2}), unit(2), {}), 2U);
+        EXPECT_EQ(assignments.assign(distribution, slots_at({0, 1}), task(2), {}), moved);
+    EXPECT_EQ(assignments.assign(distribution, slots_at({0, 1, 3}), task(2), {}), moved)
+        << "another slot is no reason to move";
+    EXPECT_EQ(assignments.assign(distribution, slots_at({0, 1, 2}), task(2), {}), 2U);
 }
 
-TEST(Assignments, AmongEqualSeatsTheOneTheUnitIsOnAlready) {
-    Assignments seats;
+TEST(Assignments, AmongEquallyFullSlotsATaskGetsTheOneWhoseMaskItHas) {
+    Assignments assignments;
     const auto slots = slots_at({0, 1, 2});
-    EXPECT_EQ(seats.seat(deal, slots, unit(1), CpuSet{2}), 2U);
-    EXPECT_EQ(seats.seat(deal, slots, unit(2), CpuSet{2}), 0U) << "not if it is fuller";
+    EXPECT_EQ(assignments.assign(distribution, slots, task(1), CpuSet{2}), 2U);
+    EXPECT_EQ(assignments.assign(distribution, slots, task(2), CpuSet{2}), 0U) << "not if it is fuller";
 }
 
-TEST(Assignments, DealsAreApartAndPoliciesAreForgotten) {
-    Assignments seats;
+TEST(Assignments, DistributionsAreCountedApart) {
+    Assignments assignments;
     const auto slots = slots_at({0, 1});
-    seats.seat(deal, slots, unit(1), {});
-    EXPECT_EQ(seats.seat({"p", 1, ""}, slots, unit(1), {}), 0U);
-    EXPECT_EQ(seats.seat({"q", 0, ""}, slots, unit(2), {}), 0U);
-    seats.forget_policy("p");
-    EXPECT_EQ(seats.units(), 1U);
-    seats.retain([](const TaskId&) { return false; });
-    EXPECT_EQ(seats.units(), 0U);
+    assignments.assign(distribution, slots, task(1), {});
+    EXPECT_EQ(assignments.assign({"p", 1, ""}, slots, task(2), {}), 0U) << "another thread rule";
+    EXPECT_EQ(assignments.assign({"p", 0, "eth0"}, slots, task(3), {}), 0U) << "the lanes of an interface";
+    EXPECT_EQ(assignments.assign({"q", 0, ""}, slots, task(4), {}), 0U) << "another policy";
+    EXPECT_EQ(assignments.assign(distribution, slots, task(5), {}), 1U) << "the same";
+}
+
+TEST(Assignments, AForgottenPolicyStartsAnewAndOthersGoOn) {
+    Assignments assignments;
+    const auto slots = slots_at({0, 1});
+    assignments.assign(distribution, slots, task(1), {});
+    assignments.assign({"p", 1, ""}, slots, task(1), {});
+    assignments.assign({"q", 0, ""}, slots, task(1), {});
+    assignments.forget_policy("p");
+    EXPECT_EQ(assignments.assign(distribution, slots, task(2), {}), 0U);
+    EXPECT_EQ(assignments.assign({"p", 1, ""}, slots, task(2), {}), 0U);
+    EXPECT_EQ(assignments.assign({"q", 0, ""}, slots, task(2), {}), 1U);
+}
+
+TEST(Assignments, ATaskThatLeftIsForgottenInEachDistribution) {
+    Assignments assignments;
+    const auto slots = slots_at({0, 1});
+    for (const unsigned rule : {0U, 1U})
+        assignments.assign({"p", rule, ""}, slots, task(1), {});
+    assignments.leave(task(1));
+    assignments.leave(task(7)); // was never there
+    for (const unsigned rule : {0U, 1U})
+        EXPECT_EQ(assignments.assign({"p", rule, ""}, slots, task(2), {}), 0U) << rule;
 }
 
 } // namespace

@@ -4,10 +4,10 @@
 // with what is wrong there.
 #include "../policy/corpus.hpp"
 #include "host/root.hpp"
+#include "machine/near.hpp"
 #include "netdev/reader.hpp"
 #include "planner/check.hpp"
 #include "planner/cpu_expr_eval.hpp"
-#include "planner/machine.hpp"
 #include "topology/reader.hpp"
 
 #include <map>
@@ -28,7 +28,7 @@ fs::path recordings() {
     return named != nullptr ? named : standard != nullptr ? standard : "";
 }
 
-/// A recording, unpacked for as long as it is looked at.
+/// A recording, unpacked while this exists.
 class Recording {
   public:
     explicit Recording(const std::string& machine) {
@@ -46,7 +46,7 @@ class Recording {
         if (!root) return;
         auto topology = topology::read_topology(*root);
         auto nics = netdev::read_nics(*root);
-        if (topology && nics) machine_ = planner::Machine{std::move(*topology), std::move(*nics), {}};
+        if (topology && nics) machine_ = machine::Machine{std::move(*topology), std::move(*nics), {}};
     }
     ~Recording() {
         std::error_code code;
@@ -54,11 +54,11 @@ class Recording {
     }
     Recording(const Recording&) = delete;
     Recording& operator=(const Recording&) = delete;
-    [[nodiscard]] const std::optional<planner::Machine>& machine() const { return machine_; }
+    [[nodiscard]] const std::optional<machine::Machine>& machine() const { return machine_; }
 
   private:
     fs::path folder_;
-    std::optional<planner::Machine> machine_;
+    std::optional<machine::Machine> machine_;
 };
 
 std::vector<std::string> machines() {
@@ -71,7 +71,7 @@ std::vector<std::string> machines() {
 
 class OnMachine : public testing::TestWithParam<std::string> {};
 
-TEST_P(OnMachine, SetsOfTheGoodCorpus) {
+TEST_P(OnMachine, SetsOfTheGoodCorpusAreAsExpected) {
     const Recording recording(GetParam());
     ASSERT_TRUE(recording.machine());
     const auto& machine = *recording.machine();
@@ -87,7 +87,7 @@ TEST_P(OnMachine, SetsOfTheGoodCorpus) {
         ASSERT_TRUE(policies.contains(name)) << name;
         const auto& policy = policies.at(name);
         const auto cpus = planner::evaluate(*policy.placement.cpus, machine.topology,
-                                            planner::nic_cpus(machine), machine.topology.online);
+                                            machine::nic_cpus(machine), machine.topology.online);
         const auto found = planner::check_on_machine({{policy}, {}}, machine.topology, machine.nics);
         // An error, or where the CPUs are only away for now, a warning that none of them is online.
         const bool empty = std::ranges::any_of(found, [](const auto& d) {
@@ -102,7 +102,7 @@ TEST_P(OnMachine, SetsOfTheGoodCorpus) {
     EXPECT_GE(compared, 20U);
 }
 
-TEST_P(OnMachine, FindingsOfItsFiles) {
+TEST_P(OnMachine, FindingsInItsFilesAreAsExpected) {
     const Recording recording(GetParam());
     ASSERT_TRUE(recording.machine());
     for (const auto& one : cases("machines/" + GetParam())) {

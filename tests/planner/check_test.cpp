@@ -61,14 +61,14 @@ std::string found(const std::string& keys) {
     return found({{"a.yaml", "version: 1\nmatch: {comm: a}\n" + keys + "\n"}});
 }
 
-TEST(CheckOnMachine, NothingToSay) {
+TEST(CheckOnMachine, PoliciesThatFitTheMachineHaveNoFindings) {
     EXPECT_EQ(found("cpus: 0-3"), "");
     EXPECT_EQ(found("cpus: nic:eth0 & !smt"), "");
     EXPECT_EQ(found("near: llc:1"), "");
     EXPECT_EQ(found(""), "");
 }
 
-TEST(CheckOnMachine, PointsAtThePartThatIsWrong) {
+TEST(CheckOnMachine, AFindingPointsAtThePartThatIsWrong) {
     EXPECT_EQ(found("cpus: \"0-3 | 8\""),
               "a.yaml:3:14: error: CPU 8 does not exist on this machine (it has 0-7)\n");
     EXPECT_EQ(found("cpus: 0-3 & llc:0 & 8-9"),
@@ -77,14 +77,14 @@ TEST(CheckOnMachine, PointsAtThePartThatIsWrong) {
               "a.yaml:3:16: error: there is no last-level-cache group 2 on this machine (it has 0-1)\n");
 }
 
-TEST(CheckOnMachine, OfflineIsNotMissing) {
+TEST(CheckOnMachine, OfflineCpusAreWarningsNotErrors) {
     EXPECT_EQ(found("cpus: 6-7"), "a.yaml:3:7: warning: CPU 7 is offline now\n");
     EXPECT_EQ(found("cpus: \"7\""),
               "a.yaml:3:8: warning: CPU 7 is offline now\n"
               "a.yaml:3:8: warning: this set holds no online CPU of this machine (online are 0-6)\n");
 }
 
-TEST(CheckOnMachine, EmptySets) {
+TEST(CheckOnMachine, EmptySetsAreErrorsAndAnEmptyNearIsAWarning) {
     EXPECT_EQ(found("cpus: isolated"),
               "a.yaml:3:7: error: this set holds no online CPU of this machine (no CPU is isolated here)\n");
     EXPECT_EQ(found("cpus: llc:0 & llc:1"),
@@ -101,13 +101,13 @@ TEST(CheckOnMachine, InterfacesThatAreNotThereAreWarnings) {
               "a.yaml:5:7: error: this set holds no online CPU of this machine (online are 0-6)\n");
 }
 
-TEST(CheckOnMachine, ThreadRulesAreLookedAtOnce) {
+TEST(CheckOnMachine, WhatAThreadRuleTakesFromItsPolicyIsReportedOnce) {
     EXPECT_EQ(found("cpus: \"9\"\nthreads: [{name: a, bind: cpu}, {name: b, cpus: core:4}]"),
               "a.yaml:3:8: error: CPU 9 does not exist on this machine (it has 0-7)\n"
               "a.yaml:4:49: error: there is no core 4 on this machine (it has 0-3)\n");
 }
 
-TEST(CheckOnMachine, ClaimsOnOneCpu) {
+TEST(CheckOnMachine, TwoClaimsToOneCpuAreAnError) {
     const policy::Document first{"a.yaml", "version: 1\nmatch: {comm: a}\ncpus: 1-2\nexclusive: true\n"};
     EXPECT_EQ(found({first, {"b.yaml", "version: 1\nmatch: {comm: b}\ncpus: 2-3\nexclusive: true\n"}}),
               "b.yaml:3:7: error: CPU 2 cannot be exclusive: 'a' claims it too\n");
@@ -118,7 +118,7 @@ TEST(CheckOnMachine, ClaimsOnOneCpu) {
               "a.yaml:3:7: warning: 'exclusive' on every online CPU leaves none to anybody else\n");
 }
 
-TEST(CheckMatches, ANoteForPoliciesThatNobodyIsUnder) {
+TEST(CheckMatches, PoliciesThatMatchNoProcessGetANote) {
     const auto set = set_of({{"a.yaml", "version: 1\nmatch: {comm: nginx}\n"},
                              {"b.yaml", "version: 1\nmatch: {comm: redis}\n"},
                              {"c.yaml", "version: 1\nmatch: {parent: a}\n"},

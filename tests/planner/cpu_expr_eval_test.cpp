@@ -17,7 +17,7 @@ topology::Topology machine() {
     return topology;
 }
 
-TEST(CpuExpr, EachOperatorAndAtom) {
+TEST(CpuExpr, EachOperatorAndAtomNamesItsCpus) {
     const std::pair<const char*, const char*> cases[] = {
         {"0-3,6", "0-3,6"},
         {"7", "7"},
@@ -78,11 +78,11 @@ TEST(CpuExpr, CanonicalTextIsNestedNoDeeperThanWhatWasRead) {
             text += std::string(joint) + "smt";
         const auto expr = policy::parse_cpu_expr(text);
         ASSERT_TRUE(expr) << joint;
-        EXPECT_EQ(policy::to_string(*expr), text) << "a long chain is no deep one";
+        EXPECT_EQ(policy::to_string(*expr), text) << "a long chain is not a deep one";
     }
 }
 
-TEST(CpuExpr, WhatThisMachineLacksIsNamedWithItsPlace) {
+TEST(CpuExpr, APartThatThisMachineLacksIsNamedWithItsPlace) {
     const std::tuple<const char*, std::size_t, const char*, const char*> cases[] = {
         {"0 | node:3", 4, "no NUMA node 3", "0-1"},        {"socket:9", 0, "no socket 9", "0-1"},
         {"llc:0,5", 0, "last-level-cache group 5", "0-1"}, {"die:0", 0, "no die 0", "none"},
@@ -98,7 +98,7 @@ TEST(CpuExpr, WhatThisMachineLacksIsNamedWithItsPlace) {
     }
 }
 
-TEST(CpuExpr, FaultsOfTheTextAreFoundAtTheirPlace) {
+TEST(CpuExpr, FaultsInTheTextAreFoundAtTheirPlace) {
     const std::pair<const char*, std::size_t> cases[] = {
         {"", 0},     {"0-", 2},  {"3-1", 0},   {"llc", 0},   {"llc:x", 4}, {"(0", 0},
         {"0)", 1},   {"0 &", 3}, {"cores", 0}, {"0 ^ 1", 2}, {"nic:", 4},  {"99999999", 0},

@@ -25,7 +25,7 @@ struct Case {
     bool matches;
 };
 
-TEST(Matcher, EachSelectorAgainstOneProcess) {
+TEST(Matcher, EachSelectorHoldsForTheProcessesItDescribes) {
     const Case cases[] = {
         {"comm: nginx", true},
         {"comm: ngin", false},
@@ -63,7 +63,7 @@ TEST(Matcher, EachSelectorAgainstOneProcess) {
     }
 }
 
-TEST(Matcher, TheFirstInTheTotalOrderWinsAndExplainSaysWhyTheOthersDidNot) {
+TEST(Matcher, TheFirstInTheTotalOrderWinsAndExplainSaysWhyEarlierOnesDidNot) {
     const auto set = policies({"match: {comm: nginx}\n", "match: {comm: nginx, user: root}\npriority: 10\n",
                                "match: {comm: redis}\npriority: 20\n"});
     const Matcher matcher(set);
@@ -80,7 +80,7 @@ TEST(Matcher, TheFirstInTheTotalOrderWinsAndExplainSaysWhyTheOthersDidNot) {
     EXPECT_TRUE(verdicts[2].matched);
 }
 
-TEST(Matcher, KernelThreadsAreWantedOnlyByName) {
+TEST(Matcher, KernelThreadsAreMatchedOnlyByPoliciesThatAskForThem) {
     const auto set =
         policies({"match: {comm: \"k*\"}\n", "match: {comm: \"k*\", kthread: true}\npriority: -1\n"});
     auto process = facts("kswapd0");
@@ -93,39 +93,37 @@ TEST(Matcher, KernelThreadsAreWantedOnlyByName) {
 /// Facts that count what is asked of them.
 struct Counting final : inventory::ProcessFacts {
     inventory::PlainFacts inner;
-    mutable unsigned dear = 0;
+    mutable unsigned expensive = 0;
     explicit Counting(const std::string& comm) : inner(facts(comm)) {}
     [[nodiscard]] TaskId id() const override { return inner.id(); }
     [[nodiscard]] int parent() const override { return 0; }
     [[nodiscard]] bool is_kernel() const override { return false; }
     [[nodiscard]] const std::string& comm() const override { return inner.comm(); }
-    [[nodiscard]] const std::string& exe() const override { return ++dear, inner.exe(); }
-    [[nodiscard]] const std::string& cmdline() const override { return ++dear, inner.cmdline(); }
-    [[nodiscard]] const std::string& cgroup() const override { return ++dear, inner.cgroup(); }
-    [[nodiscard]] unsigned uid() const override { return ++dear, inner.uid(); }
-    [[nodiscard]] unsigned gid() const override { return ++dear, inner.gid(); }
-    [[nodiscard]] const std::string& user() const override { return ++dear, inner.user(); }
-    [[nodiscard]] const std::string& group() const override { return ++dear, inner.group(); }
+    [[nodiscard]] const std::string& exe() const override { return ++expensive, inner.exe(); }
+    [[nodiscard]] const std::string& cmdline() const override { return ++expensive, inner.cmdline(); }
+    [[nodiscard]] const std::string& cgroup() const override { return ++expensive, inner.cgroup(); }
+    [[nodiscard]] unsigned uid() const override { return ++expensive, inner.uid(); }
+    [[nodiscard]] unsigned gid() const override { return ++expensive, inner.gid(); }
+    [[nodiscard]] const std::string& user() const override { return ++expensive, inner.user(); }
+    [[nodiscard]] const std::string& group() const override { return ++expensive, inner.group(); }
     [[nodiscard]] const std::vector<std::uint16_t>& listen_ports() const override {
-        return ++dear, inner.listen_ports();
+        return ++expensive, inner.listen_ports();
     }
 };
 
-TEST(Matcher, DearFactsAreReadOnlyWhenARuleStillInPlayAsks) {
+TEST(Matcher, ExpensiveFactsAreReadOnlyForPoliciesStillInPlay) {
     const auto set = policies(
         {"match: {listen: 80, comm: nginx, user: root}\n", "match: {cmdline: \"*x*\", comm: \"redis*\"}\n"});
     const Matcher matcher(set);
-    const Counting stranger("bash");
-    EXPECT_FALSE(matcher.match(stranger, test::NoLineage()));
-    EXPECT_EQ(stranger.dear, 0U);
-    EXPECT_TRUE(matcher.name_is_hopeless("bash"));
-    EXPECT_FALSE(matcher.name_is_hopeless("redis-server"));
+    const Counting unrelated("bash");
+    EXPECT_FALSE(matcher.match(unrelated, test::NoLineage()));
+    EXPECT_EQ(unrelated.expensive, 0U);
     const Counting near("nginx");
     EXPECT_FALSE(matcher.match(near, test::NoLineage()));
-    EXPECT_EQ(near.dear, 2U) << "user and uid decide; the ports are not walked";
+    EXPECT_EQ(near.expensive, 2U) << "user and uid decide, so the ports are not listed";
 }
 
-TEST(Matcher, ThreadRulesByNameAndIndex) {
+TEST(Matcher, TheFirstThreadRuleThatFitsNameAndIndexWins) {
     const auto set = policies({"match: {comm: a}\nthreads:\n  - {index: 0, cpus: \"0\"}\n  - {name: \"w*\", "
                                "index: \"1-2\", cpus: \"1\"}\n  - {name: \"w*\", cpus: \"2\"}\n"});
     const auto& policy = set.policies.front();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Planning at size: 1,000 policies, 2,048 CPUs, 1,000 queues, and 1,000 to 100,000 tasks. Prints nanoseconds
-// and bytes per task, and the ratio of the largest to the smallest run, which is what has to stay flat. Time
-// of matching a task that no rule wants.
+// and bytes per task, and the ratio of the largest to the smallest run, which is what has to stay flat. Also
+// prints what it takes to match a task that no policy wants.
 #include "machines.hpp"
 #include "planner/plan.hpp"
 
@@ -40,8 +40,8 @@ topology::Topology large() {
     return topology;
 }
 
-struct Nobody final : Memory {
-    [[nodiscard]] const Held* find(const Subject&) const override { return nullptr; }
+struct NoUndo final : UndoLookup {
+    [[nodiscard]] std::optional<UndoRecord> find(const Subject&) const override { return std::nullopt; }
 };
 
 std::vector<std::string> thousand_policies() {
@@ -53,7 +53,7 @@ std::vector<std::string> thousand_policies() {
 }
 
 double nanoseconds_per(std::size_t tasks, const std::function<void()>& work) {
-    double best = 1e18; // of three: the machine has others to serve too
+    double best = 1e18; // of three: the machine does other work too
     for (int round = 0; round < 3; ++round) {
         const auto begin = steady_clock::now();
         work();
@@ -79,14 +79,15 @@ Figures plan_tasks(const policy::PolicySet& set, const Placements& placements, s
         threads[i] = {{tid, 1}, processes[i].comm_text, 0, CpuSet::range(0, 2047)};
     }
     Figures figures;
-    const Nobody nobody;
+    const NoUndo undo;
     figures.nanoseconds = nanoseconds_per(tasks, [&] {
         const auto before = ::mallinfo2().uordblks;
-        Assignments seats;
+        Assignments assignments;
+        const Planning planning{placements, assignments, undo};
         for (std::size_t i = 0; i < tasks; ++i) {
             const auto policy = matcher.match(processes[i], lineage);
             const auto plan =
-                plan_thread(placements, seats, policy, {processes[i].task, &threads[i], 0, nullptr}, nobody);
+                plan_thread(planning, {.id = processes[i].task, .policy = policy}, {threads[i]});
             if (!plan.action) std::abort();
         }
         figures.bytes = static_cast<double>(::mallinfo2().uordblks - before) / static_cast<double>(tasks);
@@ -109,7 +110,7 @@ double match_unwanted(const policy::PolicySet& set) {
 
 int run() {
     const auto set = test::policies(thousand_policies());
-    Machine machine{large(), {}, {}};
+    machine::Machine machine{large(), {}, {}};
     for (unsigned nic = 0; nic < 16; ++nic)
         test::add_nic(machine, "eth" + std::to_string(nic), nic, 63, 100 + nic * 64);
     const auto begin = steady_clock::now();

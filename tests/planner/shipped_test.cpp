@@ -3,11 +3,11 @@
 // the recorded ones. What the comments of the files we know promise is looked for in the plan.
 #include "host/root.hpp"
 #include "irq/reader.hpp"
-#include "machines.hpp"
+#include "machine/near.hpp"
 #include "netdev/reader.hpp"
 #include "planner/check.hpp"
-#include "planner/plan.hpp"
 #include "topology/reader.hpp"
+#include "world.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -22,6 +22,7 @@ namespace affinityd::planner {
 namespace {
 
 namespace fs = std::filesystem;
+using machine::Machine;
 
 std::string setting(const char* name, const char* otherwise) {
     const char* value = std::getenv(name);
@@ -157,63 +158,60 @@ Machine small_machine() {
     return {std::move(topology), {}, {}};
 }
 
-struct Nobody final : Memory {
-    [[nodiscard]] const Held* find(const Subject&) const override { return nullptr; }
-};
-
-/// The shipped set carried out on one machine: where everybody came to be, by policy.
+/// The shipped set planned on one machine: where each task belongs, by policy.
 struct Planned {
-    struct Seat {
+    struct Placed {
         std::string comm;
-        int pid = 0;
-        CpuSet mask, home;
+        CpuSet mask, slot;
     };
     policy::PolicySet set;
     Placements placements;
-    std::map<std::string, std::vector<Seat>> seats;
+    std::map<std::string, std::vector<Placed>> tasks;
 
     Planned(policy::PolicySet policies, const Machine& machine, const std::vector<Fake>& processes)
         : set(std::move(policies)) {
         const Matcher matcher(set);
         std::vector<std::size_t> policy_of;
-        Serving serving;
+        NicUsage usage;
         std::vector<std::string> nics;
         for (const auto& nic : machine.nics)
             nics.push_back(nic.name);
         for (const auto& process : processes) {
             const auto policy = matcher.match(process.facts, test::NoLineage{});
-            EXPECT_TRUE(policy) << process.facts.comm_text << " is wanted by no shipped policy";
+            EXPECT_TRUE(policy) << process.facts.comm_text << " is matched by no shipped policy";
             policy_of.push_back(policy.value_or(0));
             const auto& wanting = set.policies[policy_of.back()];
             for (const auto& nic : nics)
-                serving[wanting.name][nic] +=
-                    deals_threads(wanting.placement) ? static_cast<unsigned>(process.threads.size()) : 1;
+                usage[wanting.name][nic] += distributes_threads(wanting.placement)
+                                                ? static_cast<unsigned>(process.threads.size())
+                                                : 1;
         }
-        placements = compile(set, machine, serving);
+        placements = compile(set, machine, usage);
         Assignments assignments;
-        const Nobody memory;
+        const test::NoUndo undo;
+        const Planning planning{placements, assignments, undo};
         for (std::size_t i = 0; i < processes.size(); ++i)
             for (unsigned index = 0; index < processes[i].threads.size(); ++index) {
                 const auto& thread = processes[i].threads[index];
-                const auto plan = plan_thread(placements, assignments, policy_of[i],
-                                              {processes[i].facts.task, &thread, index, &nics}, memory);
+                const auto plan = plan_thread(
+                    planning, {.id = processes[i].facts.task, .policy = policy_of[i], .nics = &nics},
+                    {thread, index});
                 EXPECT_TRUE(plan.target) << thread.comm;
                 if (!plan.target) continue;
                 EXPECT_TRUE(plan.action || plan.target->mask == thread.allowed) << thread.comm;
-                seats[set.policies[policy_of[i]].name].push_back(
-                    {thread.comm, thread.id.tid, plan.target->mask, plan.target->home});
+                tasks[set.policies[policy_of[i]].name].push_back(
+                    {thread.comm, plan.target->mask, plan.target->slot});
             }
     }
-    [[nodiscard]] const Compiled& compiled(const std::string& name) const {
-        return *std::ranges::find_if(placements.policies,
-                                     [&](const auto& one) { return one.policy->name == name; });
+    [[nodiscard]] const ResolvedPolicy& resolved(const std::string& name) const {
+        return *placements.find(name);
     }
     /// CPU of each interrupt that a policy placed, in order of queues.
     [[nodiscard]] std::vector<unsigned> interrupts(const std::string& name) const {
         std::vector<unsigned> cpus;
         for (const auto& queue : placements.queues)
             if (queue.policy == name && std::holds_alternative<IrqMask>(queue.subject))
-                cpus.push_back(queue.wanted.first());
+                cpus.push_back(queue.wanted.cpus().first());
         return cpus;
     }
 };
@@ -237,82 +235,84 @@ Planned plan_one(const policy::Document& document, const Machine& machine, std::
 }
 
 void masks_are_sound(const Planned& planned, const Machine& machine) {
-    ASSERT_FALSE(planned.seats.empty());
+    ASSERT_FALSE(planned.tasks.empty());
     EXPECT_TRUE(planned.placements.problems.empty()) << planned.placements.problems.front().message;
-    for (const auto& [policy, seats] : planned.seats)
-        for (const auto& seat : seats) {
-            EXPECT_FALSE(seat.mask.empty()) << policy << " " << seat.comm;
-            EXPECT_TRUE(machine.topology.online.contains(seat.mask))
-                << policy << " " << seat.comm << " " << seat.mask.to_list();
+    for (const auto& [policy, tasks] : planned.tasks)
+        for (const auto& task : tasks) {
+            EXPECT_FALSE(task.mask.empty()) << policy << " " << task.comm;
+            EXPECT_TRUE(machine.topology.online.contains(task.mask))
+                << policy << " " << task.comm << " " << task.mask.to_list();
         }
     for (const auto& queue : planned.placements.queues)
         if (std::holds_alternative<IrqMask>(queue.subject)) {
-            EXPECT_EQ(queue.wanted.count(), 1U) << queue.nic;
-            EXPECT_TRUE(machine.topology.online.contains(queue.wanted)) << queue.nic;
+            EXPECT_EQ(queue.wanted.cpus().count(), 1U) << queue.nic;
+            EXPECT_TRUE(machine.topology.online.contains(queue.wanted.cpus())) << queue.nic;
         }
 }
 
 /// "each on the core of the NIC queue that feeds it", "one worker after the other, a core each", "both
 /// hardware threads".
 void nginx_keeps_its_promise(const Planned& planned, const Machine& machine) {
-    const auto& seats = planned.seats.at("nginx");
-    const auto& compiled = planned.compiled("nginx");
-    const auto lanes = compiled.all_lanes.empty() ? compiled.deals.front().size() : compiled.all_lanes.size();
+    const auto& tasks = planned.tasks.at("nginx");
+    const auto& resolved = planned.resolved("nginx");
+    const auto lanes =
+        resolved.all_lanes.empty() ? resolved.distributions.front().size() : resolved.all_lanes.size();
     std::set<unsigned> cores;
-    for (const auto& seat : seats) {
-        EXPECT_EQ(seat.mask.to_list(),
-                  (machine.topology.core_of(seat.home.first()) & compiled.allowed).to_list());
-        cores.insert(machine.topology.core_of(seat.mask.first()).first());
+    for (const auto& task : tasks) {
+        EXPECT_EQ(task.mask.to_list(),
+                  (machine.topology.core_of(task.slot.first()) & resolved.allowed).to_list());
+        cores.insert(machine.topology.core_of(task.mask.first()).first());
     }
-    EXPECT_EQ(cores.size(), std::min(lanes, seats.size())) << "no core twice while another is free";
+    EXPECT_EQ(cores.size(), std::min(lanes, tasks.size())) << "no core twice while another is free";
     for (const unsigned cpu : planned.interrupts("nginx"))
-        EXPECT_TRUE(std::ranges::any_of(seats, [&](const auto& seat) { return seat.mask.contains(cpu); }))
-            << "nobody works where CPU " << cpu << " is interrupted";
+        EXPECT_TRUE(std::ranges::any_of(tasks, [&](const auto& task) { return task.mask.contains(cpu); }))
+            << "no worker runs on CPU " << cpu << ", which is interrupted";
 }
 
 /// "Thread i and queue i belong together."
 void haproxy_keeps_its_promise(const Planned& planned, const Machine& machine) {
-    const auto& seats = planned.seats.at("haproxy");
-    for (const auto& seat : seats)
-        EXPECT_TRUE(machine.topology.core_of(seat.mask.first()).contains(seat.mask));
-    const auto& nics = planned.compiled("haproxy").nics;
-    if (nics.size() != 1) return; // with several the lanes are dealt in turn
+    const auto& tasks = planned.tasks.at("haproxy");
+    for (const auto& task : tasks)
+        EXPECT_TRUE(machine.topology.core_of(task.mask.first()).contains(task.mask));
+    const auto& nics = planned.resolved("haproxy").nics;
+    if (nics.size() != 1) return; // with several, lanes are taken in turn
     const auto interrupts = planned.interrupts("haproxy");
-    const auto pairs = std::min({seats.size(), interrupts.size(), nics.front().lanes.size()});
+    const auto pairs = std::min({tasks.size(), interrupts.size(), nics.front().lanes.size()});
     for (std::size_t i = 0; i < pairs; ++i)
-        EXPECT_TRUE(seats[i].mask.contains(interrupts[i]))
-            << "thread " << i << " on " << seats[i].mask.to_list() << ", queue on " << interrupts[i];
+        EXPECT_TRUE(tasks[i].mask.contains(interrupts[i]))
+            << "thread " << i << " on " << tasks[i].mask.to_list() << ", queue on " << interrupts[i];
 }
 
 /// "near its NIC, background threads out of the way", "the last-level cache is what counts".
 void redis_keeps_its_promise(const Planned& planned, const Machine& machine) {
-    const auto& compiled = planned.compiled("redis");
-    auto near = compiled.allowed;
-    if (compiled.nics.size() == 1) near &= near_cpus(machine, *machine.nic(compiled.nics.front().nic));
-    for (const auto& seat : planned.seats.at("redis")) {
-        const bool background = seat.comm.starts_with("bio_") || seat.comm == "jemalloc_bg_thd";
+    const auto& resolved = planned.resolved("redis");
+    auto near = resolved.allowed;
+    if (resolved.nics.size() == 1)
+        near &= machine::near_cpus(machine, *machine.nic(resolved.nics.front().nic));
+    for (const auto& task : planned.tasks.at("redis")) {
+        const bool background = task.comm.starts_with("bio_") || task.comm == "jemalloc_bg_thd";
         const auto wanted =
-            background ? machine.topology.housekeeping : machine.topology.llc_of(seat.mask.first()) & near;
-        EXPECT_EQ(seat.mask.to_list(), wanted.to_list()) << seat.comm;
+            background ? machine.topology.housekeeping : machine.topology.llc_of(task.mask.first()) & near;
+        EXPECT_EQ(task.mask.to_list(), wanted.to_list()) << task.comm;
     }
-    const auto& main = planned.seats.at("redis").front();
+    const auto& main = planned.tasks.at("redis").front();
     for (const unsigned cpu : planned.interrupts("redis"))
         EXPECT_TRUE(main.mask.contains(cpu)) << "the NIC's interrupts are not with it";
 }
 
 /// "dealt out over the cache groups": each inside one, and none twice while another is free.
 void postgresql_keeps_its_promise(const Planned& planned, const Machine& machine) {
-    const auto& seats = planned.seats.at("postgresql");
-    const auto& compiled = planned.compiled("postgresql");
+    const auto& tasks = planned.tasks.at("postgresql");
+    const auto& resolved = planned.resolved("postgresql");
     std::set<unsigned> groups;
     std::set<unsigned> usable;
     for (const auto& group : machine.topology.llc_groups())
-        if (group.intersects(compiled.allowed)) usable.insert(group.first());
-    for (const auto& seat : seats) {
-        EXPECT_TRUE(machine.topology.llc_of(seat.mask.first()).contains(seat.mask)) << seat.mask.to_list();
-        groups.insert(machine.topology.llc_of(seat.mask.first()).first());
+        if (group.intersects(resolved.allowed)) usable.insert(group.first());
+    for (const auto& task : tasks) {
+        EXPECT_TRUE(machine.topology.llc_of(task.mask.first()).contains(task.mask)) << task.mask.to_list();
+        groups.insert(machine.topology.llc_of(task.mask.first()).first());
     }
-    EXPECT_EQ(groups.size(), std::min(usable.size(), seats.size()));
+    EXPECT_EQ(groups.size(), std::min(usable.size(), tasks.size()));
 }
 
 void every_file_on(const Machine& machine) {
@@ -334,7 +334,7 @@ void every_file_on(const Machine& machine) {
     EXPECT_EQ(kept, promises.size()) << "a file that this test knows is no longer shipped";
 }
 
-TEST(Shipped, FilesAreReadTogetherWithoutAWord) {
+TEST(Shipped, FilesAreReadTogetherWithoutFindings) {
     const auto documents = shipped();
     ASSERT_GE(documents.size(), 4U);
     const auto read = policy::read_policies(documents);
@@ -344,7 +344,7 @@ TEST(Shipped, FilesAreReadTogetherWithoutAWord) {
         EXPECT_FALSE(policy.description.empty()) << policy.name;
 }
 
-TEST(Shipped, EachProgramIsWantedByItsOwnFile) {
+TEST(Shipped, EachProgramIsMatchedByItsOwnFile) {
     const auto read = policy::read_policies(shipped());
     const Matcher matcher(read.set);
     const std::map<std::string, std::string> expected{
@@ -358,7 +358,7 @@ TEST(Shipped, EachProgramIsWantedByItsOwnFile) {
                                test::NoLineage{}));
 }
 
-TEST(Shipped, OnTwoCpusAndOneNic) {
+TEST(Shipped, FilesKeepTheirPromisesOnTwoCpusAndOneNic) {
     for (const unsigned queues : {1U, 2U, 5U}) {
         SCOPED_TRACE(queues);
         auto machine = small_machine();
@@ -367,10 +367,10 @@ TEST(Shipped, OnTwoCpusAndOneNic) {
     }
 }
 
-TEST(Shipped, OnTwoCpusWithoutAnyNic) { every_file_on(small_machine()); }
+TEST(Shipped, FilesKeepTheirPromisesOnTwoCpusWithoutANic) { every_file_on(small_machine()); }
 
-TEST(Shipped, OnTwoSockets) {
-    Machine machine{test::two_sockets(CpuSet{3}), {}, {}};
+TEST(Shipped, FilesKeepTheirPromisesOnTwoSockets) {
+    auto machine = test::plain(CpuSet{3});
     add_nic(machine, 4);
     every_file_on(machine);
 }
@@ -405,12 +405,13 @@ class ShippedOn : public testing::TestWithParam<std::string> {
     fs::path folder_;
 };
 
-TEST_P(ShippedOn, AsRecordedWithoutNicsAndWithOneMore) {
+TEST_P(ShippedOn, FilesKeepTheirPromisesWithoutNicsAndWithOne) {
     auto machine = unpack();
     ASSERT_TRUE(machine);
     // Recorded NICs have no queues or no interrupts to place: who is served by them is another test's
     // subject.
     machine->nics.clear();
+    link_vectors(*machine);
     every_file_on(*machine);
     add_nic(*machine, 4);
     every_file_on(*machine);

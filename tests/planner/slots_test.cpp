@@ -15,7 +15,7 @@ struct Case {
     Smt smt;
     std::string allowed;
     std::string near;
-    std::vector<std::string> homes;
+    std::vector<std::string> cpus;
     std::vector<std::string> masks;
 };
 
@@ -38,28 +38,28 @@ const Case cases[] = {
 };
 // clang-format on
 
-TEST(Slots, AreDealtInTheDocumentedOrder) {
+TEST(Slots, AreGivenOutInTheDocumentedOrder) {
     const auto topology = test::two_sockets();
     for (const auto& c : cases) {
         policy::Placement placement;
         placement.spread = c.spread;
         placement.bind = c.bind;
         placement.smt = c.smt;
-        std::vector<std::string> homes;
+        std::vector<std::string> cpus;
         std::vector<std::string> masks;
         for (const auto& slot :
              make_slots(topology, placement, *CpuSet::parse_list(c.allowed), *CpuSet::parse_list(c.near))) {
-            homes.push_back(slot.home.to_list());
+            cpus.push_back(slot.cpus.to_list());
             masks.push_back(slot.mask.to_list());
         }
-        EXPECT_EQ(homes, c.homes) << "spread " << static_cast<int>(c.spread) << " bind "
-                                  << static_cast<int>(c.bind) << " of " << c.allowed;
+        EXPECT_EQ(cpus, c.cpus) << "spread " << static_cast<int>(c.spread) << " bind "
+                                << static_cast<int>(c.bind) << " of " << c.allowed;
         EXPECT_EQ(masks, c.masks) << "spread " << static_cast<int>(c.spread) << " bind "
                                   << static_cast<int>(c.bind) << " of " << c.allowed;
     }
 }
 
-TEST(Slots, AMachineOfWhichOnlyTheOnlineCpusAreKnownIsDealtOut) {
+TEST(Slots, CoverAMachineOfWhichOnlyTheOnlineCpusAreKnown) {
     topology::Topology bare;
     bare.online = *CpuSet::parse_list("0-3,7");
     for (const auto spread :
@@ -68,12 +68,12 @@ TEST(Slots, AMachineOfWhichOnlyTheOnlineCpusAreKnownIsDealtOut) {
             policy::Placement placement;
             placement.spread = spread;
             placement.bind = bind;
-            CpuSet dealt;
+            CpuSet covered;
             for (const auto& slot : make_slots(bare, placement, bare.online, {})) {
                 EXPECT_FALSE(slot.mask.empty());
-                dealt |= slot.home;
+                covered |= slot.cpus;
             }
-            EXPECT_EQ(dealt, bare.online)
+            EXPECT_EQ(covered, bare.online)
                 << "spread " << static_cast<int>(spread) << " bind " << static_cast<int>(bind);
         }
     EXPECT_EQ(groups_of(bare, Bind::core, bare.online).size(), 5U); // each a core of its own
@@ -96,10 +96,10 @@ TEST(Slots, NeverLeaveTheAllowedSetAndAreNeverEmpty) {
                     ASSERT_FALSE(slots.empty());
                     for (const auto& slot : slots) {
                         ASSERT_FALSE(slot.mask.empty());
-                        ASSERT_FALSE(slot.home.empty());
+                        ASSERT_FALSE(slot.cpus.empty());
                         ASSERT_TRUE(allowed.contains(slot.mask))
                             << allowed.to_list() << " " << slot.mask.to_list();
-                        ASSERT_TRUE(allowed.contains(slot.home));
+                        ASSERT_TRUE(allowed.contains(slot.cpus));
                     }
                 }
     }

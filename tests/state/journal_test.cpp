@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "state/journal.hpp"
-#include "state/record.hpp"
 #include "support/full_disk.hpp"
 #include "support/tree.hpp"
 
+#include <algorithm>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -12,57 +13,24 @@
 namespace affinityd::state {
 namespace {
 
-using planner::Held;
-using planner::IrqMask;
-using planner::SteeringMask;
-using planner::Subject;
-using planner::TaskMask;
+using machine::FlowCount;
+using machine::FlowTable;
+using machine::IrqMask;
+using machine::SteeringMask;
+using machine::Subject;
+using machine::TaskMask;
+using machine::UnitCpuset;
 
+constexpr const char* device = "devices/pci0000:00/0000:00:03.0";
 const Subject task = TaskMask{{123, 456}, 120, "a\tname\nwith %41 bytes"};
-const Subject irq = IrqMask{"devices/pci0000:00/0000:00:03.0", "eth0-TxRx-0", 40};
-const Subject steering = SteeringMask{"devices/pci0000:00/0000:00:03.0", "eth0", "tx-0"};
+const Subject irq = IrqMask{device, "eth0-TxRx-0", 0, 40};
+const Subject steering = SteeringMask{device, machine::Direction::tx, 0, "eth0"};
 
 std::string read_text(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::stringstream text;
     text << file.rdbuf();
     return text.str();
-}
-
-std::string only_line(const Record& record) {
-    auto line = to_line(record);
-    EXPECT_EQ(line.back(), '\n');
-    line.pop_back();
-    EXPECT_EQ(line.find('\n'), std::string::npos) << "hostile names must not make lines";
-    return line;
-}
-
-TEST(Record, EveryKindOfSubjectSurvivesTheWayThroughText) {
-    const Held held{CpuSet::range(0, 7), CpuSet{1}, CpuSet{}, "policy\twith tab"};
-    for (const auto& subject : {task, irq, steering}) {
-        const auto back = parse_line(only_line({subject, held}));
-        ASSERT_TRUE(back);
-        EXPECT_EQ(back->subject, subject);
-        ASSERT_TRUE(back->held);
-        EXPECT_EQ(*back->held, held);
-        const auto gone = parse_line(only_line({subject, std::nullopt}));
-        ASSERT_TRUE(gone);
-        EXPECT_FALSE(gone->held);
-    }
-    EXPECT_EQ(std::get<TaskMask>(parse_line(only_line({task, held}))->subject).comm,
-              std::get<TaskMask>(task).comm);
-}
-
-TEST(Record, ALineCutAnywhereIsNoLine) {
-    const auto line = only_line({irq, Held{CpuSet{0}, CpuSet{1}, CpuSet{1}, "p"}});
-    ASSERT_TRUE(parse_line(line));
-    for (std::size_t length = 0; length < line.size(); ++length)
-        EXPECT_FALSE(parse_line(line.substr(0, length))) << length;
-    for (std::size_t at = 0; at < line.size(); ++at) {
-        auto damaged = line;
-        damaged[at] = static_cast<char>(damaged[at] ^ 1);
-        EXPECT_FALSE(parse_line(damaged)) << at;
-    }
 }
 
 class JournalTest : public testing::Test {
@@ -84,13 +52,13 @@ TEST_F(JournalTest, KeepsTheFirstOriginalOverChangesAndRestarts) {
         ASSERT_TRUE(journal.remember(task, CpuSet{1}, CpuSet{2}, "q"));
     }
     const auto journal = open();
-    const auto* held = journal.find(task);
-    ASSERT_NE(held, nullptr);
+    const auto held = journal.find(task);
+    ASSERT_TRUE(held);
     EXPECT_EQ(held->original, CpuSet::range(0, 3));
     EXPECT_EQ(held->asked, CpuSet{2});
     EXPECT_EQ(held->policy, "q");
-    EXPECT_TRUE(journal.holds_process(120));
-    EXPECT_FALSE(journal.holds_process(123));
+    EXPECT_EQ(journal.threads(120), std::vector<TaskId>({{123, 456}}));
+    EXPECT_TRUE(journal.threads(123).empty());
 }
 
 TEST_F(JournalTest, WhatIsForgottenStaysForgotten) {
@@ -100,51 +68,147 @@ TEST_F(JournalTest, WhatIsForgottenStaysForgotten) {
             ASSERT_TRUE(journal.remember(subject, CpuSet{0}, CpuSet{1}, "p"));
         ASSERT_TRUE(journal.forget(task));
         ASSERT_TRUE(journal.forget(steering));
-        EXPECT_FALSE(journal.holds_process(120));
+        EXPECT_TRUE(journal.threads(120).empty());
     }
     const auto journal = open();
     EXPECT_EQ(journal.size(), 1U);
-    EXPECT_NE(journal.find(irq), nullptr);
+    EXPECT_TRUE(journal.find(irq));
 }
 
 TEST_F(JournalTest, ARecycledNumberIsAnotherTask) {
     auto journal = open();
     ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{1}, "p"));
-    EXPECT_EQ(journal.find(TaskMask{{123, 457}, 120, ""}), nullptr);
-    EXPECT_NE(journal.find(IrqMask{"d", "l", 1}), journal.find(task));
+    EXPECT_FALSE(journal.find(TaskMask{{123, 457}, 120, ""}));
 }
 
-TEST_F(JournalTest, FindsWhoGaveANewbornItsMask) {
+TEST_F(JournalTest, TheRecordThatExplainsAnInheritedMaskIsFound) {
     auto journal = open();
     const CpuSet online = CpuSet::range(0, 3);
     ASSERT_TRUE(journal.remember(task, online, CpuSet{1}, "p"));
-    ASSERT_NE(journal.find_giver(120, CpuSet{1}, online), nullptr);
-    EXPECT_EQ(journal.find_giver(120, CpuSet{1}, online)->original, online);
-    EXPECT_EQ(journal.find_giver(120, CpuSet{2}, online), nullptr) << "a mask that nobody was given";
-    EXPECT_EQ(journal.find_giver(121, CpuSet{1}, online), nullptr) << "another process";
+    EXPECT_EQ(journal.find_mask_source(120, CpuSet{1}, online), (MaskSource{online, "p"}));
+    EXPECT_FALSE(journal.find_mask_source(120, CpuSet{2}, online)) << "a mask that we gave to no thread";
+    EXPECT_FALSE(journal.find_mask_source(121, CpuSet{1}, online)) << "another process";
     ASSERT_TRUE(journal.forget(task));
-    EXPECT_NE(journal.find_giver(120, CpuSet{1}, online), nullptr)
-        << "what it created a moment ago may be seen later";
-    journal.age_givers();
-    EXPECT_TRUE(journal.is_giver(120, 1));
-    journal.age_givers();
-    EXPECT_EQ(journal.find_giver(120, CpuSet{1}, online), nullptr);
-    EXPECT_FALSE(journal.is_giver(120, 1));
+    EXPECT_TRUE(journal.find_mask_source(120, CpuSet{1}, online))
+        << "a child of a moment ago may be seen later";
+    journal.age_mask_sources();
+    EXPECT_TRUE(journal.is_mask_source(120, 1));
+    EXPECT_TRUE(journal.is_mask_source(1, 120)) << "the parent may have passed it on";
+    journal.age_mask_sources();
+    EXPECT_FALSE(journal.find_mask_source(120, CpuSet{1}, online));
+    EXPECT_FALSE(journal.is_mask_source(120, 1));
 }
 
-TEST_F(JournalTest, AMaskThatWasReplacedWasGivenOnToo) {
+TEST_F(JournalTest, AReplacedMaskStillExplainsChildrenOfBefore) {
     auto journal = open();
     const CpuSet online = CpuSet::range(0, 3);
     ASSERT_TRUE(journal.remember(task, online, CpuSet{1}, "p"));
     ASSERT_TRUE(journal.remember(task, online, CpuSet{2}, "p"));
-    ASSERT_NE(journal.find_giver(120, CpuSet{1}, online), nullptr)
-        << "its child of before may be seen after the change";
-    EXPECT_EQ(journal.find_giver(120, CpuSet{1}, online)->original, online);
-    ASSERT_NE(journal.find_giver(120, CpuSet{2}, online), nullptr);
-    journal.age_givers();
-    journal.age_givers();
-    EXPECT_EQ(journal.find_giver(120, CpuSet{1}, online), nullptr);
-    EXPECT_NE(journal.find_giver(120, CpuSet{2}, online), nullptr) << "what it has it gives on";
+    ASSERT_TRUE(journal.confirm(task, CpuSet{2}));
+    EXPECT_EQ(journal.find_mask_source(120, CpuSet{1}, online), (MaskSource{online, "p"}));
+    EXPECT_TRUE(journal.find_mask_source(120, CpuSet{2}, online));
+    journal.age_mask_sources();
+    journal.age_mask_sources();
+    EXPECT_FALSE(journal.find_mask_source(120, CpuSet{1}, online));
+    EXPECT_TRUE(journal.find_mask_source(120, CpuSet{2}, online)) << "present masks are passed on for ever";
+}
+
+TEST_F(JournalTest, WhatWasAskedForAndWhatWasGrantedBothExplainAMask) {
+    auto journal = open();
+    const CpuSet online = CpuSet::range(0, 3);
+    ASSERT_TRUE(journal.remember(task, online, CpuSet{1, 2}, "p"));
+    ASSERT_TRUE(journal.confirm(task, CpuSet{2}));
+    EXPECT_TRUE(journal.find_mask_source(120, CpuSet{2}, online));
+    EXPECT_TRUE(journal.find_mask_source(120, CpuSet{1, 2}, online));
+}
+
+TEST_F(JournalTest, TwoInterruptsWithOneLabelHaveTwoRecords) {
+    const Subject first = IrqMask{"devices/platform/fd580000.ethernet", "eth0", 0, 37};
+    const Subject second = IrqMask{"devices/platform/fd580000.ethernet", "eth0", 1, 38};
+    {
+        auto journal = open();
+        ASSERT_TRUE(journal.remember(first, CpuSet{0}, CpuSet{2}, "p"));
+        ASSERT_TRUE(journal.remember(second, CpuSet{1}, CpuSet{2}, "p"));
+    }
+    auto journal = open();
+    ASSERT_TRUE(journal.find(first) && journal.find(second));
+    EXPECT_EQ(journal.find(first)->original, CpuSet{0});
+    EXPECT_EQ(journal.find(second)->original, CpuSet{1});
+    ASSERT_TRUE(journal.forget(first));
+    EXPECT_TRUE(open().find(second));
+    EXPECT_FALSE(open().find(first));
+}
+
+TEST_F(JournalTest, AJournalOfVersion01LosesNothingInAnUpgrade) {
+    // As d75f603 left it when it was killed, the last line torn.
+    const std::string old =
+        "task\t4711\t987654\t4700\tng%09inx%25\theld\t0-7\t2-3\t2-3\tweb\tb9182501\n"
+        "task\t4711\t987654\t4700\tng%09inx%25\theld\t0-7\t2-3\t2\tweb\t865e4891\n"
+        "task\t4712\t987655\t4700\tgone\theld\t0-7\t2-3\t2\tweb\t1db33fce\n"
+        "irq\tdevices/pci0000:00/0000:00:03.0\teth0-TxRx-0\t40\t\theld\t0-7\t2\t2\tweb\t2c5ccb52\n"
+        "steering\tdevices/pci0000:00/0000:00:03.0\teth0\trx-0\t\theld\t\t0-3\t0-3\tweb\tbf07a0cc\n"
+        "steering\tveth0\tveth0\trx-1\t\theld\t\t5\t5\tweb\t723e4548\n"
+        "steering\tdevices/pci0000:00/0000:00:03.0\teth0\trx-0-flows\t\theld\t\t15\t15\tweb\td3243fbe\n"
+        "steering\t\tmachine\tflow-entries\t\theld\t12\t15\t15\t\t56f4c6f1\n"
+        "unit\tnginx.service\t\t\t\theld\t\t0-3\t0-3\tweb\t613198f0\n"
+        "task\t4712\t987655\t4700\tgone\tgone\t\t\t\t\t228f915c\n"
+        "steering\tveth0\tveth0\trx-1\t\tgone\t\t\t\t\t054fc01c\n";
+    tree_.file("undo.journal", old + "task\t47");
+    EXPECT_TRUE(open().damaged());
+    tree_.file("undo.journal", old);
+    for (int start = 0; start < 2; ++start) { // the second time from what the first wrote
+        const auto journal = open();
+        EXPECT_FALSE(journal.damaged());
+        EXPECT_EQ(journal.size(), 6U);
+        EXPECT_EQ(journal.find(TaskMask{{4711, 987654}, 4700, ""}),
+                  (planner::UndoRecord{CpuSet::range(0, 7), CpuSet{2, 3}, CpuSet{2}, "web"}));
+        EXPECT_EQ(journal.find(irq)->original, machine::Setting{CpuSet::range(0, 7)});
+        EXPECT_EQ(journal.find(SteeringMask{device, machine::Direction::rx, 0, ""})->asked,
+                  machine::Setting{CpuSet::range(0, 3)});
+        EXPECT_EQ(journal.find(FlowTable{device, 0, ""})->asked, machine::Setting{FlowCount{32768}});
+        EXPECT_EQ(journal.find(FlowTable{"", 0, ""})->original, machine::Setting{FlowCount{4096}});
+        EXPECT_TRUE(journal.find(UnitCpuset{"nginx.service"}));
+    }
+}
+
+TEST_F(JournalTest, AWalkInSlicesMeetsEveryRecordWhileRecordsGo) {
+    auto journal = open();
+    for (int i = 1; i <= 100; ++i)
+        ASSERT_TRUE(
+            journal.remember(TaskMask{{i, 1}, i % 7 + 1, "t"}, CpuSet{0}, CpuSet{1}, i % 2 ? "odd" : "even"));
+    for (const auto& subject : {irq, steering})
+        ASSERT_TRUE(journal.remember(subject, CpuSet{0}, CpuSet{1}, "odd"));
+    std::size_t odd = 0;
+    Journal::Cursor of_policy;
+    while (journal.next(of_policy, "odd"))
+        ++odd;
+    EXPECT_EQ(odd, 52U);
+    std::set<int> processes;
+    Journal::Cursor of_process;
+    while (const auto pid = journal.next_process(of_process))
+        EXPECT_TRUE(processes.insert(*pid).second) << "each once";
+    EXPECT_EQ(processes.size(), 7U);
+
+    std::size_t met = 0;
+    Journal::Cursor cursor;
+    while (const auto entry = journal.next(cursor)) {
+        ++met;
+        ASSERT_TRUE(journal.forget(entry->subject)); // as a release does
+    }
+    EXPECT_EQ(met, 102U);
+    EXPECT_EQ(journal.size(), 0U);
+}
+
+TEST_F(JournalTest, QueuesOfOneDeviceAreFoundWithoutTheOthers) {
+    auto journal = open();
+    const Subject other = SteeringMask{"devices/b", machine::Direction::rx, 0, "eth1"};
+    const Subject table = FlowTable{device, 3, "eth0"};
+    for (const auto& subject : {task, irq, steering, other, Subject{UnitCpuset{"a.service"}}})
+        ASSERT_TRUE(journal.remember(subject, CpuSet{0}, CpuSet{1}, "p"));
+    ASSERT_TRUE(journal.remember(table, FlowCount{0}, FlowCount{4096}, "p"));
+    EXPECT_EQ(journal.queues().size(), 5U);
+    EXPECT_EQ(journal.queues(device).size(), 3U);
+    EXPECT_EQ(journal.queues("devices/b").size(), 1U);
 }
 
 TEST_F(JournalTest, CutAtAnyByteTheWholeLinesBeforeCount) {
@@ -158,10 +222,10 @@ TEST_F(JournalTest, CutAtAnyByteTheWholeLinesBeforeCount) {
     for (std::size_t length = 0; length <= whole.size(); ++length) {
         tree_.file("undo.journal", whole.substr(0, length));
         auto journal = open();
-        EXPECT_EQ(journal.find(irq) != nullptr, length >= first) << length;
-        EXPECT_EQ(journal.find(task) != nullptr, length == whole.size()) << length;
+        EXPECT_EQ(journal.contains(irq), length >= first) << length;
+        EXPECT_EQ(journal.contains(task), length == whole.size()) << length;
         EXPECT_TRUE(journal.remember(steering, CpuSet{0}, CpuSet{1}, "p"));
-        EXPECT_NE(open().find(steering), nullptr) << "a torn line must not swallow the next one";
+        EXPECT_TRUE(open().find(steering)) << "a torn line must not swallow the next one";
     }
 }
 
@@ -179,14 +243,14 @@ TEST_F(JournalTest, DamageIsKnownUntilItIsMended) {
     {
         auto journal = open();
         EXPECT_TRUE(journal.damaged()) << "the daemon that found it may have been killed";
-        EXPECT_NE(journal.find(task), nullptr);
-        EXPECT_EQ(journal.find(irq), nullptr);
+        EXPECT_TRUE(journal.find(task));
+        EXPECT_FALSE(journal.find(irq));
         ASSERT_TRUE(journal.mended());
         EXPECT_FALSE(journal.damaged());
         ASSERT_TRUE(journal.remember(irq, CpuSet{3}, CpuSet{1}, "p"));
     }
     EXPECT_FALSE(open().damaged());
-    EXPECT_NE(open().find(irq), nullptr);
+    EXPECT_TRUE(open().find(irq));
 }
 
 TEST_F(JournalTest, DamageThatCannotBeMendedStaysKnown) {
@@ -199,25 +263,25 @@ TEST_F(JournalTest, DamageThatCannotBeMendedStaysKnown) {
     full.reset();
     EXPECT_FALSE(mended);
     EXPECT_TRUE(journal.damaged());
-    EXPECT_TRUE(open().damaged());
+    EXPECT_TRUE(Journal::read(path())->damaged());
     ASSERT_TRUE(journal.mended());
     ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{1}, "p"));
     EXPECT_FALSE(open().damaged()) << "no line end is owed any more";
-    EXPECT_NE(open().find(task), nullptr);
-    EXPECT_NE(open().find(irq), nullptr);
+    EXPECT_TRUE(open().find(task));
+    EXPECT_TRUE(open().find(irq));
 }
 
-TEST_F(JournalTest, ADiskThatIsFullAtTheStartIsGoneOnWith) {
+TEST_F(JournalTest, WithAFullDiskAtTheStartTheOldFileStaysInUse) {
     ASSERT_TRUE(open().remember(irq, CpuSet{0}, CpuSet{1}, "p"));
     auto full = std::make_optional<test::FullDisk>();
     auto journal = open();
     const auto refused = journal.remember(task, CpuSet{0}, CpuSet{1}, "p");
     full.reset();
     EXPECT_FALSE(refused);
-    EXPECT_NE(journal.find(irq), nullptr) << "what is there can be put back";
+    EXPECT_TRUE(journal.find(irq)) << "what is there can be put back";
     ASSERT_TRUE(journal.remember(steering, CpuSet{0}, CpuSet{1}, "p")) << "room again";
-    EXPECT_NE(open().find(irq), nullptr);
-    EXPECT_NE(open().find(steering), nullptr);
+    EXPECT_TRUE(open().find(irq));
+    EXPECT_TRUE(open().find(steering));
 }
 
 TEST_F(JournalTest, HistoryIsDroppedAndTheFileStaysSmall) {
@@ -226,6 +290,73 @@ TEST_F(JournalTest, HistoryIsDroppedAndTheFileStaysSmall) {
         ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{static_cast<unsigned>(i % 8)}, "p"));
     EXPECT_LT(std::filesystem::file_size(path()), 1U << 20);
     EXPECT_EQ(open().find(task)->asked, CpuSet{19999 % 8});
+}
+
+TEST_F(JournalTest, TheRewriteInSlicesLosesNothingAtAnyMoment) {
+    constexpr int threads = 600;
+    auto journal = open();
+    const auto thread = [](int i) { return TaskMask{{i, 7}, 1, "t"}; };
+    for (int i = 1; i <= threads; ++i)
+        ASSERT_TRUE(journal.remember(thread(i), CpuSet{0}, CpuSet{1}, "p"));
+    std::size_t largest = 0, rewrites = 0;
+    for (int round = 0; round < 20; ++round)
+        for (int i = 1; i <= threads; ++i) {
+            const unsigned cpu = static_cast<unsigned>(2 + (round + i) % 9);
+            if (i % 11 == round % 11)
+                ASSERT_TRUE(journal.forget(thread(i)));
+            else
+                ASSERT_TRUE(journal.remember(thread(i), CpuSet{0}, CpuSet{cpu}, "p"));
+            largest = std::max(largest, static_cast<std::size_t>(std::filesystem::file_size(path())));
+            const bool is_rewriting = std::filesystem::exists(path() + ".new");
+            rewrites += is_rewriting ? 1 : 0;
+            if (i % 600 != 0 && !(is_rewriting && i % 9 == 0)) continue;
+            // As a daemon that is killed now would leave it.
+            const auto again = Journal::read(path());
+            ASSERT_TRUE(again);
+            ASSERT_EQ(again->size(), journal.size());
+            EXPECT_FALSE(again->damaged());
+            for (int j = 1; j <= threads; j += 7)
+                ASSERT_EQ(again->find(thread(j)), journal.find(thread(j))) << j;
+        }
+    EXPECT_GT(rewrites, 40U) << "there were several, and each took several lines";
+    EXPECT_LT(largest, 400000U) << "12,000 lines would be more";
+}
+
+TEST_F(JournalTest, ARewriteThatAKilledDaemonLeftDoesNoHarm) {
+    ASSERT_TRUE(open().remember(irq, CpuSet{0}, CpuSet{1}, "p"));
+    tree_.file("undo.journal.new", "half a li");
+    auto journal = open();
+    EXPECT_TRUE(journal.find(irq));
+    EXPECT_FALSE(journal.damaged());
+    for (int i = 0; i < 10000; ++i)
+        ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{static_cast<unsigned>(i % 8)}, "p"));
+    EXPECT_EQ(open().size(), 2U);
+    EXPECT_FALSE(open().damaged());
+}
+
+TEST_F(JournalTest, WithoutRoomForTheRewriteTheOldFileStaysInUse) {
+    auto journal = open();
+    for (int i = 0; i < 4090; ++i)
+        ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{static_cast<unsigned>(i % 8)}, "p"));
+    tree_.folder("undo.journal.new/in the way"); // so that the rewrite cannot be begun
+    for (int i = 0; i < 100; ++i)
+        ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{static_cast<unsigned>(i % 8)}, "p"));
+    EXPECT_EQ(Journal::read(path())->find(task)->asked, CpuSet{99 % 8});
+    std::filesystem::remove_all(tree_.path("undo.journal.new"));
+    for (int i = 0; i < 100; ++i)
+        ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{static_cast<unsigned>(i % 8)}, "p"));
+    EXPECT_LT(std::filesystem::file_size(path()), 20000U);
+    EXPECT_EQ(open().find(task)->asked, CpuSet{99 % 8});
+}
+
+TEST_F(JournalTest, APartOfALineIsCutOffAgain) {
+    auto journal = open();
+    ASSERT_TRUE(journal.remember(irq, CpuSet{0}, CpuSet{1}, "p"));
+    auto full = std::make_optional<test::FullDisk>(std::filesystem::file_size(path()) + 10);
+    const auto refused = journal.remember(task, CpuSet{0}, CpuSet{1}, "p");
+    full.reset();
+    EXPECT_FALSE(refused);
+    EXPECT_FALSE(open().damaged()) << "a line that was refused is not lost";
 }
 
 TEST_F(JournalTest, AFullDiskIsAnErrorAndLosesNothing) {
@@ -237,19 +368,19 @@ TEST_F(JournalTest, AFullDiskIsAnErrorAndLosesNothing) {
     const auto refused = journal.remember(task, CpuSet{0}, CpuSet{1}, "p");
     full.reset();
     EXPECT_FALSE(refused);
-    EXPECT_EQ(journal.find(task), nullptr) << "what is not written down does not count";
+    EXPECT_FALSE(journal.find(task)) << "what is not written down does not count";
     ASSERT_TRUE(journal.remember(steering, CpuSet{0}, CpuSet{1}, "p"));
     const auto again = open();
-    EXPECT_NE(again.find(irq), nullptr);
-    EXPECT_NE(again.find(steering), nullptr);
-    EXPECT_EQ(again.find(task), nullptr);
+    EXPECT_TRUE(again.find(irq));
+    EXPECT_TRUE(again.find(steering));
+    EXPECT_FALSE(again.find(task));
 }
 
 TEST(JournalInMemory, WritesNothing) {
     auto journal = Journal::open("");
     ASSERT_TRUE(journal);
     ASSERT_TRUE(journal->remember(task, CpuSet{0}, CpuSet{1}, "p"));
-    EXPECT_NE(journal->find(task), nullptr);
+    EXPECT_TRUE(journal->find(task));
 }
 
 } // namespace

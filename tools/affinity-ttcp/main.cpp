@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// affinity-ttcp: a ttcp-style sender and receiver that says what the transfer cost.
+// affinity-ttcp: a sender and receiver in the style of ttcp that reports what the transfer cost.
+#include "affinity-ttcp/engine/busy.hpp"
+#include "affinity-ttcp/options.hpp"
+#include "affinity-ttcp/print.hpp"
 #include "host/root.hpp"
-#include "measure/busy.hpp"
-#include "options.hpp"
-#include "print.hpp"
 
 #include <cerrno>
 
@@ -14,12 +14,13 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
-using namespace affinity_ttcp;
-using namespace affinityd;
+using namespace affinityd::ttcp;
+namespace host = affinityd::host;
+namespace measure = affinityd::measure;
 
 namespace {
 
-/// Where the report goes: standard output, unless that carries the data.
+/// The report goes to standard output, unless that carries the data.
 std::FILE* report_file(const Options& options) {
     return options.mode == Mode::receive && !options.pattern ? stderr : stdout;
 }
@@ -40,16 +41,16 @@ measure::Report without_run(const measure::Outcome outcome, const std::string& r
     return report;
 }
 
-/// A run that is to wait for a quiet machine, and why it does not begin; "" if it does.
+/// Why a run that wants a quiet machine does not begin; "" if it does.
 std::string why_not_now(const host::Root& root, const Options& options) {
     constexpr double look_seconds = 1;
     if (options.busy_above == 0 || (options.mode != Mode::loopback && options.mode != Mode::transmit))
         return {};
     const auto peer = options.mode == Mode::transmit ? std::optional(options.peer) : std::nullopt;
-    return measure::why_busy(measure::look_around(root, peer, look_seconds), options.busy_above / 100.0);
+    return why_busy(look_around(root, peer, look_seconds), options.busy_above / 100.0);
 }
 
-/// A far end that others transmit to: one connection after the other, each bounded by --seconds and --bytes.
+/// A sink for other machines: one connection after the other, each bounded by --seconds and --bytes.
 int serve(const host::Root& root, const Options& options, int listener) {
     ::fcntl(listener, F_SETFL, ::fcntl(listener, F_GETFL) | O_NONBLOCK);
     while (true) {
@@ -62,8 +63,8 @@ int serve(const host::Root& root, const Options& options, int listener) {
             if (errno == EINTR) continue;
             return 1;
         }
-        show(options, measure::run_receive(root, options.session,
-                                           listener)); // a peer that fails is no fault of the sink
+        // A peer that fails does not end the sink.
+        show(options, run_receive(root, options.session, listener));
     }
 }
 
@@ -71,13 +72,13 @@ int receive(const host::Root& root, const Options& options) {
     constexpr int passed = SD_LISTEN_FDS_START;
     if (options.mode == Mode::sink && ::sd_listen_fds(1) >= 1) {
         if (::sd_is_socket(passed, AF_UNSPEC, SOCK_STREAM, 0) > 0) // Accept=yes: a connection
-            return show(options, measure::run_connected(root, options.session, passed));
+            return show(options, run_connected(root, options.session, passed));
         return serve(root, options, passed);
     }
-    const auto listener = measure::listen_at(options.peer, options.session.socket, options.session.streams);
+    const auto listener = listen_at(options.peer, options.session.socket, options.session.streams);
     if (!listener) return show(options, without_run(measure::Outcome::failed, listener.error().to_string()));
     if (options.mode == Mode::sink) return serve(root, options, listener->get());
-    return show(options, measure::run_receive(root, options.session, listener->get()));
+    return show(options, run_receive(root, options.session, listener->get()));
 }
 
 } // namespace
@@ -94,9 +95,9 @@ int main(int argc, char** argv) {
     if (!options->pattern && options->mode == Mode::receive) load.output = STDOUT_FILENO;
     switch (options->mode) {
     case Mode::loopback:
-        return show(*options, measure::run_loopback(*root, options->session));
+        return show(*options, run_loopback(*root, options->session));
     case Mode::transmit:
-        return show(*options, measure::run_transmit(*root, options->session, options->peer));
+        return show(*options, run_transmit(*root, options->session, options->peer));
     case Mode::receive:
     case Mode::sink:
         return receive(*root, *options);

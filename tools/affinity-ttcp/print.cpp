@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "print.hpp"
+#include "affinity-ttcp/print.hpp"
 
 #include <cctype>
 #include <cmath>
 
 #include <fmt/format.h>
 
-namespace affinity_ttcp {
+namespace affinityd::ttcp {
 
 namespace {
 
-using namespace affinityd::measure;
+using measure::EndReport;
+using measure::Outcome;
+using measure::Report;
 
-/// "1234.56 KB/sec": lower case letters are bits by powers of 1000, upper case bytes by powers of 1024, as in
-/// ttcp.
+/// "1234.56 KB/sec". As in ttcp, a lower-case unit means bits in powers of 1000, an upper-case one bytes in
+/// powers of 1024.
 std::string rate(double bits_per_second, char unit) {
     const bool is_bits = std::islower(static_cast<unsigned char>(unit)) != 0;
     const int power = std::toupper(static_cast<unsigned char>(unit)) == 'K'   ? 1
@@ -56,8 +58,8 @@ void print_end(std::FILE* out, const char* name, const Options& options, const R
 
 void print(std::FILE* out, const Options& options, const Report& report) {
     const auto& load = options.session.load;
-    fmt::print(out, "ttcp: buflen={}, streams={}, path={}{}\n", load.buffer_bytes, report.streams,
-               report.path, report.touches_nic_interrupts ? "" : " (touches no NIC interrupt)");
+    fmt::print(out, "ttcp: buflen={}, streams={}, path={}{}\n", load.buffer_bytes, report.setup.streams,
+               report.setup.path, report.setup.touches_nic_interrupts ? "" : " (touches no NIC interrupt)");
     if (report.transmitter) print_end(out, "ttcp-t", options, report, *report.transmitter);
     if (report.receiver) print_end(out, "ttcp-r", options, report, *report.receiver);
     if (report.ghz_per_gbps)
@@ -74,4 +76,4 @@ void print(std::FILE* out, const Options& options, const Report& report) {
         fmt::print(out, "ttcp: {}: {}\n", to_string(report.outcome), report.reason);
 }
 
-} // namespace affinity_ttcp
+} // namespace affinityd::ttcp

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "affinity-ttcp/options.hpp"
 #include "measure/result.hpp"
-#include "options.hpp"
 
 #include <cstdio>
 
-namespace affinity_ttcp {
+namespace affinityd::ttcp {
 
-/// The report as ttcp has it, one block for each end that ran here, and what ttcp does not know below.
-void print(std::FILE* out, const Options& options, const affinityd::measure::Report& report);
+/// The report in the form of ttcp, one block for each end that ran here, followed by what ttcp does not
+/// measure.
+void print(std::FILE* out, const Options& options, const measure::Report& report);
 
-} // namespace affinity_ttcp
+} // namespace affinityd::ttcp

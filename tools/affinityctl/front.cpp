@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is installed as affinityctl. The program with all verbs needs a dozen libraries, and loading them
-// takes longer than reading a machine does; scripts ask for `topology --json` often. So that one is answered
-// here, and anything else, unusual options included, goes on to the whole program, which lies beside this one
-// or in libexec.
+// takes longer than reading a machine. Scripts often ask for `topology --json`, so this program answers that
+// itself. Anything else, unusual options included, goes to the program with all verbs, which is beside this
+// one or in libexec.
+#include "affinityctl/views/topology/json.hpp"
 #include "host/root.hpp"
+#include "host/self.hpp"
 #include "topology/reader.hpp"
-#include "topology_json.hpp"
 
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include <limits.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 namespace {
 
-/// The root folder if this is `topology --json` with no more than `--root DIR`; nothing if it is anything
-/// else.
+/// The root folder if this is `topology --json` with at most `--root DIR`; no value for anything else.
 std::optional<std::string> plain_topology(int argc, char** argv) {
     std::string root = "/";
     bool verb = false;
@@ -39,7 +36,7 @@ std::optional<std::string> plain_topology(int argc, char** argv) {
     return verb && json ? std::optional(root) : std::nullopt;
 }
 
-/// 0, or -1 if the plain way does not lead there; the whole program then says what is wrong.
+/// The exit code, or -1 after a fault: the program with all verbs then says what is wrong.
 int print_topology(const std::string& path) {
     const auto root = affinityd::host::Root::open(path);
     if (!root) return -1;
@@ -55,13 +52,7 @@ int print_topology(const std::string& path) {
 int main(int argc, char** argv) {
     if (const auto root = plain_topology(argc, argv))
         if (const int status = print_topology(*root); status >= 0) return status;
-    char self[PATH_MAX];
-    const auto* started_as = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
-    if (started_as == nullptr || ::realpath(started_as, self) == nullptr) {
-        std::perror("affinityctl: cannot find its own folder");
-        return 1;
-    }
-    const std::string folder = std::string(self).substr(0, std::string_view(self).rfind('/') + 1);
+    const std::string folder = affinityd::host::program_folder();
     for (const char* beside : {"affinityctl-verbs", "../libexec/affinityd/affinityctl-verbs"})
         ::execv((folder + beside).c_str(), argv);
     std::perror("affinityctl: cannot start affinityctl-verbs");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl: a table of verbs.
-#include "verb.hpp"
+#include "affinityctl/verbs/verb.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
@@ -13,7 +13,7 @@ namespace {
 
 using Add = void (*)(CLI::App&, Globals&, int&);
 
-/// In the order of --help: what runs, what would be, the machine, changing things, measuring.
+/// In the order of --help: the present state, plans, the machine, changes, measurements.
 constexpr Add verbs[] = {add_status,   add_watch,    add_plan,    add_explain, add_check,
                          add_policies, add_topology, add_cpus,    add_nics,    add_irqs,
                          add_reload,   add_apply,    add_release, add_measure, add_history};
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
     cli.add_option("--root", globals.root, "a recorded machine instead of this one");
     cli.add_option("--runtime-dir", globals.runtime_dir, "where the daemon's socket is")
         ->capture_default_str();
-    cli.fallthrough(); // the options above may also stand behind the verb
+    cli.fallthrough(); // the options above may also follow the verb
     cli.require_subcommand(1);
     for (const Add add : verbs)
         add(cli, globals, status);

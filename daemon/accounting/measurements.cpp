@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "accounting/measurements.hpp"
+
+#include "measure/result.hpp"
+#include "measure/trend.hpp"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace affinityd::accounting {
+
+namespace {
+
+using state::MeasurementRecord;
+
+constexpr std::size_t remembered = 64; ///< enough for the trend's window
+constexpr std::size_t most_shown = 1000;
+const std::string done{measure::to_string(measure::Outcome::done)};
+
+std::string model_of(const policy::PolicySet& policies) {
+    constexpr std::array names{"none", "irq", "process", "full"};
+    if (policies.policies.empty()) return "none";
+    const auto model = policies.policies.front().model;
+    const bool same =
+        std::ranges::all_of(policies.policies, [&](const auto& policy) { return policy.model == model; });
+    return same ? names[static_cast<std::size_t>(model)] : "mixed";
+}
+
+std::string names_of(const policy::PolicySet& policies) {
+    std::string names;
+    for (const auto& policy : policies.policies)
+        names += (names.empty() ? "" : ",") + policy.name;
+    return names;
+}
+
+double cpu_seconds(const measure::Report& report) {
+    double sum = 0;
+    for (const auto& end : {report.transmitter, report.receiver})
+        if (end) sum += end->user_seconds + end->system_seconds;
+    return sum;
+}
+
+void take_report(const measure::Report& report, MeasurementRecord& record) {
+    record.outcome = measure::to_string(report.outcome);
+    record.reason = report.reason;
+    record.path = report.setup.path;
+    record.seconds = report.seconds;
+    record.bytes = report.bytes;
+    record.bits_per_second = report.bits_per_second;
+    record.cpu_seconds = cpu_seconds(report);
+    record.ghz_per_gbps = report.ghz_per_gbps;
+    record.detail = measure::to_json(report);
+}
+
+std::string summary_of(const MeasurementRecord& record) {
+    if (record.outcome != done) return fmt::format("{}: {}", record.outcome, record.reason);
+    const char* note = touches_nic_interrupts(record) ? "" : " (loopback: does not touch NIC interrupts)";
+    return fmt::format("{:.2f} Gbit/s over {}{} in {:.1f} s, {:.2f} CPU seconds, model {}",
+                       record.bits_per_second / 1e9, record.path, note, record.seconds, record.cpu_seconds,
+                       record.model);
+}
+
+/// Only like is compared with like: runs that came to their end over the same path to the same peer.
+measure::TrendReport trend_of(const std::vector<MeasurementRecord>& records, const std::string& kind,
+                              const std::string& path) {
+    std::vector<double> rates;
+    for (const auto& record : records)
+        if (record.outcome == done && record.kind == kind && record.path == path)
+            rates.push_back(record.bits_per_second);
+    return measure::trend(rates);
+}
+
+std::vector<PathTrend> trends_of(const std::vector<MeasurementRecord>& records) {
+    std::set<std::pair<std::string, std::string>> paths;
+    for (const auto& record : records)
+        if (record.outcome == done && record.kind == "ttcp") paths.emplace(record.kind, record.path);
+    std::vector<PathTrend> trends;
+    for (const auto& [kind, path] : paths)
+        trends.push_back({kind, path, trend_of(records, kind, path)});
+    return trends;
+}
+
+} // namespace
+
+Measurements::Measurements(const std::string& state_dir) {
+    if (state_dir.empty()) return;
+    auto opened = state::History::open(state_dir, std::time(nullptr));
+    if (!opened) {
+        tell(Notice::Kind::history_unusable,
+             "measurements are kept until the end only: " + opened.error().to_string());
+        return;
+    }
+    if (!opened->set_aside.empty())
+        tell(Notice::Kind::history_set_aside,
+             fmt::format("the measurement history could not be used ({}), it is at {} and a new one begins",
+                         opened->why, opened->set_aside));
+    history_ = std::move(opened->history);
+    recent_ = kept("ttcp");
+    if (recent_.size() > remembered) recent_.erase(recent_.begin(), recent_.end() - remembered);
+}
+
+void Measurements::tell(Notice::Kind kind, std::string text) { notices_.push_back({kind, std::move(text)}); }
+
+std::vector<Notice> Measurements::take_notices() { return std::exchange(notices_, {}); }
+
+void Measurements::add(const measure::Run& run, const policy::PolicySet& policies) {
+    MeasurementRecord record;
+    record.time = std::time(nullptr);
+    record.kind = "ttcp";
+    record.model = model_of(policies);
+    record.policies = names_of(policies);
+    record.outcome =
+        measure::to_string(run.outcome == measure::Outcome::done ? measure::Outcome::failed : run.outcome);
+    record.reason = run.fault;
+    if (const auto report = measure::parse_report(run.output))
+        take_report(*report, record);
+    else if (run.fault.empty())
+        record.reason = "its output cannot be read: " + report.error().to_string();
+    keep(std::move(record));
+}
+
+std::vector<MeasurementRecord> Measurements::kept(const std::string& kind) {
+    if (!history_) return {};
+    auto records = history_->last(most_shown, kind);
+    if (records) return std::move(*records);
+    tell(Notice::Kind::history_unreadable,
+         "the measurement history could not be read: " + records.error().to_string());
+    return {};
+}
+
+void Measurements::keep(MeasurementRecord record) {
+    if (history_) {
+        if (const auto kept = history_->append(record))
+            record.id = *kept;
+        else
+            tell(Notice::Kind::not_kept, "the measurement is not kept: " + kept.error().to_string());
+    }
+    if (record.kind != "ttcp") return;
+    tell(Notice::Kind::measured, "measured: " + summary_of(record));
+    recent_.push_back(record);
+    tell_of_regression(record);
+    if (recent_.size() > remembered) recent_.erase(recent_.begin());
+}
+
+void Measurements::tell_of_regression(const MeasurementRecord& record) {
+    if (record.outcome != done) return;
+    const auto now = trend_of(recent_, record.kind, record.path);
+    if (now.trend != measure::Trend::down) return;
+    // Told once, when it begins: the run before was not below the median already.
+    const std::vector<MeasurementRecord> before(recent_.begin(), recent_.end() - 1);
+    if (trend_of(before, record.kind, record.path).trend == measure::Trend::down) return;
+    const auto last = std::ranges::find_if(before.rbegin(), before.rend(), [&](const auto& other) {
+        return other.outcome == done && other.path == record.path;
+    });
+    const std::string change = last->policies == record.policies
+                                   ? "the same policies as before"
+                                   : "policies now: " + record.policies + ", before: " + last->policies;
+    tell(Notice::Kind::regression, fmt::format("throughput over {} fell by {:.1f} %: {:.3f} Gbit/s, expected "
+                                               "were {:.3f} to {:.3f} (median {:.3f}); {}",
+                                               record.path, -100 * now.change, record.bits_per_second / 1e9,
+                                               now.low / 1e9, now.high / 1e9, now.median / 1e9, change));
+}
+
+std::optional<MeasurementReport> Measurements::report() const {
+    if (recent_.empty()) return std::nullopt;
+    const auto& last = recent_.back();
+    MeasurementReport report{last, summary_of(last), recent_.size(), trend_of(recent_, last.kind, last.path)};
+    if (last.outcome == done && report.trend.trend == measure::Trend::down)
+        report.summary += fmt::format("; REGRESSION: {:.1f} % below the median of the runs before",
+                                      -100 * report.trend.change);
+    return report;
+}
+
+HistoryReport Measurements::history(const std::string& kind) const {
+    HistoryReport report;
+    report.kept = history_.has_value();
+    if (history_) {
+        if (auto read = history_->last(most_shown, kind))
+            report.records = std::move(*read);
+        else
+            report.fault = read.error().to_string();
+    } else if (kind.empty() || kind == "ttcp") {
+        report.records = recent_; // nothing is kept on disk: what this daemon has measured itself
+    }
+    report.trends = trends_of(report.records);
+    return report;
+}
+
+} // namespace affinityd::accounting

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "accounting/measurement_report.hpp"
+#include "accounting/notice.hpp"
+#include "measure/run.hpp"
+#include "policy/policy.hpp"
+#include "state/history.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace affinityd::accounting {
+
+/// The results of measurements: kept over restarts where there is a history, and compared with the runs
+/// before.
+class Measurements {
+  public:
+    /// Opens the history in the state directory. Without one ("", a full disk) results are known only until
+    /// the daemon ends.
+    explicit Measurements(const std::string& state_dir);
+
+    /// Records how a run ended, whatever its outcome.
+    void add(const measure::Run& run, const policy::PolicySet& policies);
+    /// Keeps a finished record, such as the passive cost of a policy.
+    void keep(state::MeasurementRecord record);
+    /// What the history holds of one kind, oldest first; empty without a history.
+    [[nodiscard]] std::vector<state::MeasurementRecord> kept(const std::string& kind);
+
+    /// No value before the first run.
+    [[nodiscard]] std::optional<MeasurementReport> report() const;
+    /// The last records of one kind or ("") of all.
+    [[nodiscard]] HistoryReport history(const std::string& kind) const;
+
+    /// What is to be told since the last call, oldest first.
+    [[nodiscard]] std::vector<Notice> take_notices();
+
+  private:
+    void tell(Notice::Kind kind, std::string text);
+    void tell_of_regression(const state::MeasurementRecord& record);
+
+    std::optional<state::History> history_;
+    std::vector<state::MeasurementRecord> recent_; ///< of kind "ttcp", oldest first
+    std::vector<Notice> notices_;
+};
+
+} // namespace affinityd::accounting

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "inventory/ip_address.hpp"
+#include "netdev/nic.hpp"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace affinityd::accounting {
+
+/// Which NIC has which address. NICs are numbers from 0 in the order they were given.
+class NicAddresses {
+  public:
+    explicit NicAddresses(std::span<const netdev::Nic> nics);
+
+    [[nodiscard]] std::size_t size() const { return names_.size(); }
+    [[nodiscard]] const std::string& name(std::size_t nic) const { return names_[nic]; }
+    /// NICs that have the address, but loopback; empty: none has.
+    [[nodiscard]] std::span<const unsigned> find(const inventory::IpAddress& address) const;
+    /// NICs that a wildcard listener may be reached through: those that are up and belong to a device.
+    /// Loopback, bridges and other virtual NICs serve only where a policy names them.
+    [[nodiscard]] std::span<const unsigned> reachable() const { return reachable_; }
+
+  private:
+    std::vector<std::string> names_;
+    std::unordered_map<inventory::IpAddress, std::vector<unsigned>> by_address_;
+    std::vector<unsigned> reachable_;
+};
+
+} // namespace affinityd::accounting

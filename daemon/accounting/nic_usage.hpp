@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.hpp"
+#include "base/task_id.hpp"
+#include "netdev/nic.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace affinityd::host {
+class Root;
+}
+
+namespace affinityd::accounting {
+
+/// Policy -> NIC -> number of distribution units (processes, or threads where those are distributed).
+using NicCounts = std::map<std::string, std::map<std::string, unsigned>>;
+
+/// A policy whose NICs are asked for.
+struct UsagePolicy {
+    std::string name;
+    bool is_auto = false; ///< `nics: auto`: every NIC may serve it
+    /// Else the NICs it names. A process uses those of them that its sockets use, or all if they use none.
+    std::vector<std::string> named{};
+    /// Its placement does not depend on the answer, which is only shown to people: a few processes are
+    /// asked, a few sockets of each are looked at.
+    bool is_sampled = false;
+};
+
+/// A process whose NICs are asked for.
+struct UsageProcess {
+    TaskId id;
+    std::size_t policy = 0; ///< index into the policies asked for
+    unsigned units = 1;     ///< distribution units that it counts for
+};
+
+/// What was found out.
+struct NicUsageResult {
+    NicCounts counts;  ///< of policies that are not sampled
+    NicCounts sampled; ///< of those that are; units are processes
+    /// Processes of policies that are not sampled, each with its NICs in ascending order.
+    std::unordered_map<TaskId, std::vector<std::string>> processes;
+    bool is_truncated = false; ///< there were more sockets or descriptors than are looked at
+    /// Sockets or descriptors could not be listed: what is here is not all, and nothing should be changed for
+    /// it.
+    std::optional<Error> fault;
+};
+
+/// Finds out which NIC serves which process, by the local addresses of its sockets. A wildcard listener is
+/// reached through every NIC that is up and belongs to a device; it counts only where the process has no
+/// connection, which says more.
+///
+/// The work is proportional to sockets + descriptors, is bounded, and is done in slices: begin(), then step()
+/// until it returns true, then result(). A result is what one moment shows.
+class NicUsage {
+  public:
+    struct Request {
+        std::span<const netdev::Nic> nics; ///< read by begin() only
+        std::vector<UsagePolicy> policies;
+        std::vector<UsageProcess> processes;
+    };
+    /// `root` must outlive it.
+    explicit NicUsage(const host::Root& root);
+    NicUsage(NicUsage&&) noexcept;
+    NicUsage& operator=(NicUsage&&) noexcept;
+    ~NicUsage();
+
+    /// Begins anew. A search under way is abandoned. Sockets are listed only if some process needs them.
+    void begin(Request request);
+    /// Works until `out_of_time` says so. True: the result is there.
+    [[nodiscard]] bool step(const std::function<bool()>& out_of_time);
+    /// Valid after step() has returned true, until begin().
+    [[nodiscard]] const NicUsageResult& result() const;
+
+  private:
+    struct Search;
+    [[nodiscard]] std::vector<UsageProcess> choose(const Request& request);
+    const host::Root* root_;
+    std::unique_ptr<Search> search_;
+    NicUsageResult result_;
+    std::size_t sample_from_ = 0; ///< place in the request at which the next sample begins
+};
+
+} // namespace affinityd::accounting

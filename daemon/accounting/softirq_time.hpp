@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace affinityd::accounting {
+
+/// Seconds of softirq work that was for the network: the machine's softirq time in /proc/stat, divided as
+/// the counts in /proc/softirqs are. No value if either text lacks its figures.
+/// Source: proc_stat(5), Documentation/filesystems/proc.rst.
+[[nodiscard]] std::optional<double> network_softirq_seconds(std::string_view stat, std::string_view softirqs,
+                                                            double ticks_per_second);
+
+} // namespace affinityd::accounting

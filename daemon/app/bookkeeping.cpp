@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/bookkeeping.hpp"
+
+#include "app/notices.hpp"
+
+#include <ctime>
+
+namespace affinityd::app {
+
+Bookkeeping::Bookkeeping(const host::Root& root, const Current& current, TaskTable& tasks,
+                         const std::string& state_dir, Log& log)
+    : current_(current), tasks_(tasks), log_(log), usage_(root), costs_(root), measurements_(state_dir) {
+    costs_.recall(measurements_.kept("passive"));
+    log_notices(log_, measurements_.take_notices());
+}
+
+void Bookkeeping::see(const KnownProcess& process, bool ending) {
+    costs_.see(process.id, current_->policy(process.policy).name, ending);
+}
+
+void Bookkeeping::begin_usage() {
+    const auto& world = *current_.world;
+    accounting::NicUsage::Request request{world.machine().nics, {}, {}};
+    for (const auto& policy : world.policies().policies) {
+        const bool places = policy.model == policy::Model::full || policy.model == policy::Model::irq;
+        accounting::UsagePolicy asked{
+            .name = policy.name, .is_auto = policy.nics_auto, .is_sampled = !places};
+        if (places && !policy.nics_auto) asked.named = planner::policy_nics(policy, world.machine(), {});
+        request.policies.push_back(std::move(asked));
+    }
+    for (const auto& [pid, process] : tasks_.processes()) {
+        const auto& asked = request.policies[process.policy];
+        if (!asked.is_auto && asked.is_sampled) continue;
+        const auto& placement = world.policy(process.policy).placement;
+        const auto units = planner::distributes_threads(placement) ? process.threads.size() : 1;
+        request.processes.push_back({process.id, process.policy, static_cast<unsigned>(units)});
+    }
+    usage_.begin(std::move(request));
+}
+
+bool Bookkeeping::use(const accounting::NicUsageResult& result) {
+    if (!current_->needs_nic_usage()) return false;
+    for (auto& [pid, process] : tasks_.processes())
+        if (const auto found = result.processes.find(process.id); found != result.processes.end())
+            process.nics = found->second;
+    if (result.counts == current_->usage()) return false;
+    current_->update(planner::NicUsage(result.counts));
+    return true;
+}
+
+bool Bookkeeping::step_usage(const OutOfTime& out_of_time, bool& changed) {
+    if (!usage_.step(out_of_time)) return false;
+    changed = use(usage_.result());
+    return true;
+}
+
+void Bookkeeping::begin_costs(bool at_end) {
+    const auto& world = *current_.world;
+    const auto& sampled = usage_.result().sampled;
+    accounting::PassiveCost::Terms terms;
+    terms.now = std::time(nullptr);
+    if (!at_end)
+        for (const auto& policy : world.policies().policies)
+            terms.policies.push_back(
+                {policy.name, policy.text_hash, policy.model,
+                 planner::policy_nics(policy, world.machine(),
+                                      sampled.contains(policy.name) ? sampled : world.usage())});
+    for (const auto& nic : world.machine().nics)
+        terms.nics.push_back(nic.name);
+    costs_.begin_settling(std::move(terms));
+}
+
+bool Bookkeeping::step_costs(const OutOfTime& out_of_time) {
+    if (!costs_.settle(out_of_time)) return false;
+    for (auto& record : costs_.take_closed())
+        measurements_.keep(std::move(record));
+    log_notices(log_, measurements_.take_notices());
+    return true;
+}
+
+void Bookkeeping::measured(const measure::Run& run) {
+    measurements_.add(run, current_->policies());
+    log_notices(log_, measurements_.take_notices());
+}
+
+} // namespace affinityd::app

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "accounting/measurements.hpp"
+#include "accounting/nic_usage.hpp"
+#include "accounting/passive_cost.hpp"
+#include "app/job.hpp"
+#include "app/log.hpp"
+#include "app/task_table.hpp"
+#include "app/world.hpp"
+
+#include <string>
+
+namespace affinityd::app {
+
+/// Who is served by which interface, what that costs, and what was measured: accounting's parts of a pass.
+class Bookkeeping {
+  public:
+    /// `state_dir`: of the measurement history; "": none is kept.
+    Bookkeeping(const host::Root& root, const Current& current, TaskTable& tasks,
+                const std::string& state_dir, Log& log);
+
+    void begin_pass() { costs_.begin_pass(); }
+    /// A process under policy was placed, or (`ending`) is about to go.
+    void see(const KnownProcess& process, bool ending = false);
+
+    /// Finds out which interface serves which process, as of now.
+    void begin_usage();
+    /// True: it is known, and noted at the processes. `changed` tells whether the placements depend on it and
+    /// are others now.
+    [[nodiscard]] bool step_usage(const OutOfTime& out_of_time, bool& changed);
+
+    /// Adds up what the traffic of the pass has cost. `at_end`: the daemon ends, so all periods are closed.
+    void begin_costs(bool at_end = false);
+    [[nodiscard]] bool step_costs(const OutOfTime& out_of_time);
+
+    void measured(const measure::Run& run);
+    [[nodiscard]] accounting::HistoryReport history(const std::string& kind) const {
+        return measurements_.history(kind);
+    }
+    [[nodiscard]] std::optional<accounting::MeasurementReport> measurement() const {
+        return measurements_.report();
+    }
+    [[nodiscard]] accounting::CostReport costs() const { return costs_.report(); }
+
+  private:
+    [[nodiscard]] bool use(const accounting::NicUsageResult& result);
+    const Current& current_;
+    TaskTable& tasks_;
+    Log& log_;
+    accounting::NicUsage usage_;
+    accounting::PassiveCost costs_;
+    accounting::Measurements measurements_;
+};
+
+} // namespace affinityd::app

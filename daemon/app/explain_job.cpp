@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/explain_job.hpp"
+
+#include "app/lineage.hpp"
+
+namespace affinityd::app {
+
+ExplainJob::ExplainJob(const Parts& parts, int pid, OwnedAnswer answer)
+    : parts_(parts), answer_(std::move(answer)), world_(parts.current.world),
+      assignments_(parts_.tasks.placer().assignments()) {
+    value_.pid = pid;
+}
+
+bool ExplainJob::step(const OutOfTime& out_of_time) {
+    if (!scan_ && !begin()) {
+        answer_(fail("there is no such process", std::to_string(value_.pid)));
+        return true;
+    }
+    if (!is_read_) {
+        if (!scan_->step(out_of_time)) return false;
+        auto threads = scan_->take_threads();
+        if (!threads) {
+            answer_(std::unexpected(threads.error()));
+            return true;
+        }
+        threads_ = std::move(*threads);
+        is_read_ = true;
+    }
+    while (next_ < threads_.size()) {
+        explain(next_++);
+        if (out_of_time()) return false;
+    }
+    answer_(status::finish(std::move(text_), value_));
+    return true;
+}
+
+bool ExplainJob::begin() {
+    auto scan = inventory::ProcessScan::open(parts_.root, value_.pid, &parts_.tasks.sources());
+    if (!scan || !*scan) return false;
+    scan_ = std::move(**scan);
+    value_.comm = scan_->comm();
+    value_.owner = scan_->facts().uid();
+    consider();
+    if (const auto* known = parts_.tasks.table().find(value_.pid)) value_.nics = known->nics;
+    parts_.add_fence(scan_->id(), value_);
+    text_.begin_list("threads");
+    return true;
+}
+
+void ExplainJob::consider() {
+    const ProcessLineage lineage(parts_.root, parts_.tasks.table(), world_->policies());
+    for (auto& verdict : world_->matcher().explain(scan_->facts(), lineage)) {
+        const auto& policy = world_->policy(verdict.policy);
+        if (verdict.matched) policy_ = verdict.policy;
+        value_.considered.push_back({policy.name, policy.at, std::move(verdict)});
+    }
+    if (policy_) value_.policy = world_->policy(*policy_).name;
+    value_.released = policy_ && !parts_.tasks.match(*scan_);
+}
+
+std::optional<policy::Position> ExplainJob::decided_by(const planner::ThreadPlan& plan) const {
+    if (!plan.target) return std::nullopt;
+    const auto& policy = world_->policy(plan.target->policy);
+    const auto rule = plan.target->distribution.rule;
+    return rule == 0 ? policy.at : policy.threads[rule - 1].at;
+}
+
+void ExplainJob::explain(std::size_t index) {
+    auto& tasks = parts_.tasks;
+    const auto& thread = threads_[index];
+    const auto* known = tasks.table().find(value_.pid);
+    const CpuSet* cpuset = policy_ ? tasks.sources().cpuset(value_.pid) : nullptr;
+    const planner::ProcessView view{scan_->id(), policy_, known == nullptr ? nullptr : &known->nics, cpuset};
+    const auto planning = tasks.placer().planning(assignments_);
+    status::ThreadExplanation value{
+        .thread = thread,
+        .plan = planner::plan_thread(planning, view, {thread, static_cast<unsigned>(index)})};
+    value.decided_by = decided_by(value.plan);
+    if (value.plan.target) value.reason = planner::reason_of(planning.placements, *value.plan.target);
+    if (cpuset != nullptr) value.cpuset = *cpuset;
+    if (const auto record = parts_.journal.find(machine::TaskMask{thread.id, value_.pid, {}}))
+        value.original = record->original;
+    text_.add(value, value_);
+}
+
+} // namespace affinityd::app

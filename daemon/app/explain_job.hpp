@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/commands.hpp"
+#include "app/job.hpp"
+#include "app/tasks.hpp"
+#include "status/answer_text.hpp"
+
+#include <functional>
+#include <optional>
+
+namespace affinityd::app {
+
+/// Answers which policy wants a process, why, and where each of its threads belongs.
+class ExplainJob final : public Job {
+  public:
+    /// References must outlive it.
+    struct Parts {
+        const host::Root& root;
+        const Current& current;
+        Tasks& tasks;
+        state::Journal& journal;
+        /// Adds the fence of the process's unit, if it is under `means: cpuset`.
+        std::function<void(const TaskId& process, status::ProcessExplanation& into)> add_fence;
+    };
+    ExplainJob(const Parts& parts, int pid, OwnedAnswer answer);
+    bool step(const OutOfTime& out_of_time) override;
+
+  private:
+    [[nodiscard]] bool begin();
+    void consider();
+    void explain(std::size_t index);
+    [[nodiscard]] std::optional<policy::Position> decided_by(const planner::ThreadPlan& plan) const;
+
+    Parts parts_;
+    OwnedAnswer answer_;
+    std::shared_ptr<World> world_;
+    planner::Assignments assignments_; ///< a copy: looking must not assign slots
+    status::ProcessExplanation value_;
+    status::AnswerText text_;
+    std::optional<inventory::ProcessScan> scan_;
+    std::optional<std::size_t> policy_;
+    std::vector<inventory::Thread> threads_;
+    std::size_t next_ = 0; ///< of `threads_`
+    bool is_read_ = false; ///< `threads_` is complete
+};
+
+} // namespace affinityd::app

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/followers.hpp"
+
+namespace affinityd::app {
+
+void Followers::matched(const KnownProcess& process, const inventory::ProcessFacts& facts) {
+    if (parts_.current->policy(process.policy).means == policy::Means::cpuset)
+        parts_.units.observe(process.id, facts.cgroup(), process.policy);
+}
+
+void Followers::placed(const KnownProcess& process) { parts_.memory.follow(process); }
+
+void Followers::ending(const KnownProcess& process) { parts_.bookkeeping.see(process, true); }
+
+void Followers::left(const KnownProcess& process) {
+    parts_.memory.forget(process.id);
+    parts_.units.forget(process.id);
+}
+
+} // namespace affinityd::app

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/bookkeeping.hpp"
+#include "app/memory_follower.hpp"
+#include "app/task_observer.hpp"
+#include "app/units.hpp"
+
+#include <functional>
+
+namespace affinityd::app {
+
+/// Passes on what Tasks sees of processes under policy to those who follow them.
+class Followers final : public TaskObserver {
+  public:
+    /// References must outlive it. `came_or_went` and `work_left`: see TaskObserver.
+    struct Parts {
+        const Current& current;
+        Units& units;
+        MemoryFollower& memory;
+        Bookkeeping& bookkeeping;
+        std::function<void()> came_or_went;
+        std::function<void()> work_left;
+    };
+    explicit Followers(Parts parts) : parts_(std::move(parts)) {}
+
+    void matched(const KnownProcess& process, const inventory::ProcessFacts& facts) override;
+    void placed(const KnownProcess& process) override;
+    void ending(const KnownProcess& process) override;
+    void left(const KnownProcess& process) override;
+    void came_or_went() override { parts_.came_or_went(); }
+    void work_left() override { parts_.work_left(); }
+
+  private:
+    Parts parts_;
+};
+
+} // namespace affinityd::app

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/inherited_restorer.hpp"
+
+#include "app/notices.hpp"
+
+namespace affinityd::app {
+
+namespace {
+
+constexpr unsigned most_rounds = 16; // what was put back passes no mask of ours on
+
+} // namespace
+
+bool InheritedRestorer::begin_round() {
+    if (count_ == 0 || rounds_++ == most_rounds) return false;
+    count_ = 0;
+    auto pids = inventory::PidStream::open(root_);
+    if (!pids) {
+        log_.error("the processes could not be listed: " + pids.error().to_string());
+        return false;
+    }
+    pids_ = std::move(*pids);
+    return true;
+}
+
+void InheritedRestorer::begin_process(int pid) {
+    auto scan = inventory::ProcessScan::open(root_, pid);
+    if (!scan || !*scan || (*scan)->is_kernel()) return;
+    if (journal_.is_mask_source(pid, (*scan)->parent())) scan_ = std::move(**scan);
+}
+
+void InheritedRestorer::put_back(const inventory::Thread& thread) {
+    const int pid = scan_->id().tid;
+    const machine::TaskMask task{thread.id, pid, thread.comm};
+    const int creator = thread.id == scan_->id() ? scan_->parent() : pid;
+    const auto source = executor_.inherited(task, thread.allowed, creator, online_);
+    if (!source || keeps_(source->policy)) return;
+    const auto carried = executor_.put_back_inherited(task, thread.allowed, *source);
+    log_notices(log_, carried.notices);
+    if (enforcer::took_effect(carried.applied.outcome)) ++count_;
+}
+
+bool InheritedRestorer::finish_process(const OutOfTime& out_of_time) {
+    if (!scan_->step(out_of_time)) return false;
+    if (const auto threads = scan_->take_threads())
+        for (const auto& thread : *threads)
+            put_back(thread);
+    scan_.reset();
+    return true;
+}
+
+bool InheritedRestorer::step(const OutOfTime& out_of_time) {
+    while (true) {
+        if (!pids_ && !begin_round()) return true;
+        if (scan_) {
+            if (!finish_process(out_of_time)) return false;
+        } else if (const auto pid = pids_->next().value_or(std::nullopt)) {
+            begin_process(*pid);
+        } else {
+            pids_.reset();
+        }
+        if (out_of_time()) return false;
+    }
+}
+
+} // namespace affinityd::app

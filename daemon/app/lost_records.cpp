@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/lost_records.hpp"
+
+#include "host/root.hpp"
+
+#include <fmt/format.h>
+
+namespace affinityd::app {
+
+machine::Setting LostRecords::default_of(const machine::Subject& subject,
+                                         const topology::Topology& topology) const {
+    if (std::holds_alternative<machine::TaskMask>(subject)) return topology.possible;
+    if (std::holds_alternative<machine::FlowTable>(subject)) return machine::FlowCount{};
+    if (!std::holds_alternative<machine::IrqMask>(subject)) return CpuSet{}; // steering maps: off
+    return root_.proc().cpu_mask("irq/default_smp_affinity").value_or(topology.online);
+}
+
+void LostRecords::assume_ours(const machine::Subject& subject, const machine::Setting& present,
+                              const std::string& policy, const topology::Topology& topology) {
+    if (journal_.contains(subject)) return;
+    const auto original = default_of(subject, topology);
+    if (original == present) return;
+    if (const auto done = journal_.remember(subject, original, present, policy); done) {
+        ++assumed_;
+    } else {
+        all_written_ = false;
+        log_.error(done.error().to_string());
+    }
+}
+
+void LostRecords::end_pass() {
+    if (!journal_.damaged() || !all_written_) return; // the next pass tries again
+    log_.warn(
+        fmt::format("the undo journal was damaged: {} subjects without a record are where policies want "
+                    "them, so they are assumed ours and will get the kernel's defaults back",
+                    assumed_));
+    if (const auto done = journal_.mended(); !done) log_.error(done.error().to_string());
+}
+
+} // namespace affinityd::app

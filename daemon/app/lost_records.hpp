@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/log.hpp"
+#include "state/journal.hpp"
+#include "topology/topology.hpp"
+
+namespace affinityd::host {
+class Root;
+}
+
+namespace affinityd::app {
+
+/// After journal damage, subjects in place without a record are assumed ours: they get a record with the
+/// kernel's default as their original. A pass looks at all subjects; once each could be written down, the
+/// journal is whole again.
+class LostRecords {
+  public:
+    LostRecords(const host::Root& root, state::Journal& journal, Log& log)
+        : root_(root), journal_(journal), log_(log) {}
+
+    [[nodiscard]] bool searching() const { return journal_.damaged(); }
+    void begin_pass() { all_written_ = true; }
+    /// A subject that is where its policy wants it.
+    void assume_ours(const machine::Subject& subject, const machine::Setting& present,
+                     const std::string& policy, const topology::Topology& topology);
+    void end_pass();
+
+  private:
+    [[nodiscard]] machine::Setting default_of(const machine::Subject& subject,
+                                              const topology::Topology& topology) const;
+    const host::Root& root_;
+    state::Journal& journal_;
+    Log& log_;
+    std::size_t assumed_ = 0;
+    bool all_written_ = true; ///< of those that the pass has come to
+};
+
+} // namespace affinityd::app

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The manager's answers to commands.
+#include "app/explain_job.hpp"
+#include "app/manager.hpp"
+#include "app/overview.hpp"
+#include "app/plan_job.hpp"
+#include "app/restorer.hpp"
+#include "app/status_job.hpp"
+#include "base/text.hpp"
+#include "inventory/lookup.hpp"
+#include "status/report_text.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace affinityd::app {
+
+void Manager::status(OwnedAnswer answer) {
+    const auto complete = [this](status::AnswerText text) {
+        status::Overview overview;
+        overview.instance = {::getpid(), !parts_.enforcer.acts(), shared_.loaded_at,
+                             parts_.settings.policy_folders, shared_.current->machine().topology.online};
+        overview.counters = {.journal = parts_.journal.size(),
+                             .passes = work_.passes(),
+                             .passing = work_.passing(),
+                             .by_event = tasks_.by_event(),
+                             .events_lost = shared_.events_lost};
+        add_outcomes(carrying_.executor, overview.counters);
+        overview.policies = policy_status(*shared_.current.world, tasks_.table(), shared_.releases);
+        overview.problems = shared_.current.placements().problems;
+        units_.add_status(overview);
+        add_coexistence(coexistence_, overview);
+        return status::finish(std::move(text), overview, status::to_text(bookkeeping_.costs()),
+                              status::to_text(bookkeeping_.measurement()));
+    };
+    work_.add(std::make_unique<StatusJob>(
+        StatusJob::Parts{
+            shared_.current, tasks_.table(),
+            [this](const KnownProcess& process) {
+                return process_status(*shared_.current.world, process, memory_, carrying_.executor);
+            },
+            [this](const planner::QueueTarget& target) { return queues_.status(target); }, complete},
+        std::move(answer)));
+}
+
+void Manager::plan(OwnedAnswer answer) {
+    work_.add(std::make_unique<PlanJob>(PlanJob::Parts{parts_.root, shared_.current, tasks_, queues_},
+                                        std::move(answer)));
+}
+
+void Manager::explain(const std::string& subject, OwnedAnswer answer) {
+    std::vector<status::QueueStatus> found;
+    for (const auto& target : shared_.current.placements().queues) {
+        const auto* irq = std::get_if<planner::IrqMask>(&target.subject);
+        const bool is_irq =
+            irq != nullptr && (subject == "irq:" + std::to_string(irq->irq) || subject == irq->label);
+        if (target.nic == subject || is_irq) found.push_back(queues_.status(target));
+    }
+    if (!found.empty() || shared_.current->machine().nic(subject) != nullptr)
+        return answer(status::answer(subject, found));
+    const auto tid = parse_number<int>(subject);
+    if (!tid) return answer(fail("neither a PID, nor an interface, nor irq:NUMBER", subject));
+    const auto pid = inventory::read_process_id(parts_.root, *tid);
+    if (!pid) return answer(fail("there is no such process or thread", subject));
+    work_.add(std::make_unique<ExplainJob>(
+        ExplainJob::Parts{parts_.root, shared_.current, tasks_, parts_.journal,
+                          [this](const TaskId& process, auto& into) { units_.explain(process, into); }},
+        *pid, std::move(answer)));
+}
+
+std::string Manager::history(const std::string& kind) const {
+    return status::to_text(bookkeeping_.history(kind));
+}
+
+void Manager::reload(Answer answer) {
+    if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
+    auto loaded = load_world(parts_.root, parts_.settings.policy_folders, shared_.current->usage());
+    if (!loaded) {
+        parts_.log.refuse("reload: " + loaded.error().to_string() + "\nthe running policies stay");
+        return answer(std::unexpected(std::move(loaded.error())));
+    }
+    const auto diagnostics = loaded->diagnostics;
+    use(std::move(*loaded));
+    parts_.log.info(fmt::format("reloaded: {} policies", shared_.current->policies().policies.size()));
+    begin_pass(false);
+    answer(diagnostics);
+}
+
+void Manager::apply() {
+    shared_.releases.clear();
+    carrying_.executor.begin_anew();
+    coexistence_.look_again();
+    begin_pass(true);
+}
+
+void Manager::release(const std::string& what, Answer answer) {
+    if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
+    const auto pid = parse_number<int>(what);
+    const auto* process = pid ? tasks_.table().find(*pid) : nullptr;
+    const bool is_policy = shared_.current.placements().find(what) != nullptr;
+    if (!what.empty() && !is_policy && process == nullptr)
+        return answer(fail("neither a policy nor a process under policy", what));
+    if (what.empty())
+        shared_.releases.release_all();
+    else if (is_policy)
+        shared_.releases.release_policy(what);
+    else
+        shared_.releases.release_process(process->id);
+    const auto choose = [what, is_policy, pid](const state::Entry& entry) {
+        const auto* task = std::get_if<planner::TaskMask>(&entry.subject);
+        const bool is_meant =
+            what.empty() || (is_policy ? entry.record.policy == what : task != nullptr && task->pid == *pid);
+        return is_meant ? Restorer::Choice::restore : Restorer::Choice::skip;
+    };
+    auto shared_answer = std::make_shared<Answer>(std::move(answer));
+    work_.add(std::make_unique<Restorer>(parts_.journal, carrying_.executor,
+                                         shared_.current.placements().online, parts_.log, choose,
+                                         [this, shared_answer](std::size_t count) {
+                                             begin_pass(false);
+                                             (*shared_answer)(fmt::format("{} subjects put back", count));
+                                         }));
+}
+
+} // namespace affinityd::app

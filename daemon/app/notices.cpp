@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/notices.hpp"
+
+#include "app/message_ids.hpp"
+
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace affinityd::app {
+
+namespace {
+
+using enforcer::Notice;
+
+std::string reason_of(const Notice& notice) {
+    const std::string outcome(to_string(notice.outcome));
+    return notice.code == 0 ? outcome : outcome + ": " + std::generic_category().message(notice.code);
+}
+
+void log_notice(Log& log, const Notice& notice) {
+    const auto subject = machine::to_string(notice.subject);
+    switch (notice.kind) {
+    case Notice::Kind::refused:
+        log.warn(
+            fmt::format("{} could not be moved to {}: {}", subject, notice.to.to_string(), reason_of(notice)),
+            "refused");
+        break;
+    case Notice::Kind::not_put_back:
+        log.warn(fmt::format("{} could not be put back to {}: {}", subject, notice.to.to_string(),
+                             reason_of(notice)),
+                 "not put back");
+        break;
+    case Notice::Kind::foreign:
+        log.info(
+            fmt::format("{} keeps {}: somebody else has changed it since", subject, notice.from.to_string()),
+            "foreign");
+        break;
+    case Notice::Kind::fight:
+        log.warn(fmt::format("{}: somebody else keeps changing its mask (now {}): left alone for a while",
+                             subject, notice.from.to_string()),
+                 "fight");
+        break;
+    case Notice::Kind::diverted:
+        log.warn(fmt::format("{}: CPU {} has no interrupt vector left, so it is on CPU {}", subject,
+                             notice.to.to_string(), notice.granted.to_string()),
+                 "diverted");
+        break;
+    case Notice::Kind::journal_failed:
+        log.error((notice.fault ? notice.fault->to_string() : "the undo journal failed") +
+                  ": nothing is changed until it can be written");
+        break;
+    case Notice::Kind::journal_behind:
+        log.error(notice.fault ? notice.fault->to_string() : "the undo journal failed");
+        break;
+    }
+}
+
+void log_notice(Log& log, const accounting::Notice& notice) {
+    using Kind = accounting::Notice::Kind;
+    switch (notice.kind) {
+    case Kind::measured:
+        return log.info(notice.text);
+    case Kind::regression:
+        return log.event(regression_message, notice.text);
+    case Kind::history_set_aside:
+        return log.event(history_damaged_message, notice.text);
+    case Kind::not_kept:
+        return log.error(notice.text);
+    case Kind::history_unusable:
+    case Kind::history_unreadable:
+        return log.warn(notice.text);
+    }
+}
+
+} // namespace
+
+void log_notices(Log& log, const std::vector<Notice>& notices) {
+    for (const auto& notice : notices)
+        log_notice(log, notice);
+}
+
+void log_notices(Log& log, const std::vector<accounting::Notice>& notices) {
+    for (const auto& notice : notices)
+        log_notice(log, notice);
+}
+
+void log_notices(Log& log, const std::vector<coexist::Notice>& notices) {
+    for (const auto& notice : notices)
+        log.warn(notice.text);
+}
+
+void log_change(Log& log, const planner::Action& action) {
+    if (log.shows_debug())
+        log.debug(fmt::format("{}: {} -> {} ({})", machine::to_string(action.subject),
+                              action.from.to_string(), action.to.to_string(),
+                              planner::to_string(action.reason, action.policy)));
+}
+
+} // namespace affinityd::app

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/overview.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+namespace affinityd::app {
+
+namespace {
+
+using State = planner::ThreadPlan::State;
+
+status::ThreadStatus thread_status(const KnownThread& thread, int pid, const enforcer::Executor& executor) {
+    status::ThreadStatus value{.tid = thread.id.tid,
+                               .comm = thread.comm,
+                               .state = thread.state,
+                               .wanted = thread.wanted,
+                               .present = thread.present,
+                               .outcome = thread.outcome};
+    const machine::Subject subject = machine::TaskMask{thread.id, pid, {}};
+    const auto note = executor.note(subject);
+    value.is_fought_over = note && note->kind == enforcer::Backoff::Note::Kind::fought_over;
+    value.corrections = executor.corrections(subject);
+    return value;
+}
+
+} // namespace
+
+std::vector<status::PolicyStatus> policy_status(const World& world, const TaskTable& tasks,
+                                                const Releases& releases) {
+    std::vector<status::PolicyStatus> list;
+    for (std::size_t i = 0; i < world.policies().policies.size(); ++i) {
+        const auto& policy = world.policy(i);
+        const auto& resolved = world.placements().policies[i];
+        status::PolicyStatus value{.name = policy.name,
+                                   .description = policy.description,
+                                   .file = policy.at.file,
+                                   .model = policy.model,
+                                   .cpus = resolved.allowed,
+                                   .active = resolved.active,
+                                   .released = releases.policy(policy.name)};
+        for (const auto& nic : resolved.nics)
+            value.nics.push_back(nic.nic);
+        list.push_back(std::move(value));
+    }
+    for (const auto& [pid, process] : tasks.processes()) {
+        auto& policy = list[process.policy];
+        ++policy.processes;
+        policy.threads += process.threads.size();
+        policy.threads_in_place += static_cast<std::size_t>(std::ranges::count(
+            process.threads, State::in_place, [](const KnownThread& thread) { return thread.state; }));
+    }
+    return list;
+}
+
+status::ProcessStatus process_status(const World& world, const KnownProcess& process,
+                                     const MemoryFollower& memory, const enforcer::Executor& executor) {
+    status::ProcessStatus value{.pid = process.id.tid,
+                                .owner = process.owner,
+                                .comm = process.comm,
+                                .policy = world.policy(process.policy).name,
+                                .nics = process.nics};
+    for (const auto& thread : process.threads)
+        value.threads.push_back(thread_status(thread, process.id.tid, executor));
+    if (const auto* moved = memory.find(process.id)) {
+        value.memory_nodes = moved->nodes;
+        value.memory_state = moved->text;
+    }
+    return value;
+}
+
+void add_outcomes(const enforcer::Executor& executor, status::Counters& into) {
+    for (const auto& [subject, refusal] : executor.refusals().entries())
+        into.refused[machine::to_string(subject)] =
+            std::string(to_string(refusal.outcome)) +
+            (refusal.code == 0 ? "" : ": " + std::generic_category().message(refusal.code));
+    const auto& counts = executor.counts();
+    for (std::size_t i = 0; i <= static_cast<std::size_t>(enforcer::Outcome::failed); ++i)
+        if (counts[i] > 0)
+            into.outcomes[std::string(to_string(static_cast<enforcer::Outcome>(i)))] = counts[i];
+}
+
+void add_coexistence(const Coexistence& coexistence, status::Overview& into) {
+    for (const auto& peer : coexistence.peers())
+        into.peers.push_back({peer.runtime_dir, peer.shared});
+    for (const auto& writer : coexistence.other_writers())
+        into.other_writers.push_back({writer.name, writer.where, writer.note});
+}
+
+} // namespace affinityd::app

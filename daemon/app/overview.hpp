@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/coexistence.hpp"
+#include "app/memory_follower.hpp"
+#include "app/releases.hpp"
+#include "app/settings.hpp"
+#include "app/task_table.hpp"
+#include "app/world.hpp"
+#include "enforcer/executor.hpp"
+#include "status/status.hpp"
+
+namespace affinityd::app {
+
+// What status says, gathered from those who know it.
+
+/// Every policy with what it holds. Counts the threads of all processes: cheap, but not free.
+[[nodiscard]] std::vector<status::PolicyStatus> policy_status(const World& world, const TaskTable& tasks,
+                                                              const Releases& releases);
+
+[[nodiscard]] status::ProcessStatus process_status(const World& world, const KnownProcess& process,
+                                                   const MemoryFollower& memory,
+                                                   const enforcer::Executor& executor);
+
+/// Refusals and outcomes.
+void add_outcomes(const enforcer::Executor& executor, status::Counters& into);
+
+void add_coexistence(const Coexistence& coexistence, status::Overview& into);
+
+} // namespace affinityd::app

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/pass_stages.hpp"
+
+#include "machine/reader.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace affinityd::app {
+
+namespace {
+
+/// A reading that is under way, on top of the world that it began with.
+struct Reading {
+    std::shared_ptr<World> world;
+    machine::MachineReader reader;
+};
+
+void complain(Log& log, const Error& error) {
+    log.error("the machine could not be read again, going on with what is known: " + error.to_string(),
+              "machine not read");
+}
+
+} // namespace
+
+Sequence::Stage reread_machine(const host::Root& root, Current& current, bool& wanted, Log& log) {
+    return [&root, &current, &wanted, &log,
+            reading = std::shared_ptr<Reading>()](const OutOfTime& out_of_time) mutable {
+        if (!reading && !std::exchange(wanted, false)) return true;
+        if (!reading)
+            reading = std::make_shared<Reading>(
+                Reading{current.world, machine::MachineReader(root, &current->machine())});
+        while (true) {
+            const auto done = reading->reader.step(out_of_time);
+            if (!done) complain(log, done.error());
+            if (!done || *done) break;
+            if (out_of_time()) return false;
+        }
+        // A reload read the machine by itself.
+        if (reading->reader.is_done() && reading->world == current.world)
+            current->update(reading->reader.take());
+        return true;
+    };
+}
+
+void reread_nic(const host::Root& root, Current& current, const std::string& nic, Log& log) {
+    machine::Machine machine = current->machine();
+    if (const auto done = machine::reread_nic(root, nic, machine); !done)
+        complain(log, done.error());
+    else
+        current->update(std::move(machine));
+}
+
+Sequence::Stage learn_nic_usage(Bookkeeping& bookkeeping, std::function<void()> changed) {
+    return
+        [&bookkeeping, changed = std::move(changed), is_begun = false](const OutOfTime& out_of_time) mutable {
+            if (!std::exchange(is_begun, true)) bookkeeping.begin_usage();
+            bool has_changed = false;
+            if (!bookkeeping.step_usage(out_of_time, has_changed)) return false;
+            if (has_changed) changed();
+            return true;
+        };
+}
+
+} // namespace affinityd::app

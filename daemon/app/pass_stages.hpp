@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/bookkeeping.hpp"
+#include "app/log.hpp"
+#include "app/sequence.hpp"
+#include "app/world.hpp"
+
+#include <functional>
+#include <string>
+
+namespace affinityd::app {
+
+// Stages of a pass that belong to none of its ways. References must outlive the stages.
+
+/// Reads the hardware again, in steps, if `wanted` says so when the stage begins; `wanted` is cleared.
+[[nodiscard]] Sequence::Stage reread_machine(const host::Root& root, Current& current, bool& wanted,
+                                             Log& log);
+
+/// Reads one interface again, at once.
+void reread_nic(const host::Root& root, Current& current, const std::string& nic, Log& log);
+
+/// Learns which interface serves which process; `changed` is called if the placements are others for it.
+[[nodiscard]] Sequence::Stage learn_nic_usage(Bookkeeping& bookkeeping, std::function<void()> changed);
+
+} // namespace affinityd::app

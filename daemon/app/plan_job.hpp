@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/commands.hpp"
+#include "app/job.hpp"
+#include "app/queues.hpp"
+#include "app/tasks.hpp"
+#include "inventory/pid_stream.hpp"
+#include "status/answer_text.hpp"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace affinityd::app {
+
+/// Answers what the next pass would do, by the pass's own matching and planning.
+class PlanJob final : public Job {
+  public:
+    /// References must outlive it.
+    struct Parts {
+        const host::Root& root;
+        const Current& current;
+        Tasks& tasks;
+        Queues& queues;
+    };
+    PlanJob(const Parts& parts, OwnedAnswer answer);
+    bool step(const OutOfTime& out_of_time) override;
+
+  private:
+    /// The process that is planned now.
+    struct Looking {
+        inventory::ProcessScan scan;
+        std::optional<std::size_t> policy{}; ///< that wants it
+        std::vector<inventory::Thread> threads{};
+        std::size_t next = 0; ///< of `threads`
+        bool is_read = false;
+    };
+    [[nodiscard]] bool step_tasks(const OutOfTime& out_of_time);
+    [[nodiscard]] bool step_queues(const OutOfTime& out_of_time);
+    void begin(int pid);
+    [[nodiscard]] bool plan(Looking& looking, const OutOfTime& out_of_time);
+
+    Parts parts_;
+    OwnedAnswer answer_;
+    std::shared_ptr<World> world_;
+    planner::Assignments assignments_; ///< a copy: looking must not assign slots
+    status::AnswerText text_;
+    std::optional<inventory::PidStream> pids_;
+    std::optional<Looking> looking_;
+    std::size_t next_queue_ = 0;
+};
+
+} // namespace affinityd::app

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/queues.hpp"
+
+#include "app/notices.hpp"
+#include "machine/near.hpp"
+
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+namespace affinityd::app {
+
+namespace {
+
+using planner::Action;
+using planner::QueueTarget;
+using planner::Setting;
+using planner::Subject;
+
+/// CPUs of the policy that may stand in for an interrupt's own.
+std::vector<unsigned> stand_ins(const World& world, const Action& action) {
+    const auto* resolved = world.placements().find(action.policy);
+    if (resolved == nullptr || action.to.cpus().empty()) return {};
+    return machine::nearest_others(world.machine().topology, action.to.cpus().first(), resolved->allowed);
+}
+
+} // namespace
+
+std::optional<Setting> Queues::read(const Subject& subject) {
+    const auto present = parts_.enforcer.present(subject);
+    if (!present) {
+        parts_.log.warn(present.error().to_string(), "queue not read");
+        return std::nullopt;
+    }
+    if (*present)
+        present_.insert_or_assign(subject, **present);
+    else
+        present_.erase(subject);
+    return *present;
+}
+
+std::optional<Action> Queues::plan(const QueueTarget& target) {
+    if (parts_.releases.policy(target.policy)) return std::nullopt;
+    const auto present = read(target.subject);
+    if (!present) return std::nullopt;
+    return planner::plan_queue({parts_.current.placements(), none_, parts_.journal, &parts_.executor}, target,
+                               *present);
+}
+
+void Queues::apply(const Action& action) {
+    const auto& world = *parts_.current.world;
+    const auto carried =
+        parts_.executor.run(action, {world.machine().topology, [&] { return stand_ins(world, action); }});
+    if (!carried) return;
+    log_notices(parts_.log, carried->notices);
+    if (!enforcer::took_effect(carried->applied.outcome)) return;
+    log_change(parts_.log, action);
+    present_.insert_or_assign(action.subject, carried->applied.granted); // granted, not asked for
+}
+
+void Queues::put_right(const QueueTarget& target) {
+    if (const auto action = plan(target)) return apply(*action);
+    if (!parts_.lost.searching()) return;
+    if (const auto found = present_.find(target.subject);
+        found != present_.end() && found->second == target.wanted)
+        parts_.lost.assume_ours(target.subject, found->second, target.policy,
+                                parts_.current->machine().topology);
+}
+
+std::vector<Subject> Queues::unwanted() const {
+    std::unordered_set<Subject> wanted;
+    for (const auto& target : parts_.current.placements().queues)
+        wanted.insert(target.subject);
+    std::vector<Subject> rest;
+    for (auto& entry : parts_.journal.queues())
+        if (machine::is_queue(entry.subject) && !wanted.contains(entry.subject))
+            rest.push_back(std::move(entry.subject));
+    return rest;
+}
+
+void Queues::restore_unwanted(const Subject& subject) {
+    log_notices(parts_.log, parts_.executor.restore(subject, parts_.current.placements().online).notices);
+}
+
+void Queues::forget_others() {
+    std::unordered_map<Subject, Setting> rest;
+    for (const auto& target : parts_.current.placements().queues)
+        if (auto node = present_.extract(target.subject)) rest.insert(std::move(node));
+    present_ = std::move(rest);
+}
+
+std::string Queues::note(const Subject& subject) const {
+    const auto note = parts_.executor.note(subject);
+    if (!note) return {};
+    if (note->kind == enforcer::Backoff::Note::Kind::fought_over)
+        return "fought over: somebody else keeps changing it, left alone for a while";
+    return fmt::format("CPU {} has no interrupt vector left: on CPU {} instead", note->wanted.to_string(),
+                       note->given.to_string());
+}
+
+status::QueueStatus Queues::status(const QueueTarget& target) const {
+    status::QueueStatus value{.subject = target.subject,
+                              .nic = target.nic,
+                              .policy = target.policy,
+                              .wanted = target.wanted,
+                              .present = {},
+                              .reason = target.reason,
+                              .original = {},
+                              .note = note(target.subject)};
+    if (const auto found = present_.find(target.subject); found != present_.end())
+        value.present = found->second;
+    if (const auto record = parts_.journal.find(target.subject)) value.original = record->original;
+    return value;
+}
+
+bool QueueRound::step(const OutOfTime& out_of_time) {
+    if (world_ != queues_.current().world) {
+        world_ = queues_.current().world;
+        next_ = 0;
+        unwanted_.reset();
+    }
+    const auto& targets = world_->placements().queues;
+    while (next_ < targets.size()) {
+        const auto& target = targets[next_++];
+        if (nic_ && target.nic != *nic_) continue;
+        queues_.put_right(target);
+        if (out_of_time()) return false;
+    }
+    if (!unwanted_) unwanted_ = queues_.unwanted();
+    while (!unwanted_->empty()) {
+        queues_.restore_unwanted(unwanted_->back());
+        unwanted_->pop_back();
+        if (out_of_time()) return false;
+    }
+    if (!nic_) queues_.forget_others();
+    return true;
+}
+
+} // namespace affinityd::app

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/job.hpp"
+#include "app/log.hpp"
+#include "app/lost_records.hpp"
+#include "app/releases.hpp"
+#include "app/world.hpp"
+#include "enforcer/executor.hpp"
+#include "planner/plan.hpp"
+#include "state/journal.hpp"
+#include "status/status.hpp"
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace affinityd::app {
+
+/// The way of queues: interrupts, steering maps and flow tables. Each is read alone, compared with its
+/// target, written, and noted as it was granted.
+class Queues {
+  public:
+    /// References must outlive it.
+    struct Parts {
+        const Current& current;
+        state::Journal& journal;
+        enforcer::Enforcer& enforcer;
+        enforcer::Executor& executor;
+        const Releases& releases;
+        LostRecords& lost;
+        Log& log;
+    };
+    explicit Queues(const Parts& parts) : parts_(parts) {}
+
+    /// Reads the target's subject, and sets it if it is not as it should be.
+    void put_right(const planner::QueueTarget& target);
+    /// Restores the original of a subject that no policy wants any more.
+    void restore_unwanted(const planner::Subject& subject);
+    /// Forgets what was read of subjects that are no targets any more.
+    void forget_others();
+
+    /// The change that put_right() would make now, if any. Nothing is changed.
+    [[nodiscard]] std::optional<planner::Action> plan(const planner::QueueTarget& target);
+    /// A target with what its subject was set to when it was last read or written.
+    [[nodiscard]] status::QueueStatus status(const planner::QueueTarget& target) const;
+    [[nodiscard]] const Current& current() const { return parts_.current; }
+    /// The subjects in the undo journal that no policy wants now.
+    [[nodiscard]] std::vector<planner::Subject> unwanted() const;
+
+  private:
+    [[nodiscard]] std::optional<planner::Setting> read(const planner::Subject& subject);
+    [[nodiscard]] std::string note(const planner::Subject& subject) const;
+    void apply(const planner::Action& action);
+
+    Parts parts_;
+    planner::Assignments none_; ///< queues have no slots
+    std::unordered_map<planner::Subject, planner::Setting> present_;
+};
+
+/// One round over all queues or those of one interface, in slices.
+class QueueRound final : public Job {
+  public:
+    explicit QueueRound(Queues& queues, std::optional<std::string> nic = {})
+        : queues_(queues), nic_(std::move(nic)), world_(queues.current().world) {}
+    bool step(const OutOfTime& out_of_time) override;
+
+  private:
+    Queues& queues_;
+    std::optional<std::string> nic_; ///< no value: all
+    std::shared_ptr<World> world_;   ///< a reload begins the round anew
+    std::size_t next_ = 0;           ///< target
+    std::optional<std::vector<planner::Subject>> unwanted_;
+};
+
+} // namespace affinityd::app

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/log.hpp"
+#include "app/task_table.hpp"
+#include "enforcer/executor.hpp"
+#include "planner/assignments.hpp"
+#include "state/journal.hpp"
+
+#include <optional>
+#include <span>
+
+namespace affinityd::app {
+
+/// Clears away what is known of tasks that have ended: their slots, undo records, refusals and backoffs.
+class Reaper {
+  public:
+    Reaper(enforcer::Enforcer& enforcer, enforcer::Executor& executor, state::Journal& journal, Log& log)
+        : enforcer_(enforcer), executor_(executor), journal_(journal), log_(log) {}
+
+    /// A thread that is known to have ended.
+    void bury(const TaskId& thread, int pid, planner::Assignments& assignments);
+    /// Those of `threads` of a process that the kernel knows no more; `known`: the process's entry, if it has
+    /// one.
+    void bury_gone(int pid, std::span<const TaskId> threads, KnownProcess* known,
+                   planner::Assignments& assignments);
+
+    void begin_pass() { cursor_ = state::Journal::Cursor{}; }
+    /// Tasks of processes outside `table` that ended while nobody looked. Those of processes in it have just
+    /// been seen. True: all of them.
+    bool sweep(const TaskTable& table, planner::Assignments& assignments,
+               const std::function<bool()>& out_of_time);
+
+  private:
+    enforcer::Enforcer& enforcer_;
+    enforcer::Executor& executor_;
+    state::Journal& journal_;
+    Log& log_;
+    std::optional<state::Journal::Cursor> cursor_; ///< of the sweep of this pass; no value: it is over
+};
+
+} // namespace affinityd::app

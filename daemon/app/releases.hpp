@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/task_id.hpp"
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+namespace affinityd::app {
+
+/// What was told to let go until the next reload or `apply`. Policies, processes and "everything" are kept
+/// apart, and a process by its identity: a later one of the same number is not released.
+class Releases {
+  public:
+    void release_all() { all_ = true; }
+    void release_policy(std::string name) { policies_.insert(std::move(name)); }
+    void release_process(const TaskId& id) { processes_.insert(id); }
+    void clear() { *this = {}; }
+    /// The process has ended.
+    void forget(const TaskId& id) { processes_.erase(id); }
+
+    [[nodiscard]] bool policy(std::string_view name) const { return all_ || policies_.contains(name); }
+    [[nodiscard]] bool process(const TaskId& id) const { return processes_.contains(id); }
+    [[nodiscard]] bool empty() const { return !all_ && policies_.empty() && processes_.empty(); }
+
+  private:
+    bool all_ = false;
+    std::set<std::string, std::less<>> policies_;
+    std::unordered_set<TaskId> processes_;
+};
+
+} // namespace affinityd::app

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/job.hpp"
+#include "app/log.hpp"
+#include "enforcer/executor.hpp"
+#include "state/journal.hpp"
+
+#include <functional>
+
+namespace affinityd::app {
+
+/// Restores the originals of tasks and queues, in slices: after a release, and at the end.
+class Restorer final : public Job {
+  public:
+    enum class Choice {
+        restore,
+        forget, ///< it keeps what it has: on_stop: keep
+        skip,   ///< it stays under its policy
+    };
+    /// What is to become of a record's subject.
+    using Choose = std::function<Choice(const state::Entry& entry)>;
+    /// Called at the end with the number of subjects that were put back.
+    using Done = std::function<void(std::size_t count)>;
+
+    /// References must outlive it.
+    Restorer(state::Journal& journal, enforcer::Executor& executor, CpuSet online, Log& log, Choose choose,
+             Done done)
+        : journal_(journal), executor_(executor), online_(std::move(online)), log_(log),
+          choose_(std::move(choose)), done_(std::move(done)) {}
+
+    bool step(const OutOfTime& out_of_time) override;
+
+  private:
+    void treat(const state::Entry& entry);
+    state::Journal& journal_;
+    enforcer::Executor& executor_;
+    CpuSet online_;
+    Log& log_;
+    Choose choose_;
+    Done done_;
+    state::Journal::Cursor cursor_{};
+    std::size_t count_ = 0;
+};
+
+} // namespace affinityd::app

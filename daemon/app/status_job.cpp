@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/status_job.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace affinityd::app {
+
+void StatusJob::list_processes() {
+    pids_.emplace();
+    for (const auto& [pid, process] : parts_.tasks.processes())
+        pids_->push_back(pid);
+    std::ranges::sort(*pids_, std::greater{});
+    text_.begin_list("processes");
+}
+
+bool StatusJob::step(const OutOfTime& out_of_time) {
+    if (!pids_) list_processes();
+    while (!pids_->empty()) {
+        if (const auto* process = parts_.tasks.find(pids_->back())) text_.add(parts_.process(*process));
+        pids_->pop_back();
+        if (out_of_time()) return false;
+    }
+    if (!world_) {
+        world_ = parts_.current.world;
+        text_.begin_list("queues");
+    }
+    const auto& targets = world_->placements().queues;
+    while (next_queue_ < targets.size()) {
+        text_.add(parts_.queue(targets[next_queue_++]));
+        if (out_of_time()) return false;
+    }
+    answer_(parts_.complete(std::move(text_)));
+    return true;
+}
+
+} // namespace affinityd::app

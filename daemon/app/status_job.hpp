@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/commands.hpp"
+#include "app/job.hpp"
+#include "app/task_table.hpp"
+#include "app/world.hpp"
+#include "status/answer_text.hpp"
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace affinityd::app {
+
+/// Answers what is where: processes and queues one by one, then the rest.
+class StatusJob final : public Job {
+  public:
+    /// References must outlive it.
+    struct Parts {
+        const Current& current;
+        const TaskTable& tasks;
+        std::function<status::ProcessStatus(const KnownProcess& process)> process;
+        std::function<status::QueueStatus(const planner::QueueTarget& target)> queue;
+        /// Adds everything else.
+        std::function<OwnedText(status::AnswerText text)> complete;
+    };
+    StatusJob(Parts parts, OwnedAnswer answer) : parts_(std::move(parts)), answer_(std::move(answer)) {}
+    bool step(const OutOfTime& out_of_time) override;
+
+  private:
+    void list_processes();
+    Parts parts_;
+    OwnedAnswer answer_;
+    status::AnswerText text_;
+    std::optional<std::vector<int>> pids_; ///< still to be told of, in descending order
+    std::shared_ptr<World> world_;         ///< whose queues are told of
+    std::size_t next_queue_ = 0;
+};
+
+} // namespace affinityd::app

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Tasks does about the kernel's process events.
+#include "app/tasks.hpp"
+#include "host/root.hpp"
+#include "host/scheduler.hpp"
+#include "inventory/lookup.hpp"
+
+#include <algorithm>
+
+namespace affinityd::app {
+
+namespace {
+
+/// A process is placed at once as far as that is quick; the rest of a large one waits until other events were
+/// handled.
+constexpr std::chrono::milliseconds at_once{1};
+constexpr std::size_t most_unfinished = 4096;
+
+} // namespace
+
+void Tasks::process_changed(int pid, std::optional<int> creator) {
+    auto scan = inventory::ProcessScan::open(parts_.root, pid, &sources_);
+    if (!scan) return parts_.log.error(scan.error().to_string(), "process not read");
+    if (!*scan) return;
+    ++by_event_;
+    // What is under way for this process is out of date by now.
+    std::erase_if(unfinished_, [&](const Turn& turn) { return turn.scan.id() == (*scan)->id(); });
+    start(std::move(**scan), creator);
+}
+
+void Tasks::start(inventory::ProcessScan scan, std::optional<int> creator) {
+    const int pid = scan.id().tid;
+    const bool was_known = table_.find(pid) != nullptr;
+    auto turn = begin_turn(std::move(scan), creator);
+    if (was_known != (table_.find(pid) != nullptr)) parts_.observer.came_or_went();
+    if (!turn) return;
+    const auto until = std::chrono::steady_clock::now() + at_once;
+    if (go_on(*turn, [&] { return std::chrono::steady_clock::now() >= until; })) return;
+    // More than that many at a time is a storm: the next pass finds those that are left out.
+    if (unfinished_.size() < most_unfinished) unfinished_.push_back(std::move(*turn));
+    parts_.observer.work_left();
+}
+
+bool Tasks::step(const OutOfTime& out_of_time) {
+    while (!unfinished_.empty()) {
+        auto turn = std::move(unfinished_.front());
+        unfinished_.pop_front();
+        if (!go_on(turn, out_of_time)) {
+            unfinished_.push_back(std::move(turn)); // others have their turn first
+            return false;
+        }
+        if (out_of_time()) break;
+    }
+    return unfinished_.empty();
+}
+
+void Tasks::thread_changed(int pid, int tid) {
+    KnownProcess* known = table_.find(pid);
+    if (known == nullptr) return;
+    if (const auto thread = inventory::read_thread(parts_.root, pid, tid)) place_fresh(*known, *thread);
+}
+
+void Tasks::thread_renamed(int pid, int tid, std::string_view name) {
+    KnownProcess* known = table_.find(pid);
+    if (known == nullptr) return;
+    const auto* thread = known->threads.find(tid);
+    if (thread == nullptr || events_missing_ || !parts_.root.is_live()) return thread_changed(pid, tid);
+    auto allowed = host::get_affinity(tid);
+    if (!allowed) return; // gone: its exit comes next
+    place_fresh(*known,
+                {.id = thread->id, .comm = std::string(name), .flags = 0, .allowed = std::move(*allowed)});
+}
+
+void Tasks::place_fresh(KnownProcess& process, const inventory::Thread& thread) {
+    ++by_event_;
+    // Threads come in the order of their ids: those before this one that are known give its index, if some
+    // rule asks for it.
+    const auto& rules = parts_.current->policy(process.policy).threads;
+    const bool is_asked = std::ranges::any_of(rules, [](const auto& rule) { return rule.index.has_value(); });
+    const auto index = is_asked ? process.threads.count_below(thread.id.tid) : 0;
+    placer_.place(&process, {process.id, process.policy, &process.nics, cpuset_of(process, thread)}, thread,
+                  static_cast<unsigned>(index), process.id.tid);
+}
+
+void Tasks::task_gone(int pid, int tid) {
+    KnownProcess* known = table_.find(pid);
+    if (known == nullptr) return;
+    // Its figures can be read as long as it waits to be collected.
+    if (tid == pid || known->threads.size() < 2) parts_.observer.ending(*known);
+    if (const auto* thread = known->threads.find(tid)) {
+        reaper_.bury(thread->id, pid, placer_.assignments());
+        known->threads.erase(tid);
+    }
+    // The main thread may end before the others: the process is gone with its last thread.
+    if (!known->threads.empty()) return;
+    parts_.releases.forget(known->id);
+    drop(pid);
+    parts_.observer.came_or_went();
+}
+
+} // namespace affinityd::app

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/task_table.hpp"
+#include "inventory/task.hpp"
+
+namespace affinityd::app {
+
+/// Whoever needs to see the processes under policy as they are looked at: units, memory, accounting.
+class TaskObserver {
+  public:
+    virtual ~TaskObserver() = default;
+    /// A policy wants this process; its threads come next.
+    virtual void matched(const KnownProcess& process, const inventory::ProcessFacts& facts) = 0;
+    /// All its threads have been looked at.
+    virtual void placed(const KnownProcess& process) = 0;
+    /// Its last thread is about to go, and waits to be collected.
+    virtual void ending(const KnownProcess& process) = 0;
+    /// It is no longer under its policy.
+    virtual void left(const KnownProcess& process) = 0;
+    /// An event, not a pass, brought a process under policy or took one away: its NICs may need another
+    /// number of lanes.
+    virtual void came_or_went() = 0;
+    /// A process that an event named is not finished: step() has work.
+    virtual void work_left() = 0;
+};
+
+} // namespace affinityd::app

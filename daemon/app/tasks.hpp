@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/job.hpp"
+#include "app/reaper.hpp"
+#include "app/releases.hpp"
+#include "app/task_observer.hpp"
+#include "app/task_table.hpp"
+#include "app/thread_placer.hpp"
+#include "app/turn.hpp"
+#include "app/world.hpp"
+#include "inventory/fact_sources.hpp"
+
+#include <deque>
+#include <optional>
+#include <string_view>
+
+namespace affinityd::app {
+
+/// The way of processes and threads: an event or a pass names one, it is read, matched, planned, placed and
+/// noted.
+class Tasks {
+  public:
+    /// References must outlive it.
+    struct Parts {
+        const host::Root& root;
+        const Current& current;
+        state::Journal& journal;
+        enforcer::Executor& executor;
+        Log& log;
+        Releases& releases;
+        TaskObserver& observer;
+    };
+    Tasks(const Parts& parts, ThreadPlacer placer, Reaper reaper);
+
+    // Events. None of them works for longer than a slice: what is left of a process waits for step().
+    /// A process exec'ed, was renamed, or was forked by a process under policy (`creator`, as the parent may
+    /// have gone).
+    void process_changed(int pid, std::optional<int> creator = {});
+    /// A thread was born.
+    void thread_changed(int pid, int tid);
+    /// A thread has named itself. One that is known is not read again, for the name came with the event; but
+    /// after lost events its number may mean another thread by now.
+    void thread_renamed(int pid, int tid, std::string_view name);
+    void task_gone(int pid, int tid);
+    /// Until the end of the next pass, nothing is concluded from what is known.
+    void events_lost() { events_missing_ = true; }
+    /// Goes on with processes that events have left unfinished. True: there are none.
+    bool step(const OutOfTime& out_of_time);
+
+    // The pass.
+    void begin_pass();
+    /// Matches a process; no value: it need not be looked at.
+    [[nodiscard]] std::optional<Turn> begin_turn(inventory::ProcessScan scan,
+                                                 std::optional<int> creator = {});
+    /// Looks at its threads until `out_of_time` says so. True: at all of them.
+    bool go_on(Turn& turn, const OutOfTime& out_of_time);
+    /// The pass has seen all processes: drops what it has not seen, in slices. True: all of it.
+    bool end_pass(const OutOfTime& out_of_time);
+
+    /// Another set of policies is in force: processes keep their policy by its name.
+    void use_policies_of(const World& before);
+
+    [[nodiscard]] TaskTable& table() { return table_; }
+    [[nodiscard]] const TaskTable& table() const { return table_; }
+    [[nodiscard]] ThreadPlacer& placer() { return placer_; }
+    [[nodiscard]] inventory::FactSources& sources() { return sources_; }
+    /// The policy that wants a process, released ones left out.
+    [[nodiscard]] std::optional<std::size_t> match(const inventory::ProcessScan& scan) const;
+    /// True for a process that no policy wants, but that may have something from us, or be on CPUs that a
+    /// policy claims.
+    [[nodiscard]] bool must_look_at(const inventory::ProcessScan& scan, int creator) const;
+    [[nodiscard]] std::uint64_t by_event() const { return by_event_; } ///< how many events were handled
+
+  private:
+    void start(inventory::ProcessScan scan, std::optional<int> creator);
+    void place_fresh(KnownProcess& process, const inventory::Thread& thread);
+    void finish(const Turn& turn);
+    void drop(int pid);
+    [[nodiscard]] const CpuSet* cpuset_of(KnownProcess& process, const inventory::Thread& thread);
+    void learn_cpuset(KnownProcess& process);
+
+    Parts parts_;
+    ThreadPlacer placer_;
+    Reaper reaper_;
+    TaskTable table_;
+    inventory::FactSources sources_;
+    std::deque<Turn> unfinished_; ///< of events
+    std::uint64_t passes_ = 0;
+    std::uint64_t by_event_ = 0;
+    bool events_missing_ = false;
+};
+
+} // namespace affinityd::app

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace affinityd {
+
+/// A text parts of which only root and one user may read; everybody else reads something shorter there.
+/// Whoever writes it knows whose each part is, and need not know who reads.
+class OwnedText {
+  public:
+    /// Owner of what only the privileged may read, such as a process whose user is not known.
+    static constexpr uid_t no_owner = static_cast<uid_t>(-1);
+
+    OwnedText() = default;
+    explicit OwnedText(std::string for_everybody) { add(std::move(for_everybody)); }
+
+    /// Appends what everybody may read.
+    void add(std::string text);
+    /// Appends `full` for the privileged and for `owner`, `redacted` for everybody else.
+    void add(uid_t owner, std::string full, std::string redacted);
+
+    /// What the privileged (root, the daemon's own user) read.
+    [[nodiscard]] std::string full() const;
+    /// What this user reads without privilege.
+    [[nodiscard]] std::string seen_by(uid_t user) const;
+    /// Bytes of the full text.
+    [[nodiscard]] std::size_t size() const { return size_; }
+
+  private:
+    struct Part {
+        uid_t owner = no_owner;
+        bool is_open = false; ///< `full` is for everybody
+        std::string full;
+        std::string redacted;
+    };
+    std::vector<Part> parts_;
+    std::size_t size_ = 0;
+};
+
+} // namespace affinityd

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "coexist/interrupt_settings.hpp"
+#include "coexist/irqbalance.hpp"
+#include "coexist/notice.hpp"
+#include "coexist/other_writer.hpp"
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityd::host {
+class Root;
+}
+
+namespace affinityd::coexist {
+
+/// What else on this machine sets the masks of interrupts; keeps irqbalance off those that are under policy
+/// while it runs.
+class OtherWriters {
+  public:
+    using Clock = std::chrono::steady_clock;
+    struct Places {
+        std::string runtime_dir;    ///< irqbalance's own list is kept in its irqbalance.banned
+        std::string irqbalance_dir; ///< where irqbalance has its sockets
+        bool acts = true;           ///< false: nothing is said to irqbalance
+    };
+    /// `root` must outlive it.
+    OtherWriters(const host::Root& root, Places places);
+
+    void begin_pass() { seen_.clear(); }
+    /// A user process of this pass, by its id and name.
+    void see(int pid, std::string_view comm);
+    /// All were seen. `irqs`: numbers of the interrupts under policy. Starts what fd() and step() carry on;
+    /// files are read every ten minutes at most.
+    void finish_pass(std::vector<unsigned> irqs, Clock::time_point now = Clock::now());
+    /// Reads files until `out_of_time` says so. True: there is nothing left to read.
+    [[nodiscard]] bool step(const std::function<bool()>& out_of_time);
+    /// A person asked for everything anew: the next pass reads the files too.
+    void look_again() { files_read_ = {}; }
+    /// Starts to give irqbalance its own list back. Over when is_talking() is false.
+    void stop(Clock::time_point now = Clock::now());
+
+    /// The conversation with irqbalance, see Irqbalance.
+    [[nodiscard]] int fd() const { return irqbalance_.fd(); }
+    void handle(Clock::time_point now = Clock::now());
+    [[nodiscard]] bool is_talking() const { return irqbalance_.is_talking(); }
+
+    /// As of the last pass, with irqbalance's present note.
+    [[nodiscard]] std::vector<OtherWriter> list() const;
+    /// What is to be told since the last call, oldest first. A writer is told once for each text of it.
+    [[nodiscard]] std::vector<Notice> take_notices();
+
+  private:
+    const host::Root& root_;
+    bool acts_;
+    Irqbalance irqbalance_;
+    InterruptSettings files_;
+    Clock::time_point files_read_{};
+    std::map<std::string, int, std::less<>> seen_;    ///< name of the program -> its process id
+    std::map<std::string, int, std::less<>> running_; ///< the same as of the last finished pass
+    std::set<std::string> told_;
+    bool is_list_new_ = false; ///< since notices were taken
+};
+
+} // namespace affinityd::coexist

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/call.hpp"
+
+#include "base/utf8.hpp"
+
+namespace affinityd::control {
+
+Call::~Call() {
+    if (message_)
+        fail(SD_BUS_ERROR_NO_REPLY, "the daemon ended or gave the request up before it was answered");
+}
+
+void Call::reply(const std::string& text) {
+    const Message message = std::move(message_);
+    // D-Bus carries UTF-8 only, and the faults in these texts quote policy files, which are any bytes.
+    sd_bus_reply_method_return(message.get(), "s", valid_utf8(text).c_str());
+}
+
+void Call::reply(const Result<std::string>& result) {
+    if (result) return reply(*result);
+    fail("org.affinityd.Error.Failed", result.error().to_string());
+}
+
+void Call::fail(const char* name, const std::string& message) {
+    const Message call = std::move(message_);
+    sd_bus_reply_method_errorf(call.get(), name, "%s", valid_utf8(message).c_str());
+}
+
+std::string Call::sender() const {
+    const char* name = sd_bus_message_get_sender(message_.get());
+    return name == nullptr ? "" : name;
+}
+
+bool Call::allows_interaction() const {
+    return sd_bus_message_get_allow_interactive_authorization(message_.get()) > 0;
+}
+
+void fail_for_limits(Call& call, const std::string& what) { call.fail(SD_BUS_ERROR_LIMITS_EXCEEDED, what); }
+
+} // namespace affinityd::control

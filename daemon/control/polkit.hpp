@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "control/call.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <string>
+
+#include <sys/types.h>
+
+namespace affinityd::control {
+
+inline constexpr const char* manage_action = "org.affinityd.manage";
+
+/// Asks polkit whether callers on the system bus may change things, without waiting. Source:
+/// org.freedesktop.PolicyKit1.Authority(8), CheckAuthorization.
+class Polkit {
+  public:
+    struct Limits {
+        std::chrono::milliseconds patience{25'000}; ///< for an answer that needs no person
+        std::chrono::milliseconds person{120'000};  ///< where polkit may ask a person for a password
+        std::size_t per_user = 4;                   ///< open questions
+        std::size_t in_all = 32;
+    };
+    explicit Polkit(Limits limits) : limits_(limits) {}
+    Polkit(const Polkit&) = delete;
+    Polkit& operator=(const Polkit&) = delete;
+    ~Polkit() = default;
+
+    using Allowed = std::move_only_function<void(Call call)>;
+    /// Hands the call to `allowed` if polkit says yes; else replies to it: AccessDenied,
+    /// InteractiveAuthorizationRequired, TimedOut, or LimitsExceeded. `user` is whose call it is. A caller
+    /// that goes away takes its question along.
+    void ask(Call call, uid_t user, Allowed allowed);
+    /// The connection has ended: drops all questions.
+    void forget() { open_.clear(); }
+
+  private:
+    struct Question {
+        Question(Polkit& polkit, Call from, uid_t whose, Allowed then)
+            : asker(polkit), call(std::move(from)), user(whose), allowed(std::move(then)) {}
+        Polkit& asker;
+        Call call;
+        uid_t user;
+        Allowed allowed;
+        std::string cancellation;
+        Slot slot, leaving;
+        std::list<Question>::iterator self;
+    };
+    [[nodiscard]] bool has_room(uid_t user) const;
+    [[nodiscard]] int send(Question& question) const;
+    static int watch_caller(Question& question);
+    static void cancel(const Question& question);
+    static void refuse(Question& question, sd_bus_message* reply);
+    static int on_answer(sd_bus_message* reply, void* userdata, sd_bus_error*);
+    static int on_watched(sd_bus_message* reply, void* userdata, sd_bus_error*);
+    static int on_caller_gone(sd_bus_message* signal, void* userdata, sd_bus_error*);
+
+    Limits limits_;
+    std::list<Question> open_;
+    std::uint64_t asked_ = 0; ///< makes cancellation ids unique
+};
+
+} // namespace affinityd::control

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "enforcer/executor.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace affinityd::enforcer {
+
+namespace {
+
+using machine::Setting;
+using machine::Subject;
+using machine::TaskMask;
+using planner::Action;
+using planner::UndoRecord;
+
+constexpr std::size_t most_diversions_tried = 64;
+
+bool is_task(const Subject& subject) { return std::holds_alternative<TaskMask>(subject); }
+
+Notice notice_of(Notice::Kind kind, const Action& action, const Applied& applied) {
+    return {.kind = kind,
+            .subject = action.subject,
+            .from = action.from,
+            .to = action.to,
+            .granted = applied.granted,
+            .outcome = applied.outcome,
+            .code = applied.code};
+}
+
+void tell_fault(Notice::Kind kind, const Action& action, const Error& fault, Carried& carried) {
+    auto notice = notice_of(kind, action, carried.applied);
+    notice.code = fault.code;
+    notice.fault = fault;
+    carried.notices.push_back(std::move(notice));
+}
+
+} // namespace
+
+bool Executor::is_put_off(const Action& action) const {
+    if (action.restore) return false;
+    if (refusals_.is_permanent(action.subject)) return true;
+    return backoff_.size() > 0 && backoff_.rests(action, now_(), expects_changes_);
+}
+
+std::optional<Carried> Executor::run(const Action& action, const Circumstances& circumstances) {
+    if (action.restore) return restore(action.subject, circumstances.topology.online);
+    if (is_put_off(action)) return std::nullopt;
+    const auto before = journal_.find(action.subject);
+    const bool is_last = !expects_changes_ && backoff_.correct(action, before, now_());
+    Carried carried = carry_out(action, before, circumstances.topology);
+    if (is_last) carried.notices.push_back(notice_of(Notice::Kind::fight, action, carried.applied));
+    if (carried.applied.outcome == Outcome::full) divert(action, circumstances, carried);
+    note_refusal(action, carried);
+    return carried;
+}
+
+/// What has to be put back later. A task that may run everywhere has no preference, and gets none back. Where
+/// CPUs are offline, the mask that sched_getaffinity(2) gives lacks them, so the unfiltered one is read.
+Setting Executor::original_of(const Action& action, const topology::Topology& topology) {
+    const bool is_whole =
+        topology.possible == topology.online && action.from.cpus().contains(topology.online);
+    if (!is_task(action.subject) || is_whole) return action.from;
+    const auto present = enforcer_.present(action.subject);
+    return present ? present->value_or(action.from) : action.from;
+}
+
+Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord>& before,
+                            const topology::Topology& topology) {
+    Carried carried;
+    if (enforcer_.acts()) {
+        const Setting original = before ? before->original : original_of(action, topology);
+        if (auto done = journal_.remember(action.subject, original, action.to, action.policy); !done) {
+            // Not written down, so not done: it could not be undone.
+            carried.applied = {Outcome::failed, {}, done.error().code};
+            count(Outcome::failed);
+            tell_fault(Notice::Kind::journal_failed, action, done.error(), carried);
+            return carried;
+        }
+    }
+    carried.applied = enforcer_.apply(action);
+    count(carried.applied.outcome);
+    if (!enforcer_.acts()) return carried;
+    const auto done = took_effect(carried.applied.outcome)
+                          ? journal_.confirm(action.subject, carried.applied.granted)
+                          : take_back(action, carried.applied.outcome, before);
+    if (!done) tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
+    return carried;
+}
+
+/// The change was not made, and its record is not to stay.
+Result<void> Executor::take_back(const Action& action, Outcome outcome,
+                                 const std::optional<UndoRecord>& before) {
+    if (!before || outcome == Outcome::gone) return journal_.forget(action.subject);
+    // What an earlier change did is still in force and still has to be undone.
+    if (auto done = journal_.remember(action.subject, before->original, before->asked, before->policy); !done)
+        return done;
+    return journal_.confirm(action.subject, before->granted);
+}
+
+void Executor::divert(const Action& action, const Circumstances& circumstances, Carried& carried) {
+    if (!circumstances.others) return;
+    auto others = circumstances.others();
+    if (others.size() > most_diversions_tried) others.resize(most_diversions_tried);
+    for (const unsigned cpu : others) {
+        Action other = action;
+        other.to = CpuSet{cpu};
+        auto tried = carry_out(other, journal_.find(action.subject), circumstances.topology);
+        carried.applied = std::move(tried.applied);
+        std::ranges::move(tried.notices, std::back_inserter(carried.notices));
+        if (carried.applied.outcome == Outcome::full) continue;
+        if (!took_effect(carried.applied.outcome)) return;
+        backoff_.divert(action, carried.applied.granted, now_());
+        carried.notices.push_back(notice_of(Notice::Kind::diverted, action, carried.applied));
+        return;
+    }
+}
+
+void Executor::note_refusal(const Action& action, Carried& carried) {
+    const auto outcome = carried.applied.outcome;
+    if (took_effect(outcome) || outcome == Outcome::gone) {
+        if (!refusals_.empty()) refusals_.erase(action.subject);
+        if (outcome == Outcome::gone) backoff_.forget(action.subject);
+        return;
+    }
+    // That the journal cannot be written is no refusal of the subject's, and has been told.
+    if (std::ranges::any_of(carried.notices,
+                            [](const Notice& notice) { return notice.kind == Notice::Kind::journal_failed; }))
+        return;
+    if (refusals_.add(action.subject, {outcome, carried.applied.code, action.to}))
+        carried.notices.push_back(notice_of(Notice::Kind::refused, action, carried.applied));
+}
+
+Carried Executor::restore(const Subject& subject, const CpuSet& online) {
+    Carried carried{{Outcome::gone, {}, 0}};
+    const auto record = journal_.find(subject);
+    if (!record) return carried;
+    const auto present = enforcer_.present(subject);
+    const Action action{subject,
+                        present ? present->value_or(Setting{}) : Setting{},
+                        record->original,
+                        record->policy,
+                        planner::Restored::asked_for,
+                        true};
+    if (!present) { // nothing is known of it
+        carried.applied = {Outcome::busy, {}, present.error().code};
+    } else if (*present && !planner::is_still_ours(*record, **present, online)) {
+        carried.applied = {Outcome::foreign, **present, 0};
+        carried.notices.push_back(notice_of(Notice::Kind::foreign, action, carried.applied));
+    } else if (*present) {
+        carried.applied = enforcer_.apply(action);
+    }
+    const auto outcome = carried.applied.outcome;
+    count(outcome);
+    if (!took_effect(outcome) && outcome != Outcome::gone && outcome != Outcome::foreign) {
+        carried.notices.push_back(notice_of(Notice::Kind::not_put_back, action, carried.applied));
+        return carried; // the record stays: a later daemon may succeed
+    }
+    if (const auto done = gone(subject); !done)
+        tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
+    return carried;
+}
+
+std::optional<state::MaskSource> Executor::inherited(const TaskMask& task, const CpuSet& present, int creator,
+                                                     const CpuSet& online) {
+    if (present.contains(online) || journal_.contains(task)) return std::nullopt;
+    return journal_.find_mask_source(creator, present, online);
+}
+
+Result<void> Executor::record_inherited(const TaskMask& task, const CpuSet& present, int creator,
+                                        const CpuSet& online) {
+    const auto source = inherited(task, present, creator, online);
+    if (!source) return {};
+    return journal_.remember(task, source->original, present, source->policy);
+}
+
+Carried Executor::put_back_inherited(const TaskMask& task, const CpuSet& present,
+                                     const state::MaskSource& source) {
+    Carried carried;
+    carried.applied =
+        enforcer_.apply({task, present, source.original, source.policy, planner::Restored::asked_for, true});
+    count(carried.applied.outcome);
+    journal_.add_mask_source(task.pid, present, source); // it may have created others
+    return carried;
+}
+
+Result<void> Executor::gone(const Subject& subject) {
+    refusals_.erase(subject);
+    backoff_.forget(subject);
+    return journal_.forget(subject);
+}
+
+void Executor::drop_gone_refusals(std::size_t most) {
+    for (auto left = std::min(most, refusals_.size()); left > 0 && !refusals_.empty(); --left) {
+        const auto subject = refusals_.rotate();
+        const auto present = enforcer_.present(subject);
+        if (!present || *present) continue;
+        refusals_.erase(subject);
+        backoff_.forget(subject);
+    }
+}
+
+} // namespace affinityd::enforcer

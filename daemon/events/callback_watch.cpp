@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "events/callback_watch.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+
+namespace affinityd::events {
+
+namespace {
+
+#ifdef AFFINITYD_CALLBACK_WATCH
+constexpr bool watches = true;
+#else
+constexpr bool watches = false;
+#endif
+
+std::chrono::nanoseconds cpu_time() {
+    timespec now{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+} // namespace
+
+void CallbackWatch::note(std::chrono::nanoseconds used) {
+    longest_ = std::max(longest_, used);
+    if (used <= limit) return;
+    std::fprintf(stderr, "affinityd: a callback took %lld us of CPU time\n",
+                 static_cast<long long>(std::chrono::duration_cast<std::chrono::microseconds>(used).count()));
+    std::abort();
+}
+
+int CallbackWatch::run(sd_event* event) {
+    if (!watches) return sd_event_loop(event);
+    while (sd_event_get_state(event) != SD_EVENT_FINISHED) {
+        int status = sd_event_prepare(event);
+        if (status == 0) status = sd_event_wait(event, ~0ULL);
+        if (status < 0) return status;
+        if (status == 0) continue;
+        const auto before = cpu_time();
+        status = sd_event_dispatch(event);
+        note(cpu_time() - before);
+        if (status < 0) return status;
+    }
+    int code = 0;
+    const int status = sd_event_get_exit_code(event, &code);
+    return status < 0 ? status : code;
+}
+
+} // namespace affinityd::events

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "events/measure_schedule.hpp"
+
+namespace affinityd::events {
+
+MeasureSchedule::MeasureSchedule(sd_event* event, app::Settings::Measure settings,
+                                 MeasurementChild::Done done)
+    : event_(event), settings_(settings), done_(done), child_(event, settings, done), timer_([this] {
+          arm();
+          static_cast<void>(measure(true).has_value()); // a run that could not start is on record
+      }) {}
+
+Result<void> MeasureSchedule::start() {
+    if (auto added = timer_.add_to(event_); !added) return added;
+    if (settings_.interval.count() > 0) arm();
+    return {};
+}
+
+void MeasureSchedule::arm() {
+    const auto longest = std::chrono::microseconds(settings_.random_delay).count();
+    const std::chrono::microseconds delay(std::uniform_int_distribution<std::int64_t>(0, longest)(random_));
+    timer_.arm(settings_.interval + delay);
+}
+
+Result<void> MeasureSchedule::measure(bool may_skip) {
+    if (child_.running()) return fail("a measurement is running already");
+    auto started = child_.start(may_skip);
+    if (!started) done_({"", measure::Outcome::failed, started.error().to_string()});
+    return started;
+}
+
+} // namespace affinityd::events

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/settings.hpp"
+#include "events/measurement.hpp"
+#include "events/timer.hpp"
+
+#include <random>
+
+namespace affinityd::events {
+
+/// Measures at the interval of affinityd.yaml(5), and when somebody asks.
+class MeasureSchedule {
+  public:
+    MeasureSchedule(sd_event* event, app::Settings::Measure settings, MeasurementChild::Done done);
+
+    [[nodiscard]] Result<void> start();
+    /// A run now. An Error: one is running already, or it could not be started.
+    [[nodiscard]] Result<void> measure() { return measure(false); }
+    void end() { timer_.disarm(); }
+
+  private:
+    [[nodiscard]] Result<void> measure(bool may_skip);
+    void arm();
+    sd_event* event_;
+    app::Settings::Measure settings_;
+    MeasurementChild::Done done_;
+    MeasurementChild child_;
+    std::minstd_rand random_{std::random_device{}()};
+    Timer timer_;
+};
+
+} // namespace affinityd::events

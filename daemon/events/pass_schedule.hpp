@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "events/timer.hpp"
+
+#include <chrono>
+#include <functional>
+
+namespace affinityd::events {
+
+/// When passes begin: at regular intervals, and soon after somebody asked for one, all requests of a burst
+/// together.
+class PassSchedule {
+  public:
+    /// `begin`: begins a pass; `periodic`: it is the regular one, which reads the hardware again.
+    PassSchedule(std::chrono::seconds interval, std::function<void(bool periodic)> begin)
+        : interval_(interval), begin_(std::move(begin)) {}
+
+    [[nodiscard]] Result<void> add_to(sd_event* event);
+    void begin_soon();
+    void end();
+
+  private:
+    void begin_periodic();
+    std::chrono::seconds interval_;
+    std::function<void(bool periodic)> begin_;
+    Timer regular_{[this] { begin_periodic(); }};
+    Timer settled_{[this] { begin_(false); }};
+};
+
+} // namespace affinityd::events

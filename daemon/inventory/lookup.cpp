@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inventory/lookup.hpp"
+
+#include "base/text.hpp"
+#include "inventory/process_scan.hpp"
+#include "inventory/stat_file.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace affinityd::inventory {
+
+namespace {
+
+std::string task_folder(int pid, int tid) {
+    return std::to_string(pid) + "/task/" + std::to_string(tid) + "/";
+}
+
+/// Small recordings hold a process's own files only; there the main thread is read from them.
+std::string task_or_process(const host::Root& root, int pid, int tid) {
+    if (!root.is_live() && pid == tid && !root.proc().exists(task_folder(pid, tid)))
+        return std::to_string(pid) + "/";
+    return task_folder(pid, tid);
+}
+
+/// What follows "\nKey:" in the status file of `path`, to the end of the line.
+std::optional<std::string> read_status(const host::Root& root, const std::string& path,
+                                       std::string_view key) {
+    const auto text = root.proc().read(path + "status", 64U << 10);
+    if (!text || !*text) return std::nullopt;
+    const auto at = (*text)->find(key);
+    if (at == std::string::npos) return std::nullopt;
+    const std::string_view value = std::string_view(**text).substr(at + key.size());
+    return std::string(trim_text(value.substr(0, value.find('\n'))));
+}
+
+} // namespace
+
+std::optional<Thread> read_thread(const host::Root& root, int pid, int tid) {
+    StatBuffer buffer;
+    const auto read = read_stat(root.proc(), task_or_process(root, pid, tid) + "stat", buffer);
+    if (!read || !*read || (*read)->id != tid || (*read)->is_dead()) return std::nullopt;
+    return make_thread(root, pid, **read);
+}
+
+Result<std::vector<Thread>> read_threads(const host::Root& root, int pid) {
+    auto scan = ProcessScan::open(root, pid);
+    if (!scan) return std::unexpected(scan.error());
+    if (!*scan) return std::vector<Thread>{};
+    (*scan)->step([] { return false; });
+    return (*scan)->take_threads();
+}
+
+std::optional<CpuSet> read_allowed(const host::Root& root, int pid, int tid) {
+    const auto list = read_status(root, task_or_process(root, pid, tid), "\nCpus_allowed_list:");
+    auto set = list ? CpuSet::parse_list(*list) : Result<CpuSet>(fail("no mask"));
+    return set ? std::optional(std::move(*set)) : std::nullopt;
+}
+
+std::optional<int> read_parent(const host::Root& root, int pid) {
+    StatBuffer buffer;
+    const auto read = read_stat(root.proc(), std::to_string(pid) + "/stat", buffer);
+    return read && *read ? std::optional((*read)->parent) : std::nullopt;
+}
+
+std::optional<int> read_process_id(const host::Root& root, int tid) {
+    const auto text = read_status(root, std::to_string(tid) + "/", "\nTgid:");
+    return text ? parse_number<int>(*text) : std::nullopt;
+}
+
+} // namespace affinityd::inventory

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/cpu_set.hpp"
+#include "base/error.hpp"
+#include "host/root.hpp"
+#include "inventory/task.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace affinityd::inventory {
+
+/// One thread of a process; no value: it is gone. On this machine `allowed` is what sched_getaffinity(2)
+/// answers, so without offline CPUs. In a recording it is Cpus_allowed_list.
+[[nodiscard]] std::optional<Thread> read_thread(const host::Root& root, int pid, int tid);
+
+/// All threads of a process, the main thread first; empty if the process is gone. In one go: not for the
+/// event loop, where a process may have thousands.
+[[nodiscard]] Result<std::vector<Thread>> read_threads(const host::Root& root, int pid);
+
+/// The present mask with offline CPUs (Cpus_allowed_list of /proc/PID/task/TID/status): what has to be put
+/// back later.
+[[nodiscard]] std::optional<CpuSet> read_allowed(const host::Root& root, int pid, int tid);
+
+/// Parent of a process, 0 for none; no value if the process is gone.
+[[nodiscard]] std::optional<int> read_parent(const host::Root& root, int pid);
+
+/// The process that a thread belongs to (Tgid of its status file); no value if the thread is gone.
+[[nodiscard]] std::optional<int> read_process_id(const host::Root& root, int tid);
+
+} // namespace affinityd::inventory

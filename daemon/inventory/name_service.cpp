@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inventory/name_service.hpp"
+
+#include "host/fd.hpp"
+
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <grp.h>
+#include <pwd.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace affinityd::inventory {
+
+namespace {
+
+/// Asks with a buffer that grows as the service wants, to a limit.
+template <class Record, class Ask>
+std::optional<std::string> name_of(unsigned id, char* Record::*name, Ask ask) {
+    std::vector<char> buffer(1024);
+    Record record{};
+    Record* found = nullptr;
+    int code = ask(id, &record, buffer.data(), buffer.size(), &found);
+    while (code == ERANGE && buffer.size() < (1U << 20)) {
+        buffer.resize(buffer.size() * 4);
+        code = ask(id, &record, buffer.data(), buffer.size(), &found);
+    }
+    if (code != 0 || found == nullptr) return std::nullopt;
+    return std::string(record.*name);
+}
+
+using Question = std::pair<NameKind, unsigned>;
+
+struct Answer {
+    std::optional<std::string> name; ///< no value: not yet
+    bool is_asked = false;           ///< in the queue, or being answered
+    bool is_stale = false;
+};
+
+} // namespace
+
+std::optional<std::string> ask_name_service(NameKind kind, unsigned id) {
+    return kind == NameKind::user ? name_of(id, &passwd::pw_name, ::getpwuid_r)
+                                  : name_of(id, &::group::gr_name, ::getgrgid_r);
+}
+
+struct NameService::State {
+    AskName ask;
+    host::Fd arrived;
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::map<Question, Answer> answers;
+    std::deque<Question> questions;
+    bool is_running = false; ///< the thread has been started
+    bool is_over = false;
+    bool has_news = false;
+
+    void work();
+};
+
+void NameService::State::work() {
+    std::unique_lock lock(mutex);
+    while (true) {
+        changed.wait(lock, [this] { return is_over || !questions.empty(); });
+        if (is_over) return;
+        const auto question = questions.front();
+        questions.pop_front();
+        lock.unlock();
+        auto name = ask(question.first, question.second).value_or("");
+        lock.lock();
+        auto& answer = answers[question];
+        has_news = has_news || answer.name != name;
+        answer = {std::move(name), false, false};
+        const std::uint64_t one = 1;
+        if (has_news) static_cast<void>(::write(arrived.get(), &one, sizeof one));
+    }
+}
+
+NameService::NameService(AskName ask) : state_(std::make_shared<State>()) {
+    state_->ask = std::move(ask);
+    state_->arrived.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+}
+
+NameService::~NameService() {
+    const std::lock_guard lock(state_->mutex);
+    state_->is_over = true;
+    state_->changed.notify_one();
+}
+
+std::optional<std::string> NameService::find(NameKind kind, unsigned id) {
+    const Question question{kind, id};
+    const std::lock_guard lock(state_->mutex);
+    if (state_->answers.size() >= most_answers && !state_->answers.contains(question)) {
+        state_->answers.clear();
+        state_->questions.clear();
+    }
+    auto& answer = state_->answers[question];
+    if (answer.name && !answer.is_stale) return answer.name;
+    if (answer.is_asked || state_->questions.size() >= most_questions) return answer.name;
+    answer.is_asked = true;
+    state_->questions.push_back(question);
+    if (!std::exchange(state_->is_running, true)) {
+        // Signals are the loop's: a thread that is made inherits the mask of this moment.
+        sigset_t all;
+        sigset_t before;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &before);
+        std::thread([state = state_] { state->work(); }).detach();
+        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+    state_->changed.notify_one();
+    return answer.name;
+}
+
+void NameService::refresh() {
+    const std::lock_guard lock(state_->mutex);
+    for (auto& [question, answer] : state_->answers)
+        answer.is_stale = true;
+}
+
+int NameService::fd() const { return state_->arrived.get(); }
+
+bool NameService::take_answers() {
+    std::uint64_t count = 0;
+    static_cast<void>(::read(state_->arrived.get(), &count, sizeof count));
+    const std::lock_guard lock(state_->mutex);
+    return std::exchange(state_->has_news, false);
+}
+
+} // namespace affinityd::inventory

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.hpp"
+#include "host/root.hpp"
+#include "inventory/local_socket.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace affinityd::inventory {
+
+/// Inodes of the sockets that a process has open, ascending; the first `most` of its descriptors are looked
+/// at. One readlink(2) for each: only for processes that matter. None if the process is gone. An Error: its
+/// descriptors cannot be listed.
+[[nodiscard]] Result<std::vector<std::uint64_t>> socket_inodes(const host::Root& root, int pid,
+                                                               std::size_t most = 65536);
+
+/// Listening sockets of the namespace that `pid` lives in, by the files /proc/PID/net/{tcp,udp}{,6}. Only the
+/// first 256 KiB of each are read (some 1,700 sockets): whoever has a namespace may fill them.
+[[nodiscard]] Result<std::vector<LocalSocket>> read_namespace_listeners(const host::Root& root, int pid);
+
+/// False if the process is known to live in another network namespace than this one.
+[[nodiscard]] bool shares_network_namespace(const host::Root& root, int pid);
+
+} // namespace affinityd::inventory

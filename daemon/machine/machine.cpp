@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/machine.hpp"
+
+#include <algorithm>
+
+namespace affinityd::machine {
+
+const netdev::Nic* Machine::nic(std::string_view name) const {
+    const auto found = std::ranges::find(nics, name, &netdev::Nic::name);
+    return found == nics.end() ? nullptr : &*found;
+}
+
+std::span<const Vector> Machine::vectors_of(std::string_view nic) const {
+    const auto found = vectors.find(nic);
+    return found == vectors.end() ? std::span<const Vector>() : found->second;
+}
+
+void link_vectors(Machine& machine) {
+    machine.vectors.clear();
+    for (const auto& nic : machine.nics)
+        machine.vectors.emplace(nic.name, nic_vectors(nic, machine.irqs));
+}
+
+} // namespace affinityd::machine

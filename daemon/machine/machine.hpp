@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "inventory/kernel_threads.hpp"
+#include "irq/irq.hpp"
+#include "machine/vectors.hpp"
+#include "netdev/nic.hpp"
+#include "topology/topology.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityd::machine {
+
+/// What was read of the hardware, as one value. Tasks are not part of it: they come one by one. Nor are the
+/// masks of queues as they are now: these are read when they are compared with what is wanted.
+struct Machine {
+    topology::Topology topology;
+    std::vector<netdev::Nic> nics;
+    irq::InterruptTable irqs;
+    /// rps_sock_flow_entries; no value: the kernel, or this network namespace, has none.
+    std::optional<std::uint32_t> flow_entries = std::nullopt;
+    /// Those that do the work of queues and interrupts, ascending by tid.
+    std::vector<inventory::KernelThread> kernel_threads = {};
+    /// The vectors of each interface, by its name: filled by link_vectors().
+    std::map<std::string, std::vector<Vector>, std::less<>> vectors = {};
+
+    [[nodiscard]] const netdev::Nic* nic(std::string_view name) const; ///< nullptr: none has that name
+    [[nodiscard]] std::span<const Vector> vectors_of(std::string_view nic) const;
+};
+
+/// Works out which vectors each interface has. Call it after `nics` or `irqs` have changed.
+void link_vectors(Machine& machine);
+
+} // namespace affinityd::machine

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/queue_files.hpp"
+
+#include "base/text.hpp"
+#include "host/root.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace affinityd::machine {
+
+namespace {
+
+/// A handler's name is a folder in that of its line. There is none if the name holds a '/': then sysfs has
+/// it, in a list separated by commas.
+bool has_handler(const host::Root& root, unsigned number, const std::string& label) {
+    const std::string folder = fmt::format("irq/{}", number);
+    if (label.find('/') == std::string::npos) return root.proc().exists(folder + "/" + label);
+    const auto actions = root.sys().text(fmt::format("kernel/irq/{}/actions", number));
+    return actions ? ("," + *actions + ",").find("," + label + ",") != std::string::npos
+                   : root.proc().exists(folder);
+}
+
+/// The numbers among the names in a folder, ascending.
+Result<std::vector<unsigned>> numbers_in(const host::Dir& dir, const std::string& folder) {
+    const auto names = dir.list(folder);
+    if (!names) return std::unexpected(names.error());
+    std::vector<unsigned> numbers;
+    for (const auto& name : *names)
+        if (const auto number = parse_number<unsigned>(name)) numbers.push_back(*number);
+    std::ranges::sort(numbers);
+    return numbers;
+}
+
+/// The lines of the device: its vectors, or those of its parent (virtio's hang on the PCI device above it),
+/// or the one line of a device without vectors. Where the device does not say, all lines of the machine.
+Result<std::vector<unsigned>> candidates(const host::Root& root, const std::string& device) {
+    std::vector<std::string> folders;
+    if (!device.empty()) folders.push_back(device);
+    if (const auto slash = device.rfind('/'); slash != std::string::npos)
+        folders.push_back(device.substr(0, slash));
+    for (const auto& folder : folders)
+        if (auto numbers = numbers_in(root.sys(), folder + "/msi_irqs"); !numbers || !numbers->empty())
+            return numbers;
+    for (const auto& folder : folders) {
+        const auto number = root.sys().number(folder + "/irq");
+        if (number && *number > 0 && *number <= std::numeric_limits<unsigned>::max())
+            return std::vector{static_cast<unsigned>(*number)};
+    }
+    return numbers_in(root.proc(), "irq");
+}
+
+bool is_path(const std::string& device) { return device.find('/') != std::string::npos; }
+
+/// The interface's present name, by its device. Virtual interfaces have only their name.
+Result<std::optional<std::string>> find_nic(const host::Root& root, const std::string& device,
+                                            const std::string& nic) {
+    if (!is_path(device)) return nic;
+    auto names = root.sys().list(device + "/net");
+    if (!names) return std::unexpected(names.error());
+    if (std::ranges::find(*names, nic) != names->end()) return nic;
+    if (names->size() == 1) return std::move(names->front());
+    return std::nullopt;
+}
+
+Result<std::optional<Setting>> read_cpus(const host::Dir& dir, const std::string& path,
+                                         Result<CpuSet> (*parse)(std::string_view)) {
+    const auto text = dir.read(path);
+    if (!text) return std::unexpected(text.error());
+    if (!*text) return std::nullopt;
+    auto cpus = parse(trim_text(**text));
+    if (!cpus) return std::unexpected(cpus.error());
+    return std::move(*cpus);
+}
+
+Result<std::optional<Setting>> read_count(const host::Dir& dir, const std::string& path) {
+    const auto text = dir.read(path);
+    if (!text) return std::unexpected(text.error());
+    if (!*text) return std::nullopt;
+    const auto entries = parse_number<std::uint32_t>(trim_text(**text));
+    if (!entries) return fail("no count of flows", path);
+    return FlowCount{*entries};
+}
+
+} // namespace
+
+Result<std::optional<unsigned>> find_irq(const host::Root& root, const IrqMask& subject) {
+    if (is_path(subject.device)) { // another device may have the label by now
+        const auto device = root.sys().list(subject.device);
+        if (!device) return std::unexpected(device.error());
+        if (device->empty() && !root.sys().exists(subject.device)) return std::nullopt;
+    }
+    const auto lines = candidates(root, subject.device);
+    if (!lines) return std::unexpected(lines.error());
+    if (subject.label.empty()) // no handler: only the number tells the line
+        return std::ranges::binary_search(*lines, subject.irq) ? std::optional(subject.irq) : std::nullopt;
+    unsigned ordinal = 0;
+    for (const unsigned number : *lines)
+        if (has_handler(root, number, subject.label) && ordinal++ == subject.ordinal) return number;
+    return std::nullopt;
+}
+
+Result<std::optional<std::string>> queue_file(const host::Root& root, const SteeringMask& subject) {
+    const auto nic = find_nic(root, subject.device, subject.nic);
+    if (!nic || !*nic) return nic;
+    const bool is_rx = subject.direction == Direction::rx;
+    return fmt::format("class/net/{}/queues/{}-{}/{}", **nic, is_rx ? "rx" : "tx", subject.queue,
+                       is_rx ? "rps_cpus" : "xps_cpus");
+}
+
+Result<std::optional<std::string>> queue_file(const host::Root& root, const FlowTable& subject) {
+    if (subject.is_machine()) return std::nullopt;
+    const auto nic = find_nic(root, subject.device, subject.nic);
+    if (!nic || !*nic) return nic;
+    return fmt::format("class/net/{}/queues/rx-{}/rps_flow_cnt", **nic, subject.queue);
+}
+
+Result<std::optional<Setting>> read_setting(const host::Root& root, const IrqMask& subject) {
+    const auto number = find_irq(root, subject);
+    if (!number) return std::unexpected(number.error());
+    if (!*number) return std::nullopt;
+    return read_cpus(root.proc(), fmt::format("irq/{}/smp_affinity_list", **number), CpuSet::parse_list);
+}
+
+Result<std::optional<Setting>> read_setting(const host::Root& root, const SteeringMask& subject) {
+    const auto path = queue_file(root, subject);
+    if (!path) return std::unexpected(path.error());
+    if (!*path) return std::nullopt;
+    return read_cpus(root.sys(), **path, CpuSet::parse_mask);
+}
+
+Result<std::optional<Setting>> read_setting(const host::Root& root, const FlowTable& subject) {
+    if (subject.is_machine()) return read_count(root.proc(), machine_flow_entries);
+    const auto path = queue_file(root, subject);
+    if (!path) return std::unexpected(path.error());
+    if (!*path) return std::nullopt;
+    return read_count(root.sys(), **path);
+}
+
+} // namespace affinityd::machine

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.hpp"
+#include "machine/subject.hpp"
+
+#include <optional>
+#include <string>
+
+namespace affinityd::host {
+class Root;
+}
+
+namespace affinityd::machine {
+
+// Where the settings of interrupts and queues are read and written. An identity is looked up again each time,
+// because numbers and names are reused: IRQ numbers after a driver reload, interface names after a rename.
+// In all functions below an Error means that nothing is known: a folder or file is there and cannot be read.
+
+/// The interrupt's number now: the line with this ordinal among those lines of the device whose handler has
+/// the label. Where the device lists no vectors of its own (platform devices), all lines of the machine with
+/// the label count as the device's. No value: the device or the handler is gone.
+[[nodiscard]] Result<std::optional<unsigned>> find_irq(const host::Root& root, const IrqMask& subject);
+
+/// Path below /sys of the queue's file. The interface is found by its device, under whatever name it has now.
+/// No value: the device has no interface any more, or several, none of which has the name.
+[[nodiscard]] Result<std::optional<std::string>> queue_file(const host::Root& root,
+                                                            const SteeringMask& subject);
+/// The same for a queue's rps_flow_cnt. The machine's table is below /proc, at machine_flow_entries.
+[[nodiscard]] Result<std::optional<std::string>> queue_file(const host::Root& root, const FlowTable& subject);
+
+/// Path below /proc of the machine's flow table.
+inline constexpr const char* machine_flow_entries = "sys/net/core/rps_sock_flow_entries";
+
+/// What the subject is set to now. No value: it is gone.
+[[nodiscard]] Result<std::optional<Setting>> read_setting(const host::Root& root, const IrqMask& subject);
+[[nodiscard]] Result<std::optional<Setting>> read_setting(const host::Root& root,
+                                                          const SteeringMask& subject);
+[[nodiscard]] Result<std::optional<Setting>> read_setting(const host::Root& root, const FlowTable& subject);
+
+} // namespace affinityd::machine

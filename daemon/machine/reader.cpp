@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/reader.hpp"
+
+#include "host/root.hpp"
+#include "irq/reader.hpp"
+#include "machine/kernel_threads.hpp"
+#include "netdev/reader.hpp"
+#include "topology/reader.hpp"
+
+#include <algorithm>
+
+namespace affinityd::machine {
+
+namespace {
+
+/// The same CPUs are online, possible and isolated, so all else is as it was.
+bool is_unchanged(const host::Root& root, const topology::Topology& before) {
+    const auto cpus = [&](const char* name) {
+        return root.sys().cpu_list(std::string("devices/system/cpu/") + name).value_or(CpuSet{});
+    };
+    return cpus("online") == before.online && cpus("possible") == before.possible &&
+           (cpus("isolated") & before.online) == before.isolated;
+}
+
+std::optional<std::uint32_t> read_flow_entries(const host::Root& root) {
+    const auto entries = root.proc().number("sys/net/core/rps_sock_flow_entries");
+    if (!entries || *entries < 0 || *entries > 0xffffffffLL) return std::nullopt;
+    return static_cast<std::uint32_t>(*entries);
+}
+
+} // namespace
+
+Result<void> MachineReader::read_topology() {
+    if (before_ != nullptr && is_unchanged(root_, before_->topology)) {
+        machine_.topology = before_->topology;
+        return {};
+    }
+    auto topology = topology::read_topology(root_);
+    if (!topology) return std::unexpected(topology.error());
+    machine_.topology = std::move(*topology);
+    return {};
+}
+
+Result<void> MachineReader::read_nics() {
+    auto nics = netdev::read_nics(root_);
+    if (!nics) return std::unexpected(nics.error());
+    machine_.nics = std::move(*nics);
+    machine_.flow_entries = read_flow_entries(root_);
+    return {};
+}
+
+Result<void> MachineReader::read_irqs() {
+    auto irqs = irq::read_interrupts(root_);
+    if (!irqs) return std::unexpected(irqs.error());
+    machine_.irqs = std::move(*irqs);
+    return {};
+}
+
+Result<bool> MachineReader::find_threads(const std::function<bool()>& out_of_time) {
+    if (!threads_) {
+        const auto known =
+            before_ == nullptr ? std::span<const inventory::KernelThread>() : before_->kernel_threads;
+        threads_.emplace(root_, known);
+    }
+    if (!threads_->step(out_of_time)) return false;
+    auto threads = threads_->take();
+    if (!threads) return std::unexpected(threads.error());
+    machine_.kernel_threads = std::move(*threads);
+    attach_kernel_threads(machine_);
+    return true;
+}
+
+Result<bool> MachineReader::step(const std::function<bool()>& out_of_time) {
+    Result<void> done;
+    switch (stage_) {
+    case Stage::topology:
+        done = read_topology();
+        stage_ = Stage::nics;
+        break;
+    case Stage::nics:
+        done = read_nics();
+        stage_ = Stage::irqs;
+        break;
+    case Stage::irqs:
+        done = read_irqs();
+        stage_ = Stage::threads;
+        break;
+    case Stage::threads:
+        if (const auto found = find_threads(out_of_time); !found)
+            return found;
+        else if (*found)
+            stage_ = Stage::links;
+        break;
+    case Stage::links:
+        link_vectors(machine_);
+        stage_ = Stage::done;
+        break;
+    case Stage::done:
+        break;
+    }
+    if (!done) return std::unexpected(done.error());
+    return stage_ == Stage::done;
+}
+
+Result<Machine> read_machine(const host::Root& root) {
+    MachineReader reader(root, nullptr);
+    while (true) {
+        const auto done = reader.step([] { return false; });
+        if (!done) return std::unexpected(done.error());
+        if (*done) return reader.take();
+    }
+}
+
+Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine& machine) {
+    auto fresh = netdev::read_nic(root, nic);
+    if (!fresh) return std::unexpected(fresh.error());
+    auto irqs = irq::read_interrupts(root);
+    if (!irqs) return std::unexpected(irqs.error());
+    const auto known = std::ranges::find(machine.nics, nic, &netdev::Nic::name);
+    if (!*fresh && known != machine.nics.end())
+        machine.nics.erase(known);
+    else if (*fresh && known != machine.nics.end())
+        *known = std::move(**fresh);
+    else if (*fresh)
+        machine.nics.push_back(std::move(**fresh));
+    machine.irqs = std::move(*irqs);
+    auto threads = inventory::find_kernel_threads(root, machine.kernel_threads);
+    if (!threads) return std::unexpected(threads.error());
+    machine.kernel_threads = std::move(*threads);
+    attach_kernel_threads(machine);
+    link_vectors(machine);
+    return {};
+}
+
+} // namespace affinityd::machine

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.hpp"
+#include "machine/machine.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace affinityd::host {
+class Root;
+}
+
+namespace affinityd::machine {
+
+/// Reads a whole machine in steps, none of which is long on a usual one: topology, interfaces, interrupts,
+/// the kernel threads that do their work, and how all of these belong together.
+class MachineReader {
+  public:
+    /// `before`: what was read last time, null if nothing was; its topology is kept where the same CPUs are
+    /// online. Both must outlive the reader.
+    MachineReader(const host::Root& root, const Machine* before) : root_(root), before_(before) {}
+
+    /// One step, or part of it. True: take() has the machine. An Error: half a machine is no basis for a
+    /// plan.
+    [[nodiscard]] Result<bool> step(const std::function<bool()>& out_of_time);
+    [[nodiscard]] bool is_done() const { return stage_ == Stage::done; }
+    [[nodiscard]] Machine take() { return std::move(machine_); }
+
+  private:
+    enum class Stage : std::uint8_t { topology, nics, irqs, threads, links, done };
+    [[nodiscard]] Result<void> read_topology();
+    [[nodiscard]] Result<void> read_nics();
+    [[nodiscard]] Result<void> read_irqs();
+    [[nodiscard]] Result<bool> find_threads(const std::function<bool()>& out_of_time);
+
+    const host::Root& root_;
+    const Machine* before_;
+    Stage stage_ = Stage::topology;
+    std::optional<inventory::KernelThreadScan> threads_; ///< under way
+    Machine machine_;
+};
+
+/// The whole machine at once.
+[[nodiscard]] Result<Machine> read_machine(const host::Root& root);
+
+/// Reads one interface and its interrupts again; everything else stays as it was read before. An interface
+/// that has gone is taken out, a new one is added.
+[[nodiscard]] Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine& machine);
+
+} // namespace affinityd::machine

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "irq/classify.hpp"
+#include "irq/irq.hpp"
+#include "netdev/nic.hpp"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityd::machine {
+
+/// How it is known that an interrupt belongs to an interface; the most reliable first.
+enum class Source {
+    netlink,  ///< netdev family: queue -> NAPI -> IRQ
+    msi_irqs, ///< the device's list of MSI vectors
+    label,    ///< only the label in the interrupt table
+    legacy,   ///< only device/irq
+};
+
+[[nodiscard]] std::string_view to_string(Source source);
+[[nodiscard]] std::string_view to_string(irq::Kind kind); ///< "" for data_unknown
+
+/// One interrupt of one interface.
+struct Vector {
+    unsigned irq = 0;
+    irq::Kind kind = irq::Kind::none;
+    /// The kernel's queue number: of rx-N, or of tx-N if it only transmits; no value: all queues, or none.
+    std::optional<unsigned> queue;
+    /// The transmit queue, where a vector of both directions serves one of another number.
+    std::optional<unsigned> tx_queue;
+    std::string label; ///< the handler's name, "" if none is requested
+    Source source = Source::label;
+    bool shared = false;  ///< other devices are on the line
+    bool clash = false;   ///< the label names another queue than netlink does, which is believed
+    unsigned ordinal = 0; ///< place among the interface's vectors of this label: two may have the same
+
+    friend bool operator==(const Vector&, const Vector&) = default;
+};
+
+/// What the irq room needs to know of an interface to read labels.
+[[nodiscard]] irq::Device to_device(const netdev::Nic& nic);
+
+/// The interrupts of one interface, ascending by number. Stacked interfaces have none: ask for their lower
+/// ones.
+[[nodiscard]] std::vector<Vector> nic_vectors(const netdev::Nic& nic, const irq::InterruptTable& table);
+
+} // namespace affinityd::machine

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/cpu_set.hpp"
+#include "base/error.hpp"
+#include "host/fd.hpp"
+#include "measure/run.hpp"
+
+#include <string>
+#include <vector>
+
+#include <signal.h>
+#include <sys/types.h>
+
+namespace affinityd::measure {
+
+/// A measuring program in a process group of its own, with the user nobody where this process is root,
+/// without a way to new privileges, at nice 10 and on any CPU. It dies with its parent. Knows no event loop:
+/// the owner waits for output() and for the exit of pid(), and reports what it sees. Destroying it kills and
+/// reaps what still runs.
+class Child {
+  public:
+    /// Forks and executes `command`; the path comes first. A program that cannot be executed exits with 127,
+    /// one whose privileges cannot be lowered with 126.
+    [[nodiscard]] static Result<Child> start(const std::vector<std::string>& command);
+    Child(Child&& other) noexcept;
+    Child& operator=(Child&& other) noexcept;
+    ~Child();
+
+    [[nodiscard]] pid_t pid() const { return pid_; }
+    /// Readable when the program has printed something; non-blocking.
+    [[nodiscard]] int output() const { return output_.get(); }
+    /// Takes what can be read now. What exceeds 256 KiB in all is dropped.
+    void drain();
+    /// Kills the whole group because its time is over; ended() then says so.
+    void time_out();
+    /// `info` is what waitid(2) with WNOWAIT reported. The caller, or its event loop, reaps the process; this
+    /// object then owns none.
+    [[nodiscard]] Run ended(const siginfo_t& info);
+
+  private:
+    Child(pid_t pid, host::Fd output) : pid_(pid), output_(std::move(output)) {}
+    void end();
+
+    pid_t pid_ = 0; ///< 0: none to be ended
+    bool timed_out_ = false;
+    host::Fd output_;
+    std::string text_;
+};
+
+/// Every CPU that can exist: what a child must be given so that a daemon that was pinned does not pass that
+/// on.
+[[nodiscard]] CpuSet everywhere();
+
+} // namespace affinityd::measure

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace affinityd::measure {
+
+/// One run of affinity-ttcp.
+struct Request {
+    std::string target; ///< "host:port" of a ttcp sink; "": loopback
+    std::chrono::seconds duration{5};
+    std::uint64_t bytes = 0;                ///< most that the run sends; 0: as much as its time allows
+    std::optional<unsigned> skip_if_busier; ///< percent: on a busier machine or NIC the run is skipped
+};
+
+/// affinity-ttcp(1)'s arguments for it, `program` first.
+[[nodiscard]] std::vector<std::string> command_line(const std::string& program, const Request& request);
+
+/// What the run may take in all: twice its own time, and 20 s for start, connect and report.
+[[nodiscard]] std::chrono::seconds time_limit(const Request& request);
+
+} // namespace affinityd::measure

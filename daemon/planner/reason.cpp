@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/reason.hpp"
+
+#include <array>
+
+#include <fmt/format.h>
+
+namespace affinityd::planner {
+
+namespace {
+
+std::string_view bind_name(policy::Bind bind) {
+    constexpr std::array<std::string_view, 5> names{"CPU", "core", "cache group", "NUMA node", "whole set"};
+    return names[static_cast<std::size_t>(bind)];
+}
+
+struct Printer {
+    const std::string& policy;
+
+    std::string operator()(const InSlot& reason) const {
+        std::string text = "policy " + policy;
+        if (reason.rule > 0) text += fmt::format(", thread rule {}", reason.rule);
+        if (reason.among.starts_with("together:"))
+            text += ", kept together with its process";
+        else if (reason.among == "*")
+            text += ", a lane of its interfaces";
+        else if (!reason.among.empty())
+            text += ", the lane of " + reason.among;
+        return text +
+               fmt::format(": slot {}, bound to its {}", reason.slot.to_list(), bind_name(reason.bind));
+    }
+    std::string operator()(const OnLane& reason) const {
+        const bool full = reason.model == policy::Model::full;
+        return fmt::format("{}: queue {} of {} on core {} near it{}", full ? "full" : "irq", reason.queue,
+                           reason.nic, reason.lane.to_list(), full ? ", with the tasks it serves" : "");
+    }
+    std::string operator()(Steering reason) const {
+        switch (reason) {
+        case Steering::xps_lane:
+            return "XPS: sent from the CPUs of its lane";
+        case Steering::rps_off:
+            return "RPS off: it would carry packets away from the lane";
+        case Steering::rps_lanes:
+            return "RPS: fewer queues than lanes";
+        case Steering::rfs_queue:
+            return "RFS: to the lane of the task that reads";
+        case Steering::rfs_machine:
+            return "RFS: where RPS is used";
+        }
+        return {};
+    }
+    std::string operator()(const KeptOff& reason) const {
+        return "kept off CPUs " + reason.claimed.to_list() + ", which a policy claims for itself";
+    }
+    std::string operator()(Restored reason) const {
+        switch (reason) {
+        case Restored::unwanted:
+            return "no policy wants it any more: its own mask back";
+        case Restored::left_alone:
+            return "policy " + policy + " leaves it alone: its own mask back";
+        case Restored::asked_for:
+            return "put back";
+        }
+        return {};
+    }
+    std::string operator()(const FencedUnit&) const { return "means: cpuset"; }
+};
+
+} // namespace
+
+std::string to_string(const Reason& reason, const std::string& policy) {
+    return std::visit(Printer{policy}, reason);
+}
+
+} // namespace affinityd::planner

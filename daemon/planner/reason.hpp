@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/cpu_set.hpp"
+#include "policy/policy.hpp"
+
+#include <string>
+#include <variant>
+
+namespace affinityd::planner {
+
+/// A task sits in a slot of a distribution.
+struct InSlot {
+    unsigned rule = 0; ///< 0: the policy's own placement; i + 1: its thread rule i
+    std::string among; ///< which lanes or group were distributed, as DistributionId::among has it
+    CpuSet slot;
+    policy::Bind bind = policy::Bind::llc;
+};
+
+/// A queue's interrupt, or the kernel thread that does its work, is on the queue's lane.
+struct OnLane {
+    policy::Model model = policy::Model::full;
+    std::string nic;
+    unsigned queue = 0;
+    CpuSet lane;
+};
+
+/// A steering map or flow table serves the lanes.
+enum class Steering {
+    xps_lane,    ///< sent from the CPUs of its lane
+    rps_off,     ///< RPS would carry packets away from the lane
+    rps_lanes,   ///< there are fewer queues than lanes
+    rfs_queue,   ///< RFS brings packets to the lane of the task that reads
+    rfs_machine, ///< the machine's flow table, where RPS is used
+};
+
+/// A task no policy wants is kept off CPUs that a policy claims.
+struct KeptOff {
+    CpuSet claimed;
+};
+
+/// An original is restored.
+enum class Restored {
+    unwanted,   ///< no policy wants it any more
+    left_alone, ///< its policy leaves it alone now
+    asked_for,  ///< a person or the end of the daemon asked for it
+};
+
+/// All processes of a unit are under a policy with `means: cpuset`.
+struct FencedUnit {};
+
+/// Why an action was chosen, as a value: it is made into text only when somebody reads it.
+using Reason = std::variant<InSlot, OnLane, Steering, KeptOff, Restored, FencedUnit>;
+
+/// For people. `policy`: the name of the policy that the action is for; "" for none.
+[[nodiscard]] std::string to_string(const Reason& reason, const std::string& policy);
+
+} // namespace affinityd::planner

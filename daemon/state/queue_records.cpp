@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "state/queue_records.hpp"
+
+#include <utility>
+
+namespace affinityd::state {
+
+namespace {
+
+/// The device that a subject belongs to.
+struct DeviceOf {
+    std::string_view operator()(const machine::TaskMask&) const { return {}; }
+    std::string_view operator()(const machine::UnitCpuset&) const { return {}; }
+    std::string_view operator()(const auto& queue) const { return queue.device; }
+};
+
+} // namespace
+
+const planner::UndoRecord* QueueRecords::find(const machine::Subject& subject) const {
+    const auto found = by_subject_.find(subject);
+    return found == by_subject_.end() ? nullptr : &slots_[found->second]->record;
+}
+
+void QueueRecords::put(const machine::Subject& subject, planner::UndoRecord record) {
+    const auto [at, is_new] = by_subject_.try_emplace(subject, slots_.size());
+    if (is_new && !free_.empty()) {
+        at->second = free_.back();
+        free_.pop_back();
+    } else if (is_new) {
+        slots_.emplace_back();
+    }
+    slots_[at->second] = Entry{subject, std::move(record)};
+}
+
+void QueueRecords::erase(const machine::Subject& subject) {
+    const auto found = by_subject_.find(subject);
+    if (found == by_subject_.end()) return;
+    slots_[found->second].reset();
+    free_.push_back(found->second);
+    by_subject_.erase(found);
+}
+
+std::vector<Entry> QueueRecords::all(std::optional<std::string_view> device) const {
+    std::vector<Entry> found;
+    for (const auto& slot : slots_)
+        if (slot && (!device || std::visit(DeviceOf{}, slot->subject) == *device)) found.push_back(*slot);
+    return found;
+}
+
+} // namespace affinityd::state

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "status/answer_text.hpp"
+
+#include "status/json.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace affinityd::status {
+
+namespace {
+
+using nlohmann::json;
+
+/// The value without what only its owner may read: names, executables, command lines, ports.
+json redacted(json value) {
+    if (value.is_object())
+        for (auto& [key, member] : value.items())
+            member = key == "comm" || key == "found" ? json("") : redacted(std::move(member));
+    if (value.is_array())
+        for (auto& entry : value)
+            entry = redacted(std::move(entry));
+    return value;
+}
+
+void add_owned(OwnedText& text, uid_t owner, const json& value) {
+    text.add(owner, dump(value), dump(redacted(value)));
+}
+
+} // namespace
+
+void AnswerText::begin_list(std::string_view key) {
+    begin_member(key);
+    text_.add("[");
+    in_list_ = is_first_ = true;
+}
+
+void AnswerText::separate() {
+    if (!is_first_) text_.add(",");
+    is_first_ = false;
+}
+
+void AnswerText::add(const ProcessStatus& process) {
+    separate();
+    add_owned(text_, process.owner, to_json(process));
+}
+
+void AnswerText::add(const QueueStatus& queue) {
+    separate();
+    text_.add(dump(to_json(queue)));
+}
+
+void AnswerText::add(const planner::Action& action, uid_t owner) {
+    separate();
+    const auto value = to_json(action);
+    if (std::holds_alternative<planner::TaskMask>(action.subject))
+        add_owned(text_, owner, value);
+    else
+        text_.add(dump(value));
+}
+
+void AnswerText::add(const ThreadExplanation& thread, const ProcessExplanation& process) {
+    separate();
+    add_owned(text_, process.owner, to_json(thread, process.policy));
+}
+
+void AnswerText::begin_member(std::string_view key) {
+    text_.add(in_list_ ? "]," : is_begun_ ? "," : "{");
+    text_.add('"' + std::string(key) + "\":");
+    in_list_ = false;
+    is_begun_ = true;
+}
+
+void AnswerText::add_member(std::string_view key, const std::string& value) {
+    begin_member(key);
+    text_.add(value);
+}
+
+void AnswerText::add_member(std::string_view key, uid_t owner, const std::string& full,
+                            const std::string& redacted) {
+    begin_member(key);
+    text_.add(owner, full, redacted);
+}
+
+OwnedText AnswerText::finish() {
+    text_.add(in_list_ ? "]}" : is_begun_ ? "}" : "{}");
+    return std::move(text_);
+}
+
+OwnedText finish(AnswerText text, const Overview& overview, const std::string& costs,
+                 const std::string& measurement) {
+    const json value = to_json(overview);
+    for (const auto& [key, member] : value.items())
+        text.add_member(key, dump(member));
+    text.add_member("costs", costs);
+    text.add_member("measurement", measurement);
+    return text.finish();
+}
+
+OwnedText finish_plan(AnswerText text, const std::vector<planner::Problem>& problems) {
+    json list = json::array();
+    for (const auto& problem : problems)
+        list.push_back(to_json(problem));
+    text.add_member("problems", dump(list));
+    return text.finish();
+}
+
+OwnedText finish(AnswerText text, const ProcessExplanation& process) {
+    const json value = to_json(process);
+    const json short_value = redacted(value);
+    for (const auto& [key, member] : value.items())
+        text.add_member(key, process.owner, dump(member), dump(short_value[key]));
+    return text.finish();
+}
+
+OwnedText answer(const std::string& subject, const std::vector<QueueStatus>& queues) {
+    json list = json::array();
+    for (const auto& queue : queues)
+        list.push_back(to_json(queue));
+    return OwnedText(dump({{"subject", subject}, {"queues", std::move(list)}}));
+}
+
+} // namespace affinityd::status

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/owned_text.hpp"
+#include "status/status.hpp"
+
+#include <string_view>
+
+namespace affinityd::status {
+
+/// A JSON answer that is written piece by piece: one about many thousand threads must neither be one value in
+/// memory nor one long turn of the loop. What concerns a process is its owner's; others read it without
+/// names.
+class AnswerText {
+  public:
+    /// Begins the list `key`; the one before it ends.
+    void begin_list(std::string_view key);
+    void add(const ProcessStatus& process);
+    void add(const QueueStatus& queue);
+    /// `owner`: of the task that it is about; no_owner: root only.
+    void add(const planner::Action& action, uid_t owner);
+    /// A thread of `process`.
+    void add(const ThreadExplanation& thread, const ProcessExplanation& process);
+    /// Adds a member for everybody; `value` is JSON.
+    void add_member(std::string_view key, const std::string& value);
+    /// The same with a value that is the owner's.
+    void add_member(std::string_view key, uid_t owner, const std::string& full, const std::string& redacted);
+    /// Ends the last list. The text is complete then.
+    [[nodiscard]] OwnedText finish();
+
+  private:
+    void begin_member(std::string_view key);
+    void separate();
+    OwnedText text_;
+    bool in_list_ = false;
+    bool is_first_ = true; ///< of its list
+    bool is_begun_ = false;
+};
+
+/// The end of a status answer, and the whole of the shorter ones.
+[[nodiscard]] OwnedText finish(AnswerText text, const Overview& overview, const std::string& costs,
+                               const std::string& measurement);
+[[nodiscard]] OwnedText finish_plan(AnswerText text, const std::vector<planner::Problem>& problems);
+[[nodiscard]] OwnedText finish(AnswerText text, const ProcessExplanation& process);
+[[nodiscard]] OwnedText answer(const std::string& subject, const std::vector<QueueStatus>& queues);
+
+} // namespace affinityd::status

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "status/json.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace affinityd::status {
+
+namespace {
+
+using nlohmann::json;
+using State = planner::ThreadPlan::State;
+
+std::string to_text(const policy::Position& at) { return at.file + ":" + std::to_string(at.line); }
+
+json to_json(const Considered& considered) {
+    const auto& verdict = considered.verdict;
+    json value{{"policy", considered.policy}, {"at", to_text(considered.at)}, {"matched", verdict.matched}};
+    if (verdict.matched) return value;
+    value["field"] = verdict.field;
+    value["wanted"] = verdict.wanted;
+    value["found"] = verdict.found;
+    return value;
+}
+
+std::string reason_of(const ThreadExplanation& thread, const std::string& policy) {
+    if (thread.thread.is_immovable()) return "a kernel thread that the kernel does not let move";
+    if (thread.plan.state == State::outside)
+        return "its cpuset (" + thread.cpuset.to_list() + ") has none of the policy's CPUs";
+    return thread.reason ? planner::to_string(*thread.reason, policy) : "";
+}
+
+} // namespace
+
+json to_json(const ThreadExplanation& thread, const std::string& policy) {
+    json value{{"tid", thread.thread.id.tid},
+               {"comm", thread.thread.comm},
+               {"present", thread.thread.allowed.to_list()}};
+    if (thread.plan.target) value["wanted"] = thread.plan.target->mask.to_list();
+    if (auto reason = reason_of(thread, policy); !reason.empty()) value["reason"] = std::move(reason);
+    if (thread.decided_by) value["decided_by"] = to_text(*thread.decided_by);
+    if (const auto& action = thread.plan.action)
+        value["would_change"] = planner::to_string(action->reason, action->policy);
+    if (thread.original) value["original"] = thread.original->to_string();
+    return value;
+}
+
+json to_json(const ProcessExplanation& process) {
+    json considered = json::array();
+    for (const auto& one : process.considered)
+        considered.push_back(to_json(one));
+    json means = nullptr;
+    if (!process.fenced_unit.empty())
+        means = {{"cpuset_of", process.fenced_unit}, {"state", process.fence_state}};
+    return {{"pid", process.pid},
+            {"comm", process.comm},
+            {"means", std::move(means)},
+            {"released", process.released},
+            {"policy", process.policy.empty() ? json(nullptr) : json(process.policy)},
+            {"considered", std::move(considered)},
+            {"nics", process.nics}};
+}
+
+} // namespace affinityd::status

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "status/json.hpp"
+
+#include <array>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+namespace affinityd::status {
+
+namespace {
+
+using nlohmann::json;
+using State = planner::ThreadPlan::State;
+
+const char* state_name(State state) {
+    switch (state) {
+    case State::unwanted:
+        return "unwanted";
+    case State::in_place:
+        return "in place";
+    case State::changes:
+        return "refused";
+    case State::put_off:
+        return "fought over";
+    case State::left_alone:
+        return "left alone";
+    case State::yielded:
+    case State::foreign:
+        return "yielded";
+    case State::outside:
+        return "outside its cpuset";
+    case State::immovable:
+        return "immovable";
+    }
+    return "unknown";
+}
+
+struct SubjectForm {
+    json operator()(const planner::TaskMask& mask) const {
+        return {{"kind", "task"}, {"pid", mask.pid}, {"tid", mask.task.tid}, {"comm", mask.comm}};
+    }
+    json operator()(const planner::IrqMask& mask) const {
+        return {{"kind", "irq"}, {"irq", mask.irq}, {"label", mask.label}, {"device", mask.device}};
+    }
+    json operator()(const planner::SteeringMask& map) const {
+        const char* direction = map.direction == machine::Direction::rx ? "rx-" : "tx-";
+        return {{"kind", "steering"}, {"nic", map.nic}, {"queue", direction + std::to_string(map.queue)}};
+    }
+    json operator()(const planner::FlowTable& table) const {
+        const auto queue =
+            table.is_machine() ? "flow-entries" : "rx-" + std::to_string(table.queue) + "-flows";
+        return {{"kind", "steering"}, {"nic", table.is_machine() ? "machine" : table.nic}, {"queue", queue}};
+    }
+    json operator()(const planner::UnitCpuset& cpuset) const {
+        return {{"kind", "unit"}, {"unit", cpuset.unit}};
+    }
+};
+
+std::string iso_time(std::chrono::system_clock::time_point when) {
+    const auto seconds = std::chrono::system_clock::to_time_t(when);
+    tm parts{};
+    ::gmtime_r(&seconds, &parts);
+    std::array<char, 32> text{};
+    const auto length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return {text.data(), length};
+}
+
+template <class Values>
+json list_of(const Values& values) {
+    json list = json::array();
+    for (const auto& value : values)
+        list.push_back(to_json(value));
+    return list;
+}
+
+json to_json(const UnitStatus& unit) {
+    return {{"unit", unit.unit},
+            {"policy", unit.policy},
+            {"wanted", unit.wanted.to_list()},
+            {"state", unit.state}};
+}
+
+json to_json(const PeerStatus& peer) {
+    json subjects = json::array();
+    for (const auto& subject : peer.shared)
+        subjects.push_back(machine::to_string(subject));
+    return {{"runtime_dir", peer.runtime_dir}, {"subjects", std::move(subjects)}};
+}
+
+json to_json(const WriterStatus& writer) {
+    return {{"name", writer.name}, {"where", writer.where}, {"note", writer.note}};
+}
+
+} // namespace
+
+std::string dump(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+std::string_view to_string(policy::Model model) {
+    constexpr std::array<std::string_view, 4> names{"none", "irq", "process", "full"};
+    return names[static_cast<std::size_t>(model)];
+}
+
+json to_json(const planner::Subject& subject) { return std::visit(SubjectForm{}, subject); }
+
+json to_json(const planner::Action& action) {
+    json value = to_json(action.subject);
+    value["from"] = action.from.to_string();
+    value["to"] = action.to.to_string();
+    value["policy"] = action.policy;
+    value["reason"] = planner::to_string(action.reason, action.policy);
+    value["restore"] = action.restore;
+    return value;
+}
+
+json to_json(const planner::Problem& problem) {
+    return {{"policy", problem.policy}, {"subject", problem.subject}, {"message", problem.message}};
+}
+
+json to_json(const ThreadStatus& thread) {
+    json value{{"tid", thread.tid},
+               {"comm", thread.comm},
+               {"state", thread.is_fought_over ? "fought over" : state_name(thread.state)},
+               {"wanted", thread.wanted.to_list()},
+               {"present", thread.present.to_list()}};
+    if (thread.outcome) value["outcome"] = enforcer::to_string(*thread.outcome);
+    if (thread.corrections > 1) value["corrections"] = thread.corrections;
+    return value;
+}
+
+json to_json(const ProcessStatus& process) {
+    json value{{"pid", process.pid},
+               {"comm", process.comm},
+               {"policy", process.policy},
+               {"nics", process.nics},
+               {"threads", list_of(process.threads)}};
+    if (!process.memory_state.empty())
+        value["memory"] = {{"nodes", process.memory_nodes}, {"state", process.memory_state}};
+    return value;
+}
+
+json to_json(const PolicyStatus& policy) {
+    return {{"name", policy.name},
+            {"description", policy.description},
+            {"file", policy.file},
+            {"affinity", to_string(policy.model)},
+            {"cpus", policy.cpus.to_list()},
+            {"active", policy.active && !policy.released},
+            {"released", policy.released},
+            {"nics", policy.nics},
+            {"processes", policy.processes},
+            {"threads", policy.threads},
+            {"threads_in_place", policy.threads_in_place}};
+}
+
+json to_json(const QueueStatus& queue) {
+    json value = to_json(queue.subject);
+    value["nic"] = queue.nic;
+    value["policy"] = queue.policy;
+    value["wanted"] = queue.wanted.to_string();
+    value["present"] = queue.present.to_string();
+    value["reason"] = planner::to_string(queue.reason, queue.policy);
+    if (queue.original) value["original"] = queue.original->to_string();
+    if (!queue.note.empty()) value["note"] = queue.note;
+    return value;
+}
+
+json to_json(const Overview& overview) {
+    const auto& instance = overview.instance;
+    const auto& counters = overview.counters;
+    return {{"version", AFFINITYD_VERSION},
+            {"pid", instance.pid},
+            {"dry_run", instance.dry_run},
+            {"loaded_at", iso_time(instance.loaded_at)},
+            {"policy_folders", instance.policy_folders},
+            {"online", instance.online.to_list()},
+            {"journal", counters.journal},
+            {"reconciles", counters.passes},
+            {"reconciling", counters.passing},
+            {"fast_path", counters.by_event},
+            {"events_lost", counters.events_lost},
+            {"refused", counters.refused},
+            {"outcomes", counters.outcomes},
+            {"policies", list_of(overview.policies)},
+            {"problems", list_of(overview.problems)},
+            {"units", list_of(overview.units)},
+            {"claimed_by_others", list_of(overview.peers)},
+            {"other_writers", list_of(overview.other_writers)}};
+}
+
+} // namespace affinityd::status

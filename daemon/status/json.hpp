@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "status/status.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace affinityd::status {
+
+// The forms that affinityctl(1) documents.
+
+/// Names of processes may be any bytes; what is not UTF-8 becomes U+FFFD.
+[[nodiscard]] std::string dump(const nlohmann::json& value);
+
+[[nodiscard]] nlohmann::json to_json(const planner::Subject& subject);
+[[nodiscard]] nlohmann::json to_json(const planner::Action& action);
+[[nodiscard]] nlohmann::json to_json(const planner::Problem& problem);
+[[nodiscard]] nlohmann::json to_json(const ThreadStatus& thread);
+[[nodiscard]] nlohmann::json to_json(const ProcessStatus& process);
+[[nodiscard]] nlohmann::json to_json(const PolicyStatus& policy);
+[[nodiscard]] nlohmann::json to_json(const QueueStatus& queue);
+[[nodiscard]] nlohmann::json to_json(const Overview& overview);
+/// Without its threads.
+[[nodiscard]] nlohmann::json to_json(const ProcessExplanation& process);
+[[nodiscard]] nlohmann::json to_json(const ThreadExplanation& thread, const std::string& policy);
+
+/// "none", "irq", "process", "full".
+[[nodiscard]] std::string_view to_string(policy::Model model);
+
+} // namespace affinityd::status

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "accounting/cost_report.hpp"
+#include "accounting/measurement_report.hpp"
+
+#include <optional>
+#include <string>
+
+namespace affinityd::status {
+
+// Reports of accounting as JSON texts, as affinityctl(1) documents them.
+
+[[nodiscard]] std::string to_text(const accounting::CostReport& report);
+/// "null" before the first run.
+[[nodiscard]] std::string to_text(const std::optional<accounting::MeasurementReport>& report);
+[[nodiscard]] std::string to_text(const accounting::HistoryReport& report);
+
+} // namespace affinityd::status

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "enforcer/enforcer.hpp"
+#include "inventory/task.hpp"
+#include "planner/action.hpp"
+#include "planner/matcher.hpp"
+#include "planner/plan.hpp"
+#include "policy/policy.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace affinityd::status {
+
+// What the daemon says of itself, as plain values. app fills them in; JSON, tables and reports are forms of
+// them.
+
+struct ThreadStatus {
+    int tid = 0;
+    std::string comm;
+    planner::ThreadPlan::State state = planner::ThreadPlan::State::unwanted;
+    bool is_fought_over = false;
+    CpuSet wanted;
+    CpuSet present;
+    std::optional<enforcer::Outcome> outcome; ///< of the last change; no value: none was needed
+    unsigned corrections = 0;                 ///< how often it was put right in a row, lately
+};
+
+struct ProcessStatus {
+    int pid = 0;
+    uid_t owner = static_cast<uid_t>(-1); ///< who may read its names; -1: root only
+    std::string comm;
+    std::string policy;
+    std::vector<std::string> nics; ///< interfaces that serve it, as far as known
+    std::vector<ThreadStatus> threads;
+    std::vector<unsigned> memory_nodes; ///< under `memory: follow`: where its memory was last sent
+    std::string memory_state;           ///< what became of that; "": it was not asked for
+};
+
+struct PolicyStatus {
+    std::string name;
+    std::string description;
+    std::string file;
+    policy::Model model = policy::Model::process;
+    CpuSet cpus;
+    bool active = false; ///< can be carried out on this machine
+    bool released = false;
+    std::vector<std::string> nics; ///< whose queues it places
+    std::size_t processes = 0;
+    std::size_t threads = 0;
+    std::size_t threads_in_place = 0;
+};
+
+struct QueueStatus {
+    planner::Subject subject;
+    std::string nic;
+    std::string policy;
+    planner::Setting wanted;
+    planner::Setting present;
+    planner::Reason reason;
+    std::optional<planner::Setting> original; ///< no value: it was never changed
+    std::string note;                         ///< why it is not where it should be; ""
+};
+
+struct UnitStatus {
+    std::string unit;
+    std::string policy;
+    CpuSet wanted;
+    std::string state; ///< "in place", or why not
+};
+
+/// Another affinityd that holds subjects which we hold too.
+struct PeerStatus {
+    std::string runtime_dir;
+    std::vector<planner::Subject> shared;
+};
+
+/// Something else on this machine that sets interrupts' masks.
+struct WriterStatus {
+    std::string name;
+    std::string where;
+    std::string note;
+};
+
+/// What the daemon is running with.
+struct Instance {
+    int pid = 0;
+    bool dry_run = false;
+    std::chrono::system_clock::time_point loaded_at{};
+    std::vector<std::string> policy_folders;
+    CpuSet online;
+};
+
+/// What it has done.
+struct Counters {
+    std::size_t journal = 0;                       ///< subjects in the undo journal now
+    std::uint64_t passes = 0;                      ///< since the start
+    bool passing = false;                          ///< one is under way
+    std::uint64_t by_event = 0;                    ///< processes and threads handled by an event
+    std::uint64_t events_lost = 0;                 ///< how often the kernel dropped some
+    std::map<std::string, std::string> refused;    ///< subject -> why
+    std::map<std::string, std::uint64_t> outcomes; ///< outcome -> how often
+};
+
+/// Everything that does not grow with the number of tasks and queues.
+struct Overview {
+    Instance instance;
+    Counters counters;
+    std::vector<PolicyStatus> policies;
+    std::vector<planner::Problem> problems;
+    std::vector<UnitStatus> units;
+    std::vector<PeerStatus> peers;
+    std::vector<WriterStatus> other_writers;
+};
+
+/// What `explain` says of one thread.
+struct ThreadExplanation {
+    inventory::Thread thread;
+    planner::ThreadPlan plan;
+    std::optional<planner::Reason> reason;      ///< why its target is where it is
+    std::optional<policy::Position> decided_by; ///< file and line of the rule or policy that decided
+    std::optional<planner::Setting> original;   ///< no value: it was never changed
+    CpuSet cpuset;                              ///< of its process; empty: not known
+};
+
+/// One policy that was considered for a process.
+struct Considered {
+    std::string policy;
+    policy::Position at;
+    planner::Verdict verdict;
+};
+
+/// What `explain` says of a process.
+struct ProcessExplanation {
+    int pid = 0;
+    uid_t owner = static_cast<uid_t>(-1);
+    std::string comm;
+    std::string policy; ///< "": none
+    bool released = false;
+    std::vector<Considered> considered;
+    std::vector<std::string> nics;
+    std::string fenced_unit; ///< under `means: cpuset`; "": none
+    std::string fence_state;
+};
+
+} // namespace affinityd::status

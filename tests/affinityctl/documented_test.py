@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever a manual, the README or an example tells the reader to run as `affinityctl ...` exists in this program."""
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+AFFINITYCTL = os.environ["AFFINITYCTL"]
+SOURCE = pathlib.Path(os.environ["AFFINITYD_SOURCE"])
+WORD = r"[a-z][a-z0-9-]*"
+
+
+def subcommands(*verbs):
+    """Those that --help lists; none of a word that is no verb."""
+    done = subprocess.run([AFFINITYCTL, *verbs, "--help"], capture_output=True, text=True, check=False)
+    _, found, below = done.stdout.partition("\nSubcommands:\n")
+    return set(re.findall(rf"^  ({WORD}) ", below, re.MULTILINE)) if found and done.returncode == 0 else set()
+
+
+def documents():
+    yield SOURCE / "README.md"
+    for folder in ("docs", "policies", "systemd"):
+        for path in sorted((SOURCE / folder).iterdir()):
+            if path.is_file() and path.suffix != ".cpp" and path.name != "meson.build":
+                yield path
+
+
+def plain(path):
+    """The text without the marks of roff."""
+    text = path.read_text(encoding="utf-8").replace("\\-", "-")
+    text = re.sub(r'^\.(?:SS|SH|BR|RB|B|I|IR|BI)\b', "", text, flags=re.MULTILINE)
+    return re.sub(r'\\f[A-Z]|"', "", text)
+
+
+def commands(text):
+    """What follows `affinityctl` on its line, as far as it may be a verb with a subcommand: (verb, next word or "")."""
+    for found in re.finditer(rf"\baffinityctl ({WORD})(?: ({WORD}))?(?=[^\w/-]|$)", text, re.MULTILINE):
+        yield found.group(1), found.group(2) or ""
+
+
+class Documented(unittest.TestCase):
+    def test_commands_are_found_in_each_kind_of_text(self):
+        self.assertEqual([("measure", "models")], list(commands("`affinityctl measure models` puts")))
+        self.assertEqual([("status", "")], list(commands("see affinityctl status.")))
+
+    def test_what_is_documented_exists(self):
+        verbs = subcommands()
+        self.assertIn("measure", verbs)
+        nested = {verb: subcommands(verb) for verb in verbs}
+        self.assertEqual({"ttcp", "models"}, nested["measure"])
+        checked = 0
+        for path in documents():
+            for verb, word in commands(plain(path)):
+                if path.name == "affinityctl.1" and verb not in verbs:
+                    continue  # its own prose: "affinityctl speaks to"
+                checked += 1
+                self.assertIn(verb, verbs, f"{path.name}: affinityctl {verb}")
+                if word and nested[verb]:
+                    self.assertIn(word, nested[verb], f"{path.name}: affinityctl {verb} {word}")
+        self.assertGreater(checked, 20)
+
+
+if __name__ == "__main__":
+    unittest.main()

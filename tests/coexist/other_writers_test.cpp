@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Others who set the masks of interrupts: what is found of them, and irqbalance kept off those under policy.
+#include "coexist/other_writers.hpp"
+#include "host/root.hpp"
+#include "support/fake_irqbalance.hpp"
+#include "support/tree.hpp"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+namespace affinityd::coexist {
+namespace {
+
+using affinityd::test::FakeIrqbalance;
+using Irqs = std::vector<unsigned>;
+
+template <class Done>
+bool soon(Done done) {
+    for (int i = 0; i < 1000 && !done(); ++i)
+        ::usleep(5000);
+    return done();
+}
+
+class OtherWritersTest : public testing::Test {
+  protected:
+    OtherWritersTest() {
+        tree_.folder("proc");
+        tree_.folder("run/irqbalance");
+        root_.emplace(host::Root::open(tree_.path()).value());
+        start();
+    }
+    void start(bool acts = true) {
+        writers_.emplace(*root_, OtherWriters::Places{tree_.path("run"), tree_.path("run/irqbalance"), acts});
+    }
+    void process(int pid, unsigned user = 0) const {
+        tree_.file(fmt::format("proc/{}/status", pid), fmt::format("Uid:\t{0}\t{0}\t{0}\t{0}\n", user));
+    }
+    /// A whole pass that saw these processes of this name.
+    void pass(std::string_view comm = "", std::initializer_list<int> pids = {}) {
+        writers_->begin_pass();
+        for (const int pid : pids)
+            writers_->see(pid, comm);
+        writers_->finish_pass({30, 31});
+        while (!writers_->step([] { return true; })) {
+        }
+        talk();
+        for (auto& notice : writers_->take_notices())
+            notices_.push_back(std::move(notice));
+    }
+    void talk() {
+        while (writers_->is_talking()) {
+            pollfd waiting{writers_->fd(), POLLIN, 0};
+            ASSERT_EQ(::poll(&waiting, 1, 60'000), 1);
+            writers_->handle();
+        }
+    }
+    test::Tree tree_;
+    std::optional<host::Root> root_;
+    std::optional<OtherWriters> writers_;
+    std::vector<Notice> notices_;
+};
+
+TEST_F(OtherWritersTest, NobodyElseIsAnEmptyList) {
+    pass();
+    EXPECT_TRUE(writers_->list().empty());
+    EXPECT_TRUE(notices_.empty());
+}
+
+TEST_F(OtherWritersTest, IrqbalanceIsListedToldOnceAndGivenItsListBack) {
+    FakeIrqbalance fake(tree_.path("run/irqbalance"), 812, {9, 31});
+    process(812);
+    pass("irqbalance", {812});
+    EXPECT_TRUE(soon([&] { return fake.banned() == Irqs{9, 30, 31}; }));
+    ASSERT_EQ(writers_->list().size(), 1U);
+    EXPECT_EQ(writers_->list()[0].where, "pid 812");
+    EXPECT_EQ(writers_->list()[0].note,
+              "2 interrupts under policy are banned through its socket until affinityd ends");
+    pass("irqbalance", {812});
+    ASSERT_EQ(notices_.size(), 1U);
+    EXPECT_TRUE(notices_[0].text.starts_with("also writing here: irqbalance (pid 812): "))
+        << notices_[0].text;
+    writers_->stop();
+    talk();
+    EXPECT_TRUE(soon([&] { return fake.banned() == Irqs{9, 31}; }));
+    EXPECT_TRUE(writers_->take_notices().empty());
+}
+
+TEST_F(OtherWritersTest, AnIrqbalanceThatCannotBeToldIsSaidUntilItEnds) {
+    process(812);
+    pass("irqbalance", {812});
+    ASSERT_EQ(writers_->list().size(), 1U);
+    EXPECT_NE(writers_->list()[0].note.find("--banirq"), std::string::npos);
+    pass();
+    EXPECT_TRUE(writers_->list().empty());
+}
+
+TEST_F(OtherWritersTest, AFaultOfGivingTheListBackIsANotice) {
+    process(812);
+    {
+        FakeIrqbalance fake(tree_.path("run/irqbalance"), 812, {9});
+        pass("irqbalance", {812});
+    }
+    writers_->stop();
+    talk();
+    const auto notices = writers_->take_notices();
+    ASSERT_FALSE(notices.empty());
+    EXPECT_EQ(notices[0].kind, Notice::Kind::list_not_returned);
+}
+
+TEST_F(OtherWritersTest, ADryRunTellsIrqbalanceNothing) {
+    FakeIrqbalance fake(tree_.path("run/irqbalance"), 812, {9});
+    start(false);
+    process(812);
+    pass("irqbalance", {812});
+    EXPECT_EQ(fake.requests(), 0U);
+    EXPECT_EQ(writers_->list().size(), 1U);
+}
+
+TEST_F(OtherWritersTest, ANameThatAnyUserCanTakeProvesNothing) {
+    FakeIrqbalance fake(tree_.path("run/irqbalance"), 812, {9});
+    process(666, 65534);
+    process(667, 65534);
+    pass("irqbalance", {666});
+    pass("tuned", {667});
+    EXPECT_TRUE(writers_->list().empty());
+    EXPECT_TRUE(notices_.empty());
+    EXPECT_EQ(fake.requests(), 0U);
+    process(668); // root's, because it is a set-user-ID program that has become root, called by this name
+    tree_.link("proc/668/exe", "/usr/bin/sudo");
+    pass("irqbalance", {668});
+    EXPECT_TRUE(writers_->list().empty());
+    process(669);
+    tree_.link("proc/669/exe", "/usr/sbin/irqbalance");
+    pass("irqbalance", {669});
+    EXPECT_EQ(writers_->list().size(), 1U);
+}
+
+TEST_F(OtherWritersTest, FilesAreReadEveryTenMinutesOrWhenAPersonAsks) {
+    process(900);
+    tree_.file("etc/rc.local", "set_irq_affinity eth1\n");
+    pass("tuned", {900});
+    ASSERT_EQ(writers_->list().size(), 2U);
+    EXPECT_EQ(writers_->list()[0].name, "tuned");
+    EXPECT_EQ(writers_->list()[1].where, "/etc/rc.local:1");
+    std::filesystem::remove(tree_.path("etc/rc.local"));
+    pass("tuned", {900});
+    EXPECT_EQ(writers_->list().size(), 2U) << "files are not read with each pass";
+    writers_->look_again();
+    pass("tuned", {900});
+    EXPECT_EQ(writers_->list().size(), 1U);
+    EXPECT_EQ(notices_.size(), 2U) << "each is told once";
+}
+
+} // namespace
+} // namespace affinityd::coexist

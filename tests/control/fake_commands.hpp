@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/commands.hpp"
+
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace affinityd::control {
+
+/// Answers as told, at once or when told to, and notes what it was asked.
+class FakeCommands final : public app::Commands {
+  public:
+    void status(app::OwnedAnswer give) override { tell("status", std::move(give)); }
+    void plan(app::OwnedAnswer give) override { tell("plan", std::move(give)); }
+    std::string history(const std::string& kind) const override {
+        asked.push_back("history " + kind);
+        return answer;
+    }
+    void explain(const std::string& subject, app::OwnedAnswer give) override {
+        tell("explain " + subject, std::move(give));
+    }
+    void reload(app::Answer give) override { tell("reload", std::move(give)); }
+    void release(const std::string& what, app::Answer give) override {
+        tell("release " + what, std::move(give));
+    }
+    void apply() override { asked.emplace_back("apply"); }
+
+    std::string answer = "{}";
+    OwnedText owned; ///< instead of `answer`, if it is not empty
+    bool refuses = false;
+    bool is_slow = false; ///< keeps answers in `kept`
+    std::vector<app::OwnedAnswer> kept;
+    mutable std::vector<std::string> asked;
+
+  private:
+    template <class Give>
+    void tell(std::string what, Give give) {
+        asked.push_back(std::move(what));
+        if (refuses) return give(fail(answer, "file"));
+        if constexpr (std::is_same_v<Give, app::OwnedAnswer>) {
+            if (is_slow) return kept.push_back(std::move(give));
+            return give(owned.size() > 0 ? owned : OwnedText(answer));
+        } else {
+            give(answer);
+        }
+    }
+};
+
+} // namespace affinityd::control

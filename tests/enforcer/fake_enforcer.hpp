@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "enforcer/enforcer.hpp"
+
+#include <cerrno>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace affinityd::enforcer {
+
+/// Answers as told, and keeps what it was asked to do.
+class FakeEnforcer final : public Enforcer {
+  public:
+    Applied apply(const planner::Action& action) override {
+        if (before_apply) before_apply(action);
+        done.push_back(action);
+        const bool is_irq = std::holds_alternative<machine::IrqMask>(action.subject);
+        if (is_irq && action.to.cpus().intersects(full)) return {irq_outcome(ENOSPC), {}, ENOSPC};
+        if (!took_effect(answer)) return {answer, {}, EIO};
+        const auto& to = granted ? *granted : action.to;
+        settings[action.subject] = to;
+        return {answer, to, 0};
+    }
+    Result<std::optional<machine::Setting>> present(const machine::Subject& subject) override {
+        if (unknown) return fail("nothing can be read", {}, EMFILE);
+        const auto found = settings.find(subject);
+        return found == settings.end() ? std::nullopt : std::optional(found->second);
+    }
+    void move_memory(MemoryMove) override {}
+    std::vector<MemoryMoved> take_moved() override { return {}; }
+    [[nodiscard]] bool acts() const override { return live; }
+
+    std::vector<planner::Action> done;
+    std::unordered_map<machine::Subject, machine::Setting> settings; ///< of subjects that are there
+    Outcome answer = Outcome::done;
+    std::optional<machine::Setting> granted; ///< instead of what is asked for
+    CpuSet full;                             ///< CPUs without an interrupt vector left
+    bool unknown = false;                    ///< present() fails
+    bool live = true;
+    std::function<void(const planner::Action&)> before_apply;
+};
+
+} // namespace affinityd::enforcer

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/root.hpp"
+#include "machine/queue_files.hpp"
+#include "support/tree.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+namespace affinityd::machine {
+namespace {
+
+class QueueFilesTest : public testing::Test {
+  protected:
+    test::Tree tree_;
+    [[nodiscard]] host::Root root() const {
+        tree_.folder("proc");
+        tree_.folder("sys");
+        return *host::Root::open(tree_.path());
+    }
+};
+
+TEST_F(QueueFilesTest, ANumberIsFoundAgainByHandlerAndDevice) {
+    tree_.folder("proc/irq/40/eth0-TxRx-0");
+    tree_.folder("proc/irq/41/eth0-TxRx-1");
+    tree_.folder("proc/irq/50/net1-TxRx-0");
+    tree_.folder("proc/irq/60/net1-TxRx-0"); // another device's, with the same name
+    tree_.file("sys/devices/a/msi_irqs/40", "msix\n");
+    tree_.file("sys/devices/a/msi_irqs/41", "msix\n");
+    tree_.file("sys/devices/b/msi_irqs/60", "msix\n");
+    tree_.folder("sys/devices/b/virtio1");
+    const auto root = this->root();
+    EXPECT_EQ(*find_irq(root, {"devices/a", "eth0-TxRx-0", 0, 40}), 40U);
+    EXPECT_EQ(*find_irq(root, {"devices/a", "eth0-TxRx-1", 0, 40}), 41U)
+        << "the number was given to another queue";
+    EXPECT_EQ(*find_irq(root, {"devices/b", "net1-TxRx-0", 0, 50}), 60U) << "50 belongs to another device";
+    EXPECT_EQ(*find_irq(root, {"devices/b/virtio1", "net1-TxRx-0", 0, 50}), 60U)
+        << "vectors hang on the parent";
+    EXPECT_EQ(*find_irq(root, {"devices/a", "gone", 0, 40}), std::nullopt);
+    EXPECT_EQ(*find_irq(root, {"", "eth0-TxRx-1", 0, 7}), 41U);
+    EXPECT_EQ(*find_irq(root, {"devices/unplugged", "eth0-TxRx-1", 0, 41}), std::nullopt)
+        << "another device has the label now";
+}
+
+TEST_F(QueueFilesTest, EqualLabelsAreToldApartByTheOrderOfTheirNumbers) {
+    // Numbers are ordered as numbers: "100" comes after "37".
+    for (const char* number : {"37", "100", "38"})
+        tree_.folder(std::string("proc/irq/") + number + "/eth0");
+    tree_.folder("proc/irq/5/other");
+    tree_.file("sys/devices/platform/end0/uevent", "");
+    const auto root = this->root();
+    const auto find = [&](unsigned ordinal, unsigned irq) {
+        return *find_irq(root, {"devices/platform/end0", "eth0", ordinal, irq});
+    };
+    EXPECT_EQ(find(0, 37), 37U);
+    EXPECT_EQ(find(1, 38), 38U);
+    EXPECT_EQ(find(2, 100), 100U);
+    EXPECT_EQ(find(3, 100), std::nullopt);
+    EXPECT_EQ(find(0, 38), 37U) << "its number when it was read is the second's now";
+    EXPECT_EQ(find(1, 4000), 38U);
+}
+
+TEST_F(QueueFilesTest, ADeviceWithoutVectorsHasItsOneLine) {
+    tree_.folder("proc/irq/10/eth0");
+    tree_.folder("proc/irq/11/eth0"); // of a device whose interface had the name before
+    tree_.file("sys/devices/pci/a/irq", "11\n");
+    tree_.file("sys/devices/pci/b/irq", "0\n"); // none
+    const auto root = this->root();
+    EXPECT_EQ(*find_irq(root, {"devices/pci/a", "eth0", 0, 10}), 11U);
+    EXPECT_EQ(*find_irq(root, {"devices/pci/b", "eth0", 0, 10}), 10U);
+}
+
+TEST_F(QueueFilesTest, AHandlerWithASlashInItsNameIsFoundInSysfs) {
+    tree_.folder("proc/irq/40");
+    tree_.folder("proc/irq/41");
+    tree_.file("sys/kernel/irq/40/actions", "PCIe PME,eth0/rx\n");
+    tree_.file("sys/kernel/irq/41/actions", "eth0/tx\n");
+    tree_.file("sys/devices/a/msi_irqs/40", "msix\n");
+    tree_.file("sys/devices/a/msi_irqs/41", "msix\n");
+    const auto root = this->root();
+    EXPECT_EQ(*find_irq(root, {"devices/a", "eth0/rx", 0, 41}), 40U);
+    EXPECT_EQ(*find_irq(root, {"devices/a", "eth0/tx", 0, 40}), 41U);
+    EXPECT_EQ(*find_irq(root, {"devices/a", "eth0/t", 0, 40}), std::nullopt);
+}
+
+TEST_F(QueueFilesTest, AnInterfaceIsFoundAgainByItsDevice) {
+    tree_.folder("sys/devices/a/net/new0");
+    tree_.folder("sys/devices/dual/net/p0");
+    tree_.folder("sys/devices/dual/net/p1");
+    const auto root = this->root();
+    EXPECT_EQ(*queue_file(root, SteeringMask{"devices/a", Direction::tx, 1, "old0"}),
+              "class/net/new0/queues/tx-1/xps_cpus");
+    EXPECT_EQ(*queue_file(root, FlowTable{"devices/a", 3, "old0"}),
+              "class/net/new0/queues/rx-3/rps_flow_cnt");
+    EXPECT_EQ(*queue_file(root, SteeringMask{"veth0", Direction::rx, 0, "veth0"}),
+              "class/net/veth0/queues/rx-0/rps_cpus");
+    EXPECT_EQ(*queue_file(root, SteeringMask{"devices/dual", Direction::rx, 0, "p1"}),
+              "class/net/p1/queues/rx-0/rps_cpus");
+    EXPECT_EQ(*queue_file(root, SteeringMask{"devices/dual", Direction::rx, 0, "old1"}), std::nullopt)
+        << "it may be either";
+    EXPECT_EQ(*queue_file(root, SteeringMask{"devices/unplugged", Direction::rx, 0, "new0"}), std::nullopt)
+        << "another device's interface has the name now";
+}
+
+TEST_F(QueueFilesTest, SettingsAreReadAsTheKernelWritesThem) {
+    tree_.folder("proc/irq/40/eth0-TxRx-0");
+    tree_.file("proc/irq/40/smp_affinity_list", "0-3,8\n");
+    tree_.file("sys/devices/a/msi_irqs/40", "msix\n");
+    tree_.folder("sys/devices/a/net/eth0");
+    const std::string queues = "sys/class/net/eth0/queues/";
+    tree_.file(queues + "rx-0/rps_cpus", "00000000,00000103\n");
+    tree_.file(queues + "rx-0/rps_flow_cnt", "32768\n");
+    tree_.file(queues + "rx-1/rps_flow_cnt", "nonsense\n");
+    tree_.file(queues + "tx-0/xps_cpus", "0\n");
+    tree_.file("proc/sys/net/core/rps_sock_flow_entries", "4096\n");
+    const auto root = this->root();
+    EXPECT_EQ(*read_setting(root, IrqMask{"devices/a", "eth0-TxRx-0", 0, 40}),
+              Setting(CpuSet{0, 1, 2, 3, 8}));
+    EXPECT_EQ(*read_setting(root, IrqMask{"devices/a", "eth0-TxRx-1", 0, 41}), std::nullopt);
+    EXPECT_EQ(*read_setting(root, SteeringMask{"devices/a", Direction::rx, 0, "eth0"}),
+              Setting(CpuSet{0, 1, 8}));
+    EXPECT_EQ(*read_setting(root, SteeringMask{"devices/a", Direction::tx, 0, "eth0"}), Setting(CpuSet{}))
+        << "off";
+    EXPECT_EQ(*read_setting(root, SteeringMask{"devices/a", Direction::tx, 1, "eth0"}), std::nullopt);
+    EXPECT_EQ(*read_setting(root, FlowTable{"devices/a", 0, "eth0"}), Setting(FlowCount{32768}));
+    EXPECT_EQ(*read_setting(root, FlowTable{"", 0, "machine"}), Setting(FlowCount{4096}));
+    EXPECT_FALSE(read_setting(root, FlowTable{"devices/a", 1, "eth0"})) << "there, and not understood";
+}
+
+TEST_F(QueueFilesTest, WithoutDescriptorsNothingIsTakenForGone) {
+    tree_.folder("proc/irq/40/eth0-TxRx-0");
+    tree_.file("proc/irq/40/smp_affinity_list", "0-3\n");
+    tree_.file("sys/devices/a/msi_irqs/40", "msix\n");
+    tree_.folder("sys/devices/a/net/eth0");
+    tree_.file("sys/class/net/eth0/queues/rx-0/rps_cpus", "1\n");
+    const auto root = this->root();
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit none{3, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    const auto irq = read_setting(root, IrqMask{"devices/a", "eth0-TxRx-0", 0, 40});
+    const auto steering = read_setting(root, SteeringMask{"devices/a", Direction::rx, 0, "eth0"});
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_FALSE(irq);
+    EXPECT_FALSE(steering);
+    EXPECT_TRUE(*read_setting(root, IrqMask{"devices/a", "eth0-TxRx-0", 0, 40}));
+}
+
+} // namespace
+} // namespace affinityd::machine

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/simulated.hpp"
+#include "events/process_events.hpp"
+#include "turning.hpp"
+
+#include <cerrno>
+#include <csignal>
+
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace affinityd::events {
+namespace {
+
+using app::test::Machine;
+using host::ProcEvent;
+using host::ProcSource;
+using std::chrono::milliseconds;
+using test::Turning;
+
+/// A child that waits in a pipe for its orders, one letter each.
+class Child {
+  public:
+    Child() {
+        EXPECT_EQ(::pipe(orders_), 0);
+        pid_ = ::fork();
+        if (pid_ == 0) obey();
+        ::close(orders_[0]);
+    }
+    Child(const Child&) = delete;
+    Child& operator=(const Child&) = delete;
+    ~Child() {
+        ::close(orders_[1]);
+        if (pid_ <= 0) return;
+        ::kill(pid_, SIGKILL);
+        ::waitpid(pid_, nullptr, 0);
+    }
+    void order(char what) const { EXPECT_EQ(::write(orders_[1], &what, 1), 1); }
+    [[nodiscard]] int pid() const { return pid_; }
+
+  private:
+    [[noreturn]] void obey() const {
+        ::close(orders_[1]);
+        char what = 0;
+        while (::read(orders_[0], &what, 1) == 1) {
+            if (what == 'n') ::prctl(PR_SET_NAME, "server");
+            if (what == 'e') ::_exit(0);
+        }
+        ::_exit(0);
+    }
+    int orders_[2] = {-1, -1};
+    int pid_ = 0;
+};
+
+/// The kernel's own events, over a machine out of files on which the child is what the test says.
+class ProcessEventsTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        machine_.policy("server", "match: {comm: server}\ncpus: \"2\"\nbind: set\n");
+        instance_ = std::make_unique<app::test::Instance>(machine_);
+        ASSERT_TRUE(instance_->manager().start());
+        events_ = ProcessEvents::start(turning_.event(), instance_->manager(), instance_->log().log());
+        ASSERT_TRUE(events_) << instance_->log().text();
+    }
+    Machine machine_;
+    Turning turning_;
+    std::unique_ptr<app::test::Instance> instance_;
+    std::unique_ptr<ProcessEvents> events_;
+};
+
+TEST_F(ProcessEventsTest, ARenameIsSeenAndSoIsTheEnd) {
+    const Child child;
+    machine_.process(child.pid(), "server");
+    turning_.turn_for(milliseconds(100));
+    EXPECT_FALSE(instance_->manager().is_known(child.pid())) << "its birth alone is not looked at";
+    child.order('n');
+    EXPECT_TRUE(turning_.until([&] { return instance_->manager().is_known(child.pid()); }));
+    EXPECT_EQ(machine_.allowed(child.pid(), child.pid()), "2");
+    child.order('e'); // exits are followed from the first process under policy on
+    EXPECT_TRUE(turning_.until([&] { return !instance_->manager().is_known(child.pid()); }));
+    EXPECT_EQ(instance_->journal().size(), 0U);
+}
+
+TEST_F(ProcessEventsTest, BirthsOfKnownProcessesAreFollowedOnlyWhileWanted) {
+    machine_.process(::getpid(), "server");
+    instance_->manager().process_changed(::getpid());
+    ASSERT_TRUE(instance_->manager().is_known(::getpid()));
+    const Child before;
+    machine_.process(before.pid(), "server", "0-3", ::getpid());
+    turning_.turn_for(milliseconds(100));
+    EXPECT_FALSE(instance_->manager().is_known(before.pid()));
+    events_->follow(true);
+    const Child child;
+    machine_.process(child.pid(), "server", "0-3", ::getpid());
+    EXPECT_TRUE(turning_.until([&] { return instance_->manager().is_known(child.pid()); }));
+    EXPECT_EQ(machine_.allowed(child.pid(), child.pid()), "2");
+}
+
+/// What a test makes of a source: it is readable all the time, as a broken socket is.
+struct Play {
+    unsigned opened = 0;
+    unsigned drained = 0;
+    unsigned works_from = 1; ///< the source opened for the nth time works
+    int open_error = 0;      ///< of openings before that one, but the first
+    bool takes_filters = true;
+    ProcSource::Wanted wanted{};
+};
+
+class PlayedSource final : public ProcSource {
+  public:
+    PlayedSource(Play& play, bool works)
+        : play_(play), works_(works), fd_(::eventfd(works ? 0 : 1, EFD_CLOEXEC)) {}
+    [[nodiscard]] int fd() const override { return fd_.get(); }
+    [[nodiscard]] bool has_events() const override { return !works_; }
+    [[nodiscard]] Result<void> set_filter(Wanted wanted) override {
+        if (!play_.takes_filters) return fail("no filter", {}, ENOMEM);
+        play_.wanted = wanted;
+        return {};
+    }
+    Drained drain(const std::function<void(const ProcEvent&)>&, const std::function<bool()>&) override {
+        ++play_.drained;
+        return {.error = works_ ? 0 : ENOTCONN};
+    }
+
+  private:
+    Play& play_;
+    bool works_;
+    host::Fd fd_;
+};
+
+class BrokenSource : public testing::Test {
+  protected:
+    void start() {
+        instance_ = std::make_unique<app::test::Instance>(machine_);
+        ASSERT_TRUE(instance_->manager().start());
+        events_ = ProcessEvents::start(
+            turning_.event(), instance_->manager(), instance_->log().log(),
+            {.open = [this](ProcSource::Wanted wanted) -> Result<std::unique_ptr<ProcSource>> {
+                 const bool works = ++play_.opened >= play_.works_from;
+                 play_.wanted = wanted;
+                 if (!works && play_.opened > 1 && play_.open_error != 0)
+                     return fail("no", {}, play_.open_error);
+                 return std::make_unique<PlayedSource>(play_, works);
+             },
+             .first_pause = milliseconds(40)});
+        ASSERT_TRUE(events_);
+    }
+    [[nodiscard]] bool says(const std::string& text) {
+        return instance_->log().text().find(text) != std::string::npos;
+    }
+    Machine machine_;
+    Turning turning_;
+    Play play_;
+    std::unique_ptr<app::test::Instance> instance_;
+    std::unique_ptr<ProcessEvents> events_;
+};
+
+TEST_F(BrokenSource, IsOpenedAgainAndAPassFollows) {
+    play_.works_from = 3;
+    start();
+    EXPECT_TRUE(turning_.until([&] { return play_.opened == 3; }));
+    EXPECT_TRUE(says("broke off"));
+    EXPECT_TRUE(says("subscribed to again"));
+    EXPECT_EQ(play_.drained, 2U) << "each broken one is read once";
+    turning_.turn_for(milliseconds(300));
+    EXPECT_EQ(play_.opened, 3U);
+}
+
+TEST_F(BrokenSource, DoesNotSpinTheLoopAndThePauseGrows) {
+    play_.works_from = 1000;
+    start();
+    turning_.turn_for(milliseconds(1000));
+    EXPECT_GE(play_.opened, 2U);
+    EXPECT_LE(play_.opened, 6U) << "after 40, 80, 160, 320 ms";
+    EXPECT_LE(play_.drained, play_.opened);
+    EXPECT_FALSE(events_->waiting()) << "a pass need not make room for it";
+}
+
+TEST_F(BrokenSource, IsTriedAgainWhileItCannotBeOpened) {
+    play_.works_from = 4;
+    play_.open_error = EMFILE;
+    start();
+    EXPECT_TRUE(turning_.until([&] { return play_.opened == 4; }));
+    EXPECT_TRUE(says("cannot be subscribed to"));
+    EXPECT_TRUE(turning_.until([&] { return says("subscribed to again"); }));
+}
+
+TEST_F(BrokenSource, FilterThatFailsIsReportedAndSetByOpeningAgain) {
+    start();
+    play_.takes_filters = false;
+    events_->follow(true);
+    EXPECT_TRUE(says("no filter"));
+    EXPECT_TRUE(turning_.until([&] { return play_.opened == 2; }));
+    EXPECT_TRUE(play_.wanted.thread_forks);
+}
+
+} // namespace
+} // namespace affinityd::events

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../support/no_descriptors_left.hpp"
+#include "inventory/process_sockets.hpp"
+#include "inventory/socket_table.hpp"
+#include "recorded.hpp"
+
+#include <set>
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace affinityd::inventory {
+namespace {
+
+using namespace test;
+
+std::string line(unsigned number, const std::string& endpoints, unsigned inode) {
+    return "   " + std::to_string(number) + ": " + endpoints +
+           " 00000000:00000000 00:00000000 00000000     0        0 " + std::to_string(inode) +
+           " 1 0000 100 0 0 10 0\n";
+}
+
+const std::string listening = "0100007F:07E8 00000000:0000 0A";
+const std::string connected = "0100007F:07E8 0100007F:0001 01";
+const std::string closing = "0100007F:07E8 0100007F:0001 06";
+
+TEST(SocketTable, RecordedSocketsAreFoundByInode) {
+    const Tree tree;
+    tree.file("proc/net/tcp", "  sl local\n" + line(0, listening, 1642) + line(1, connected, 1643) +
+                                  line(2, closing, 1644) + line(3, connected, 0));
+    tree.file("proc/net/udp6", line(0,
+                                    "00000000000000000000000001000000:0016 "
+                                    "00000000000000000000000000000000:0000 07",
+                                    1642 + 65536));
+    const auto root = open_root(tree);
+    const auto all = read_socket_table(root, Wanted::all).value();
+    EXPECT_EQ(all.size(), 3U) << "without the closing one, which serves nobody, and the one without owner";
+    ASSERT_NE(all.find(1642), nullptr);
+    EXPECT_TRUE(all.find(1642)->listens());
+    EXPECT_EQ(all.find(1643)->state, SocketState::established);
+    ASSERT_NE(all.find(1642 + 65536), nullptr) << "in the same chain";
+    EXPECT_EQ(all.find(1642 + 65536)->local.to_text(), "::1");
+    EXPECT_EQ(all.find(1644), nullptr);
+    EXPECT_EQ(all.find(0), nullptr);
+    EXPECT_EQ(all.find(1642ULL << 32), nullptr);
+    EXPECT_EQ(read_socket_table(root, Wanted::listeners)->size(), 2U);
+    const auto cut = read_socket_table(root, Wanted::all, 1).value();
+    EXPECT_EQ(cut.size(), 1U);
+    EXPECT_TRUE(cut.is_truncated());
+    EXPECT_FALSE(all.is_truncated());
+    EXPECT_TRUE(shares_network_namespace(root, 1)) << "not known to be another";
+    EXPECT_TRUE(socket_inodes(root, 1).value().empty());
+}
+
+/// Many listening sockets on one port of the loopback, by SO_REUSEPORT.
+class ManySockets {
+  public:
+    explicit ManySockets(unsigned count) {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t length = sizeof address;
+        for (unsigned i = 0; i < count; ++i) {
+            host::Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+            const int on = 1;
+            ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+            EXPECT_EQ(::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
+            EXPECT_EQ(::listen(fd.get(), 1), 0);
+            ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &length);
+            struct stat status {};
+            ::fstat(fd.get(), &status);
+            inodes_.insert(status.st_ino);
+            fds_.push_back(std::move(fd));
+        }
+    }
+    [[nodiscard]] const std::set<std::uint64_t>& inodes() const { return inodes_; }
+
+  private:
+    std::vector<host::Fd> fds_;
+    std::set<std::uint64_t> inodes_;
+};
+
+TEST(SocketTable, ManySocketsAreReadInSlicesAndNoneIsLost) {
+    const auto root = host::Root::open().value();
+    const ManySockets sockets(900);
+    SocketTable table(root, Wanted::all);
+    unsigned slices = 1;
+    std::size_t before = 0;
+    while (!table.step([] { return true; })) {
+        ++slices;
+        EXPECT_LE(table.size() - before, 500U) << "a slice holds what one datagram does";
+        before = table.size();
+    }
+    ASSERT_FALSE(table.fault()) << table.fault()->to_string();
+    EXPECT_GT(slices, 4U);
+    for (const auto inode : sockets.inodes())
+        EXPECT_NE(table.find(inode), nullptr) << inode;
+    const auto own = socket_inodes(root, ::getpid()).value();
+    EXPECT_TRUE(std::ranges::includes(own, sockets.inodes()));
+    EXPECT_TRUE(table.step([] { return true; })) << "finished stays finished";
+}
+
+TEST(SocketTable, MostIsKept) {
+    const auto root = host::Root::open().value();
+    const ManySockets sockets(300);
+    const auto table = read_socket_table(root, Wanted::listeners, 100).value();
+    EXPECT_EQ(table.size(), 100U);
+    EXPECT_TRUE(table.is_truncated());
+}
+
+TEST(SocketTable, WithoutFreeDescriptorsTheTableIsFaultyAndNotEmpty) {
+    const auto root = host::Root::open().value();
+    const NoDescriptorsLeft none;
+    SocketTable table(root, Wanted::all);
+    EXPECT_TRUE(table.step([] { return false; }));
+    EXPECT_TRUE(table.fault());
+    const auto inodes = socket_inodes(root, ::getpid());
+    ASSERT_FALSE(inodes);
+    EXPECT_EQ(inodes.error().code, EMFILE);
+}
+
+} // namespace
+} // namespace affinityd::inventory

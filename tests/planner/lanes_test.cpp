@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where interrupts, steering maps and the tasks that they serve belong.
+#include "world.hpp"
+
+#include <map>
+
+namespace affinityd::planner {
+namespace {
+
+using test::plain;
+using test::thread;
+using test::World;
+
+std::map<std::string, std::string> wanted(const Placements& placements) {
+    std::map<std::string, std::string> result;
+    for (const auto& target : placements.queues) {
+        const auto* irq = std::get_if<IrqMask>(&target.subject);
+        result[irq != nullptr ? irq->label : to_string(target.subject)] = target.wanted.to_string();
+    }
+    return result;
+}
+
+TEST(Lanes, FullBringsAllQueuesOfANicToTheOneProcessItServes) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 1, 2, 30);
+    World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nbind: core\n"}, machine,
+                {{"p0", {{"eth0", 1}}}});
+    auto task = thread(1, "a");
+    EXPECT_EQ(world.settle(task), "4-5") << "a core of the NIC's node";
+    const std::map<std::string, std::string> expected{{"eth0-TxRx-0", "4"}, {"eth0-TxRx-1", "4"},
+                                                      {"eth0 tx-0", "4-5"}, {"eth0 tx-1", "4-5"},
+                                                      {"eth0 rx-0", ""},    {"eth0 rx-1", ""}};
+    EXPECT_EQ(wanted(world.placements), expected);
+}
+
+TEST(Lanes, FullDistributesWorkersAndQueuesOverTheSameCores) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 2, 30);
+    World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\n"}, machine,
+                {{"p0", {{"eth0", 4}}}});
+    auto first = thread(1, "a");
+    auto second = thread(2, "a");
+    auto third = thread(3, "a");
+    EXPECT_EQ(world.settle(first), "0-1");
+    EXPECT_EQ(world.settle(second), "2-3");
+    EXPECT_EQ(world.settle(third), "0-1");
+    EXPECT_EQ(wanted(world.placements).at("eth0-TxRx-0"), "0");
+    EXPECT_EQ(wanted(world.placements).at("eth0-TxRx-1"), "2");
+}
+
+TEST(Lanes, FewerQueuesThanLanesAreSpreadInSoftware) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 1, 30);
+    const World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\n"}, machine,
+                      {{"p0", {{"eth0", 2}}}});
+    EXPECT_EQ(wanted(world.placements).at("eth0-TxRx-0"), "0");
+    EXPECT_EQ(wanted(world.placements).at("eth0 rx-0"), "0-3") << "RPS over both lanes";
+}
+
+TEST(Lanes, NicsOfOneNodeTakeItsCoresInTurnAndEachProcessGoesToItsOwn) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 1, 30);
+    test::add_nic(machine, "eth1", 0, 1, 40);
+    test::add_nic(machine, "eth2", 1, 1, 50);
+    World world({"match: {comm: a}\naffinity: full\nnics: auto\nbind: core\n"}, machine,
+                {{"p0", {{"eth0", 1}, {"eth1", 1}, {"eth2", 1}}}});
+    const auto where = wanted(world.placements);
+    EXPECT_EQ(where.at("eth0-TxRx-0"), "0");
+    EXPECT_EQ(where.at("eth1-TxRx-0"), "2");
+    EXPECT_EQ(where.at("eth2-TxRx-0"), "4");
+    const std::vector<std::string> on_eth1{"eth1"};
+    const std::vector<std::string> on_eth2{"eth2"};
+    auto first = thread(1, "a");
+    auto second = thread(2, "a");
+    EXPECT_EQ(world.settle(first, 0, &on_eth2), "4-5");
+    EXPECT_EQ(world.settle(second, 0, &on_eth1), "2-3");
+}
+
+TEST(Lanes, IrqModelSpreadsQueuesAndLeavesTasks) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 4, 30);
+    World world({"match: {comm: a}\naffinity: irq\nnics: [\"eth*\"]\n"}, machine);
+    const auto where = wanted(world.placements);
+    EXPECT_EQ(where.at("eth0-TxRx-0"), "0");
+    EXPECT_EQ(where.at("eth0-TxRx-1"), "2");
+    EXPECT_EQ(where.at("eth0-TxRx-2"), "0");
+    EXPECT_EQ(where.at("eth0-TxRx-3"), "2");
+    EXPECT_EQ(world.plan(thread(1, "a")).state, ThreadPlan::State::left_alone);
+}
+
+TEST(Lanes, SeparateKeepsInterruptsOffTheWorkersCoreInItsCacheGroup) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 1, 30);
+    World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nbind: core\nseparate: true\n"}, machine,
+                {{"p0", {{"eth0", 1}}}});
+    auto task = thread(1, "a");
+    EXPECT_EQ(world.settle(task), "0-1");
+    EXPECT_EQ(wanted(world.placements).at("eth0-TxRx-0"), "2");
+}
+
+TEST(Lanes, ControlVectorsAndNicsOfAnotherPolicyAreLeftAlone) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 1, 30);
+    machine.nics.front().msi_irqs.push_back(31);
+    irq::Irq link;
+    link.number = 31;
+    link.actions = {"eth0"};
+    link.requested = CpuSet{0};
+    machine.irqs.irqs.push_back(link);
+    link_vectors(machine);
+    ASSERT_EQ(machine.vectors_of("eth0").size(), 2U);
+    const World world({"match: {comm: a}\naffinity: irq\nnics: [eth0]\n",
+                       "match: {comm: b}\naffinity: irq\nnics: [eth0]\n"},
+                      machine);
+    EXPECT_FALSE(wanted(world.placements).contains("eth0"));
+    ASSERT_EQ(world.placements.problems.size(), 1U);
+    EXPECT_EQ(world.placements.problems.front().policy, "p1");
+}
+
+TEST(Lanes, NicsOfAStackAreThoseAtItsBottomAndALoopHasNone) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 1, 30);
+    test::add_nic(machine, "eth1", 1, 1, 40);
+    for (const char* name : {"bond0", "a", "b"}) {
+        machine.nics.emplace_back();
+        machine.nics.back().name = name;
+    }
+    machine.nics[2].lower = {"eth1", "eth0"};
+    machine.nics[3].lower = {"b"};
+    machine.nics[4].lower = {"a"};
+    link_vectors(machine);
+    const auto set = test::policies({"match: {comm: a}\naffinity: irq\nnics: [bond0]\n",
+                                     "match: {comm: b}\naffinity: irq\nnics: [a, b]\n"});
+    EXPECT_EQ(policy_nics(set.policies[0], machine, {}), (std::vector<std::string>{"eth0", "eth1"}));
+    EXPECT_TRUE(policy_nics(set.policies[1], machine, {}).empty());
+}
+
+} // namespace
+} // namespace affinityd::planner

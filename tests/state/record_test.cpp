@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "state/record.hpp"
+
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace affinityd::state {
+namespace {
+
+using machine::FlowCount;
+using machine::FlowTable;
+using machine::IrqMask;
+using machine::Setting;
+using machine::SteeringMask;
+using machine::Subject;
+using machine::TaskMask;
+using machine::UnitCpuset;
+using planner::UndoRecord;
+
+constexpr const char* device = "devices/pci0000:00/0000:00:03.0";
+
+std::string only_line(const Record& record) {
+    auto line = to_line(record);
+    EXPECT_EQ(line.back(), '\n');
+    line.pop_back();
+    EXPECT_EQ(line.find('\n'), std::string::npos) << "hostile names must not make lines";
+    return line;
+}
+
+TEST(Record, EveryKindOfSubjectSurvivesTheWayThroughText) {
+    const UndoRecord of_cpus{CpuSet::range(0, 7), CpuSet{1}, CpuSet{}, "policy\twith tab"};
+    const UndoRecord of_count{FlowCount{0}, FlowCount{40000}, FlowCount{65536}, "p"};
+    const std::vector<std::pair<Subject, UndoRecord>> all{
+        {TaskMask{{123, 456}, 120, "a\tname\nwith %41 bytes"}, of_cpus},
+        {IrqMask{device, "eth0-TxRx-0", 0, 40}, of_cpus},
+        {IrqMask{"", "eth0", 3, 4294967295U}, of_cpus},
+        {SteeringMask{device, machine::Direction::tx, 12, "eth0"}, of_cpus},
+        {SteeringMask{"veth0", machine::Direction::rx, 0, "veth0"}, of_cpus},
+        {FlowTable{device, 7, "eth0"}, of_count},
+        {FlowTable{"", 0, "machine"}, of_count},
+        {UnitCpuset{"a\\x2db.service"}, of_cpus}};
+    for (const auto& [subject, undo] : all) {
+        const auto back = parse_line(only_line({subject, undo}));
+        ASSERT_TRUE(back) << to_string(subject);
+        EXPECT_EQ(back->subject, subject);
+        EXPECT_EQ(to_string(back->subject), to_string(subject)) << "what is not part of the identity, too";
+        ASSERT_TRUE(back->undo);
+        EXPECT_EQ(*back->undo, undo);
+        const auto gone = parse_line(only_line({subject, std::nullopt}));
+        ASSERT_TRUE(gone);
+        EXPECT_EQ(gone->subject, subject);
+        EXPECT_FALSE(gone->undo);
+    }
+}
+
+TEST(Record, ALineCutOrChangedAnywhereIsNoRecord) {
+    const auto line =
+        only_line({IrqMask{device, "eth0-TxRx-0", 0, 40}, UndoRecord{CpuSet{0}, CpuSet{1}, CpuSet{1}, "p"}});
+    ASSERT_TRUE(parse_line(line));
+    for (std::size_t length = 0; length < line.size(); ++length)
+        EXPECT_FALSE(parse_line(line.substr(0, length))) << length;
+    for (std::size_t at = 0; at < line.size(); ++at) {
+        auto damaged = line;
+        damaged[at] = static_cast<char>(damaged[at] ^ 1);
+        EXPECT_FALSE(parse_line(damaged)) << at;
+    }
+}
+
+struct OldLine {
+    const char* text;
+    Subject subject;
+    std::optional<UndoRecord> undo;
+};
+
+/// As version 0.1 (d75f603) wrote them.
+const std::vector<OldLine> old_lines{
+    {"task\t4711\t987654\t4700\tng%09inx%25\theld\t0-7\t2-3\t2\tweb\t865e4891",
+     TaskMask{{4711, 987654}, 4700, "ng\tinx%"},
+     UndoRecord{CpuSet::range(0, 7), CpuSet{2, 3}, CpuSet{2}, "web"}},
+    {"irq\tdevices/pci0000:00/0000:00:03.0\teth0-TxRx-0\t40\t\theld\t0-7\t2\t2\tweb\t2c5ccb52",
+     IrqMask{device, "eth0-TxRx-0", 0, 40}, UndoRecord{CpuSet::range(0, 7), CpuSet{2}, CpuSet{2}, "web"}},
+    {"steering\tdevices/pci0000:00/0000:00:03.0\teth0\trx-0\t\theld\t\t0-3\t0-3\tweb\tbf07a0cc",
+     SteeringMask{device, machine::Direction::rx, 0, "eth0"},
+     UndoRecord{CpuSet{}, CpuSet::range(0, 3), CpuSet::range(0, 3), "web"}},
+    {"steering\tdevices/pci0000:00/0000:00:03.0\teth0\ttx-3\t\theld\t1\t2\t2\tweb\tcf0dd9aa",
+     SteeringMask{device, machine::Direction::tx, 3, "eth0"},
+     UndoRecord{CpuSet{1}, CpuSet{2}, CpuSet{2}, "web"}},
+    {"steering\tdevices/pci0000:00/0000:00:03.0\teth0\trx-0-flows\t\theld\t\t15\t15\tweb\td3243fbe",
+     FlowTable{device, 0, "eth0"}, UndoRecord{FlowCount{0}, FlowCount{32768}, FlowCount{32768}, "web"}},
+    {"steering\tdevices/pci0000:00/"
+     "0000:00:03.0\teth0\trx-12-flows\t\theld\t12\t6,10-12,15\t16\tweb\t5843cad6",
+     FlowTable{device, 12, "eth0"}, UndoRecord{FlowCount{4096}, FlowCount{40000}, FlowCount{65536}, "web"}},
+    {"steering\t\tmachine\tflow-entries\t\theld\t12\t15\t15\t\t56f4c6f1", FlowTable{"", 0, "machine"},
+     UndoRecord{FlowCount{4096}, FlowCount{32768}, FlowCount{32768}, ""}},
+    {"unit\tnginx.service\t\t\t\theld\t\t0-3\t0-3\tweb\t613198f0", UnitCpuset{"nginx.service"},
+     UndoRecord{CpuSet{}, CpuSet::range(0, 3), CpuSet::range(0, 3), "web"}},
+    {"task\t4712\t987655\t4700\tgone\tgone\t\t\t\t\t228f915c", TaskMask{{4712, 987655}, 4700, "gone"}, {}},
+    {"steering\tveth0\tveth0\trx-1\t\tgone\t\t\t\t\t054fc01c",
+     SteeringMask{"veth0", machine::Direction::rx, 1, "veth0"},
+     {}}};
+
+TEST(Record, LinesOfVersion01AreUnderstood) {
+    for (const auto& old : old_lines) {
+        const auto record = parse_line(old.text);
+        ASSERT_TRUE(record) << old.text;
+        EXPECT_EQ(record->subject, old.subject) << old.text;
+        EXPECT_EQ(to_string(record->subject), to_string(old.subject));
+        EXPECT_EQ(record->undo, old.undo) << old.text;
+        // Whoever rewrites the file writes the form of today.
+        const auto again = parse_line(only_line(*record));
+        ASSERT_TRUE(again);
+        EXPECT_EQ(again->subject, old.subject);
+        EXPECT_EQ(again->undo, old.undo);
+    }
+}
+
+TEST(Record, ForeignTextWithAGoodChecksumIsNoRecord) {
+    const auto checked = [](const std::string& text) {
+        std::uint32_t sum = 2166136261U;
+        for (const char c : text)
+            sum = (sum ^ static_cast<unsigned char>(c)) * 16777619U;
+        char hex[9];
+        std::snprintf(hex, sizeof hex, "%08x", sum);
+        return text + "\t" + hex;
+    };
+    ASSERT_TRUE(parse_line(checked("unit\ta\t\t\t\theld\t\t1\t1\tp")));
+    for (const char* text : {"",
+                             "unit",
+                             "unit\ta\t\t\t\theld\t\t1\t1",
+                             "moon\ta\t\t\t\theld\t\t1\t1\tp",
+                             "unit\ta\t\t\t\tlost\t\t1\t1\tp",
+                             "task\t0\t5\t1\ta\theld\t\t1\t1\tp",
+                             "task\t5\t5\t0\ta\theld\t\t1\t1\tp",
+                             "task\t-5\t5\t1\ta\theld\t\t1\t1\tp",
+                             "task\t5\t-5\t1\ta\theld\t\t1\t1\tp",
+                             "irq\td\tl\tx\t\theld\t\t1\t1\tp",
+                             "irq\td\tl\t1\tx\theld\t\t1\t1\tp",
+                             "steering\td\teth0\tzx-0\t\theld\t\t1\t1\tp",
+                             "steering\td\teth0\trx-\t\theld\t\t1\t1\tp",
+                             "steering\td\teth0\trx\t\theld\t\t1\t1\tp",
+                             "steering\td\teth0\t\t\theld\t\t1\t1\tp",
+                             "steering\td\teth0\trx--flows\t\theld\t\t1\t1\tp",
+                             "steering\td\teth0\trx-flows\t\theld\t\t1\t1\tp",
+                             "steering\td\teth0\trx-x-flows\t\theld\t\t1\t1\tp",
+                             "steering\td\teth0\trx-0-flows\t\theld\t\t32\t1\tp",
+                             "steering\td\teth0\trx-0-flows\t\theld\t\tmany\t1\tp",
+                             "steering\td\teth0\tflow-entries\t\theld\t\t1\t1\tp",
+                             "flows\td\teth0\t0\t\theld\t-1\t1\t1\tp",
+                             "flows\td\teth0\t0\t\theld\t4294967296\t1\t1\tp",
+                             "flows\td\teth0\t0\t\theld\t\t1\t1\tp",
+                             "unit\ta\t\t\t\theld\tx\t1\t1\tp"})
+        EXPECT_FALSE(parse_line(checked(text))) << text;
+}
+
+} // namespace
+} // namespace affinityd::state

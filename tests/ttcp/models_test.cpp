@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinity-ttcp/models/report.hpp"
+#include "affinity-ttcp/models/summary.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <gtest/gtest.h>
+
+namespace affinityd::ttcp {
+namespace {
+
+using measure::Outcome;
+using measure::Verdict;
+
+ModelResult result(Model model, const std::vector<double>& rates, double cost) {
+    ModelResult value{model, {}};
+    for (std::size_t i = 0; i < rates.size(); ++i) {
+        ModelSample sample;
+        sample.bits_per_second = rates[i];
+        sample.bytes = 1000;
+        sample.cpu_seconds = 0.5;
+        sample.wall_seconds = 2;
+        sample.cycles_per_bit = cost * (1 + 0.001 * static_cast<double>(i % 3));
+        sample.switches = 20;
+        sample.migrations = 4;
+        sample.cpus = {{0, 1, 1, 0, 0, 5}};
+        sample.lines = {{24, "eth0-rx-0", 0, 7}};
+        value.samples.push_back(sample);
+    }
+    return value;
+}
+
+TEST(Models, NamesGoBothWays) {
+    for (const Model model : all_models)
+        EXPECT_EQ(parse_model(to_string(model)), model);
+    EXPECT_FALSE(parse_model("Full"));
+    EXPECT_TRUE(binds_interrupts(Model::full) && binds_processes(Model::full));
+    EXPECT_TRUE(binds_interrupts(Model::irq) && !binds_processes(Model::irq));
+    EXPECT_TRUE(!binds_interrupts(Model::process) && binds_processes(Model::process));
+}
+
+TEST(Models, NeighboursShareACpu) {
+    const CpuSet two{0, 1};
+    for (unsigned i = 0; i < 8; ++i)
+        EXPECT_EQ(cpu_of(i, 8, two), i / 4);
+    const CpuSet many{2, 5, 9, 11};
+    EXPECT_EQ(cpu_of(0, 2, many), 2U);
+    EXPECT_EQ(cpu_of(1, 2, many), 9U);
+    EXPECT_EQ(cpu_of(7, 8, many), 11U);
+}
+
+TEST(Models, OrderTurnsRoundSoThatDriftCancels) {
+    EXPECT_EQ(interleave(4, 2), (std::vector<std::size_t>{0, 1, 2, 3, 3, 2, 1, 0}));
+    // A steady drift: every model has the same mean position over an even number of rounds.
+    const auto order = interleave(3, 6);
+    std::vector<double> sums(3);
+    for (std::size_t i = 0; i < order.size(); ++i)
+        sums[order[i]] += static_cast<double>(i);
+    EXPECT_EQ(sums[0], sums[1]);
+    EXPECT_EQ(sums[1], sums[2]);
+}
+
+TEST(Models, GainIsStatedOnlyWhereItShows) {
+    const std::vector<double> base{100, 102, 98, 101, 99, 100};
+    const std::vector<double> same{101, 99, 100, 98, 102, 100};
+    const std::vector<double> more{130, 131, 129, 132, 128, 130};
+    const auto summaries =
+        summarize({result(Model::none, base, 2), result(Model::irq, same, 2), result(Model::full, more, 1)});
+    ASSERT_EQ(summaries.size(), 3U);
+    EXPECT_EQ(summaries[0].gain.verdict, Verdict::not_enough); // nothing to compare it with
+    EXPECT_EQ(summaries[1].gain.verdict, Verdict::none_shown);
+    EXPECT_EQ(describe(summaries[1].gain).find("no difference shown"), 0U);
+    EXPECT_EQ(summaries[2].gain.verdict, Verdict::more);
+    EXPECT_NEAR(summaries[2].gain.change.estimate, 0.3, 0.001);
+    EXPECT_EQ(describe(summaries[2].gain).find("+30.0 %"), 0U) << describe(summaries[2].gain);
+    EXPECT_EQ(summaries[1].cost.verdict, Verdict::none_shown);
+    EXPECT_EQ(summaries[2].cost.verdict, Verdict::less); // half the cycles: cheaper
+    EXPECT_NEAR(summaries[2].cost.change.estimate, -0.5, 0.001);
+    EXPECT_LE(summaries[2].cost.change.low, summaries[2].cost.change.high);
+    EXPECT_EQ(summaries[0].busy_cpus, 0.25);
+    EXPECT_EQ(summaries[0].per_second.switches, 10);
+    EXPECT_EQ(summaries[0].per_second.migrations, 2.0);
+    EXPECT_FALSE(summaries[0].per_second.retransmits); // not known is not zero
+    EXPECT_FALSE(summaries[0].cache_misses_per_bit);
+    ASSERT_EQ(summaries[0].cpus.size(), 1U);
+    EXPECT_EQ(summaries[0].cpus[0].interrupts, 30U);
+    EXPECT_EQ(summaries[0].lines[0].count, 42U);
+}
+
+TEST(Models, FewRoundsGiveNoVerdict) {
+    const auto summaries = summarize({result(Model::none, {1, 1, 1}, 1), result(Model::full, {9, 9, 9}, 1)});
+    EXPECT_EQ(describe(summaries[1].gain), "too few samples");
+    EXPECT_FALSE(summaries[1].bits_per_second);
+}
+
+TEST(Models, CountersPerBit) {
+    auto counted = result(Model::none, {1, 1}, 1);
+    for (auto& sample : counted.samples) {
+        sample.cache_misses = 800;
+        sample.instructions = 16000;
+    }
+    EXPECT_EQ(summarize({counted, counted})[0].cache_misses_per_bit, 0.1);
+    EXPECT_EQ(summarize({counted, counted})[0].instructions_per_bit, 2.0);
+    counted.samples[1].cache_misses.reset();
+    EXPECT_FALSE(summarize({counted, counted})[0].cache_misses_per_bit);
+}
+
+TEST(Models, ReportAsJson) {
+    ModelsReport report;
+    report.outcome = Outcome::killed;
+    report.reason = "stopped \"by\" a signal";
+    report.results = {result(Model::none, {1, 2, 3, 4}, 1), result(Model::none, {1, 2, 3, 4}, 1)};
+    const auto text = to_json(report);
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+    const auto value = nlohmann::json::parse(text);
+    EXPECT_EQ(value["kind"], "models");
+    EXPECT_EQ(value["outcome"], "killed");
+    EXPECT_EQ(value["models"].size(), 2U);
+    EXPECT_EQ(value["models"][1]["gain"]["verdict"], "no difference shown");
+    EXPECT_EQ(value["models"][1]["samples"].size(), 4U);
+    EXPECT_TRUE(value["models"][0]["samples"][0]["retransmits"].is_null());
+}
+
+} // namespace
+} // namespace affinityd::ttcp

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes namespaces of its own where that is allowed (root); elsewhere checks that the refusal is said.
+#include "affinity-ttcp/models/gate.hpp"
+#include "affinity-ttcp/models/run.hpp"
+#include "affinity-ttcp/models/summary.hpp"
+#include "host/root.hpp"
+#include "host/scheduler.hpp"
+
+#include <cerrno>
+#include <csignal>
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+
+namespace affinityd::ttcp {
+namespace {
+
+using measure::Outcome;
+using measure::Verdict;
+
+const host::Root& root() {
+    static const auto opened = host::Root::open().value();
+    return opened;
+}
+
+/// A testbed, or nothing where this user may not have one; any other fault is a failure.
+std::optional<Testbed> testbed_of(unsigned connections) {
+    auto testbed = make_veth_testbed(root(), connections);
+    if (testbed) return std::move(*testbed);
+    EXPECT_NE(::geteuid(), 0U) << testbed.error().to_string();
+    EXPECT_EQ(testbed.error().code, EPERM) << testbed.error().to_string();
+    EXPECT_NE(testbed.error().message.find("root is needed"), std::string::npos);
+    return std::nullopt;
+}
+
+RoundSetup quick() {
+    RoundSetup setup;
+    setup.seconds = 0.15;
+    setup.cpus = host::get_affinity(0).value();
+    return setup;
+}
+
+bool eventually_gone(int tid) {
+    for (int i = 0; i < 500; ++i, ::usleep(10000)) // namespaces are taken down in the background
+        if (!root().proc().exists(std::to_string(tid))) return true;
+    return false;
+}
+
+TEST(Testbed, IsThereAndGoesAway) {
+    const auto own = root().proc().link("self/ns/net");
+    std::vector<int> tids;
+    {
+        const auto testbed = testbed_of(3);
+        EXPECT_EQ(root().proc().link("self/ns/net"), own); // we are where we were
+        if (!testbed) return;
+        ASSERT_EQ(testbed->paths.size(), 3U);
+        for (const auto& path : testbed->paths) {
+            ASSERT_EQ(path.threads.size(), 1U);
+            tids.push_back(path.threads[0]);
+            EXPECT_TRUE(testbed->spaces[0].sys().exists("class/net/" + path.nic));
+            EXPECT_FALSE(root().sys().exists("class/net/" + path.nic));
+        }
+        const CpuSet one{host::get_affinity(0).value().last()};
+        ASSERT_TRUE(place_interrupts(root(), testbed->paths[1], one));
+        EXPECT_EQ(host::get_affinity(tids[1]), one);
+        EXPECT_NE(testbed->description.find("no NIC"), std::string::npos);
+    }
+    for (const int tid : tids)
+        EXPECT_TRUE(eventually_gone(tid)) << tid;
+}
+
+TEST(Testbed, RefusesAbsurdNumbers) {
+    EXPECT_FALSE(make_veth_testbed(root(), 0));
+    EXPECT_FALSE(make_veth_testbed(root(), most_connections + 1));
+}
+
+TEST(Round, BytesArriveOverThePathsUnderTest) {
+    const auto testbed = testbed_of(2);
+    if (!testbed) return;
+    for (const bool receives : {true, false}) {
+        auto setup = quick();
+        setup.receives = receives;
+        const auto round = run_round(root(), *testbed, setup, Model::full);
+        ASSERT_TRUE(round) << round.error().reason;
+        EXPECT_GT(round->sample.bytes, 100'000U);
+        EXPECT_GT(round->sample.bits_per_second, 0);
+        EXPECT_GT(round->sample.cpu_seconds, 0);
+        EXPECT_EQ(round->sample.migrations.value_or(0), 0U); // bound processes stay
+        EXPECT_EQ(host::get_affinity(testbed->paths[0].threads[0])->count(), 1U);
+        EXPECT_FALSE(round->cycles_source.empty());
+    }
+    const auto free = run_round(root(), *testbed, quick(), Model::none);
+    ASSERT_TRUE(free) << free.error().reason;
+    EXPECT_EQ(host::get_affinity(testbed->paths[0].threads[0]), quick().cpus);
+    EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1); // no child is left
+}
+
+TEST(Round, StopsWhenTold) {
+    const auto testbed = testbed_of(1);
+    if (!testbed) return;
+    auto setup = quick();
+    const host::Fd stop(::eventfd(1, EFD_CLOEXEC));
+    setup.stop = stop.get();
+    setup.seconds = 60;
+    const auto round = run_round(root(), *testbed, setup, Model::irq);
+    ASSERT_FALSE(round);
+    EXPECT_EQ(round.error().outcome, Outcome::killed);
+    EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+TEST(Round, LinkThatGoesAwayIsAnOutcome) {
+    const auto testbed = testbed_of(1);
+    if (!testbed) return;
+    Testbed broken = {{}, testbed->paths, {}};
+    broken.paths[0].there_address = "198.18.200.1"; // no way there
+    auto setup = quick();
+    setup.receives = false;
+    for (int i = 0; i < 2; ++i)
+        broken.spaces.push_back(NetworkSpace::make(root()).value()); // empty ones
+    const auto round = run_round(root(), broken, setup, Model::none);
+    ASSERT_FALSE(round);
+    EXPECT_NE(round.error().outcome, Outcome::done);
+    EXPECT_FALSE(round.error().reason.empty());
+}
+
+TEST(Experiment, InterleavedRoundsWithEverySampleKept) {
+    const auto testbed = testbed_of(2);
+    if (!testbed) return;
+    ModelsSetup setup;
+    setup.models = {Model::none, Model::none};
+    setup.rounds = 4;
+    setup.round = quick();
+    std::size_t calls = 0;
+    setup.progress = [&](std::size_t done, std::size_t all) {
+        EXPECT_EQ(done, ++calls);
+        EXPECT_EQ(all, 8U);
+    };
+    const auto report = run_models(root(), *testbed, setup);
+    ASSERT_EQ(report.outcome, Outcome::done) << report.reason;
+    ASSERT_EQ(report.results.size(), 2U);
+    EXPECT_EQ(report.results[0].samples.size(), 4U);
+    EXPECT_EQ(report.results[1].samples.size(), 4U);
+    EXPECT_EQ(calls, 8U);
+    const auto summaries = summarize(report.results);
+    EXPECT_TRUE(summaries[0].bits_per_second);
+    EXPECT_NE(summaries[1].gain.verdict, Verdict::not_enough);
+}
+
+TEST(GateTest, HoldsUntilOpened) {
+    auto gate = Gate::make().value();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        gate.wait();
+        ::_exit(7);
+    }
+    std::size_t arrived = 0;
+    for (int i = 0; arrived == 0 && i < 500; ++i, ::usleep(10000))
+        arrived += gate.count_arrivals();
+    EXPECT_EQ(arrived, 1U);
+    ::usleep(20000);
+    EXPECT_EQ(::waitpid(child, nullptr, WNOHANG), 0);
+    gate.open();
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+} // namespace
+} // namespace affinityd::ttcp

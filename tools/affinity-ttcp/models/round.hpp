@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "affinity-ttcp/models/sample.hpp"
+#include "affinity-ttcp/testbed/testbed.hpp"
+
+#include <expected>
+
+namespace affinityd::ttcp {
+
+/// What stays the same over all rounds of an experiment.
+struct RoundSetup {
+    bool receives = true; ///< the system under test receives; else it transmits
+    double seconds = 2;
+    std::size_t buffer_bytes = 65536;
+    /// SO_SNDBUF and SO_RCVBUF; 0: the kernel's own sizing. A veth's ring holds 256 packets and drops the
+    /// rest while its NAPI thread waits for a CPU. What is in flight must fit, or the run measures
+    /// retransmission.
+    int socket_buffer = 131072;
+    CpuSet cpus;               ///< of the system under test; what is not bound may run on all of them
+    double stall_seconds = 10; ///< without progress; then a stream is given up
+    int stop = -1;             ///< readable: give up; -1: never
+};
+
+/// Why there is no sample.
+struct RoundFault {
+    measure::Outcome outcome = measure::Outcome::failed;
+    std::string reason;
+};
+
+/// The outcome that belongs to the Error's code, with its text.
+[[nodiscard]] RoundFault to_fault(const Error& error);
+
+struct Round {
+    ModelSample sample;
+    std::string cycles_source; ///< for a person
+};
+
+/// Places the interrupts, then transmits over all paths at once, each end a process of its own. All processes
+/// have ended when it returns. The peers' processes are never bound.
+[[nodiscard]] std::expected<Round, RoundFault> run_round(const host::Root& root, const Testbed& testbed,
+                                                         const RoundSetup& setup, Model model);
+
+} // namespace affinityd::ttcp

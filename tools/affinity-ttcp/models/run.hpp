@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "affinity-ttcp/models/report.hpp"
+#include "affinity-ttcp/models/round.hpp"
+
+#include <functional>
+#include <vector>
+
+namespace affinityd::ttcp {
+
+struct ModelsSetup {
+    std::vector<Model> models{all_models.begin(),
+                              all_models.end()}; ///< the others are compared with the first
+    unsigned rounds = 10;                        ///< of each model
+    RoundSetup round;
+    std::function<void(std::size_t done, std::size_t all)> progress; ///< after each round; may be empty
+};
+
+/// The whole experiment on a testbed: a short run that does not count, then rounds in interleaved order.
+/// After a fault the report still has the samples of the complete rounds.
+[[nodiscard]] ModelsReport run_models(const host::Root& root, const Testbed& testbed,
+                                      const ModelsSetup& setup);
+
+} // namespace affinityd::ttcp

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinity-ttcp/models/streams.hpp"
+
+#include "affinity-ttcp/engine/endpoint.hpp"
+#include "affinity-ttcp/engine/outcome.hpp"
+#include "affinity-ttcp/engine/socket.hpp"
+
+namespace affinityd::ttcp {
+
+using measure::Outcome;
+
+namespace {
+
+constexpr double connect_seconds = 10;
+
+std::unexpected<RoundFault> stopped() {
+    return std::unexpected(RoundFault{Outcome::killed, "stopped by a signal"});
+}
+
+std::expected<StreamUse, RoundFault> take(Worker& worker, double until) {
+    const auto use = worker.collect(until);
+    if (!use) return std::unexpected(to_fault(use.error()));
+    if (use->end != End::whole) return std::unexpected(RoundFault{outcome_of(use->end), broken_stream(*use)});
+    return *use;
+}
+
+/// Runs `open` in `space` and keeps the socket that it made.
+Result<host::Fd> socket_in(const NetworkSpace& space, const std::function<Result<host::Fd>()>& open) {
+    host::Fd socket;
+    const auto done = space.within([&]() -> Result<void> {
+        auto made = open();
+        if (!made) return std::unexpected(made.error());
+        socket = std::move(*made);
+        return {};
+    });
+    if (!done) return std::unexpected(done.error());
+    return socket;
+}
+
+} // namespace
+
+Result<void> Streams::start(Gate& gate) {
+    for (std::size_t i = 0; i < testbed_.paths.size(); ++i)
+        if (auto done = start_path(i, gate); !done) return done;
+    return {};
+}
+
+/// The peers' processes are never bound.
+CpuSet Streams::cpus_of(std::size_t path, bool under_test) const {
+    if (!under_test || !binds_processes(model_)) return setup_.cpus;
+    return {cpu_of(static_cast<unsigned>(path), static_cast<unsigned>(testbed_.paths.size()), setup_.cpus)};
+}
+
+Result<void> Streams::start_path(std::size_t number, Gate& gate) {
+    const auto& path = testbed_.paths[number];
+    const auto& source = testbed_.spaces[setup_.receives ? path.there : path.here];
+    const auto& sink = testbed_.spaces[setup_.receives ? path.here : path.there];
+    Address target{setup_.receives ? path.here_address : path.there_address, "0"};
+    SocketOptions sockets;
+    sockets.buffer_bytes = setup_.socket_buffer;
+    const auto listener = socket_in(sink, [&] { return listen_at(target, sockets, 1); });
+    if (!listener) return std::unexpected(listener.error());
+    target.port = std::to_string(port_of(listener->get()));
+    Load load;
+    load.buffer_bytes = setup_.buffer_bytes;
+    load.stall_seconds = setup_.stall_seconds;
+    auto receiver = Worker::start(cpus_of(number, setup_.receives), [&](Meter& meter) -> Result<StreamUse> {
+        gate.pass_by();
+        const auto socket = accept_from(listener->get(), connect_seconds);
+        if (!socket) return std::unexpected(socket.error());
+        return receive(socket->get(), load, meter);
+    });
+    if (!receiver) return std::unexpected(receiver.error());
+    load.seconds = setup_.seconds;
+    auto transmitter =
+        Worker::start(cpus_of(number, !setup_.receives), [&](Meter& meter) -> Result<StreamUse> {
+            const auto socket =
+                socket_in(source, [&] { return connect_to(target, sockets, connect_seconds); });
+            if (!socket) return std::unexpected(socket.error());
+            gate.wait();
+            return transmit(socket->get(), load, meter);
+        });
+    if (!transmitter) return std::unexpected(transmitter.error());
+    receivers_.push_back(std::move(*receiver));
+    transmitters_.push_back(std::move(*transmitter));
+    return {};
+}
+
+Worker& Streams::worker(std::size_t number) {
+    return number < transmitters_.size() ? transmitters_[number] : receivers_[number - transmitters_.size()];
+}
+
+std::expected<void, RoundFault> Streams::wait_until_connected(Gate& gate, double until) {
+    std::size_t arrived = 0;
+    while (arrived < transmitters_.size()) {
+        std::vector<int> files{setup_.stop, gate.arrivals()};
+        for (const auto* workers : {&transmitters_, &receivers_})
+            for (const auto& each : *workers)
+                files.push_back(each.result_fd()); // a result before the start can only be a fault
+        const auto ready = wait_for_any(files, until);
+        if (!ready)
+            return std::unexpected(RoundFault{Outcome::timed_out, "the connections were not made in time"});
+        if (*ready == 0) return stopped();
+        if (*ready == 1) {
+            arrived += gate.count_arrivals();
+            continue;
+        }
+        const auto taken = take(worker(*ready - 2), until);
+        return std::unexpected(taken ? RoundFault{Outcome::failed, "a stream ended before it began"}
+                                     : taken.error());
+    }
+    return {};
+}
+
+std::expected<Ends, RoundFault> Streams::collect(double until) {
+    Ends ends;
+    std::vector<std::pair<Worker*, std::vector<StreamUse>*>> running;
+    for (auto& each : transmitters_)
+        running.emplace_back(&each, &ends.transmitted);
+    for (auto& each : receivers_)
+        running.emplace_back(&each, &ends.received);
+    while (!running.empty()) {
+        std::vector<int> files{setup_.stop};
+        for (const auto& [each, uses] : running)
+            files.push_back(each->result_fd());
+        const auto ready = wait_for_any(files, until);
+        if (ready == 0U) return stopped();
+        const auto at = running.begin() + static_cast<std::ptrdiff_t>(ready.value_or(1)) -
+                        1; // none in time: take() kills this one
+        const auto use = take(*at->first, until);
+        if (!use) return std::unexpected(use.error());
+        at->second->push_back(*use);
+        running.erase(at);
+    }
+    return ends;
+}
+
+} // namespace affinityd::ttcp

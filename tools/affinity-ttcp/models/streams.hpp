@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "affinity-ttcp/engine/figures.hpp"
+#include "affinity-ttcp/engine/worker.hpp"
+#include "affinity-ttcp/models/gate.hpp"
+#include "affinity-ttcp/models/round.hpp"
+
+#include <expected>
+#include <utility>
+#include <vector>
+
+namespace affinityd::ttcp {
+
+/// One connection over each path of a testbed, each end a process of its own. They connect, wait at the gate
+/// and begin together. Processes that still run end with this object.
+class Streams {
+  public:
+    Streams(const Testbed& testbed, const RoundSetup& setup, Model model)
+        : testbed_(testbed), setup_(setup), model_(model) {}
+
+    [[nodiscard]] Result<void> start(Gate& gate);
+    [[nodiscard]] std::expected<void, RoundFault> wait_until_connected(Gate& gate, double until);
+    /// After the gate was opened. In the order in which they end, so that the first fault gives the reason.
+    [[nodiscard]] std::expected<Ends, RoundFault> collect(double until);
+
+  private:
+    [[nodiscard]] Result<void> start_path(std::size_t number, Gate& gate);
+    [[nodiscard]] CpuSet cpus_of(std::size_t path, bool under_test) const;
+    [[nodiscard]] Worker& worker(std::size_t number);
+
+    const Testbed& testbed_;
+    const RoundSetup& setup_;
+    Model model_;
+    std::vector<Worker> transmitters_, receivers_;
+};
+
+} // namespace affinityd::ttcp

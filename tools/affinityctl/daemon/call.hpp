@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "affinityctl/globals.hpp"
+
+#include <expected>
+#include <string>
+#include <vector>
+
+namespace affinityctl {
+
+/// What went wrong, and what affinityctl exits with.
+struct CallError {
+    Exit code = exit_failure;
+    std::string message;
+};
+
+/// Calls a method of the daemon over the private socket in `runtime_dir`, which works without a message bus,
+/// or, where only root may open that, over the system bus. Every method takes texts and returns one.
+[[nodiscard]] std::expected<std::string, CallError>
+call_daemon(const std::string& runtime_dir, const char* method,
+            const std::vector<std::string>& arguments = {});
+
+} // namespace affinityctl

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace affinityctl {
+
+/// The options that every verb has; they may come before or after it.
+struct Globals {
+    bool json = false;                          ///< --json: one JSON document on standard output
+    bool color = false;                         ///< standard output is a terminal and NO_COLOR is not set
+    std::string root = "/";                     ///< --root DIR: a recorded machine
+    std::string runtime_dir = "/run/affinityd"; ///< --runtime-dir DIR: where the daemon's socket is
+};
+
+/// Exit codes, documented in affinityctl(1).
+enum Exit : int {
+    exit_ok = 0,
+    exit_failure = 1,   ///< the verb failed; the reason is on standard error
+    exit_usage = 2,     ///< the command line is wrong
+    exit_findings = 3,  ///< `check` found errors, `plan` found problems
+    exit_no_daemon = 4, ///< no daemon answers at the runtime directory
+};
+
+} // namespace affinityctl

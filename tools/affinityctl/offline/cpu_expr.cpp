@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/offline/cpu_expr.hpp"
+
+#include "host/root.hpp"
+#include "netdev/reader.hpp"
+#include "planner/cpu_expr_eval.hpp"
+
+#include <functional>
+#include <map>
+#include <utility>
+
+namespace affinityctl {
+
+namespace planner = affinityd::planner;
+using affinityd::CpuSet;
+using affinityd::policy::CpuExpr;
+
+namespace {
+
+using Near = std::map<std::string, CpuSet, std::less<>>;
+using Found = std::expected<CpuSet, CpuExprFault>;
+
+std::unexpected<CpuExprFault> failed(std::string message, std::string hint = {}) {
+    return std::unexpected(not_in_text(std::move(message), std::move(hint)));
+}
+
+/// The first `nic` or `nic:NAME` in the expression; with `bare` the first without a name.
+const CpuExpr* find_nic(const CpuExpr& expr, bool bare) {
+    if (expr.op == CpuExpr::Op::nic && (!bare || expr.name.empty())) return &expr;
+    for (const auto& child : expr.children)
+        if (const auto* found = find_nic(child, bare)) return found;
+    return nullptr;
+}
+
+/// What the bare `nic` at `place` means.
+Found bare_nic(const std::vector<std::string>& names, const CpuExpr& place, const planner::Machine& machine,
+               const Near& near) {
+    CpuSet cpus;
+    for (const auto& name : names) {
+        CpuExpr asked;
+        asked.op = CpuExpr::Op::nic;
+        asked.name = name;
+        const auto found = planner::evaluate(asked, machine.topology, near, {});
+        if (!found) return failed("--nic: " + found.error().message, found.error().hint);
+        cpus |= *found;
+    }
+    if (!names.empty()) return cpus;
+    std::string known;
+    bool all_alike = true;
+    for (const auto& nic : machine.nics) {
+        if (nic.device.empty()) continue;
+        const auto here = planner::near_cpus(machine, nic);
+        all_alike = all_alike && (cpus.empty() || cpus == here);
+        cpus |= here;
+        known += (known.empty() ? "" : ", ") + nic.name;
+    }
+    if (!known.empty() && all_alike) return cpus;
+    if (known.empty())
+        return std::unexpected(
+            CpuExprFault{place.offset, place.length, "no interface here has a device", ""});
+    return std::unexpected(CpuExprFault{place.offset, place.length,
+                                        "which interface? Not the same CPUs are near to all",
+                                        "name it with --nic or write nic:NAME; there are " + known});
+}
+
+} // namespace
+
+CpuExprFault not_in_text(std::string message, std::string hint) {
+    return {0, 0, std::move(message), std::move(hint)};
+}
+
+std::expected<CpuSet, CpuExprFault> evaluate_cpu_expr(const CpuExpr& expr,
+                                                      const std::vector<std::string>& names,
+                                                      planner::Machine& machine,
+                                                      const affinityd::host::Root& root) {
+    Near near;
+    CpuSet own;
+    if (find_nic(expr, false) != nullptr) {
+        auto nics = affinityd::netdev::read_nics(root);
+        if (!nics) return failed(nics.error().to_string());
+        machine.nics = std::move(*nics);
+        near = planner::nic_cpus(machine);
+    }
+    if (const auto* bare = find_nic(expr, true)) {
+        const auto found = bare_nic(names, *bare, machine, near);
+        if (!found) return found;
+        own = *found;
+    }
+    auto cpus = planner::evaluate(expr, machine.topology, near, own);
+    if (!cpus) return std::unexpected(std::move(cpus.error()));
+    return std::move(*cpus);
+}
+
+} // namespace affinityctl

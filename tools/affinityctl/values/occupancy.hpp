@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/cpu_set.hpp"
+
+#include <string>
+#include <vector>
+
+namespace affinityctl {
+
+/// Tasks or an interrupt that are, or would be, confined to some CPUs.
+struct Pin {
+    std::string label;      ///< "nginx, 2 threads", "eth0-TxRx-3 (IRQ 45)", "slot 1"
+    affinityd::CpuSet cpus; ///< never empty
+    bool interrupt = false;
+    unsigned tasks = 1; ///< threads that this counts for
+};
+
+/// One policy on the machine.
+struct Tenant {
+    std::string policy;
+    std::string model;      ///< "none", "irq", "process", "full"
+    affinityd::CpuSet cpus; ///< all that it may use
+    bool exclusive = false;
+    std::vector<Pin> pins;
+    std::string summary; ///< "2 processes, 4 threads" or "4 slots"; may be empty
+};
+
+/// What is where, for the tree, the table and the picture.
+struct Occupancy {
+    std::vector<Tenant> tenants;
+    std::vector<std::string> remarks; ///< for people: what could not be shown or done
+    std::string unit = "task";        ///< what Pin::tasks counts
+    std::string source; ///< "as the daemon has it", "as policy redis would have it"; "" if nothing is known
+};
+
+} // namespace affinityctl

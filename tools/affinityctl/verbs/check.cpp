@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/check.hpp"
+
+#include "affinityctl/offline/policy_documents.hpp"
+#include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/verb.hpp"
+#include "affinityctl/views/check_report.hpp"
+#include "host/root.hpp"
+#include "inventory/pid_stream.hpp"
+#include "inventory/process_scan.hpp"
+#include "netdev/reader.hpp"
+#include "policy/reader.hpp"
+#include "topology/reader.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace affinityctl {
+
+namespace {
+
+using affinityd::Result;
+namespace policy = affinityd::policy;
+using policy::Severity;
+
+struct Options {
+    std::vector<std::string> paths;
+    bool strict = false;
+};
+
+/// Notes about policies that no process is under now; none on a recording without processes.
+Findings on_processes(const policy::PolicySet& set, const affinityd::host::Root& root) {
+    namespace inventory = affinityd::inventory;
+    inventory::FactSources sources(root, inventory::ask_name_service);
+    std::vector<std::shared_ptr<inventory::ProcessFacts>> kept;
+    for (const int pid : inventory::list_pids(root).value_or(std::vector<int>{}))
+        if (const auto scan = inventory::ProcessScan::open(root, pid, &sources); scan && *scan)
+            kept.push_back((*scan)->shared_facts());
+    if (kept.empty()) return {};
+    std::vector<const inventory::ProcessFacts*> processes;
+    for (const auto& facts : kept)
+        processes.push_back(facts.get());
+    return affinityd::planner::check_matches(set, processes);
+}
+
+/// What the machine adds; an Error if it cannot be read.
+Result<Findings> on_machine(const policy::PolicySet& set, const std::string& path) {
+    const auto root = affinityd::host::Root::open(path);
+    if (!root) return std::unexpected(root.error());
+    const auto topology = affinityd::topology::read_topology(*root);
+    if (!topology) return std::unexpected(topology.error());
+    const auto nics = affinityd::netdev::read_nics(*root);
+    if (!nics) return std::unexpected(nics.error());
+    auto findings = affinityd::planner::check_on_machine(set, *topology, *nics);
+    std::ranges::move(on_processes(set, *root), std::back_inserter(findings));
+    return findings;
+}
+
+int check(const Options& options, const Globals& globals) {
+    Findings findings;
+    const auto documents = policy_documents(options.paths, findings);
+    if (!documents) return complain(documents.error());
+    auto result = policy::read_policies(*documents);
+    std::ranges::move(result.diagnostics, std::back_inserter(findings));
+    auto here = on_machine(result.set, globals.root);
+    if (!here) return complain(here.error());
+    std::ranges::move(*here, std::back_inserter(findings));
+    policy::add_source_lines(findings, *documents);
+    policy::sort_by_place(findings);
+    for (auto& d : findings)
+        if (options.strict && d.severity == Severity::warning) d.severity = Severity::error;
+    if (globals.json)
+        fmt::print("{}", check_json(result, findings));
+    else
+        fmt::print("{}", check_text(result, findings, globals.color));
+    return count_errors(findings) > 0 ? exit_findings : exit_ok;
+}
+
+} // namespace
+
+void add_check(CLI::App& app, Globals& globals, int& status) {
+    auto* verb = app.add_subcommand(
+        "check", "what is wrong with policy files, here or on a recorded machine; needs no daemon");
+    const auto options = std::make_shared<Options>();
+    verb->add_flag("--strict", options->strict, "warnings are errors");
+    verb->add_option("PATH", options->paths,
+                     "policy files, or folders of them (default: the daemon's folders)");
+    verb->callback([options, &globals, &status] { status = check(*options, globals); });
+}
+
+} // namespace affinityctl

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// affinityctl history: what was measured, over time.
+#include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/picture.hpp"
+#include "affinityctl/verbs/verb.hpp"
+#include "affinityctl/views/history_chart.hpp"
+#include "affinityctl/views/history_text.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <memory>
+
+#include <fmt/format.h>
+
+namespace affinityctl {
+
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+    std::string kind;
+    std::string path;
+    std::string svg;
+    std::size_t count = 20;
+};
+
+bool has_utf8() {
+    for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+        const char* value = std::getenv(name);
+        if (value == nullptr || *value == '\0') continue;
+        const std::string text = value;
+        return text.find("UTF-8") != std::string::npos || text.find("utf8") != std::string::npos;
+    }
+    return false;
+}
+
+/// Draws the path of the command line, else that of the last run.
+int draw(const json& answer, const Options& options) {
+    const auto& records = answer.at("records");
+    std::string path = options.path;
+    for (auto record = records.rbegin(); path.empty() && record != records.rend(); ++record)
+        if (record->value("kind", "") == "ttcp" && record->value("outcome", "") == "done")
+            path = record->value("path", "");
+    json trend = json::object();
+    for (const auto& one : answer.at("trends"))
+        if (one.value("path", "") == path) trend = one;
+    return write_picture(options.svg, history_svg(points_of(records, path), path, trend));
+}
+
+int run(const Globals& globals, const Options& options) {
+    int drawn = exit_ok;
+    Globals quiet = globals;
+    quiet.json = false; // the picture is drawn from the answer either way
+    const int asked = ask_and_show(quiet, "GetHistory", {options.kind}, [&](const json& answer) {
+        if (!options.svg.empty()) drawn = draw(answer, options);
+        if (globals.json)
+            fmt::print("{}\n", answer.dump());
+        else
+            fmt::print("{}", history_text(answer, {options.path, options.count, has_utf8()}, globals.color));
+    });
+    return asked != exit_ok ? asked : drawn;
+}
+
+} // namespace
+
+void add_history(CLI::App& app, Globals& globals, int& status) {
+    auto* verb = app.add_subcommand("history",
+                                    "what was measured so far, and whether the last run is as it should be");
+    const auto options = std::make_shared<Options>();
+    verb->add_option("--kind", options->kind, "only these")->check(CLI::IsMember({"ttcp", "passive"}));
+    verb->add_option("--path", options->path,
+                     "the path of the sparkline and the picture: loopback or host:port; default: "
+                     "all, the last");
+    verb->add_option("-n,--count", options->count, "rows of the table")->capture_default_str();
+    verb->add_option("--svg", options->svg, "also draw throughput over time into this file");
+    verb->callback([&globals, &status, options] { status = run(globals, *options); });
+}
+
+} // namespace affinityctl

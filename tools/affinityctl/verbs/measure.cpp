@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// affinityctl measure: a run by the daemon now, or an experiment by this program.
+#include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/measure_models.hpp"
+#include "affinityctl/verbs/verb.hpp"
+#include "measure/program.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace affinityctl {
+
+namespace {
+
+/// Becomes affinity-ttcp; returns only if that fails.
+int run_ttcp(const Globals& globals, const std::vector<std::string>& arguments) {
+    const auto program = affinityd::measure::find_ttcp();
+    if (!program) return complain({exit_failure, "affinity-ttcp is not installed beside this program"});
+    std::vector<std::string> all{*program};
+    if (arguments.empty()) all.insert(all.end(), {"--loopback", "--seconds", "2"});
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    if (globals.json) all.emplace_back("--json");
+    std::vector<char*> argv;
+    for (auto& argument : all)
+        argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    ::execv(argv[0], argv.data());
+    return complain({exit_failure, fmt::format("{}: {}", *program, std::strerror(errno))});
+}
+
+} // namespace
+
+void add_measure(CLI::App& app, Globals& globals, int& status) {
+    auto* verb =
+        app.add_subcommand("measure", "what affinity gains; without a subcommand the daemon measures now");
+    verb->require_subcommand(0, 1);
+    verb->callback([&globals, &status, verb] {
+        if (verb->get_subcommands().empty()) status = tell(globals, "Measure", {});
+    });
+    auto* ttcp = verb->add_subcommand(
+        "ttcp", "run affinity-ttcp with the options that follow; without: 2 s over loopback");
+    ttcp->allow_extras()->set_help_flag(); // its options are affinity-ttcp's, --help too
+    ttcp->callback([&globals, &status, ttcp] { status = run_ttcp(globals, ttcp->remaining()); });
+    add_measure_models(*verb, globals, status);
+}
+
+} // namespace affinityctl

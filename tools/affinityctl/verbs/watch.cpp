@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// affinityctl watch: the threads under policy as they run, from the kernel's own counters.
+#include "affinityctl/daemon/call.hpp"
+#include "affinityctl/daemon/task_sampler.hpp"
+#include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/verb.hpp"
+#include "affinityctl/views/json_text.hpp"
+#include "affinityctl/views/watch_rows.hpp"
+#include "affinityctl/views/watch_screen.hpp"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <thread>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace affinityctl {
+
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+    std::string policy;
+    double interval = 1;
+    std::string order = row_orders[0];
+    bool once = false;
+};
+
+RowOrder order_named(const std::string& name) {
+    std::size_t at = 0;
+    while (at + 1 < std::size(row_orders) && name != row_orders[at])
+        ++at;
+    return static_cast<RowOrder>(at);
+}
+
+using Look = std::function<std::expected<std::vector<TaskRow>, std::string>()>;
+
+int show_once(const Options& options, const Globals& globals, const Look& look) {
+    auto rows = look(); // the second look counts from this one
+    if (rows) {
+        std::this_thread::sleep_for(std::chrono::duration<double>(options.interval));
+        rows = look();
+    }
+    if (!rows) return complain({exit_failure, rows.error()});
+    sort_rows(*rows, order_named(options.order), false);
+    if (globals.json)
+        fmt::print("{}\n", dump(watch_json(*rows)));
+    else
+        fmt::print("{}", watch_table(*rows, globals.color));
+    return exit_ok;
+}
+
+int watch(const Options& options, const Globals& globals) {
+    const auto root = affinityd::host::Root::open("/");
+    if (!root) return complain(root.error());
+    CallError last;
+    TaskSampler sampler(*root);
+    const Look look = [&]() -> std::expected<std::vector<TaskRow>, std::string> {
+        const auto answer = call_daemon(globals.runtime_dir, "GetStatus");
+        if (!answer) {
+            last = answer.error();
+            return std::unexpected(last.message);
+        }
+        const auto status = json::parse(*answer, nullptr, false);
+        if (status.is_discarded())
+            return std::unexpected(
+                std::string("the daemon's answer cannot be read: is it of another version?"));
+        return sampler.sample(status, options.policy);
+    };
+    if (options.once || globals.json || ::isatty(STDOUT_FILENO) == 0 || ::isatty(STDIN_FILENO) == 0) {
+        const int status = show_once(options, globals, look);
+        return last.message.empty() ? status : static_cast<int>(last.code);
+    }
+    const auto done =
+        run_watch_screen(std::chrono::milliseconds(static_cast<long>(options.interval * 1000)), look);
+    if (done) return exit_ok;
+    return complain({last.message.empty() ? exit_failure : last.code, done.error()});
+}
+
+} // namespace
+
+void add_watch(CLI::App& app, Globals& globals, int& status) {
+    auto* verb = app.add_subcommand(
+        "watch", "the threads under policy as they run: CPU, mask, share of a CPU, migrations");
+    const auto options = std::make_shared<Options>();
+    verb->add_option("policy", options->policy, "only the threads of this policy");
+    verb->add_option("--interval", options->interval, "seconds between two samples")
+        ->check(CLI::Range(0.1, 3600.0))
+        ->capture_default_str();
+    verb->add_option("--sort", options->order, "order of --once: share, migrations, cpu, pid or name")
+        ->check(CLI::IsMember({row_orders[0], row_orders[1], row_orders[2], row_orders[3], row_orders[4]}))
+        ->capture_default_str();
+    verb->add_flag("--once", options->once,
+                   "print one table (with --json a list) after one interval; so also without a terminal");
+    verb->callback([&globals, &status, options] { status = watch(*options, globals); });
+}
+
+} // namespace affinityctl

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/views/check_report.hpp"
+
+#include "affinityctl/views/json_text.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace affinityctl {
+
+namespace policy = affinityd::policy;
+using policy::Diagnostic;
+using policy::Severity;
+
+namespace {
+
+std::string name_of(Severity severity) {
+    switch (severity) {
+    case Severity::note:
+        return "note";
+    case Severity::warning:
+        return "warning";
+    case Severity::error:
+        break;
+    }
+    return "error";
+}
+
+struct Counts {
+    std::size_t errors = 0, warnings = 0, notes = 0;
+};
+
+Counts count(const Findings& findings) {
+    const auto of = [&](Severity severity) {
+        return static_cast<std::size_t>(std::ranges::count(findings, severity, &Diagnostic::severity));
+    };
+    return {of(Severity::error), of(Severity::warning), of(Severity::note)};
+}
+
+/// Red, magenta and cyan, as compilers use them, around the word for the severity.
+std::string colored(std::string text, Severity severity) {
+    const std::string word = name_of(severity) + ":";
+    const char* code = severity == Severity::error     ? "\033[1;31m"
+                       : severity == Severity::warning ? "\033[1;35m"
+                                                       : "\033[1;36m";
+    const auto at = text.find(": " + word);
+    return at == std::string::npos ? text : text.replace(at + 2, word.size(), code + word + "\033[0m");
+}
+
+std::string several(std::size_t number, const std::string& what) {
+    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
+} // namespace
+
+std::size_t count_errors(const Findings& findings) { return count(findings).errors; }
+
+std::string check_json(const policy::ReadResult& result, const Findings& findings) {
+    auto list = nlohmann::json::array();
+    for (const auto& d : findings)
+        list.push_back({{"severity", name_of(d.severity)},
+                        {"file", d.at.file},
+                        {"line", d.at.line},
+                        {"column", d.at.column},
+                        {"length", d.length},
+                        {"message", d.message},
+                        {"hint", d.hint}});
+    auto names = nlohmann::json::array();
+    for (const auto& policy : result.set.policies)
+        names.push_back(policy.name);
+    auto overrides = nlohmann::json::array();
+    for (const auto& o : result.set.overrides)
+        overrides.push_back({{"name", o.name}, {"path", o.path}, {"by", o.by}, {"masked", o.masked}});
+    const auto counts = count(findings);
+    const nlohmann::json document{{"ok", counts.errors == 0},    {"errors", counts.errors},
+                                  {"warnings", counts.warnings}, {"notes", counts.notes},
+                                  {"policies", names},           {"overrides", overrides},
+                                  {"diagnostics", list}};
+    return dump(document, 2) + "\n";
+}
+
+std::string check_text(const policy::ReadResult& result, const Findings& findings, bool color) {
+    std::string text;
+    for (const auto& o : result.set.overrides)
+        text += o.by + ": " + (o.masked ? "masks " : "overrides ") + o.path + "\n";
+    for (const auto& d : findings) {
+        auto line = policy::to_string(d, true);
+        text += (color ? colored(std::move(line), d.severity) : line) + "\n";
+    }
+    const auto counts = count(findings);
+    const auto policies = result.set.policies.size();
+    return text + several(counts.errors, "error") + ", " + several(counts.warnings, "warning") + ", " +
+           several(counts.notes, "note") + "; " + std::to_string(policies) +
+           (policies == 1 ? " policy" : " policies") + " in force\n";
+}
+
+} // namespace affinityctl

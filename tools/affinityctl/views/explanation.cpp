@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/views/explanation.hpp"
+
+#include "affinityctl/views/json_text.hpp"
+#include "affinityctl/views/status_tables.hpp"
+#include "affinityctl/views/table.hpp"
+
+#include <fmt/format.h>
+
+namespace affinityctl {
+
+using nlohmann::json;
+
+namespace {
+
+std::string task_text(const json& answer, bool color) {
+    std::string text =
+        fmt::format("process {} ({})\n", text_of(answer, "pid"), printable(text_of(answer, "comm")));
+    for (const auto& rule : answer.value("considered", json::array())) {
+        if (rule.value("matched", false))
+            text += fmt::format("  policy {}: matches\n", text_of(rule, "policy"));
+        else
+            text += fmt::format("  policy {}: no, {} is \"{}\" and not {}\n", text_of(rule, "policy"),
+                                text_of(rule, "field"), printable(text_of(rule, "found")),
+                                printable(text_of(rule, "wanted")));
+    }
+    if (answer.value("policy", json()).is_null()) text += "  no policy wants it\n";
+    if (answer.value("released", false)) text += "  it was released (affinityctl apply takes it back)\n";
+    Table table({"TID", "NAME", "CPUS", "WANTED", "BEFORE US", "WHY"});
+    for (const auto& thread : answer.value("threads", json::array()))
+        table.add({text_of(thread, "tid"), text_of(thread, "comm"), text_of(thread, "present"),
+                   text_of(thread, "wanted"), text_of(thread, "original"),
+                   text_of(thread, thread.contains("reason") ? "reason" : "would_change")});
+    return text + "\n" + table.to_string(color);
+}
+
+std::string queues_text(const json& answer, bool color) {
+    Table table({"NIC", "WHAT", "NOW", "WANTED", "BEFORE US", "POLICY", "WHY"});
+    for (const auto& queue : answer.value("queues", json::array())) {
+        table.add({text_of(queue, "nic"), queue_name(queue), text_of(queue, "present"),
+                   text_of(queue, "wanted"), text_of(queue, "original"), text_of(queue, "policy"),
+                   text_of(queue, "reason")});
+    }
+    if (table.empty())
+        return "no policy places the queues of " + printable(text_of(answer, "subject")) + "\n";
+    return table.to_string(color);
+}
+
+} // namespace
+
+std::string explanation_text(const json& answer, bool color) {
+    return answer.contains("pid") ? task_text(answer, color) : queues_text(answer, color);
+}
+
+} // namespace affinityctl

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/views/json_text.hpp"
+
+namespace affinityctl {
+
+using nlohmann::json;
+
+std::string cell(const json& value) {
+    if (value.is_null() || (value.is_string() && value.get_ref<const std::string&>().empty())) return "-";
+    return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string text_of(const json& object, const char* key) {
+    const auto found = object.find(key);
+    return found == object.end() ? "-" : cell(*found);
+}
+
+std::string dump(const json& document, int indent) {
+    return document.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
+json or_null(const std::string& text) { return text.empty() ? json() : json(text); }
+
+json or_null(const std::optional<affinityd::CpuSet>& cpus) { return cpus ? json(cpus->to_list()) : json(); }
+
+} // namespace affinityctl

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace affinityctl {
+
+/// The daemon's GetPlan, or the plan for a recorded machine, for a person.
+[[nodiscard]] std::string plan_text(const nlohmann::json& plan, bool color);
+
+} // namespace affinityctl

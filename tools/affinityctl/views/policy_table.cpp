@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/views/policy_table.hpp"
+
+#include "affinityctl/views/json_text.hpp"
+#include "affinityctl/views/table.hpp"
+
+#include <array>
+
+#include <fmt/format.h>
+
+namespace affinityctl {
+
+namespace policy = affinityd::policy;
+using nlohmann::json;
+
+namespace {
+
+constexpr std::array model_names{"none", "irq", "process", "full"};
+
+/// What the daemon reports about a policy; null: it has none of that name.
+json held_by(const json& status, const std::string& name) {
+    if (!status.is_object()) return nullptr;
+    for (const auto& one : status.value("policies", json::array()))
+        if (one.value("name", "") == name) return one;
+    return nullptr;
+}
+
+std::size_t queues_of(const json& status, const std::string& name) {
+    std::size_t count = 0;
+    for (const auto& queue : status.value("queues", json::array()))
+        if (queue.value("policy", "") == name) ++count;
+    return count;
+}
+
+} // namespace
+
+json policies_json(const policy::PolicySet& set, const json& status) {
+    auto list = json::array();
+    for (const auto& one : set.policies) {
+        auto overrides = json::array();
+        for (const auto& other : set.overrides)
+            if (other.name == one.name) overrides.push_back(other.path);
+        const auto held = held_by(status, one.name);
+        list.push_back({{"name", one.name},
+                        {"file", one.at.file},
+                        {"description", one.description},
+                        {"priority", one.priority},
+                        {"specificity", policy::specificity(one.match)},
+                        {"affinity", model_names[static_cast<std::size_t>(one.model)]},
+                        {"overrides", std::move(overrides)},
+                        {"loaded", held.is_object()},
+                        {"processes", held.is_object() ? held.value("processes", json(0)) : json(nullptr)},
+                        {"threads", held.is_object() ? held.value("threads", json(0)) : json(nullptr)},
+                        {"queues", held.is_object() ? json(queues_of(status, one.name)) : json(nullptr)}});
+    }
+    auto masked = json::array();
+    for (const auto& other : set.overrides)
+        if (other.masked) masked.push_back({{"name", other.name}, {"file", other.path}, {"by", other.by}});
+    return {{"policies", std::move(list)}, {"masked", std::move(masked)}, {"daemon", status.is_object()}};
+}
+
+std::string policies_text(const json& document, bool color) {
+    Table table({"POLICY", "PRIORITY", "AFFINITY", "PROCESSES", "THREADS", "QUEUES", "FILE"});
+    for (const auto& one : document["policies"]) {
+        table.add({text_of(one, "name"), text_of(one, "priority"), text_of(one, "affinity"),
+                   text_of(one, "processes"), text_of(one, "threads"), text_of(one, "queues"),
+                   printable(text_of(one, "file"))});
+        for (const auto& path : one["overrides"])
+            table.add({"", "", "", "", "", "", "  overrides " + printable(path.get<std::string>())});
+    }
+    for (const auto& one : document["masked"])
+        table.add({text_of(one, "name"), "-", "masked", "-", "-", "-",
+                   printable(text_of(one, "by")) + " masks " + printable(text_of(one, "file"))});
+    std::string text = table.empty() ? "There are no policies.\n" : table.to_string(color);
+    if (!document["daemon"].get<bool>())
+        return text + "No daemon answers: what the policies hold is not known.\n";
+    for (const auto& one : document["policies"])
+        if (!one["loaded"].get<bool>())
+            text += fmt::format("{} is not loaded: `affinityctl reload` does it, or says why not.\n",
+                                text_of(one, "name"));
+    return text;
+}
+
+} // namespace affinityctl

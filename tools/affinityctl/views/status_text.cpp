@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/views/status_text.hpp"
+
+#include "affinityctl/views/json_text.hpp"
+#include "affinityctl/views/status_tables.hpp"
+#include "affinityctl/views/table.hpp"
+
+#include <fmt/format.h>
+
+namespace affinityctl {
+
+using nlohmann::json;
+
+namespace {
+
+std::string troubles(const json& status) {
+    std::string text;
+    for (const auto& problem : status.value("problems", json::array()))
+        text += fmt::format("\nproblem: policy {}: {}: {}", text_of(problem, "policy"),
+                            printable(text_of(problem, "subject")), text_of(problem, "message"));
+    const auto refused = status.value("refused", json::object());
+    for (const auto& [subject, why] : refused.items())
+        text += fmt::format("\nrefused: {}: {}", printable(subject), why.get<std::string>());
+    const auto others = status.value("claimed_by_others", json::array());
+    for (const auto& other : others)
+        for (const auto& subject : other.value("subjects", json::array()))
+            text +=
+                fmt::format("\nalso claimed by the affinityd in {}: {}",
+                            printable(text_of(other, "runtime_dir")), printable(subject.get<std::string>()));
+    const auto writers = status.value("other_writers", json::array());
+    for (const auto& writer : writers)
+        text += fmt::format("\nalso writing here: {} ({}): {}", text_of(writer, "name"),
+                            printable(text_of(writer, "where")), printable(text_of(writer, "note")));
+    return text.empty() ? text : text + "\n";
+}
+
+std::string measurement(const json& status) {
+    const auto& last = status.value("measurement", json());
+    if (last.is_null()) {
+        return "\nmeasurement: none yet\n";
+    }
+    return fmt::format("\nmeasurement: {}\n",
+                       last.contains("summary") ? last["summary"].get<std::string>() : last.dump());
+}
+
+} // namespace
+
+std::string status_text(const json& status, bool color) {
+    std::string text = fmt::format(
+        "affinityd {} (pid {}){}, policies loaded {}\n", text_of(status, "version"), text_of(status, "pid"),
+        status.value("dry_run", false) ? ", DRY RUN" : "", text_of(status, "loaded_at"));
+    text += fmt::format(
+        "CPUs online {}; {} changes can be undone; {} full passes, {} events handled, {} times events lost\n",
+        text_of(status, "online"), text_of(status, "journal"), text_of(status, "reconciles"),
+        text_of(status, "fast_path"), text_of(status, "events_lost"));
+    return text + policy_rows(status, color) + thread_rows(status, color) + queue_rows(status, color) +
+           troubles(status) + cost_rows(status, color) + measurement(status);
+}
+
+} // namespace affinityctl

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityctl {
+
+/// Rows under a heading. Each column is as wide as its widest cell; the last one has no padding.
+class Table {
+  public:
+    explicit Table(std::vector<std::string> heading) : heading_(std::move(heading)) {}
+    void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+    [[nodiscard]] bool empty() const { return rows_.empty(); }
+    /// Each row ends its line; the heading is bold where colour is wanted.
+    [[nodiscard]] std::string to_string(bool color) const;
+
+  private:
+    std::vector<std::string> heading_;
+    std::vector<std::vector<std::string>> rows_;
+};
+
+/// Names of processes may be any bytes. Control characters become '?', so that none reaches a terminal.
+[[nodiscard]] std::string printable(std::string_view text);
+
+/// In bold where colour is wanted.
+[[nodiscard]] std::string bold(const std::string& text, bool color);
+
+} // namespace affinityctl

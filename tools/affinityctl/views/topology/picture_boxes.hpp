@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "affinityctl/views/topology/machine_load.hpp"
+#include "affinityctl/views/topology/picture_layout.hpp"
+#include "affinityctl/views/topology/picture_look.hpp"
+
+#include <string>
+
+namespace affinityctl {
+
+/// Draws the boxes of a machine that are laid out already.
+class Boxes {
+  public:
+    /// Both must outlive this object.
+    Boxes(const MachineView& view, const Badges& badges) : view_(view), badges_(badges) {}
+    /// A box and all that is inside and below it.
+    void draw(const Block& block);
+    [[nodiscard]] const std::string& text() const { return out_; }
+
+  private:
+    void rect(const Block& block, const Look& look, const char* more = "");
+    void group(const Block& block);
+    void core(const Block& block);
+    void cpu(const Block& block);
+    void claims(const Block& block, const CpuLoad& load);
+    [[nodiscard]] std::string cpu_title(unsigned cpu, const std::string& caches) const;
+    void badges(const Block& block, double left);
+    void pills(const Block& block);
+
+    const MachineView& view_;
+    const Badges& badges_;
+    std::string out_;
+};
+
+/// How strongly a claim is coloured.
+[[nodiscard]] const char* opacity_of(Hold hold);
+
+/// The mark for interrupts.
+[[nodiscard]] std::string svg_bolt(double x, double y, const char* color);
+
+} // namespace affinityctl
