@@ -4,7 +4,7 @@
 // CPUs]}}}.
 #include "app/world.hpp"
 #include "host/root.hpp"
-#include "planner/vectors.hpp"
+#include "machine/vectors.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -20,7 +20,7 @@ using planner::Source;
 
 /// The machine as it would look were `source` the only one that knows which interrupts are a NIC's and what
 /// they do.
-planner::Machine only(Source source, planner::Machine machine) {
+machine::Machine only(Source source, machine::Machine machine) {
     for (auto& nic : machine.nics) {
         if (source != Source::msi_irqs) nic.msi_irqs.clear();
         if (source == Source::netlink) continue;
@@ -44,7 +44,7 @@ policy::PolicySet policies(std::span<const std::string> nics) {
     return policy::read_policies(documents).set;
 }
 
-nlohmann::json told(const planner::Machine& machine, std::span<const std::string> nics) {
+nlohmann::json told(const machine::Machine& machine, std::span<const std::string> nics) {
     const auto set = policies(nics);
     const auto placements = planner::compile(set, machine, {});
     nlohmann::json result = nlohmann::json::object();
@@ -52,7 +52,7 @@ nlohmann::json told(const planner::Machine& machine, std::span<const std::string
         auto& found = result[name] = nlohmann::json::object();
         const auto* nic = machine.nic(name);
         if (nic == nullptr) continue;
-        for (const auto& vector : planner::nic_vectors(*nic, machine.irqs)) {
+        for (const auto& vector : machine::nic_vectors(*nic, machine.irqs)) {
             if (vector.kind == irq::Kind::none || vector.kind == irq::Kind::control) continue;
             const auto target =
                 std::ranges::find_if(placements.queues, [&](const planner::QueueTarget& each) {
