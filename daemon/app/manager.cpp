@@ -39,8 +39,6 @@ Manager::Manager(Parts parts)
       queues_({shared_.current, parts_.journal, parts_.enforcer, carrying_.executor, shared_.releases,
                carrying_.lost, parts_.log}) {}
 
-Manager::~Manager() = default;
-
 std::string Manager::cgroup_folder() const {
     return std::filesystem::path(parts_.root.path()) / "sys/fs/cgroup";
 }
@@ -177,8 +175,6 @@ void Manager::begin_stop(std::function<void()> done) {
             parts_.root, parts_.journal, carrying_.executor, online, parts_.log,
             [this](const std::string& policy) { return shared_.current->keeps_on_stop(policy); });
     });
-    // systemd and irqbalance answer within a bounded time.
-    stop->until([this](const OutOfTime&) { return !units_.is_busy() && !coexistence_.is_talking(); });
     stop->then(std::move(done));
     work_.begin_end(std::move(stop));
 }
