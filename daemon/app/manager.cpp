@@ -5,6 +5,7 @@
 #include "app/pass_stages.hpp"
 #include "app/restorer.hpp"
 #include "app/task_round.hpp"
+#include "machine/reader.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -65,7 +66,12 @@ void Manager::use(LoadedWorld loaded) {
 }
 
 Result<void> Manager::start() {
-    auto loaded = load_world(parts_.root, parts_.settings.policy_folders, {});
+    auto machine = machine::read_machine(parts_.root);
+    if (!machine) return std::unexpected(std::move(machine.error()));
+    WorldLoader loader(parts_.settings.policy_folders, std::move(*machine), {});
+    while (!loader.step([] { return false; })) {
+    }
+    auto loaded = loader.take();
     if (!loaded) return std::unexpected(std::move(loaded.error()));
     if (!loaded->diagnostics.empty()) parts_.log.warn("policies:\n" + loaded->diagnostics);
     use(std::move(*loaded));
