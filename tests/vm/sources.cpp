@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vm-sources NIC...: what each source of knowledge about a NIC's interrupts says if it is the only one, and
-// where a policy puts the interrupts then. One JSON object: {source: {NIC: {IRQ: [kind, queue, wanted
-// CPUs]}}}.
+// vm-sources NIC...: what each source of knowledge about a NIC's interrupts says alone, and where a policy
+// then puts the interrupts. One JSON object: {source: {NIC: {IRQ: [kind, queue, wanted CPUs]}}}.
 #include "app/world.hpp"
 #include "host/root.hpp"
 #include "planner/vectors.hpp"
@@ -18,8 +17,7 @@ namespace {
 using namespace affinityd;
 using planner::Source;
 
-/// The machine as it would look were `source` the only one that knows which interrupts are a NIC's and what
-/// they do.
+/// The machine as it would look if only `source` knew which interrupts a NIC has and what they do.
 planner::Machine only(Source source, planner::Machine machine) {
     for (auto& nic : machine.nics) {
         if (source != Source::msi_irqs) nic.msi_irqs.clear();
