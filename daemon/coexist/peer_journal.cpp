@@ -42,17 +42,17 @@ void PeerJournal::take_line(const state::Journal& own, std::string_view line) {
     const auto record = state::parse_line(line);
     if (!record) return;
     if (const auto* task = std::get_if<planner::TaskMask>(&record->subject)) {
-        if (!record->held)
+        if (!record->undo)
             tasks_.erase(task->task);
-        else if (tasks_.size() < most_shared && own.find(record->subject) != nullptr)
+        else if (tasks_.size() < most_shared && own.contains(record->subject))
             tasks_.insert_or_assign(task->task, *task);
         return;
     }
     const auto known = std::ranges::find(others_, record->subject);
-    if (!record->held && known != others_.end())
+    if (!record->undo && known != others_.end())
         others_.erase(known);
-    else if (record->held && known == others_.end() && others_.size() < most_shared &&
-             own.find(record->subject) != nullptr)
+    else if (record->undo && known == others_.end() && others_.size() < most_shared &&
+             own.contains(record->subject))
         others_.push_back(record->subject);
 }
 

@@ -36,7 +36,7 @@ void about_file(const Document& document, Severity severity, std::string message
                    .source_line = {}});
 }
 
-/// The policy's name, or nothing if the file's name gives none (reported).
+/// The policy's name; no value if the file's name gives none (reported).
 std::optional<std::string> name_of(const Document& document, std::vector<Diagnostic>& out) {
     const auto file = file_name(document.path);
     if (!file.ends_with(ending)) {
@@ -53,7 +53,7 @@ std::optional<std::string> name_of(const Document& document, std::vector<Diagnos
     return std::nullopt;
 }
 
-/// Only blanks, comments and document marks: such a file masks.
+/// True for only spaces, comments and document marks: such a file masks.
 bool is_empty_text(std::string_view text) {
     while (!text.empty()) {
         auto line = text.substr(0, text.find('\n'));
@@ -68,7 +68,7 @@ bool is_empty_text(std::string_view text) {
 std::optional<Policy> read_one(const Document& document, std::string_view name,
                                std::vector<Diagnostic>& out) {
     std::string_view text = document.text;
-    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3); // a byte order mark says nothing in UTF-8
+    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3); // a byte order mark has no meaning in UTF-8
     const Source source(text);
     Report report(document.path, source, out);
     auto tree = parse_tree(text);

@@ -10,7 +10,7 @@
 
 namespace affinityd::policy {
 
-/// One file's text, as found by whoever reads folders.
+/// One file's text and where it comes from.
 struct Document {
     std::string path; ///< for messages; its last part without .yaml names the policy
     std::string text;

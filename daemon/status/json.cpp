@@ -65,30 +65,35 @@ std::string iso_time(std::chrono::system_clock::time_point when) {
     return {text.data(), length};
 }
 
-template <class Values>
-json list_of(const Values& values) {
-    json list = json::array();
-    for (const auto& value : values)
-        list.push_back(to_json(value));
-    return list;
-}
-
-json to_json(const UnitStatus& unit) {
+json unit_json(const UnitStatus& unit) {
     return {{"unit", unit.unit},
             {"policy", unit.policy},
             {"wanted", unit.wanted.to_list()},
             {"state", unit.state}};
 }
 
-json to_json(const PeerStatus& peer) {
+json peer_json(const PeerStatus& peer) {
     json subjects = json::array();
     for (const auto& subject : peer.shared)
         subjects.push_back(machine::to_string(subject));
     return {{"runtime_dir", peer.runtime_dir}, {"subjects", std::move(subjects)}};
 }
 
-json to_json(const WriterStatus& writer) {
+json writer_json(const WriterStatus& writer) {
     return {{"name", writer.name}, {"where", writer.where}, {"note", writer.note}};
+}
+
+template <class Values, class Form>
+json list_of(const Values& values, Form form) {
+    json list = json::array();
+    for (const auto& value : values)
+        list.push_back(form(value));
+    return list;
+}
+
+template <class Values>
+json list_of(const Values& values) {
+    return list_of(values, [](const auto& value) { return to_json(value); });
 }
 
 } // namespace
@@ -182,9 +187,9 @@ json to_json(const Overview& overview) {
             {"outcomes", counters.outcomes},
             {"policies", list_of(overview.policies)},
             {"problems", list_of(overview.problems)},
-            {"units", list_of(overview.units)},
-            {"claimed_by_others", list_of(overview.peers)},
-            {"other_writers", list_of(overview.other_writers)}};
+            {"units", list_of(overview.units, unit_json)},
+            {"claimed_by_others", list_of(overview.peers, peer_json)},
+            {"other_writers", list_of(overview.other_writers, writer_json)}};
 }
 
 } // namespace affinityd::status

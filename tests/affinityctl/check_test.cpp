@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `affinityctl check` as its users have it: output and exit codes.
+// `affinityctl check` as its users see it: output and exit codes.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -61,13 +61,13 @@ class Check : public testing::Test {
 const std::string good =
     "version: 1\nmatch: {comm: redis-server}\naffinity: process\ncpus: \"1\"\nbind: set\n";
 
-TEST_F(Check, AGoodFile) {
+TEST_F(Check, GoodFileExitsWithZero) {
     const auto answer = run(write("redis.yaml", good));
     EXPECT_EQ(answer.code, 0) << answer.text;
     EXPECT_EQ(answer.text, "0 errors, 0 warnings, 0 notes; 1 policy in force\n");
 }
 
-TEST_F(Check, AFaultIsUnderlined) {
+TEST_F(Check, FaultIsUnderlined) {
     const auto path = write("redis.yaml", "version: 1\nmatch: {comm: redis-server}\ncpu: \"1\"\n");
     const auto answer = run(path);
     EXPECT_EQ(answer.code, 3);
@@ -76,7 +76,7 @@ TEST_F(Check, AFaultIsUnderlined) {
                      "1 error, 0 warnings, 0 notes; 0 policies in force\n");
 }
 
-TEST_F(Check, TheMachineIsAsked) {
+TEST_F(Check, CpusAreCheckedOnTheMachine) {
     const auto path = write("redis.yaml", "version: 1\nmatch: {comm: a}\ncpus: 1-2\n");
     const auto answer = run(path);
     EXPECT_EQ(answer.code, 3);
@@ -90,7 +90,7 @@ TEST_F(Check, StrictMakesWarningsErrors) {
     EXPECT_EQ(run("--strict " + path).code, 3);
 }
 
-TEST_F(Check, FoldersOverrideFilesDoNot) {
+TEST_F(Check, FoldersOverrideButListedFilesDoNot) {
     (void)write("vendor/redis.yaml", good);
     (void)write("etc/redis.yaml", "");
     const auto folders = run((top_ / "vendor").string() + " " + (top_ / "etc").string());
@@ -117,7 +117,7 @@ TEST_F(Check, Json) {
     EXPECT_EQ(document.at("diagnostics")[0].at("column"), 7);
 }
 
-TEST_F(Check, WhatIsNotThere) {
+TEST_F(Check, MissingFileOrMachineIsAFailure) {
     const auto answer = run((top_ / "nothing.yaml").string());
     EXPECT_EQ(answer.code, 1);
     EXPECT_NE(answer.text.find("nothing.yaml: there is no such file or folder"), std::string::npos)

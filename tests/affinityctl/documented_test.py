@@ -12,7 +12,7 @@ WORD = r"[a-z][a-z0-9-]*"
 
 
 def subcommands(*verbs):
-    """Those that --help lists; none of a word that is no verb."""
+    """Those that --help lists; none for a word that is not a verb."""
     done = subprocess.run([AFFINITYCTL, *verbs, "--help"], capture_output=True, text=True, check=False)
     _, found, below = done.stdout.partition("\nSubcommands:\n")
     return set(re.findall(rf"^  ({WORD}) ", below, re.MULTILINE)) if found and done.returncode == 0 else set()
@@ -27,7 +27,7 @@ def documents():
 
 
 def plain(path):
-    """The text without the marks of roff."""
+    """The text without roff markup."""
     text = path.read_text(encoding="utf-8").replace("\\-", "-")
     text = re.sub(r'^\.(?:SS|SH|BR|RB|B|I|IR|BI)\b', "", text, flags=re.MULTILINE)
     return re.sub(r'\\f[A-Z]|"', "", text)

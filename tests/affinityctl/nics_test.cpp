@@ -34,7 +34,7 @@ json status() {
         {"pid": 40, "comm": "alien", "policy": "mail", "nics": ["eth10"], "threads": [{"tid": 40, "comm": "alien", "wanted": "2"}]}]})json");
 }
 
-TEST(NicStatus, EachVectorGetsWhatIsWantedItsTasksAndItsLastRefusal) {
+TEST(NicStatus, EachVectorGetsItsWantedCpusTasksAndLastRefusal) {
     auto list = nics();
     merge_status(list, status());
     const auto& first = list[1]["vectors"][0];
@@ -53,7 +53,7 @@ TEST(NicStatus, EachVectorGetsWhatIsWantedItsTasksAndItsLastRefusal) {
     EXPECT_FALSE(list[2]["queues"][0].contains("wanted")) << "the number of flows is no place";
 }
 
-TEST(NicStatus, AnyAnswerWillDo) {
+TEST(NicStatus, UnexpectedStatusIsIgnored) {
     for (
         const char* text :
         {"null", "[]", "{}", "3", R"({"queues": 3})",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is where, from the daemon's answer into the tree, the table and the picture; names are whatever
-// programs call themselves.
+// What is where, from the daemon's answer into the tree, the table and the picture. Names may be any bytes.
 #include "affinityctl/daemon/occupancy.hpp"
 #include "affinityctl/views/svg_text.hpp"
 #include "affinityctl/views/table.hpp"
@@ -131,7 +130,7 @@ TEST(Occupancy, IsShownWhereItBelongs) {
         << "two threads have a whole cache to themselves";
 }
 
-TEST(Occupancy, OfAnAnswerThatIsNotAsExpectedIsAsMuchAsCanBeRead) {
+TEST(Occupancy, OfAMalformedAnswerKeepsWhatIsReadable) {
     for (
         const auto* text :
         {"null", "[]", "{}", "7", R"("x")",
@@ -150,7 +149,7 @@ TEST(Occupancy, OfAnAnswerThatIsNotAsExpectedIsAsMuchAsCanBeRead) {
     }
 }
 
-TEST(Occupancy, NamesAreTextAndNothingElse) {
+TEST(Occupancy, NamesNeverBecomeMarkup) {
     const std::string hostile[] = {"</svg><script>",
                                    "\x1b[2J\x07",
                                    "a&b\"c'",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`affinityctl topology` and `affinityctl cpus` as their users have them: a small recorded machine made here. The published
+"""`affinityctl topology` and `affinityctl cpus` as their users see them, on a small recorded machine made here. The published
 recordings are the subject of tests/topology/corpus_test.py."""
 import json
 import os

@@ -84,7 +84,7 @@ TEST(Watch, CellsFitTheHeadingAndHideControlBytes) {
     EXPECT_EQ(watch_cells(row(7, "x", 0, 1))[4], "1");
 }
 
-TEST(Watch, TheSamplerCountsFromTheLookBefore) {
+TEST(Watch, SamplerCountsFromTheLastSample) {
     const auto root = affinityd::host::Root::open("/");
     ASSERT_TRUE(root);
     TaskSampler sampler(*root);

@@ -25,7 +25,7 @@ Report full_report() {
     return report;
 }
 
-TEST(ReportText, RoundTrip) {
+TEST(ReportText, EveryFieldIsReadBack) {
     const auto report = full_report();
     const auto text = to_json(report);
     EXPECT_EQ(text.find('\n'), std::string::npos);
@@ -40,7 +40,7 @@ TEST(ReportText, EveryOutcomeHasItsOwnName) {
     EXPECT_FALSE(parse_outcome("DONE"));
 }
 
-TEST(ReportText, LabelThatIsNoTextIsMadeOne) {
+TEST(ReportText, LabelThatIsNotUtf8IsReplaced) {
     auto report = full_report();
     report.lines[0].label = "bad\xff\xfe";
     EXPECT_TRUE(parse_report(to_json(report)));
@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"object", "\"receiver\":null", "\"receiver\":[]", "receiver: expected an object"},
         Case{"boolean", "interrupts\":true", "interrupts\":1", "touches_nic_interrupts: expected true"}));
 
-TEST(ReportText, NoJsonAtAll) {
+TEST(ReportText, TextThatIsNotJsonIsRefused) {
     for (const char* text : {"", "{", "[]", "null", "7", "\"x\"", "{}", "\xff\xfe", "{\"version\":1}x"})
         EXPECT_FALSE(parse_report(text)) << text;
     EXPECT_FALSE(parse_report(std::string(100000, '[')));

@@ -14,7 +14,7 @@ namespace {
 
 using measure::LineReport;
 
-TEST(CpuTimes, ColumnsInSeconds) {
+TEST(CpuTimes, ColumnsAreReadAsSeconds) {
     const auto times = parse_cpu_times(
         "cpu  9 9 9 9\ncpu0 100 200 300 400 500 600 700 800 900 1000\ncpu12 1 2 3 4\nintr 5\n", 100);
     ASSERT_EQ(times.size(), 2U);
@@ -23,7 +23,7 @@ TEST(CpuTimes, ColumnsInSeconds) {
     EXPECT_DOUBLE_EQ(times[0].busy(), 1 + 2 + 3 + 6 + 7 + 8);
 }
 
-TEST(CpuTimes, LinesThatFitNoFormArePassedOver) {
+TEST(CpuTimes, MalformedLinesAreSkipped) {
     for (const char* text : {"", "cpu", "cpuX 1 2 3 4", "cpu0", "cpu0 1 2 3", "cpu0 1 2 x 4", "cpu0 -1 2 3 4",
                              "cpu99999999 1 2 3 4"})
         EXPECT_TRUE(parse_cpu_times(text, 100).empty()) << text;
@@ -33,7 +33,7 @@ Activity activity(const char* stat, const char* interrupts) {
     return {0, parse_cpu_times(stat, 100), irq::parse_interrupts(interrupts)};
 }
 
-TEST(Between, DifferencesByCpuAndLine) {
+TEST(Between, DifferencesAreCountedByCpuAndLine) {
     const auto first =
         activity("cpu0 100 0 50 0 0 5 10\ncpu1 0 0 0 0 0 0 0\ncpu3 0 0 0 0\n",
                  "           CPU0       CPU1\n 24:   10   20  PCI-MSI 1-edge  virtio0-input.0\n"
@@ -52,14 +52,14 @@ TEST(Between, DifferencesByCpuAndLine) {
     EXPECT_EQ(cpus[0].interrupts, 5U);
     EXPECT_EQ(cpus[1].interrupts, 3U);
     const auto lines = lines_between(first, last);
-    ASSERT_EQ(lines.size(), 2U); // 25 has another handler now: its counter is not the same counter
+    ASSERT_EQ(lines.size(), 2U); // 25 has another handler now: so its counter is another one
     EXPECT_EQ(lines[0], (LineReport{24, "virtio0-input.0", 0, 5}));
     EXPECT_EQ(lines[1], (LineReport{26, "same", 1, 3}));
     EXPECT_NEAR(busy_between(first, last).value(), (0.5 + 0.5 + 0.2 + 0.01 + 0.3) / (1.51 + 1), 1e-9);
     EXPECT_FALSE(busy_between(first, first));
 }
 
-TEST(Between, ColumnsAreMatchedByCpuNotByPlace) {
+TEST(Between, ColumnsAreMatchedByCpuNotByPosition) {
     const auto first =
         activity("cpu0 0 0 0 0\ncpu2 0 0 0 0\n",
                  "           CPU0       CPU1       CPU2\n 24:   1   2   3  PCI-MSI 1-edge  a\n");
@@ -87,7 +87,7 @@ class Frequency : public ::testing::Test {
     std::string folder_;
 };
 
-TEST_F(Frequency, CpufreqFirstThenCpuinfoThenNothing) {
+TEST_F(Frequency, CpufreqIsPreferredToCpuinfoAndWithoutBothThereIsNoValue) {
     EXPECT_FALSE(read());
     put("proc/cpuinfo", "processor : 0\ncpu MHz\t\t: 2000.5\n\nprocessor : 1\ncpu MHz\t\t: 3000.5\nprocessor "
                         ": 2\ncpu MHz : junk\n");

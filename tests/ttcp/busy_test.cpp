@@ -9,13 +9,13 @@ namespace {
 
 TEST(Busy, ReasonNamesWhatIsBusy) {
     EXPECT_EQ(why_busy({0.1, "", {}}, 0.2), "");
-    EXPECT_EQ(why_busy({{}, "", {}}, 0.2), ""); // what cannot be told does not forbid
+    EXPECT_EQ(why_busy({{}, "", {}}, 0.2), ""); // an unknown figure does not forbid a run
     EXPECT_NE(why_busy({0.5, "", {}}, 0.2).find("the machine is busy: 50 %"), std::string::npos);
     EXPECT_NE(why_busy({0.1, "eth7", 0.9}, 0.2).find("eth7 is busy: 90 %"), std::string::npos);
     EXPECT_EQ(why_busy({0.2, "eth7", 0.2}, 0.2), "");
 }
 
-TEST(Busy, LooksAtThisMachine) {
+TEST(Busy, IdleLoopbackHasNoNic) {
     const auto root = host::Root::open().value();
     const auto alone = look_around(root, std::nullopt, 0.05);
     EXPECT_EQ(alone.nic, "");

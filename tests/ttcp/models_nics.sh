@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# affinityctl measure models on NICs that were there before: they are borrowed, and put back as they were however the run ends. In a
-# network of its own, on veth pairs; a network namespace needs root.
+# affinityctl measure models on existing NICs, here veth pairs in a network namespace, which needs root. It borrows them and puts them
+# back as they were, however the run ends.
 set -euo pipefail
 affinityctl=$1
 if [ "$(id -u)" != 0 ]; then
@@ -26,7 +26,7 @@ ip link set tb up
 ip link add used type veth peer name usedpeer
 ip address add 192.0.2.1/24 dev used
 
-# Flags, NAPI threads, addresses of ours, segmentation offload.
+# Flags, NAPI threads, addresses, segmentation offload.
 describe() {
     for nic in ta tb tc td; do
         [ -e /sys/class/net/$nic ] || { echo "$nic is gone"; continue; }
@@ -66,7 +66,7 @@ status=0; wait $pid || status=$?
 [ $status = 1 ] && grep -q '"outcome":"killed"' "$work/json" || fail "interrupted: $status $(cat "$work/json")"
 same "an interrupted run"
 
-# One is unplugged meanwhile: an outcome, and the others come back.
+# One disappears during the run: that is an outcome, and the others come back.
 start --seconds 3 --direction transmit
 sleep 1
 for fd in /proc/$pid/fd/*; do

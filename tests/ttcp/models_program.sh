@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# affinityctl measure models as a user has it: a whole short run, interrupted, killed; nothing is left behind. Who is not root is told.
+# affinityctl measure models as a user sees it: a short run, an interrupted one and a killed one leave nothing behind. Other users than
+# root get a message.
 set -euo pipefail
 affinityctl=$1
 work=$(mktemp -d)
@@ -8,9 +9,9 @@ pids=
 trap 'for pid in $pids; do kill -9 "$pid" 2>/dev/null || :; done; rm -rf "$work"' EXIT
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
-# Our interfaces' NAPI threads; they go with the namespaces, which the kernel takes down in the background.
+# The NAPI threads of its interfaces; they end with the namespaces, which the kernel removes in the background.
 count_threads() { { grep -lsE '^napi/af[mp]' /proc/[0-9]*/comm || :; } | wc -l; }
-wait_for_threads() { # NUMBER: until no more than so many
+wait_for_threads() { # NUMBER: until there are no more than that
     for _ in $(seq 100); do [ "$(count_threads)" -le "$1" ] && return; sleep 0.1; done
     fail "$(count_threads) NAPI threads are left, expected $1"
 }
@@ -48,7 +49,7 @@ assert report["outcome"] == "killed" and report["reason"], report
 assert len(report["models"]) == 4
 END
 
-# A measuring process is killed: that is the outcome, and the rest ends. Then the program itself.
+# First a measuring process is killed, which is the outcome and ends the others. Then the program itself.
 "$affinityctl" --json measure models --connections 1 --rounds 60 --seconds 5 >"$work/json" & pid=$!; pids="$pids $pid"
 for _ in $(seq 100); do [ -n "$(children_of $pid)" ] && break; sleep 0.1; done
 sleep 0.3

@@ -30,7 +30,7 @@ ModelResult result(Model model, const std::vector<double>& rates, double cost) {
     return value;
 }
 
-TEST(Models, NamesGoBothWays) {
+TEST(Models, EveryNameIsParsedBack) {
     for (const Model model : all_models)
         EXPECT_EQ(parse_model(to_string(model)), model);
     EXPECT_FALSE(parse_model("Full"));
@@ -39,7 +39,7 @@ TEST(Models, NamesGoBothWays) {
     EXPECT_TRUE(!binds_interrupts(Model::process) && binds_processes(Model::process));
 }
 
-TEST(Models, NeighboursShareACpu) {
+TEST(Models, AdjacentConnectionsShareACpu) {
     const CpuSet two{0, 1};
     for (unsigned i = 0; i < 8; ++i)
         EXPECT_EQ(cpu_of(i, 8, two), i / 4);
@@ -49,7 +49,7 @@ TEST(Models, NeighboursShareACpu) {
     EXPECT_EQ(cpu_of(7, 8, many), 11U);
 }
 
-TEST(Models, OrderTurnsRoundSoThatDriftCancels) {
+TEST(Models, OrderAlternatesSoThatDriftCancels) {
     EXPECT_EQ(interleave(4, 2), (std::vector<std::size_t>{0, 1, 2, 3, 3, 2, 1, 0}));
     // A steady drift: every model has the same mean position over an even number of rounds.
     const auto order = interleave(3, 6);
@@ -60,7 +60,7 @@ TEST(Models, OrderTurnsRoundSoThatDriftCancels) {
     EXPECT_EQ(sums[1], sums[2]);
 }
 
-TEST(Models, GainIsStatedOnlyWhereItShows) {
+TEST(Models, GainIsClaimedOnlyWhereItShows) {
     const std::vector<double> base{100, 102, 98, 101, 99, 100};
     const std::vector<double> same{101, 99, 100, 98, 102, 100};
     const std::vector<double> more{130, 131, 129, 132, 128, 130};
@@ -80,7 +80,7 @@ TEST(Models, GainIsStatedOnlyWhereItShows) {
     EXPECT_EQ(summaries[0].busy_cpus, 0.25);
     EXPECT_EQ(summaries[0].per_second.switches, 10);
     EXPECT_EQ(summaries[0].per_second.migrations, 2.0);
-    EXPECT_FALSE(summaries[0].per_second.retransmits); // not known is not zero
+    EXPECT_FALSE(summaries[0].per_second.retransmits); // unknown is not zero
     EXPECT_FALSE(summaries[0].cache_misses_per_bit);
     ASSERT_EQ(summaries[0].cpus.size(), 1U);
     EXPECT_EQ(summaries[0].cpus[0].interrupts, 30U);

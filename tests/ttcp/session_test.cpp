@@ -35,7 +35,7 @@ Session small() {
     return session;
 }
 
-TEST(Address, Forms) {
+TEST(Address, EveryFormIsParsedAndOthersAreRefused) {
     EXPECT_EQ(parse_address("host", "5001")->to_string(), "host:5001");
     EXPECT_EQ(parse_address("host:80", "5001")->to_string(), "host:80");
     EXPECT_EQ(parse_address("::1", "5001")->to_string(), "[::1]:5001");
@@ -77,7 +77,7 @@ TEST(Loopback, TimeEndsIt) {
     EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1); // no child is left
 }
 
-TEST(Loopback, EndsRunWhereTheyAreTold) {
+TEST(Loopback, EndsRunOnTheCpusTheyAreGiven) {
     const auto allowed = host::get_affinity(0).value();
     Session session = small();
     session.transmit_cpus = {allowed.first()};
@@ -90,7 +90,7 @@ TEST(Loopback, EndsRunWhereTheyAreTold) {
     EXPECT_NE(refused.reason.find("cannot run on CPUs 1048575"), std::string::npos) << refused.reason;
 }
 
-TEST(Transmit, NobodyListens) {
+TEST(Transmit, PortWithoutListenerIsUnreachable) {
     const auto listener = listen_at({"127.0.0.1", "0"}, {}, 1).value();
     const auto port = std::to_string(port_of(listener.get()));
     ::close(::dup(listener.get()));
@@ -115,7 +115,7 @@ TEST(Transmit, PeerThatTakesNothingIsGivenUp) {
     EXPECT_EQ(report.outcome, Outcome::timed_out) << report.reason;
 }
 
-TEST(Transmit, PeerThatGoesAwayIsSaid) {
+TEST(Transmit, PeerThatResetsIsReported) {
     const auto listener = listen_at({"127.0.0.1", "0"}, {}, 1).value();
     const pid_t peer = ::fork();
     if (peer == 0) {
@@ -135,7 +135,7 @@ TEST(Transmit, PeerThatGoesAwayIsSaid) {
     ::waitpid(peer, nullptr, 0);
 }
 
-TEST(WorkerTest, KilledProcessIsAnErrorOfItsOwn) {
+TEST(WorkerTest, KilledProcessIsReportedAsCancelled) {
     auto worker = Worker::start({}, [](Meter&) -> Result<StreamUse> {
         ::pause();
         return StreamUse{};
@@ -160,7 +160,7 @@ TEST(WorkerTest, OverdueProcessIsKilled) {
     EXPECT_EQ(::kill(pid, 0), -1);
 }
 
-TEST(WorkerTest, FaultTravelsWithItsWords) {
+TEST(WorkerTest, FaultArrivesWithItsText) {
     auto worker = Worker::start(
         {}, [](Meter&) -> Result<StreamUse> { return fail("no such thing", "subject", ENOENT); });
     ASSERT_TRUE(worker);
@@ -170,7 +170,7 @@ TEST(WorkerTest, FaultTravelsWithItsWords) {
     EXPECT_EQ(use.error().code, ENOENT);
 }
 
-TEST(WorkerTest, DiesWithItsMaker) {
+TEST(WorkerTest, DiesWithItsParent) {
     int pipe[2];
     ASSERT_EQ(::pipe(pipe), 0);
     const pid_t maker = ::fork();
@@ -212,7 +212,7 @@ TEST(Fill, SumsStreamsAndPricesBits) {
     EXPECT_DOUBLE_EQ(report.seconds, 4);
     EXPECT_DOUBLE_EQ(report.bits_per_second, 4000);
     EXPECT_DOUBLE_EQ(report.ghz_per_gbps.value(), 2 * 2e9 / 16000);
-    EXPECT_FALSE(report.receiver->migrations); // one of the two does not know
+    EXPECT_FALSE(report.receiver->migrations); // one of the two has no count
     EXPECT_EQ(report.receiver->retransmits, 2U);
     EXPECT_FALSE(report.transmitter);
     Report counted;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes namespaces of its own where that is allowed (root); elsewhere checks that the refusal is said.
+// As root this makes namespaces of its own; other users check that the refusal is reported.
 #include "affinity-ttcp/models/gate.hpp"
 #include "affinity-ttcp/models/run.hpp"
 #include "affinity-ttcp/models/summary.hpp"
@@ -24,7 +24,7 @@ const host::Root& root() {
     return opened;
 }
 
-/// A testbed, or nothing where this user may not have one; any other fault is a failure.
+/// A testbed; no value where this user may not make one. Any other fault is a failure.
 std::optional<Testbed> testbed_of(unsigned connections) {
     auto testbed = make_veth_testbed(root(), connections);
     if (testbed) return std::move(*testbed);
@@ -42,17 +42,17 @@ RoundSetup quick() {
 }
 
 bool eventually_gone(int tid) {
-    for (int i = 0; i < 500; ++i, ::usleep(10000)) // namespaces are taken down in the background
+    for (int i = 0; i < 500; ++i, ::usleep(10000)) // the kernel removes namespaces in the background
         if (!root().proc().exists(std::to_string(tid))) return true;
     return false;
 }
 
-TEST(Testbed, IsThereAndGoesAway) {
+TEST(Testbed, EndsWithItsObject) {
     const auto own = root().proc().link("self/ns/net");
     std::vector<int> tids;
     {
         const auto testbed = testbed_of(3);
-        EXPECT_EQ(root().proc().link("self/ns/net"), own); // we are where we were
+        EXPECT_EQ(root().proc().link("self/ns/net"), own); // this process is in its own namespace again
         if (!testbed) return;
         ASSERT_EQ(testbed->paths.size(), 3U);
         for (const auto& path : testbed->paths) {
@@ -70,7 +70,7 @@ TEST(Testbed, IsThereAndGoesAway) {
         EXPECT_TRUE(eventually_gone(tid)) << tid;
 }
 
-TEST(Testbed, RefusesAbsurdNumbers) {
+TEST(Testbed, RefusesCountsOutOfRange) {
     EXPECT_FALSE(make_veth_testbed(root(), 0));
     EXPECT_FALSE(make_veth_testbed(root(), most_connections + 1));
 }
@@ -96,7 +96,7 @@ TEST(Round, BytesArriveOverThePathsUnderTest) {
     EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1); // no child is left
 }
 
-TEST(Round, StopsWhenTold) {
+TEST(Round, StopsWhenItsDescriptorIsReadable) {
     const auto testbed = testbed_of(1);
     if (!testbed) return;
     auto setup = quick();
@@ -113,7 +113,7 @@ TEST(Round, LinkThatGoesAwayIsAnOutcome) {
     const auto testbed = testbed_of(1);
     if (!testbed) return;
     Testbed broken = {{}, testbed->paths, {}};
-    broken.paths[0].there_address = "198.18.200.1"; // no way there
+    broken.paths[0].there_address = "198.18.200.1"; // no route
     auto setup = quick();
     setup.receives = false;
     for (int i = 0; i < 2; ++i)

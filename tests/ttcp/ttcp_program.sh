@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# affinity-ttcp as a user has it: data through a pipe, exit codes, a plain TCP peer.
+# affinity-ttcp as a user sees it: data through a pipe, exit codes, a plain TCP peer.
 set -eu
 ttcp=$1
 work=$(mktemp -d)
@@ -27,7 +27,7 @@ case $line in *'"outcome":"done"'*'"path":"loopback"'*'"touches_nic_interrupts":
 "$ttcp" --loopback --seconds 0.2 --streams 4 -D -b 65536 -l 1000 > "$work/many"
 grep -q 'touches no NIC interrupt' "$work/many" || fail "loopback is not labelled"
 
-# Nobody there: said in JSON, exit code 1. A wrong command line: 2.
+# Without a peer: reported in JSON, exit code 1. A wrong command line: 2.
 status=0; line=$("$ttcp" --target 127.0.0.1:1 --seconds 1 --json) || status=$?
 [ $status = 1 ] || fail "exit code $status"
 case $line in *'"outcome":"unreachable"'*) ;; *) fail "$line";; esac
@@ -37,7 +37,7 @@ for wrong in "" "-t" "-t -r h" "--loopback -l 0" "--loopback --cpus x" "-r --rec
     [ $status = 2 ] || fail "'$wrong' gives exit code $status"
 done
 
-# A sink serves one after the other and ends when nobody comes.
+# A sink serves one peer after the other and ends without one.
 "$ttcp" --sink -p $((port + 1)) --idle-exit 1 --json > "$work/sink" & pids="$pids $!"; sink=$!
 sleep 0.3
 "$ttcp" --target 127.0.0.1:$((port + 1)) --bytes 100000 --json > /dev/null
@@ -46,13 +46,13 @@ wait $sink
 [ "$(wc -l < "$work/sink")" = 2 ] || fail "sink: $(cat "$work/sink")"
 grep -q '"bytes":200000' "$work/sink" || fail "sink lost bytes"
 
-# As a service manager starts it: with a listening socket, and with each connection (Accept=yes, as the shipped unit has it).
+# As a service manager starts it: with a listening socket, and with each connection (Accept=yes, as in the shipped unit).
 cat > "$work/manager.py" <<'END'
 import os, socket, subprocess, sys
 ttcp, accept = sys.argv[1], sys.argv[2] == "accept"
 listener = socket.create_server(("127.0.0.1", 0))
 def give(given, *more):
-    # The PID is known in the child only: a shell puts it in.
+    # Only the child knows its PID, so a shell inserts it.
     return subprocess.Popen(["sh", "-c", 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" "$@"', ttcp, "--sink", "--json", *more],
                             preexec_fn=lambda: os.dup2(os.dup(given.fileno()), 3), close_fds=False, stdout=subprocess.PIPE, text=True)
 sink = None if accept else give(listener, "--idle-exit", "1")

@@ -2,6 +2,7 @@
 #include "affinityctl/offline/policy_occupancy.hpp"
 
 #include "affinityctl/values/counted.hpp"
+#include "affinityctl/values/model_name.hpp"
 #include "host/file.hpp"
 #include "host/root.hpp"
 #include "irq/reader.hpp"
@@ -11,7 +12,6 @@
 #include "policy/suggest.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <utility>
 
@@ -25,7 +25,7 @@ namespace policy = affinityd::policy;
 
 namespace {
 
-/// All documents asked for: those of the folders, overridden by files that are named one by one.
+/// The documents of the request: those of the folders, overridden by the files that it names.
 Result<std::vector<policy::Document>> documents_of(const PolicyRequest& request) {
     auto documents =
         policy::read_folders(request.folders.empty() ? policy::standard_folders() : request.folders);
@@ -65,9 +65,8 @@ Result<void> all_known(const PolicyRequest& request, const policy::PolicySet& se
 }
 
 Tenant tenant_of(const planner::Compiled& compiled, const planner::Placements& placements) {
-    static constexpr std::array models{"none", "irq", "process", "full"};
     Tenant tenant{.policy = compiled.policy->name,
-                  .model = models[static_cast<std::size_t>(compiled.policy->model)],
+                  .model = model_name(compiled.policy->model),
                   .cpus = compiled.allowed,
                   .exclusive = compiled.policy->exclusive,
                   .pins = {},

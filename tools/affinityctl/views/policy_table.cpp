@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/policy_table.hpp"
 
+#include "affinityctl/values/model_name.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/table.hpp"
-
-#include <array>
 
 #include <fmt/format.h>
 
@@ -14,8 +13,6 @@ namespace policy = affinityd::policy;
 using nlohmann::json;
 
 namespace {
-
-constexpr std::array model_names{"none", "irq", "process", "full"};
 
 /// What the daemon reports about a policy; null: it has none of that name.
 json held_by(const json& status, const std::string& name) {
@@ -46,7 +43,7 @@ json policies_json(const policy::PolicySet& set, const json& status) {
                         {"description", one.description},
                         {"priority", one.priority},
                         {"specificity", policy::specificity(one.match)},
-                        {"affinity", model_names[static_cast<std::size_t>(one.model)]},
+                        {"affinity", model_name(one.model)},
                         {"overrides", std::move(overrides)},
                         {"loaded", held.is_object()},
                         {"processes", held.is_object() ? held.value("processes", json(0)) : json(nullptr)},
