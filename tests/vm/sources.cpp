@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// vm-sources NIC...: what each source of knowledge about a NIC's interrupts says if it is the only one, and
-// where a policy puts the interrupts then. One JSON object: {source: {NIC: {IRQ: [kind, queue, wanted
-// CPUs]}}}.
+// vm-sources NIC...: what each source of knowledge about a NIC's interrupts says alone, and where a policy
+// then puts the interrupts. One JSON object: {source: {NIC: {IRQ: [kind, queue, wanted CPUs]}}}.
 #include "app/world.hpp"
 #include "host/root.hpp"
-#include "machine/vectors.hpp"
+#include "planner/vectors.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -18,9 +17,8 @@ namespace {
 using namespace affinityd;
 using planner::Source;
 
-/// The machine as it would look were `source` the only one that knows which interrupts are a NIC's and what
-/// they do.
-machine::Machine only(Source source, machine::Machine machine) {
+/// The machine as it would look if only `source` knew which interrupts a NIC has and what they do.
+planner::Machine only(Source source, planner::Machine machine) {
     for (auto& nic : machine.nics) {
         if (source != Source::msi_irqs) nic.msi_irqs.clear();
         if (source == Source::netlink) continue;
@@ -44,7 +42,7 @@ policy::PolicySet policies(std::span<const std::string> nics) {
     return policy::read_policies(documents).set;
 }
 
-nlohmann::json told(const machine::Machine& machine, std::span<const std::string> nics) {
+nlohmann::json told(const planner::Machine& machine, std::span<const std::string> nics) {
     const auto set = policies(nics);
     const auto placements = planner::compile(set, machine, {});
     nlohmann::json result = nlohmann::json::object();
@@ -52,7 +50,7 @@ nlohmann::json told(const machine::Machine& machine, std::span<const std::string
         auto& found = result[name] = nlohmann::json::object();
         const auto* nic = machine.nic(name);
         if (nic == nullptr) continue;
-        for (const auto& vector : machine::nic_vectors(*nic, machine.irqs)) {
+        for (const auto& vector : planner::nic_vectors(*nic, machine.irqs)) {
             if (vector.kind == irq::Kind::none || vector.kind == irq::Kind::control) continue;
             const auto target =
                 std::ranges::find_if(placements.queues, [&](const planner::QueueTarget& each) {
