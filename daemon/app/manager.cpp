@@ -123,6 +123,8 @@ std::unique_ptr<Job> Manager::make_pass() {
 void Manager::begin_pass(bool machine_changed) {
     if (!shared_.current.world || shared_.is_stopping) return;
     shared_.machine_changed |= machine_changed;
+    // A running pass always ends, whoever asks for the next.
+    if (work_.passing()) return work_.want(Work::Urgency::soon);
     work_.begin_pass(make_pass());
 }
 
@@ -144,7 +146,6 @@ void Manager::events_lost() {
     ++shared_.events_lost;
     tasks_.events_lost();
     parts_.log.warn("the kernel's process events overflowed: everything is looked at again");
-    // A pass that runs always ends; the one after it sees what it may have missed.
     begin_pass(false);
 }
 
