@@ -13,7 +13,7 @@ void OwnedText::add(std::string text) {
         parts_.push_back({no_owner, true, std::move(text), {}});
 }
 
-void OwnedText::add(uid_t owner, std::string full, std::string redacted) {
+void OwnedText::add(std::uint32_t owner, std::string full, std::string redacted) {
     size_ += full.size();
     parts_.push_back({owner, false, std::move(full), std::move(redacted)});
 }
@@ -26,7 +26,7 @@ std::string OwnedText::full() const {
     return text;
 }
 
-std::string OwnedText::seen_by(uid_t user) const {
+std::string OwnedText::seen_by(std::uint32_t user) const {
     std::string text;
     text.reserve(size_);
     for (const auto& part : parts_) {

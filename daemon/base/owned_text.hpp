@@ -2,19 +2,18 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include <sys/types.h>
-
 namespace affinityd {
 
-/// A text parts of which only root and one user may read; everybody else reads something shorter there.
-/// Whoever writes it knows whose each part is, and need not know who reads.
+/// A text parts of which only root and one user (a uid) may read; everybody else reads something shorter
+/// there. Whoever writes it knows whose each part is, and need not know who reads.
 class OwnedText {
   public:
     /// Owner of what only the privileged may read, such as a process whose user is not known.
-    static constexpr uid_t no_owner = static_cast<uid_t>(-1);
+    static constexpr std::uint32_t no_owner = ~std::uint32_t{0};
 
     OwnedText() = default;
     explicit OwnedText(std::string for_everybody) { add(std::move(for_everybody)); }
@@ -22,18 +21,18 @@ class OwnedText {
     /// Appends what everybody may read.
     void add(std::string text);
     /// Appends `full` for the privileged and for `owner`, `redacted` for everybody else.
-    void add(uid_t owner, std::string full, std::string redacted);
+    void add(std::uint32_t owner, std::string full, std::string redacted);
 
     /// What the privileged (root, the daemon's own user) read.
     [[nodiscard]] std::string full() const;
     /// What this user reads without privilege.
-    [[nodiscard]] std::string seen_by(uid_t user) const;
+    [[nodiscard]] std::string seen_by(std::uint32_t user) const;
     /// Bytes of the full text.
     [[nodiscard]] std::size_t size() const { return size_; }
 
   private:
     struct Part {
-        uid_t owner = no_owner;
+        std::uint32_t owner = no_owner;
         bool is_open = false; ///< `full` is for everybody
         std::string full;
         std::string redacted;

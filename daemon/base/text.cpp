@@ -5,10 +5,10 @@ namespace affinityd {
 
 std::string_view trim_text(std::string_view text) {
     using namespace std::string_view_literals;
-    constexpr auto blanks = " \t\r\n\0"sv;
-    const auto first = text.find_first_not_of(blanks);
+    constexpr auto spaces = " \t\r\n\0"sv;
+    const auto first = text.find_first_not_of(spaces);
     if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+    return text.substr(first, text.find_last_not_of(spaces) - first + 1);
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {

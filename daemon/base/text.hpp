@@ -9,16 +9,17 @@
 
 namespace affinityd {
 
-/// Without blanks, line ends and NUL bytes at both ends (kernel files end in "\n"; some recordings in NUL).
+/// Without spaces, tabs, line ends and NUL bytes at both ends (kernel files end in "\n", some recordings in
+/// NUL).
 [[nodiscard]] std::string_view trim_text(std::string_view text);
 
 /// The parts between the separators, empty parts included; "" gives one empty part.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
 
-/// The words between runs of blanks and tabs.
+/// The words between runs of spaces and tabs.
 [[nodiscard]] std::vector<std::string_view> split_words(std::string_view text);
 
-/// The whole text as a decimal number in T's range; nothing else may stand before or after it.
+/// The whole text as a decimal number in T's range; no value if the text is anything else.
 template <std::integral T>
 [[nodiscard]] std::optional<T> parse_number(std::string_view text) {
     T value{};

@@ -42,7 +42,7 @@ enum class Outcome : std::uint8_t {
 
 struct Applied {
     Outcome outcome = Outcome::failed;
-    machine::Setting granted; ///< the setting after the change as read back; no CPUs if it could not be read
+    machine::Setting granted; ///< as read back after the change; what was asked for if it could not be read
     int code = 0;             ///< errno of the refusal, 0 if there was none
 };
 

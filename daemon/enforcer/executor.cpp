@@ -47,9 +47,10 @@ std::optional<Carried> Executor::run(const Action& action, const Circumstances& 
     if (action.restore) return restore(action.subject, circumstances.topology.online, circumstances.cpuset);
     if (is_put_off(action)) return std::nullopt;
     const auto before = journal_.find(action.subject);
-    const bool is_last = !expects_changes_ && backoff_.correct(action, before, now_());
     Carried carried = carry_out(action, before, circumstances.topology);
-    if (is_last) carried.notices.push_back(notice_of(Notice::Kind::fight, action, carried.applied));
+    // What was refused was not put right, and is no blow in a fight.
+    if (!expects_changes_ && took_effect(carried.applied.outcome) && backoff_.correct(action, before, now_()))
+        carried.notices.push_back(notice_of(Notice::Kind::fight, action, carried.applied));
     if (carried.applied.outcome == Outcome::full) divert(action, circumstances, carried);
     note_refusal(action, carried);
     return carried;

@@ -89,7 +89,7 @@ class RealEnforcer final : public Enforcer {
         const CpuSet& to = action.to.cpus();
         const int code = root_.proc().write(folder + "smp_affinity_list", to.to_list());
         if (code != 0) return {irq_outcome(code), {}, code};
-        auto requested = root_.proc().cpu_list(folder + "smp_affinity_list").value_or(CpuSet{});
+        auto requested = root_.proc().cpu_list(folder + "smp_affinity_list").value_or(to);
         const auto effective = root_.proc().cpu_list(folder + "effective_affinity_list");
         Outcome outcome = Outcome::done;
         if (!requested.contains(to) && !action.restore) outcome = Outcome::narrowed;
@@ -102,17 +102,17 @@ class RealEnforcer final : public Enforcer {
     Applied write(const SteeringMask& subject, const Action& action) {
         const auto path = machine::queue_file(root_, subject);
         if (!path || !*path) return not_found(path);
-        return written(root_.sys().write(**path, action.to.cpus().to_mask()), subject);
+        return written(root_.sys().write(**path, action.to.cpus().to_mask()), subject, action);
     }
 
     /// The kernel rounds counts up to a power of two.
     Applied write(const FlowTable& subject, const Action& action) {
         const auto text = std::to_string(action.to.count().entries);
         if (subject.is_machine())
-            return written(root_.proc().write(machine::machine_flow_entries, text), subject);
+            return written(root_.proc().write(machine::machine_flow_entries, text), subject, action);
         const auto path = machine::queue_file(root_, subject);
         if (!path || !*path) return not_found(path);
-        return written(root_.sys().write(**path, text), subject);
+        return written(root_.sys().write(**path, text), subject, action);
     }
 
     /// It is gone, or an Error kept it from being found.
@@ -121,10 +121,10 @@ class RealEnforcer final : public Enforcer {
         return {Outcome::failed, {}, found.error().code};
     }
 
-    Applied written(int code, const auto& queue) const {
+    Applied written(int code, const auto& queue, const Action& action) const {
         if (code != 0) return {irq_outcome(code), {}, code};
         const auto granted = read(queue);
-        return {Outcome::done, granted ? granted->value_or(Setting{}) : Setting{}, 0};
+        return {Outcome::done, granted ? granted->value_or(action.to) : action.to, 0};
     }
 
     // systemd answers in its own time, so units go another way: app::Units.

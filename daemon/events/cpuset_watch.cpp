@@ -23,8 +23,8 @@ CpusetWatch::CpusetWatch(sd_event* event, std::string base, Changed changed)
 }
 
 void CpusetWatch::want(const std::string& folder, std::map<std::string, Source>& wanted) {
-    // The second is written when cpusets come into use below: every process there gets into one, with all its
-    // CPUs.
+    // The second is written when cpusets are enabled below it: then every process there is in one, with all
+    // of its CPUs.
     for (const char* name : {"/cpuset.cpus", "/cgroup.subtree_control"}) {
         auto file = folder + name;
         if (wanted.contains(file) || wanted.size() >= most_files) continue;
@@ -36,8 +36,8 @@ void CpusetWatch::want(const std::string& folder, std::map<std::string, Source>&
 }
 
 void CpusetWatch::follow(const std::vector<std::string>& cpusets) {
-    // All of them anew: a group of the same name may be another one by now. What is watched already stays so
-    // meanwhile.
+    // All are watched anew: a group of the same name may be another one by now. The old watches stay until
+    // then.
     std::map<std::string, Source> wanted;
     want(base_, wanted);
     for (const auto& cpuset : cpusets)
@@ -49,7 +49,7 @@ void CpusetWatch::follow(const std::vector<std::string>& cpusets) {
 }
 
 int CpusetWatch::on_written(sd_event_source*, const inotify_event* event, void* userdata) {
-    // One that is gone took its processes with it, or was made anew, which the next follow() finds out.
+    // A group that is gone took its processes with it, or was made anew, which the next follow() finds.
     if ((event->mask & IN_MODIFY) != 0) static_cast<CpusetWatch*>(userdata)->changed_();
     return 0;
 }

@@ -10,10 +10,10 @@
 
 namespace affinityd::events {
 
-/// Tells when somebody writes the cpusets that processes under policy live in: on kernels before 6.2 that
+/// Reports writes to the cpusets of processes under policy: on kernels before 6.2 that
 /// makes every mask in them as wide as the cpuset, on later ones it may narrow masks or leave room for wider
-/// ones. Nothing but inotify(7) on the files tells. A process that is moved to another control group is not
-/// told of; the periodic pass finds it. Source: Documentation/admin-guide/cgroup-v2.rst, Cpuset; cpuset(7)
+/// ones. Only inotify(7) on the files shows it. A process that moves to another control group raises no
+/// event here; the periodic pass finds it. Source: Documentation/admin-guide/cgroup-v2.rst, Cpuset; cpuset(7)
 /// for version 1.
 class CpusetWatch {
   public:
@@ -23,8 +23,8 @@ class CpusetWatch {
     CpusetWatch(const CpusetWatch&) = delete;
     CpusetWatch& operator=(const CpusetWatch&) = delete;
 
-    /// Paths of cpusets ("/system.slice/nginx.service") that are to be watched, with all above them, instead
-    /// of those so far. At most a thousand files are: kernels limit what one user may watch.
+    /// Paths of cpusets ("/system.slice/nginx.service") to watch, with all their parents, instead of those
+    /// so far. At most 1,024 files are watched: kernels limit the number for a user.
     void follow(const std::vector<std::string>& cpusets);
     [[nodiscard]] std::size_t files() const { return watches_.size(); } ///< that are watched
 

@@ -12,8 +12,8 @@
 
 namespace affinityd::events {
 
-/// Tells when something changes in the policy folders, once per burst, a moment after the last change: files
-/// are written in several steps. Folders that are not there yet are noticed when they come.
+/// Reports changes in the policy folders, once per burst, a moment after the last change: files are written
+/// in several steps. A missing folder is noticed when it is made.
 class FolderWatch {
   public:
     using Changed = std::function<void()>;
@@ -32,10 +32,10 @@ class FolderWatch {
     static int on_parent(sd_event_source*, const inotify_event* event, void* userdata);
     static int on_quiet(sd_event_source*, std::uint64_t, void* userdata);
 
-    /// Watches every folder that is there, and for each other one the nearest folder above it that is.
+    /// Watches every folder that exists, and for each missing one its nearest existing parent.
     void watch_all();
     [[nodiscard]] bool watch_folder(const std::string& folder);
-    /// True if it came while the one above it was taken up: then it is to be looked at again.
+    /// True if the folder appeared while its parent was being watched: look at it again.
     [[nodiscard]] bool await_folder(const std::string& folder);
     void changed_soon();
 
@@ -44,7 +44,7 @@ class FolderWatch {
     Changed changed_;
     std::chrono::milliseconds quiet_;
     std::vector<Source> watches_;
-    std::set<std::string, std::less<>> awaited_; ///< names whose coming brings a missing folder nearer
+    std::set<std::string, std::less<>> awaited_; ///< names whose creation may lead to a missing folder
     Source quiet_timer_;
 };
 

@@ -103,7 +103,7 @@ int HardwareWatch::on_uevent(sd_event_source*, int fd, std::uint32_t, void* user
 }
 
 int HardwareWatch::on_link(sd_event_source* source, int, std::uint32_t, void* userdata) {
-    // Only names are taken from the messages: whoever is told looks at the machine itself.
+    // Only names are taken from the messages: the receiver reads the machine itself.
     auto* watch = static_cast<HardwareWatch*>(userdata);
     const auto drained = watch->links_->drain();
     // Broken for good: the periodic pass goes on looking.

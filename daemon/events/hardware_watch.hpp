@@ -15,21 +15,21 @@
 namespace affinityd::events {
 
 /// True if a uevent of the kernel ("online@/devices/system/cpu/cpu3", then KEY=VALUE, each ended by a NUL) is
-/// about a CPU. Any bytes will do. Source: lib/kobject_uevent.c.
+/// about a CPU. Accepts any bytes. Source: lib/kobject_uevent.c.
 [[nodiscard]] bool is_cpu_uevent(std::string_view message);
 
-/// Tells when the hardware changed: CPUs that go and come (kernel uevents), links that are added, removed,
+/// Reports changes of the hardware: CPUs that go and come (kernel uevents), links that are added, removed,
 /// renamed, go up or down, come from or leave for another namespace, get other addresses or other channels
-/// (rtnetlink, ethtool netlink). All of it undoes settings on its own: virtio_net, for one, resets all its
-/// queues with any CPU.
+/// (rtnetlink, ethtool netlink). Each of them may undo settings: virtio_net, for one, resets all of
+/// its queues when any CPU goes or comes.
 class HardwareWatch {
   public:
     struct Changed {
         std::function<void()> cpus;
-        /// By the interface's name; "": it is not known which.
+        /// By the interface's name; "": it may be any.
         std::function<void(const std::string& nic)> link;
     };
-    /// Watches what can be had; what cannot is said in the log.
+    /// Watches what it can; the log names what it cannot.
     static std::unique_ptr<HardwareWatch> start(sd_event* event, app::Log& log, Changed changed);
     explicit HardwareWatch(Changed changed) : changed_(std::move(changed)) {}
     HardwareWatch(const HardwareWatch&) = delete;
@@ -44,7 +44,7 @@ class HardwareWatch {
     static int on_link(sd_event_source*, int fd, std::uint32_t, void* userdata);
 
     Changed changed_;
-    host::SdHandle<sd_device_monitor> monitor_;
+    DeviceMonitor monitor_;
     std::optional<netdev::LinkMonitor> links_;
     Source link_source_;
     host::NetlinkSocket uevent_socket_;

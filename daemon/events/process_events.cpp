@@ -110,7 +110,7 @@ void ProcessEvents::take() {
 
 void ProcessEvents::break_off(const std::string& reason) {
     if (reopen_timer_) return;
-    // A descriptor that stays readable for ever would keep the loop spinning. The source itself goes later:
+    // A descriptor that stays readable would keep the loop spinning. The source itself goes later:
     // this may be called from within its drain().
     sd_event_source_set_enabled(readable_.get(), SD_EVENT_OFF);
     sd_event_source_set_enabled(rest_.get(), SD_EVENT_OFF);

@@ -47,7 +47,7 @@ class ProcessEvents {
     [[nodiscard]] Result<void> open();
     void take();
     void handle(const host::ProcEvent& event);
-    /// Nothing is read from the source any more; it is closed and opened again later.
+    /// Stops reading from the source, which is closed and opened again later.
     void break_off(const std::string& reason);
     void reopen_later();
 
@@ -60,7 +60,7 @@ class ProcessEvents {
     std::chrono::milliseconds pause_; ///< before the next attempt
     std::chrono::steady_clock::time_point opened_at_;
     Source readable_;
-    Source rest_; ///< armed while events wait in memory, of which the descriptor says nothing
+    Source rest_; ///< armed while events wait in memory, which the descriptor does not show
     Source reopen_timer_;
 };
 

@@ -10,10 +10,10 @@
 
 namespace affinityd::host {
 
-/// Ordinary files of ours (state, policies): absolute or working-directory paths, not kernel trees.
+/// Ordinary files of the daemon (state, policies): absolute or working-directory paths, not kernel trees.
 
-/// Whole text; nothing if it is not there. Files above `limit` bytes and things that are no regular file are
-/// an Error.
+/// The whole text; no value if there is no such file. Files above `limit` bytes and everything that is no
+/// regular file are an Error.
 [[nodiscard]] Result<std::optional<std::string>> read_file(const std::string& path,
                                                            std::size_t limit = 1U << 20);
 
@@ -22,17 +22,17 @@ namespace affinityd::host {
 /// outlive the machine.
 [[nodiscard]] Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode = 0644);
 
-/// A regular file that root or we ourselves own and that nobody else may write to.
+/// True for a regular file that root or this process's user owns and that nobody else may write to.
 [[nodiscard]] bool is_trusted(const std::string& path);
 
-/// True if both paths lead to one and the same thing.
+/// True if both paths lead to the same file or directory.
 [[nodiscard]] bool is_same_file(const std::string& a, const std::string& b);
 
 /// The directory with its parents; no Error if it exists.
 [[nodiscard]] Result<void> make_directories(const std::string& path, unsigned mode = 0755);
 
-/// An exclusive lock on `path` (created if needed) that lives as long as the descriptor: flock(2). Nothing if
-/// another process holds it.
+/// An exclusive lock on `path` (created if needed) that lives as long as the descriptor: flock(2). No value
+/// if another process holds it.
 [[nodiscard]] Result<std::optional<Fd>> lock_file(const std::string& path);
 
 } // namespace affinityd::host

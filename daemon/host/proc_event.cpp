@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t payload_at = NLMSG_HDRLEN + sizeof(cn_msg);
 constexpr std::size_t data_at = offsetof(proc_event, event_data);
 
-/// A copy of what stands at `at`: the bytes need not be aligned and may end before.
+/// A copy of what is at `at`: the bytes need not be aligned and may end earlier.
 template <class T>
 bool load(std::span<const std::byte> bytes, std::size_t at, T& value) {
     if (bytes.size() < at || bytes.size() - at < sizeof(T)) return false;
@@ -97,7 +97,7 @@ std::optional<ProcEvent> parse_proc_event(std::span<const std::byte> datagram) {
     const auto body = find_event(datagram);
     if (!body) return std::nullopt;
     auto event = parse_body(body->event);
-    // Numbers below 1 are tasks outside this pid namespace or nonsense: nothing could be done with them.
+    // Numbers below 1 are tasks outside this pid namespace or nonsense: no action could follow.
     if (!event || event->pid <= 0 || event->tid <= 0) return std::nullopt;
     return event;
 }

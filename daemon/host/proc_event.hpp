@@ -31,7 +31,7 @@ struct ProcEvent {
     friend bool operator==(const ProcEvent&, const ProcEvent&) = default;
 };
 
-/// One datagram of the connector: netlink header, cn_msg, proc_event. Every length is checked. Nothing:
+/// One datagram of the connector: netlink header, cn_msg, proc_event. Every length is checked. No value:
 /// another message, another kind of event, or cut short.
 [[nodiscard]] std::optional<ProcEvent> parse_proc_event(std::span<const std::byte> datagram);
 

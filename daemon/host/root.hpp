@@ -13,27 +13,27 @@
 namespace affinityd::host {
 
 /// True if this errno value of a look into a kernel tree means "not there": the file, device or task is
-/// absent or has just left. All others mean that nothing is known.
+/// absent or has just left. After all other values its state is unknown.
 [[nodiscard]] bool means_absent(int code);
 
 /// One directory of a file tree, with the readers every room needs. Paths are relative, without a leading
-/// '/'. A file that is not there is nothing (nullopt) rather than an Error: kernel files come and go with
+/// '/'. An absent file is no value rather than an Error: kernel files come and go with
 /// versions, devices and tasks. Any other failure is an Error.
 class Dir {
   public:
-    /// A directory that is not there: every read finds nothing.
+    /// An absent directory: every read finds no file.
     Dir() = default;
     /// Opens `path` below `base` (AT_FDCWD or a directory descriptor). With `confined`, no symbolic link,
     /// absolute or with "..", leads out of the tree (openat2(2), RESOLVE_IN_ROOT): recordings are foreign
     /// input.
     static Result<Dir> open(int base, const std::string& path, bool confined);
 
-    /// Whole text of a file, at most `limit` bytes (the rest is cut). Nothing: not there (ENOENT, ENOTDIR,
-    /// ENODEV, ESRCH).
+    /// Whole text of a file, at most `limit` bytes (the rest is cut). No value: it is absent
+    /// (ENOENT, ENOTDIR, ENODEV, ESRCH).
     [[nodiscard]] Result<std::optional<std::string>> read(const std::string& path,
                                                           std::size_t limit = 64U << 20) const;
-    /// Text without blanks and line ends; nothing also when it cannot be read at all. For the many small
-    /// sysfs attributes where unreadable and absent mean the same: not known.
+    /// Text without spaces and line ends at both ends; no value also when it cannot be read. For the many
+    /// small sysfs attributes where unreadable and absent both mean unknown.
     [[nodiscard]] std::optional<std::string> text(const std::string& path) const;
     [[nodiscard]] std::optional<long long>
     number(const std::string& path) const;                                       ///< decimal, may be negative
@@ -47,9 +47,9 @@ class Dir {
     /// Device, inode, size and time of change of a file: another text as soon as the file is written or
     /// replaced. No value if it is not there.
     [[nodiscard]] std::optional<std::string> stamp(const std::string& path) const;
-    /// Target of a symbolic link as written; nothing if it is none.
+    /// Target of a symbolic link as written; no value if it is none.
     [[nodiscard]] std::optional<std::string> link(const std::string& path) const;
-    /// Path of `path` relative to this directory with all links resolved; nothing if it leads outside or
+    /// Path of `path` relative to this directory with all links resolved; no value if it leads outside or
     /// nowhere.
     [[nodiscard]] std::optional<std::string> resolve(const std::string& path) const;
 
@@ -72,7 +72,7 @@ class Dir {
 /// changed.
 class Root {
   public:
-    /// Any tree may be missing in a recording (then reads there find nothing); a missing folder is an
+    /// Any tree may be missing in a recording (then reads there find no file); a missing folder is an
     /// Error.
     static Result<Root> open(const std::string& path = "/");
 

@@ -6,9 +6,9 @@
 
 namespace affinityd::inventory {
 
-/// The path that says who a process belongs to, from the text of /proc/PID/cgroup: the unified hierarchy's if
-/// it is not the root there, else systemd's own hierarchy's (hosts with cgroup v1 or both), else "/".
-/// cgroups(7).
+/// The path that says to which unit or container a process belongs, from the text of /proc/PID/cgroup: the
+/// unified hierarchy's if it is not the root there, else systemd's own hierarchy's (hosts with cgroup v1 or
+/// both), else "/". cgroups(7).
 [[nodiscard]] std::string cgroup_of(std::string_view text);
 
 } // namespace affinityd::inventory

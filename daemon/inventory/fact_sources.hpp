@@ -14,8 +14,8 @@
 
 namespace affinityd::inventory {
 
-/// What several processes' facts share: names of users and groups, who listens where, and cpusets. Owned by
-/// whoever scans; not for several threads.
+/// What several processes' facts share: names of users and groups, who listens where, and cpusets. Owned
+/// by the scanner; not for several threads.
 class FactSources {
   public:
     /// On this machine, names that etc/passwd and etc/group lack are asked of the name service by a thread of
@@ -28,7 +28,7 @@ class FactSources {
     [[nodiscard]] std::string user(unsigned uid); ///< its number as text if it has no name
     [[nodiscard]] std::string group(unsigned gid);
     /// The thread that asks for names: when its descriptor is readable, names have come that were numbers
-    /// before. nullptr: there is none.
+    /// before. nullptr: no thread asks.
     [[nodiscard]] NameService* name_service() { return service_.get(); }
 
     /// TCP and UDP ports that this process listens on, ascending, each once; in a network namespace of its

@@ -13,7 +13,7 @@ constexpr std::size_t cmdline_limit =
     128U << 10; // more than any rule matches; a program may write megabytes there
 constexpr std::size_t small_file = 64U << 10;
 
-/// Second of the numbers behind "Key:" (real, effective, saved, file system).
+/// The second of the numbers after "Key:" (real, effective, saved, file system).
 std::optional<unsigned> second_number(std::string_view status, std::string_view key) {
     while (!status.empty()) {
         const auto end = status.find('\n');
@@ -56,13 +56,13 @@ std::string LazyFacts::file(const std::string& name, std::size_t limit) const {
     return std::move(**text);
 }
 
-LazyFacts::Dear& LazyFacts::dear() const {
-    if (!dear_) dear_ = std::make_unique<Dear>();
-    return *dear_;
+LazyFacts::Expensive& LazyFacts::expensive() const {
+    if (!expensive_) expensive_ = std::make_unique<Expensive>();
+    return *expensive_;
 }
 
 const std::string& LazyFacts::exe() const {
-    auto& exe = dear().exe;
+    auto& exe = expensive().exe;
     if (!exe) {
         const auto dir = directory();
         exe = dir ? dir->link("exe").value_or("") : "";
@@ -74,7 +74,7 @@ const std::string& LazyFacts::exe() const {
 }
 
 const std::string& LazyFacts::cmdline() const {
-    auto& cmdline = dear().cmdline;
+    auto& cmdline = expensive().cmdline;
     if (!cmdline) {
         cmdline = file("cmdline", cmdline_limit);
         while (!cmdline->empty() && cmdline->back() == '\0') // programs that rewrite it leave many
@@ -86,13 +86,13 @@ const std::string& LazyFacts::cmdline() const {
 }
 
 const std::string& LazyFacts::cgroup() const {
-    auto& cgroup = dear().cgroup;
+    auto& cgroup = expensive().cgroup;
     if (!cgroup) cgroup = cgroup_of(file("cgroup", small_file));
     return *cgroup;
 }
 
 const LazyFacts::Owner& LazyFacts::owner() const {
-    auto& owner = dear().owner;
+    auto& owner = expensive().owner;
     if (!owner) {
         const auto ids = parse_effective_ids(file("status", small_file));
         owner = ids ? Owner{ids->uid, ids->gid, true} : Owner{};
@@ -101,7 +101,7 @@ const LazyFacts::Owner& LazyFacts::owner() const {
 }
 
 const std::string& LazyFacts::user() const {
-    auto& user = dear().user;
+    auto& user = expensive().user;
     if (!user) {
         FactSources own(*root_, AskName{});
         user = owner().known ? (sources_ != nullptr ? *sources_ : own).user(owner().uid) : "";
@@ -110,7 +110,7 @@ const std::string& LazyFacts::user() const {
 }
 
 const std::string& LazyFacts::group() const {
-    auto& group = dear().group;
+    auto& group = expensive().group;
     if (!group) {
         FactSources own(*root_, AskName{});
         group = owner().known ? (sources_ != nullptr ? *sources_ : own).group(owner().gid) : "";
@@ -119,7 +119,7 @@ const std::string& LazyFacts::group() const {
 }
 
 const std::vector<std::uint16_t>& LazyFacts::listen_ports() const {
-    auto& ports = dear().ports;
+    auto& ports = expensive().ports;
     if (!ports) {
         FactSources own(*root_, AskName{});
         ports.emplace();

@@ -12,10 +12,10 @@
 
 namespace affinityd::inventory {
 
-/// Facts of a process in a root's proc tree. What its stat line says is there at once; each dearer file is
-/// read on first ask and the answer kept, empty where it cannot be read. Before each read it is made sure
-/// that the number still belongs to the same process. After an exec a new object is wanted: name, program and
-/// arguments are others then.
+/// Facts of a process in a root's proc tree. The stat line is read beforehand; every other file is expensive,
+/// so it is read on the first request and the answer is kept, empty where the file cannot be read. Before
+/// each read the start time proves that the number still belongs to the same process. An exec needs a new
+/// object: it changes name, program and arguments.
 class LazyFacts final : public ProcessFacts {
   public:
     struct Cheap {
@@ -43,11 +43,11 @@ class LazyFacts final : public ProcessFacts {
 
   private:
     struct Owner {
-        unsigned uid = ~0U; ///< nobody can have this one: what cannot be read must not pass for root
+        unsigned uid = ~0U; ///< no user can have this one: what cannot be read must not pass for root
         unsigned gid = ~0U;
         bool known = false;
     };
-    struct Dear {
+    struct Expensive {
         std::optional<std::string> exe, cmdline, cgroup, user, group;
         std::optional<Owner> owner;
         std::optional<std::vector<std::uint16_t>> ports;
@@ -55,16 +55,16 @@ class LazyFacts final : public ProcessFacts {
     /// Its directory, if it is still the same process.
     [[nodiscard]] std::optional<host::Dir> directory() const;
     [[nodiscard]] std::string file(const std::string& name, std::size_t limit) const;
-    [[nodiscard]] Dear& dear() const;
+    [[nodiscard]] Expensive& expensive() const;
     [[nodiscard]] const Owner& owner() const;
 
     const host::Root* root_;
     FactSources* sources_;
     Cheap cheap_;
-    mutable std::unique_ptr<Dear> dear_; ///< most processes are never asked: they do not pay for the space
+    mutable std::unique_ptr<Expensive> expensive_; ///< none for the many processes that are never asked
 };
 
-/// Effective user and group from the text of /proc/PID/status; nothing if it does not say.
+/// Effective user and group from the text of /proc/PID/status; no value if it lacks them.
 struct EffectiveIds {
     unsigned uid = 0;
     unsigned gid = 0;

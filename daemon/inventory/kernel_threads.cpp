@@ -15,7 +15,7 @@ constexpr int most_readings = 4;
 
 bool is_queue_thread(std::string_view comm) { return comm.starts_with("napi/") || comm.starts_with("irq/"); }
 
-/// The list as two readings one after the other agree on; no value: there is none, or they never do.
+/// The list on which two successive readings agree; no value: the kernel has none, or they never agree.
 std::optional<std::vector<int>> stable_children(const host::Root& root) {
     std::optional<std::string> before;
     for (int reading = 0; reading < most_readings; ++reading) {

@@ -63,6 +63,14 @@ std::optional<int> read_parent(const host::Root& root, int pid) {
     return read && *read ? std::optional((*read)->parent) : std::nullopt;
 }
 
+std::vector<int> read_ancestors(const host::Root& root, int parent) {
+    constexpr std::size_t most = 64; // process trees are shallow
+    std::vector<int> ancestors;
+    for (int pid = parent; pid > 0 && ancestors.size() < most; pid = read_parent(root, pid).value_or(0))
+        ancestors.push_back(pid);
+    return ancestors;
+}
+
 std::optional<int> read_process_id(const host::Root& root, int tid) {
     const auto text = read_status(root, std::to_string(tid) + "/", "\nTgid:");
     return text ? parse_number<int>(*text) : std::nullopt;

@@ -26,6 +26,10 @@ namespace affinityd::inventory {
 /// Parent of a process, 0 for none; no value if the process is gone.
 [[nodiscard]] std::optional<int> read_parent(const host::Root& root, int pid);
 
+/// Parent, grandparent, ... of a process whose parent is `parent`: at most 64, which also ends a loop in a
+/// recording.
+[[nodiscard]] std::vector<int> read_ancestors(const host::Root& root, int parent);
+
 /// The process that a thread belongs to (Tgid of its status file); no value if the thread is gone.
 [[nodiscard]] std::optional<int> read_process_id(const host::Root& root, int tid);
 

@@ -13,8 +13,8 @@
 namespace affinityd::inventory {
 
 /// The entries of a directory that are plain numbers (processes, threads, open descriptors), one at a time in
-/// the directory's order and in fixed memory, so that a listing of a hundred thousand can be left and taken
-/// up again.
+/// the directory's order and in fixed memory, so that a listing of a hundred thousand can be interrupted and
+/// resumed.
 class NumberedEntries {
   public:
     /// `path` below `parent`; an Error if it cannot be opened.

@@ -27,7 +27,7 @@ std::unique_ptr<pids_info, Unref> open_proc2() {
 
 struct PidStream::Source {
     std::unique_ptr<pids_info, Unref> proc2;
-    std::optional<NumberedEntries> entries; ///< used without proc2; nothing: a recording without processes
+    std::optional<NumberedEntries> entries; ///< used without proc2; no value: a recording without processes
 };
 
 Result<PidStream> PidStream::open(const host::Root& root) {

@@ -10,10 +10,10 @@
 
 namespace affinityd::inventory {
 
-/// The processes of a machine, one at a time, so that a listing of a hundred thousand can be left and taken
-/// up again. On this machine through libproc2, which goes on where it stopped; in a recording, or where the
-/// library cannot serve, from the directory. A process that is born or ends meanwhile may or may not be among
-/// them.
+/// The processes of a machine, one at a time, so that a listing of a hundred thousand can be interrupted
+/// and resumed. On this machine through libproc2, which goes on where it stopped; in a recording, or where
+/// the library cannot serve, from the directory. A process that is born or ends meanwhile may or may not be
+/// among them.
 class PidStream {
   public:
     static Result<PidStream> open(const host::Root& root);

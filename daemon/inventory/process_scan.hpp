@@ -20,7 +20,7 @@ namespace affinityd::inventory {
 class ProcessScan {
   public:
     /// Reads the stat line. No value: the process is gone, or has ended and awaits collection. An Error: the
-    /// file is there and cannot be read (EMFILE, EACCES), so nothing is known about the process.
+    /// file is there and cannot be read (EMFILE, EACCES), so the state of the process is unknown.
     /// `root` and `sources` (may be null) must outlive the scan and its facts.
     static Result<std::optional<ProcessScan>> open(const host::Root& root, int pid,
                                                    FactSources* sources = nullptr);
@@ -37,7 +37,7 @@ class ProcessScan {
     [[nodiscard]] const std::shared_ptr<ProcessFacts>& shared_facts() const { return facts_; }
 
     /// Reads threads and their masks until no new thread shows, at most 16 times around, so that a process
-    /// that makes threads faster than they can be read does not hold the scan for ever. True: finished. Asks
+    /// that makes threads faster than they can be read does not hold the scan. True: finished. Asks
     /// `out_of_time` after every thread. The kernel's count of the stat line decides whether the thread list
     /// is looked at: a second thread born after open() is announced by its own event.
     bool step(const std::function<bool()>& out_of_time);

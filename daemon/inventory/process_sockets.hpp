@@ -18,7 +18,7 @@ namespace affinityd::inventory {
                                                                std::size_t most = 65536);
 
 /// Listening sockets of the namespace that `pid` lives in, by the files /proc/PID/net/{tcp,udp}{,6}. Only the
-/// first 256 KiB of each are read (some 1,700 sockets): whoever has a namespace may fill them.
+/// first 256 KiB of each are read (some 1,700 sockets): the owner of a namespace may fill them.
 [[nodiscard]] Result<std::vector<LocalSocket>> read_namespace_listeners(const host::Root& root, int pid);
 
 /// False if the process is known to live in another network namespace than this one.

@@ -9,7 +9,7 @@ namespace affinityd::inventory {
 
 namespace {
 
-/// Takes the fields behind the name one by one, without a copy.
+/// Takes the fields after the name one by one, without a copy.
 class Fields {
   public:
     explicit Fields(std::string_view text) : rest_(text) {}

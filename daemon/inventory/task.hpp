@@ -26,8 +26,9 @@ struct Thread {
     [[nodiscard]] bool is_immovable() const { return (flags & pf_no_setaffinity) != 0; }
 };
 
-/// What a process is: everything a selector may ask. Cheap facts are filled at once; dear ones on first
-/// request, so that a matcher that never asks never reads. The answers of a process that has gone are empty.
+/// What a process is: everything a selector may ask. Cheap facts are filled at once; expensive ones on the
+/// first request, so that a matcher that never asks never reads. A process that has gone answers with empty
+/// values.
 class ProcessFacts {
   public:
     virtual ~ProcessFacts() = default;
@@ -37,7 +38,7 @@ class ProcessFacts {
     [[nodiscard]] virtual const std::string& comm() const = 0; ///< main thread's name
     [[nodiscard]] virtual const std::string&
     exe() const = 0; ///< path without " (deleted)"; "" unreadable or kernel
-    [[nodiscard]] virtual const std::string& cmdline() const = 0; ///< arguments joined by one blank
+    [[nodiscard]] virtual const std::string& cmdline() const = 0; ///< arguments joined by one space
     [[nodiscard]] virtual const std::string&
     cgroup() const = 0;                             ///< unified path, else the systemd hierarchy's, else "/"
     [[nodiscard]] virtual unsigned uid() const = 0; ///< effective user

@@ -7,7 +7,7 @@ namespace affinityd::inventory {
 
 namespace {
 
-constexpr std::size_t file_limit = 4U << 20; // some 60,000 users; whoever has more has a directory service
+constexpr std::size_t file_limit = 4U << 20; // some 60,000 users; sites with more use a directory service
 constexpr std::size_t longest_name = 256;    // LOGIN_NAME_MAX
 
 } // namespace

@@ -30,9 +30,9 @@ struct Line {
 
 /// Labels seen together: what one label alone cannot say. A bare interface name is the control vector where
 /// queue vectors stand beside it; virtioN-config is a NIC's where virtioN has queues; tg3's numbers are off
-/// by one; gve's blocks are tx in the lower half; an iavf vector without PCI function belongs to the mailbox
-/// before it. The same handler named twice on a line counts once. In the order of `lines`; lines without
-/// handlers give nothing, handlers that are no NIC's give Kind::none.
+/// by one; gve's blocks are transmit queues in the lower half; an iavf vector without PCI function belongs to
+/// the mailbox before it. The same handler named twice on a line counts once. In the order of `lines`; lines
+/// without handlers are left out, handlers of other devices have Kind::none.
 [[nodiscard]] std::vector<Line> classify(std::span<const Irq* const> lines,
                                          std::span<const Device> known = {}, std::size_t cpu_count = 0);
 [[nodiscard]] std::vector<Line> classify(const InterruptTable& table, std::span<const Device> known = {});

@@ -30,7 +30,7 @@ class Cursor {
         rest_.remove_prefix(at);
     }
 
-    /// Takes the next word if it is a number; else takes nothing. A number too large for 64 bits counts as
+    /// Takes the next word if it is a number. A number too large for 64 bits counts as
     /// the largest.
     std::optional<std::uint64_t> number() {
         skip_blanks();
@@ -70,7 +70,7 @@ bool ends_in_flow(std::string_view word) {
                                [&](auto flow) { return word.size() > flow.size() && word.ends_with(flow); });
 }
 
-/// "524288-edge", "16-fasteoi": hardware number and flow; "-event": flow behind an empty number.
+/// "524288-edge", "16-fasteoi": hardware number and flow; "-event": flow after an empty number.
 bool is_hwirq_with_flow(std::string_view word) {
     std::size_t at = 0;
     while (at < word.size() && is_digit(word[at]))
@@ -86,7 +86,7 @@ struct Tail {
     std::string_view actions;
 };
 
-/// Cuts what follows the counters into chip and handler names. The chip's name may hold blanks ("Hyper-V PCIe
+/// Cuts what follows the counters into chip and handler names. The chip's name may hold spaces ("Hyper-V PCIe
 /// MSI"), hardware number and trigger may be missing or one word with something else, so the first word of a
 /// known form is the border.
 Tail cut_tail(std::string_view text) {
@@ -106,12 +106,12 @@ Tail cut_tail(std::string_view text) {
             return {chip_before(word), trim_text(has_trigger ? ahead.rest() : cursor.rest())};
         }
     }
-    // No number and no trigger (s390): the kernel separates the handlers by at least two blanks.
+    // No number and no trigger (s390): the kernel separates the handlers by at least two spaces.
     const auto gap = text.find("  ");
     if (gap != std::string_view::npos) return {text.substr(0, gap), trim_text(text.substr(gap))};
-    const auto blank = text.find(' ');
-    if (blank == std::string_view::npos) return {text, {}};
-    return {text.substr(0, blank), trim_text(text.substr(blank))};
+    const auto space = text.find(' ');
+    if (space == std::string_view::npos) return {text, {}};
+    return {text.substr(0, space), trim_text(text.substr(space))};
 }
 
 /// The chip name of a per-device MSI domain ends in the device: "IR-PCI-MSIX-0000:41:00.0".
@@ -136,7 +136,7 @@ std::vector<std::string> split_actions(std::string_view text) {
     return actions;
 }
 
-/// The CPUs that the header names; nothing if the line is no header.
+/// The CPUs that the header names; no value if the line is no header.
 std::optional<std::vector<unsigned>> parse_header(std::string_view line) {
     Cursor cursor(line);
     std::vector<unsigned> cpus;

@@ -47,9 +47,9 @@ struct Irq {
     std::vector<std::uint64_t> counts; ///< per column of the table; see InterruptTable::cpus
     std::optional<CpuSet> requested;   ///< smp_affinity_list
     std::optional<CpuSet> effective;   ///< effective_affinity_list; empty set until first started
-    std::optional<CpuSet> hint;        ///< affinity_hint; nothing if absent or all zero
+    std::optional<CpuSet> hint;        ///< affinity_hint; no value if absent or all zero
     bool writable = true;     ///< false: the affinity file says it can never change (mode 0444, Linux 6.12+)
-    std::vector<int> threads; ///< tids of irq/N-name kernel threads; filled by whoever knows the tasks
+    std::vector<int> threads; ///< tids of irq/N-name kernel threads; filled by attach_threads
 };
 
 /// /proc/interrupts as a value.

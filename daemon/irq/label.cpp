@@ -26,8 +26,8 @@ std::size_t digits(std::string_view text) {
     return at;
 }
 
-/// Matches a pattern from left to right. Only an interface name can end at more than one place; it stands
-/// first or behind a literal and at most once, so trying each of its lengths is all the searching there is.
+/// Matches a pattern from left to right. Only an interface name can end at more than one place; it comes
+/// first or after a literal, and at most once, so trying each of its lengths is the whole search.
 class Matcher {
   public:
     explicit Matcher(const std::vector<std::string>& interfaces) : interfaces_(interfaces) {}
@@ -55,9 +55,9 @@ class Matcher {
 
   private:
     bool interface(bool known_only, std::string_view pattern, std::string_view text) {
-        const auto blank = text.find_first_of(" /:\t");
-        const auto longest = std::min(
-            {text.size(), blank == std::string_view::npos ? text.size() : blank, max_interface_name});
+        const auto end = text.find_first_of(" /:\t");
+        const auto longest =
+            std::min({text.size(), end == std::string_view::npos ? text.size() : end, max_interface_name});
         for (std::size_t length = longest; length > 0; --length) {
             const auto name = text.substr(0, length);
             if (known_only && !looks_like_interface(name) &&

@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 8> own_files = {"affinity_hint",
 bool is_writable(const host::Dir& dir) {
     const auto file = dir.open_file("smp_affinity_list", O_PATH);
     struct stat status {};
-    if (!file || ::fstat(file->get(), &status) != 0) return true; // no such file says nothing
+    if (!file || ::fstat(file->get(), &status) != 0) return true; // an absent file proves nothing
     return (status.st_mode & 0222) != 0;
 }
 

@@ -35,17 +35,17 @@ Result<std::vector<unsigned>> numbers_in(const host::Dir& dir, const std::string
     return numbers;
 }
 
-/// The lines of the device: its vectors, or those of its parent (virtio's hang on the PCI device above it),
-/// or the one line of a device without vectors. Where the device does not say, all lines of the machine.
+/// The lines of the device: its vectors, or its one line if it has no vectors, or those of its parent
+/// (virtio's hang on the PCI device above it). The parent comes last, since a PCIe port has vectors of its
+/// own. Where the device does not say, all lines of the machine.
 Result<std::vector<unsigned>> candidates(const host::Root& root, const std::string& device) {
     std::vector<std::string> folders;
     if (!device.empty()) folders.push_back(device);
     if (const auto slash = device.rfind('/'); slash != std::string::npos)
         folders.push_back(device.substr(0, slash));
-    for (const auto& folder : folders)
+    for (const auto& folder : folders) {
         if (auto numbers = numbers_in(root.sys(), folder + "/msi_irqs"); !numbers || !numbers->empty())
             return numbers;
-    for (const auto& folder : folders) {
         const auto number = root.sys().number(folder + "/irq");
         if (number && *number > 0 && *number <= std::numeric_limits<unsigned>::max())
             return std::vector{static_cast<unsigned>(*number)};

@@ -28,7 +28,7 @@ class GenericSocket {
         bool dump = true;                       ///< all there are; otherwise the one that `fill` names
         std::function<void(nl_msg&)> fill = {}; ///< adds attributes
     };
-    using Answer = std::vector<std::byte>; ///< attributes behind the generic header
+    using Answer = std::vector<std::byte>; ///< attributes after the generic header
     /// The answers to a request; none if the kernel refuses it: the families asked here add to what sysfs
     /// says, and no driver has to support them. A list that changes while it is read is read again; if it
     /// never holds still, or the socket does not work, an Error.

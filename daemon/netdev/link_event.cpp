@@ -18,7 +18,7 @@ namespace affinityd::netdev {
 
 namespace {
 
-/// Copies a fixed header off the front; nothing if there are too few bytes.
+/// Copies a fixed header off the front; no value if there are too few bytes.
 template <class Header>
 std::optional<Header> take(std::span<const std::byte>& bytes) {
     constexpr std::size_t aligned = (sizeof(Header) + 3U) & ~std::size_t{3};

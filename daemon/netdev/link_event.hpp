@@ -10,7 +10,7 @@
 namespace affinityd::netdev {
 
 /// Something about an interface changed that may have changed its interrupts, queues or addresses. Always
-/// re-read: events tell that, not what.
+/// re-read: an event says that something changed, not what.
 struct LinkEvent {
     enum class What {
         link,     ///< made, gone, up or down, renamed, enslaved, moved to another namespace
@@ -26,11 +26,11 @@ struct LinkEvent {
     friend bool operator==(const LinkEvent&, const LinkEvent&) = default;
 };
 
-/// One or several rtnetlink messages as received. Messages of other kinds, and what is cut short, are passed
-/// over.
+/// One or several rtnetlink messages as received. Messages of other kinds, and what is cut short, are
+/// ignored.
 [[nodiscard]] std::vector<LinkEvent> parse_route_messages(std::span<const std::byte> bytes);
 
-/// The same for the ethtool family's notifications; `family` is its number, which the kernel deals out.
+/// The same for the ethtool family's notifications; `family` is its number, which the kernel assigns.
 [[nodiscard]] std::vector<LinkEvent> parse_ethtool_messages(std::span<const std::byte> bytes, int family);
 
 } // namespace affinityd::netdev

@@ -8,7 +8,7 @@
 
 namespace affinityd::netdev {
 
-/// The devices that an interface stands on in the end (a VLAN on a bond: the bond's ports), in the order of
+/// The devices at the bottom of an interface's stack (a VLAN on a bond: the bond's ports), in the order of
 /// `nics`; the interface itself if it has no lower devices. Each device is visited once, so that loops and
 /// diamonds in a hostile recording cost no more than a list. Lower devices that are not among `nics` (in
 /// another network namespace) are left out.

@@ -60,7 +60,7 @@ void link_queues(std::span<Nic> nics, std::span<const QueueFact> queues, std::sp
             return candidate.direction == fact.direction && candidate.index == fact.index;
         });
         if (queue == nic->queues.end())
-            continue; // made since sysfs was read: the event that tells of it reads again
+            continue; // made since sysfs was read: its event leads to another reading
         queue->napi_id = fact.napi_id;
         const auto napi = std::ranges::find_if(napis, [&](const NapiFact& candidate) {
             return candidate.ifindex == fact.ifindex && candidate.id == *fact.napi_id;

@@ -33,7 +33,7 @@ struct QueueFact {
     friend bool operator==(const QueueFact&, const QueueFact&) = default;
 };
 
-/// The attributes behind the generic netlink header; no value if they are cut short or lack what every answer
+/// The attributes after the generic netlink header; no value if they are cut short or lack what every answer
 /// has.
 [[nodiscard]] std::optional<NapiFact> parse_napi(std::span<const std::byte> attributes);
 [[nodiscard]] std::optional<QueueFact> parse_queue(std::span<const std::byte> attributes);

@@ -47,7 +47,7 @@ struct NicLink {
     friend bool operator==(const NicLink&, const NicLink&) = default;
 };
 
-/// The device behind an interface, and where it is.
+/// The device of an interface, and where it is.
 struct NicDevice {
     std::string driver; ///< "" if the device names none
     std::string device; ///< resolved device path below /sys, the identity that survives renames; "" = virtual

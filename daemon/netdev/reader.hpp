@@ -20,7 +20,7 @@ namespace affinityd::netdev {
 /// queues, for want of a file descriptor.
 [[nodiscard]] Result<std::vector<Nic>> read_nics(const host::Root& root);
 
-/// The same of one interface: its own files, and netlink asked for it alone. No value: there is none of the
+/// The same of one interface: its own files, and netlink asked for it alone. No value: no interface has the
 /// name (any more).
 [[nodiscard]] Result<std::optional<Nic>> read_nic(const host::Root& root, const std::string& name);
 

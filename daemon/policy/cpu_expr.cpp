@@ -55,7 +55,7 @@ class Parser {
     Parsed whole() {
         auto expr = alternatives(0);
         if (!expr) return expr;
-        skip_blanks();
+        skip_spaces();
         if (at_ == text_.size()) return expr;
         if (peek() == ')') return wrong(at_, 1, "this ')' closes nothing");
         return wrong(at_, 1, std::string("unexpected '") + peek() + "'",
@@ -66,7 +66,7 @@ class Parser {
     Parsed alternatives(unsigned depth) {
         auto left = conjunction(depth);
         while (left) {
-            skip_blanks();
+            skip_spaces();
             const char c = peek();
             if (c != '|' && c != '-' && c != ',') return left;
             ++at_;
@@ -78,7 +78,7 @@ class Parser {
     Parsed conjunction(unsigned depth) {
         auto left = factor(depth);
         while (left) {
-            skip_blanks();
+            skip_spaces();
             if (peek() != '&') return left;
             ++at_;
             left = join(Op::intersect, std::move(*left), factor(depth));
@@ -87,7 +87,7 @@ class Parser {
     }
 
     Parsed factor(unsigned depth) {
-        skip_blanks();
+        skip_spaces();
         if (depth > max_depth) return wrong(at_, 1, "nested too deeply");
         const std::size_t begin = at_;
         if (peek() == '!') {
@@ -107,7 +107,7 @@ class Parser {
             ++at_;
             auto inner = alternatives(depth + 1);
             if (!inner) return inner;
-            skip_blanks();
+            skip_spaces();
             if (peek() != ')') return wrong(begin, 1, "this '(' is never closed", "add ')'");
             ++at_;
             return inner;
@@ -215,7 +215,7 @@ class Parser {
     }
 
     [[nodiscard]] char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-    void skip_blanks() {
+    void skip_spaces() {
         while (peek() == ' ' || peek() == '\t' || peek() == '\n' || peek() == '\r')
             ++at_;
     }
@@ -225,8 +225,7 @@ class Parser {
 };
 
 std::string_view group_name(Op op) {
-    return std::ranges::find(group_words, op, &Word::op)
-        ->text; // "socket" stands before its synonym "package"
+    return std::ranges::find(group_words, op, &Word::op)->text; // "socket" precedes its synonym "package"
 }
 
 bool is_sum(Op op) { return op == Op::unite || op == Op::subtract; }

@@ -11,7 +11,7 @@
 
 namespace affinityd::policy {
 
-/// A CPU-set expression as a tree; what it stands for on a machine is the planner's business.
+/// A CPU-set expression as a tree; the planner evaluates it on a machine.
 ///
 ///   expr   := term { ('|' | '-') term }        left to right; ',' between terms is the same as '|'
 ///   term   := factor { '&' factor }

@@ -50,7 +50,8 @@ bool uses_nic(const std::optional<CpuExpr>& expr) {
     return expr && uses(uses, *expr);
 }
 
-/// Keys that say nothing under the chosen model. A warning: people switch models to compare them.
+/// Warns of keys without meaning under the chosen model; no error, because people switch models to compare
+/// them.
 void check_model(const Fields& fields, const Policy& policy, Report& report) {
     static constexpr std::array<std::string_view, 8> for_tasks{"spread",    "bind",  "together", "threads",
                                                                "exclusive", "drift", "prior",    "memory"};

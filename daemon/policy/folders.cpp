@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t max_files = 100'000;
 
-/// ".yml" is let through so that the reader can say that it is not one of ours: silence would look like
+/// ".yml" is let through so that the reader can refuse it: silence would look like
 /// success.
 bool is_policy_name(std::string_view name) {
     return !name.starts_with('.') && !name.starts_with('#') &&

@@ -77,7 +77,7 @@ Selector read_test(const Fields::Entry& entry, Field field, Report& report) {
     return selector;
 }
 
-/// `not`, `any`, `all`: a list of maps; one map stands for a list of one. "any" with one map of several keys
+/// `not`, `any`, `all`: a list of maps; one map counts as a list of one. "any" with one map of several keys
 /// would hold only if all of them do, which is never what its author meant.
 Selector read_combination(const Fields::Entry& entry, Report& report) {
     Selector selector{.op = op_of(entry.key->name), .children = {}, .condition = {}};

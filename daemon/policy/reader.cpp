@@ -36,7 +36,7 @@ void about_file(const Document& document, Severity severity, std::string message
                    .source_line = {}});
 }
 
-/// The policy's name, or nothing if the file's name gives none (reported).
+/// The policy's name; no value if the file's name gives none (reported).
 std::optional<std::string> name_of(const Document& document, std::vector<Diagnostic>& out) {
     const auto file = file_name(document.path);
     if (!file.ends_with(ending)) {
@@ -53,7 +53,7 @@ std::optional<std::string> name_of(const Document& document, std::vector<Diagnos
     return std::nullopt;
 }
 
-/// Only blanks, comments and document marks: such a file masks.
+/// True for only spaces, comments and document marks: such a file masks.
 bool is_empty_text(std::string_view text) {
     while (!text.empty()) {
         auto line = text.substr(0, text.find('\n'));
@@ -68,7 +68,7 @@ bool is_empty_text(std::string_view text) {
 std::optional<Policy> read_one(const Document& document, std::string_view name,
                                std::vector<Diagnostic>& out) {
     std::string_view text = document.text;
-    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3); // a byte order mark says nothing in UTF-8
+    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3); // a byte order mark has no meaning in UTF-8
     const Source source(text);
     Report report(document.path, source, out);
     auto tree = parse_tree(text);
@@ -112,28 +112,44 @@ bool ReadResult::ok() const {
                                 [](const Diagnostic& d) { return d.severity == Severity::error; });
 }
 
-ReadResult read_policies(const std::vector<Document>& documents) {
-    ReadResult result;
-    for (const auto& winner : choose(documents, result)) {
-        const std::string& name = winner.first;
-        const Document* document = winner.second;
-        if (is_empty_text(document->text)) {
-            const bool masks =
-                std::ranges::any_of(result.set.overrides, [&](const Override& o) { return o.name == name; });
-            if (!masks)
-                about_file(*document, Severity::note,
-                           "an empty file, and no other of its name that it could mask", {},
-                           result.diagnostics);
-            continue;
-        }
-        if (auto policy = read_one(*document, name, result.diagnostics))
-            result.set.policies.push_back(std::move(*policy));
+PolicyReading::PolicyReading(std::vector<Document> documents) : documents_(std::move(documents)) {
+    for (const auto& [name, document] : choose(documents_, result_))
+        winners_.push_back({name, static_cast<std::size_t>(document - documents_.data())});
+    std::ranges::reverse(winners_);
+}
+
+void PolicyReading::read(const Winner& winner) {
+    const auto& document = documents_[winner.document];
+    if (!is_empty_text(document.text)) {
+        if (auto policy = read_one(document, winner.name, result_.diagnostics))
+            result_.set.policies.push_back(std::move(*policy));
+        return;
     }
-    std::ranges::sort(result.set.policies, comes_before);
-    check_set(result.set, result.diagnostics);
-    add_source_lines(result.diagnostics, documents);
-    sort_by_place(result.diagnostics);
-    return result;
+    const bool masks = std::ranges::any_of(result_.set.overrides,
+                                           [&](const Override& each) { return each.name == winner.name; });
+    if (!masks)
+        about_file(document, Severity::note, "an empty file, and no other of its name that it could mask", {},
+                   result_.diagnostics);
+}
+
+bool PolicyReading::step() {
+    if (!winners_.empty()) {
+        read(winners_.back());
+        winners_.pop_back();
+        return false;
+    }
+    std::ranges::sort(result_.set.policies, comes_before);
+    check_set(result_.set, result_.diagnostics);
+    add_source_lines(result_.diagnostics, documents_);
+    sort_by_place(result_.diagnostics);
+    return true;
+}
+
+ReadResult read_policies(const std::vector<Document>& documents) {
+    PolicyReading reading(documents);
+    while (!reading.step()) {
+    }
+    return reading.take();
 }
 
 void add_source_lines(std::vector<Diagnostic>& diagnostics, const std::vector<Document>& documents) {

@@ -10,10 +10,9 @@ namespace affinityd::policy {
 
 namespace {
 
-constexpr std::size_t max_findings =
-    100; // per file; nobody reads more, and a hostile file has no more to ask
+constexpr std::size_t max_findings = 100; // per file; nobody reads more, and a hostile file deserves no more
 
-/// True if the scalar stands in the file as it reads, so that offsets into its text are offsets into the
+/// True if the file has the scalar's text unchanged, so that offsets into its text are offsets into the
 /// line.
 bool is_verbatim(std::string_view raw, const Node& scalar) { return raw.starts_with(scalar.text); }
 

@@ -11,7 +11,7 @@
 
 namespace affinityd::policy {
 
-/// Collects what is said about one file and knows where things stand in it.
+/// Collects the findings about one file and knows the places in it.
 class Report {
   public:
     /// Both must outlive the report.
@@ -27,7 +27,7 @@ class Report {
              std::string hint = {});
 
     [[nodiscard]] Position at(const Node& node) const;
-    /// Where the text of a scalar begins: behind its quote, if it has one.
+    /// Where the text of a scalar begins: after its quote, if it has one.
     [[nodiscard]] Position text_at(const Node& scalar) const;
     [[nodiscard]] unsigned errors() const { return errors_; }
 

@@ -15,7 +15,8 @@ class Source {
   public:
     explicit Source(std::string_view text);
 
-    [[nodiscard]] std::string_view line(unsigned number) const; ///< without its line end; "" if there is none
+    [[nodiscard]] std::string_view
+    line(unsigned number) const; ///< without its line end; "" if it has no such line
     /// The text from a place to the end of its line.
     [[nodiscard]] std::string_view from(unsigned line, unsigned column) const;
     [[nodiscard]] unsigned lines() const { return static_cast<unsigned>(starts_.size()); }

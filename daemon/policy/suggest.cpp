@@ -11,7 +11,7 @@ namespace affinityd::policy {
 
 namespace {
 
-constexpr std::size_t max_word = 40; // nothing longer is a mistyped word of ours
+constexpr std::size_t max_word = 40; // a longer word is no typo of a key
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '-' ? '_' : c; }
 

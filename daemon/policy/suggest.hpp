@@ -10,7 +10,7 @@ namespace affinityd::policy {
 /// The word most like a mistyped one, letter case aside; "" if none is near. The first of equals wins.
 [[nodiscard]] std::string_view nearest_word(std::string_view typed, std::span<const std::string_view> words);
 
-/// "did you mean 'cpus'?", or nothing if no word is near.
+/// "did you mean 'cpus'?", or "" if no word is near.
 [[nodiscard]] std::string did_you_mean(std::string_view typed, std::span<const std::string_view> words);
 
 /// In single quotes, cut after 60 bytes, control characters shown as '?': for messages about any text.

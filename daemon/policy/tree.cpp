@@ -145,7 +145,7 @@ class Builder final : public YAML::EventHandler {
 
 std::string_view indentation(std::string_view line) { return line.substr(0, line.find_first_not_of(" \t")); }
 
-/// The library stops behind the sign that it takes for the beginning of an alias or an anchor; the sign is
+/// The library stops after the sign that it takes for the beginning of an alias or an anchor; the sign is
 /// the fault.
 void point_at(char sign, const Source& source, TreeFault& fault) {
     const auto at = source.line(fault.line).rfind(sign, fault.column - 1);

@@ -16,7 +16,6 @@ using planner::UndoRecord;
 constexpr std::size_t fewest_lines_to_compact = 4096;
 constexpr std::size_t compacted_at_a_time = 32; // with each line that is appended
 constexpr std::size_t largest_journal = 256U << 20;
-constexpr std::size_t largest_foreign_journal = 16U << 20;
 // These are no records, so that a reader who does not know them assumes damage, which is on the safe side.
 constexpr std::string_view damage_mark = "lines were lost";
 constexpr std::string_view mended_mark = "lost lines are accounted for";
@@ -27,23 +26,22 @@ std::string all_lines(const Journal& journal) {
     std::string text;
     Journal::Cursor cursor;
     while (const auto entry = journal.next(cursor))
-        text += to_line({entry->subject, entry->record});
+        text += to_line(entry->subject, &entry->record);
     return journal.damaged() ? text + line_of(damage_mark) : text;
 }
 
 /// The record of a thread of process `pid` has changed, and with it the masks that its children may inherit.
-void swap_sources(MaskSources& sources, int pid, const std::optional<UndoRecord>& before,
-                  const std::optional<UndoRecord>& after) {
+void swap_sources(MaskSources& sources, int pid, const UndoRecord* before, const UndoRecord* after) {
     const auto each_mask = [](const UndoRecord& record, const auto& use) {
         use(record.granted.cpus());
         if (record.asked != record.granted) use(record.asked.cpus());
     };
     // The new ones first, so that a mask in both is not taken for a former one.
-    if (after)
+    if (after != nullptr)
         each_mask(*after, [&](const CpuSet& mask) {
             sources.add(pid, mask, {after->original.cpus(), after->policy});
         });
-    if (before) each_mask(*before, [&](const CpuSet& mask) { sources.remove(pid, mask); });
+    if (before != nullptr) each_mask(*before, [&](const CpuSet& mask) { sources.remove(pid, mask); });
 }
 
 } // namespace
@@ -61,14 +59,6 @@ Result<Journal> Journal::open(const std::string& path) {
     return journal;
 }
 
-Result<Journal> Journal::read(const std::string& path) {
-    Journal journal("");
-    const auto text = host::read_file(path, largest_foreign_journal);
-    if (!text) return std::unexpected(text.error());
-    if (*text) journal.replay(**text);
-    return journal;
-}
-
 void Journal::replay(std::string_view text) {
     while (!text.empty()) {
         const auto end = text.find('\n');
@@ -79,22 +69,21 @@ void Journal::replay(std::string_view text) {
         if (!record)
             damaged_ = !is_whole || line != mended_mark;
         else if (record->undo)
-            put(record->subject, std::move(*record->undo));
+            put(record->subject, std::move(*record->undo), find(record->subject));
         else
             erase(record->subject);
     }
 }
 
-void Journal::put(const Subject& subject, UndoRecord record) {
+void Journal::put(const Subject& subject, UndoRecord record, const std::optional<UndoRecord>& before) {
     const auto* task = std::get_if<TaskMask>(&subject);
     if (task == nullptr) {
         queues_.put(subject, std::move(record));
         return;
     }
-    const auto before = threads_.find(task->task);
-    const int pid = threads_.process_of(task->task).value_or(task->pid);
+    const int pid = before ? threads_.process_of(task->task).value_or(task->pid) : task->pid;
     threads_.put(*task, record);
-    swap_sources(sources_, pid, before, record);
+    swap_sources(sources_, pid, before ? &*before : nullptr, &record);
 }
 
 void Journal::erase(const Subject& subject) {
@@ -105,7 +94,7 @@ void Journal::erase(const Subject& subject) {
     }
     const auto before = threads_.find(task->task);
     if (!before) return;
-    swap_sources(sources_, *threads_.process_of(task->task), before, std::nullopt);
+    swap_sources(sources_, *threads_.process_of(task->task), &*before, nullptr);
     threads_.erase(task->task);
 }
 
@@ -123,25 +112,26 @@ bool Journal::contains(const Subject& subject) const {
 Result<void> Journal::remember(const Subject& subject, const Setting& original, const Setting& asked,
                                const std::string& policy) {
     const auto known = find(subject);
-    Record record{subject, UndoRecord{known ? known->original : original, asked, asked, policy}};
-    if (auto done = append(to_line(record)); !done) return done;
-    put(subject, std::move(*record.undo));
+    UndoRecord record{known ? known->original : original, asked, asked, policy};
+    if (auto done = append(to_line(subject, &record)); !done) return done;
+    put(subject, std::move(record), known);
     return {};
 }
 
 Result<void> Journal::confirm(const Subject& subject, const Setting& granted) {
-    auto known = find(subject);
+    const auto known = find(subject);
     if (!known || known->granted == granted) return {};
-    known->granted = granted;
-    if (auto done = append(to_line({subject, known})); !done) return done;
-    put(subject, std::move(*known));
+    UndoRecord record = *known;
+    record.granted = granted;
+    if (auto done = append(to_line(subject, &record)); !done) return done;
+    put(subject, std::move(record), known);
     return {};
 }
 
 Result<void> Journal::forget(const Subject& subject) {
     if (!contains(subject)) return {};
     erase(subject);
-    return append(to_line({subject, std::nullopt}));
+    return append(to_line(subject, nullptr));
 }
 
 Result<void> Journal::mended() {
@@ -203,7 +193,7 @@ void Journal::go_on_compacting() {
             file_.add_to_rewrite(text);
             return file_.finish_rewrite();
         }
-        text += to_line({entry->subject, entry->record});
+        text += to_line(entry->subject, &entry->record);
     }
     file_.add_to_rewrite(text);
 }

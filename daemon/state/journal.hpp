@@ -27,8 +27,6 @@ class Journal final : public planner::UndoLookup {
     /// Opens or creates the file and reads what an earlier daemon left in it. If the disk is full, the old
     /// file stays in use. With "" nothing is written anywhere (dry run): the journal is in memory only.
     static Result<Journal> open(const std::string& path);
-    /// Reads another daemon's journal into memory; its file stays as it is.
-    static Result<Journal> read(const std::string& path);
 
     [[nodiscard]] std::optional<planner::UndoRecord> find(const machine::Subject& subject) const override;
     /// The same without a copy.
@@ -65,7 +63,8 @@ class Journal final : public planner::UndoLookup {
     /// that has, or lately had, the mask from us.
     [[nodiscard]] std::optional<MaskSource> find_mask_source(int creator, const CpuSet& mask,
                                                              const CpuSet& online);
-    /// False if neither process ever passed on a mask of ours, so that find_mask_source need not be asked.
+    /// False if neither process ever passed on a mask that we set, so that find_mask_source need not be
+    /// asked.
     [[nodiscard]] bool is_mask_source(int pid, int parent) const;
     /// A task of process `pid` had this mask from us and has it no more; no record says so.
     void add_mask_source(int pid, const CpuSet& mask, const MaskSource& source) {
@@ -83,7 +82,9 @@ class Journal final : public planner::UndoLookup {
   private:
     explicit Journal(const std::string& path) : file_(path) {}
     void replay(std::string_view text);
-    void put(const machine::Subject& subject, planner::UndoRecord record);
+    /// `before`: its record until now.
+    void put(const machine::Subject& subject, planner::UndoRecord record,
+             const std::optional<planner::UndoRecord>& before);
     void erase(const machine::Subject& subject);
     [[nodiscard]] Result<void> append(const std::string& line);
     void go_on_compacting();

@@ -47,7 +47,8 @@ Result<void> JournalFile::use_as_it_is(std::string_view text) {
 
 Result<void> JournalFile::append(const std::string& line) {
     if (is_memory_only()) return {};
-    const std::string text = torn_ ? "\n" + line : line;
+    const std::string after_torn = torn_ ? "\n" + line : "";
+    const std::string_view text = torn_ ? after_torn : line;
     const auto written = ::write(file_.get(), text.data(), text.size());
     if (written == static_cast<ssize_t>(text.size())) {
         torn_ = false;

@@ -6,7 +6,10 @@
 
 #include <array>
 #include <charconv>
+#include <concepts>
 #include <cstdint>
+#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -32,18 +35,43 @@ std::uint32_t checksum(std::string_view text) {
     return sum;
 }
 
-/// Tabs, line ends and other control bytes as %XX, and the percent sign itself.
-std::string escaped(std::string_view text) {
-    std::string result;
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte == '%' || byte == 0x7f)
-            result += fmt::format("%{:02x}", byte);
-        else
-            result += c;
+/// Builds a line of fields, each with a tab before it.
+class LineWriter {
+  public:
+    explicit LineWriter(std::string_view kind) {
+        text_.reserve(usual_length);
+        text_ += kind;
     }
-    return result;
-}
+    LineWriter& plain(std::string_view field) {
+        text_ += '\t';
+        text_ += field;
+        return *this;
+    }
+    LineWriter& number(std::integral auto field) {
+        const fmt::format_int digits(field);
+        return plain({digits.data(), digits.size()});
+    }
+    /// Tabs, line ends and other control bytes as %XX, and the percent sign itself.
+    LineWriter& escaped(std::string_view field) {
+        text_ += '\t';
+        for (const char c : field) {
+            const auto byte = static_cast<unsigned char>(c);
+            if (byte < 0x20 || byte == '%' || byte == 0x7f)
+                fmt::format_to(std::back_inserter(text_), "%{:02x}", byte);
+            else
+                text_ += c;
+        }
+        return *this;
+    }
+    std::string finish() {
+        fmt::format_to(std::back_inserter(text_), "\t{:08x}\n", checksum(text_));
+        return std::move(text_);
+    }
+
+  private:
+    static constexpr std::size_t usual_length = 160;
+    std::string text_;
+};
 
 std::string unescaped(std::string_view text) {
     std::string result;
@@ -60,25 +88,33 @@ std::string unescaped(std::string_view text) {
     return result;
 }
 
-/// The first five fields of a line: the kind, and four that depend on it.
+/// Begins a line: the kind, and four fields that depend on it.
 struct SubjectFields {
-    std::string operator()(const TaskMask& mask) const {
-        return fmt::format("task\t{}\t{}\t{}\t{}", mask.task.tid, mask.task.start_time, mask.pid,
-                           escaped(mask.comm));
+    LineWriter operator()(const TaskMask& mask) const {
+        LineWriter line("task");
+        line.number(mask.task.tid).number(mask.task.start_time).number(mask.pid).escaped(mask.comm);
+        return line;
     }
-    std::string operator()(const IrqMask& mask) const {
-        return fmt::format("irq\t{}\t{}\t{}\t{}", escaped(mask.device), escaped(mask.label), mask.irq,
-                           mask.ordinal);
+    LineWriter operator()(const IrqMask& mask) const {
+        LineWriter line("irq");
+        line.escaped(mask.device).escaped(mask.label).number(mask.irq).number(mask.ordinal);
+        return line;
     }
-    std::string operator()(const SteeringMask& map) const {
-        return fmt::format("steering\t{}\t{}\t{}-{}\t", escaped(map.device), escaped(map.nic),
-                           map.direction == machine::Direction::rx ? "rx" : "tx", map.queue);
+    LineWriter operator()(const SteeringMask& map) const {
+        LineWriter line("steering");
+        const char* direction = map.direction == machine::Direction::rx ? "rx" : "tx";
+        line.escaped(map.device).escaped(map.nic).plain(fmt::format("{}-{}", direction, map.queue)).plain("");
+        return line;
     }
-    std::string operator()(const FlowTable& table) const {
-        return fmt::format("flows\t{}\t{}\t{}\t", escaped(table.device), escaped(table.nic), table.queue);
+    LineWriter operator()(const FlowTable& table) const {
+        LineWriter line("flows");
+        line.escaped(table.device).escaped(table.nic).number(table.queue).plain("");
+        return line;
     }
-    std::string operator()(const UnitCpuset& cpuset) const {
-        return fmt::format("unit\t{}\t\t\t", escaped(cpuset.unit));
+    LineWriter operator()(const UnitCpuset& cpuset) const {
+        LineWriter line("unit");
+        line.escaped(cpuset.unit).plain("").plain("").plain("");
+        return line;
     }
 };
 
@@ -135,15 +171,13 @@ std::optional<Setting> parse_setting(const Subject& subject, std::string_view te
 
 } // namespace
 
-std::string to_line(const Record& record) {
-    std::string line = std::visit(SubjectFields{}, record.subject);
-    if (record.undo)
-        line += fmt::format("\theld\t{}\t{}\t{}\t{}", record.undo->original.to_string(),
-                            record.undo->asked.to_string(), record.undo->granted.to_string(),
-                            escaped(record.undo->policy));
-    else
-        line += "\tgone\t\t\t\t";
-    return line + fmt::format("\t{:08x}\n", checksum(line));
+std::string to_line(const Subject& subject, const UndoRecord* undo) {
+    LineWriter line = std::visit(SubjectFields{}, subject);
+    if (undo == nullptr) return line.plain("gone").plain("").plain("").plain("").plain("").finish();
+    const auto asked = undo->asked.to_string();
+    line.plain("held").plain(undo->original.to_string()).plain(asked);
+    line.plain(undo->granted == undo->asked ? asked : undo->granted.to_string());
+    return line.escaped(undo->policy).finish();
 }
 
 std::optional<Record> parse_line(std::string_view line) {

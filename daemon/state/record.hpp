@@ -16,7 +16,8 @@ struct Record {
 };
 
 /// "fields separated by tabs, then a checksum", with the line end. Names are escaped: they are hostile bytes.
-[[nodiscard]] std::string to_line(const Record& record);
+/// Without `undo`: the subject was forgotten.
+[[nodiscard]] std::string to_line(const machine::Subject& subject, const planner::UndoRecord* undo);
 /// Reads a line without its end. Lines of version 0.1 are understood, too, since a journal may be older than
 /// the program. No value: the line is torn, or no record.
 [[nodiscard]] std::optional<Record> parse_line(std::string_view line);

@@ -54,7 +54,7 @@ void CacheReader::add(const Leaf& leaf, const std::string& leaf_folder, unsigned
     caches_.push_back({leaf.level, leaf.type, size, std::move(group)});
 }
 
-/// False, and nothing added, if this CPU's caches are of another form than those of the CPU read last.
+/// False, without an addition, if this CPU's caches are of another form than those of the CPU read last.
 bool CacheReader::read_like_last(const std::string& folder, unsigned cpu) {
     if (form_.empty()) return false;
     std::vector<std::pair<const Leaf*, CpuSet>> found;

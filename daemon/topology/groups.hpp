@@ -24,12 +24,12 @@ class GroupReader {
     GroupReader(const host::Dir& cpus, const CpuSet& online, std::vector<std::string_view> files)
         : cpus_(cpus), online_(online), files_(std::move(files)) {}
 
-    /// Place of the CPU's group, or nothing if the machine does not say. Cut to the online CPUs; no CPU is in
+    /// Place of the CPU's group; no value if the machine does not say. Cut to the online CPUs; no CPU is in
     /// two.
     std::optional<std::size_t> read(unsigned cpu);
     /// Place of the CPU's group if a member of it was read.
     [[nodiscard]] std::optional<std::size_t> find(unsigned cpu) const;
-    /// A group of one, for a CPU of which `read` knows nothing.
+    /// A group of one, for a CPU without a group in `read`.
     std::size_t add_alone(unsigned cpu) { return add(CpuSet{cpu}); }
     [[nodiscard]] const CpuSet& operator[](std::size_t place) const { return groups_[place]; }
     /// All groups by first CPU.
@@ -51,9 +51,9 @@ class GroupReader {
 /// A number at each CPU.
 class IdReader {
   public:
-    /// `file` stands below cpuN/.
+    /// `file` is below cpuN/.
     IdReader(const host::Dir& cpus, std::string file) : cpus_(cpus), file_("/" + std::move(file)) {}
-    /// Nothing: no such file, or a negative number, which is how the kernel says "not known".
+    /// No value: no such file, or a negative number, which is how the kernel says "not known".
     std::optional<int> read(unsigned cpu);
 
   private:

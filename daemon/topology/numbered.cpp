@@ -15,7 +15,7 @@ Result<std::vector<unsigned>> numbered(const host::Dir& dir, std::string_view pr
     for (const auto& name : *names) {
         if (!name.starts_with(prefix)) continue;
         const auto number = parse_number<unsigned>(std::string_view(name).substr(prefix.size()));
-        // "cpu007" is nothing that a kernel makes, and would be a second cpu7.
+        // No kernel makes "cpu007"; it would be a second cpu7.
         if (number && *number <= greatest_number && name == std::string(prefix) + std::to_string(*number))
             numbers.push_back(*number);
     }

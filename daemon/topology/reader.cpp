@@ -19,7 +19,7 @@ namespace {
 using host::Dir;
 using host::Root;
 
-/// A level that divides nothing further than the one above it is not there.
+/// Drops a level that has the same groups as the one above it.
 void drop_if_same(std::vector<CpuSet>& groups, const std::vector<CpuSet>& above) {
     if (groups == above) groups.clear();
 }
@@ -39,8 +39,8 @@ Result<Masks> read_masks(const Dir& dir) {
     masks.present = dir.cpu_list("present").value_or(folders) & readable;
     masks.possible = dir.cpu_list("possible").value_or(masks.present) & readable;
     if (auto online = dir.cpu_list("online")) {
-        // A CPU that has no folder although others do is a slip of the recording, or a way to make us hold a
-        // million of them.
+        // A CPU that has no folder although others do is a slip of the recording, or an attempt to fill
+        // memory with a million of them.
         masks.online = folders.empty() ? *online & CpuSet::range(0, greatest_number / 8) : *online & folders;
         return masks;
     }
@@ -83,7 +83,7 @@ Cpu read_cpu(unsigned id, Levels& levels, const Topology& topology) {
         group_id(topology, id, levels.packages, levels.packages.read(id), levels.package_id, &Cpu::package);
     cpu.cluster =
         group_id(topology, id, levels.clusters, levels.clusters.read(id), levels.cluster_id, &Cpu::cluster);
-    // Without a die id (-1) the kernel gives each CPU as its own die: that says nothing.
+    // Without a die id (-1) the kernel gives each CPU as its own die, which means none.
     cpu.die = group_id(topology, id, levels.dies, levels.dies.find(id), levels.die_id, &Cpu::die);
     if (cpu.die) levels.dies.read(id);
     cpu.core = levels.core_id.read(id);
@@ -110,7 +110,7 @@ void read_cpus(const Dir& dir, bool sizes, Topology& topology) {
     topology.caches = caches.take();
 }
 
-/// Levels that say nothing of their own.
+/// Drops the levels that add no information.
 void drop_levels(Topology& topology) {
     drop_if_same(topology.books, topology.packages);
     drop_if_same(topology.drawers, topology.books.empty() ? topology.packages : topology.books);

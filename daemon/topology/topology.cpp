@@ -37,7 +37,7 @@ std::vector<CpuSet> Topology::llc_groups() const {
     CpuSet rest = online;
     while (!rest.empty()) {
         CpuSet group = llc_of(rest.first()) & rest; // recorded groups may overlap: no CPU is in two
-        group.insert(rest.first());                 // of which nothing may be recorded
+        group.insert(rest.first());                 // whose caches may not be recorded
         rest -= group;
         groups.push_back(std::move(group));
     }
@@ -64,8 +64,8 @@ CpuSet Topology::package_of(unsigned cpu) const { return group_with(packages, cp
 CpuSet Topology::node_cpus_of(unsigned cpu) const {
     const Cpu* found = find(cpu);
     if (found == nullptr) return {};
-    const Node* home = found->node ? node(*found->node) : nullptr;
-    return home == nullptr ? online : home->cpus;
+    const Node* own = found->node ? node(*found->node) : nullptr;
+    return own == nullptr ? online : own->cpus;
 }
 
 CpuSet Topology::smt_secondary() const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The yardstick: listens on the process connector and pins by name. Nothing else: no filter, no policy, no
-// undo. usage: bare_listener NAME CPU
+// The yardstick: listens on the process connector and pins by name, without filter, policy, or undo.
+// usage: bare_listener NAME CPU
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

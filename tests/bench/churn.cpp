@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs and threads that come, go, rename themselves and change their own masks, at random, until standard
-// input ends; FIRM ones stay for the whole time. At the end prints each firm one's threads as "TID MASK" and
-// ends when told a second time. usage: churn FIRM NAME
+// Programs and threads that start, end, and rename themselves at random until standard input ends; FIRM of
+// them stay for the whole time. Prints their PIDs, then "ready". usage: churn FIRM NAME
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -36,7 +35,7 @@ void* sleep_for_ever(void*) {
     while (true) {
         ::usleep(1000 + random() % 20000);
         if (!mortal) {
-            // Out of the policy and back in: the original mask has to come back each time.
+            // Out of the policy and back in: each time the daemon must restore the original mask.
             ::prctl(PR_SET_NAME, random() % 4 == 0 ? "churn-other" : name);
             continue;
         }
@@ -68,6 +67,6 @@ int main(int argc, char** argv) {
             --alive;
         if (alive < 30 && start(true) > 0) ++alive;
     }
-    // Dying with the parent takes the firm ones along; the parent's children are all ours.
+    // The firm ones die with their parent.
     return 0;
 }

@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by the scripts beside it. Everything they start ends with them; everything they write is under $work.
+# Sourced by the scripts beside it. What they start ends with them; what they write is below $work.
 set -euo pipefail
 shopt -s inherit_errexit
 
+# $1: build folder, $2: name. Path of a program that was built there.
+program() {
+    local path
+    path=$(find "$1" -path "$1/vm-cache" -prune -o -name "$2" -type f -perm -u+x -print | head -n 1)
+    [ -n "$path" ] || { echo "no $2 below $1" >&2; exit 2; }
+    echo "$path"
+}
 build=$(cd "${1:?usage: $0 BUILD_FOLDER ...}" && pwd)
 bench=$build/tests/bench
-affinityd=$(find "$build" -name affinityd -type f -perm -u+x | head -n 1)
-[ -n "$affinityd" ] || { echo "no affinityd below $build" >&2; exit 2; }
+affinityd=$(program "$build" affinityd)
 [ "$(id -u)" = 0 ] || { echo "needs root" >&2; exit 2; }
 
-# In memory, as /run is on a real host: the journal must not be timed on a disk.
+# In memory, like /run on a real host: the time of the journal must not be that of a disk.
 memory=/dev/shm
 [ -w "$memory" ] || memory=/tmp
 work=$(mktemp -d "$memory/affinityd-bench-XXXXXX")
 started=()
-# $1: pid. Ends a process of ours and waits for it.
+# $1: pid of a child. Ends it and waits for it.
 end() {
     kill -TERM "$1" 2>/dev/null || true
     wait "$1" 2>/dev/null || true
@@ -38,7 +44,7 @@ wait_for() {
     return 1
 }
 
-# Starts the daemon on $work/policies with folders of its own; sets daemon=PID. $1: file for its log, more: its options.
+# Starts the daemon on $work/policies with its own folders; sets daemon=PID. $1: file for its log, rest: its options.
 start_daemon() {
     "$affinityd" --foreground --policies "$work/policies" --runtime-dir "$work/run" --state-dir "$work/state" "${@:2}" >"$1" 2>&1 &
     daemon=$!
@@ -57,8 +63,34 @@ start_bare() {
 # The value of KEY=VALUE in the line that starts with $1. stdin: lines.
 value() { awk -v line="$1" -v key="$2" '$1 == line { for (i = 2; i <= NF; i++) { split($i, p, "="); if (p[1] == key) print p[2] } }'; }
 
+# Median of the values of KEY ($3) in the lines LINE ($2) of file $1.
+typical() { value "$2" "$3" <"$1" | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+
+# Microseconds of CPU time that the daemon has used.
+spent() { awk '{ print int($1 / 1000) }' "/proc/$daemon/schedstat"; }
+# Waits until the daemon takes less than 2 % of a CPU: events of other programs on this machine keep waking it.
+settle() {
+    local before
+    until before=$(spent) && sleep 0.5 && [ $(($(spent) - before)) -lt 10000 ]; do :; done
+}
+resident() { awk '/^VmRSS/ { print $2 }' "/proc/$daemon/status"; }
+# Starts a crowd of $2 processes with $3 threads under the name $1; it stays until hang_up.
+gather() {
+    rm -f "$work/hold"
+    mkfifo "$work/hold"
+    "$bench/crowd" "$2" "$3" "$1" <"$work/hold" >"$work/crowd.log" &
+    crowd=$!
+    started+=("$crowd")
+    exec 8>"$work/hold"
+    wait_for "$work/crowd.log" ready 120
+}
+disperse() {
+    exec 8>&-
+    wait "$crowd" || true
+}
+
 failures=0
-# $1: what, $2: figure, $3: of the yardstick, $4: most that the first may be of the second
+# $1: what, $2: figure, $3: the yardstick's, $4: the largest allowed ratio of the two
 judge() {
     awk -v what="$1" -v a="$2" -v b="$3" -v most="$4" 'BEGIN {
         r = b > 0 ? a / b : 0; bad = !(b > 0) || r > most

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PROCESSES sleeping processes with THREADS threads in all (every second one has more than one), for as long
-// as standard input is open. Prints "ready". All end with this program, however it ends. usage: crowd
-// PROCESSES THREADS [NAME]
+// as standard input is open. Prints "ready". All end with this program, however it ends.
+// usage: crowd PROCESSES THREADS [NAME]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
         }
         children.push_back(pid);
     }
-    ::usleep(500000); // the last ones make their threads
+    ::usleep(500000); // until the last ones have made their threads
     std::puts("ready");
     std::fflush(stdout);
     char byte = 0;

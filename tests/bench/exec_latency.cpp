@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long after its exec a program runs unpinned, as it sees it itself. Who pins is started by whoever calls
-// this: it must pin "pin-probe" (and, with --thread, threads called THREAD-NAME of it) to CPU. usage:
-// exec_latency PROBE CPU RUNS [--load N] [--thread NAME] exit status 1 if any was missed
+// How long a program runs unpinned after its exec, as the program itself sees it. The caller also starts what
+// pins: it must pin "pin-probe" (with --thread, its threads called NAME) to CPU. The exit code is 1 if any
+// was missed. usage: exec_latency PROBE CPU RUNS [--load N] [--thread NAME]
 #include "starter.hpp"
 
 #include <cstring>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""affinity-ttcp against iperf3 over loopback: throughput, and what a byte costs at both ends together. One connection, the same
-buffer size and time, rounds in turn (A B B A ...), medians. Needs Debian's iperf3."""
+"""affinity-ttcp against iperf3 over loopback: throughput, and the CPU cost of a byte at both ends together. One connection, the same buffer
+size and time, alternating rounds (A B B A ...), medians. Needs Debian's iperf3."""
 import argparse
 import json
 import os
@@ -20,14 +20,14 @@ def free_port():
 
 
 def listens(port):
-    """By the kernel's table: to connect would be a stream."""
+    """From the kernel's table: a connection would count as a stream."""
     with open("/proc/net/tcp", encoding="ascii") as tcp, open("/proc/net/tcp6", encoding="ascii") as tcp6:
         ends = [line.split()[1:4:2] for line in (*tcp, *tcp6)]
     return any(local.endswith(f":{port:04X}") and state == "0A" for local, state in ends)
 
 
 class Process:
-    """What it says and what CPU time it used in all, its own children's too."""
+    """A program's output, and the CPU time that it and its children used."""
 
     def __init__(self, command, cpu):
         prepare = (lambda: os.sched_setaffinity(0, {cpu})) if cpu is not None else None

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# exec -> pinned and thread name -> pinned, as seen from inside the program, against a bare listener, in alternating
-# blocks so that both see the same machine; then a storm of programs nobody wants.
+# exec -> pinned and thread name -> pinned, as the program itself sees them, against a bare listener, in alternating blocks so that both
+# see the same machine; then a storm of programs that no policy matches.
 # usage: latency.sh BUILD_FOLDER [RUNS per side, default 10000] [STORM, default 50000] [LOAD processes, default 0]
 . "$(dirname "$0")/common.sh"
 runs=${2:-10000}
@@ -19,11 +19,9 @@ cpus: "$cpu"
 bind: set
 POLICY
 
-# Medians over the blocks. $1: file with lines, $2: line, $3: key
-typical() { value "$2" "$3" <"$1" | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 missed() { value "$2" missed <"$1" | awk '{ s += $1 } END { print s + 0 }'; }
 
-# One program, $runs / $blocks times, by each side in turn. $1: extra arguments of exec_latency, $2: name the bare listener
+# Runs one program $runs / $blocks times on each side in turn. $1: more arguments of exec_latency, $2: the name that the bare listener
 # pins, $3: name of the lines
 compare() {
     local block per=$((runs / blocks)) side
@@ -59,7 +57,7 @@ threads:
 POLICY
 compare "--thread probe-thread" probe-thread thread_name_to_pinned
 
-echo "== storm of $storm programs nobody wants, one that is wanted in the middle"
+echo "== storm of $storm programs that no policy matches, with one that a policy matches in the middle"
 cat >"$work/policies/probe.yaml" <<POLICY
 version: 1
 match: {comm: pin-probe}
@@ -74,10 +72,10 @@ end "$bare"
 start_daemon "$work/daemon.log"
 "$bench/storm" "$bench/storm-child" "$storm" --listener "$daemon" --probe "$bench/pin-probe" "$cpu" >"$work/daemon.txt" || failures=$((failures + 1))
 end "$daemon"
-# A storm has no p50: the figures are taken as they are.
+# A storm gives one figure, no distribution.
 figure() { value storm "$2" <"$work/$1.txt"; }
 echo "us per start: alone $(figure alone us_per_start), bare $(figure bare us_per_start), daemon $(figure daemon us_per_start)"
-echo "wanted one pinned after us: bare $(figure bare probe_us), daemon $(figure daemon probe_us)"
+echo "the matching one pinned after us: bare $(figure bare probe_us), daemon $(figure daemon probe_us)"
 judge "storm cpu ms per 1000" "$(figure daemon listener_cpu_ms_per_1000)" "$(figure bare listener_cpu_ms_per_1000)" 2
-grep -c overflowed "$work/daemon.log" | sed 's/^/losses healed: /' || true
+grep -c overflowed "$work/daemon.log" | sed 's/^/losses recovered from: /' || true
 exit $((failures > 0))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that waits to be pinned and times it from inside; its file is called "pin-probe", so that is
-// its name.
-//   pin-probe CPU              after exec: spins on its own mask, tells by the shared page, ends
+// A program that waits to be pinned and times that from inside. It has the name of its file, "pin-probe".
+//   pin-probe CPU                 spins on its own mask after exec, reports through the shared page, ends
 //   pin-probe thread NAME CPU N   N threads, one after the other, name themselves and spin; prints
-//   nanoseconds, one per line
+//   nanoseconds,
+//                                 one line for each
 #include "shared_page.hpp"
 
 #include <cstdio>
@@ -18,12 +18,12 @@ namespace {
 struct Attempt {
     const char* name;
     int cpu;
-    std::uint64_t took = 0; ///< 0: given up
+    std::uint64_t took = 0; ///< 0: it gave up
 };
 
 void* name_and_spin(void* argument) {
     auto* attempt = static_cast<Attempt*>(argument);
-    // Let a daemon that places threads by birth finish with this one first: the name is what is timed.
+    // A daemon that places new threads needs a moment for this one: only the change of name is timed.
     const timespec pause{0, 2'000'000};
     ::nanosleep(&pause, nullptr);
     const auto start = bench::now_ns();

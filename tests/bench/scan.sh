@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# CPU time of a whole scan against ps, and exec -> pinned while the daemon reconciles over the same crowd.
-# usage: scan.sh BUILD_FOLDER [PROCESSES, default 20000] [THREADS, default 50000]; both are cut to what pid_max allows
+# CPU time of a whole scan against ps, and exec -> pinned while the daemon reconciles the same crowd.
+# usage: scan.sh BUILD_FOLDER [PROCESSES, default 20000] [THREADS, default 50000]; pid_max limits both
 . "$(dirname "$0")/common.sh"
 processes=${2:-20000}
 threads=${3:-50000}
@@ -17,13 +17,9 @@ printf 'version: 1\nmatch: {comm: pin-probe}\naffinity: process\ncpus: "%s"\nbin
 
 start_daemon "$work/daemon.log"
 "$bench/exec_latency" "$bench/pin-probe" "$cpu" 300 >"$work/quiet.txt" || failures=$((failures + 1))
-mkfifo "$work/hold"
-"$bench/crowd" "$processes" "$threads" bench-crowd <"$work/hold" >"$work/crowd.log" &
-started+=("$!")
-exec 8>"$work/hold"
-wait_for "$work/crowd.log" ready 120
+gather bench-crowd "$processes" "$threads"
 "$bench/scan_cost" 5 | tee "$work/scan.txt" || failures=$((failures + 1))
-# SIGHUP reloads, which reconciles everything: it is at that nearly all the time.
+# SIGHUP reloads and reconciles everything: the daemon is in a pass nearly all the time.
 ( while sleep 0.4; do kill -HUP "$daemon"; done ) &
 nudge=$!
 started+=("$nudge")
@@ -34,15 +30,9 @@ for key in p50_us p99_us; do
 done
 end "$daemon"
 
-# A whole pass of a daemon that has every one of them under policy: its CPU time from SIGHUP until it sleeps again.
+# A whole pass with every task under policy: CPU time from SIGHUP until the daemon sleeps again.
 printf 'version: 1\nmatch: {comm: bench-crowd}\naffinity: process\ncpus: "0-%s"\nbind: set\n' "$last_cpu" >"$work/policies/crowd.yaml"
 start_daemon "$work/daemon.log"
-spent() { awk '{ print int($1 / 1000) }' "/proc/$daemon/schedstat"; }
-# Until it takes less than 2 % of a CPU: other programs of this machine go on waking it with their events.
-settle() {
-    local before
-    until before=$(spent) && sleep 0.5 && [ $(($(spent) - before)) -lt 10000 ]; do :; done
-}
 settle
 : >"$work/pass.txt"
 for ((pass = 0; pass < 5; pass++)); do
@@ -52,8 +42,8 @@ for ((pass = 0; pass < 5; pass++)); do
     settle
     echo "pass cpu_us=$(($(spent) - before))" >>"$work/pass.txt"
 done
-pass_ms=$(value pass cpu_us <"$work/pass.txt" | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] / 1000 }')
+pass_ms=$(typical "$work/pass.txt" pass cpu_us | awk '{ print $1 / 1000 }')
 judge "reconcile cpu ms against ps" "$pass_ms" "$(value scan ps_cpu_ms <"$work/scan.txt")" 0.7
-awk '/^VmRSS/ { print "resident KiB with all of them under policy", $2 }' "/proc/$daemon/status"
-exec 8>&-
+echo "resident KiB with all of them under policy $(resident)"
+disperse
 exit $((failures > 0))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU time of one whole scan (pid, tid, name, mask, start time of every thread) against that of `ps -eLo
-// pid,tid,comm,psr`, alternating, on whatever runs on the machine. Also the longest slice at a budget of 5
-// ms. usage: scan_cost [ROUNDS]
+// CPU time of a whole scan (pid, tid, name, mask, start time of each thread) against that of `ps -eLo
+// pid,tid,comm,psr`, in turns, over whatever runs on the machine; and the longest slice at a budget of 5 ms.
+// usage: scan_cost [ROUNDS]
 #include "inventory/pid_stream.hpp"
 #include "inventory/process_scan.hpp"
 
@@ -36,7 +36,7 @@ double own_cpu_ms() {
     return cpu_ms(usage);
 }
 
-/// By this thread's own CPU time: on a busy machine the clock on the wall would tell of others.
+/// CPU time of this thread: on a busy machine wall time would include other programs.
 double now_ms() {
     timespec time{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

@@ -19,8 +19,8 @@ inline std::uint64_t now_ns() {
            static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-/// What the starter and the program it starts share, through a descriptor that is inherited under a fixed
-/// number.
+/// Memory that the starter shares with the program that it starts, which inherits its descriptor under a
+/// fixed number.
 struct SharedPage {
     std::atomic<std::uint64_t> started; ///< just before execve(2)
     std::atomic<std::uint64_t> entered; ///< first line of main
@@ -34,13 +34,13 @@ inline SharedPage* map_shared(int fd) {
     return page == MAP_FAILED ? nullptr : static_cast<SharedPage*>(page);
 }
 
-/// True as soon as this thread may run on that one CPU only; false after three seconds.
+/// True as soon as this thread may run on that CPU only; false after three seconds.
 inline bool spin_until_pinned(int cpu) {
     const auto end = now_ns() + give_up_ns;
     unsigned long mask[128] = {};
     while (true) {
         mask[0] = 0;
-        // The raw call: what the C library's wrapper would add is not what is measured.
+        // The raw call: the wrapper of the C library would add its own time.
         const long length = ::syscall(SYS_sched_getaffinity, 0, sizeof mask, mask);
         if (length > 0 && mask[0] == 1UL << cpu) return true;
         if (now_ns() > end) return false;

@@ -17,7 +17,7 @@
 
 namespace bench {
 
-/// Starts pin-probe and hears from it.
+/// Starts pin-probe and reads its times.
 class ProbeStarter {
   public:
     ProbeStarter(std::string probe, int cpu) : probe_(std::move(probe)), cpu_(std::to_string(cpu)) {
@@ -32,10 +32,10 @@ class ProbeStarter {
     ProbeStarter& operator=(const ProbeStarter&) = delete;
 
     struct Times {
-        std::uint64_t from_exec; ///< execve(2) called until the mask was seen from inside
-        std::uint64_t from_main; ///< first line of main until then
+        std::uint64_t from_exec; ///< from calling execve(2) until the program saw the mask
+        std::uint64_t from_main; ///< from the first line of main until then
     };
-    /// Nothing: not pinned within three seconds.
+    /// No value: not pinned within three seconds.
     std::optional<Times> run() {
         start();
         return finish();
@@ -68,7 +68,7 @@ class ProbeStarter {
     int child_ = -1;
 };
 
-/// Children that burn CPU as long as this lives.
+/// Child processes that keep CPUs busy while this object exists.
 class Load {
   public:
     explicit Load(int count) {
@@ -96,7 +96,7 @@ class Load {
     std::vector<int> children_;
 };
 
-/// The value below which this share of the samples lies; they are sorted in place.
+/// The value below which this share of the samples lies. Sorts them in place.
 inline double percentile_us(std::vector<std::uint64_t>& samples, double share) {
     if (samples.empty()) return 0;
     std::ranges::sort(samples);

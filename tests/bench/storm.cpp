@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a program nobody wants COUNT times at full speed and says what that cost the listening process, and
-// what the listening cost the storm. With --probe, a program that is wanted is born in the middle and times
-// its own pinning. usage: storm CHILD COUNT [--listener PID] [--probe FILE CPU]
+// Starts a program that no policy matches COUNT times at full speed. Prints what that cost the listening
+// process, and what listening cost the storm. With --probe, it starts a program in the middle that a policy
+// matches and that times its own pinning.
+// usage: storm CHILD COUNT [--listener PID] [--probe FILE CPU]
 #include "starter.hpp"
 
 #include <cstring>
@@ -12,8 +13,8 @@ extern char** environ;
 
 namespace {
 
-/// CPU time of a process in nanoseconds, with its children left out: schedstat where the kernel has it, else
-/// the clock ticks of stat.
+/// CPU time of a process in milliseconds, without its children: from schedstat where the kernel has it, else
+/// from the clock ticks of stat.
 double cpu_time_ms(int pid) {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%d/schedstat", pid);
@@ -64,7 +65,7 @@ int main(int argc, char** argv) {
     const auto took = bench::now_ns() - start;
     std::printf("storm count=%d us_per_start=%.1f", count, static_cast<double>(took) / 1000.0 / count);
     if (listener > 0) {
-        // What is still queued is part of the cost: wait until the listener has been at rest for a while.
+        // Queued events are part of the cost: wait until the listener rests.
         double last = cpu_time_ms(listener);
         for (int i = 0; i < 100; ++i) {
             const timespec pause{0, 100'000'000};

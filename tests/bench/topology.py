@@ -55,7 +55,7 @@ def programs(affinityctl, folder):
 
 
 def measure(affinityctl, folder, rounds):
-    """name -> [quickest wall, quickest CPU, exit code]; the programs take turns, so that what disturbs disturbs all."""
+    """name -> [quickest wall time, quickest CPU time, exit code]. The programs take turns, so that a disturbance affects all."""
     best = {}
     for _ in range(rounds):
         for name, (command, environment) in programs(affinityctl, folder).items():

@@ -97,6 +97,16 @@ TEST_F(BackoffTest, WhatTheKernelResetsIsNoFight) {
     EXPECT_TRUE(correct(irq)) << "it may have been reset by its driver, not by the other writer";
 }
 
+TEST_F(BackoffTest, WhatIsRefusedAgainAndAgainIsNoFight) {
+    ASSERT_TRUE(correct(irq));
+    enforcer_.answer = Outcome::busy;
+    for (int i = 0; i < 20; ++i) {
+        const auto carried = correct(irq);
+        ASSERT_TRUE(carried) << i;
+        EXPECT_FALSE(tells(carried, Notice::Kind::fight));
+    }
+}
+
 TEST_F(BackoffTest, ARestoreDoesNotWait) {
     for (int i = 0; i < 6; ++i)
         correct(task);

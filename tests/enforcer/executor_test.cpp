@@ -2,6 +2,7 @@
 #include "enforcer/executor.hpp"
 #include "fake_enforcer.hpp"
 #include "support/full_disk.hpp"
+#include "support/journal_copy.hpp"
 #include "support/tree.hpp"
 
 #include <cerrno>
@@ -55,7 +56,7 @@ class ExecutorTest : public testing::Test {
         enforcer_.settings[subject] = ours;
     }
     [[nodiscard]] std::optional<UndoRecord> on_disk(const Subject& subject) const {
-        return state::Journal::read(tree_.path("undo.journal"))->find(subject);
+        return test::read_journal(tree_.path("undo.journal")).find(subject);
     }
     [[nodiscard]] static std::vector<Notice::Kind> kinds(const Carried& carried) {
         std::vector<Notice::Kind> kinds;

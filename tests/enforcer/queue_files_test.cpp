@@ -63,10 +63,12 @@ TEST_F(QueueFilesTest, ADeviceWithoutVectorsHasItsOneLine) {
     tree_.folder("proc/irq/10/eth0");
     tree_.folder("proc/irq/11/eth0"); // of a device whose interface had the name before
     tree_.file("sys/devices/pci/a/irq", "11\n");
-    tree_.file("sys/devices/pci/b/irq", "0\n"); // none
+    tree_.file("sys/devices/pci/b/irq", "0\n");         // none
+    tree_.file("sys/devices/pci/msi_irqs/24", "msi\n"); // of the PCIe port above both
+    tree_.folder("proc/irq/24/pcieport");
     const auto root = this->root();
     EXPECT_EQ(*find_irq(root, {"devices/pci/a", "eth0", 0, 10}), 11U);
-    EXPECT_EQ(*find_irq(root, {"devices/pci/b", "eth0", 0, 10}), 10U);
+    EXPECT_EQ(*find_irq(root, {"devices/pci/b", "eth0", 0, 10}), std::nullopt);
 }
 
 TEST_F(QueueFilesTest, AHandlerWithASlashInItsNameIsFoundInSysfs) {

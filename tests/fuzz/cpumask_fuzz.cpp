@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU masks over any bytes: what is accepted is what the text says, by a second reading of it that is written
-// for plainness, and printing it and reading that again gives the same set.
+// Any bytes as a CPU mask: an accepted mask is the set that a second, plain parser reads, and printing and
+// reading it again gives the same set.
 #include "base/cpu_set.hpp"
 #include "base/text.hpp"
 

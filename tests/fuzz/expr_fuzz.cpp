@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU-set expressions over any bytes: a fault has its place in the text; what is accepted can be printed and
-// read again as the same; on a machine it names CPUs of that machine, and obeys the laws of sets.
+// Any bytes as a CPU-set expression: a fault has a place in the text; an accepted expression is the same
+// after printing and reading it, names CPUs of the machine only, and obeys the laws of sets.
 #include "planner/cpu_expr_eval.hpp"
 
 #include <cstddef>
@@ -18,7 +18,7 @@ void require(bool promise) {
     if (!promise) std::abort();
 }
 
-/// Two packages of two cores of two threads, CPU 7 offline, some of everything else.
+/// Two packages of two cores of two threads, CPU 7 offline, and a little of everything else.
 affinityd::topology::Topology machine() {
     affinityd::topology::Topology topology;
     topology.possible = topology.present = CpuSet::range(0, 7);
@@ -69,12 +69,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         in_text(cpus.error(), size);
     else
         require(topology.possible.contains(*cpus));
-    if (printed.size() > 4096) return 0; // longer than what may be written
+    if (printed.size() > 4096) return 0; // longer than a policy may be
     const auto again = policy::parse_cpu_expr(printed);
     require(again && *again == *expr);
     if (!cpus || printed.size() > 4000) return 0;
     const auto other = policy::parse_cpu_expr("!(" + printed + ")");
-    if (!other) return 0; // one deeper than allowed
+    if (!other) return 0; // deeper than allowed
     require(*affinityd::planner::evaluate(*other, topology, nics, CpuSet{4, 5}) == topology.online - *cpus);
     return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// parse_interrupts, parse_label and classify over any bytes: no crash, and what they promise of their result.
+// Any bytes for parse_interrupts, parse_label and classify: no crash, and results within their contracts.
 #include "irq/classify.hpp"
 #include "irq/reader.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The readers of netlink bytes over any bytes.
+// Any bytes for the readers of netlink messages.
 #include "netdev/channels.hpp"
 #include "netdev/link_event.hpp"
 #include "netdev/napi.hpp"
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto queue = affinityd::netdev::parse_queue(bytes);
     const auto channels = affinityd::netdev::parse_channels(bytes);
     if (size == 0 && (napi || queue || channels)) std::abort();
-    // Sixteen bytes is the least that a message has.
+    // A message has at least sixteen bytes.
     if (affinityd::netdev::parse_route_messages(bytes).size() > size / 16) std::abort();
     if (affinityd::netdev::parse_ethtool_messages(bytes, 16).size() > size / 16) std::abort();
     return 0;

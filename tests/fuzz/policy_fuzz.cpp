@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a policy file: no crash, no endless work, every finding at a place that is in the file; what
-// is accepted can be printed and read again as the same.
+// Any bytes as a policy file: no crash, bounded work, every finding at a place in the file; an accepted
+// policy is the same after printing and reading it.
 #include "policy/print.hpp"
 #include "policy/reader.hpp"
 
@@ -35,8 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(result.ok() || result.set.policies.empty(), "a policy in spite of an error");
     for (const auto& policy : result.set.policies) {
         const auto printed = to_yaml(policy);
-        // One line of a policy may be longer when it is printed than when it was written; the bound on files
-        // still holds.
+        // A line may be longer in print than as written; the limit for files still holds.
         if (printed.size() > (std::size_t{256} << 10)) continue;
         const auto again = read_policies({{"fuzz.yaml", printed}});
         require(again.ok() && again.set.policies.size() == 1, "what was printed cannot be read");

@@ -12,6 +12,7 @@
 #include <netlink/msg.h>
 #include <netlink/socket.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 namespace affinityd::host {
@@ -37,6 +38,8 @@ class FakeKernel {
         socklen_t length = sizeof own;
         EXPECT_EQ(::getsockname(fd_, reinterpret_cast<sockaddr*>(&own), &length), 0);
         port_ = own.nl_pid;
+        const timeval patience{10, 0}; // a request that never comes fails the test and does not hang it
+        ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
         worker_ = std::thread([this, requests, script = std::move(script)] {
             for (int i = 0; i < requests; ++i)
                 if (!answer(script(i))) return;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../support/no_descriptors_left.hpp"
 #include "../support/tree.hpp"
 #include "host/root.hpp"
 
@@ -187,6 +188,34 @@ TEST(Dir, LiveWritesReportTheKernelsAnswer) {
     EXPECT_EQ(dir->write("missing", "x"), ENOENT);
     EXPECT_FALSE(dir->exists("missing")) << "a kernel file is never created";
     EXPECT_EQ(dir->write("", "x"), EISDIR);
+}
+
+TEST(Dir, ListThatCannotBeReadIsAnErrorAndAbsentFolderIsEmpty) {
+    const test::Tree tree;
+    tree.file("sys/full/a", "");
+    tree.folder("proc");
+    const auto root = Root::open(tree.path());
+    ASSERT_TRUE(root);
+    EXPECT_EQ(root->sys().list("full").value(), std::vector<std::string>{"a"});
+    EXPECT_TRUE(root->sys().list("missing").value().empty());
+    const test::NoDescriptorsLeft none;
+    const auto list = root->sys().list("full");
+    ASSERT_FALSE(list);
+    EXPECT_EQ(list.error().code, EMFILE);
+    EXPECT_EQ(list.error().subject, "full");
+}
+
+TEST(Dir, StampChangesWithTheFile) {
+    const test::Tree tree;
+    tree.file("etc/passwd", "a");
+    const auto root = Root::open(tree.path());
+    ASSERT_TRUE(root);
+    const auto before = root->etc().stamp("passwd");
+    ASSERT_TRUE(before);
+    EXPECT_EQ(root->etc().stamp("passwd"), before);
+    tree.file("etc/passwd", "ab");
+    EXPECT_NE(root->etc().stamp("passwd"), before);
+    EXPECT_FALSE(root->etc().stamp("missing"));
 }
 
 } // namespace

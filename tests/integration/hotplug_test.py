@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A CPU goes and comes: the kernel's event, and what the daemon then reads and plans. The machine is a small recorded one
-that this test changes; the event is a real one of this machine, which the kernel repeats for whoever asks."""
+"""A CPU goes offline and online: the kernel's event, and what the daemon then reads and plans. The test changes the files of a small recorded
+machine; the event is a real one, which the kernel repeats on request (uevent)."""
 import contextlib
 import json
 import pathlib
@@ -25,7 +25,7 @@ class Hotplug(unittest.TestCase):
             (machine / f"sys/devices/system/cpu/cpu{cpu}/topology").mkdir(parents=True)
         for name in ("possible", "present", "online"):
             (self.online.parent / name).write_text("0-3\n", encoding="ascii")
-        # The periodic pass must not be what notices.
+        # No periodic pass may notice the change first.
         daemon.settings().write_text("version: 1\nreconcile: 1h\n", encoding="utf-8")
         daemon.arguments += ["--root", str(machine), "--dry-run"]
         daemon.start()

@@ -115,7 +115,7 @@ class Lifetime(unittest.TestCase):
         run.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k,nr_inodes=16", "none", str(run)], check=True)
         self.stack.callback(subprocess.run, ["umount", "-l", str(run)], check=False)
-        # It has all its threads before a policy wants it; their lines take more than the page that will be left.
+        # It has all its threads before a policy matches it; their lines need more than the one page that will be left.
         crowd = ",".join(f"thread-{number}" for number in range(120))
         early = shutil.copy(PROGRAMS["workload"], daemon.folder / "early-bird")
         late = spawn(self.stack, str(early), "--threads", crowd, "--seconds", "120", "--rename-after", "1500", "late-comer")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements of a running daemon: what is recorded when they end in every way they can, and the cost it sees by itself."""
+"""Measurements by a running daemon: what it records for each way in which one can end, and the passive cost."""
 import contextlib
 import json
 import os
@@ -33,7 +33,7 @@ def children(pid):
 
 
 class Peer:
-    """Takes one connection, reads a little, and resets it; or reads nothing."""
+    """Accepts one connection, then reads a little and resets it, or never reads."""
 
     def __init__(self, stack):
         self.socket = socket.create_server(("127.0.0.1", 0))
@@ -112,12 +112,12 @@ class Measurements(unittest.TestCase):
         self.assertIn("unreachable", other.control("history"))
 
     def test_an_unplugged_interface_is_a_lost_link(self):
-        if os.geteuid() != 0:  # no network of our own
+        if os.geteuid() != 0:  # cannot make a network namespace
             self.assertNotEqual(0, subprocess.run(["unshare", "-n", "true"], check=False, capture_output=True).returncode)
             return
         daemon = settings(Daemon(self.stack, {}), "{duration: 60s, target: '198.18.0.2:5001'}")
         plain = daemon.command()
-        daemon.command = lambda: ["unshare", "-n", *plain]  # with a network of its own, which goes with it
+        daemon.command = lambda: ["unshare", "-n", *plain]  # in a network namespace that ends with the daemon
         daemon.start()
         far = spawn(self.stack, "unshare", "-n", TTCP, "--sink", "--idle-exit", "0")
         own = os.readlink("/proc/self/ns/net")
@@ -170,13 +170,13 @@ class Measurements(unittest.TestCase):
 
     def test_a_full_disk_costs_the_record_and_nothing_else(self):
         daemon = settings(Daemon(self.stack, {}), "{duration: 1s, bytes: 1M}")
-        if os.geteuid() != 0:  # no disk of our own to fill
+        if os.geteuid() != 0:  # cannot mount a file system to fill
             self.assertNotEqual(0, subprocess.run(["unshare", "-m", "true"], check=False, capture_output=True).returncode)
             return
         state = daemon.folder / "state"
         state.mkdir()
         plain = daemon.command()
-        # The mount is the daemon's alone and goes away with it.
+        # Only the daemon sees the mount, which ends with it.
         daemon.command = lambda: ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size=256k none {state} && exec "$@"', "sh", *plain]
         daemon.start()
         inside = pathlib.Path(f"/proc/{daemon.process.pid}/root{state}")
@@ -184,7 +184,7 @@ class Measurements(unittest.TestCase):
         with contextlib.suppress(OSError), open(inside / "filler", "wb", buffering=0) as filler:
             while filler.write(b"x" * 4096):
                 pass
-        for _ in range(3):  # what is free inside the file may take one
+        for _ in range(3):  # free space inside the file may hold one
             daemon.control("measure")
             wait_for(lambda: not children(daemon.process.pid), "the run is over")
         self.assertEqual("done", daemon.status()["measurement"]["last"]["outcome"])
@@ -199,7 +199,7 @@ class Measurements(unittest.TestCase):
         shell = daemon.folder / "cost-parent"
         shutil.copy("/bin/sh", shell)
         report = daemon.folder / "report"
-        # A parent under the policy: what its children used is in its time when they have ended.
+        # A parent under the policy: when its children have ended, their CPU time is part of its own.
         spawn(self.stack, str(shell), "-c", f"'{TTCP}' --loopback --seconds 4 --json >{report}.new; mv {report}.new {report}; sleep 60")
         wait_for(report.exists, "the run is over")
         active = json.loads(report.read_text(encoding="utf-8"))
@@ -218,14 +218,14 @@ class Measurements(unittest.TestCase):
         self.assertAlmostEqual(1, seen["cpu_seconds_per_gb"] / expected, delta=0.1)
         self.assertIn("watched", daemon.control("status"))
 
-        daemon.write("watched.yaml", WATCHED.replace("none", "process"))  # the policy changes: the period is closed and kept
+        daemon.write("watched.yaml", WATCHED.replace("none", "process"))  # the policy changes: the daemon closes and keeps the period
         past = wait_for(lambda: records(daemon, "passive"), "the cost before the change is in the history")[0]
         self.assertEqual(("lo", "none", "watched"), (past["path"], past["model"], past["policies"]), past)
         self.assertAlmostEqual(1, past["cpu_seconds"] / (past["bytes"] / 1e9) / expected, delta=0.1)
         before = wait_for(lambda: daemon.status()["costs"] and daemon.status()["costs"][0]["before"], "status shows the cost before")
         self.assertEqual("none", before["model"])
         daemon.stop()
-        daemon.start()  # what is known of the time before is not forgotten with the daemon
+        daemon.start()  # the new daemon still knows the earlier period
         before = wait_for(lambda: daemon.status()["costs"] and daemon.status()["costs"][0]["before"], "so does the next daemon's")
         self.assertEqual(("none", past["bytes"]), (before["model"], before["bytes"]))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""affinityctl policies, with a daemon and without; and policies for programs that live in a cpuset."""
+"""affinityctl policies, with and without a daemon; and policies for programs in a cpuset."""
 import contextlib
 import json
 import os
@@ -57,7 +57,7 @@ class Policies(unittest.TestCase):
     def test_a_file_that_was_not_loaded_is_told(self):
         daemon = Daemon(self.stack, {"wide.yaml": WIDE})
         daemon.start()
-        # The daemon's own folder is watched; another one is not, so that what lies there is never loaded.
+        # The daemon watches its own folder only, so it never loads what is in another one.
         [other] = self.folders({"later.yaml": APART})
         text = daemon.control("policies", "--policies", str(other))
         self.assertIn("later is not loaded", text)
@@ -86,7 +86,7 @@ class Policies(unittest.TestCase):
             self.assertIn("\n" + line + "\n", text)
         document = json.loads(affinityctl(*arguments, "--json").stdout)
         self.assertEqual("wide", document["name"])
-        # What is shown is a policy that means the same: shown again, it is the same text.
+        # The output is a policy with the same meaning: shown again, it gives the same text.
         [again] = self.folders({"wide.yaml": document["yaml"]})
         shown = affinityctl("--runtime-dir", str(folder), "policies", "--policies", str(again), "show", "wide", "--json").stdout
         self.assertEqual(document["yaml"], json.loads(shown)["yaml"])
@@ -106,7 +106,7 @@ class Policies(unittest.TestCase):
 
 
 class Cpuset:
-    """A cpuset of CPU 0, of either kind of control groups; or none, with the reason why."""
+    """A cpuset of CPU 0 in a hierarchy of either version; or no cpuset, and the reason."""
 
     def __init__(self, stack):
         self.folder = None
@@ -139,7 +139,7 @@ class Cpuset:
         end = time.monotonic() + 20
         while folder.exists():
             try:
-                folder.rmdir()  # its members have been ended by now, but may be on their way out
+                folder.rmdir()  # its members have been killed, but may not have exited yet
             except OSError:
                 if time.monotonic() > end:
                     raise

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes and threads of real programs, seen from outside."""
+"""Processes and threads of real programs, as the kernel shows them."""
 import contextlib
 import json
 import os
@@ -110,7 +110,7 @@ class Tasks(unittest.TestCase):
         other = workload(self.stack, "--rename-after", "0", "bystander")
         policy = "version: 1\nmatch: {comm: [owner, bystander-not]}\ncpus: \"1\"\nbind: set\nexclusive: true\n"
         with contextlib.ExitStack() as inner:
-            # In a cpuset-like cage: only tasks of this test may be moved, so the policy is tried on a dry run for the rest.
+            # The test may move its own tasks only; for all others the policy is tried in a dry run.
             daemon = Daemon(inner, {"owner.yaml": policy}, ["--dry-run"]).start()
             actions = {action["pid"]: action["to"] for action in daemon_plan(daemon) if action["kind"] == "task"}
             self.assertEqual("0", actions[other.pid])

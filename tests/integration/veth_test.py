@@ -13,7 +13,7 @@ import unittest
 from daemon import PROGRAMS, Daemon, allowed, measured, spawn, wait_for
 
 SIOCETHTOOL, ETHTOOL_SGRO = 0x8946, 0x2c
-# Generic receive offload gives a veth the NAPI instance whose thread is wanted.
+# A veth has NAPI instances, and so their threads, only with generic receive offload.
 THREADED = f"""import array, fcntl, socket, struct, sys
 value = array.array("B", struct.pack("II", {ETHTOOL_SGRO}, 1))
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
@@ -62,9 +62,9 @@ def comm(pid):
 
 
 def napi_threads(interface):
-    """Kernel threads of the interface: children of kthreadd with its name."""
-    children = pathlib.Path("/proc/2/task/2/children").read_text(encoding="ascii").split()
-    return [int(pid) for pid in children if comm(pid).startswith(f"napi/{interface}-")]
+    """Kernel threads of the interface, by name. (/proc/2/task/2/children is not reliable while kthreadd runs.)"""
+    pids = (entry.name for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit())
+    return sorted(int(pid) for pid in pids if comm(pid).startswith(f"napi/{interface}-"))
 
 
 class Namespace:
@@ -98,7 +98,7 @@ class Veth(unittest.TestCase):
         daemon = Daemon(self.stack, policies)
         plain = daemon.command
         daemon.command = lambda: self.near.command(*plain())
-        daemon.settings().write_text("version: 1\nreconcile: 1h\n", encoding="utf-8")  # the periodic pass must not be what notices
+        daemon.settings().write_text("version: 1\nreconcile: 1h\n", encoding="utf-8")  # no periodic pass may notice a change first
         return daemon
 
     def pair(self, number):

@@ -15,7 +15,7 @@ DEMO = "version: 1\nmatch: {comm: demo-workload}\ncpus: \"1\"\nbind: set\n"
 
 
 class Terminal:
-    """affinityctl on a pseudo terminal; ended whatever happens."""
+    """affinityctl on a pseudo terminal. The test's end ends it, whatever happens."""
 
     def __init__(self, stack, arguments):
         self.pid, self.fd = pty.fork()
@@ -27,7 +27,7 @@ class Terminal:
         stack.callback(self.end)
 
     def await_text(self, text, what):
-        """Reads on until the text has come after what was awaited before."""
+        """Reads until the text appears after the text that was awaited last."""
         end = time.monotonic() + PATIENCE
         while text not in self.seen:
             if time.monotonic() > end:

@@ -31,7 +31,7 @@ def components(graph):
 
 def complaints(files):
     names = {source.name: source for source in files}
-    folders, headers = {}, {}
+    folders, headers, reasons = {}, {}, {}
     for source in files:
         for _, header, is_angled in source.includes:
             target = None if is_angled else sources.resolve(source, header, names)
@@ -40,6 +40,8 @@ def complaints(files):
             headers.setdefault(source.name, set()).add(target)
             if names[target].folder != source.folder:
                 folders.setdefault(source.folder, set()).add(names[target].folder)
+                reasons.setdefault((source.folder, names[target].folder), f"{source.name} includes {target}")
     for kind, graph in (("folders", folders), ("files", headers)):
         for component in components(graph):
-            yield f"{component[0]}: a cycle of {kind}: {' '.join(component)}"
+            why = "; ".join(text for (a, b), text in reasons.items() if kind == "folders" and a in component and b in component)
+            yield f"{component[0]}: a cycle of {kind}: {' '.join(component)}{why and f' ({why})'}"

@@ -37,7 +37,7 @@ def commands(build, folders):
 def check(path, directory, words):
     done = subprocess.run([TIDY, "--quiet", str(path), "--", *words, *EXTRA, *shlex.split(os.environ.get("CLANG_TIDY_EXTRA", ""))],
                           cwd=directory, capture_output=True, text=True, check=False)
-    return [line.replace(f"{PROJECT}/", "") for line in done.stdout.splitlines() if FINDING.match(line)] or (
+    return [re.sub(r"^\S*/\.\./", "", line.replace(f"{PROJECT}/", "")) for line in done.stdout.splitlines() if FINDING.match(line)] or (
         [f"{path}: {TIDY}: {done.stderr.strip()}"] if done.returncode else [])
 
 
@@ -47,9 +47,15 @@ def main():
     if not todo:
         print(f"{sys.argv[1]}: no sources found")
         return 1
+    found = set()
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        found = sorted({line for lines in pool.map(lambda item: check(item[0], *item[1]), todo.items()) for line in lines})
-    print("\n".join(found + [f"{len(todo)} files read, {len(found)} findings in {time.monotonic() - begin:.0f} s"]))
+        for lines in pool.map(lambda item: check(item[0], *item[1]), todo.items()):
+            # A header's finding appears with each source that includes it.
+            for line in lines:
+                if line not in found:
+                    print(line, flush=True)
+            found.update(lines)
+    print(f"{len(todo)} files read, {len(found)} findings in {time.monotonic() - begin:.0f} s")
     return 1 if found else 0
 
 

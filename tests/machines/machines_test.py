@@ -21,7 +21,7 @@ def ask(program, root, verb, *arguments):
 
 
 def facts(topology, nics):
-    """What expected.json is about, in its form."""
+    """What expected.json states, in the same form."""
     groups = {name: topology[f"{name}_groups"] for name in ("package", "die", "l2", "l3")}
     return {"online": topology["online"], **groups, "nodes": [node["cpus"] for node in topology["numa_nodes"]],
             "distance": (topology["distance"] or {"matrix": []})["matrix"],
@@ -30,7 +30,7 @@ def facts(topology, nics):
 
 
 def line(action):
-    """An action in a form that does not depend on numbers that a machine deals anew with every boot."""
+    """An action without the numbers that change with every boot."""
     what = {"task": "task {comm}", "irq": "interrupt {label}", "steering": "{nic} {queue}"}[action["kind"]].format(**action)
     return f"{action['policy']}: {what}: {action['from'] or 'off'} -> {action['to']}"
 
@@ -45,7 +45,7 @@ def cpus(text):
 
 
 def check_full(actions, expected, policies):
-    """Every task and interrupt of each policy goes to one core near its NIC, and each task's is one that takes interrupts."""
+    """Every task and interrupt of each policy goes to one core near its NIC, and each task's core also takes interrupts."""
     for name, text in policies.items():
         nic = re.search(r"nics: \[(.*)\]", text)[1]
         near = cpus(expected["nics"][nic][2])

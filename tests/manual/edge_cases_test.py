@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/EDGE-CASES.md names the test of each case: every test that it names is there, and every case of interrupts has one or a reason."""
+"""docs/EDGE-CASES.md names the test of each case: every named test exists, and every case of interrupts has a test or a reason."""
 import pathlib
 import re
 import sys
@@ -11,7 +11,7 @@ ROWS = [line for line in TEXT.split("## Interrupts")[1].splitlines() if line.sta
 
 
 def sources(name):
-    """Of a test as `meson test` calls it: room/name, or the room alone."""
+    """The name of a test for `meson test`: room/name, or the room alone."""
     room, _, part = name.partition("/")
     return [path for path in (SOURCE / "tests" / room).glob(f"{part or room}_test.*") if path.suffix in (".cpp", ".py")]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manual pages against the programs: what --help, the settings' reader and the policies' schema know is documented."""
+"""The manual pages against the programs: they document what --help, the reader of settings and the schema of policies know."""
 import json
 import os
 import pathlib
@@ -16,7 +16,7 @@ OPTION = re.compile(r"^ {2}(?:-\w,)?(--[a-z][a-z0-9-]*)", re.MULTILINE)
 
 
 def page(name):
-    """A page's source with its escaped hyphens made plain."""
+    """The source of a page, with plain hyphens instead of escaped ones."""
     return (DOCS / name).read_text(encoding="utf-8").replace("\\-", "-")
 
 
@@ -50,12 +50,12 @@ def subcommands_of(text):
 
 
 def names(text, option):
-    """Is the option a term of its own in the text (the line after .TP), and not only a longer one, or in passing?"""
+    """Whether the option has its own entry in the text (the line after .TP); a longer option or a mention in passing does not count."""
     return any(re.search(re.escape(option) + r"(?![a-z0-9-])", term) for term in re.findall(r"^\.TP\n(.*)$", text, re.MULTILINE))
 
 
 def verbs(ask, words=()):
-    """[(words, help)] of a program and everything below it. What answers as another program is that one's."""
+    """[(words, help)] of a program and all its verbs. A verb that answers as another program belongs to that one."""
     text = ask(words)
     if words and "Usage: affinityctl" not in text:
         text = ""
@@ -66,7 +66,7 @@ def verbs(ask, words=()):
 
 
 def missing_of_affinityctl(source, ask):
-    """What affinityctl(1) does not say, each as a line that tells what to add."""
+    """What affinityctl(1) lacks, one line for each addition."""
     everywhere = sections(source, ".SH").get("OPTIONS", "")
     headings = sections(source, ".SS")
     lines = []
@@ -155,7 +155,7 @@ class Manual(unittest.TestCase):
                          missing_of_affinityctl(source, texts.__getitem__))
 
     def test_the_pages_are_clean(self):
-        """By mandoc; long source lines are a matter of taste, the tables of affinityd.policy(5) are compared with the code as they are."""
+        """mandoc has no complaints. Long source lines are allowed: the tables of affinityd.policy(5) are compared with the code as they are."""
         for path in sorted(DOCS.glob("*.[1-8]")):
             with self.subTest(path.name):
                 done = subprocess.run(["mandoc", "-Tlint", str(path)], capture_output=True, text=True, timeout=60, check=False)

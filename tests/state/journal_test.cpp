@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "state/journal.hpp"
 #include "support/full_disk.hpp"
+#include "support/journal_copy.hpp"
 #include "support/tree.hpp"
 
 #include <algorithm>
@@ -52,11 +53,11 @@ TEST_F(JournalTest, KeepsTheFirstOriginalOverChangesAndRestarts) {
         ASSERT_TRUE(journal.remember(task, CpuSet{1}, CpuSet{2}, "q"));
     }
     const auto journal = open();
-    const auto held = journal.find(task);
-    ASSERT_TRUE(held);
-    EXPECT_EQ(held->original, CpuSet::range(0, 3));
-    EXPECT_EQ(held->asked, CpuSet{2});
-    EXPECT_EQ(held->policy, "q");
+    const auto record = journal.find(task);
+    ASSERT_TRUE(record);
+    EXPECT_EQ(record->original, CpuSet::range(0, 3));
+    EXPECT_EQ(record->asked, CpuSet{2});
+    EXPECT_EQ(record->policy, "q");
     EXPECT_EQ(journal.threads(120), std::vector<TaskId>({{123, 456}}));
     EXPECT_TRUE(journal.threads(123).empty());
 }
@@ -263,7 +264,7 @@ TEST_F(JournalTest, DamageThatCannotBeMendedStaysKnown) {
     full.reset();
     EXPECT_FALSE(mended);
     EXPECT_TRUE(journal.damaged());
-    EXPECT_TRUE(Journal::read(path())->damaged());
+    EXPECT_TRUE(test::read_journal(path()).damaged());
     ASSERT_TRUE(journal.mended());
     ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{1}, "p"));
     EXPECT_FALSE(open().damaged()) << "no line end is owed any more";
@@ -311,12 +312,11 @@ TEST_F(JournalTest, TheRewriteInSlicesLosesNothingAtAnyMoment) {
             rewrites += is_rewriting ? 1 : 0;
             if (i % 600 != 0 && !(is_rewriting && i % 9 == 0)) continue;
             // As a daemon that is killed now would leave it.
-            const auto again = Journal::read(path());
-            ASSERT_TRUE(again);
-            ASSERT_EQ(again->size(), journal.size());
-            EXPECT_FALSE(again->damaged());
+            const auto again = test::read_journal(path());
+            ASSERT_EQ(again.size(), journal.size());
+            EXPECT_FALSE(again.damaged());
             for (int j = 1; j <= threads; j += 7)
-                ASSERT_EQ(again->find(thread(j)), journal.find(thread(j))) << j;
+                ASSERT_EQ(again.find(thread(j)), journal.find(thread(j))) << j;
         }
     EXPECT_GT(rewrites, 40U) << "there were several, and each took several lines";
     EXPECT_LT(largest, 400000U) << "12,000 lines would be more";
@@ -341,7 +341,7 @@ TEST_F(JournalTest, WithoutRoomForTheRewriteTheOldFileStaysInUse) {
     tree_.folder("undo.journal.new/in the way"); // so that the rewrite cannot be begun
     for (int i = 0; i < 100; ++i)
         ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{static_cast<unsigned>(i % 8)}, "p"));
-    EXPECT_EQ(Journal::read(path())->find(task)->asked, CpuSet{99 % 8});
+    EXPECT_EQ(test::read_journal(path()).find(task)->asked, CpuSet{99 % 8});
     std::filesystem::remove_all(tree_.path("undo.journal.new"));
     for (int i = 0; i < 100; ++i)
         ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{static_cast<unsigned>(i % 8)}, "p"));

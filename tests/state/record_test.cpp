@@ -22,7 +22,7 @@ using planner::UndoRecord;
 constexpr const char* device = "devices/pci0000:00/0000:00:03.0";
 
 std::string only_line(const Record& record) {
-    auto line = to_line(record);
+    auto line = to_line(record.subject, record.undo ? &*record.undo : nullptr);
     EXPECT_EQ(line.back(), '\n');
     line.pop_back();
     EXPECT_EQ(line.find('\n'), std::string::npos) << "hostile names must not make lines";

@@ -15,8 +15,8 @@
 
 namespace affinityd::test {
 
-/// Answers at a socket as irqbalance does: one request of at most 500 bytes for each connection, from root
-/// with credentials only.
+/// Answers at a socket as irqbalance does: one request of at most 500 bytes for each connection, only from
+/// root and only with credentials.
 class FakeIrqbalance {
   public:
     FakeIrqbalance(const std::string& folder, unsigned pid, std::vector<unsigned> banned)
@@ -46,7 +46,7 @@ class FakeIrqbalance {
         return banned_;
     }
     [[nodiscard]] unsigned requests() const { return requests_; }
-    /// From now on it takes connections and says nothing.
+    /// From now on it accepts connections and never answers.
     void hang() { hangs_ = true; }
 
   private:

@@ -9,8 +9,8 @@
 
 namespace affinityd::test {
 
-/// As long as it lives files cannot grow beyond `bytes`: a size limit makes writes of this process fail as a
-/// full disk does.
+/// While this object exists, files cannot grow beyond `bytes`: a limit of this process makes its writes fail
+/// as on a full disk.
 class FullDisk {
   public:
     explicit FullDisk(std::size_t bytes = 4) {

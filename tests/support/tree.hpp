@@ -12,9 +12,8 @@
 
 namespace affinityd::test {
 
-/// A folder of its own for one test, gone with everything below when the test ends, also a failing one. In
-/// memory where the machine has a place for that, as /run is, where the daemon keeps what these tests
-/// imitate: a slow disk is not the subject.
+/// A folder for one test, removed with everything below it when the test ends, even if it fails. It is in
+/// memory where possible, like /run, which these tests imitate: they are not about slow disks.
 class Tree {
   public:
     Tree() {
@@ -34,7 +33,7 @@ class Tree {
 
     [[nodiscard]] std::string path(std::string_view name = {}) const { return (path_ / name).string(); }
 
-    /// Writes a file with the folders above it.
+    /// Writes a file, and makes the folders above it.
     void file(std::string_view name, std::string_view text) const {
         const auto target = path_ / name;
         std::filesystem::create_directories(target.parent_path());

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/root.hpp"
+#include "support/no_descriptors_left.hpp"
 #include "support/tree.hpp"
 #include "topology/reader.hpp"
+
+#include <cerrno>
 
 #include <gtest/gtest.h>
 
@@ -154,6 +157,18 @@ TEST_F(ReaderTest, UnlikeCoresByTheirCachesWhereTheKernelSaysNothing) {
     EXPECT_TRUE(read()->kinds.empty()) << "an odd number of cores alone says nothing";
     size(4, "");
     EXPECT_TRUE(read()->kinds.empty()) << "one is not known";
+}
+
+TEST_F(ReaderTest, CpusThatCannotBeListedAreAFault) {
+    masks("0-1", "0-1");
+    cpu(0, "0", "0", "0");
+    cpu(1, "0", "1", "1");
+    const auto root = host::Root::open(tree_.path());
+    ASSERT_TRUE(root);
+    const test::NoDescriptorsLeft none(1); // for the folder, not for its list
+    const auto topology = read_topology(*root);
+    ASSERT_FALSE(topology);
+    EXPECT_EQ(topology.error().code, EMFILE);
 }
 
 } // namespace

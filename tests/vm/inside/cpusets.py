@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of masks in cpusets that change around them: kernels before 6.2 make every mask in a cpuset as wide as the cpuset when it is
-written, and with it in use also when a CPU goes or comes. Importing this adds them to a machine's tests."""
+"""Masks in a cpuset that changes. Kernels before 6.2 widen every mask in a cpuset to the whole cpuset when the cpuset is written and, where
+cpusets are in use, when a CPU goes offline or online. Importing this module adds its tests to those of a machine."""
 import json
 
 import machine

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""affinityd in the machine: installed, asked, and checked by what the kernel shows."""
+"""affinityd in the machine: installs it, asks it, and checks it against the kernel."""
 import json
 import pathlib
 import time
@@ -10,9 +10,9 @@ from harness import run, wait_for
 
 
 def install():
-    """As a user does: files, then systemctl."""
+    """As a user would: copies files, then calls systemctl."""
     run("cp", "-a", "/host/install/.", "/")
-    # What no event tells of (a foreign hand on an interrupt) is found by looking again: sooner than by default.
+    # No event reports a mask of an interrupt that another program wrote; the periodic pass finds it. Here that pass runs more often.
     pathlib.Path("/etc/affinityd/affinityd.yaml").write_text("version: 1\nreconcile: 5s\n", encoding="utf-8")
     run("systemctl", "enable", "--now", "affinityd", patience=80)
 
@@ -33,7 +33,7 @@ def record():
 
 
 def _facts(verb, *options):
-    """What can be recorded: addresses and channels come over netlink, counters grow."""
+    """The part of a reading that a recording can reproduce: addresses and channels come over netlink, counters grow."""
     told = json.loads(run("affinityctl", *options, verb, "--json"))
     if verb == "topology":
         return told
@@ -51,7 +51,7 @@ def recording_reads_like_the_machine():
 
 
 def disorder(numbers, where=machine.effective):
-    """Pairs of a NIC and a receiver that are not together on one CPU of the NIC's node, with how they are."""
+    """Pairs of a NIC and its receiver that do not share one CPU of the NIC's node, each with its masks."""
     wrong = []
     for number, pid in traffic.receivers(numbers).items():
         nic = f"ens{number}"
@@ -72,7 +72,7 @@ def await_order(numbers, where=machine.effective, patience=60):
 
 
 def traffic_at_home(numbers, late=0):
-    """Fails unless each NIC's interrupts come, and all on its receiver's CPU; of each `late` may still come elsewhere."""
+    """Fails unless each NIC's interrupts arrive, all on its receiver's CPU; `late` interrupts of each may still arrive elsewhere."""
     homes = {number: machine.allowed(pid) for number, pid in traffic.receivers(numbers).items()}
     assert all(len(home) == 1 for home in homes.values()), homes
     irqs = {number: machine.data_irqs(f"ens{number}") for number in numbers}
@@ -89,7 +89,7 @@ def traffic_at_home(numbers, late=0):
 
 
 def plug_in_cpu():
-    """Plugs in a CPU that the machine has a place for, and switches it on; its number."""
+    """Plugs a CPU into a free socket of the machine, switches it on, and returns its number."""
     there = machine.cpus(machine.read(machine.CPUS / "present"))
     free = next(slot for slot in json.loads(run("qmp", "query-hotpluggable-cpus")) if "qom-path" not in slot)
     run("qmp", "device_add", json.dumps({"driver": free["type"], "id": "late", **free["props"]}))

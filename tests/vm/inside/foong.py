@@ -89,13 +89,13 @@ def stopping_restores_everything():
 
 
 def bindings():
-    """Of each pair: the receiver's mask, and those of its NIC's interrupts."""
+    """For each pair: the receiver's mask, and the masks of its NIC's interrupts."""
     return {number: (machine.allowed(pid), [machine.requested(irq) for irq in machine.data_irqs(f"ens{number}")])
             for number, pid in traffic.receivers(ALL).items()}
 
 
 def is_bound(model):
-    """As the paper has it: nothing, interrupts alone, processes alone; free ones are where they were at first."""
+    """The models of the paper: none, interrupts only, processes only. What a model leaves free has its first mask."""
     free = {name: mask for name, mask in before.items() if name.startswith("irq ")}
     now = masks()
     for number, (task, interrupts) in bindings().items():
@@ -117,7 +117,7 @@ def each_model_binds_what_it_names_and_nothing_else():
 
 
 @test()
-def an_interrupt_moved_by_a_foreign_hand_is_put_back():
+def an_interrupt_that_another_program_moved_is_put_back():
     irq = min(machine.data_irqs("ens6"))
     (machine.IRQS / str(irq) / "smp_affinity_list").write_text("0", encoding="utf-8")
     await_order(ALL)
@@ -144,7 +144,7 @@ def banned():
 def irqbalance_leaves_ours_alone():
     ours = {irq for nic in NICS for irq in machine.data_irqs(nic)}
     run("systemctl", "start", "irqbalance")
-    # It begins to move interrupts 5 to 10 s after its start.
+    # irqbalance begins to move interrupts 5 to 10 s after its start.
     longest = longest_broken(lambda: not disorder(ALL), 20)
     assert longest < ROOM, f"out of order for {longest:.2f} s"
     wait_for(lambda: ours <= banned(), lambda: f"irqbalance may move {sorted(ours - banned())}")
@@ -155,7 +155,7 @@ def irqbalance_leaves_ours_alone():
 
 @test(limit=150)
 def a_cpu_that_goes_offline_and_returns_leaves_every_pair_together():
-    # CPU 0 cannot go.
+    # CPU 0 cannot go offline.
     homes = [machine.allowed(pid) for pid in traffic.receivers(ALL).values()]
     gone = next(cpu for home in homes for cpu in home if cpu != 0)
     switch = machine.CPUS / f"cpu{gone}/online"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that run one after the other on one machine, each under a time limit of its own. Later tests build on earlier ones, so all
-of them run whatever fails. One line a test: "ok NAME" or "FAIL NAME: why"."""
+"""Tests that run one after the other on one machine, each under its own time limit. Later tests build on earlier ones; all run, whatever
+fails. Prints one line for each test: "ok NAME" or "FAIL NAME: why"."""
 import pathlib
 import signal
 import subprocess
@@ -18,7 +18,7 @@ ROOM = 15.0
 
 
 def test(limit=90, boot=1):
-    """Makes a function a test of this boot of the machine; its name, words joined by _, is what it claims. What it returns are figures
+    """Registers a function as a test of this boot of the machine. Its name, words joined by _, is its claim; it may return figures to print
     for people."""
     def register(function):
         TESTS.append((boot, function.__name__.replace("_", " "), limit, function))
@@ -27,7 +27,7 @@ def test(limit=90, boot=1):
 
 
 def run(*command, code=0, patience=60):
-    """A command's output; fails if it ends otherwise than with `code`."""
+    """The standard output of a command; fails unless it ends with `code`."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=patience, stdin=subprocess.DEVNULL, check=False)
     text = done.stdout + done.stderr
     assert done.returncode == code, f"{' '.join(command)}: ended with {done.returncode}\n{text}"
@@ -35,7 +35,7 @@ def run(*command, code=0, patience=60):
 
 
 def wait_for(condition, what, patience=PATIENCE):
-    """Polls until the condition gives something true, which is returned. `what` may be a function that tells how things stand."""
+    """Polls until the condition returns something true, and returns that. `what` may be a function that describes the current state."""
     end = time.monotonic() + patience
     while True:
         value = condition()
@@ -47,7 +47,7 @@ def wait_for(condition, what, patience=PATIENCE):
 
 
 def broken_for(action, condition, watch=4):
-    """Seconds from the action's end to the last moment at which the condition did not hold, as seen while it was watched."""
+    """Seconds from the end of the action to the last moment at which the condition did not hold; looks for `watch` seconds or longer."""
     action()
     started, last = time.monotonic(), 0.0
     while (now := time.monotonic() - started) < watch or last > now - 1:
@@ -59,7 +59,7 @@ def broken_for(action, condition, watch=4):
 
 
 def longest_broken(condition, watch):
-    """Seconds of the longest time in a row, of the next `watch` seconds, that the condition did not hold."""
+    """The longest time without interruption, in the next `watch` seconds, for which the condition did not hold."""
     end, since, longest = time.monotonic() + watch, None, 0.0
     while (now := time.monotonic()) < end or since:
         if condition():
@@ -100,7 +100,7 @@ def _run_all(tests):
 
 
 def main():
-    """Runs the tests of this boot, and if others wait for the next one reboots; the number of those that failed is the exit status."""
+    """Runs the tests of this boot, and reboots if there are tests of a later one. The exit status is the number of failed tests."""
     signal.signal(signal.SIGALRM, _overdue)
     boot = int(BOOTS.read_text(encoding="utf-8"))
     FAILED.touch()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of the stronger means of a policy, on a machine with two nodes: a cpuset by way of systemd, and memory that follows its process.
-Importing this adds them to a machine's tests."""
+"""The stronger means of a policy, on a machine with two nodes: a cpuset set through systemd, and memory that follows its process. Importing
+this module adds its tests to those of a machine."""
 import json
 import pathlib
 import re
@@ -11,14 +11,14 @@ from traffic import POLICIES
 
 UNIT = "hoarder.service"
 MEGABYTES = 64
-# Memory of its own, written to so that it is there, then a child that sets a mask of its own as wide as it can.
+# Allocates memory and writes to it, so that the kernel places it; then starts a child that sets its own mask to all CPUs it may have.
 PROGRAM = f"""import os, time
 data = bytearray(b'x') * ({MEGABYTES} << 20)
 while True:
     os.sched_setaffinity(0, range(os.cpu_count()))
     time.sleep(0.2)
 """
-# Somebody who always wants all CPUs is not fought with: the cpuset keeps it where it belongs.
+# The daemon does not fight a program that keeps asking for all CPUs: the cpuset confines it.
 POLICY = 'version: 1\nmatch: {{unit: {unit}}}\ncpus: "node:{node}"\nbind: set\nmeans: cpuset\ndrift: yield\nmemory: follow\n'
 
 
@@ -31,7 +31,7 @@ def node_cpus(node):
 
 
 def pages(node):
-    """Megabytes of the hoarder's own memory on a node."""
+    """Megabytes of the hoarder's private memory on a node."""
     text = machine.read(f"/proc/{hoarder()}/numa_maps")
     return sum(int(number) for line in text.splitlines() if "anon=" in line for number in re.findall(rf" N{node}=(\d+)", line)) * 4096 >> 20
 

@@ -11,13 +11,13 @@ from harness import main, run, test, wait_for
 NICS = [f"ens{number}" for number in range(1, 9)]
 PAIRS = ",".join(f"{first}:{second}" for first, second in zip(NICS[::2], NICS[1::2]))
 COMMAND = ("affinityctl", "--json", "measure", "models", "--nics", PAIRS)
-# Interrupts that were under way when their line was moved.
+# Interrupts that were pending when their line moved.
 LATE = 0.02
 before, report = {}, {}
 
 
 def state():
-    """What the experiment may change."""
+    """Everything that the experiment may change."""
     found = {nic: int(machine.read(machine.NETS / nic / "flags"), 16) & 1 for nic in NICS}
     return found | {f"{nic} {label}": sorted(machine.requested(irq)) for nic in NICS for irq, label in machine.data_irqs(nic).items()}
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kernel 7.2, where igb and e1000e tell by netlink which interrupt serves which queue: all sources of knowledge agree, and each of
-them alone leads to the same placement."""
+"""Kernel 7.2, where igb and e1000e report over netlink which interrupt serves which queue: all sources agree, and each alone gives the same
+placement."""
 import json
 
 import machine

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kernel 6.1 on an interrupt controller without remapping: a new affinity takes effect with the next interrupt, and masks of tasks
-are forgotten with every CPU that goes or comes once cpusets are in use."""
+"""Kernel 6.1 on an interrupt controller without remapping: a new affinity takes effect at the next interrupt, and once cpusets are in use
+the kernel resets task masks whenever a CPU goes offline or online."""
 import machine
 import traffic
 from daemon import await_order, install, plug_in_cpu, status, traffic_at_home
@@ -18,7 +18,7 @@ def receivers_and_interrupts_get_the_same_cpu():
     traffic.start(BOTH)
     wait_for(lambda: all(traffic.receivers(BOTH).values()), "both receivers run")
     traffic.write_policies(BOTH)
-    # Of an interrupt that does not come the effective CPU stays what it was.
+    # While an interrupt does not arrive, its effective CPU stays the same.
     await_order(BOTH, machine.requested)
 
 
@@ -31,7 +31,7 @@ def what_takes_effect_later_takes_effect():
 def an_interrupt_that_waits_for_its_first_packet_is_no_problem():
     run("systemctl", "stop", "sender@1", "sender@2")
     irqs = list(machine.data_irqs("ens1"))
-    # One that comes by chance takes its new affinity at once: then once more.
+    # An interrupt that arrives by chance takes its new affinity at once: try again.
     for cpu in (0, 1) * 4:
         traffic.write_policies([1], f'cpus: "{cpu}"')
         wait_for(lambda: all(machine.requested(irq) == {cpu} for irq in irqs), "the interrupts are to be elsewhere")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The unit file, the name on the bus and who may do what, in a container with systemd as its first process."""
+"""The unit file, the name on the bus, and permissions, in a container whose first process is systemd."""
 import json
 import os
 import pathlib

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two CPUs, one NIC and a real server under the policy that is shipped for it."""
+"""Two CPUs, one NIC and a real server under the policy shipped for it."""
 import pathlib
 import shutil
 
@@ -33,7 +33,7 @@ def await_masks(wanted):
 
 
 def await_apart():
-    """A master and two workers on two cores, the NIC's queues there too."""
+    """A master and two workers on two cores, together with the NIC's queues."""
     wait_for(lambda: masks() in ([[0], [0], [1]], [[0], [1], [1]]), lambda: f"processes have {masks()}")
     wait_for(lambda: all(len(cpus) == 1 for cpus in interrupts().values()), lambda: f"interrupts: {interrupts()}")
 

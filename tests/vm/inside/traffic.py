@@ -21,7 +21,7 @@ RestartSec=1
 {more}
 """
 RECEIVE = "/usr/bin/python3 -S /host/inside/receiver.py 10.77.%i.1"
-# A small share of a CPU each is traffic enough, and leaves the machine time for everything else.
+# A small share of a CPU for each sender is enough traffic and leaves time for everything else.
 SEND = "/usr/bin/affinity-ttcp -t -s --seconds 86400 --stall 5 --wait 5 10.77.%i.1"
 QUOTA = "CPUQuota=6%\nNetworkNamespacePath=/run/netns/peer%i"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""16 CPUs on four dies, each with a last-level cache of its own."""
+"""16 CPUs on four dies, each die with its own last-level cache."""
 import json
 import pathlib
 

@@ -15,7 +15,7 @@ BOOT_LIMIT = 150
 BOOTS = 3
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
 INSIDE = SOURCE / "tests/vm/inside"
-# Names of this process's runs, so that two suites beside each other never touch what is not theirs.
+# Begins the names of all that this process makes: two suites at once never touch each other's.
 PREFIX = f"affinityd-vm-{os.getpid()}-"
 
 
@@ -27,8 +27,8 @@ def _read(path):
 
 
 def control_groups(name):
-    """Where a control group of this name, below this process's own, is or would be: one folder for each hierarchy in which systemd-nspawn
-    makes groups."""
+    """Folders of a control group with this name below that of this process, whether they exist or not: one for each hierarchy in which
+    systemd-nspawn makes groups."""
     found = []
     for line in pathlib.Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
         _, hierarchy, path = line.split(":", 2)
@@ -40,7 +40,7 @@ def control_groups(name):
 
 
 def remove_control_groups(folders, patience=20):
-    """Those of a killed container are busy until the last of its processes is gone."""
+    """Removes the folders and all below them. Groups of a killed container are busy until the last of its processes is gone."""
     end = time.monotonic() + patience
     for top in folders:
         for folder, _, _ in os.walk(top, topdown=False):
@@ -55,7 +55,7 @@ def remove_control_groups(folders, patience=20):
 
 
 class Run:
-    """A folder, the machine that `words` (the command, given the folder) starts, and their end. `folder`/share is the guest's /host."""
+    """A machine in a folder, from start to removal. `words` returns the command for a folder; the guest sees `folder`/share as /host."""
 
     def __init__(self, words, console=False):
         self.words, self.console = words, console
@@ -108,7 +108,7 @@ class Run:
                                             stdout=None if self.console else log, stderr=log)
 
     def _relay(self):
-        """Passes on what the script has said since."""
+        """Prints what the script has printed since the last call."""
         text = _read(self.share / "output")
         if not self.console:
             sys.stdout.write(text[len(self.output):])
@@ -116,7 +116,7 @@ class Run:
         self.output = text
 
     def _came_up(self):
-        """Waits for the script's start; why this boot is no good, "" if it is."""
+        """Waits for the script to start. Returns what is wrong with this boot, or ""."""
         started = time.monotonic()
         while not (self.share / "uptime.1").exists():
             if self.process.poll() is not None:
@@ -130,7 +130,7 @@ class Run:
         return ""
 
     def _tail(self, lines=40):
-        """The console's end, which tells of a hang."""
+        """The end of the console, which shows a hang."""
         text = _read(self.folder / "console").replace("\r", "").splitlines()[-lines:]
         return "\n".join(["vm: the end of the console:", *("    " + line for line in text), _read(self.folder / "log")])
 
@@ -141,7 +141,7 @@ class Run:
         return code
 
     def _start_until_up(self):
-        """Boots until the script has started; what was wrong with the last boot, "" if nothing."""
+        """Boots until the script has started. Returns what was wrong with the last boot, or ""."""
         for attempt in range(1, BOOTS + 1):
             self._start()
             fault = self._came_up()
@@ -149,7 +149,7 @@ class Run:
                 return fault
             self._kill()
             print(f"vm: boot {attempt}: {fault}; once more", flush=True)
-            time.sleep(attempt)  # for a machine that was short of something
+            time.sleep(attempt)  # until this computer has the resources that it lacked
 
     def boot(self, limit):
         """The script's exit status, or TIMED_OUT, NO_STATUS, QEMU_FAILED. `limit`: seconds from the script's start."""

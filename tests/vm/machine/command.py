@@ -61,7 +61,7 @@ def _network(shape):
 
 
 def _wiring(shape):
-    """Commands that join the taps; they run in a network namespace that ends with QEMU."""
+    """Commands that connect the taps, for a network namespace that ends with QEMU."""
     lines = []
     for number, (kind, _, wire) in enumerate(nics(shape)):
         if KINDS[kind][1]:
@@ -87,7 +87,7 @@ def qemu(shape, image, folder, console=False):
 
 
 def launch(shape, image, folder, console=False):
-    """QEMU in a network namespace without a name, ended when its starter is: nothing of it can stay behind."""
+    """QEMU in an unnamed network namespace. The kernel kills it together with its parent, so it cannot outlive the suite."""
     script = "\n".join(["set -e", *_wiring(shape), "exec " + shlex.join(qemu(shape, image, folder, console))])
     return ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sh", "-c", script]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A private apt that knows more suites than this machine's own, whose configuration is only read."""
+"""A private apt that knows more suites than the system's, whose configuration it only reads."""
 import os
 import pathlib
 import re
@@ -20,14 +20,14 @@ def qemu_major():
 
 
 def index_addresses(*conditions):
-    """Addresses of the archives that this machine's own configuration names."""
+    """Addresses of the archives that the configuration of this system names."""
     done = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", *conditions],
                           capture_output=True, text=True, check=True)
     return list(dict.fromkeys(done.stdout.split()))
 
 
 class Apt:
-    """apt with its own lists and archives below `folder`; `suite` is one to know besides Debian's own of the guest."""
+    """apt with its own lists and archives below `folder`. It knows the guest's suite and `suite`."""
 
     def __init__(self, folder, suite=SUITE):
         self.folder = pathlib.Path(folder)
@@ -63,14 +63,14 @@ class Apt:
         self.run("apt-get", "-qq", "-y", "--no-install-recommends", "-t", suite, "install", *packages, stdout=subprocess.DEVNULL)
 
     def _shown(self, package):
-        """What apt-cache shows of a package, "" if there is none to download."""
+        """What apt-cache shows of a package, or "" if there is no such package to download."""
         try:
             return self.run("apt-cache", "show", package, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
         except subprocess.CalledProcessError:
             return ""
 
     def kernel_release(self, suite, version):
-        """The newest kernel of this version; where the suite has none any more, what its linux-image-amd64 stands for."""
+        """The newest kernel of this version, or the one that linux-image-amd64 stands for if the suite no longer has this version."""
         names = self.run("apt-cache", "pkgnames", f"linux-image-{version}.", stdout=subprocess.PIPE).stdout.split()
         plain = [name for name in names if re.fullmatch(r"linux-image-[\d.]+(-\d+|\+deb\d+)-amd64", name)]
         plain.sort(key=lambda name: [int(number) for number in re.findall(r"\d+", name)], reverse=True)
@@ -81,7 +81,7 @@ class Apt:
         raise SystemExit(f"vm: no kernel {version} in {suite}")
 
     def kernel_packages(self, release):
-        """Since Linux 7 a kernel is three packages, and the one named after it is empty."""
+        """Since Linux 7 a kernel consists of three packages, and the one with the kernel's name is empty."""
         parts = [f"linux-{part}-{release}" for part in ("base", "binary", "modules")]
         return parts if all(map(self._shown, parts)) else [f"linux-image-{release}"]
 
@@ -97,7 +97,7 @@ class Apt:
 
 
 def install_tools(folder):
-    """What builds the image, and QEMU 10."""
+    """Installs what builds the image, and QEMU 10."""
     subprocess.run([pathlib.Path(__file__).resolve().parents[3] / "tools/install-packages", "vm"], check=True, stdout=subprocess.DEVNULL)
     if qemu_major() >= 10:
         return

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bootable Debian out of Debian packages alone: no loop device, no mount. affinityd is not in it: it is installed in the running
-guest, so that an image serves many builds."""
+"""A bootable Debian, made from Debian packages without loop devices or mounts. affinityd is not part of it: the running guest installs it, so
+that one image serves many builds."""
 import fcntl
 import hashlib
 import os
@@ -17,7 +17,7 @@ GUEST = HERE.parent / "guest"
 PACKAGES = """systemd systemd-sysv udev dbus polkitd iproute2 ethtool procps irqbalance kmod util-linux python3 numactl iputils-ping
     nginx-light redis-server libsystemd0 libnl-3-200 libnl-genl-3-200 libnl-route-3-200 libyaml-cpp0.7 libspdlog1.10 libfmt9 libproc2-0
     libre2-9 libsqlite3-0 libncursesw6 libstdc++6 busybox-static""".split()
-# Each of these is 0.1 to 0.5 s of emulation and nothing that affinityd touches.
+# Each of these costs 0.1 to 0.5 s of emulation and has nothing to do with affinityd.
 MASKED = """apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer fstrim.timer e2scrub_reap.service
     getty@tty1.service getty.target systemd-timesyncd.service systemd-pstore.service modprobe@configfs.service
     modprobe@dm_mod.service modprobe@drm.service modprobe@fuse.service modprobe@loop.service modprobe@efi_pstore.service
@@ -28,7 +28,7 @@ MASKED = """apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub
     systemd-user-sessions.service systemd-hwdb-update.service ldconfig.service""".split()
 GENERATORS = """bless-boot cryptsetup debug fstab getty gpt-auto hibernate-resume integritysetup rc-local run system-update sysv
     veritysetup""".split()
-# Installed, but a test starts them itself.
+# Installed, but started by tests only.
 NOT_STARTED = ("irqbalance", "nginx", "redis-server")
 SIZE = "1200M"
 
@@ -45,13 +45,13 @@ def _digest(*parts):
 
 
 def _recipe():
-    """What an image is made from: the files of this folder and of the guest."""
+    """Everything that decides what an image contains: files of this folder and of the guest."""
     files = sorted([HERE / "image.py", HERE / "kernel.py", *GUEST.iterdir()])
     return [text for path in files if path.is_file() for text in (path.name, path.read_text(encoding="utf-8"))]
 
 
 def _run_whole(words):
-    """Like subprocess.run, but when it is interrupted what the command has started ends with it."""
+    """Like subprocess.run, but an interruption also ends what the command has started."""
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True) as process:
         try:
             status = process.wait()
@@ -73,7 +73,7 @@ def _build_base(apt, folder):
 
 
 def _put(tree, name, data, mode=0o644):
-    # The tree is made of hard links to the cached one: a file is replaced, never written.
+    # The tree consists of hard links to the cached one: replace files, never write to them.
     path = tree / name
     path.unlink(missing_ok=True)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -139,7 +139,7 @@ def cache_folder(build):
 
 
 def lock(cache):
-    """Keeps other suites from a cache that they share with this one; to be held as long as its images are in use."""
+    """Keeps other suites away from a shared cache. Hold the result while its images are in use."""
     cache.mkdir(parents=True, exist_ok=True)
     file = (cache / "lock").open("w", encoding="utf-8")
     try:
@@ -151,7 +151,7 @@ def lock(cache):
 
 
 def image(cache, version="6.12"):
-    """The image with this kernel; built unless the cache has one made by the same recipe."""
+    """The image with this kernel, from the cache, or built if the cache has none of the same recipe."""
     cache = pathlib.Path(cache)
     cache.mkdir(parents=True, exist_ok=True)
     base = cache / ("base-" + _digest(debian.SUITE, *PACKAGES))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels out of Debian packages, and the few of their modules that a guest needs."""
+"""Kernels from Debian packages, with the few modules that a guest needs."""
 import lzma
 import pathlib
 import re

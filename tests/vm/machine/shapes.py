@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machines that can be booted."""
+"""The machines that the suite can boot."""
 import dataclasses
 
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/offline/recorded_plan.hpp"
 
-#include "app/json.hpp"
-#include "app/world.hpp"
 #include "host/root.hpp"
 #include "inventory/lookup.hpp"
 #include "inventory/pid_stream.hpp"
 #include "inventory/process_scan.hpp"
+#include "machine/queue_files.hpp"
+#include "machine/reader.hpp"
 #include "planner/matcher.hpp"
 #include "planner/plan.hpp"
+#include "status/json.hpp"
 
 #include <map>
 #include <optional>
@@ -22,117 +23,131 @@ namespace {
 using nlohmann::json;
 namespace planner = affinityd::planner;
 namespace inventory = affinityd::inventory;
+namespace machine = affinityd::machine;
+using affinityd::host::Root;
+using affinityd::policy::PolicySet;
 
-struct Untouched final : planner::Memory {
-    [[nodiscard]] const planner::Held* find(const planner::Subject&) const override { return nullptr; }
+/// Nothing was ever changed on a recorded machine.
+struct Untouched final : planner::UndoLookup {
+    [[nodiscard]] std::optional<planner::UndoRecord> find(const machine::Subject&) const override {
+        return std::nullopt;
+    }
 };
 
-/// Parents have smaller numbers than their children, but for numbers that went round: seen in order, most are
-/// known in time.
+/// Parents have smaller numbers than their children, unless numbers have wrapped around: seen in order, most
+/// are known in time.
 class SeenLineage final : public planner::Lineage {
   public:
-    SeenLineage(const affinityd::host::Root& root, const affinityd::policy::PolicySet& policies)
-        : root_(root), policies_(policies) {}
+    SeenLineage(const Root& root, const PolicySet& policies) : root_(root), policies_(policies) {}
 
     void add(int pid, std::size_t policy) { seen_[pid] = policy; }
 
     [[nodiscard]] std::vector<std::string>
     ancestor_policies(const inventory::ProcessFacts& process) const override {
-        constexpr unsigned deepest = 64; // also ends a loop in a recording
         std::vector<std::string> names;
-        int pid = process.parent();
-        for (unsigned depth = 0; pid > 0 && depth < deepest; ++depth) {
+        for (const int pid : inventory::read_ancestors(root_, process.parent()))
             if (const auto at = seen_.find(pid); at != seen_.end())
                 names.push_back(policies_.policies[at->second].name);
-            pid = inventory::read_parent(root_, pid).value_or(0);
-        }
         return names;
     }
 
   private:
-    const affinityd::host::Root& root_;
-    const affinityd::policy::PolicySet& policies_;
+    const Root& root_;
+    const PolicySet& policies_;
     std::map<int, std::size_t> seen_;
 };
 
 struct Seen {
-    inventory::ProcessScan head;
+    inventory::ProcessScan scan;
     std::optional<std::size_t> policy;
+    std::vector<inventory::Thread> threads;
 };
 
-/// All processes with the policy of each.
-std::vector<Seen> match_all(const affinityd::host::Root& root, const std::vector<int>& pids,
-                            const affinityd::policy::PolicySet& policies, inventory::FactSources& sources) {
+/// All processes with the policy and the threads of each.
+affinityd::Result<std::vector<Seen>> match_all(const Root& root, const PolicySet& policies,
+                                               inventory::FactSources& sources) {
+    const auto pids = inventory::list_pids(root);
+    if (!pids) return std::unexpected(pids.error());
     const planner::Matcher matcher(policies);
     SeenLineage lineage(root, policies);
     std::vector<Seen> all;
-    for (const int pid : pids) {
-        auto head = inventory::ProcessScan::open(root, pid, &sources).value_or(std::nullopt);
-        if (!head) continue;
-        const auto policy = matcher.match(head->facts(), lineage);
+    for (const int pid : *pids) {
+        auto scan = inventory::ProcessScan::open(root, pid, &sources).value_or(std::nullopt);
+        if (!scan) continue;
+        const auto policy = matcher.match(scan->facts(), lineage);
         if (policy) lineage.add(pid, *policy);
-        all.push_back({std::move(*head), policy});
+        auto threads = inventory::read_threads(root, pid).value_or(std::vector<inventory::Thread>{});
+        all.push_back({std::move(*scan), policy, std::move(threads)});
     }
     return all;
 }
 
-/// Interfaces of each policy: the named ones, for a recording has no sockets that would tell.
+/// Interfaces of each policy: the named ones, as a recording has no sockets that would tell of others.
 using Interfaces = std::vector<std::vector<std::string>>;
 
-planner::Serving serving_of(const std::vector<Seen>& all, const affinityd::host::Root& root,
-                            const affinityd::policy::PolicySet& policies, const Interfaces& nics) {
-    planner::Serving serving;
-    for (const auto& [head, index] : all) {
-        if (!index) continue;
-        const auto& policy = policies.policies[*index];
-        const auto threads = planner::deals_threads(policy.placement)
-                                 ? inventory::read_threads(root, head.id().tid)
-                                       .value_or(std::vector<inventory::Thread>{})
-                                       .size()
-                                 : 1;
-        for (const auto& nic : nics[*index])
-            serving[policy.name][nic] += static_cast<unsigned>(threads);
+planner::NicUsage usage_of(const std::vector<Seen>& all, const PolicySet& policies, const Interfaces& nics) {
+    planner::NicUsage usage;
+    for (const auto& process : all) {
+        if (!process.policy) continue;
+        const auto& policy = policies.policies[*process.policy];
+        const auto tasks = planner::distributes_threads(policy.placement) ? process.threads.size() : 1;
+        for (const auto& nic : nics[*process.policy])
+            usage[policy.name][nic] += static_cast<unsigned>(tasks);
     }
-    return serving;
+    return usage;
+}
+
+std::optional<machine::Setting> read_present(const Root& root, const machine::Subject& subject) {
+    return std::visit(
+        [&](const auto& queue) -> std::optional<machine::Setting> {
+            if constexpr (requires { machine::read_setting(root, queue); })
+                return machine::read_setting(root, queue).value_or(std::nullopt);
+            return std::nullopt;
+        },
+        subject);
+}
+
+json actions_of(const Root& root, const planner::Planning& planning, const std::vector<Seen>& all,
+                const Interfaces& nics, inventory::FactSources& sources) {
+    json actions = json::array();
+    const auto add = [&](const planner::Action& action) {
+        actions.push_back(affinityd::status::to_json(action));
+    };
+    for (const auto& [scan, policy, threads] : all) {
+        const planner::ProcessView view{scan.id(), policy, policy ? &nics[*policy] : nullptr,
+                                        policy ? sources.cpuset(scan.id().tid) : nullptr};
+        planner::plan_process(planning, view, threads,
+                              [&](const inventory::Thread&, const planner::ThreadPlan& plan) {
+                                  if (plan.action) add(*plan.action);
+                              });
+    }
+    for (const auto& target : planning.placements.queues)
+        if (const auto present = read_present(root, target.subject))
+            if (const auto action = planner::plan_queue(planning, target, *present)) add(*action);
+    return actions;
 }
 
 } // namespace
 
-affinityd::Result<json> plan_recording(const affinityd::policy::PolicySet& policies,
-                                       const std::string& folder) {
-    const auto root = affinityd::host::Root::open(folder);
+affinityd::Result<json> plan_recording(const PolicySet& policies, const std::string& folder) {
+    const auto root = Root::open(folder);
     if (!root) return std::unexpected(root.error());
-    const auto machine = affinityd::app::read_machine(*root);
-    if (!machine) return std::unexpected(machine.error());
-    const auto pids = inventory::list_pids(*root);
-    if (!pids) return std::unexpected(pids.error());
-
+    const auto recorded = machine::read_machine(*root);
+    if (!recorded) return std::unexpected(recorded.error());
     inventory::FactSources sources(*root, inventory::ask_name_service);
-    const auto all = match_all(*root, *pids, policies, sources);
+    const auto all = match_all(*root, policies, sources);
+    if (!all) return std::unexpected(all.error());
     Interfaces nics;
     for (const auto& policy : policies.policies)
-        nics.push_back(planner::policy_nics(policy, *machine, {}));
-    const auto placements = planner::compile(policies, *machine, serving_of(all, *root, policies, nics));
-    const Untouched memory;
-    planner::Assignments seats;
-    json actions = json::array();
-    for (const auto& [head, policy] : all) {
-        const auto* cpuset = policy ? sources.cpuset(head.id().tid) : nullptr;
-        const auto threads =
-            inventory::read_threads(*root, head.id().tid).value_or(std::vector<inventory::Thread>{});
-        for (std::size_t i = 0; i < threads.size(); ++i) {
-            const planner::Unit unit{head.id(), &threads[i], static_cast<unsigned>(i),
-                                     policy ? &nics[*policy] : nullptr, cpuset};
-            const auto plan = planner::plan_thread(placements, seats, policy, unit, memory);
-            if (plan.action) actions.push_back(affinityd::app::to_json(*plan.action));
-        }
-    }
-    for (const auto& action : planner::plan_queues(placements, memory))
-        actions.push_back(affinityd::app::to_json(action));
+        nics.push_back(planner::policy_nics(policy, *recorded, {}));
+    const auto placements = planner::compile(policies, *recorded, usage_of(*all, policies, nics));
+    const Untouched undo;
+    planner::Assignments assignments;
     json problems = json::array();
     for (const auto& problem : placements.problems)
-        problems.push_back(affinityd::app::to_json(problem));
-    return json{{"actions", std::move(actions)}, {"problems", std::move(problems)}};
+        problems.push_back(affinityd::status::to_json(problem));
+    return json{{"actions", actions_of(*root, {placements, assignments, undo}, *all, nics, sources)},
+                {"problems", std::move(problems)}};
 }
 
 } // namespace affinityctl

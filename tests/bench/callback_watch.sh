@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A build with -Dcallback_watch=true under churn: it aborts on a callback of more than 5 ms of CPU time. One daemon sees storms of execs,
+# programs that come, go and rename themselves, a process of 2,000 threads, reloads, requests on both buses, and a polkit and a systemd
+# that never answer; another one, in a network namespace, sees 100,000 sockets (process events reach the initial namespace only).
+# Prints the longest callback of each.
+# usage: callback_watch.sh BUILD_FOLDER [SECONDS, default 600] [THREADS, default 2000] [SOCKETS, default 100000]
+. "$(dirname "$0")/common.sh"
+seconds=${2:-600}
+threads=${3:-2000}
+sockets=${4:-100000}
+affinityctl=$(program "$build" affinityctl)
+grep -aq 'a callback took' "$affinityd" || { echo "this build has no watch: meson setup -Dcallback_watch=true" >&2; exit 2; }
+chmod 711 "$work"
+
+# A bus like the system's, with services that hang.
+cat >"$work/bus.conf" <<CONFIG
+<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig><type>system</type><listen>unix:path=$work/bus</listen><auth>EXTERNAL</auth>
+<policy context="default"><allow user="*"/><allow own="*"/><allow send_destination="*" eavesdrop="false"/>
+<allow receive_sender="*"/></policy></busconfig>
+CONFIG
+dbus-daemon --config-file="$work/bus.conf" --nofork --nopidfile >"$work/bus.log" 2>&1 &
+started+=("$!")
+for ((i = 0; i < 100; i++)); do [ -S "$work/bus" ] && break; sleep 0.05; done
+export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$work/bus
+mkfifo "$work/silence" "$work/hold2"
+"$bench/silent_service" "$DBUS_SYSTEM_BUS_ADDRESS" org.freedesktop.PolicyKit1 org.freedesktop.systemd1 <"$work/silence" >"$work/silent.log" &
+started+=("$!")
+exec 7>"$work/silence"
+wait_for "$work/silent.log" ready 10
+
+mkdir -p "$work/policies"
+printf 'version: 1\nmatch: {comm: pin-probe}\naffinity: process\ncpus: "%s"\nbind: set\n' "$last_cpu" >"$work/policies/probe.yaml"
+printf 'version: 1\nmatch: {comm: watch-churn}\ncpus: "%s"\nthreads:\n  - {name: "worker-*", cpus: "0", bind: set}\n  - {name: "*"}\n' \
+    "$last_cpu" >"$work/policies/churn.yaml"
+printf 'version: 1\nmatch: {comm: watch-crowd}\ncpus: "%s"\nbind: set\n' "$last_cpu" >"$work/policies/crowd.yaml"
+# Its cpuset is systemd's to set.
+unit=affinityd-watch-$$.service
+printf 'version: 1\nmatch: {unit: %s}\nmeans: cpuset\ncpus: "%s"\n' "$unit" "$last_cpu" >"$work/policies/unit.yaml"
+printf 'version: 1\nreconcile: 5s\n' >"$work/affinityd.yaml"
+for base in /sys/fs/cgroup/systemd /sys/fs/cgroup; do [ -e "$base/cgroup.procs" ] && break; done
+group=$base/system.slice/$unit
+mkdir -p "$group"
+sleep infinity &
+member=$!
+started+=("$member")
+echo "$member" >"$group/cgroup.procs"
+trap 'cleanup; rmdir "$group" 2>/dev/null || true' EXIT
+
+start_daemon "$work/daemon.log" --config "$work/affinityd.yaml"
+first=$daemon
+
+# The second daemon and its sockets. $1: affinityd, $2: work folder, $3: sockets program, $4: count
+mkdir -p "$work/far/policies"
+printf 'version: 1\nmatch: {comm: sockets}\naffinity: full\nnics: auto\n' >"$work/far/policies/sockets.yaml"
+unshare --net sh -c 'ip link set lo up
+    "$3" "$4" <"$2/hold2" >"$2/sockets.log" 2>&1 &
+    exec "$1" --foreground --config "$2/affinityd.yaml" --policies "$2/far/policies" --runtime-dir "$2/far/run" --state-dir "$2/far/state"' \
+    sh "$affinityd" "$work" "$bench/sockets" "$sockets" >"$work/far.log" 2>&1 &
+second=$!
+started+=("$second")
+exec 6>"$work/hold2"
+wait_for "$work/far.log" ready 60
+wait_for "$work/sockets.log" ready 120
+
+mkfifo "$work/churning"
+"$bench/churn" 20 watch-churn <"$work/churning" >/dev/null &
+started+=("$!")
+exec 5>"$work/churning"
+# Until the end, at which $work/churning goes away.
+repeat() { while [ -e "$work/churning" ]; do "$@"; done; }
+storms() { "$bench/storm" "$bench/storm-child" 5000 --probe "$bench/pin-probe" "$last_cpu" >/dev/null || true; sleep 0.2; }
+crowds() { sleep 10 | "$bench/crowd" 2 $((threads + 1)) watch-crowd >/dev/null; }
+requests() {
+    local verb
+    for verb in status plan "explain $first" "explain $member" reload; do
+        # shellcheck disable=SC2086 # a verb and its argument
+        timeout 30 "$affinityctl" --runtime-dir "$work/run" --json $verb >/dev/null 2>&1 || true
+    done
+    # Someone else has to ask polkit, which is silent.
+    timeout 2 setpriv --reuid=65534 --regid=65534 --clear-groups "$affinityctl" --runtime-dir "$work/run" apply >/dev/null 2>&1 || true
+    timeout 2 setpriv --reuid=65534 --regid=65534 --clear-groups "$affinityctl" --runtime-dir "$work/run" status >/dev/null 2>&1 || true
+    timeout 30 "$affinityctl" --runtime-dir "$work/far/run" --json status >/dev/null 2>&1 || true
+    sleep 1
+}
+parts=()
+for part in storms crowds requests; do
+    repeat "$part" &
+    parts+=("$!")
+done
+
+alive() { kill -0 "$first" 2>/dev/null && kill -0 "$second" 2>/dev/null; }
+begin=$SECONDS
+while alive && ((SECONDS - begin < seconds)); do sleep 1; done
+alive || { echo "a daemon ended after $((SECONDS - begin)) s"; failures=1; }
+rm "$work/churning"
+wait "${parts[@]}" || true
+exec 5>&- 6>&-
+end "$first"
+end "$second"
+for log in daemon far; do
+    grep -E 'a callback took|longest callback' "$work/$log.log" | sed "s/^/$log: /" || echo "$log: no callback of more than 5 ms"
+done
+echo "callback_watch seconds=$((SECONDS - begin)) failures=$failures"
+exit $((failures > 0))

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same for tests.
+#include "plain.hpp"
+
+#include <gtest/gtest.h>
