@@ -120,6 +120,7 @@ void Manager::begin_pass(bool machine_changed) {
 }
 
 void Manager::link_changed(const std::string& nic) {
+    if (shared_.is_stopping) return;
     carrying_.changes.expect();
     // Many at once (a host full of containers starts) are looked at together, by the pass.
     if (nic.empty() || work_.is_urgent_full()) {
@@ -141,12 +142,16 @@ void Manager::events_lost() {
 }
 
 bool Manager::step(const OutOfTime& out_of_time) {
-    if (!tasks_.step(out_of_time) || !units_.step(out_of_time)) return false;
-    return work_.step(out_of_time);
+    // A process that calls for attention all the time keeps no pass and no answer from its end.
+    shared_.events_are_next = !shared_.events_are_next;
+    const auto step_events = [&] { return tasks_.step(out_of_time) && units_.step(out_of_time); };
+    if (shared_.events_are_next) return step_events() && work_.step(out_of_time);
+    return work_.step(out_of_time) && step_events();
 }
 
 void Manager::begin_stop(std::function<void()> done) {
     shared_.is_stopping = true;
+    tasks_.begin_stop();
     if (!parts_.enforcer.acts() || !shared_.current.world) return done();
     auto stop = std::make_unique<Sequence>();
     stop->then([this] {

@@ -3,6 +3,8 @@
 
 #include "app/notices.hpp"
 
+#include <utility>
+
 namespace affinityd::app {
 
 void Restorer::treat(const state::Entry& entry) {
@@ -23,6 +25,7 @@ void Restorer::treat(const state::Entry& entry) {
 }
 
 bool Restorer::step(const OutOfTime& out_of_time) {
+    if (!std::exchange(is_begun_, true)) parts_.sources.refresh(); // cpusets may be others by now
     while (const auto entry = parts_.journal.next(cursor_)) {
         // systemd answers for units in its own time: app::Units restores them.
         if (!std::holds_alternative<machine::UnitCpuset>(entry->subject)) treat(*entry);

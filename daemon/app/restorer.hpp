@@ -44,6 +44,7 @@ class Restorer final : public Job {
     Done done_;
     state::Journal::Cursor cursor_{};
     std::size_t count_ = 0;
+    bool is_begun_ = false;
 };
 
 } // namespace affinityd::app

@@ -47,7 +47,7 @@ class KnownThreads {
 
 /// The CPUs that a process's cgroup leaves it, as read in some pass.
 struct KnownCpuset {
-    std::optional<CpuSet> cpus;      ///< no value: all, or not known
+    std::optional<CpuSet> cpus;    ///< no value: all, or not known
     std::uint64_t read_in = ~0ULL; ///< number of that pass
 };
 

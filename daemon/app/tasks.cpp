@@ -9,6 +9,28 @@
 
 namespace affinityd::app {
 
+namespace {
+
+/// The threads that are known and were not seen, each once.
+std::vector<TaskId> find_unseen(const Turn& turn, const KnownProcess& known, const state::Journal& journal) {
+    std::vector<TaskId> seen, unseen;
+    for (const auto& thread : turn.threads)
+        seen.push_back(thread.id);
+    std::ranges::sort(seen);
+    const auto note = [&](const TaskId& id) {
+        if (!std::ranges::binary_search(seen, id)) unseen.push_back(id);
+    };
+    for (const auto& thread : known.threads)
+        note(thread.id);
+    for (const auto& id : journal.threads(known.id.tid))
+        note(id);
+    std::ranges::sort(unseen);
+    unseen.erase(std::unique(unseen.begin(), unseen.end()), unseen.end());
+    return unseen;
+}
+
+} // namespace
+
 Tasks::Tasks(const Parts& parts, ThreadPlacer placer, Reaper reaper)
     : parts_(parts), placer_(std::move(placer)), reaper_(std::move(reaper)), sources_(parts.root) {}
 
@@ -102,30 +124,12 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
     return finish(turn, leave);
 }
 
-/// The threads that are known and were not seen, each once.
-std::vector<TaskId> Tasks::unseen(const Turn& turn, const KnownProcess& known) const {
-    std::vector<TaskId> seen, unseen;
-    for (const auto& thread : turn.threads)
-        seen.push_back(thread.id);
-    std::ranges::sort(seen);
-    const auto note = [&](const TaskId& id) {
-        if (!std::ranges::binary_search(seen, id)) unseen.push_back(id);
-    };
-    for (const auto& thread : known.threads)
-        note(thread.id);
-    for (const auto& id : parts_.journal.threads(known.id.tid))
-        note(id);
-    std::ranges::sort(unseen);
-    unseen.erase(std::unique(unseen.begin(), unseen.end()), unseen.end());
-    return unseen;
-}
-
 /// Clears away threads that ended while nobody looked: thousands may have. True: all of them.
 bool Tasks::finish(Turn& turn, const OutOfTime& out_of_time) {
     const int pid = turn.scan.id().tid;
     auto* known = table_.find(pid);
     if (known == nullptr || turn.threads.empty()) return true;
-    if (!turn.unseen) turn.unseen = unseen(turn, *known);
+    if (!turn.unseen) turn.unseen = find_unseen(turn, *known, parts_.journal);
     while (!turn.unseen->empty()) {
         const TaskId id = turn.unseen->back();
         turn.unseen->pop_back();

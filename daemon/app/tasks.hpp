@@ -60,7 +60,6 @@ class Tasks {
 
     /// Another set of policies is in force: processes keep their policy by its name.
     void use_policies_of(const World& before);
-
     /// The daemon ends: what events have left unfinished is dropped.
     void begin_stop() { unfinished_.clear(); }
 
@@ -77,7 +76,6 @@ class Tasks {
   private:
     void start(inventory::ProcessScan scan, std::optional<int> creator);
     void place_fresh(KnownProcess& process, const inventory::Thread& thread);
-    [[nodiscard]] std::vector<TaskId> unseen(const Turn& turn, const KnownProcess& known) const;
     [[nodiscard]] bool finish(Turn& turn, const OutOfTime& out_of_time);
     void drop(int pid);
     [[nodiscard]] const CpuSet* cpuset_of(KnownCpuset& known, int pid, const inventory::Thread& thread);
