@@ -21,7 +21,7 @@ class ThreadPlacer {
           log_(log) {}
 
     /// `known`: the process's entry, null if no policy wants it. `creator`: the process whose thread made
-    /// this one, and may have passed on a mask of ours.
+    /// this one, and may have passed on one of our masks.
     void place(KnownProcess* known, const planner::ProcessView& process, const inventory::Thread& thread,
                unsigned index, int creator);
 
