@@ -7,7 +7,7 @@ namespace affinityd::app {
 
 namespace {
 
-constexpr unsigned most_rounds = 16; // what was put back passes no mask of ours on
+constexpr unsigned most_rounds = 16; // a task that was put back passes none of our masks on
 
 } // namespace
 

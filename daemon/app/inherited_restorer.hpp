@@ -14,7 +14,7 @@
 
 namespace affinityd::app {
 
-/// At the end: tasks that inherited a mask of ours, and that no event has announced yet, get what their
+/// At the end: tasks that inherited one of our masks, and that no event has announced yet, get what their
 /// creators got back. Children of such tasks may have inherited it too, so the processes are gone through
 /// until none is left.
 class InheritedRestorer final : public Job {

@@ -113,7 +113,7 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
             if (!now || now->id != thread.id) continue;
             thread = std::move(*now);
         }
-        // Of a process that no policy wants, the cpuset matters only where it may have cut a mask of ours.
+        // Of a process that no policy wants, the cpuset matters only where it may have cut one of our masks.
         view.cpuset = nullptr;
         if (known != nullptr || parts_.journal.contains(machine::TaskMask{thread.id, pid, {}}))
             view.cpuset = cpuset_of(known == nullptr ? turn.cpuset : known->cpuset, pid, thread);
