@@ -64,7 +64,7 @@ void Tasks::thread_renamed(int pid, int tid, std::string_view name) {
     KnownProcess* known = table_.find(pid);
     if (known == nullptr) return;
     const auto* thread = known->threads.find(tid);
-    if (thread == nullptr || events_missing_ || !parts_.root.is_live()) return thread_changed(pid, tid);
+    if (thread == nullptr || missing_until_ != 0 || !parts_.root.is_live()) return thread_changed(pid, tid);
     auto allowed = host::get_affinity(tid);
     if (!allowed) return; // gone: its exit comes next
     place_fresh(*known,
@@ -78,8 +78,10 @@ void Tasks::place_fresh(KnownProcess& process, const inventory::Thread& thread) 
     const auto& rules = parts_.current->policy(process.policy).threads;
     const bool is_asked = std::ranges::any_of(rules, [](const auto& rule) { return rule.index.has_value(); });
     const auto index = is_asked ? process.threads.count_below(thread.id.tid) : 0;
-    placer_.place(&process, {process.id, process.policy, &process.nics, cpuset_of(process, thread)}, thread,
-                  static_cast<unsigned>(index), process.id.tid);
+    const int pid = process.id.tid;
+    const planner::ProcessView view{process.id, process.policy, &process.nics,
+                                    cpuset_of(process.cpuset, pid, thread)};
+    placer_.place(&process, {view, thread, static_cast<unsigned>(index), pid});
 }
 
 void Tasks::task_gone(int pid, int tid) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/task_table.hpp"
 #include "app/world.hpp"
 #include "inventory/process_scan.hpp"
 
@@ -19,8 +20,11 @@ struct Turn {
     std::optional<std::size_t> policy; ///< that wants it, as index into the world's set
     std::shared_ptr<World> world;      ///< in force when it began: another set has other indices
     std::vector<inventory::Thread> threads{};
-    std::size_t next = 0;  ///< of `threads`
-    bool is_read = false;  ///< `threads` is complete
+    std::size_t next = 0; ///< of `threads`
+    bool is_read = false; ///< `threads` is complete
+    std::optional<std::vector<TaskId>>
+        unseen{};          ///< known threads that are not among them, once all were looked at
+    KnownCpuset cpuset{};  ///< of a process that no policy wants
     bool was_left = false; ///< since some of it was read: what events said meanwhile is newer
 };
 

@@ -27,7 +27,20 @@ bool World::needs_nic_usage() const {
 
 bool World::keeps_on_stop(std::string_view name) const {
     const auto found = std::ranges::find(policies_.policies, name, &policy::Policy::name);
-    return found != policies_.policies.end() && found->on_stop == policy::OnStop::keep;
+    if (found == policies_.policies.end()) return kept_.contains(name);
+    return found->on_stop == policy::OnStop::keep;
+}
+
+bool World::was_kept(std::string_view policy) const {
+    return kept_.contains(policy) && placements_.find(policy) == nullptr;
+}
+
+void World::succeed(const World& before) {
+    kept_ = before.kept_;
+    for (const auto& policy : before.policies_.policies)
+        if (policy.on_stop == policy::OnStop::keep) kept_.insert(policy.name);
+    for (const auto& policy : policies_.policies)
+        kept_.erase(policy.name);
 }
 
 } // namespace affinityd::app

@@ -99,7 +99,8 @@ class Watched {
     Watched() : log_(std::make_shared<spdlog::logger>("test")) {
         sd_event* raw = nullptr;
         if (sd_event_new(&raw) >= 0) event_.reset(raw);
-        watch_ = HardwareWatch::start(event_.get(), log_, [this] { ++changes_; });
+        watch_ = HardwareWatch::start(event_.get(), log_,
+                                      {[this] { ++changes_; }, [this](const auto&) { ++changes_; }});
     }
     unsigned turn(unsigned patience_ms) {
         for (unsigned waited = 0; waited < patience_ms && changes_ == 0; waited += 10)
