@@ -21,7 +21,7 @@ class ThreadPlacer {
         const planner::ProcessView& process;
         const inventory::Thread& thread;
         unsigned index = 0; ///< place among the process's threads by tid, 0 = main thread
-        int creator = 0;    ///< the process whose thread made this one, and may have passed on one of our masks
+        int creator = 0; ///< the process whose thread made this one, and may have passed on one of our masks
     };
     ThreadPlacer(const Current& current, state::Journal& journal, enforcer::Executor& executor,
                  const KernelChanges& changes, LostRecords& lost, Log& log)
