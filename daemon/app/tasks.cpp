@@ -186,7 +186,11 @@ void Tasks::use_policies_of(const World& before) {
     for (auto& [pid, process] : table_.processes())
         process.policy = places[process.policy];
     // A process whose policy has gone is looked at once more, as one that no policy wants.
-    std::erase_if(table_.processes(), [&](const auto& entry) { return entry.second.policy == now.size(); });
+    std::erase_if(table_.processes(), [&](const auto& entry) {
+        const bool is_gone = entry.second.policy == now.size();
+        if (is_gone) parts_.observer.left(entry.second);
+        return is_gone;
+    });
     unfinished_.clear(); // the pass that follows sees these processes anyway
 }
 
