@@ -47,7 +47,7 @@ std::string Manager::cgroup_folder() const {
 void Manager::use(LoadedWorld loaded) {
     const auto before = std::exchange(shared_.current.world, std::move(loaded.world));
     if (before) {
-        shared_.current->succeed(*before);
+        shared_.current->take_over(*before);
         tasks_.use_policies_of(*before);
     }
     shared_.releases.clear();

@@ -86,7 +86,7 @@ std::vector<Subject> Queues::unwanted(const std::optional<std::string>& nic) con
 
 std::optional<Action> Queues::plan_restore(const Subject& subject) {
     const auto record = parts_.journal.find(subject);
-    if (!record || parts_.current->was_kept(record->policy)) return std::nullopt;
+    if (!record || parts_.current->keeps_after_removal(record->policy)) return std::nullopt;
     const auto present = read(subject);
     if (!present || !planner::is_still_ours(*record, *present, parts_.current.placements().online))
         return std::nullopt;
@@ -95,7 +95,7 @@ std::optional<Action> Queues::plan_restore(const Subject& subject) {
 
 void Queues::restore_unwanted(const Subject& subject) {
     const auto record = parts_.journal.find(subject);
-    if (record && parts_.current->was_kept(record->policy)) {
+    if (record && parts_.current->keeps_after_removal(record->policy)) {
         if (const auto done = parts_.journal.forget(subject); !done)
             parts_.log.error(done.error().to_string());
         return;

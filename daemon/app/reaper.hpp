@@ -38,8 +38,8 @@ class Reaper {
     state::Journal& journal_;
     Log& log_;
     std::optional<state::Journal::Cursor> cursor_; ///< of the sweep of this pass; no value: it is over
-    int pid_ = 0;                                  ///< the process that the sweep has come to
-    std::vector<TaskId> doubtful_;                 ///< its threads that are still to be looked at
+    int pid_ = 0;                                  ///< the process that the sweep has reached
+    std::vector<TaskId> doubtful_;                 ///< its threads that are still to be checked
 };
 
 } // namespace affinityd::app

@@ -43,7 +43,7 @@ class Tasks {
     /// after lost events its number may mean another thread by now.
     void thread_renamed(int pid, int tid, std::string_view name);
     void task_gone(int pid, int tid);
-    /// Until a pass that begins after this has ended, nothing is concluded from what is known.
+    /// What is known counts as stale until a pass that begins later has ended.
     void events_lost() { missing_until_ = passes_ + 1; }
     /// Goes on with processes that events have left unfinished. True: there are none.
     bool step(const OutOfTime& out_of_time);
@@ -60,7 +60,7 @@ class Tasks {
 
     /// Another set of policies is in force: processes keep their policy by its name.
     void use_policies_of(const World& before);
-    /// The daemon ends: what events have left unfinished is dropped.
+    /// The daemon ends: drops what events left unfinished.
     void begin_stop() { unfinished_.clear(); }
 
     [[nodiscard]] TaskTable& table() { return table_; }
@@ -89,7 +89,7 @@ class Tasks {
     std::deque<Turn> unfinished_; ///< of events
     std::uint64_t passes_ = 0;
     std::uint64_t by_event_ = 0;
-    std::uint64_t missing_until_ = 0; ///< number of the pass that makes up for lost events; 0: none were lost
+    std::uint64_t missing_until_ = 0; ///< the pass that makes up for lost events; 0: none were lost
 };
 
 } // namespace affinityd::app

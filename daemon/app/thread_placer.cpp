@@ -9,15 +9,15 @@ namespace {
 
 using State = planner::ThreadPlan::State;
 
-/// True if the thread had what it should have when it was last looked at. Of a process that no policy wants
-/// any more nothing is known but the undo record, which says as much.
+/// True if the thread had what it should have when it was last looked at. For a process that no policy wants
+/// any more, the undo record is the only evidence, and counts.
 bool was_in_place(const KnownProcess* process, const TaskId& id) {
     if (process == nullptr) return true;
     const auto* thread = process->threads.find(id.tid);
     return thread != nullptr && thread->id == id && thread->state == State::in_place;
 }
 
-/// The one undo record that a plan of a thread looks up.
+/// The only undo record that the plan of one thread looks up.
 class OneRecord final : public planner::UndoLookup {
   public:
     explicit OneRecord(std::optional<planner::UndoRecord> record) : record_(std::move(record)) {}
@@ -64,7 +64,7 @@ std::optional<planner::UndoRecord> ThreadPlacer::record_of(const machine::TaskMa
     if (look.thread.is_kernel()) return std::nullopt;
     const auto& allowed = look.thread.allowed;
     const auto source = executor_.inherited(subject, allowed, look.creator, current_.placements().online);
-    if (!source || current_->was_kept(source->policy)) return std::nullopt;
+    if (!source || current_->keeps_after_removal(source->policy)) return std::nullopt;
     return planner::UndoRecord{source->original, allowed, allowed, source->policy};
 }
 
@@ -73,20 +73,20 @@ void ThreadPlacer::record_inherited(const machine::TaskMask& subject, const Look
     const auto record = record_of(subject, look);
     if (!record) return;
     const auto done = journal_.remember(subject, record->original, record->asked, record->policy);
-    if (!done) log_.error(done.error().to_string()); // it is looked for again at the end
+    if (!done) log_.error(done.error().to_string()); // the end looks for it again
 }
 
 planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& look,
                                        planner::Assignments& assignments) const {
     const auto& [process, thread, index, creator] = look;
     OneRecord record(record_of({thread.id, process.id.tid, thread.comm}, look));
-    const bool is_kept = record.get() && current_->was_kept(record.get()->policy);
+    const bool is_kept = record.get() && current_->keeps_after_removal(record.get()->policy);
     if (is_kept) record.drop();
     const planner::Planning planning{current_.placements(), assignments, record, &executor_};
     const planner::ThreadView view{thread, index, changes_.expected() && was_in_place(known, thread.id)};
     auto plan = planner::plan_thread(planning, process, view);
     if (plan.forget) {
-        // Its mask is its own from now on, so that it is treated as one that was never changed.
+        // From now on the mask counts as the thread's own: plan as if it had never been changed.
         record.drop();
         plan = planner::plan_thread(planning, process, view);
         plan.forget = true;

@@ -30,7 +30,7 @@ class ThreadPlacer {
 
     /// `known`: the process's entry, null if no policy wants it.
     void place(KnownProcess* known, const Look& look);
-    /// What place() would do now. With `assignments` of the caller's, that assigns no slot.
+    /// What place() would do now. The caller passes a copy of the assignments, so that no slot is assigned.
     [[nodiscard]] planner::ThreadPlan plan(const KnownProcess* known, const Look& look,
                                            planner::Assignments& assignments) const;
     [[nodiscard]] planner::Assignments& assignments() { return assignments_; }

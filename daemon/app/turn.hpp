@@ -22,8 +22,8 @@ struct Turn {
     std::vector<inventory::Thread> threads{};
     std::size_t next = 0; ///< of `threads`
     bool is_read = false; ///< `threads` is complete
-    std::optional<std::vector<TaskId>>
-        unseen{};          ///< known threads that are not among them, once all were looked at
+    /// Known threads that the scan did not find, once it is through.
+    std::optional<std::vector<TaskId>> unseen{};
     KnownCpuset cpuset{};  ///< of a process that no policy wants
     bool was_left = false; ///< since some of it was read: what events said meanwhile is newer
 };

@@ -31,11 +31,11 @@ bool World::keeps_on_stop(std::string_view name) const {
     return found->on_stop == policy::OnStop::keep;
 }
 
-bool World::was_kept(std::string_view policy) const {
+bool World::keeps_after_removal(std::string_view policy) const {
     return kept_.contains(policy) && placements_.find(policy) == nullptr;
 }
 
-void World::succeed(const World& before) {
+void World::take_over(const World& before) {
     kept_ = before.kept_;
     for (const auto& policy : before.policies_.policies)
         if (policy.on_stop == policy::OnStop::keep) kept_.insert(policy.name);

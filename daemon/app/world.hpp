@@ -34,11 +34,10 @@ class World {
     [[nodiscard]] bool needs_nic_usage() const;
     /// True if masks given for this policy stay when the daemon stops or the policy is removed.
     [[nodiscard]] bool keeps_on_stop(std::string_view policy) const;
-    /// True if the policy was removed and masks given for it stay.
-    [[nodiscard]] bool was_kept(std::string_view policy) const;
-    /// This world takes the place of `before`: what policies that are missing here said of their masks still
-    /// holds.
-    void succeed(const World& before);
+    /// True if the policy was removed, and its masks stay.
+    [[nodiscard]] bool keeps_after_removal(std::string_view policy) const;
+    /// Takes the place of `before`: the masks of policies that are missing here stay if they said so.
+    void take_over(const World& before);
 
   private:
     policy::PolicySet policies_;
@@ -46,7 +45,7 @@ class World {
     planner::NicUsage usage_;
     planner::Matcher matcher_;
     planner::Placements placements_;
-    std::set<std::string, std::less<>> kept_; ///< removed policies that said on_stop: keep
+    std::set<std::string, std::less<>> kept_; ///< removed policies with on_stop: keep
 };
 
 /// The world in force. A reload puts another one in its place; who needs the old one for longer than a call
