@@ -40,6 +40,10 @@ void Bookkeeping::begin_usage() {
 
 bool Bookkeeping::use(const accounting::NicUsageResult& result) {
     if (!current_->needs_nic_usage()) return false;
+    if (result.fault) { // counts that are incomplete must not distribute lanes anew
+        log_.warn("NIC usage is not known: " + result.fault->to_string(), "nic usage");
+        return false;
+    }
     for (auto& [pid, process] : tasks_.processes())
         if (const auto found = result.processes.find(process.id); found != result.processes.end())
             process.nics = found->second;

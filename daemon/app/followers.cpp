@@ -4,8 +4,11 @@
 namespace affinityd::app {
 
 void Followers::matched(const KnownProcess& process, const inventory::ProcessFacts& facts) {
+    // The control group is a file: it is read only where a policy is about units.
     if (parts_.current->policy(process.policy).means == policy::Means::cpuset)
         parts_.units.observe(process.id, facts.cgroup(), process.policy);
+    else
+        parts_.units.forget(process.id);
 }
 
 void Followers::placed(const KnownProcess& process) { parts_.memory.follow(process); }

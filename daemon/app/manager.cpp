@@ -5,6 +5,7 @@
 #include "app/pass_stages.hpp"
 #include "app/restorer.hpp"
 #include "app/task_round.hpp"
+#include "machine/reader.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -39,8 +40,6 @@ Manager::Manager(Parts parts)
       queues_({shared_.current, parts_.journal, parts_.enforcer, carrying_.executor, shared_.releases,
                carrying_.lost, parts_.log}) {}
 
-Manager::~Manager() = default;
-
 std::string Manager::cgroup_folder() const {
     return std::filesystem::path(parts_.root.path()) / "sys/fs/cgroup";
 }
@@ -67,7 +66,12 @@ void Manager::use(LoadedWorld loaded) {
 }
 
 Result<void> Manager::start() {
-    auto loaded = load_world(parts_.root, parts_.settings.policy_folders, {});
+    auto machine = machine::read_machine(parts_.root);
+    if (!machine) return std::unexpected(std::move(machine.error()));
+    WorldLoader loader(parts_.settings.policy_folders, std::move(*machine), {});
+    while (!loader.step([] { return false; })) {
+    }
+    auto loaded = loader.take();
     if (!loaded) return std::unexpected(std::move(loaded.error()));
     if (!loaded->diagnostics.empty()) parts_.log.warn("policies:\n" + loaded->diagnostics);
     use(std::move(*loaded));
@@ -119,6 +123,8 @@ std::unique_ptr<Job> Manager::make_pass() {
 void Manager::begin_pass(bool machine_changed) {
     if (!shared_.current.world || shared_.is_stopping) return;
     shared_.machine_changed |= machine_changed;
+    // A running pass always ends, whoever asks for the next.
+    if (work_.passing()) return work_.want(Work::Urgency::soon);
     work_.begin_pass(make_pass());
 }
 
@@ -140,7 +146,6 @@ void Manager::events_lost() {
     ++shared_.events_lost;
     tasks_.events_lost();
     parts_.log.warn("the kernel's process events overflowed: everything is looked at again");
-    // A pass that runs always ends; the one after it sees what it may have missed.
     begin_pass(false);
 }
 
@@ -177,8 +182,6 @@ void Manager::begin_stop(std::function<void()> done) {
             parts_.root, parts_.journal, carrying_.executor, online, parts_.log,
             [this](const std::string& policy) { return shared_.current->keeps_on_stop(policy); });
     });
-    // systemd and irqbalance answer within a bounded time.
-    stop->until([this](const OutOfTime&) { return !units_.is_busy() && !coexistence_.is_talking(); });
     stop->then(std::move(done));
     work_.begin_end(std::move(stop));
 }

@@ -35,7 +35,6 @@ class Manager final : public Commands {
         Settings settings;
     };
     explicit Manager(Parts parts);
-    ~Manager() override;
 
     /// Loads policies and the machine. An Error: there is no good set to run with.
     Result<void> start();
@@ -51,8 +50,11 @@ class Manager final : public Commands {
     void events_lost();
     /// Works until `out_of_time` says so. True: there is nothing left to do.
     bool step(const OutOfTime& out_of_time);
-    /// Begins to put back what the policies say is to be put back; `done` is called when that is over.
+    /// Begins to put back what the policies say is to be put back; `done` is called when all but is_quiet()
+    /// is over.
     void begin_stop(std::function<void()> done);
+    /// False while systemd or irqbalance still owes an answer, which takes a bounded time.
+    [[nodiscard]] bool is_quiet() const { return !units_.is_busy() && !coexistence_.is_talking(); }
     /// A measuring child has ended, or could not be started.
     void measured(const measure::Run& run) { bookkeeping_.measured(run); }
 

@@ -76,16 +76,24 @@ std::string Manager::history(const std::string& kind) const {
 
 void Manager::reload(Answer answer) {
     if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
-    auto loaded = load_world(parts_.root, parts_.settings.policy_folders, shared_.current->usage());
-    if (!loaded) {
-        parts_.log.refuse("reload: " + loaded.error().to_string() + "\nthe running policies stay");
-        return answer(std::unexpected(std::move(loaded.error())));
-    }
-    const auto diagnostics = loaded->diagnostics;
-    use(std::move(*loaded));
-    parts_.log.info(fmt::format("reloaded: {} policies", shared_.current->policies().policies.size()));
-    begin_pass(false);
-    answer(diagnostics);
+    // The machine is read again by the pass that follows.
+    auto loader = std::make_shared<WorldLoader>(parts_.settings.policy_folders, shared_.current->machine(),
+                                                shared_.current->usage());
+    auto reload = std::make_unique<Sequence>();
+    reload->until([loader](const OutOfTime& out_of_time) { return loader->step(out_of_time); });
+    reload->then([this, loader, shared_answer = std::make_shared<Answer>(std::move(answer))] {
+        auto loaded = loader->take();
+        if (!loaded) {
+            parts_.log.refuse("reload: " + loaded.error().to_string() + "\nthe running policies stay");
+            return (*shared_answer)(std::unexpected(std::move(loaded.error())));
+        }
+        const auto diagnostics = loaded->diagnostics;
+        use(std::move(*loaded));
+        parts_.log.info(fmt::format("reloaded: {} policies", shared_.current->policies().policies.size()));
+        begin_pass(true);
+        (*shared_answer)(diagnostics);
+    });
+    work_.add(std::move(reload));
 }
 
 void Manager::apply() {

@@ -71,9 +71,9 @@ status::ProcessStatus process_status(const World& world, const KnownProcess& pro
 
 void add_outcomes(const enforcer::Executor& executor, status::Counters& into) {
     for (const auto& [subject, refusal] : executor.refusals().entries())
-        into.refused[machine::to_string(subject)] =
-            std::string(to_string(refusal.outcome)) +
-            (refusal.code == 0 ? "" : ": " + std::generic_category().message(refusal.code));
+        into.refused.emplace_back(
+            subject, std::string(to_string(refusal.outcome)) +
+                         (refusal.code == 0 ? "" : ": " + std::generic_category().message(refusal.code)));
     const auto& counts = executor.counts();
     for (std::size_t i = 0; i <= static_cast<std::size_t>(enforcer::Outcome::failed); ++i)
         if (counts[i] > 0)

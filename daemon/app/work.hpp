@@ -25,7 +25,7 @@ class Work {
     void add_urgent(std::unique_ptr<Job> job) { urgent_.add(std::move(job)); }
     [[nodiscard]] bool is_urgent_full() const { return urgent_.size() >= most_urgent; }
     void add(std::unique_ptr<Job> job) { jobs_.add(std::move(job)); }
-    /// Begins a pass. One that is under way goes on, and the new one follows it: a running pass always ends.
+    /// Begins a pass; none may be under way.
     void begin_pass(std::unique_ptr<Job> pass);
     [[nodiscard]] bool passing() const { return pass_ != nullptr; }
     [[nodiscard]] std::uint64_t passes() const { return passes_; } ///< begun since the start
@@ -41,9 +41,9 @@ class Work {
     std::function<void(Urgency)> waits_ = [](Urgency) {};
     Jobs urgent_{[this] { want(Urgency::now); }};
     Jobs jobs_{[this] { want(Urgency::now); }};
-    std::unique_ptr<Job> pass_, next_pass_;
+    std::unique_ptr<Job> pass_;
     std::uint64_t passes_ = 0;
-    bool is_passs_turn_ = false;
+    bool pass_is_next_ = true;
 };
 
 } // namespace affinityd::app

@@ -1,33 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/world_loader.hpp"
 
-#include "machine/reader.hpp"
 #include "planner/check.hpp"
 #include "policy/folders.hpp"
-#include "policy/reader.hpp"
 
 #include <algorithm>
 #include <iterator>
 
 namespace affinityd::app {
 
-Result<LoadedWorld> load_world(const host::Root& root, const std::vector<std::string>& folders,
-                               const planner::NicUsage& usage) {
-    const auto documents = policy::read_folders(folders);
-    if (!documents) return std::unexpected(documents.error());
-    auto machine = machine::read_machine(root);
-    if (!machine) return std::unexpected(machine.error());
-    auto read = policy::read_policies(*documents);
+bool WorldLoader::step(const OutOfTime& out_of_time) {
+    if (!reading_) {
+        auto documents = policy::read_folders(folders_);
+        if (!documents) {
+            result_ = std::unexpected(documents.error());
+            return true;
+        }
+        reading_.emplace(std::move(*documents));
+    }
+    while (!reading_->step())
+        if (out_of_time()) return false;
+    result_ = finish();
+    return true;
+}
+
+Result<LoadedWorld> WorldLoader::finish() {
+    auto read = reading_->take();
     auto& findings = read.diagnostics;
-    std::ranges::move(planner::check_on_machine(read.set, machine->topology, machine->nics),
+    std::ranges::move(planner::check_on_machine(read.set, machine_.topology, machine_.nics),
                       std::back_inserter(findings));
-    policy::add_source_lines(findings, *documents);
+    policy::add_source_lines(findings, reading_->documents());
     policy::sort_by_place(findings);
     LoadedWorld loaded;
     for (const auto& finding : findings)
         loaded.diagnostics += policy::to_string(finding, true) + "\n";
     if (!read.ok()) return fail("the policies have errors\n" + loaded.diagnostics);
-    loaded.world = std::make_shared<World>(std::move(read.set), std::move(*machine), usage);
+    loaded.world = std::make_shared<World>(std::move(read.set), std::move(machine_), std::move(usage_));
     return loaded;
 }
 

@@ -27,7 +27,7 @@ struct Watches {
     std::unique_ptr<HardwareWatch> hardware;
     std::unique_ptr<FolderWatch> folders;
     std::unique_ptr<CpusetWatch> cpusets;
-    Source irqbalance, after_all;
+    Source irqbalance, names, after_all;
     std::size_t watched_cpusets = 0;
 };
 
@@ -52,9 +52,10 @@ class EventLoop final : public Loop {
   private:
     Result<void> add_signals();
     Result<void> add_after_all();
-    Result<void> watch_irqbalance();
+    Result<void> watch_answers();
     void all_done();
     void stop();
+    void leave_when_quiet();
     void reload(const char* why);
     [[nodiscard]] std::string status_line() const;
 
@@ -62,6 +63,7 @@ class EventLoop final : public Loop {
     static int on_term(sd_event_source*, const signalfd_siginfo*, void* userdata);
     static int on_hangup(sd_event_source*, const signalfd_siginfo*, void* userdata);
     static int on_irqbalance(sd_event_source*, int, std::uint32_t, void* userdata);
+    static int on_names(sd_event_source*, int, std::uint32_t, void* userdata);
     static int on_handled(sd_event_source*, void* userdata);
 
     app::Manager& manager_;
@@ -71,6 +73,7 @@ class EventLoop final : public Loop {
     PassSchedule passes_;
     MeasureSchedule measuring_;
     Watches watches_;
+    Timer quiet_timer_{[this] { leave_when_quiet(); }};
     CallbackWatch callbacks_;
     bool has_passed_ =
         false; ///< a pass has ended since cpusets were last followed: they may be others, not only more
@@ -83,6 +86,7 @@ Result<void> EventLoop::subscribe() {
     if (auto done = slices_.add_to(event_.get()); !done) return done;
     if (auto done = passes_.add_to(event_.get()); !done) return done;
     if (auto done = measuring_.start(); !done) return done;
+    if (auto done = quiet_timer_.add_to(event_.get()); !done) return done;
     manager_.work().on_work([this](app::Work::Urgency urgency) {
         if (urgency == app::Work::Urgency::now)
             slices_.begin();
@@ -99,7 +103,7 @@ Result<void> EventLoop::subscribe() {
     watches_.folders = FolderWatch::start(event_.get(), manager_.settings().policy_folders,
                                           [this] { reload("a policy file changed"); });
     if (auto done = add_after_all(); !done) return done;
-    if (auto done = watch_irqbalance(); !done) return done;
+    if (auto done = watch_answers(); !done) return done;
     sd_event_set_watchdog(event_.get(), 1);
     manager_.begin_pass(true);
     return {};
@@ -130,13 +134,20 @@ Result<void> EventLoop::add_after_all() {
     return {};
 }
 
-Result<void> EventLoop::watch_irqbalance() {
+/// Those of irqbalance and of the name service. Where the kernel has no descriptor left for one, it is not
+/// asked.
+Result<void> EventLoop::watch_answers() {
     sd_event_source* source = nullptr;
-    const int fd = manager_.coexistence().fd();
-    if (fd < 0) return {}; // the kernel had no descriptor left: irqbalance is not spoken to
-    const int status = sd_event_add_io(event_.get(), &source, fd, EPOLLIN, on_irqbalance, this);
-    if (status < 0) return fail("cannot watch irqbalance's answers", {}, -status);
-    watches_.irqbalance.reset(source);
+    if (const int fd = manager_.coexistence().fd(); fd >= 0) {
+        const int status = sd_event_add_io(event_.get(), &source, fd, EPOLLIN, on_irqbalance, this);
+        if (status < 0) return fail("cannot watch irqbalance's answers", {}, -status);
+        watches_.irqbalance.reset(source);
+    }
+    const auto* service = manager_.tasks().sources().name_service();
+    if (service == nullptr || service->fd() < 0) return {};
+    const int status = sd_event_add_io(event_.get(), &source, service->fd(), EPOLLIN, on_names, this);
+    if (status < 0) return fail("cannot watch the name service", {}, -status);
+    watches_.names.reset(source);
     return {};
 }
 
@@ -175,7 +186,15 @@ void EventLoop::stop() {
     watches_.folders.reset();
     watches_.after_all.reset();
     watches_.cpusets.reset();
-    manager_.begin_stop([this] { sd_event_exit(event_.get(), 0); });
+    manager_.begin_stop([this] { leave_when_quiet(); });
+}
+
+void EventLoop::leave_when_quiet() {
+    constexpr std::chrono::milliseconds pause{20};
+    if (manager_.is_quiet())
+        sd_event_exit(event_.get(), 0);
+    else
+        quiet_timer_.arm(pause);
 }
 
 void EventLoop::reload(const char* why) {
@@ -199,6 +218,13 @@ int EventLoop::on_hangup(sd_event_source*, const signalfd_siginfo*, void* userda
 
 int EventLoop::on_irqbalance(sd_event_source*, int, std::uint32_t, void* userdata) {
     self(userdata).manager_.coexistence().handle();
+    return 0;
+}
+
+int EventLoop::on_names(sd_event_source*, int, std::uint32_t, void* userdata) {
+    auto& loop = self(userdata);
+    // Users have names now that were numbers when their processes were matched.
+    if (loop.manager_.tasks().sources().name_service()->take_answers()) loop.passes_.begin_soon();
     return 0;
 }
 

@@ -112,28 +112,44 @@ bool ReadResult::ok() const {
                                 [](const Diagnostic& d) { return d.severity == Severity::error; });
 }
 
-ReadResult read_policies(const std::vector<Document>& documents) {
-    ReadResult result;
-    for (const auto& winner : choose(documents, result)) {
-        const std::string& name = winner.first;
-        const Document* document = winner.second;
-        if (is_empty_text(document->text)) {
-            const bool masks =
-                std::ranges::any_of(result.set.overrides, [&](const Override& o) { return o.name == name; });
-            if (!masks)
-                about_file(*document, Severity::note,
-                           "an empty file, and no other of its name that it could mask", {},
-                           result.diagnostics);
-            continue;
-        }
-        if (auto policy = read_one(*document, name, result.diagnostics))
-            result.set.policies.push_back(std::move(*policy));
+PolicyReading::PolicyReading(std::vector<Document> documents) : documents_(std::move(documents)) {
+    for (const auto& [name, document] : choose(documents_, result_))
+        winners_.push_back({name, static_cast<std::size_t>(document - documents_.data())});
+    std::ranges::reverse(winners_);
+}
+
+void PolicyReading::read(const Winner& winner) {
+    const auto& document = documents_[winner.document];
+    if (!is_empty_text(document.text)) {
+        if (auto policy = read_one(document, winner.name, result_.diagnostics))
+            result_.set.policies.push_back(std::move(*policy));
+        return;
     }
-    std::ranges::sort(result.set.policies, comes_before);
-    check_set(result.set, result.diagnostics);
-    add_source_lines(result.diagnostics, documents);
-    sort_by_place(result.diagnostics);
-    return result;
+    const bool masks = std::ranges::any_of(result_.set.overrides,
+                                           [&](const Override& each) { return each.name == winner.name; });
+    if (!masks)
+        about_file(document, Severity::note, "an empty file, and no other of its name that it could mask", {},
+                   result_.diagnostics);
+}
+
+bool PolicyReading::step() {
+    if (!winners_.empty()) {
+        read(winners_.back());
+        winners_.pop_back();
+        return false;
+    }
+    std::ranges::sort(result_.set.policies, comes_before);
+    check_set(result_.set, result_.diagnostics);
+    add_source_lines(result_.diagnostics, documents_);
+    sort_by_place(result_.diagnostics);
+    return true;
+}
+
+ReadResult read_policies(const std::vector<Document>& documents) {
+    PolicyReading reading(documents);
+    while (!reading.step()) {
+    }
+    return reading.take();
 }
 
 void add_source_lines(std::vector<Diagnostic>& diagnostics, const std::vector<Document>& documents) {

@@ -13,8 +13,18 @@ struct sqlite3;
 
 namespace affinityd::state {
 
+/// The figures of one measurement.
+struct MeasuredFigures {
+    double seconds = 0;
+    std::uint64_t bytes = 0;
+    double bits_per_second = 0;
+    double cpu_seconds = 0; ///< user and system of the ends that ran here
+    std::optional<double> ghz_per_gbps;
+    friend bool operator==(const MeasuredFigures&, const MeasuredFigures&) = default;
+};
+
 /// One measurement as it is kept: what is asked for often as columns, the rest as the text it came in.
-struct MeasurementRecord {
+struct MeasurementRecord : MeasuredFigures {
     std::int64_t id = 0;   ///< given by the history, ascending; ignored by append
     std::int64_t time = 0; ///< when it ended, seconds since 1970 (UTC)
     std::string kind;      ///< "ttcp", "models", "passive"
@@ -23,12 +33,7 @@ struct MeasurementRecord {
     std::string path;      ///< "loopback", or the peer
     std::string model;     ///< affinity model in force: "none", "irq", "process", "full", "mixed", ""
     std::string policies;  ///< which set was in force, as the daemon names it
-    double seconds = 0;
-    std::uint64_t bytes = 0;
-    double bits_per_second = 0;
-    double cpu_seconds = 0; ///< user and system of the ends that ran here
-    std::optional<double> ghz_per_gbps;
-    std::string detail; ///< the whole report as JSON text, at most 256 KiB
+    std::string detail;    ///< the whole report as JSON text, at most 256 KiB
     friend bool operator==(const MeasurementRecord&, const MeasurementRecord&) = default;
 };
 

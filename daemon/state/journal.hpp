@@ -63,7 +63,8 @@ class Journal final : public planner::UndoLookup {
     /// that has, or lately had, the mask from us.
     [[nodiscard]] std::optional<MaskSource> find_mask_source(int creator, const CpuSet& mask,
                                                              const CpuSet& online);
-    /// False if neither process ever passed on a mask that we set, so that find_mask_source need not be asked.
+    /// False if neither process ever passed on a mask that we set, so that find_mask_source need not be
+    /// asked.
     [[nodiscard]] bool is_mask_source(int pid, int parent) const;
     /// A task of process `pid` had this mask from us and has it no more; no record says so.
     void add_mask_source(int pid, const CpuSet& mask, const MaskSource& source) {

@@ -22,6 +22,19 @@ json redacted(json value) {
     return value;
 }
 
+/// Names of tasks whose owner is not known are for root only.
+Overview without_names(Overview overview) {
+    const auto clear = [](planner::Subject& subject) {
+        if (auto* task = std::get_if<planner::TaskMask>(&subject)) task->comm.clear();
+    };
+    for (auto& [subject, why] : overview.counters.refused)
+        clear(subject);
+    for (auto& peer : overview.peers)
+        for (auto& subject : peer.shared)
+            clear(subject);
+    return overview;
+}
+
 void add_owned(OwnedText& text, uid_t owner, const json& value) {
     text.add(owner, dump(value), dump(redacted(value)));
 }
@@ -89,8 +102,9 @@ OwnedText AnswerText::finish() {
 OwnedText finish(AnswerText text, const Overview& overview, const std::string& costs,
                  const std::string& measurement) {
     const json value = to_json(overview);
+    const json redacted = to_json(without_names(overview));
     for (const auto& [key, member] : value.items())
-        text.add_member(key, dump(member));
+        text.add_member(key, OwnedText::no_owner, dump(member), dump(redacted[key]));
     text.add_member("costs", costs);
     text.add_member("measurement", measurement);
     return text.finish();

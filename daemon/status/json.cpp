@@ -65,6 +65,13 @@ std::string iso_time(std::chrono::system_clock::time_point when) {
     return {text.data(), length};
 }
 
+json refused_json(const Counters& counters) {
+    json refused = json::object();
+    for (const auto& [subject, why] : counters.refused)
+        refused[machine::to_string(subject)] = why;
+    return refused;
+}
+
 json unit_json(const UnitStatus& unit) {
     return {{"unit", unit.unit},
             {"policy", unit.policy},
@@ -183,7 +190,7 @@ json to_json(const Overview& overview) {
             {"reconciling", counters.passing},
             {"fast_path", counters.by_event},
             {"events_lost", counters.events_lost},
-            {"refused", counters.refused},
+            {"refused", refused_json(counters)},
             {"outcomes", counters.outcomes},
             {"policies", list_of(overview.policies)},
             {"problems", list_of(overview.problems)},

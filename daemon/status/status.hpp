@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -100,13 +101,13 @@ struct Instance {
 
 /// What it has done.
 struct Counters {
-    std::size_t journal = 0;                       ///< subjects in the undo journal now
-    std::uint64_t passes = 0;                      ///< since the start
-    bool passing = false;                          ///< one is under way
-    std::uint64_t by_event = 0;                    ///< processes and threads handled by an event
-    std::uint64_t events_lost = 0;                 ///< how often the kernel dropped some
-    std::map<std::string, std::string> refused;    ///< subject -> why
-    std::map<std::string, std::uint64_t> outcomes; ///< outcome -> how often
+    std::size_t journal = 0;       ///< subjects in the undo journal now
+    std::uint64_t passes = 0;      ///< since the start
+    bool passing = false;          ///< one is under way
+    std::uint64_t by_event = 0;    ///< processes and threads handled by an event
+    std::uint64_t events_lost = 0; ///< how often the kernel dropped some
+    std::vector<std::pair<planner::Subject, std::string>> refused; ///< with why
+    std::map<std::string, std::uint64_t> outcomes;                 ///< outcome -> how often
 };
 
 /// Everything that does not grow with the number of tasks and queues.

@@ -13,10 +13,10 @@ class MeasurementReports : public testing::Test {
     static std::string report(double rate, const std::string& path = "loopback") {
         measure::Report value;
         value.outcome = measure::Outcome::done;
-        value.path = path;
-        value.touches_nic_interrupts = path != "loopback";
-        value.streams = 1;
-        value.buffer_bytes = 8192;
+        value.setup.path = path;
+        value.setup.touches_nic_interrupts = path != "loopback";
+        value.setup.streams = 1;
+        value.setup.buffer_bytes = 8192;
         value.seconds = 2;
         value.bytes = static_cast<std::uint64_t>(rate / 4);
         value.bits_per_second = rate;

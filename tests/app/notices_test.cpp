@@ -24,10 +24,11 @@ TEST(Notices, EachKindIsLogged) {
     using Kind = accounting::Notice::Kind;
     for (const auto kind : {Kind::measured, Kind::regression, Kind::not_kept, Kind::history_unusable,
                             Kind::history_set_aside, Kind::history_unreadable})
-        tell(log.log(), accounting::Notice{kind, "kind " + std::to_string(static_cast<int>(kind))});
+        log_notices(log.log(),
+                    std::vector{accounting::Notice{kind, "kind " + std::to_string(static_cast<int>(kind))}});
     EXPECT_EQ(log.times("kind "), 6U);
-    tell(log.log(), coexist::Notice{coexist::Notice::Kind::other_writer, "a writer"});
-    tell(log.log(), coexist::Notice{coexist::Notice::Kind::list_not_returned, "a list"});
+    log_notices(log.log(), std::vector{coexist::Notice{coexist::Notice::Kind::other_writer, "a writer"},
+                                       coexist::Notice{coexist::Notice::Kind::list_not_returned, "a list"}});
     EXPECT_EQ(log.times("a writer"), 1U);
     EXPECT_EQ(log.times("a list"), 1U);
 }

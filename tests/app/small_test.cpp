@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The smaller parts of the room: log, settings, task table, lineage.
 #include "app/lineage.hpp"
-#include "app/truce.hpp"
 #include "simulated.hpp"
-
-#include <cmath>
 
 #include <fmt/format.h>
 
 namespace affinityd::app {
 namespace {
 
-using std::chrono::seconds;
-
-TEST(Log, WhatRepeatsIsShownAtPowersOfTen) {
+TEST(Log, ATextThatRepeatsIsShownAtPowersOfTen) {
     test::ReadableLog log;
     for (int i = 0; i < 250; ++i)
         log.log().warn("trouble");
@@ -24,14 +19,14 @@ TEST(Log, WhatRepeatsIsShownAtPowersOfTen) {
     EXPECT_EQ(log.times("error another"), 1U) << "each text is counted by itself";
 }
 
-TEST(Log, WarningsAndErrorsOfOneTextAreOneMessage) {
+TEST(Log, AWarningAndAnErrorOfOneTextAreOneMessage) {
     test::ReadableLog log;
     log.log().warn("x");
     log.log().error("x");
     EXPECT_EQ(log.times("x"), 1U);
 }
 
-TEST(Log, AnAnswerIsShownEachTimeAndSoIsNews) {
+TEST(Log, AnAnswerAndNewsAreShownEachTime) {
     test::ReadableLog log;
     for (int i = 0; i < 5; ++i) {
         log.log().refuse("no");
@@ -43,35 +38,23 @@ TEST(Log, AnAnswerIsShownEachTimeAndSoIsNews) {
     EXPECT_EQ(log.times("debug detail\n"), 5U);
 }
 
-TEST(Truce, FewCorrectionsAreNoFightAndRestsGetLonger) {
-    constexpr Truce::Terms terms{.window = seconds(60), .first = seconds(10)};
-    Truce truce;
-    Truce::Clock::time_point now{std::chrono::hours(1)};
-    for (int i = 0; i < 20; ++i) {
-        EXPECT_FALSE(truce.correct(terms, now)) << "once in a while";
-        now += seconds(61);
-    }
-    for (int i = 0; i < 4; ++i)
-        EXPECT_FALSE(truce.correct(terms, now += seconds(1)));
-    seconds expected{10};
-    for (int rest = 0; rest < 10; ++rest) {
-        EXPECT_TRUE(truce.correct(terms, now += seconds(1))) << rest;
-        EXPECT_TRUE(truce.holds(now + expected - seconds(1))) << rest;
-        EXPECT_FALSE(truce.holds(now + expected)) << rest;
-        now += expected;
-        expected = std::min(2 * expected, seconds(640));
-    }
-    EXPECT_FALSE(truce.correct(terms, now += seconds(61 + 640))) << "the other has given up";
-    EXPECT_EQ(truce.corrections(), 1U);
+TEST(Log, OfAKindTenAMinuteAreShownAndTheOthersAreCounted) {
+    test::ReadableLog log;
+    for (int tid = 0; tid < 5000; ++tid)
+        log.log().warn("task " + std::to_string(tid) + " could not be moved", "refused");
+    EXPECT_EQ(log.times("could not be moved"), 10U);
+    EXPECT_EQ(log.log().count("refused"), 5000U);
+    log.log().warn("CPU 3 is full", "diverted");
+    EXPECT_EQ(log.times("CPU 3 is full"), 1U) << "each kind has its own ten";
 }
 
-TEST(Log, NamesAreNotFormats) {
+TEST(Log, BracesInNamesAreNoFormats) {
     test::ReadableLog log;
     log.log().warn("task {} {0:%s} %n");
     EXPECT_EQ(log.text(), "warning task {} {0:%s} %n\n");
 }
 
-TEST(Log, MemoryIsBoundedWhateverIsSaid) {
+TEST(Log, OldTextsAreForgottenWhenThereAreMany) {
     test::ReadableLog log;
     log.log().warn("first");
     for (int i = 0; i < 5000; ++i)
@@ -79,14 +62,14 @@ TEST(Log, MemoryIsBoundedWhateverIsSaid) {
     EXPECT_EQ(log.log().count("first"), 0U) << "old texts go";
 }
 
-TEST(TaskTable, ALaterProcessOfTheSameNumberIsAnother) {
+TEST(TaskTable, ALaterProcessOfTheSameNumberBeginsWithAnEmptyEntry) {
     TaskTable table;
     table.insert({5, 100}).policy = 3;
     table.insert({5, 100}).comm = "same";
     ASSERT_NE(table.find(5), nullptr);
     EXPECT_EQ(table.find(5)->policy, 3U);
     EXPECT_EQ(table.find(5)->comm, "same");
-    table.find(5)->threads[5] = {};
+    table.find(5)->threads.insert({5, 100});
     const auto& later = table.insert({5, 200});
     EXPECT_EQ(later.policy, 0U);
     EXPECT_TRUE(later.threads.empty()) << "nothing of the one before";
@@ -96,7 +79,7 @@ TEST(TaskTable, ALaterProcessOfTheSameNumberIsAnother) {
     EXPECT_EQ(table.find(6), nullptr);
 }
 
-TEST(Lineage, WalksUpToTheTopAndEndsInARing) {
+TEST(Lineage, AncestorsAreListedToTheTopAndARingEnds) {
     const test::Machine machine;
     machine.process(10, "top");
     machine.process(11, "middle", "0-3", 10);

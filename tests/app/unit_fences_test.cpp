@@ -5,15 +5,13 @@
 #include "app/unit_place.hpp"
 #include "app/units.hpp"
 #include "policy/reader.hpp"
+#include "readable_log.hpp"
+#include "simulated_systemd.hpp"
 #include "support/tree.hpp"
 
 #include <algorithm>
-#include <deque>
-#include <sstream>
 
 #include <gtest/gtest.h>
-#include <spdlog/logger.h>
-#include <spdlog/sinks/ostream_sink.h>
 
 namespace affinityd::app {
 namespace {
@@ -22,64 +20,9 @@ const CpuSet lower = *CpuSet::parse_list("0-1");
 const CpuSet upper = *CpuSet::parse_list("2-3");
 const machine::UnitCpuset server{"server.service"};
 
-/// Answers at once, or keeps its answers until the test gives them.
-class SimulatedSystemd final : public enforcer::UnitProperties {
-  public:
-    void read(const std::string& unit, Read done) override {
-        begin(unit);
-        ++reads;
-        reply([this, unit, to = std::move(done)](int code) mutable {
-            --under_way[unit];
-            if (code != 0) return to(std::unexpected(code));
-            to(units[unit]);
-        });
-    }
-    void write(const std::string& unit, const CpuSet& cpus, Written done) override {
-        begin(unit);
-        ++writes;
-        if (on_write) on_write(unit);
-        reply([this, unit, cpus, to = std::move(done)](int code) mutable {
-            --under_way[unit];
-            if (code == 0 && refusal == 0) units[unit] = cpus;
-            to(code != 0 ? code : refusal);
-        });
-    }
-    /// Gives all answers that are kept, those to the calls which follow from them, too. `code`: instead of
-    /// the answer.
-    void answer(int code = 0) {
-        while (!kept.empty()) {
-            auto give = std::move(kept.front());
-            kept.pop_front();
-            give(code);
-        }
-    }
-
-    std::map<std::string, CpuSet> units;
-    std::map<std::string, int> under_way;
-    std::function<void(const std::string&)> on_write;
-    std::deque<std::move_only_function<void(int)>> kept;
-    bool is_slow = false;
-    int refusal = 0; ///< of writes
-    unsigned reads = 0, writes = 0;
-
-  private:
-    void begin(const std::string& unit) {
-        EXPECT_EQ(++under_way[unit], 1) << "one call for a unit at a time";
-    }
-    void reply(std::move_only_function<void(int)> give) {
-        if (is_slow)
-            kept.push_back(std::move(give));
-        else
-            give(0);
-    }
-};
-
 class UnitFences : public testing::Test {
   protected:
     UnitFences() {
-        auto logger = std::make_shared<spdlog::logger>(
-            "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log_text_));
-        log_ = std::make_unique<Log>(std::move(logger));
         tree_.file("proc/version", "");
         tree_.file("sys/fs/cgroup/cgroup.controllers", "cpuset cpu\n");
         procs("system.slice/server.service", "10\n11\n");
@@ -116,7 +59,7 @@ class UnitFences : public testing::Test {
     void begin() {
         units_.reset();
         units_ = std::make_unique<Units>(Units::Parts{*root_, current_, *journal_, systemd_, releases_,
-                                                      [this] { ++fences_changed_; }, *log_});
+                                                      [this] { ++fences_changed_; }, log_.log()});
     }
     void procs(const std::string& folder, const std::string& pids) const {
         tree_.file("sys/fs/cgroup/" + folder + "/cgroup.procs", pids);
@@ -152,17 +95,16 @@ class UnitFences : public testing::Test {
         return overview.problems.empty() ? "" : overview.problems[0].message;
     }
     [[nodiscard]] bool is_logged(const std::string& text) const {
-        return log_text_.str().find(text) != std::string::npos;
+        return log_.text().find(text) != std::string::npos;
     }
 
     affinityd::test::Tree tree_;
-    std::ostringstream log_text_;
-    std::unique_ptr<Log> log_;
+    test::ReadableLog log_;
     std::unique_ptr<host::Root> root_;
     std::unique_ptr<state::Journal> journal_;
     Current current_;
     Releases releases_;
-    SimulatedSystemd systemd_;
+    test::SimulatedSystemd systemd_;
     unsigned fences_changed_ = 0;
     std::unique_ptr<Units> units_;
 };
@@ -499,7 +441,7 @@ TEST_F(UnitFences, ManyProcessesAreReadInManySlices) {
 
 TEST_F(UnitFences, ADryRunAsksAndChangesNothing) {
     units_ = std::make_unique<Units>(
-        Units::Parts{*root_, current_, *journal_, systemd_, releases_, [] {}, *log_, false});
+        Units::Parts{*root_, current_, *journal_, systemd_, releases_, [] {}, log_.log(), false});
     observe_server();
     pass();
     EXPECT_EQ(systemd_.reads, 0U);

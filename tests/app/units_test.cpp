@@ -33,81 +33,80 @@ class Units : public testing::Test {
 
 TEST_F(Units, AreFencedAndLetGo) {
     Instance instance(machine_);
-    instance.enforcer().units["server.service"] = {};
+    instance.systemd().units["server.service"] = {};
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
-    EXPECT_EQ(instance.enforcer().units["server.service"], upper);
+    EXPECT_EQ(instance.systemd().units["server.service"], upper);
     EXPECT_EQ(machine_.allowed(10, 10), "2-3");
     EXPECT_EQ(
         instance.status()["units"],
         json::parse(
             R"([{"unit": "server.service", "policy": "server", "wanted": "2-3", "state": "in place"}])"));
-    EXPECT_EQ(json::parse(*instance.manager().explain("10"))["means"],
+    EXPECT_EQ(instance.explain("10")["means"],
               json::parse(R"({"cpuset_of": "server.service", "state": "in place"})"));
     const auto applied = instance.enforcer().applied;
     instance.pass();
     EXPECT_EQ(instance.enforcer().applied, applied) << "a second pass changes nothing";
-    ASSERT_TRUE(instance.manager().release("server"));
+    ASSERT_TRUE(instance.release("server"));
     instance.finish();
-    EXPECT_TRUE(instance.enforcer().units["server.service"].empty());
+    EXPECT_TRUE(instance.systemd().units["server.service"].empty());
     EXPECT_EQ(machine_.allowed(10, 10), "0-3");
     instance.manager().apply();
     instance.finish();
-    EXPECT_EQ(instance.enforcer().units["server.service"], upper);
-    instance.manager().stop();
-    EXPECT_TRUE(instance.enforcer().units["server.service"].empty());
+    EXPECT_EQ(instance.systemd().units["server.service"], upper);
+    instance.stop();
+    EXPECT_TRUE(instance.systemd().units["server.service"].empty());
 }
 
 TEST_F(Units, AnAdministratorsSettingIsWhatComesBackEvenAfterACrash) {
     {
         Instance instance(machine_);
-        instance.enforcer().units["server.service"] = *CpuSet::parse_list("1-3");
+        instance.systemd().units["server.service"] = *CpuSet::parse_list("1-3");
         ASSERT_TRUE(instance.manager().start());
         instance.pass();
-        EXPECT_EQ(instance.enforcer().units["server.service"], upper);
+        EXPECT_EQ(instance.systemd().units["server.service"], upper);
     } // ended without stop()
     Instance again(machine_);
-    again.enforcer().units["server.service"] = upper;
+    again.systemd().units["server.service"] = upper;
     ASSERT_TRUE(again.manager().start());
     again.pass();
-    again.manager().stop();
-    EXPECT_EQ(again.enforcer().units["server.service"].to_list(), "1-3");
+    again.stop();
+    EXPECT_EQ(again.systemd().units["server.service"].to_list(), "1-3");
 }
 
 TEST_F(Units, WithoutAnAnswerAtTheEndAreLeftToALaterDaemon) {
     {
         Instance instance(machine_);
-        instance.enforcer().units["server.service"] = {};
+        instance.systemd().units["server.service"] = {};
         ASSERT_TRUE(instance.manager().start());
         instance.pass();
-        instance.enforcer().units.clear(); // the bus has gone
-        instance.manager().stop();
+        instance.systemd().units.clear(); // the bus has gone
+        instance.stop();
         EXPECT_EQ(instance.log().times("systemd does not answer"), 1U);
     }
     Instance again(machine_);
-    again.enforcer().units["server.service"] = upper;
+    again.systemd().units["server.service"] = upper;
     ASSERT_TRUE(again.manager().start());
-    again.manager().stop();
-    EXPECT_TRUE(again.enforcer().units["server.service"].empty());
+    again.stop();
+    EXPECT_TRUE(again.systemd().units["server.service"].empty());
 }
 
 TEST_F(Units, WithForeignProcessesAreNotFenced) {
     put(20, "other", "/system.slice/server.service");
     procs("system.slice/server.service", "10\n20\n");
     Instance instance(machine_);
-    instance.enforcer().units["server.service"] = {};
+    instance.systemd().units["server.service"] = {};
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
-    EXPECT_TRUE(instance.enforcer().units["server.service"].empty());
+    EXPECT_TRUE(instance.systemd().units["server.service"].empty());
     EXPECT_EQ(problem(instance.status()), "process 20 of it is not under the policy: affinity alone is used");
     EXPECT_EQ(machine_.allowed(10, 10), "2-3") << "the masks hold all the same";
     procs("system.slice/server.service", "10\n");
     instance.pass();
-    EXPECT_EQ(instance.enforcer().units["server.service"], upper);
+    EXPECT_EQ(instance.systemd().units["server.service"], upper);
     procs("system.slice/server.service/below", "20\n"); // in a control group of its own below the unit's
     instance.pass();
-    EXPECT_TRUE(instance.enforcer().units["server.service"].empty())
-        << "the fence goes when a stranger comes";
+    EXPECT_TRUE(instance.systemd().units["server.service"].empty()) << "the fence goes when a stranger comes";
 }
 
 TEST_F(Units, WhatCannotBeFencedIsAProblemThatIsTold) {
@@ -123,19 +122,19 @@ TEST_F(Units, WhatCannotBeFencedIsAProblemThatIsTold) {
         ASSERT_TRUE(instance.manager().start());
         instance.pass();
         EXPECT_EQ(problem(instance.status()), message) << cgroup;
-        EXPECT_TRUE(instance.enforcer().units.empty());
+        EXPECT_TRUE(instance.systemd().units.empty());
     }
 }
 
 TEST_F(Units, OnTheOldHierarchyMasksAloneAreUsed) {
     std::filesystem::remove(machine_.path("sys/fs/cgroup/cgroup.controllers"));
     Instance instance(machine_);
-    instance.enforcer().units["server.service"] = {};
+    instance.systemd().units["server.service"] = {};
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
     EXPECT_EQ(problem(instance.status()),
               "cpusets of units need the unified cgroup hierarchy: affinity alone is used");
-    EXPECT_TRUE(instance.enforcer().units["server.service"].empty());
+    EXPECT_TRUE(instance.systemd().units["server.service"].empty());
 }
 
 TEST_F(Units, DriftIsTreatedAsThePolicySays) {
@@ -144,28 +143,28 @@ TEST_F(Units, DriftIsTreatedAsThePolicySays) {
         machine_.policy("server", "match: {comm: server}\ncpus: \"2-3\"\nbind: set\nmeans: cpuset\ndrift: " +
                                       drift + "\n");
         Instance instance(machine_);
-        instance.enforcer().units["server.service"] = {};
+        instance.systemd().units["server.service"] = {};
         ASSERT_TRUE(instance.manager().start());
         instance.pass();
-        instance.enforcer().units["server.service"] = *CpuSet::parse_list("0-1");
+        instance.systemd().units["server.service"] = *CpuSet::parse_list("0-1");
         instance.pass();
-        EXPECT_EQ(instance.enforcer().units["server.service"].to_list(), expected);
-        instance.manager().stop();
-        EXPECT_EQ(instance.enforcer().units["server.service"].to_list(), drift == "enforce" ? "" : "0-1")
+        EXPECT_EQ(instance.systemd().units["server.service"].to_list(), expected);
+        instance.stop();
+        EXPECT_EQ(instance.systemd().units["server.service"].to_list(), drift == "enforce" ? "" : "0-1")
             << "put back only where it is ours";
     }
 }
 
 TEST_F(Units, AReloadWithoutThePolicyTakesTheFenceAway) {
     Instance instance(machine_);
-    instance.enforcer().units["server.service"] = {};
+    instance.systemd().units["server.service"] = {};
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
     machine_.policy("server", "match: {comm: server}\ncpus: \"1\"\nbind: set\n");
-    ASSERT_TRUE(instance.manager().reload());
+    ASSERT_TRUE(instance.reload());
     EXPECT_EQ(instance.status()["units"], json::array());
     instance.finish();
-    EXPECT_TRUE(instance.enforcer().units["server.service"].empty());
+    EXPECT_TRUE(instance.systemd().units["server.service"].empty());
     EXPECT_EQ(machine_.allowed(10, 10), "1");
 }
 
@@ -202,7 +201,7 @@ TEST_F(MemoryFollows, ToTheNodesOfTheMasksAndOnce) {
     EXPECT_EQ(instance.status()["processes"][0]["memory"],
               json::parse(R"({"nodes": [1], "state": "moved in 12 ms, 3 pages stayed"})"));
     policy("cpus: \"0\"\n");
-    ASSERT_TRUE(instance.manager().reload());
+    ASSERT_TRUE(instance.reload());
     instance.finish();
     ASSERT_EQ(moves.size(), 2U) << "another node, another move";
     EXPECT_EQ(moves[1].to, (std::vector{0U}));
@@ -220,7 +219,7 @@ TEST_F(MemoryFollows, NotWithoutNeed) {
     EXPECT_TRUE(instance.enforcer().moves.empty()) << "it may run on every node";
     EXPECT_EQ(instance.status()["processes"][0]["memory"]["state"], "stays");
     machine_.policy("server", "match: {comm: server}\ncpus: \"2\"\n");
-    ASSERT_TRUE(instance.manager().reload());
+    ASSERT_TRUE(instance.reload());
     instance.finish();
     EXPECT_TRUE(instance.enforcer().moves.empty()) << "the policy does not ask for it";
 }

@@ -181,8 +181,7 @@ TEST(UnitCpus, ASilentSystemdIsAnErrorAfterItsTimeAndNobodyWaits) {
     const auto begin = std::chrono::steady_clock::now();
     for (int i = 0; i < 3; ++i)
         units.read("server.service", [&](auto cpus) { ended.push_back(cpus ? 0 : cpus.error()); });
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1))
-        << "the calls do not wait";
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1)) << "the calls do not wait";
     EXPECT_TRUE(ended.empty());
     EXPECT_EQ(units.calls_under_way(), 3U);
     ASSERT_TRUE(systemd.run_until([&] { return ended.size() == 3; }));

@@ -63,15 +63,15 @@ class LoopTest : public testing::Test {
         app::test::SimulatedEnforcer enforcer(machine_);
         enforcer.takes = each_takes_;
         for (const int pid : refused_)
-            enforcer.refuse[planner::to_string(planner::TaskMask{{pid, 100}, pid, "server"})] =
-                enforcer::Outcome::not_permitted;
+            enforcer.refuse[planner::TaskMask{{pid, 100}, pid, "server"}] = enforcer::Outcome::not_permitted;
         app::test::ReadableLog log;
+        app::test::SimulatedSystemd systemd;
         app::Settings settings;
         settings.policy_folders = {machine_.policies()};
         settings.runtime_dir = machine_.path("run");
         settings.dry_run = true; // no history
         settings.reconcile_interval = reconcile;
-        app::Manager manager({*root, *journal, enforcer, log.log(), settings});
+        app::Manager manager({*root, *journal, enforcer, systemd, log.log(), settings});
         if (!manager.start()) return no_start;
         auto loop = Loop::create(manager, log.log());
         if (!loop || !(*loop)->subscribe()) return no_start;

@@ -74,27 +74,27 @@ TEST_F(ProcessEventsTest, ARenameIsSeenAndSoIsTheEnd) {
     const Child child;
     machine_.process(child.pid(), "server");
     turning_.turn_for(milliseconds(100));
-    EXPECT_FALSE(instance_->manager().is_known(child.pid())) << "its birth alone is not looked at";
+    EXPECT_FALSE(instance_->knows(child.pid())) << "its birth alone is not looked at";
     child.order('n');
-    EXPECT_TRUE(turning_.until([&] { return instance_->manager().is_known(child.pid()); }));
+    EXPECT_TRUE(turning_.until([&] { return instance_->knows(child.pid()); }));
     EXPECT_EQ(machine_.allowed(child.pid(), child.pid()), "2");
     child.order('e'); // exits are followed from the first process under policy on
-    EXPECT_TRUE(turning_.until([&] { return !instance_->manager().is_known(child.pid()); }));
+    EXPECT_TRUE(turning_.until([&] { return !instance_->knows(child.pid()); }));
     EXPECT_EQ(instance_->journal().size(), 0U);
 }
 
 TEST_F(ProcessEventsTest, BirthsOfKnownProcessesAreFollowedOnlyWhileWanted) {
     machine_.process(::getpid(), "server");
-    instance_->manager().process_changed(::getpid());
-    ASSERT_TRUE(instance_->manager().is_known(::getpid()));
+    instance_->tasks().process_changed(::getpid());
+    ASSERT_TRUE(instance_->knows(::getpid()));
     const Child before;
     machine_.process(before.pid(), "server", "0-3", ::getpid());
     turning_.turn_for(milliseconds(100));
-    EXPECT_FALSE(instance_->manager().is_known(before.pid()));
+    EXPECT_FALSE(instance_->knows(before.pid()));
     events_->follow(true);
     const Child child;
     machine_.process(child.pid(), "server", "0-3", ::getpid());
-    EXPECT_TRUE(turning_.until([&] { return instance_->manager().is_known(child.pid()); }));
+    EXPECT_TRUE(turning_.until([&] { return instance_->knows(child.pid()); }));
     EXPECT_EQ(machine_.allowed(child.pid(), child.pid()), "2");
 }
 

@@ -41,8 +41,16 @@ class HistoryTest : public ::testing::Test {
 };
 
 MeasurementRecord record(std::int64_t time, double rate = 1e9) {
-    return {0,     time, "ttcp",    "done", "",  "loopback", "full",
-            "abc", 5,    625000000, rate,   1.5, 0.25,       R"({"version":1})"};
+    return {{5, 625000000, rate, 1.5, 0.25},
+            0,
+            time,
+            "ttcp",
+            "done",
+            "",
+            "loopback",
+            "full",
+            "abc",
+            R"({"version":1})"};
 }
 
 TEST_F(HistoryTest, KeepsWhatWasWrittenOverARestart) {

@@ -5,7 +5,7 @@
 #include "affinity-ttcp/testbed/napi_threads.hpp"
 #include "host/root.hpp"
 #include "irq/reader.hpp"
-#include "planner/vectors.hpp"
+#include "machine/vectors.hpp"
 
 #include <cerrno>
 
@@ -98,7 +98,7 @@ std::vector<unsigned> BorrowedNic::take_interrupts() {
     std::vector<unsigned> taken;
     const auto table = irq::read_interrupts(*root_);
     if (!table) return taken;
-    for (const auto& vector : planner::nic_vectors(state_.nic, *table)) {
+    for (const auto& vector : machine::nic_vectors(state_.nic, *table)) {
         if (vector.kind == irq::Kind::control || vector.kind == irq::Kind::none || vector.label.empty() ||
             vector.shared)
             continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinityctl/globals.hpp"
+#include "affinityctl/values/globals.hpp"
 
 #include <expected>
 #include <string>

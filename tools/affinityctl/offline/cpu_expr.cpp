@@ -2,6 +2,7 @@
 #include "affinityctl/offline/cpu_expr.hpp"
 
 #include "host/root.hpp"
+#include "machine/near.hpp"
 #include "netdev/reader.hpp"
 #include "planner/cpu_expr_eval.hpp"
 
@@ -11,6 +12,7 @@
 
 namespace affinityctl {
 
+namespace machine_room = affinityd::machine;
 namespace planner = affinityd::planner;
 using affinityd::CpuSet;
 using affinityd::policy::CpuExpr;
@@ -33,8 +35,8 @@ const CpuExpr* find_nic(const CpuExpr& expr, bool bare) {
 }
 
 /// What the bare `nic` at `place` means.
-Found bare_nic(const std::vector<std::string>& names, const CpuExpr& place, const planner::Machine& machine,
-               const Near& near) {
+Found bare_nic(const std::vector<std::string>& names, const CpuExpr& place,
+               const machine_room::Machine& machine, const Near& near) {
     CpuSet cpus;
     for (const auto& name : names) {
         CpuExpr asked;
@@ -49,7 +51,7 @@ Found bare_nic(const std::vector<std::string>& names, const CpuExpr& place, cons
     bool all_alike = true;
     for (const auto& nic : machine.nics) {
         if (nic.device.empty()) continue;
-        const auto here = planner::near_cpus(machine, nic);
+        const auto here = machine_room::near_cpus(machine, nic);
         all_alike = all_alike && (cpus.empty() || cpus == here);
         cpus |= here;
         known += (known.empty() ? "" : ", ") + nic.name;
@@ -71,7 +73,7 @@ CpuExprFault not_in_text(std::string message, std::string hint) {
 
 std::expected<CpuSet, CpuExprFault> evaluate_cpu_expr(const CpuExpr& expr,
                                                       const std::vector<std::string>& names,
-                                                      planner::Machine& machine,
+                                                      machine_room::Machine& machine,
                                                       const affinityd::host::Root& root) {
     Near near;
     CpuSet own;
@@ -79,7 +81,7 @@ std::expected<CpuSet, CpuExprFault> evaluate_cpu_expr(const CpuExpr& expr,
         auto nics = affinityd::netdev::read_nics(root);
         if (!nics) return failed(nics.error().to_string());
         machine.nics = std::move(*nics);
-        near = planner::nic_cpus(machine);
+        near = machine_room::nic_cpus(machine);
     }
     if (const auto* bare = find_nic(expr, true)) {
         const auto found = bare_nic(names, *bare, machine, near);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/cpu_set.hpp"
-#include "planner/machine.hpp"
+#include "machine/machine.hpp"
 #include "policy/cpu_expr.hpp"
 
 #include <expected>
@@ -25,6 +25,6 @@ using CpuExprFault = affinityd::policy::CpuExprError;
 /// `machine` if `expr` needs them.
 [[nodiscard]] std::expected<affinityd::CpuSet, CpuExprFault>
 evaluate_cpu_expr(const affinityd::policy::CpuExpr& expr, const std::vector<std::string>& own_nics,
-                  affinityd::planner::Machine& machine, const affinityd::host::Root& root);
+                  affinityd::machine::Machine& machine, const affinityd::host::Root& root);
 
 } // namespace affinityctl

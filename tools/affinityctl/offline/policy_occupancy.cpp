@@ -64,28 +64,28 @@ Result<void> all_known(const PolicyRequest& request, const policy::PolicySet& se
     return {};
 }
 
-Tenant tenant_of(const planner::Compiled& compiled, const planner::Placements& placements) {
-    Tenant tenant{.policy = compiled.policy->name,
-                  .model = model_name(compiled.policy->model),
-                  .cpus = compiled.allowed,
-                  .exclusive = compiled.policy->exclusive,
+Tenant tenant_of(const planner::ResolvedPolicy& resolved, const planner::Placements& placements) {
+    Tenant tenant{.policy = resolved.policy->name,
+                  .model = model_name(resolved.policy->model),
+                  .cpus = resolved.allowed,
+                  .exclusive = resolved.policy->exclusive,
                   .pins = {},
                   .summary = {}};
-    if (!compiled.active) return tenant;
+    if (!resolved.active) return tenant;
     std::size_t count = 0;
-    if (compiled.policy->model == policy::Model::process || compiled.policy->model == policy::Model::full)
-        for (std::size_t deal = 0; deal < compiled.deals.size(); ++deal) {
-            const auto& slots = compiled.deals[deal];
-            const std::string rule = deal == 0 ? "slot" : fmt::format("thread rule {}, slot", deal);
+    if (resolved.policy->model == policy::Model::process || resolved.policy->model == policy::Model::full)
+        for (std::size_t rule = 0; rule < resolved.distributions.size(); ++rule) {
+            const auto& slots = resolved.distributions[rule];
+            const std::string name = rule == 0 ? "slot" : fmt::format("thread rule {}, slot", rule);
             for (std::size_t i = 0; i < slots.size(); ++i)
-                tenant.pins.push_back({fmt::format("{} {} of {}", rule, i + 1, slots.size()), slots[i].mask});
-            if (deal == 0) count = slots.size();
+                tenant.pins.push_back({fmt::format("{} {} of {}", name, i + 1, slots.size()), slots[i].mask});
+            if (rule == 0) count = slots.size();
         }
     std::size_t interrupts = 0;
     for (const auto& queue : placements.queues) {
         const auto* irq = std::get_if<planner::IrqMask>(&queue.subject);
-        if (irq == nullptr || queue.policy != tenant.policy || queue.wanted.empty()) continue;
-        tenant.pins.push_back({fmt::format("{} (IRQ {})", irq->label, irq->irq), queue.wanted, true});
+        if (irq == nullptr || queue.policy != tenant.policy || queue.wanted.cpus().empty()) continue;
+        tenant.pins.push_back({fmt::format("{} (IRQ {})", irq->label, irq->irq), queue.wanted.cpus(), true});
         ++interrupts;
     }
     tenant.summary = counted(count, "slot");
@@ -116,7 +116,8 @@ Result<Occupancy> occupancy_of_policies(const PolicyRequest& request, const affi
     if (auto known = all_known(request, read.set); !known) return std::unexpected(known.error());
     auto irqs = affinityd::irq::read_interrupts(root);
     if (!irqs) return std::unexpected(irqs.error());
-    const planner::Machine machine{topology, nics, std::move(*irqs)};
+    affinityd::machine::Machine machine{topology, nics, std::move(*irqs)};
+    affinityd::machine::link_vectors(machine);
     const auto placements = planner::compile(read.set, machine, {});
     std::vector<std::string> wanted;
     std::ranges::transform(request.names, std::back_inserter(wanted), policy_name);
@@ -126,14 +127,14 @@ Result<Occupancy> occupancy_of_policies(const PolicyRequest& request, const affi
     Occupancy occupancy;
     occupancy.unit = "slot";
     occupancy.source = source_of(wanted);
-    for (const auto& compiled : placements.policies) {
-        if (!is_wanted(compiled.policy->name)) continue;
-        occupancy.tenants.push_back(tenant_of(compiled, placements));
+    for (const auto& resolved : placements.policies) {
+        if (!is_wanted(resolved.policy->name)) continue;
+        occupancy.tenants.push_back(tenant_of(resolved, placements));
         const bool moves_queues =
-            compiled.policy->model == policy::Model::irq || compiled.policy->model == policy::Model::full;
-        if (moves_queues && compiled.policy->nics_auto)
+            resolved.policy->model == policy::Model::irq || resolved.policy->model == policy::Model::full;
+        if (moves_queues && resolved.policy->nics_auto)
             occupancy.remarks.push_back(
-                compiled.policy->name +
+                resolved.policy->name +
                 ": its interfaces are those its sockets use, which is known when it runs");
     }
     for (const auto& problem : placements.problems)

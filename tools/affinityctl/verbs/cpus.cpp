@@ -91,7 +91,7 @@ int cpus(const Options& options, const Globals& globals) {
     if (!root) return failed(root.error());
     auto topology = affinityd::topology::read_topology(*root);
     if (!topology) return failed(topology.error());
-    affinityd::planner::Machine machine{std::move(*topology), {}, {}};
+    affinityd::machine::Machine machine{std::move(*topology), {}, {}};
     const auto found = evaluate_cpu_expr(*expr, options.nics, machine, *root);
     if (!found) return report(exit_failure, found.error(), options, globals);
     print(*expr, *found, machine.topology, options, globals);

@@ -3,7 +3,7 @@
 #include "affinityctl/views/irq_table.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "irq/classify.hpp"
-#include "planner/vectors.hpp"
+#include "machine/vectors.hpp"
 
 #include <map>
 #include <utility>
@@ -16,11 +16,11 @@ namespace {
 
 using affinityd::irq::Kind;
 using affinityd::irq::Line;
+using affinityd::machine::Vector;
 using affinityd::netdev::Nic;
-using affinityd::planner::Vector;
 
 json kind_or_null(Kind kind) {
-    const auto name = affinityd::planner::to_string(kind);
+    const auto name = affinityd::machine::to_string(kind);
     return name.empty() ? json() : json(name);
 }
 
@@ -30,7 +30,7 @@ using Owners = std::multimap<unsigned, std::pair<const Nic*, Vector>>;
 Owners find_owners(const MachineIrqs& machine) {
     Owners owners;
     for (const auto& nic : machine.nics)
-        for (auto& vector : affinityd::planner::nic_vectors(nic, machine.table))
+        for (auto& vector : affinityd::machine::nic_vectors(nic, machine.table))
             owners.emplace(vector.irq, std::pair(&nic, vector));
     return owners;
 }
@@ -55,11 +55,11 @@ json to_json(const Line& line, const Owners& owners) {
     for (auto owner = first; owner != last; ++owner) {
         const auto& [nic, vector] = owner->second;
         if (vector.label != line.action || (!label.device.empty() && label.device != nic->name)) continue;
-        value["source"] = affinityd::planner::to_string(vector.source);
+        value["source"] = affinityd::machine::to_string(vector.source);
         value["device"] = nic->name;
         value["nic"] = true;
         value["kind"] = kind_or_null(vector.kind);
-        if (!label.is_nic || vector.source == affinityd::planner::Source::netlink)
+        if (!label.is_nic || vector.source == affinityd::machine::Source::netlink)
             value["queue"] = or_null(vector.queue);
         break;
     }
@@ -71,7 +71,7 @@ json to_json(const Line& line, const Owners& owners) {
 json irqs_json(const MachineIrqs& machine, bool nics_only) {
     std::vector<affinityd::irq::Device> devices;
     for (const auto& nic : machine.nics)
-        if (!nic.device.empty()) devices.push_back(affinityd::planner::to_device(nic));
+        if (!nic.device.empty()) devices.push_back(affinityd::machine::to_device(nic));
     const auto owners = find_owners(machine);
     auto list = json::array();
     const auto lines = affinityd::irq::classify(machine.table, devices);

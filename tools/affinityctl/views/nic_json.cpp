@@ -3,7 +3,8 @@
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/nic_table.hpp"
 #include "host/scheduler.hpp"
-#include "planner/vectors.hpp"
+#include "machine/vectors.hpp"
+#include "netdev/lower.hpp"
 
 namespace affinityctl {
 
@@ -11,10 +12,10 @@ using nlohmann::json;
 
 namespace {
 
+using affinityd::machine::Vector;
 using affinityd::netdev::Direction;
 using affinityd::netdev::Nic;
 using affinityd::netdev::Queue;
-using affinityd::planner::Vector;
 
 json to_json(const Queue& queue, bool live) {
     // Only on a live machine: a TID from a recording may be any other thread here.
@@ -45,12 +46,12 @@ json to_json(const std::optional<affinityd::netdev::Channels>& channels) {
 }
 
 json to_json(const Vector& vector, const MachineIrqs& machine) {
-    const auto kind = affinityd::planner::to_string(vector.kind);
+    const auto kind = affinityd::machine::to_string(vector.kind);
     json value{{"irq", vector.irq},
                {"kind", kind.empty() ? json() : json(kind)},
                {"queue", or_null(vector.queue)},
                {"label", or_null(vector.label)},
-               {"source", affinityd::planner::to_string(vector.source)},
+               {"source", affinityd::machine::to_string(vector.source)},
                {"shared", vector.shared},
                {"clash", vector.clash}};
     if (vector.tx_queue) value["tx_queue"] = *vector.tx_queue;
@@ -65,11 +66,11 @@ json nic_json(const Nic& nic, const MachineIrqs& machine, bool live) {
     for (const auto& queue : nic.queues)
         queues.push_back(to_json(queue, live));
     auto vectors = json::array();
-    for (const auto& vector : affinityd::planner::nic_vectors(nic, machine.table))
+    for (const auto& vector : affinityd::machine::nic_vectors(nic, machine.table))
         vectors.push_back(to_json(vector, machine));
     auto bottom = json::array();
     if (!nic.lower.empty())
-        for (const auto* lower : affinityd::planner::bottom_nics(nic, machine.nics))
+        for (const auto* lower : affinityd::netdev::physical_lower(nic, machine.nics))
             bottom.push_back(lower->name);
     return {{"name", nic.name},
             {"ifindex", nic.ifindex},

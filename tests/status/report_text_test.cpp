@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON of costs and measurements, byte for byte: programs of other people read it.
-#include "app/report_json.hpp"
+#include "status/report_text.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <gtest/gtest.h>
 
-namespace affinityd::app {
+namespace affinityd::status {
 namespace {
 
-TEST(ReportJson, CostsOfAPolicy) {
+using nlohmann::json;
+
+TEST(ReportText, CostsOfAPolicyAreGivenPerGigabyteWhereThereIsTraffic) {
     accounting::PolicyCost cost;
     cost.policy = "web";
     cost.model = "full";
@@ -16,7 +20,7 @@ TEST(ReportJson, CostsOfAPolicy) {
     cost.bytes = 2e9;
     cost.cpu_seconds = 6;
     EXPECT_EQ(
-        to_json(accounting::CostReport{cost}).dump(),
+        to_text(accounting::CostReport{cost}),
         R"([{"before":null,"bytes":2000000000.0,"cpu_seconds":6.0,"cpu_seconds_per_gb":3.0,"model":"full",)"
         R"("nics":[{"bytes":2000000000.0,"nic":"eth0","shared":true}],"policy":"web","seconds":2.5,)"
         R"("softirq_seconds_per_gb":0.0}])");
@@ -24,14 +28,14 @@ TEST(ReportJson, CostsOfAPolicy) {
     cost.before = accounting::PastCost{
         .ended_at = 1001, .text_hash = 7, .bytes = 1e9, .cpu_seconds = 3, .model = "none"};
     EXPECT_EQ(
-        to_json(accounting::CostReport{cost})[0]["before"].dump(),
+        json::parse(to_text(accounting::CostReport{cost}))[0]["before"].dump(),
         R"({"bytes":1000000000.0,"cpu_seconds":3.0,"cpu_seconds_per_gb":3.0,"ended_at":1001,"model":"none"})");
-    EXPECT_TRUE(to_json(accounting::CostReport{cost})[0]["cpu_seconds_per_gb"].is_null());
-    EXPECT_EQ(to_json(accounting::CostReport{}).dump(), "[]");
+    EXPECT_TRUE(json::parse(to_text(accounting::CostReport{cost}))[0]["cpu_seconds_per_gb"].is_null());
+    EXPECT_EQ(to_text(accounting::CostReport{}), "[]");
 }
 
-TEST(ReportJson, LastMeasurement) {
-    EXPECT_EQ(to_json(std::optional<accounting::MeasurementReport>()).dump(), "null");
+TEST(ReportText, TheLastMeasurementIsNullBeforeTheFirstRun) {
+    EXPECT_EQ(to_text(std::optional<accounting::MeasurementReport>()), "null");
     accounting::MeasurementReport report;
     report.last.id = 3;
     report.last.time = 1000;
@@ -44,20 +48,20 @@ TEST(ReportJson, LastMeasurement) {
     report.summary = "fine";
     report.runs = 1;
     EXPECT_EQ(
-        to_json(std::optional(report)).dump(),
+        to_text(std::optional(report)),
         R"({"last":{"bits_per_second":0.0,"bytes":5,"cpu_seconds":0.0,"ghz_per_gbps":1.5,"id":3,"kind":"ttcp",)"
         R"("model":"none","outcome":"done","path":"loopback","policies":"","seconds":0.0,"time":1000,)"
         R"("touches_nic_interrupts":false},"runs":1,"summary":"fine",)"
         R"("trend":{"change":0.0,"direction":"unknown","high":0.0,"low":0.0,"median":0.0}})");
 }
 
-TEST(ReportJson, History) {
+TEST(ReportText, AHistoryHasKeysOfTheKindsThatItHolds) {
     accounting::HistoryReport report;
-    EXPECT_EQ(to_json(report).dump(), R"({"kept":false,"records":[],"trends":[]})");
+    EXPECT_EQ(to_text(report), R"({"kept":false,"records":[],"trends":[]})");
     report.records.emplace_back().reason = "busy";
     report.trends.push_back({"ttcp", "loopback", {}});
     report.fault = "broken";
-    const auto value = to_json(report);
+    const auto value = json::parse(to_text(report));
     EXPECT_EQ(value["records"][0]["reason"], "busy");
     EXPECT_FALSE(value["records"][0].contains("touches_nic_interrupts")) << "only of ttcp runs";
     EXPECT_EQ(value["trends"][0]["kind"], "ttcp");
@@ -66,4 +70,4 @@ TEST(ReportJson, History) {
 }
 
 } // namespace
-} // namespace affinityd::app
+} // namespace affinityd::status

@@ -13,19 +13,16 @@ using nlohmann::json;
 using test::Instance;
 
 constexpr const char* first = "IRQ 30 (eth0-TxRx-0)";
+const machine::IrqMask irq_30{"devices/pci0000:00/0000:00:03.0", "eth0-TxRx-0", 0, 30};
 
-class QueueCareTest : public testing::Test {
+class QueuesTest : public testing::Test {
   protected:
-    QueueCareTest() { machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"0,2\"\n"); }
+    QueuesTest() { machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"0,2\"\n"); }
 
     static json queue(const json& status, unsigned irq) {
         for (const auto& queue : status["queues"])
             if (queue["kind"] == "irq" && queue["irq"] == irq) return queue;
         return nullptr;
-    }
-    /// Somebody else's write.
-    void meddle(const char* mask) const {
-        machine_.tree().file("proc/irq/30/smp_affinity_list", std::string(mask) + "\n");
     }
 
     test::Machine machine_;
@@ -37,14 +34,14 @@ struct Answer {
     bool asked_again; ///< with the next pass
 };
 
-class Answers : public QueueCareTest, public testing::WithParamInterface<Answer> {};
+class Answers : public QueuesTest, public testing::WithParamInterface<Answer> {};
 
-TEST_P(Answers, AreToldOnceAndAskedAgainOnlyIfThatMayHelp) {
+TEST_P(Answers, AreLoggedOnceAndAskedAgainOnlyIfThatMayHelp) {
     const auto& [code, outcome, asked_again] = GetParam();
     EXPECT_EQ(enforcer::irq_outcome(code), outcome);
     Instance instance(machine_);
     ASSERT_TRUE(instance.manager().start());
-    instance.enforcer().refuse_with = {{first, code}};
+    instance.enforcer().refuse_with = {{irq_30, code}};
     instance.pass();
     EXPECT_EQ(machine_.irq(30), "0-3");
     EXPECT_NE(machine_.irq(31), "0-3") << "the other queue is placed";
@@ -52,9 +49,7 @@ TEST_P(Answers, AreToldOnceAndAskedAgainOnlyIfThatMayHelp) {
     ASSERT_TRUE(refused.contains(first)) << refused.dump();
     EXPECT_NE(refused[first].get<std::string>().find(to_string(outcome)), std::string::npos);
     EXPECT_NE(refused[first].get<std::string>().find(std::strerror(code)), std::string::npos);
-    EXPECT_EQ(instance.journal().find(planner::IrqMask{"devices/pci0000:00/0000:00:03.0", "eth0-TxRx-0", 30}),
-              nullptr)
-        << "what was not done is not undone";
+    EXPECT_FALSE(instance.journal().contains(irq_30)) << "what was not done is not undone";
 
     const auto before = instance.enforcer().applied;
     instance.pass(true);
@@ -67,7 +62,7 @@ TEST_P(Answers, AreToldOnceAndAskedAgainOnlyIfThatMayHelp) {
     instance.pass(true);
     EXPECT_EQ(machine_.irq(30) != "0-3", asked_again);
     EXPECT_EQ(instance.status()["refused"].empty(), asked_again);
-    instance.manager().stop();
+    instance.stop();
     EXPECT_EQ(machine_.irq(30), "0-3");
     EXPECT_EQ(machine_.irq(31), "0-3");
 }
@@ -79,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Answer{EAGAIN, Outcome::busy, true}, Answer{EBUSY, Outcome::busy, true},
                     Answer{EACCES, Outcome::not_permitted, true}, Answer{ENODEV, Outcome::failed, true}));
 
-TEST_F(QueueCareTest, AFullCpuIsPassedOverForTheNearest) {
+TEST_F(QueuesTest, AFullCpuIsPassedOverForTheNearestAndApplyTriesItAgain) {
     machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"0-2\"\n"); // cores 0-1 and 2-3
     Instance instance(machine_);
     ASSERT_TRUE(instance.manager().start());
@@ -104,11 +99,11 @@ TEST_F(QueueCareTest, AFullCpuIsPassedOverForTheNearest) {
     instance.manager().apply();
     instance.finish();
     EXPECT_EQ(machine_.irq(30), "0") << "who asks for everything anew gets it";
-    instance.manager().stop();
+    instance.stop();
     EXPECT_EQ(machine_.irq(30), "0-3");
 }
 
-TEST_F(QueueCareTest, WithoutAnyVectorItStaysWhereItIs) {
+TEST_F(QueuesTest, WithoutAnyVectorAnInterruptStaysWhereItIs) {
     Instance instance(machine_);
     ASSERT_TRUE(instance.manager().start());
     instance.enforcer().full = *CpuSet::parse_list("0-3");
@@ -123,17 +118,17 @@ TEST_F(QueueCareTest, WithoutAnyVectorItStaysWhereItIs) {
     EXPECT_EQ(machine_.irq(30), "0");
 }
 
-TEST_F(QueueCareTest, AFightIsLeft) {
+TEST_F(QueuesTest, AFightOverAnInterruptIsLeftUntilApply) {
     Instance instance(machine_);
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
     for (int round = 0; round < 5; ++round) {
         EXPECT_EQ(machine_.irq(30), "0") << round;
-        meddle("3");
+        machine_.set_irq(30, "3");
         instance.pass(true);
     }
     EXPECT_EQ(machine_.irq(30), "0") << "put right once more";
-    meddle("3");
+    machine_.set_irq(30, "3");
     instance.pass(true);
     EXPECT_EQ(machine_.irq(30), "3");
     EXPECT_EQ(instance.log().times("somebody else keeps changing its mask"), 1U) << instance.log().text();
@@ -143,19 +138,19 @@ TEST_F(QueueCareTest, AFightIsLeft) {
     EXPECT_EQ(machine_.irq(30), "0");
 }
 
-TEST_F(QueueCareTest, WhatDriversDoToTheirQueuesIsNoFight) {
+TEST_F(QueuesTest, WhatDriversDoToTheirQueuesIsPutRightAndNoFight) {
     Instance instance(machine_);
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
     for (int round = 0; round < 20; ++round) { // a link that goes down and up
-        meddle("0-3");
+        machine_.set_irq(30, "0-3");
         instance.manager().expect_changes();
         instance.pass(true);
         ASSERT_EQ(machine_.irq(30), "0") << round;
     }
 }
 
-TEST_F(QueueCareTest, ThreadsOfInterruptsGoWithThem) {
+TEST_F(QueuesTest, ThreadsOfInterruptsAreOnTheirCpusUntilThePolicyGoes) {
     constexpr unsigned kernel = 0x00200000; // PF_KTHREAD
     machine_.tree().file("sys/devices/pci0000:00/0000:00:03.0/net/eth0/threaded", "1\n");
     machine_.process(50, "irq/30-eth0-TxRx-0", "0-3", 2, kernel);
@@ -174,20 +169,20 @@ TEST_F(QueueCareTest, ThreadsOfInterruptsGoWithThem) {
     EXPECT_EQ(machine_.allowed(60, 60), "2");
     EXPECT_EQ(machine_.allowed(52, 52), "0-3");
     std::filesystem::remove(machine_.path("policies/nic.yaml"));
-    ASSERT_TRUE(instance.manager().reload());
+    ASSERT_TRUE(instance.reload());
     instance.finish();
     for (const int pid : {50, 51, 60, 61})
         EXPECT_EQ(machine_.allowed(pid, pid), "0-3") << pid << ": its policy has gone";
     machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"0,2\"\n");
-    ASSERT_TRUE(instance.manager().reload());
+    ASSERT_TRUE(instance.reload());
     instance.finish();
     EXPECT_EQ(machine_.allowed(50, 50), "0");
-    instance.manager().stop();
+    instance.stop();
     for (const int pid : {50, 51, 60, 61})
         EXPECT_EQ(machine_.allowed(pid, pid), "0-3") << pid;
 }
 
-TEST_F(QueueCareTest, FlowsAreSteeredWhereOneQueueServesManyAndPutBack) {
+TEST_F(QueuesTest, FlowsAreSteeredWhereOneQueueServesManyAndPutBackWhereStillOurs) {
     machine_.policy("nic", "match: {comm: server}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\n");
     std::filesystem::remove_all(machine_.path("sys/devices/pci0000:00/0000:00:03.0/net/eth0/queues/rx-1"));
     machine_.tree().file("sys/devices/pci0000:00/0000:00:03.0/net/eth0/queues/rx-0/rps_flow_cnt", "0\n");
@@ -198,8 +193,7 @@ TEST_F(QueueCareTest, FlowsAreSteeredWhereOneQueueServesManyAndPutBack) {
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
     instance.pass();
-    EXPECT_EQ(machine_.steering("rx-0/rps_cpus"), CpuSet::range(0, 3).to_mask())
-        << instance.manager().status();
+    EXPECT_EQ(machine_.steering("rx-0/rps_cpus"), CpuSet::range(0, 3).to_mask()) << instance.status().dump();
     EXPECT_EQ(machine_.steering("rx-0/rps_flow_cnt"), "32768");
     EXPECT_EQ(machine_.text("proc/sys/net/core/rps_sock_flow_entries"), "32768");
     EXPECT_EQ(instance.plan()["actions"], json::array());
@@ -210,9 +204,99 @@ TEST_F(QueueCareTest, FlowsAreSteeredWhereOneQueueServesManyAndPutBack) {
     EXPECT_EQ((*flows)["wanted"], "32768");
     EXPECT_EQ((*flows)["original"], "0");
     machine_.tree().file("proc/sys/net/core/rps_sock_flow_entries", "65536\n"); // somebody else wants more
-    instance.manager().stop();
+    instance.stop();
     EXPECT_EQ(machine_.steering("rx-0/rps_flow_cnt"), "0");
     EXPECT_EQ(machine_.text("proc/sys/net/core/rps_sock_flow_entries"), "65536") << "no longer ours";
+}
+
+class LinkTest : public QueuesTest {
+  protected:
+    LinkTest() {
+        machine_.add_nic("eth1", "0000:00:04.0", 40);
+        machine_.policy("nic", "affinity: irq\nnics: [eth0, eth1]\ncpus: \"0,2\"\n");
+        machine_.policy("server", "match: {comm: server}\ncpus: \"3\"\nbind: set\n");
+        for (int pid = 100; pid < 150; ++pid)
+            machine_.process(pid, "server");
+    }
+    /// Drivers have reset all masks.
+    void reset() const {
+        for (const unsigned irq : {30U, 31U, 40U, 41U})
+            machine_.set_irq(irq, "0-3");
+    }
+    static bool is_task(const planner::Subject& subject) {
+        return std::holds_alternative<planner::TaskMask>(subject);
+    }
+};
+
+TEST_F(LinkTest, QueuesOfAChangedInterfaceArePutRightBeforeAnyTaskAndNoOthers) {
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    reset();
+    const auto before = instance.enforcer().done.size();
+    for (int pid = 100; pid < 150; ++pid)
+        machine_.process(pid, "server"); // they would need a change, too
+    instance.manager().link_changed("eth0");
+    instance.finish();
+    EXPECT_EQ(machine_.irq(30), "0");
+    EXPECT_EQ(machine_.irq(31), "2");
+    EXPECT_EQ(machine_.irq(40), "0-3");
+    EXPECT_EQ(machine_.irq(41), "0-3");
+    EXPECT_EQ(instance.enforcer().done.size(), before + 2) << "nothing else was touched";
+    instance.pass();
+    EXPECT_EQ(machine_.irq(40) == "0-3" || machine_.irq(41) == "0-3", false) << "the pass sees to the others";
+}
+
+TEST_F(LinkTest, DuringAPassQueuesOfAChangedInterfaceComeNext) {
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    reset();
+    for (int pid = 100; pid < 150; ++pid)
+        machine_.process(pid, "server");
+    const auto begin = instance.enforcer().done.size();
+    instance.manager().begin_pass(false);
+    while (instance.enforcer().done.size() < begin + 3)
+        instance.short_step();
+    const auto before = instance.enforcer().done.size();
+    instance.manager().link_changed("eth0");
+    while (instance.enforcer().done.size() < before + 3)
+        instance.short_step();
+    const auto& done = instance.enforcer().done;
+    EXPECT_FALSE(is_task(done[before]));
+    EXPECT_FALSE(is_task(done[before + 1]));
+    EXPECT_TRUE(is_task(done[before + 2])) << "and then the pass goes on";
+    EXPECT_EQ(machine_.irq(30), "0");
+    instance.finish();
+}
+
+TEST_F(LinkTest, AnInterfaceThatWentLeavesTheQueuesOfOthersAlone) {
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    std::filesystem::remove(machine_.path("sys/class/net/eth0"));
+    std::filesystem::remove_all(machine_.path("sys/devices/pci0000:00/0000:00:03.0"));
+    const auto before = instance.enforcer().applied;
+    instance.manager().link_changed("eth0");
+    instance.finish();
+    EXPECT_EQ(instance.enforcer().applied, before);
+    EXPECT_NE(machine_.irq(40), "0-3");
+    instance.pass(true);
+    EXPECT_NE(machine_.irq(40), "0-3");
+}
+
+TEST_F(LinkTest, AStormOfChangesIsLookedAtTogether) {
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    unsigned soon = 0;
+    instance.manager().work().on_work([&](Work::Urgency urgency) { soon += urgency == Work::Urgency::soon; });
+    for (int i = 0; i < 1000; ++i)
+        instance.manager().link_changed("veth" + std::to_string(i));
+    EXPECT_GE(soon, 1U) << "the loop begins a pass";
+    reset();
+    instance.pass();
+    EXPECT_NE(machine_.irq(30), "0-3") << "the hardware was read again";
 }
 
 } // namespace

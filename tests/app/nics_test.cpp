@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which interfaces status shows for a process, found by its sockets.
+#include "simulated.hpp"
+
+namespace affinityd::app {
+namespace {
+
+/// A process whose one socket is in the machine's tables.
+class NicsTest : public testing::Test {
+  protected:
+    void tcp(const std::string& lines) const {
+        machine_.tree().file("proc/net/tcp", "  sl  local_address rem_address   st tx_queue rx_queue tr "
+                                             "tm->when retrnsmt   uid  timeout inode\n" +
+                                                 lines);
+    }
+    static std::string line(const std::string& local, const std::string& remote, const char* state,
+                            unsigned inode) {
+        return "   0: " + local + " " + remote + " " + state +
+               " 00000000:00000000 00:00000000 00000000     0        0 " + std::to_string(inode) +
+               " 1 0000000000000000 100 0 0 10 0\n";
+    }
+    /// Names of the interfaces found for the process 10.
+    std::vector<std::string> nics(const std::string& policy) {
+        machine_.policy("p", policy);
+        machine_.process(10, "server");
+        machine_.tree().folder("proc/10/fd");
+        if (!std::filesystem::is_symlink(machine_.path("proc/10/fd/3")))
+            machine_.tree().link("proc/10/fd/3", "socket:[77]");
+        test::Instance instance(machine_);
+        EXPECT_TRUE(instance.manager().start());
+        instance.pass();
+        const auto status = instance.status();
+        return status["processes"].empty() ? std::vector<std::string>{"no process"}
+                                           : status["processes"][0]["nics"].get<std::vector<std::string>>();
+    }
+    test::Machine machine_;
+    using Names = std::vector<std::string>;
+};
+
+TEST_F(NicsTest, AWildcardListenerUsesEveryRealInterface) {
+    tcp(line("00000000:0050", "00000000:0000", "0A", 77));
+    EXPECT_EQ(nics("match: {comm: server}\naffinity: full\n"), Names{"eth0"});
+}
+
+TEST_F(NicsTest, WithoutASocketNoInterfaceIsShown) {
+    tcp(line("00000000:0050", "00000000:0000", "0A", 78));
+    EXPECT_EQ(nics("match: {comm: server}\naffinity: full\n"), Names{}) << "another's socket";
+}
+
+TEST_F(NicsTest, AListenerOnLoopbackUsesNoInterface) {
+    tcp(line("0100007F:0050", "00000000:0000", "0A", 77));
+    EXPECT_EQ(nics("match: {comm: server}\naffinity: full\n"), Names{});
+}
+
+TEST_F(NicsTest, OneNamedNicIsShownWithoutASocket) {
+    EXPECT_EQ(nics("match: {comm: server}\naffinity: full\nnics: [eth0]\n"), Names{"eth0"});
+}
+
+TEST_F(NicsTest, UnderAProcessPolicyNoSocketIsLookedAt) {
+    tcp(line("00000000:0050", "00000000:0000", "0A", 77));
+    EXPECT_EQ(nics("match: {comm: server}\naffinity: process\n"), Names{});
+}
+
+TEST_F(NicsTest, WhenSocketsCannotBeListedWhatIsKnownStays) {
+    tcp(line("00000000:0050", "00000000:0000", "0A", 77));
+    machine_.policy("p", "match: {comm: server}\naffinity: full\n");
+    machine_.process(10, "server");
+    machine_.tree().folder("proc/10/fd");
+    machine_.tree().link("proc/10/fd/3", "socket:[77]");
+    test::Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    instance.pass();
+    const auto irq = machine_.irq(30);
+    ASSERT_EQ(instance.status()["processes"][0]["nics"], nlohmann::json({"eth0"}));
+    // Its descriptors cannot be listed, as with EMFILE.
+    std::filesystem::remove_all(machine_.path("proc/10/fd"));
+    machine_.tree().file("proc/10/fd", "");
+    instance.pass();
+    instance.pass();
+    EXPECT_EQ(instance.status()["processes"][0]["nics"], nlohmann::json({"eth0"}));
+    EXPECT_EQ(machine_.irq(30), irq) << "an incomplete count gives no lane away";
+}
+
+} // namespace
+} // namespace affinityd::app

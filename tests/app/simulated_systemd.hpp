@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "enforcer/unit_properties.hpp"
+
+#include <cerrno>
+#include <deque>
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace affinityd::app::test {
+
+/// Answers at once, or keeps its answers until the test gives them.
+class SimulatedSystemd final : public enforcer::UnitProperties {
+  public:
+    void read(const std::string& unit, Read done) override {
+        begin(unit);
+        ++reads;
+        reply([this, unit, to = std::move(done)](int code) mutable {
+            --under_way[unit];
+            if (code != 0) return to(std::unexpected(code));
+            to(units[unit]);
+        });
+    }
+    void write(const std::string& unit, const CpuSet& cpus, Written done) override {
+        begin(unit);
+        ++writes;
+        if (on_write) on_write(unit);
+        reply([this, unit, cpus, to = std::move(done)](int code) mutable {
+            --under_way[unit];
+            if (code == 0) code = missing.contains(unit) ? ENOENT : refusal;
+            if (code == 0) units[unit] = cpus;
+            to(code);
+        });
+    }
+    /// Gives all answers that are kept, those to the calls which follow from them, too. `code`: instead of
+    /// the answer.
+    void answer(int code = 0) {
+        while (!kept.empty()) {
+            auto give = std::move(kept.front());
+            kept.pop_front();
+            give(code);
+        }
+    }
+
+    std::map<std::string, CpuSet> units;
+    std::set<std::string> missing; ///< units that are not loaded
+    std::map<std::string, int> under_way;
+    std::function<void(const std::string&)> on_write;
+    std::deque<std::move_only_function<void(int)>> kept;
+    bool is_slow = false;
+    int refusal = 0; ///< of writes
+    unsigned reads = 0, writes = 0;
+
+  private:
+    void begin(const std::string& unit) {
+        EXPECT_EQ(++under_way[unit], 1) << "one call for a unit at a time";
+    }
+    void reply(std::move_only_function<void(int)> give) {
+        if (is_slow)
+            kept.push_back(std::move(give));
+        else
+            give(0);
+    }
+};
+
+} // namespace affinityd::app::test
