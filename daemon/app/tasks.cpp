@@ -29,6 +29,18 @@ std::vector<TaskId> find_unseen(const Turn& turn, const KnownProcess& known, con
     return unseen;
 }
 
+/// True: they were read, or cannot be.
+bool read_threads(Turn& turn, const OutOfTime& out_of_time, Log& log) {
+    if (!turn.scan.step(out_of_time)) return false;
+    auto threads = turn.scan.take_threads();
+    if (threads)
+        turn.threads = std::move(*threads);
+    else
+        log.error(threads.error().to_string(), "threads not listed");
+    turn.is_read = true;
+    return true;
+}
+
 bool is_released(const World& world, const Releases& releases, const TaskId& process, std::size_t policy) {
     return !releases.empty() && (releases.policy(world.policy(policy).name) || releases.process(process));
 }
@@ -97,14 +109,7 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
         turn.was_left |= left;
         return left;
     };
-    if (!turn.is_read) {
-        if (!turn.scan.step(leave)) return false;
-        if (auto threads = turn.scan.take_threads())
-            turn.threads = std::move(*threads);
-        else
-            parts_.log.error(threads.error().to_string(), "threads not listed");
-        turn.is_read = true;
-    }
+    if (!turn.is_read && !read_threads(turn, leave, parts_.log)) return false;
     auto* known = table_.find(pid);
     // The process may have ended meanwhile, or gone over to another policy: whoever did that has done the
     // rest.
