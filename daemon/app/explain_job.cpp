@@ -6,12 +6,16 @@
 namespace affinityd::app {
 
 ExplainJob::ExplainJob(const Parts& parts, int pid, OwnedAnswer answer)
-    : parts_(parts), answer_(std::move(answer)), world_(parts.current.world),
-      assignments_(parts_.tasks.placer().assignments()) {
+    : parts_(parts), answer_(std::move(answer)), assignments_(parts_.tasks.placer().assignments()) {
     value_.pid = pid;
 }
 
 bool ExplainJob::step(const OutOfTime& out_of_time) {
+    if (!world_) world_ = parts_.current.world;
+    if (world_ != parts_.current.world) {
+        answer_(fail("the policies were reloaded meanwhile: ask again"));
+        return true;
+    }
     if (!scan_ && !begin()) {
         answer_(fail("there is no such process", std::to_string(value_.pid)));
         return true;

@@ -43,7 +43,8 @@ class InheritedRestorer final : public Job {
     std::optional<inventory::PidStream> pids_;   ///< of the round
     std::optional<inventory::ProcessScan> scan_; ///< of the process that is looked at now
     unsigned rounds_ = 0;
-    std::size_t count_ = 1; ///< put back in this round
+    std::size_t count_ = 0;     ///< put back in this round
+    unsigned empty_rounds_ = 0; ///< in a row: a child may come into the list after the first of them
 };
 
 } // namespace affinityd::app

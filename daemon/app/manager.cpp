@@ -29,7 +29,7 @@ Manager::Manager(Parts parts)
                   [this] {
                       if (shared_.current->needs_nic_usage()) work_.want(Work::Urgency::soon);
                   },
-                  [this] { work_.want(Work::Urgency::now); }}),
+                  [this] { work_.want(Work::Urgency::soon); }, [this] { work_.want(Work::Urgency::now); }}),
       tasks_({parts_.root, shared_.current, parts_.journal, carrying_.executor, parts_.log, shared_.releases,
               followers_},
              ThreadPlacer(shared_.current, parts_.journal, carrying_.executor, carrying_.changes,

@@ -135,8 +135,9 @@ status::QueueStatus Queues::status(const QueueTarget& target) const {
 }
 
 bool QueueRound::step(const OutOfTime& out_of_time) {
-    if (world_ != queues_.current().world) {
+    if (world_ != queues_.current().world || version_ != world_->version()) {
         world_ = queues_.current().world;
+        version_ = world_->version();
         next_ = 0;
         unwanted_.reset();
     }

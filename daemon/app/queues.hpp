@@ -65,13 +65,15 @@ class Queues {
 class QueueRound final : public Job {
   public:
     explicit QueueRound(Queues& queues, std::optional<std::string> nic = {})
-        : queues_(queues), nic_(std::move(nic)), world_(queues.current().world) {}
+        : queues_(queues), nic_(std::move(nic)), world_(queues.current().world), version_(world_->version()) {
+    }
     bool step(const OutOfTime& out_of_time) override;
 
   private:
     Queues& queues_;
     std::optional<std::string> nic_; ///< no value: all
-    std::shared_ptr<World> world_;   ///< a reload begins the round anew
+    std::shared_ptr<World> world_;   ///< a reload begins the round anew,
+    std::uint64_t version_;          ///< and so do other placements
     std::size_t next_ = 0;           ///< target
     std::optional<std::vector<planner::Subject>> unwanted_;
 };

@@ -19,12 +19,21 @@ constexpr std::size_t most_unfinished = 4096;
 } // namespace
 
 void Tasks::process_changed(int pid, std::optional<int> creator) {
+    // A process that is named again and again keeps the progress of its turn, and gets another one
+    // afterwards.
+    const auto under_way =
+        std::ranges::find_if(unfinished_, [&](const Turn& turn) { return turn.scan.id().tid == pid; });
+    if (under_way != unfinished_.end()) {
+        under_way->is_outdated = true;
+        return;
+    }
     auto scan = inventory::ProcessScan::open(parts_.root, pid, &sources_);
-    if (!scan) return parts_.log.error(scan.error().to_string(), "process not read");
+    if (!scan) {
+        parts_.log.error(scan.error().to_string(), "process not read");
+        return parts_.observer.missed();
+    }
     if (!*scan) return;
     ++by_event_;
-    // What is under way for this process is out of date by now.
-    std::erase_if(unfinished_, [&](const Turn& turn) { return turn.scan.id() == (*scan)->id(); });
     start(std::move(**scan), creator);
 }
 
@@ -49,6 +58,7 @@ bool Tasks::step(const OutOfTime& out_of_time) {
             unfinished_.push_back(std::move(turn)); // others have their turn first
             return false;
         }
+        if (turn.is_outdated) process_changed(turn.scan.id().tid);
         if (out_of_time()) break;
     }
     return unfinished_.empty();

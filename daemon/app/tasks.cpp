@@ -29,6 +29,10 @@ std::vector<TaskId> find_unseen(const Turn& turn, const KnownProcess& known, con
     return unseen;
 }
 
+bool is_released(const World& world, const Releases& releases, const TaskId& process, std::size_t policy) {
+    return !releases.empty() && (releases.policy(world.policy(policy).name) || releases.process(process));
+}
+
 } // namespace
 
 Tasks::Tasks(const Parts& parts, ThreadPlacer placer, Reaper reaper)
@@ -38,10 +42,8 @@ std::optional<std::size_t> Tasks::match(const inventory::ProcessScan& scan) cons
     const auto& world = *parts_.current.world;
     const auto policy =
         world.matcher().match(scan.facts(), ProcessLineage(parts_.root, table_, world.policies()));
-    if (!policy || parts_.releases.empty()) return policy;
-    const bool is_released =
-        parts_.releases.policy(world.policy(*policy).name) || parts_.releases.process(scan.id());
-    return is_released ? std::nullopt : policy;
+    if (policy && is_released(world, parts_.releases, scan.id(), *policy)) return std::nullopt;
+    return policy;
 }
 
 bool Tasks::must_look_at(const inventory::ProcessScan& scan, int creator) const {
@@ -70,6 +72,11 @@ std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan scan, std::optional
     const int pid = scan.id().tid;
     const int parent = creator.value_or(scan.parent());
     if (const auto* known = table_.find(pid); known != nullptr && known->id != scan.id()) drop(pid);
+    // A kernel thread of a queue stays as it was released, like the queue itself.
+    const auto& queue_threads = parts_.current.placements().threads;
+    if (const auto queue = queue_threads.find(pid);
+        queue != queue_threads.end() && scan.is_kernel() && parts_.releases.policy(queue->second.policy))
+        return std::nullopt;
     const auto policy = match(scan);
     if (!policy && !must_look_at(scan, parent)) return std::nullopt;
     if (const auto* before = table_.find(pid); before != nullptr && before->policy != policy) drop(pid);
@@ -103,6 +110,7 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
     // rest.
     const bool is_same = known != nullptr && known->id == turn.scan.id() && known->policy == turn.policy;
     if (turn.world != parts_.current.world || (turn.policy ? !is_same : known != nullptr)) return true;
+    if (turn.policy && is_released(*turn.world, parts_.releases, turn.scan.id(), *turn.policy)) return true;
     planner::ProcessView view{turn.scan.id(), turn.policy};
     if (known != nullptr) view.nics = &known->nics;
     while (turn.next < turn.threads.size()) {

@@ -24,8 +24,9 @@ struct Turn {
     bool is_read = false; ///< `threads` is complete
     /// Known threads that the scan did not find, once it is through.
     std::optional<std::vector<TaskId>> unseen{};
-    KnownCpuset cpuset{};  ///< of a process that no policy wants
-    bool was_left = false; ///< since some of it was read: what events said meanwhile is newer
+    KnownCpuset cpuset{};     ///< of a process that no policy wants
+    bool is_outdated = false; ///< an event has named the process again: it wants another turn after this one
+    bool was_left = false;    ///< since some of it was read: what events said meanwhile is newer
 };
 
 } // namespace affinityd::app

@@ -12,11 +12,13 @@ World::World(policy::PolicySet policies, machine::Machine machine, planner::NicU
 void World::update(machine::Machine machine) {
     machine_ = std::move(machine);
     placements_ = planner::compile(policies_, machine_, usage_);
+    ++version_;
 }
 
 void World::update(planner::NicUsage usage) {
     usage_ = std::move(usage);
     placements_ = planner::compile(policies_, machine_, usage_);
+    ++version_;
 }
 
 bool World::needs_nic_usage() const {

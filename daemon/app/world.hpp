@@ -30,6 +30,8 @@ class World {
     /// The machine was read again, or other processes use other interfaces: works the placements out anew.
     void update(machine::Machine machine);
     void update(planner::NicUsage usage);
+    /// Grows with each update: whoever goes through the placements in slices begins again.
+    [[nodiscard]] std::uint64_t version() const { return version_; }
     /// True if some policy needs to know which interface serves which process.
     [[nodiscard]] bool needs_nic_usage() const;
     /// True if masks given for this policy stay when the daemon stops or the policy is removed.
@@ -45,6 +47,7 @@ class World {
     planner::NicUsage usage_;
     planner::Matcher matcher_;
     planner::Placements placements_;
+    std::uint64_t version_ = 0;
     std::set<std::string, std::less<>> kept_; ///< removed policies with on_stop: keep
 };
 

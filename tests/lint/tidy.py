@@ -18,7 +18,7 @@ import time
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 # clang before 16 cannot compile the std::expected of libstdc++ 12 (P0848). 16 can, but states an older date for concepts.
 TIDY = os.environ.get("CLANG_TIDY", "clang-tidy-16")
-EXTRA = ["-std=c++2b", "-D__cpp_concepts=202002L", "-Wno-builtin-macro-redefined", "-Wno-unknown-warning-option"]
+EXTRA = ["-std=c++2b", "-D__cpp_concepts=202002L", "-Wno-builtin-macro-redefined", "-Wno-macro-redefined", "-Wno-unknown-warning-option"]
 FINDING = re.compile(r"^[^\s:]+:\d+:\d+: (?:warning|error): ")
 
 
