@@ -64,5 +64,6 @@ int main(int argc, char** argv) {
     if (!options) return options.error();
     const auto logger = make_logger(options->verbose);
     app::Log log(logger);
+    events::Loop::block_signals();
     return run(*options, log);
 }

@@ -6,12 +6,16 @@
 namespace affinityd::app {
 
 ExplainJob::ExplainJob(const Parts& parts, int pid, OwnedAnswer answer)
-    : parts_(parts), answer_(std::move(answer)), world_(parts.current.world),
-      assignments_(parts_.tasks.placer().assignments()) {
+    : parts_(parts), answer_(std::move(answer)), assignments_(parts_.tasks.placer().assignments()) {
     value_.pid = pid;
 }
 
 bool ExplainJob::step(const OutOfTime& out_of_time) {
+    if (!world_) world_ = parts_.current.world;
+    if (world_ != parts_.current.world) {
+        answer_(fail("the policies were reloaded meanwhile: ask again"));
+        return true;
+    }
     if (!scan_ && !begin()) {
         answer_(fail("there is no such process", std::to_string(value_.pid)));
         return true;
@@ -69,14 +73,16 @@ void ExplainJob::explain(std::size_t index) {
     auto& tasks = parts_.tasks;
     const auto& thread = threads_[index];
     const auto* known = tasks.table().find(value_.pid);
-    const CpuSet* cpuset = policy_ ? tasks.sources().cpuset(value_.pid) : nullptr;
+    if (known != nullptr && known->id != scan_->id()) known = nullptr;
+    const CpuSet* cpuset = tasks.sources().cpuset(value_.pid);
     const planner::ProcessView view{scan_->id(), policy_, known == nullptr ? nullptr : &known->nics, cpuset};
-    const auto planning = tasks.placer().planning(assignments_);
+    const int creator = thread.id == scan_->id() ? scan_->parent() : value_.pid;
     status::ThreadExplanation value{
         .thread = thread,
-        .plan = planner::plan_thread(planning, view, {thread, static_cast<unsigned>(index)})};
+        .plan =
+            tasks.placer().plan(known, {view, thread, static_cast<unsigned>(index), creator}, assignments_)};
     value.decided_by = decided_by(value.plan);
-    if (value.plan.target) value.reason = planner::reason_of(planning.placements, *value.plan.target);
+    if (value.plan.target) value.reason = planner::reason_of(world_->placements(), *value.plan.target);
     if (cpuset != nullptr) value.cpuset = *cpuset;
     if (const auto record = parts_.journal.find(machine::TaskMask{thread.id, value_.pid, {}}))
         value.original = record->original;

@@ -20,6 +20,7 @@ class Followers final : public TaskObserver {
         MemoryFollower& memory;
         Bookkeeping& bookkeeping;
         std::function<void()> came_or_went;
+        std::function<void()> missed;
         std::function<void()> work_left;
     };
     explicit Followers(Parts parts) : parts_(std::move(parts)) {}
@@ -29,6 +30,7 @@ class Followers final : public TaskObserver {
     void ending(const KnownProcess& process) override;
     void left(const KnownProcess& process) override;
     void came_or_went() override { parts_.came_or_went(); }
+    void missed() override { parts_.missed(); }
     void work_left() override { parts_.work_left(); }
 
   private:

@@ -7,12 +7,14 @@ namespace affinityd::app {
 
 namespace {
 
-constexpr unsigned most_rounds = 16; // what was put back passes no mask of ours on
+constexpr unsigned enough_empty_rounds = 2;
+constexpr unsigned most_rounds = 16; // a task that was put back passes none of our masks on
 
 } // namespace
 
 bool InheritedRestorer::begin_round() {
-    if (count_ == 0 || rounds_++ == most_rounds) return false;
+    if (rounds_ > 0) empty_rounds_ = count_ == 0 ? empty_rounds_ + 1 : 0;
+    if (empty_rounds_ == enough_empty_rounds || rounds_++ == most_rounds) return false;
     count_ = 0;
     auto pids = inventory::PidStream::open(root_);
     if (!pids) {

@@ -14,7 +14,7 @@
 
 namespace affinityd::app {
 
-/// At the end: tasks that inherited a mask of ours, and that no event has announced yet, get what their
+/// At the end: tasks that inherited one of our masks, and that no event has announced yet, get what their
 /// creators got back. Children of such tasks may have inherited it too, so the processes are gone through
 /// until none is left.
 class InheritedRestorer final : public Job {
@@ -43,7 +43,8 @@ class InheritedRestorer final : public Job {
     std::optional<inventory::PidStream> pids_;   ///< of the round
     std::optional<inventory::ProcessScan> scan_; ///< of the process that is looked at now
     unsigned rounds_ = 0;
-    std::size_t count_ = 1; ///< put back in this round
+    std::size_t count_ = 0;     ///< put back in this round
+    unsigned empty_rounds_ = 0; ///< in a row: a child may come into the list after the first of them
 };
 
 } // namespace affinityd::app

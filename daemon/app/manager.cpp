@@ -29,7 +29,7 @@ Manager::Manager(Parts parts)
                   [this] {
                       if (shared_.current->needs_nic_usage()) work_.want(Work::Urgency::soon);
                   },
-                  [this] { work_.want(Work::Urgency::now); }}),
+                  [this] { work_.want(Work::Urgency::soon); }, [this] { work_.want(Work::Urgency::now); }}),
       tasks_({parts_.root, shared_.current, parts_.journal, carrying_.executor, parts_.log, shared_.releases,
               followers_},
              ThreadPlacer(shared_.current, parts_.journal, carrying_.executor, carrying_.changes,
@@ -46,23 +46,14 @@ std::string Manager::cgroup_folder() const {
 
 void Manager::use(LoadedWorld loaded) {
     const auto before = std::exchange(shared_.current.world, std::move(loaded.world));
-    if (before) tasks_.use_policies_of(*before);
+    if (before) {
+        shared_.current->take_over(*before);
+        tasks_.use_policies_of(*before);
+    }
     shared_.releases.clear();
     shared_.loaded_at = std::chrono::system_clock::now();
     for (const auto& problem : shared_.current.placements().problems)
         parts_.log.warn(fmt::format("policy {}: {}: {}", problem.policy, problem.subject, problem.message));
-    if (!before) return;
-    // Masks of a policy with on_stop: keep stay as they are when it is removed.
-    const auto choose = [this, before](const state::Entry& entry) {
-        const auto& policy = entry.record.policy;
-        const bool is_removed = shared_.current.placements().find(policy) == nullptr;
-        return is_removed && before->keeps_on_stop(policy) ? Restorer::Choice::forget
-                                                           : Restorer::Choice::skip;
-    };
-    if (std::ranges::any_of(before->policies().policies,
-                            [](const auto& policy) { return policy.on_stop == policy::OnStop::keep; }))
-        work_.add_urgent(std::make_unique<Restorer>(parts_.journal, carrying_.executor, CpuSet{}, parts_.log,
-                                                    choose, [](std::size_t) {}));
 }
 
 Result<void> Manager::start() {
@@ -129,6 +120,7 @@ void Manager::begin_pass(bool machine_changed) {
 }
 
 void Manager::link_changed(const std::string& nic) {
+    if (shared_.is_stopping) return;
     carrying_.changes.expect();
     // Many at once (a host full of containers starts) are looked at together, by the pass.
     if (nic.empty() || work_.is_urgent_full()) {
@@ -150,12 +142,16 @@ void Manager::events_lost() {
 }
 
 bool Manager::step(const OutOfTime& out_of_time) {
-    if (!tasks_.step(out_of_time) || !units_.step(out_of_time)) return false;
-    return work_.step(out_of_time);
+    // A process that calls for attention all the time keeps no pass and no answer from its end.
+    shared_.events_are_next = !shared_.events_are_next;
+    const auto step_events = [&] { return tasks_.step(out_of_time) && units_.step(out_of_time); };
+    if (shared_.events_are_next) return step_events() && work_.step(out_of_time);
+    return work_.step(out_of_time) && step_events();
 }
 
 void Manager::begin_stop(std::function<void()> done) {
     shared_.is_stopping = true;
+    tasks_.begin_stop();
     if (!parts_.enforcer.acts() || !shared_.current.world) return done();
     auto stop = std::make_unique<Sequence>();
     stop->then([this] {
@@ -173,7 +169,8 @@ void Manager::begin_stop(std::function<void()> done) {
                                                                        : Restorer::Choice::restore;
         };
         return std::make_unique<Restorer>(
-            parts_.journal, carrying_.executor, online, parts_.log, choose, [this](std::size_t count) {
+            Restorer::Parts{parts_.journal, carrying_.executor, tasks_.sources(), parts_.log}, online, choose,
+            [this](std::size_t count) {
                 parts_.log.info(fmt::format("{} subjects put back as they were", count));
             });
     });

@@ -80,6 +80,7 @@ class Manager final : public Commands {
         Releases releases;
         bool machine_changed = false; ///< the next pass reads the hardware again
         bool is_stopping = false;
+        bool events_are_next = false; ///< what events have left and other work take turns
         std::uint64_t events_lost = 0;
         std::chrono::system_clock::time_point loaded_at{};
     };

@@ -18,6 +18,7 @@
 namespace affinityd::app {
 
 void Manager::status(OwnedAnswer answer) {
+    if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
     const auto complete = [this](status::AnswerText text) {
         status::Overview overview;
         overview.instance = {::getpid(), !parts_.enforcer.acts(), shared_.loaded_at,
@@ -46,11 +47,13 @@ void Manager::status(OwnedAnswer answer) {
 }
 
 void Manager::plan(OwnedAnswer answer) {
+    if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
     work_.add(std::make_unique<PlanJob>(PlanJob::Parts{parts_.root, shared_.current, tasks_, queues_},
                                         std::move(answer)));
 }
 
 void Manager::explain(const std::string& subject, OwnedAnswer answer) {
+    if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
     std::vector<status::QueueStatus> found;
     for (const auto& target : shared_.current.placements().queues) {
         const auto* irq = std::get_if<planner::IrqMask>(&target.subject);
@@ -97,6 +100,7 @@ void Manager::reload(Answer answer) {
 }
 
 void Manager::apply() {
+    if (shared_.is_stopping) return;
     shared_.releases.clear();
     carrying_.executor.begin_anew();
     coexistence_.look_again();
@@ -123,12 +127,12 @@ void Manager::release(const std::string& what, Answer answer) {
         return is_meant ? Restorer::Choice::restore : Restorer::Choice::skip;
     };
     auto shared_answer = std::make_shared<Answer>(std::move(answer));
-    work_.add(std::make_unique<Restorer>(parts_.journal, carrying_.executor,
-                                         shared_.current.placements().online, parts_.log, choose,
-                                         [this, shared_answer](std::size_t count) {
-                                             begin_pass(false);
-                                             (*shared_answer)(fmt::format("{} subjects put back", count));
-                                         }));
+    work_.add(std::make_unique<Restorer>(
+        Restorer::Parts{parts_.journal, carrying_.executor, tasks_.sources(), parts_.log},
+        shared_.current.placements().online, choose, [this, shared_answer](std::size_t count) {
+            begin_pass(false);
+            (*shared_answer)(fmt::format("{} subjects put back", count));
+        }));
 }
 
 } // namespace affinityd::app

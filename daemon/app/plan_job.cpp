@@ -46,8 +46,14 @@ void PlanJob::begin(int pid) {
     auto scan = inventory::ProcessScan::open(parts_.root, pid, &parts_.tasks.sources());
     if (!scan || !*scan) return;
     const auto policy = parts_.tasks.match(**scan);
-    if (policy || parts_.tasks.must_look_at(**scan, (*scan)->parent()))
-        looking_ = Looking{std::move(**scan), policy};
+    if (!policy && !parts_.tasks.must_look_at(**scan, (*scan)->parent())) return;
+    looking_ = Looking{std::move(**scan), policy};
+    // The pass would drop what is known of another process, or of one that was under another policy.
+    const auto* known = parts_.tasks.table().find(pid);
+    if (known == nullptr || (known->id == looking_->scan.id() && known->policy == policy)) return;
+    assignments_.leave(known->id);
+    for (const auto& thread : known->threads)
+        assignments_.leave(thread.id);
 }
 
 bool PlanJob::plan(Looking& looking, const OutOfTime& out_of_time) {
@@ -57,16 +63,21 @@ bool PlanJob::plan(Looking& looking, const OutOfTime& out_of_time) {
         looking.is_read = true;
     }
     auto& tasks = parts_.tasks;
-    const int pid = looking.scan.id().tid;
-    const auto* known = tasks.table().find(pid);
-    const planner::ProcessView view{looking.scan.id(), looking.policy,
-                                    known == nullptr ? nullptr : &known->nics,
-                                    looking.policy ? tasks.sources().cpuset(pid) : nullptr};
-    const auto planning = tasks.placer().planning(assignments_);
+    const auto id = looking.scan.id();
+    // Slices of events lie between those of this job.
+    const auto* known = tasks.table().find(id.tid);
+    if (known != nullptr && (known->id != id || known->policy != looking.policy)) known = nullptr;
+    static const std::vector<std::string> none;
+    planner::ProcessView view{id, looking.policy, known == nullptr ? nullptr : &known->nics};
+    if (looking.policy && known == nullptr) view.nics = &none;
     while (looking.next < looking.threads.size()) {
         const auto index = looking.next++;
+        const auto& thread = looking.threads[index];
+        const bool is_whole = thread.allowed.contains(world_->placements().online);
+        view.cpuset = is_whole ? nullptr : tasks.sources().cpuset(id.tid);
+        const int creator = thread.id == id ? looking.scan.parent() : id.tid;
         const auto plan =
-            planner::plan_thread(planning, view, {looking.threads[index], static_cast<unsigned>(index)});
+            tasks.placer().plan(known, {view, thread, static_cast<unsigned>(index), creator}, assignments_);
         if (plan.action) text_.add(*plan.action, looking.scan.facts().uid());
         if (out_of_time()) return false;
     }
@@ -78,6 +89,13 @@ bool PlanJob::step_queues(const OutOfTime& out_of_time) {
     while (next_queue_ < targets.size()) {
         const auto action = parts_.queues.plan(targets[next_queue_++]);
         if (action) text_.add(*action, OwnedText::no_owner);
+        if (out_of_time()) return false;
+    }
+    if (!unwanted_) unwanted_ = parts_.queues.unwanted();
+    while (!unwanted_->empty()) {
+        if (const auto action = parts_.queues.plan_restore(unwanted_->back()))
+            text_.add(*action, OwnedText::no_owner);
+        unwanted_->pop_back();
         if (out_of_time()) return false;
     }
     return true;

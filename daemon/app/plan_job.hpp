@@ -49,6 +49,7 @@ class PlanJob final : public Job {
     std::optional<inventory::PidStream> pids_;
     std::optional<Looking> looking_;
     std::size_t next_queue_ = 0;
+    std::optional<std::vector<planner::Subject>> unwanted_; ///< queues that go back to their originals
 };
 
 } // namespace affinityd::app

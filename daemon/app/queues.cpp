@@ -67,18 +67,39 @@ void Queues::put_right(const QueueTarget& target) {
                                 parts_.current->machine().topology);
 }
 
-std::vector<Subject> Queues::unwanted() const {
+std::vector<Subject> Queues::unwanted(const std::optional<std::string>& nic) const {
+    std::optional<std::string_view> device;
+    if (nic) {
+        const auto* found = parts_.current->machine().nic(*nic);
+        if (found == nullptr) return {}; // it has gone: the next pass sees to what it left
+        device = found->device.empty() ? found->name : found->device;
+    }
     std::unordered_set<Subject> wanted;
     for (const auto& target : parts_.current.placements().queues)
         wanted.insert(target.subject);
     std::vector<Subject> rest;
-    for (auto& entry : parts_.journal.queues())
+    for (auto& entry : parts_.journal.queues(device))
         if (machine::is_queue(entry.subject) && !wanted.contains(entry.subject))
             rest.push_back(std::move(entry.subject));
     return rest;
 }
 
+std::optional<Action> Queues::plan_restore(const Subject& subject) {
+    const auto record = parts_.journal.find(subject);
+    if (!record || parts_.current->keeps_after_removal(record->policy)) return std::nullopt;
+    const auto present = read(subject);
+    if (!present || !planner::is_still_ours(*record, *present, parts_.current.placements().online))
+        return std::nullopt;
+    return Action{subject, *present, record->original, "", planner::Restored::unwanted, true};
+}
+
 void Queues::restore_unwanted(const Subject& subject) {
+    const auto record = parts_.journal.find(subject);
+    if (record && parts_.current->keeps_after_removal(record->policy)) {
+        if (const auto done = parts_.journal.forget(subject); !done)
+            parts_.log.error(done.error().to_string());
+        return;
+    }
     log_notices(parts_.log, parts_.executor.restore(subject, parts_.current.placements().online).notices);
 }
 
@@ -114,8 +135,9 @@ status::QueueStatus Queues::status(const QueueTarget& target) const {
 }
 
 bool QueueRound::step(const OutOfTime& out_of_time) {
-    if (world_ != queues_.current().world) {
+    if (world_ != queues_.current().world || version_ != world_->version()) {
         world_ = queues_.current().world;
+        version_ = world_->version();
         next_ = 0;
         unwanted_.reset();
     }
@@ -126,7 +148,7 @@ bool QueueRound::step(const OutOfTime& out_of_time) {
         queues_.put_right(target);
         if (out_of_time()) return false;
     }
-    if (!unwanted_) unwanted_ = queues_.unwanted();
+    if (!unwanted_) unwanted_ = queues_.unwanted(nic_);
     while (!unwanted_->empty()) {
         queues_.restore_unwanted(unwanted_->back());
         unwanted_->pop_back();

@@ -38,6 +38,8 @@ class Queues {
     void put_right(const planner::QueueTarget& target);
     /// Restores the original of a subject that no policy wants any more.
     void restore_unwanted(const planner::Subject& subject);
+    /// The change that restore_unwanted() would make now, if any.
+    [[nodiscard]] std::optional<planner::Action> plan_restore(const planner::Subject& subject);
     /// Forgets what was read of subjects that are no targets any more.
     void forget_others();
 
@@ -46,8 +48,8 @@ class Queues {
     /// A target with what its subject was set to when it was last read or written.
     [[nodiscard]] status::QueueStatus status(const planner::QueueTarget& target) const;
     [[nodiscard]] const Current& current() const { return parts_.current; }
-    /// The subjects in the undo journal that no policy wants now.
-    [[nodiscard]] std::vector<planner::Subject> unwanted() const;
+    /// The subjects in the undo journal that no policy wants now; with `nic`, only those of that interface.
+    [[nodiscard]] std::vector<planner::Subject> unwanted(const std::optional<std::string>& nic = {}) const;
 
   private:
     [[nodiscard]] std::optional<planner::Setting> read(const planner::Subject& subject);
@@ -63,13 +65,15 @@ class Queues {
 class QueueRound final : public Job {
   public:
     explicit QueueRound(Queues& queues, std::optional<std::string> nic = {})
-        : queues_(queues), nic_(std::move(nic)), world_(queues.current().world) {}
+        : queues_(queues), nic_(std::move(nic)), world_(queues.current().world), version_(world_->version()) {
+    }
     bool step(const OutOfTime& out_of_time) override;
 
   private:
     Queues& queues_;
     std::optional<std::string> nic_; ///< no value: all
-    std::shared_ptr<World> world_;   ///< a reload begins the round anew
+    std::shared_ptr<World> world_;   ///< a reload begins the round anew,
+    std::uint64_t version_;          ///< and so do other placements
     std::size_t next_ = 0;           ///< target
     std::optional<std::vector<planner::Subject>> unwanted_;
 };

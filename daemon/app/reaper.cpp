@@ -15,28 +15,29 @@ void Reaper::bury(const TaskId& thread, int pid, planner::Assignments& assignmen
         log_.error(done.error().to_string());
 }
 
-void Reaper::bury_gone(int pid, std::span<const TaskId> threads, KnownProcess* known,
-                       planner::Assignments& assignments) {
-    for (const auto& id : threads) {
-        const auto present = enforcer_.present(machine::TaskMask{id, pid, {}});
-        if (!present || *present) continue; // an Error: nothing is known
-        bury(id, pid, assignments);
-        if (known == nullptr) continue;
-        const auto* thread = known->threads.find(id.tid);
-        if (thread != nullptr && thread->id == id) known->threads.erase(id.tid);
-    }
+void Reaper::bury_if_gone(int pid, const TaskId& thread, KnownProcess* known,
+                          planner::Assignments& assignments) {
+    const auto present = enforcer_.present(machine::TaskMask{thread, pid, {}});
+    if (!present || *present) return; // an Error: nothing is known
+    bury(thread, pid, assignments);
+    if (known == nullptr) return;
+    const auto* found = known->threads.find(thread.tid);
+    if (found != nullptr && found->id == thread) known->threads.erase(thread.tid);
 }
 
 bool Reaper::sweep(const TaskTable& table, planner::Assignments& assignments,
                    const std::function<bool()>& out_of_time) {
     while (cursor_) {
-        const auto pid = journal_.next_process(*cursor_);
-        if (!pid) {
+        if (!doubtful_.empty()) {
+            bury_if_gone(pid_, doubtful_.back(), nullptr, assignments);
+            doubtful_.pop_back();
+        } else if (const auto pid = journal_.next_process(*cursor_)) {
+            if (table.find(*pid) == nullptr) doubtful_ = journal_.threads(pid_ = *pid);
+        } else {
             cursor_.reset();
             executor_.drop_gone_refusals(refusals_a_pass);
             break;
         }
-        if (table.find(*pid) == nullptr) bury_gone(*pid, journal_.threads(*pid), nullptr, assignments);
         if (out_of_time()) return false;
     }
     return true;

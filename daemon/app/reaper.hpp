@@ -8,7 +8,7 @@
 #include "state/journal.hpp"
 
 #include <optional>
-#include <span>
+#include <vector>
 
 namespace affinityd::app {
 
@@ -20,12 +20,13 @@ class Reaper {
 
     /// A thread that is known to have ended.
     void bury(const TaskId& thread, int pid, planner::Assignments& assignments);
-    /// Those of `threads` of a process that the kernel knows no more; `known`: the process's entry, if it has
-    /// one.
-    void bury_gone(int pid, std::span<const TaskId> threads, KnownProcess* known,
-                   planner::Assignments& assignments);
+    /// A thread that may have ended; `known`: the process's entry, if it has one.
+    void bury_if_gone(int pid, const TaskId& thread, KnownProcess* known, planner::Assignments& assignments);
 
-    void begin_pass() { cursor_ = state::Journal::Cursor{}; }
+    void begin_pass() {
+        cursor_ = state::Journal::Cursor{};
+        doubtful_.clear();
+    }
     /// Tasks of processes outside `table` that ended while nobody looked. Those of processes in it have just
     /// been seen. True: all of them.
     bool sweep(const TaskTable& table, planner::Assignments& assignments,
@@ -37,6 +38,8 @@ class Reaper {
     state::Journal& journal_;
     Log& log_;
     std::optional<state::Journal::Cursor> cursor_; ///< of the sweep of this pass; no value: it is over
+    int pid_ = 0;                                  ///< the process that the sweep has reached
+    std::vector<TaskId> doubtful_;                 ///< its threads that are still to be checked
 };
 
 } // namespace affinityd::app

@@ -3,6 +3,8 @@
 
 #include "app/notices.hpp"
 
+#include <utility>
+
 namespace affinityd::app {
 
 void Restorer::treat(const state::Entry& entry) {
@@ -10,17 +12,21 @@ void Restorer::treat(const state::Entry& entry) {
     case Choice::skip:
         return;
     case Choice::forget:
-        if (const auto done = journal_.forget(entry.subject); !done) log_.error(done.error().to_string());
+        if (const auto done = parts_.journal.forget(entry.subject); !done)
+            parts_.log.error(done.error().to_string());
         return;
     case Choice::restore:
-        const auto carried = executor_.restore(entry.subject, online_);
-        log_notices(log_, carried.notices);
+        const auto* task = std::get_if<machine::TaskMask>(&entry.subject);
+        const auto cpuset = [&] { return task == nullptr ? nullptr : parts_.sources.cpuset(task->pid); };
+        const auto carried = parts_.executor.restore(entry.subject, online_, cpuset);
+        log_notices(parts_.log, carried.notices);
         if (enforcer::took_effect(carried.applied.outcome)) ++count_;
     }
 }
 
 bool Restorer::step(const OutOfTime& out_of_time) {
-    while (const auto entry = journal_.next(cursor_)) {
+    if (!std::exchange(is_begun_, true)) parts_.sources.refresh(); // cpusets may be others by now
+    while (const auto entry = parts_.journal.next(cursor_)) {
         // systemd answers for units in its own time: app::Units restores them.
         if (!std::holds_alternative<machine::UnitCpuset>(entry->subject)) treat(*entry);
         if (out_of_time()) return false;

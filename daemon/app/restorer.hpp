@@ -4,6 +4,7 @@
 #include "app/job.hpp"
 #include "app/log.hpp"
 #include "enforcer/executor.hpp"
+#include "inventory/fact_sources.hpp"
 #include "state/journal.hpp"
 
 #include <functional>
@@ -24,23 +25,26 @@ class Restorer final : public Job {
     using Done = std::function<void(std::size_t count)>;
 
     /// References must outlive it.
-    Restorer(state::Journal& journal, enforcer::Executor& executor, CpuSet online, Log& log, Choose choose,
-             Done done)
-        : journal_(journal), executor_(executor), online_(std::move(online)), log_(log),
-          choose_(std::move(choose)), done_(std::move(done)) {}
+    struct Parts {
+        state::Journal& journal;
+        enforcer::Executor& executor;
+        inventory::FactSources& sources;
+        Log& log;
+    };
+    Restorer(const Parts& parts, CpuSet online, Choose choose, Done done)
+        : parts_(parts), online_(std::move(online)), choose_(std::move(choose)), done_(std::move(done)) {}
 
     bool step(const OutOfTime& out_of_time) override;
 
   private:
     void treat(const state::Entry& entry);
-    state::Journal& journal_;
-    enforcer::Executor& executor_;
+    Parts parts_;
     CpuSet online_;
-    Log& log_;
     Choose choose_;
     Done done_;
     state::Journal::Cursor cursor_{};
     std::size_t count_ = 0;
+    bool is_begun_ = false;
 };
 
 } // namespace affinityd::app

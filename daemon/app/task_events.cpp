@@ -19,12 +19,21 @@ constexpr std::size_t most_unfinished = 4096;
 } // namespace
 
 void Tasks::process_changed(int pid, std::optional<int> creator) {
+    // A process that is named again and again keeps the progress of its turn, and gets another one
+    // afterwards.
+    const auto under_way =
+        std::ranges::find_if(unfinished_, [&](const Turn& turn) { return turn.scan.id().tid == pid; });
+    if (under_way != unfinished_.end()) {
+        under_way->is_outdated = true;
+        return;
+    }
     auto scan = inventory::ProcessScan::open(parts_.root, pid, &sources_);
-    if (!scan) return parts_.log.error(scan.error().to_string(), "process not read");
+    if (!scan) {
+        parts_.log.error(scan.error().to_string(), "process not read");
+        return parts_.observer.missed();
+    }
     if (!*scan) return;
     ++by_event_;
-    // What is under way for this process is out of date by now.
-    std::erase_if(unfinished_, [&](const Turn& turn) { return turn.scan.id() == (*scan)->id(); });
     start(std::move(**scan), creator);
 }
 
@@ -49,6 +58,7 @@ bool Tasks::step(const OutOfTime& out_of_time) {
             unfinished_.push_back(std::move(turn)); // others have their turn first
             return false;
         }
+        if (turn.is_outdated) process_changed(turn.scan.id().tid);
         if (out_of_time()) break;
     }
     return unfinished_.empty();
@@ -64,7 +74,7 @@ void Tasks::thread_renamed(int pid, int tid, std::string_view name) {
     KnownProcess* known = table_.find(pid);
     if (known == nullptr) return;
     const auto* thread = known->threads.find(tid);
-    if (thread == nullptr || events_missing_ || !parts_.root.is_live()) return thread_changed(pid, tid);
+    if (thread == nullptr || missing_until_ != 0 || !parts_.root.is_live()) return thread_changed(pid, tid);
     auto allowed = host::get_affinity(tid);
     if (!allowed) return; // gone: its exit comes next
     place_fresh(*known,
@@ -78,8 +88,10 @@ void Tasks::place_fresh(KnownProcess& process, const inventory::Thread& thread) 
     const auto& rules = parts_.current->policy(process.policy).threads;
     const bool is_asked = std::ranges::any_of(rules, [](const auto& rule) { return rule.index.has_value(); });
     const auto index = is_asked ? process.threads.count_below(thread.id.tid) : 0;
-    placer_.place(&process, {process.id, process.policy, &process.nics, cpuset_of(process, thread)}, thread,
-                  static_cast<unsigned>(index), process.id.tid);
+    const int pid = process.id.tid;
+    const planner::ProcessView view{process.id, process.policy, &process.nics,
+                                    cpuset_of(process.cpuset, pid, thread)};
+    placer_.place(&process, {view, thread, static_cast<unsigned>(index), pid});
 }
 
 void Tasks::task_gone(int pid, int tid) {

@@ -45,6 +45,12 @@ class KnownThreads {
     std::vector<KnownThread> threads_; ///< there are many: a tree would cost half as much again
 };
 
+/// The CPUs that a process's cgroup leaves it, as read in some pass.
+struct KnownCpuset {
+    std::optional<CpuSet> cpus;    ///< no value: all, or not known
+    std::uint64_t read_in = ~0ULL; ///< number of that pass
+};
+
 /// A process that a policy wants.
 struct KnownProcess {
     TaskId id;
@@ -53,9 +59,8 @@ struct KnownProcess {
     uid_t owner = static_cast<uid_t>(-1); ///< who may read its details; -1: root only
     std::vector<std::string> nics;        ///< interfaces that serve it, as far as known
     KnownThreads threads;
-    std::uint64_t seen = 0;            ///< number of the last pass that saw it
-    std::optional<CpuSet> cpuset;      ///< CPUs that its cgroup leaves it; no value: all, or not known
-    std::uint64_t cpuset_read = ~0ULL; ///< number of the pass in which that was read
+    std::uint64_t seen = 0; ///< number of the last pass that saw it
+    KnownCpuset cpuset;
 };
 
 /// All processes under policy, by pid. Others are not kept: a busy machine has many of them.

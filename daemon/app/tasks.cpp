@@ -9,6 +9,32 @@
 
 namespace affinityd::app {
 
+namespace {
+
+/// The threads that are known and were not seen, each once.
+std::vector<TaskId> find_unseen(const Turn& turn, const KnownProcess& known, const state::Journal& journal) {
+    std::vector<TaskId> seen, unseen;
+    for (const auto& thread : turn.threads)
+        seen.push_back(thread.id);
+    std::ranges::sort(seen);
+    const auto note = [&](const TaskId& id) {
+        if (!std::ranges::binary_search(seen, id)) unseen.push_back(id);
+    };
+    for (const auto& thread : known.threads)
+        note(thread.id);
+    for (const auto& id : journal.threads(known.id.tid))
+        note(id);
+    std::ranges::sort(unseen);
+    unseen.erase(std::unique(unseen.begin(), unseen.end()), unseen.end());
+    return unseen;
+}
+
+bool is_released(const World& world, const Releases& releases, const TaskId& process, std::size_t policy) {
+    return !releases.empty() && (releases.policy(world.policy(policy).name) || releases.process(process));
+}
+
+} // namespace
+
 Tasks::Tasks(const Parts& parts, ThreadPlacer placer, Reaper reaper)
     : parts_(parts), placer_(std::move(placer)), reaper_(std::move(reaper)), sources_(parts.root) {}
 
@@ -16,10 +42,8 @@ std::optional<std::size_t> Tasks::match(const inventory::ProcessScan& scan) cons
     const auto& world = *parts_.current.world;
     const auto policy =
         world.matcher().match(scan.facts(), ProcessLineage(parts_.root, table_, world.policies()));
-    if (!policy || parts_.releases.empty()) return policy;
-    const bool is_released =
-        parts_.releases.policy(world.policy(*policy).name) || parts_.releases.process(scan.id());
-    return is_released ? std::nullopt : policy;
+    if (policy && is_released(world, parts_.releases, scan.id(), *policy)) return std::nullopt;
+    return policy;
 }
 
 bool Tasks::must_look_at(const inventory::ProcessScan& scan, int creator) const {
@@ -48,6 +72,11 @@ std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan scan, std::optional
     const int pid = scan.id().tid;
     const int parent = creator.value_or(scan.parent());
     if (const auto* known = table_.find(pid); known != nullptr && known->id != scan.id()) drop(pid);
+    // A kernel thread of a queue stays as it was released, like the queue itself.
+    const auto& queue_threads = parts_.current.placements().threads;
+    if (const auto queue = queue_threads.find(pid);
+        queue != queue_threads.end() && scan.is_kernel() && parts_.releases.policy(queue->second.policy))
+        return std::nullopt;
     const auto policy = match(scan);
     if (!policy && !must_look_at(scan, parent)) return std::nullopt;
     if (const auto* before = table_.find(pid); before != nullptr && before->policy != policy) drop(pid);
@@ -81,6 +110,7 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
     // rest.
     const bool is_same = known != nullptr && known->id == turn.scan.id() && known->policy == turn.policy;
     if (turn.world != parts_.current.world || (turn.policy ? !is_same : known != nullptr)) return true;
+    if (turn.policy && is_released(*turn.world, parts_.releases, turn.scan.id(), *turn.policy)) return true;
     planner::ProcessView view{turn.scan.id(), turn.policy};
     if (known != nullptr) view.nics = &known->nics;
     while (turn.next < turn.threads.size()) {
@@ -91,45 +121,46 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
             if (!now || now->id != thread.id) continue;
             thread = std::move(*now);
         }
-        view.cpuset = known == nullptr ? nullptr : cpuset_of(*known, thread);
-        placer_.place(known, view, thread, static_cast<unsigned>(index),
-                      thread.id == turn.scan.id() ? turn.creator : pid);
+        // Of a process that no policy wants, the cpuset matters only where it may have cut one of our masks.
+        view.cpuset = nullptr;
+        if (known != nullptr || parts_.journal.contains(machine::TaskMask{thread.id, pid, {}}))
+            view.cpuset = cpuset_of(known == nullptr ? turn.cpuset : known->cpuset, pid, thread);
+        placer_.place(known, {view, thread, static_cast<unsigned>(index),
+                              thread.id == turn.scan.id() ? turn.creator : pid});
         if (turn.next < turn.threads.size() && leave()) return false;
     }
-    finish(turn);
+    return finish(turn, leave);
+}
+
+/// Clears away threads that ended while nobody looked: thousands may have. True: all of them.
+bool Tasks::finish(Turn& turn, const OutOfTime& out_of_time) {
+    const int pid = turn.scan.id().tid;
+    auto* known = table_.find(pid);
+    if (known == nullptr || turn.threads.empty()) return true;
+    if (!turn.unseen) turn.unseen = find_unseen(turn, *known, parts_.journal);
+    while (!turn.unseen->empty()) {
+        const TaskId id = turn.unseen->back();
+        turn.unseen->pop_back();
+        reaper_.bury_if_gone(pid, id, known, placer_.assignments());
+        if (!turn.unseen->empty() && out_of_time()) return false;
+    }
+    learn_cpuset(known->cpuset, pid); // so that it is watched
+    parts_.observer.placed(*known);
     return true;
 }
 
-void Tasks::finish(const Turn& turn) {
-    const int pid = turn.scan.id().tid;
-    auto* known = table_.find(pid);
-    if (known == nullptr || turn.threads.empty()) return;
-    std::vector<TaskId> seen, unseen;
-    for (const auto& thread : turn.threads)
-        seen.push_back(thread.id);
-    std::ranges::sort(seen);
-    const auto was_seen = [&](const TaskId& id) { return std::ranges::binary_search(seen, id); };
-    for (const auto& thread : known->threads)
-        if (!was_seen(thread.id)) unseen.push_back(thread.id);
-    for (const auto& id : parts_.journal.threads(pid))
-        if (!was_seen(id)) unseen.push_back(id);
-    reaper_.bury_gone(pid, unseen, known, placer_.assignments());
-    learn_cpuset(*known); // so that it is watched
-    parts_.observer.placed(*known);
+void Tasks::learn_cpuset(KnownCpuset& known, int pid) {
+    if (known.read_in == passes_) return;
+    const auto* cpuset = sources_.cpuset(pid);
+    known.cpus = cpuset == nullptr ? std::nullopt : std::optional(*cpuset);
+    known.read_in = passes_;
 }
 
-void Tasks::learn_cpuset(KnownProcess& process) {
-    if (process.cpuset_read == passes_) return;
-    const auto* cpuset = sources_.cpuset(process.id.tid);
-    process.cpuset = cpuset == nullptr ? std::nullopt : std::optional(*cpuset);
-    process.cpuset_read = passes_;
-}
-
-const CpuSet* Tasks::cpuset_of(KnownProcess& process, const inventory::Thread& thread) {
+const CpuSet* Tasks::cpuset_of(KnownCpuset& known, int pid, const inventory::Thread& thread) {
     // A thread that may run everywhere is in no narrower cpuset, so that births wait for no further file.
     if (thread.allowed.contains(parts_.current.placements().online)) return nullptr;
-    learn_cpuset(process);
-    return process.cpuset ? &*process.cpuset : nullptr;
+    learn_cpuset(known, pid);
+    return known.cpus ? &*known.cpus : nullptr;
 }
 
 void Tasks::begin_pass() {
@@ -146,7 +177,7 @@ bool Tasks::end_pass(const OutOfTime& out_of_time) {
         drop(pid);
     if (!reaper_.sweep(table_, placer_.assignments(), out_of_time)) return false;
     parts_.journal.age_mask_sources();
-    events_missing_ = false;
+    if (passes_ >= missing_until_) missing_until_ = 0;
     return true;
 }
 
@@ -163,7 +194,11 @@ void Tasks::use_policies_of(const World& before) {
     for (auto& [pid, process] : table_.processes())
         process.policy = places[process.policy];
     // A process whose policy has gone is looked at once more, as one that no policy wants.
-    std::erase_if(table_.processes(), [&](const auto& entry) { return entry.second.policy == now.size(); });
+    std::erase_if(table_.processes(), [&](const auto& entry) {
+        const bool is_gone = entry.second.policy == now.size();
+        if (is_gone) parts_.observer.left(entry.second);
+        return is_gone;
+    });
     unfinished_.clear(); // the pass that follows sees these processes anyway
 }
 

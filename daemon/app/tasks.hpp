@@ -43,8 +43,8 @@ class Tasks {
     /// after lost events its number may mean another thread by now.
     void thread_renamed(int pid, int tid, std::string_view name);
     void task_gone(int pid, int tid);
-    /// Until the end of the next pass, nothing is concluded from what is known.
-    void events_lost() { events_missing_ = true; }
+    /// What is known counts as stale until a pass that begins later has ended.
+    void events_lost() { missing_until_ = passes_ + 1; }
     /// Goes on with processes that events have left unfinished. True: there are none.
     bool step(const OutOfTime& out_of_time);
 
@@ -60,9 +60,10 @@ class Tasks {
 
     /// Another set of policies is in force: processes keep their policy by its name.
     void use_policies_of(const World& before);
+    /// The daemon ends: drops what events left unfinished.
+    void begin_stop() { unfinished_.clear(); }
 
     [[nodiscard]] TaskTable& table() { return table_; }
-    [[nodiscard]] const TaskTable& table() const { return table_; }
     [[nodiscard]] ThreadPlacer& placer() { return placer_; }
     [[nodiscard]] inventory::FactSources& sources() { return sources_; }
     /// The policy that wants a process, released ones left out.
@@ -75,10 +76,10 @@ class Tasks {
   private:
     void start(inventory::ProcessScan scan, std::optional<int> creator);
     void place_fresh(KnownProcess& process, const inventory::Thread& thread);
-    void finish(const Turn& turn);
+    [[nodiscard]] bool finish(Turn& turn, const OutOfTime& out_of_time);
     void drop(int pid);
-    [[nodiscard]] const CpuSet* cpuset_of(KnownProcess& process, const inventory::Thread& thread);
-    void learn_cpuset(KnownProcess& process);
+    [[nodiscard]] const CpuSet* cpuset_of(KnownCpuset& known, int pid, const inventory::Thread& thread);
+    void learn_cpuset(KnownCpuset& known, int pid);
 
     Parts parts_;
     ThreadPlacer placer_;
@@ -88,7 +89,7 @@ class Tasks {
     std::deque<Turn> unfinished_; ///< of events
     std::uint64_t passes_ = 0;
     std::uint64_t by_event_ = 0;
-    bool events_missing_ = false;
+    std::uint64_t missing_until_ = 0; ///< the pass that makes up for lost events; 0: none were lost
 };
 
 } // namespace affinityd::app

@@ -9,10 +9,27 @@ namespace {
 
 using State = planner::ThreadPlan::State;
 
-bool is_in_place(const KnownProcess* process, const TaskId& id) {
-    const auto* thread = process == nullptr ? nullptr : process->threads.find(id.tid);
+/// True if the thread had what it should have when it was last looked at. For a process that no policy wants
+/// any more, the undo record is the only evidence, and counts.
+bool was_in_place(const KnownProcess* process, const TaskId& id) {
+    if (process == nullptr) return true;
+    const auto* thread = process->threads.find(id.tid);
     return thread != nullptr && thread->id == id && thread->state == State::in_place;
 }
+
+/// The only undo record that the plan of one thread looks up.
+class OneRecord final : public planner::UndoLookup {
+  public:
+    explicit OneRecord(std::optional<planner::UndoRecord> record) : record_(std::move(record)) {}
+    [[nodiscard]] std::optional<planner::UndoRecord> find(const machine::Subject&) const override {
+        return record_;
+    }
+    [[nodiscard]] const std::optional<planner::UndoRecord>& get() const { return record_; }
+    void drop() { record_.reset(); }
+
+  private:
+    std::optional<planner::UndoRecord> record_;
+};
 
 } // namespace
 
@@ -26,8 +43,9 @@ void ThreadPlacer::note(KnownProcess& process, const inventory::Thread& thread,
     if (plan.target) known.wanted = plan.target->mask;
 }
 
-void ThreadPlacer::apply(KnownThread* known, const planner::Action& action) {
-    const auto carried = executor_.run(action, {current_->machine().topology, {}});
+void ThreadPlacer::apply(KnownThread* known, const planner::Action& action, const CpuSet* cpuset) {
+    const auto carried =
+        executor_.run(action, {current_->machine().topology, {}, [cpuset] { return cpuset; }});
     if (!carried) return;
     log_notices(log_, carried->notices);
     const auto& applied = carried->applied;
@@ -39,23 +57,58 @@ void ThreadPlacer::apply(KnownThread* known, const planner::Action& action) {
     known->present = applied.granted.cpus();
 }
 
-void ThreadPlacer::place(KnownProcess* known, const planner::ProcessView& process,
-                         const inventory::Thread& thread, unsigned index, int creator) {
-    const machine::TaskMask subject{thread.id, process.id.tid, thread.comm};
-    const auto& online = current_.placements().online;
-    if (!thread.is_kernel())
-        if (const auto done = executor_.record_inherited(subject, thread.allowed, creator, online); !done)
-            log_.error(done.error().to_string()); // it is looked for again at the end
-    const bool may_be_reset = changes_.expected() && is_in_place(known, thread.id);
-    const auto plan = planner::plan_thread(planning(assignments_), process, {thread, index, may_be_reset});
-    if (known != nullptr) note(*known, thread, plan);
+/// The thread's undo record, or the one that record_inherited() would give it.
+std::optional<planner::UndoRecord> ThreadPlacer::record_of(const machine::TaskMask& subject,
+                                                           const Look& look) const {
+    if (auto record = journal_.find(subject)) return record;
+    if (look.thread.is_kernel()) return std::nullopt;
+    const auto& allowed = look.thread.allowed;
+    const auto source = executor_.inherited(subject, allowed, look.creator, current_.placements().online);
+    if (!source || current_->keeps_after_removal(source->policy)) return std::nullopt;
+    return planner::UndoRecord{source->original, allowed, allowed, source->policy};
+}
+
+void ThreadPlacer::record_inherited(const machine::TaskMask& subject, const Look& look) {
+    if (look.thread.is_kernel() || journal_.contains(subject)) return;
+    const auto record = record_of(subject, look);
+    if (!record) return;
+    const auto done = journal_.remember(subject, record->original, record->asked, record->policy);
+    if (!done) log_.error(done.error().to_string()); // the end looks for it again
+}
+
+planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& look,
+                                       planner::Assignments& assignments) const {
+    const auto& [process, thread, index, creator] = look;
+    OneRecord record(record_of({thread.id, process.id.tid, thread.comm}, look));
+    const bool is_kept = record.get() && current_->keeps_after_removal(record.get()->policy);
+    if (is_kept) record.drop();
+    const planner::Planning planning{current_.placements(), assignments, record, &executor_};
+    const planner::ThreadView view{thread, index, changes_.expected() && was_in_place(known, thread.id)};
+    auto plan = planner::plan_thread(planning, process, view);
     if (plan.forget) {
+        // From now on the mask counts as the thread's own: plan as if it had never been changed.
+        record.drop();
+        plan = planner::plan_thread(planning, process, view);
+        plan.forget = true;
+    }
+    plan.forget |= is_kept;
+    return plan;
+}
+
+void ThreadPlacer::place(KnownProcess* known, const Look& look) {
+    const auto& thread = look.thread;
+    const machine::TaskMask subject{thread.id, look.process.id.tid, thread.comm};
+    record_inherited(subject, look);
+    const auto plan = this->plan(known, look, assignments_);
+    if (known != nullptr) note(*known, thread, plan);
+    if (plan.forget)
         if (const auto done = journal_.forget(subject); !done) log_.error(done.error().to_string());
-    } else if (plan.action) {
-        apply(known == nullptr ? nullptr : known->threads.find(thread.id.tid), *plan.action);
+    if (plan.action) {
+        apply(known == nullptr ? nullptr : known->threads.find(thread.id.tid), *plan.action,
+              look.process.cpuset);
     } else if (lost_.searching() && plan.state == State::in_place && plan.target &&
-               !thread.allowed.contains(online)) {
-        lost_.assume_ours(subject, thread.allowed, current_->policy(*process.policy).name,
+               !thread.allowed.contains(current_.placements().online)) {
+        lost_.assume_ours(subject, thread.allowed, current_->policy(*look.process.policy).name,
                           current_->machine().topology);
     }
 }

@@ -12,27 +12,34 @@
 
 namespace affinityd::app {
 
-/// Plans one thread, applies the plan, and notes the outcome: the one way for event and pass.
+/// Plans one thread, applies the plan, and notes the outcome: the one way for event and pass. `plan` and
+/// `explain` ask for the same plan without the rest.
 class ThreadPlacer {
   public:
+    /// A thread to be looked at.
+    struct Look {
+        const planner::ProcessView& process;
+        const inventory::Thread& thread;
+        unsigned index = 0; ///< place among the process's threads by tid, 0 = main thread
+        int creator = 0; ///< the process whose thread made this one, and may have passed on one of our masks
+    };
     ThreadPlacer(const Current& current, state::Journal& journal, enforcer::Executor& executor,
                  const KernelChanges& changes, LostRecords& lost, Log& log)
         : current_(current), journal_(journal), executor_(executor), changes_(changes), lost_(lost),
           log_(log) {}
 
-    /// `known`: the process's entry, null if no policy wants it. `creator`: the process whose thread made
-    /// this one, and may have passed on a mask of ours.
-    void place(KnownProcess* known, const planner::ProcessView& process, const inventory::Thread& thread,
-               unsigned index, int creator);
-
-    /// What plans are made of now; with `assignments` of the caller's, looking at a plan assigns no slot.
-    [[nodiscard]] planner::Planning planning(planner::Assignments& assignments) const {
-        return {current_.placements(), assignments, journal_, &executor_};
-    }
+    /// `known`: the process's entry, null if no policy wants it.
+    void place(KnownProcess* known, const Look& look);
+    /// What place() would do now. The caller passes a copy of the assignments, so that no slot is assigned.
+    [[nodiscard]] planner::ThreadPlan plan(const KnownProcess* known, const Look& look,
+                                           planner::Assignments& assignments) const;
     [[nodiscard]] planner::Assignments& assignments() { return assignments_; }
 
   private:
-    void apply(KnownThread* known, const planner::Action& action);
+    [[nodiscard]] std::optional<planner::UndoRecord> record_of(const machine::TaskMask& subject,
+                                                               const Look& look) const;
+    void record_inherited(const machine::TaskMask& subject, const Look& look);
+    void apply(KnownThread* known, const planner::Action& action, const CpuSet* cpuset);
     void note(KnownProcess& process, const inventory::Thread& thread, const planner::ThreadPlan& plan);
 
     const Current& current_;

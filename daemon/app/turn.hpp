@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/task_table.hpp"
 #include "app/world.hpp"
 #include "inventory/process_scan.hpp"
 
@@ -19,9 +20,13 @@ struct Turn {
     std::optional<std::size_t> policy; ///< that wants it, as index into the world's set
     std::shared_ptr<World> world;      ///< in force when it began: another set has other indices
     std::vector<inventory::Thread> threads{};
-    std::size_t next = 0;  ///< of `threads`
-    bool is_read = false;  ///< `threads` is complete
-    bool was_left = false; ///< since some of it was read: what events said meanwhile is newer
+    std::size_t next = 0; ///< of `threads`
+    bool is_read = false; ///< `threads` is complete
+    /// Known threads that the scan did not find, once it is through.
+    std::optional<std::vector<TaskId>> unseen{};
+    KnownCpuset cpuset{};     ///< of a process that no policy wants
+    bool is_outdated = false; ///< an event has named the process again: it wants another turn after this one
+    bool was_left = false;    ///< since some of it was read: what events said meanwhile is newer
 };
 
 } // namespace affinityd::app

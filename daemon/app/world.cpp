@@ -12,11 +12,13 @@ World::World(policy::PolicySet policies, machine::Machine machine, planner::NicU
 void World::update(machine::Machine machine) {
     machine_ = std::move(machine);
     placements_ = planner::compile(policies_, machine_, usage_);
+    ++version_;
 }
 
 void World::update(planner::NicUsage usage) {
     usage_ = std::move(usage);
     placements_ = planner::compile(policies_, machine_, usage_);
+    ++version_;
 }
 
 bool World::needs_nic_usage() const {
@@ -27,7 +29,20 @@ bool World::needs_nic_usage() const {
 
 bool World::keeps_on_stop(std::string_view name) const {
     const auto found = std::ranges::find(policies_.policies, name, &policy::Policy::name);
-    return found != policies_.policies.end() && found->on_stop == policy::OnStop::keep;
+    if (found == policies_.policies.end()) return kept_.contains(name);
+    return found->on_stop == policy::OnStop::keep;
+}
+
+bool World::keeps_after_removal(std::string_view policy) const {
+    return kept_.contains(policy) && placements_.find(policy) == nullptr;
+}
+
+void World::take_over(const World& before) {
+    kept_ = before.kept_;
+    for (const auto& policy : before.policies_.policies)
+        if (policy.on_stop == policy::OnStop::keep) kept_.insert(policy.name);
+    for (const auto& policy : policies_.policies)
+        kept_.erase(policy.name);
 }
 
 } // namespace affinityd::app

@@ -7,6 +7,8 @@
 #include "policy/policy.hpp"
 
 #include <memory>
+#include <set>
+#include <string>
 
 namespace affinityd::app {
 
@@ -28,10 +30,16 @@ class World {
     /// The machine was read again, or other processes use other interfaces: works the placements out anew.
     void update(machine::Machine machine);
     void update(planner::NicUsage usage);
+    /// Grows with each update: whoever goes through the placements in slices begins again.
+    [[nodiscard]] std::uint64_t version() const { return version_; }
     /// True if some policy needs to know which interface serves which process.
     [[nodiscard]] bool needs_nic_usage() const;
     /// True if masks given for this policy stay when the daemon stops or the policy is removed.
     [[nodiscard]] bool keeps_on_stop(std::string_view policy) const;
+    /// True if the policy was removed, and its masks stay.
+    [[nodiscard]] bool keeps_after_removal(std::string_view policy) const;
+    /// Takes the place of `before`: the masks of policies that are missing here stay if they said so.
+    void take_over(const World& before);
 
   private:
     policy::PolicySet policies_;
@@ -39,6 +47,8 @@ class World {
     planner::NicUsage usage_;
     planner::Matcher matcher_;
     planner::Placements placements_;
+    std::uint64_t version_ = 0;
+    std::set<std::string, std::less<>> kept_; ///< removed policies with on_stop: keep
 };
 
 /// The world in force. A reload puts another one in its place; who needs the old one for longer than a call

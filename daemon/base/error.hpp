@@ -7,7 +7,7 @@
 
 namespace affinityd {
 
-/// A fault: something that could not be worked on. It travels up unread (DESIGN, rule 1); what may happen in
+/// A fault: something that could not be worked on. It travels up unread; what may happen in
 /// normal life is an outcome enum of the function concerned, never an Error.
 struct Error {
     std::string message;   ///< what was expected or attempted, for a person; never empty

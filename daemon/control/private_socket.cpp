@@ -16,6 +16,9 @@ namespace affinityd::control {
 
 namespace {
 
+constexpr std::uint64_t accept_interval_usec = 100'000;
+constexpr unsigned accepts_an_interval = 64;
+
 using host::Fd;
 
 Result<Fd> listen_at(const std::string& path) {
@@ -71,6 +74,8 @@ int PrivateSocket::listen() {
     sd_event_source* source = nullptr;
     const int status = sd_event_add_io(event_, &source, socket_.get(), EPOLLIN, on_connect, this);
     accept_.reset(source);
+    // While no descriptor is left, the socket stays readable: the loop must not spin over it.
+    if (status >= 0) sd_event_source_set_ratelimit(source, accept_interval_usec, accepts_an_interval);
     return status;
 }
 

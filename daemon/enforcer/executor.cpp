@@ -44,7 +44,7 @@ bool Executor::is_put_off(const Action& action) const {
 }
 
 std::optional<Carried> Executor::run(const Action& action, const Circumstances& circumstances) {
-    if (action.restore) return restore(action.subject, circumstances.topology.online);
+    if (action.restore) return restore(action.subject, circumstances.topology.online, circumstances.cpuset);
     if (is_put_off(action)) return std::nullopt;
     const auto before = journal_.find(action.subject);
     Carried carried = carry_out(action, before, circumstances.topology);
@@ -132,7 +132,7 @@ void Executor::note_refusal(const Action& action, Carried& carried) {
         carried.notices.push_back(notice_of(Notice::Kind::refused, action, carried.applied));
 }
 
-Carried Executor::restore(const Subject& subject, const CpuSet& online) {
+Carried Executor::restore(const Subject& subject, const CpuSet& online, const CpusetLookup& cpuset) {
     Carried carried{{Outcome::gone, {}, 0}};
     const auto record = journal_.find(subject);
     if (!record) return carried;
@@ -145,7 +145,8 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online) {
                         true};
     if (!present) { // nothing is known of it
         carried.applied = {Outcome::busy, {}, present.error().code};
-    } else if (*present && !planner::is_still_ours(*record, **present, online)) {
+    } else if (*present && !planner::is_still_ours(*record, **present, online) &&
+               !(cpuset && planner::is_still_ours(*record, **present, online, cpuset()))) {
         carried.applied = {Outcome::foreign, **present, 0};
         carried.notices.push_back(notice_of(Notice::Kind::foreign, action, carried.applied));
     } else if (*present) {

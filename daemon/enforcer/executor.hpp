@@ -23,12 +23,16 @@ struct Carried {
     std::vector<Notice> notices{};
 };
 
+/// The CPUs that a task's cgroup lets it have; null: all, or not known. Asked only where it matters.
+using CpusetLookup = std::function<const CpuSet*()>;
+
 /// What run() must know besides the action.
 struct Circumstances {
     const topology::Topology& topology;
     /// CPUs that may stand in for an interrupt's own when that has no vector left, the nearest first. Asked
     /// only then.
     std::function<std::vector<unsigned>()> others{};
+    CpusetLookup cpuset{}; ///< of the task that is restored
 };
 
 /// Carries out one action after the other, with backoff: written down in the undo journal, done, read back,
@@ -61,10 +65,10 @@ class Executor final : public planner::BackoffLookup {
     }
 
     /// Puts the original of a subject back if the subject is still set to what we asked for or were granted,
-    /// compared on online CPUs. Outcomes: done, narrowed or pending: it was put back. foreign or gone:
-    /// nothing was written. In these cases the record is forgotten. All else: it could not be put back, and
-    /// the record stays for a later daemon.
-    Carried restore(const machine::Subject& subject, const CpuSet& online);
+    /// compared on online CPUs, or if a task's cpuset has only cut that. Outcomes: done, narrowed or pending:
+    /// it was put back. foreign or gone: nothing was written. In these cases the record is forgotten. All
+    /// else: it could not be put back, and the record stays for a later daemon.
+    Carried restore(const machine::Subject& subject, const CpuSet& online, const CpusetLookup& cpuset = {});
 
     /// What explains the mask that a task without a record was born with: a record of process `creator`, the
     /// one that it came from (its own, for a thread).

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include <linux/netlink.h>
+#include <net/if.h>
 #include <netlink/netlink.h>
 #include <netlink/socket.h>
 #include <sys/socket.h>
@@ -20,6 +21,13 @@ constexpr const char* udev_runs = "/run/udev/control"; ///< what sd-device asks,
 constexpr int kernel_uevents = 1; ///< the multicast group the kernel sends to; udev passes on to another
 
 std::string reason(int status) { return std::generic_category().message(-status); }
+
+/// Messages about addresses have a number in place of the name. "": the interface has gone.
+std::string name_of(const netdev::LinkEvent& event) {
+    std::array<char, IF_NAMESIZE> name{};
+    if (!event.name.empty() || ::if_indextoname(event.ifindex, name.data()) == nullptr) return event.name;
+    return name.data();
+}
 
 } // namespace
 
@@ -112,7 +120,7 @@ int HardwareWatch::on_link(sd_event_source* source, int, std::uint32_t, void* us
     if (!drained || drained->lost) names.insert("");
     if (drained)
         for (const auto& event : drained->events)
-            names.insert(event.name);
+            names.insert(name_of(event));
     for (const auto& name : names)
         watch->changed_.link(name);
     return 0;

@@ -110,11 +110,7 @@ Result<void> EventLoop::subscribe() {
 }
 
 Result<void> EventLoop::add_signals() {
-    sigset_t handled;
-    sigemptyset(&handled);
-    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD})
-        sigaddset(&handled, number);
-    ::sigprocmask(SIG_BLOCK, &handled, nullptr);
+    block_signals();
     int status = sd_event_add_signal(event_.get(), nullptr, SIGTERM, on_term, this);
     if (status >= 0) status = sd_event_add_signal(event_.get(), nullptr, SIGINT, on_term, this);
     if (status >= 0) status = sd_event_add_signal(event_.get(), nullptr, SIGHUP, on_hangup, this);
@@ -242,6 +238,14 @@ int EventLoop::on_handled(sd_event_source*, void* userdata) {
 }
 
 } // namespace
+
+void Loop::block_signals() {
+    sigset_t handled;
+    sigemptyset(&handled);
+    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD})
+        sigaddset(&handled, number);
+    ::sigprocmask(SIG_BLOCK, &handled, nullptr);
+}
 
 Result<std::unique_ptr<Loop>> Loop::create(app::Manager& manager, app::Log& log) {
     sd_event* raw = nullptr;

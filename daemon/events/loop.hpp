@@ -17,6 +17,9 @@ class Loop {
     /// Both must outlive the loop.
     static Result<std::unique_ptr<Loop>> create(app::Manager& manager, app::Log& log);
     virtual ~Loop() = default;
+    /// Keeps signals for the loop. The first thing in main: one that comes while the daemon starts must not
+    /// end it half-way.
+    static void block_signals();
 
     [[nodiscard]] virtual sd_event* event() const = 0;
     /// Subscribes to everything, then begins the first pass: what happens in between is not missed. Sends

@@ -44,7 +44,9 @@ std::optional<std::string> descriptor_path(int fd) {
 } // namespace
 
 bool means_absent(int code) {
-    return code == ENOENT || code == ENOTDIR || code == ENODEV || code == ESRCH || code == ENXIO;
+    // EINVAL: an attribute of a device that is just going, or one that has no value now.
+    return code == ENOENT || code == ENOTDIR || code == ENODEV || code == ESRCH || code == ENXIO ||
+           code == EINVAL;
 }
 
 Result<Dir> Dir::open(int base, const std::string& path, bool confined) {

@@ -80,7 +80,7 @@ std::optional<std::int64_t> ask(sqlite3* database, const std::string& question) 
     return statement.integer(0);
 }
 
-/// What is wrong with the file; "" if it is one of ours and whole. An empty file is a new one.
+/// What is wrong with the file; "" if it is a history and whole. An empty file is a new one.
 std::string fault_of(sqlite3* database) {
     const auto tables = ask(database, "SELECT count(*) FROM sqlite_schema");
     if (!tables) return sqlite3_errmsg(database);

@@ -16,7 +16,7 @@
 
 namespace affinityd::state {
 
-/// The undo journal: what was changed and what it was before, on disk before the change (DESIGN, rule 4). It
+/// The undo journal: what was changed and what it was before, on disk before the change. It
 /// lives under the runtime directory, because affinity does not outlive a boot.
 ///
 /// It is a text file with one record a line. The last record of a subject is its state. When most of the file

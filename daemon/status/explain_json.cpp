@@ -26,7 +26,18 @@ std::string reason_of(const ThreadExplanation& thread, const std::string& policy
     if (thread.thread.is_immovable()) return "a kernel thread that the kernel does not let move";
     if (thread.plan.state == State::outside)
         return "its cpuset (" + thread.cpuset.to_list() + ") has none of the policy's CPUs";
-    return thread.reason ? planner::to_string(*thread.reason, policy) : "";
+    switch (thread.plan.state) {
+    case State::left_alone:
+        return "left alone: its policy says affinity: none or irq, leave: true, or prior: keep";
+    case State::yielded:
+        return "left alone: somebody else changed it after us, and the policy gives way (drift)";
+    case State::foreign:
+        return "left alone: no policy wants it, and its mask is not ours";
+    case State::put_off:
+        return "left alone for a while: somebody else keeps changing it";
+    default:
+        return thread.reason ? planner::to_string(*thread.reason, policy) : "";
+    }
 }
 
 } // namespace

@@ -73,9 +73,9 @@ TEST_F(NicsTest, WhenSocketsCannotBeListedWhatIsKnownStays) {
     instance.pass();
     const auto irq = machine_.irq(30);
     ASSERT_EQ(instance.status()["processes"][0]["nics"], nlohmann::json({"eth0"}));
-    // Its descriptors cannot be listed, as with EMFILE.
-    std::filesystem::remove_all(machine_.path("proc/10/fd"));
-    machine_.tree().file("proc/10/fd", "");
+    // A list that is no file cannot be read, as with EMFILE.
+    std::filesystem::remove(machine_.path("proc/net/tcp"));
+    machine_.tree().folder("proc/net/tcp");
     instance.pass();
     instance.pass();
     EXPECT_EQ(instance.status()["processes"][0]["nics"], nlohmann::json({"eth0"}));

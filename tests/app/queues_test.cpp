@@ -247,6 +247,24 @@ TEST_F(LinkTest, QueuesOfAChangedInterfaceArePutRightBeforeAnyTaskAndNoOthers) {
     EXPECT_EQ(machine_.irq(40) == "0-3" || machine_.irq(41) == "0-3", false) << "the pass sees to the others";
 }
 
+TEST_F(LinkTest, OriginalsOfOtherInterfacesAreLeftToThePass) {
+    machine_.policy("nic", "affinity: irq\nnics: [eth1]\ncpus: \"0,2\"\n");
+    {
+        Instance crashed(machine_);
+        ASSERT_TRUE(crashed.manager().start());
+        crashed.pass();
+    }
+    machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"0,2\"\n");
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.manager().link_changed("eth0");
+    instance.finish();
+    EXPECT_EQ(machine_.irq(30), "0");
+    EXPECT_EQ(machine_.irq(40), "0") << "no policy wants it any more, but that is no business of eth0's";
+    instance.pass();
+    EXPECT_EQ(machine_.irq(40), "0-3");
+}
+
 TEST_F(LinkTest, DuringAPassQueuesOfAChangedInterfaceComeNext) {
     Instance instance(machine_);
     ASSERT_TRUE(instance.manager().start());
@@ -275,7 +293,8 @@ TEST_F(LinkTest, AnInterfaceThatWentLeavesTheQueuesOfOthersAlone) {
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
     std::filesystem::remove(machine_.path("sys/class/net/eth0"));
-    std::filesystem::remove_all(machine_.path("sys/devices/pci0000:00/0000:00:03.0"));
+    for (const char* gone : {"sys/devices/pci0000:00/0000:00:03.0", "proc/irq/30", "proc/irq/31"})
+        std::filesystem::remove_all(machine_.path(gone));
     const auto before = instance.enforcer().applied;
     instance.manager().link_changed("eth0");
     instance.finish();

@@ -38,7 +38,7 @@ TEST_F(SlicesTest, APassEndsAlthoughEventsAreLostBeforeEachSlice) {
     while (!instance.short_step() && ++more < 2000) {
     }
     EXPECT_LT(more, 2000U) << "and there is an end when it is quiet: the loop says READY";
-    EXPECT_EQ(instance.status()["reconciles"], 2) << "one that runs, one that waits, however often asked for";
+    EXPECT_LE(instance.status()["reconciles"], 2) << "passes that were asked for together are one";
 }
 
 TEST_F(SlicesTest, APassEndsAlthoughAProcessOfManyThreadsIsRenamedBeforeEachSlice) {

@@ -42,7 +42,7 @@ TEST_F(Undo, DriftIsPutRightUntilItIsAFightAndApplyBeginsAnew) {
 
 TEST_F(Undo, MasksThatTheKernelResetsArePutRightAndNoFight) {
     machine_.policy("server", std::string(on_two) + "drift: yield\n");
-    machine_.policy("other", "match: {comm: other}\ncpus: \"3\"\nbind: set\n");
+    machine_.policy("other", "match: {comm: other}\ncpus: \"3\"\nbind: set\ndrift: once\n");
     machine_.process(10, "server");
     machine_.process(20, "other");
     Instance instance(machine_);
@@ -64,12 +64,12 @@ TEST_F(Undo, MasksThatTheKernelResetsArePutRightAndNoFight) {
     machine_.process(10, "server", "0-3");
     instance.manager().expect_changes();
     instance.pass();
-    EXPECT_EQ(machine_.allowed(10, 10), "0-3") << "still its own";
+    EXPECT_EQ(machine_.allowed(10, 10), "2") << "it has given up its own";
     instance.manager().apply();
     instance.finish();
     machine_.process(20, "other", "0-3");
     instance.pass();
-    EXPECT_EQ(machine_.allowed(20, 20), "3");
+    EXPECT_EQ(machine_.allowed(20, 20), "0-3") << "nothing was announced: somebody's wish";
 }
 
 TEST_F(Undo, UnderDriftOnceAMaskOfItsOwnStays) {

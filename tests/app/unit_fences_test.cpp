@@ -159,7 +159,7 @@ TEST_F(UnitFences, OfAnEarlierDaemonAreNotTouchedUntilAPassHasNamedAllProcesses)
     EXPECT_EQ(systemd_.writes, 1U);
 }
 
-TEST_F(UnitFences, WhichNobodyWantsAnyMoreAreRestoredAfterACrash) {
+TEST_F(UnitFences, ThatNoPolicyWantsAnyMoreAreRestoredAfterACrash) {
     observe_server();
     pass();
     begin();
@@ -240,7 +240,7 @@ TEST_F(UnitFences, ANewUnitGetsItsFenceByEventAlone) {
     EXPECT_EQ(systemd_.units["late.service"], upper);
 }
 
-TEST_F(UnitFences, WhatCannotHaveOneIsNamed) {
+TEST_F(UnitFences, ProcessesThatCannotHaveOneAreShownAsProblems) {
     observe(10, "server", "/user.slice/user-1.slice/user@1.service/app.slice/server.service");
     pass();
     EXPECT_EQ(problem(), "it is in no unit of the system: affinity alone is used");
@@ -323,7 +323,7 @@ TEST_F(UnitFences, ASlowSystemdHoldsUpNothingAndIsAskedOnce) {
     EXPECT_EQ(systemd_.units["other.service"], upper);
 }
 
-TEST_F(UnitFences, ASilentSystemdIsToldOfAndAskedAgainWithTheNextPass) {
+TEST_F(UnitFences, ASilentSystemdIsShownAndAskedAgainWithTheNextPass) {
     systemd_.is_slow = true;
     observe_server();
     pass();
@@ -448,7 +448,7 @@ TEST_F(UnitFences, ADryRunAsksAndChangesNothing) {
     EXPECT_EQ(state(), "");
 }
 
-TEST_F(UnitFences, AreExplained) {
+TEST_F(UnitFences, AreExplainedByProcess) {
     observe_server();
     status::ProcessExplanation before;
     units_->explain({10, 1}, before);

@@ -31,7 +31,7 @@ class Units : public testing::Test {
     test::Machine machine_;
 };
 
-TEST_F(Units, AreFencedAndLetGo) {
+TEST_F(Units, OfOnePolicyAreFencedUntilItIsReleased) {
     Instance instance(machine_);
     instance.systemd().units["server.service"] = {};
     ASSERT_TRUE(instance.manager().start());
@@ -58,7 +58,7 @@ TEST_F(Units, AreFencedAndLetGo) {
     EXPECT_TRUE(instance.systemd().units["server.service"].empty());
 }
 
-TEST_F(Units, AnAdministratorsSettingIsWhatComesBackEvenAfterACrash) {
+TEST_F(Units, AnAdministratorsSettingIsRestoredAfterACrashToo) {
     {
         Instance instance(machine_);
         instance.systemd().units["server.service"] = *CpuSet::parse_list("1-3");
@@ -80,9 +80,9 @@ TEST_F(Units, WithoutAnAnswerAtTheEndAreLeftToALaterDaemon) {
         instance.systemd().units["server.service"] = {};
         ASSERT_TRUE(instance.manager().start());
         instance.pass();
-        instance.systemd().units.clear(); // the bus has gone
+        instance.systemd().refusal = ETIMEDOUT;
         instance.stop();
-        EXPECT_EQ(instance.log().times("systemd does not answer"), 1U);
+        EXPECT_EQ(instance.log().times("could not be put back"), 1U);
     }
     Instance again(machine_);
     again.systemd().units["server.service"] = upper;
@@ -91,7 +91,7 @@ TEST_F(Units, WithoutAnAnswerAtTheEndAreLeftToALaterDaemon) {
     EXPECT_TRUE(again.systemd().units["server.service"].empty());
 }
 
-TEST_F(Units, WithForeignProcessesAreNotFenced) {
+TEST_F(Units, WithForeignProcessesHaveNoFence) {
     put(20, "other", "/system.slice/server.service");
     procs("system.slice/server.service", "10\n20\n");
     Instance instance(machine_);
@@ -106,23 +106,26 @@ TEST_F(Units, WithForeignProcessesAreNotFenced) {
     EXPECT_EQ(instance.systemd().units["server.service"], upper);
     procs("system.slice/server.service/below", "20\n"); // in a control group of its own below the unit's
     instance.pass();
-    EXPECT_TRUE(instance.systemd().units["server.service"].empty()) << "the fence goes when a stranger comes";
+    EXPECT_TRUE(instance.systemd().units["server.service"].empty())
+        << "the fence goes when a foreign process comes";
 }
 
-TEST_F(Units, WhatCannotBeFencedIsAProblemThatIsTold) {
+TEST_F(Units, ThatCannotBeFencedAreShownAsProblems) {
     const std::vector<std::pair<std::string, std::string>> cases{
         {"/user.slice/user-1.slice/user@1.service/app.slice/server.service",
-         "process 10 is in no unit of the system's: affinity alone is used"},
-        {"/init.scope", "process 10 is in no unit of the system's: affinity alone is used"},
-        {"/", "process 10 is in no unit of the system's: affinity alone is used"},
-        {"/system.slice/absent.service", "systemd does not answer for it: affinity alone is used"}};
+         "it is in no unit of the system: affinity alone is used"},
+        {"/init.scope", "it is in no unit of the system: affinity alone is used"},
+        {"/", "it is in no unit of the system: affinity alone is used"},
+        {"/system.slice/absent.service",
+         "systemd refuses: No such file or directory: affinity alone is used"}};
     for (const auto& [cgroup, message] : cases) {
         put(10, "server", cgroup);
         Instance instance(machine_);
+        instance.systemd().missing = {"absent.service"};
         ASSERT_TRUE(instance.manager().start());
         instance.pass();
         EXPECT_EQ(problem(instance.status()), message) << cgroup;
-        EXPECT_TRUE(instance.systemd().units.empty());
+        EXPECT_TRUE(instance.systemd().units["absent.service"].empty());
     }
 }
 
@@ -211,7 +214,7 @@ TEST_F(MemoryFollows, ToTheNodesOfTheMasksAndOnce) {
     EXPECT_EQ(instance.log().times("Operation not permitted"), 1U);
 }
 
-TEST_F(MemoryFollows, NotWithoutNeed) {
+TEST_F(MemoryFollows, NothingMovesWhereItMayRunOnEveryNode) {
     policy("cpus: \"0-3\"\n");
     Instance instance(machine_);
     ASSERT_TRUE(instance.manager().start());

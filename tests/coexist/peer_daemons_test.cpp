@@ -275,7 +275,7 @@ TEST(LivePeerDaemons, AProcessOfRootsThatRunsThisProgramIsFoundByTheJournalItHas
     const auto found = find("/run/affinityd-of-this-test");
     EXPECT_EQ(found.size(), 1U);
     if (!found.empty()) {
-        EXPECT_EQ(found[0].runtime_dir, tree.path());
+        EXPECT_EQ(found[0].runtime_dir + "/", tree.path());
     }
     EXPECT_TRUE(find(tree.path()).empty())
         << "a process that was just forked has this daemon's own journal open";

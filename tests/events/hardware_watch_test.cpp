@@ -99,7 +99,12 @@ class Watched {
     Watched() : log_(std::make_shared<spdlog::logger>("test")) {
         sd_event* raw = nullptr;
         if (sd_event_new(&raw) >= 0) event_.reset(raw);
-        watch_ = HardwareWatch::start(event_.get(), log_, [this] { ++changes_; });
+        watch_ = HardwareWatch::start(event_.get(), log_,
+                                      {[this] { ++changes_; },
+                                       [this](const auto& nic) {
+                                           ++changes_;
+                                           nic_ = nic;
+                                       }});
     }
     unsigned turn(unsigned patience_ms) {
         for (unsigned waited = 0; waited < patience_ms && changes_ == 0; waited += 10)
@@ -107,16 +112,20 @@ class Watched {
         return std::exchange(changes_, 0U);
     }
 
+    /// The interface that was named last.
+    [[nodiscard]] const std::string& nic() const { return nic_; }
+
   private:
     app::Log log_;
     LoopHandle event_;
     unsigned changes_ = 0;
+    std::string nic_;
     std::unique_ptr<HardwareWatch> watch_;
 };
 
 constexpr unsigned patience = 5000, silence = 200;
 
-TEST(CpuUevent, IsToldFromOthers) {
+TEST(CpuUevent, IsRecognizedAmongOthersAndAnyBytes) {
     const std::pair<std::string, bool> cases[] = {
         {"online@/devices/system/cpu/cpu3\0"s + properties("online", "/devices/system/cpu/cpu3", "cpu"),
          true},
@@ -132,7 +141,7 @@ TEST(CpuUevent, IsToldFromOthers) {
         EXPECT_EQ(is_cpu_uevent(message), expected) << message;
 }
 
-TEST(HardwareWatch, HearsFromUdevOfCpusAndOfNothingElse) {
+TEST(HardwareWatch, WithUdevItReportsCpusAndNothingElse) {
     EXPECT_EQ(in_own_namespace([]() -> std::string {
                   if (auto fault = make_run(true); !fault.empty()) return fault;
                   Watched watched;
@@ -152,7 +161,7 @@ TEST(HardwareWatch, HearsFromUdevOfCpusAndOfNothingElse) {
               "");
 }
 
-TEST(HardwareWatch, HearsTheKernelItselfWhereThereIsNoUdev) {
+TEST(HardwareWatch, WithoutUdevTheKernelsOwnEventsAreReported) {
     EXPECT_EQ(
         in_own_namespace([]() -> std::string {
             if (auto fault = make_run(false); !fault.empty()) return fault;
@@ -170,7 +179,7 @@ TEST(HardwareWatch, HearsTheKernelItselfWhereThereIsNoUdev) {
         "");
 }
 
-TEST(HardwareWatch, HearsOfLinks) {
+TEST(HardwareWatch, EachChangeOfALinkIsReported) {
     EXPECT_EQ(in_own_namespace([]() -> std::string {
                   if (auto fault = make_run(false); !fault.empty()) return fault;
                   Watched watched;
@@ -180,6 +189,7 @@ TEST(HardwareWatch, HearsOfLinks) {
                   watched.turn(silence);
                   if (auto fault = netdev::add_address("left", "10.99.0.1"); !fault.empty()) return fault;
                   if (watched.turn(patience) == 0) return "not of an address";
+                  if (watched.nic() != "left") return "of an address at " + watched.nic();
                   watched.turn(silence);
                   if (auto fault = netdev::set_up("left", true); !fault.empty()) return fault;
                   if (watched.turn(patience) == 0) return "not of one that came up";

@@ -112,7 +112,7 @@ class LoopTest : public testing::Test {
     std::string told_;
 };
 
-TEST_F(LoopTest, WhoAsksForPassesAllTheTimeKeepsNoneFromItsEnd) {
+TEST_F(LoopTest, PassesEndAlthoughMoreAreRequestedAllTheTime) {
     machine_.tree().file("sys/fs/cgroup/cgroup.controllers", "cpuset\n");
     machine_.tree().file("sys/fs/cgroup/cgroup.subtree_control", "\n");
     // A pass takes a second, because each of these is tried again.
@@ -179,7 +179,7 @@ TEST_F(LoopTest, AChangedFolderReloadsAndABadFileChangesNothing) {
     EXPECT_EQ(mask(), "0-3");
 }
 
-TEST_F(LoopTest, ThePeriodicPassFindsWhatNoEventToldOf) {
+TEST_F(LoopTest, ThePeriodicPassPlacesWhatNoEventReported) {
     start(std::chrono::seconds(1));
     ASSERT_TRUE(is_told("READY=1"));
     machine_.process(10, "server");
@@ -188,7 +188,7 @@ TEST_F(LoopTest, ThePeriodicPassFindsWhatNoEventToldOf) {
     EXPECT_TRUE(until([&] { return mask() == "2"; })) << "and it comes again";
 }
 
-TEST_F(LoopTest, AKilledOnesWorkIsPutBackByTheNext) {
+TEST_F(LoopTest, OriginalsOfAKilledDaemonAreRestoredByTheNext) {
     machine_.process(10, "server", "1-3");
     start();
     ASSERT_TRUE(is_told("READY=1"));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/simulated.hpp"
 #include "events/process_events.hpp"
+#include "events/timer.hpp"
 #include "turning.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 
@@ -105,6 +107,7 @@ struct Play {
     unsigned works_from = 1; ///< the source opened for the nth time works
     int open_error = 0;      ///< of openings before that one, but the first
     bool takes_filters = true;
+    std::size_t most_at_once = 0; ///< events that one call of drain() handed on
     ProcSource::Wanted wanted{};
 };
 
@@ -156,6 +159,52 @@ class BrokenSource : public testing::Test {
     std::unique_ptr<app::test::Instance> instance_;
     std::unique_ptr<ProcessEvents> events_;
 };
+
+/// A storm of events that never ends.
+class StormingSource final : public ProcSource {
+  public:
+    explicit StormingSource(Play& play) : play_(play), fd_(::eventfd(1, EFD_CLOEXEC)) {}
+    [[nodiscard]] int fd() const override { return fd_.get(); }
+    [[nodiscard]] bool has_events() const override { return true; }
+    [[nodiscard]] Result<void> set_filter(Wanted) override { return {}; }
+    Drained drain(const std::function<void(const ProcEvent&)>& sink,
+                  const std::function<bool()>& out_of_time) override {
+        ++play_.drained;
+        Drained drained{.more = true};
+        while (!out_of_time() && ++drained.events < 1'000'000)
+            sink(ProcEvent{});
+        play_.most_at_once = std::max(play_.most_at_once, drained.events);
+        return drained;
+    }
+
+  private:
+    Play& play_;
+    host::Fd fd_;
+};
+
+TEST(StormOfEvents, IsHandledInSlicesWithOtherWorkBetweenThem) {
+    const Machine machine;
+    const Turning turning;
+    Play play;
+    app::test::Instance instance(machine);
+    ASSERT_TRUE(instance.manager().start());
+    const auto events = ProcessEvents::start(turning.event(), instance.manager(), instance.log().log(),
+                                             {.open = [&](auto) -> Result<std::unique_ptr<ProcSource>> {
+                                                 return std::make_unique<StormingSource>(play);
+                                             }});
+    ASSERT_TRUE(events);
+    unsigned timers = 0;
+    Timer timer([&] { ++timers; });
+    ASSERT_TRUE(timer.add_to(turning.event()));
+    for (unsigned turn = 0; turn < 200 && timers < 3; ++turn) {
+        if (!timer.is_armed()) timer.arm(milliseconds(1));
+        sd_event_run(turning.event(), 10'000);
+    }
+    EXPECT_GT(play.drained, 1U);
+    EXPECT_LT(play.most_at_once, 1'000'000U) << "the clock ends a slice";
+    EXPECT_GE(play.most_at_once, 1U);
+    EXPECT_TRUE(events->waiting()) << "work in slices makes room for them";
+}
 
 TEST_F(BrokenSource, IsOpenedAgainAndAPassFollows) {
     play_.works_from = 3;

@@ -33,7 +33,7 @@ class FolderWatchTest : public testing::Test {
     unsigned told_ = 0;
 };
 
-TEST_F(FolderWatchTest, EachKindOfChangeIsTold) {
+TEST_F(FolderWatchTest, EachKindOfChangeIsReported) {
     tree_.file("b/x.yaml", "a");
     EXPECT_TRUE(is_told(1)) << "written";
     std::filesystem::rename(tree_.path("b/x.yaml"), tree_.path("x.yaml"));
@@ -46,7 +46,7 @@ TEST_F(FolderWatchTest, EachKindOfChangeIsTold) {
     EXPECT_EQ(told_, 4U);
 }
 
-TEST_F(FolderWatchTest, ABurstIsToldOnceWhenItIsOver) {
+TEST_F(FolderWatchTest, ABurstIsReportedOnceWhenItIsOver) {
     watch_ = FolderWatch::start(
         turning_.event(), {tree_.path("a")}, [this] { ++told_; }, milliseconds(1000));
     for (int i = 0; i < 20; ++i) {
@@ -59,14 +59,14 @@ TEST_F(FolderWatchTest, ABurstIsToldOnceWhenItIsOver) {
     EXPECT_EQ(told_, 1U);
 }
 
-TEST_F(FolderWatchTest, AnEditorsFilesAreNotPolicies) {
+TEST_F(FolderWatchTest, AnEditorsFilesAreNotReported) {
     for (const char* name : {"a/.x.yaml.swp", "a/x.yaml~", "a/4913", "a/x.yml"})
         tree_.file(name, "a");
     turning_.turn_for(long_after);
     EXPECT_EQ(told_, 0U);
 }
 
-TEST_F(FolderWatchTest, AFolderThatComesLaterIsNoticed) {
+TEST_F(FolderWatchTest, AFolderThatComesLaterIsReportedAndFollowed) {
     tree_.file("unrelated", "a");
     turning_.turn_for(long_after);
     EXPECT_EQ(told_, 0U);
@@ -85,7 +85,7 @@ TEST_F(FolderWatchTest, AFolderThatGoesAndComesIsFollowed) {
     EXPECT_TRUE(is_told(3));
 }
 
-TEST_F(FolderWatchTest, ADeepFolderIsAwaitedStepByStep) {
+TEST_F(FolderWatchTest, ADeepFolderIsReportedWhenAllAboveItHaveCome) {
     watch_ = FolderWatch::start(
         turning_.event(), {tree_.path("deep/er/est")}, [this] { ++told_; }, quiet);
     tree_.folder("deep");
@@ -102,7 +102,7 @@ TEST_F(FolderWatchTest, ADeepFolderIsAwaitedStepByStep) {
     EXPECT_TRUE(is_told(4));
 }
 
-TEST_F(FolderWatchTest, NothingIsToldAfterItsEnd) {
+TEST_F(FolderWatchTest, AfterItsEndNothingIsReported) {
     tree_.file("a/x.yaml", "a");
     turning_.turn_for(milliseconds(20));
     watch_.reset();
@@ -132,7 +132,7 @@ class CpusetWatchTest : public testing::Test {
     unsigned told_ = 0;
 };
 
-TEST_F(CpusetWatchTest, WritesToItAndToAllAboveItAreTold) {
+TEST_F(CpusetWatchTest, WritesToAFollowedCpusetAndToAllAboveItAreReported) {
     watch_->follow({"/a.slice/b.service"});
     for (const char* file : {"a.slice/b.service/cpuset.cpus", "a.slice/cpuset.cpus",
                              "a.slice/cgroup.subtree_control", "cgroup.subtree_control"})
@@ -141,7 +141,7 @@ TEST_F(CpusetWatchTest, WritesToItAndToAllAboveItAreTold) {
     EXPECT_EQ(watch_->files(), 5U) << "the root has no CPUs to write";
 }
 
-TEST_F(CpusetWatchTest, OthersAreFollowedInsteadAndTheFirstIsAlways) {
+TEST_F(CpusetWatchTest, OthersAreFollowedInsteadAndTheRootAlways) {
     watch_->follow({"/a.slice/b.service", "/c.slice"});
     watch_->follow({"/c.slice"});
     EXPECT_TRUE(is_told_of("c.slice/cpuset.cpus"));
@@ -151,7 +151,7 @@ TEST_F(CpusetWatchTest, OthersAreFollowedInsteadAndTheFirstIsAlways) {
     EXPECT_TRUE(is_told_of("cgroup.subtree_control")) << "cpusets may come into use";
 }
 
-TEST_F(CpusetWatchTest, WhatIsGoneOrNeverWasIsNoMatter) {
+TEST_F(CpusetWatchTest, GroupsThatAreGoneOrNeverWereAreIgnored) {
     watch_->follow({"/a.slice/b.service", "/nowhere/at.all"});
     std::filesystem::remove_all(tree_.path("a.slice/b.service"));
     turning_.turn_for(milliseconds(50));
@@ -171,7 +171,7 @@ TEST_F(CpusetWatchTest, AGroupOfTheSameNameIsFollowedAnew) {
     }
 }
 
-TEST_F(CpusetWatchTest, TheFirstVersionHasItsOwnHierarchy) {
+TEST_F(CpusetWatchTest, CpusetsOfTheFirstHierarchyAreFollowedInTheirOwnFolder) {
     std::filesystem::remove(tree_.path("cgroup.controllers"));
     tree_.file("cpuset/docker/cpuset.cpus", "0-3\n");
     watch_ = std::make_unique<CpusetWatch>(turning_.event(), tree_.path(), [this] { ++told_; });

@@ -27,10 +27,12 @@ std::string task_text(const json& answer, bool color) {
     if (answer.value("policy", json()).is_null()) text += "  no policy wants it\n";
     if (answer.value("released", false)) text += "  it was released (affinityctl apply takes it back)\n";
     Table table({"TID", "NAME", "CPUS", "WANTED", "BEFORE US", "WHY"});
-    for (const auto& thread : answer.value("threads", json::array()))
+    for (const auto& thread : answer.value("threads", json::array())) {
+        std::string why = text_of(thread, thread.contains("reason") ? "reason" : "would_change");
+        if (thread.contains("decided_by")) why += " (" + text_of(thread, "decided_by") + ")";
         table.add({text_of(thread, "tid"), text_of(thread, "comm"), text_of(thread, "present"),
-                   text_of(thread, "wanted"), text_of(thread, "original"),
-                   text_of(thread, thread.contains("reason") ? "reason" : "would_change")});
+                   text_of(thread, "wanted"), text_of(thread, "original"), std::move(why)});
+    }
     return text + "\n" + table.to_string(color);
 }
 

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes at intervals and after requests, and long work in slices.
+#include "events/callback_watch.hpp"
+#include "events/pass_schedule.hpp"
+#include "events/slices.hpp"
+#include "turning.hpp"
+
+namespace affinityd::events {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::Turning;
+
+struct Passes {
+    unsigned regular = 0, requested = 0;
+    std::function<void(bool)> begin = [this](bool periodic) { ++(periodic ? regular : requested); };
+};
+
+TEST(PassSchedule, ABurstOfRequestsIsOnePass) {
+    const Turning turning;
+    Passes passes;
+    PassSchedule schedule(hours(1), passes.begin);
+    ASSERT_TRUE(schedule.add_to(turning.event()));
+    for (int i = 0; i < 100; ++i)
+        schedule.begin_soon();
+    EXPECT_EQ(passes.requested, 0U) << "not at once: more may follow";
+    EXPECT_TRUE(turning.until([&] { return passes.requested > 0; }));
+    turning.turn_for(milliseconds(500));
+    EXPECT_EQ(passes.requested, 1U);
+    schedule.begin_soon();
+    EXPECT_TRUE(turning.until([&] { return passes.requested == 2; })) << "a later request is another one";
+    EXPECT_EQ(passes.regular, 0U);
+}
+
+TEST(PassSchedule, RequestsAllTheTimeDoNotPutThePassOff) {
+    const Turning turning;
+    Passes passes;
+    PassSchedule schedule(hours(1), passes.begin);
+    ASSERT_TRUE(schedule.add_to(turning.event()));
+    EXPECT_TRUE(turning.until([&] {
+        schedule.begin_soon();
+        return passes.requested >= 2;
+    }));
+}
+
+TEST(PassSchedule, RegularPassesComeAgainAndAgainUntilTheEnd) {
+    const Turning turning;
+    Passes passes;
+    PassSchedule schedule(seconds(1), passes.begin);
+    ASSERT_TRUE(schedule.add_to(turning.event()));
+    EXPECT_TRUE(turning.until([&] { return passes.regular == 2; }, milliseconds(30'000)));
+    schedule.begin_soon();
+    schedule.end();
+    const auto before = passes.regular;
+    turning.turn_for(milliseconds(1500));
+    EXPECT_EQ(passes.regular, before);
+    EXPECT_EQ(passes.requested, 0U);
+}
+
+TEST(Slices, EachEndsByTheClockAndOthersAreServedBetweenThem) {
+    const Turning turning;
+    unsigned slices = 0, done = 0, timers = 0;
+    bool is_wanted = false;
+    Slices work({[&](const auto& out_of_time) {
+                     for (unsigned long spun = 0; !out_of_time(); ++spun)
+                         if (spun > 1'000'000'000UL) ADD_FAILURE() << "a slice without an end";
+                     return ++slices % 20 == 0;
+                 },
+                 [&] { return is_wanted; }, [&] { ++done; }});
+    ASSERT_TRUE(work.add_to(turning.event()));
+    turning.turn_for(milliseconds(50));
+    EXPECT_EQ(slices, 0U) << "without work it sleeps";
+    Timer timer([&] { ++timers; });
+    ASSERT_TRUE(timer.add_to(turning.event()));
+    timer.arm(milliseconds(5));
+    work.begin();
+    EXPECT_TRUE(turning.until([&] { return done == 1; }));
+    EXPECT_EQ(slices, 20U);
+    EXPECT_EQ(timers, 1U) << "the timer was due long before the work was over";
+    is_wanted = true; // shorter slices are slices all the same
+    work.begin();
+    EXPECT_TRUE(turning.until([&] { return done == 2; }));
+    EXPECT_EQ(slices, 40U);
+    turning.turn_for(milliseconds(50));
+    EXPECT_EQ(slices, 40U);
+}
+
+TEST(Timer, ADisarmedOneDoesNotCall) {
+    const Turning turning;
+    unsigned called = 0;
+    Timer timer([&] { ++called; });
+    ASSERT_TRUE(timer.add_to(turning.event()));
+    EXPECT_FALSE(timer.is_armed());
+    timer.arm(milliseconds(20));
+    EXPECT_TRUE(timer.is_armed());
+    timer.disarm();
+    turning.turn_for(milliseconds(100));
+    EXPECT_EQ(called, 0U);
+    timer.arm(milliseconds(1));
+    EXPECT_TRUE(turning.until([&] { return called == 1; }));
+    EXPECT_FALSE(timer.is_armed()) << "once";
+}
+
+TEST(CallbackWatch, GivesTheLoopsExitCode) {
+    const Turning turning;
+    Timer timer([&] { sd_event_exit(turning.event(), 7); });
+    ASSERT_TRUE(timer.add_to(turning.event()));
+    timer.arm(milliseconds(1));
+    CallbackWatch watch;
+    EXPECT_EQ(watch.run(turning.event()), 7);
+}
+
+} // namespace
+} // namespace affinityd::events
