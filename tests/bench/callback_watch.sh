@@ -10,7 +10,8 @@ seconds=${2:-600}
 threads=${3:-2000}
 sockets=${4:-100000}
 affinityctl=$(program "$build" affinityctl)
-grep -aq 'a callback took' "$affinityd" || { echo "this build has no watch: meson setup -Dcallback_watch=true" >&2; exit 2; }
+meson introspect "$build" --buildoptions | python3 -c 'import json, sys
+sys.exit(not any(option["name"] == "callback_watch" and option["value"] for option in json.load(sys.stdin)))' || { echo "this build has no watch: meson setup -Dcallback_watch=true" >&2; exit 2; }
 chmod 711 "$work"
 
 # A bus like the system's, with services that hang.
@@ -26,7 +27,7 @@ started+=("$!")
 for ((i = 0; i < 100; i++)); do [ -S "$work/bus" ] && break; sleep 0.05; done
 export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$work/bus
 mkfifo "$work/silence" "$work/hold2"
-"$bench/silent_service" "$DBUS_SYSTEM_BUS_ADDRESS" org.freedesktop.PolicyKit1 org.freedesktop.systemd1 <"$work/silence" >"$work/silent.log" &
+"$bench/silent_service" "$DBUS_SYSTEM_BUS_ADDRESS" org.freedesktop.PolicyKit1 org.freedesktop.systemd1 <"$work/silence" >"$work/silent.log" 2>&1 &
 started+=("$!")
 exec 7>"$work/silence"
 wait_for "$work/silent.log" ready 10
