@@ -41,7 +41,7 @@ void PassiveCost::see(const TaskId& id, const std::string& policy, bool ending) 
 }
 
 void PassiveCost::begin_settling(Terms terms) {
-    settlement_.emplace();
+    settlement_ = Settlement{};
     settlement_->now = terms.now;
     for (auto& policy : terms.policies) {
         auto name = policy.policy;

@@ -104,8 +104,9 @@ struct UnitCpus::Call {
     }
     static int on_reply(sd_bus_message* reply, void* userdata, sd_bus_error*) {
         auto& waiting = *static_cast<Call*>(userdata);
-        auto call = std::move(waiting);
-        waiting.owner.calls_.erase(call.self); // before `done`, which may make the next call
+        std::list<Call> ended; // takes it off the list before `done`, which may make the next call
+        ended.splice(ended.end(), waiting.owner.calls_, waiting.self);
+        auto& call = ended.front();
         if (const int code = error_of(reply); code != 0)
             call.fail(code);
         else if (auto* read = std::get_if<Read>(&call.done))
