@@ -122,10 +122,10 @@ void Manager::begin_pass(bool machine_changed) {
 void Manager::link_changed(const std::string& nic) {
     if (shared_.is_stopping) return;
     carrying_.changes.expect();
-    // Many at once (a host full of containers starts) are looked at together, by the pass.
-    if (nic.empty() || work_.is_urgent_full()) {
-        shared_.machine_changed = true;
-    } else {
+    // The pass that follows reads the whole machine: interfaces above this one may have changed with it. Many
+    // at once (a host full of containers starts) are left to it altogether.
+    shared_.machine_changed = true;
+    if (!nic.empty() && !work_.is_urgent_full()) {
         auto work = std::make_unique<Sequence>();
         work->then([this, nic] { reread_nic(parts_.root, shared_.current, nic, parts_.log); });
         work->then_do([this, nic] { return std::make_unique<QueueRound>(queues_, nic); });

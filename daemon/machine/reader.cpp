@@ -116,6 +116,11 @@ Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine&
     if (!fresh) return std::unexpected(fresh.error());
     auto irqs = irq::read_interrupts(root);
     if (!irqs) return std::unexpected(irqs.error());
+    // One that was renamed is known by its former name.
+    if (*fresh)
+        std::erase_if(machine.nics, [&](const netdev::Nic& other) {
+            return other.ifindex == (*fresh)->ifindex && other.name != nic;
+        });
     const auto known = std::ranges::find(machine.nics, nic, &netdev::Nic::name);
     if (!*fresh && known != machine.nics.end())
         machine.nics.erase(known);

@@ -29,7 +29,7 @@ std::string steering_of(const json& nic, const json& vector) {
         if (!index.is_number()) return;
         for (const auto& queue : nic["queues"])
             if (queue["direction"] == direction && queue["index"] == index && queue["steering"].is_string() &&
-                queue["steering"] != "")
+                !queue["steering"].get_ref<const std::string&>().empty())
                 text += fmt::format("{}{}={}", text.empty() ? "" : " ", name,
                                     queue["steering"].get<std::string>());
     };

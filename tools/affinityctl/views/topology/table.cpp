@@ -15,7 +15,6 @@ namespace affinityctl {
 namespace {
 
 using affinityd::CpuSet;
-using affinityd::topology::Cache;
 using affinityd::topology::Topology;
 
 /// The position of the CPU's group in a list, "-" if no group holds it.

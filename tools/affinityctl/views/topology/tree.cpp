@@ -14,7 +14,6 @@ namespace affinityctl {
 namespace {
 
 using affinityd::CpuSet;
-using affinityd::topology::Topology;
 using Kind = Part::Kind;
 
 struct Held {
