@@ -4,15 +4,8 @@
 #include "accounting/past_costs.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace affinityd::accounting {
-
-namespace {
-
-constexpr std::array model_names{"none", "irq", "process", "full"};
-
-} // namespace
 
 double CostPeriod::bytes() const {
     double sum = 0;
@@ -37,7 +30,7 @@ void CostPeriod::add(const NicTraffic::Totals& totals, double now) {
 
 void CostPeriod::set(const CostSubject& subject, const NicTraffic::Totals& totals) {
     text_hash_ = subject.text_hash;
-    model_ = model_names[static_cast<std::size_t>(subject.model)];
+    model_ = to_string(subject.model);
     for (const auto& nic : subject.nics) {
         const auto total = totals.find(nic);
         nics_.try_emplace(nic, Carried{total == totals.end() ? NicTraffic::Total{} : total->second, 0});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accounting/cpu_time.hpp"
 
-#include "base/text.hpp"
 #include "host/root.hpp"
+#include "inventory/stat.hpp"
 
 #include <algorithm>
 #include <ctime>
@@ -24,15 +24,10 @@ std::uint64_t ticks_since_boot() {
 std::optional<CpuLedger::Entry> read_cpu_time(const host::Root& root, const TaskId& id) {
     const auto text = root.proc().text(fmt::format("{}/stat", id.tid));
     if (!text) return std::nullopt;
-    const auto name_end = text->rfind(')');
-    if (name_end == std::string::npos) return std::nullopt;
-    const auto words = split_words(std::string_view(*text).substr(name_end + 1));
-    // Fields 4 parent, 14 to 17 utime, stime, cutime, cstime, 22 start time; the name was field 2.
-    if (words.size() < 20 || parse_number<std::uint64_t>(words[19]) != id.start_time) return std::nullopt;
-    double ticks = 0;
-    for (std::size_t field = 11; field <= 14; ++field)
-        ticks += static_cast<double>(parse_number<std::uint64_t>(words[field]).value_or(0));
-    return CpuLedger::Entry{id, parse_number<int>(words[1]).value_or(0), ticks / ticks_per_second()};
+    const auto times = inventory::parse_stat_times(*text);
+    if (!times || times->start_time != id.start_time) return std::nullopt;
+    const auto ticks = times->user + times->system + times->children_user + times->children_system;
+    return CpuLedger::Entry{id, times->parent, static_cast<double>(ticks) / ticks_per_second()};
 }
 
 } // namespace affinityd::accounting

@@ -23,12 +23,11 @@ constexpr std::size_t most_shown = 1000;
 const std::string done{measure::to_string(measure::Outcome::done)};
 
 std::string model_of(const policy::PolicySet& policies) {
-    constexpr std::array names{"none", "irq", "process", "full"};
     if (policies.policies.empty()) return "none";
     const auto model = policies.policies.front().model;
     const bool same =
         std::ranges::all_of(policies.policies, [&](const auto& policy) { return policy.model == model; });
-    return same ? names[static_cast<std::size_t>(model)] : "mixed";
+    return same ? std::string(to_string(model)) : "mixed";
 }
 
 std::string names_of(const policy::PolicySet& policies) {

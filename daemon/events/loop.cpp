@@ -149,6 +149,10 @@ Result<void> EventLoop::watch_answers() {
 
 int EventLoop::run() {
     const int code = callbacks_.run(event_.get());
+    if (callbacks_.longest() > std::chrono::nanoseconds::zero())
+        log_.info(
+            fmt::format("longest callback {} us",
+                        std::chrono::duration_cast<std::chrono::microseconds>(callbacks_.longest()).count()));
     return code < 0 ? 1 : code;
 }
 

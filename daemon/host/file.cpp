@@ -66,18 +66,6 @@ Result<void> replace_file(const std::string& path, std::string_view text, unsign
     return fail("cannot write", path, code);
 }
 
-bool is_trusted(const std::string& path) {
-    struct stat status {};
-    if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
-    return (status.st_uid == 0 || status.st_uid == ::geteuid()) &&
-           (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
-bool is_same_file(const std::string& a, const std::string& b) {
-    std::error_code code;
-    return std::filesystem::equivalent(a, b, code) && !code;
-}
-
 Result<void> make_directories(const std::string& path, unsigned mode) {
     std::error_code code;
     const bool existed = std::filesystem::is_directory(path, code);

@@ -22,12 +22,6 @@ namespace affinityd::host {
 /// outlive the machine.
 [[nodiscard]] Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode = 0644);
 
-/// True for a regular file that root or this process's user owns and that nobody else may write to.
-[[nodiscard]] bool is_trusted(const std::string& path);
-
-/// True if both paths lead to the same file or directory.
-[[nodiscard]] bool is_same_file(const std::string& a, const std::string& b);
-
 /// The directory with its parents; no Error if it exists.
 [[nodiscard]] Result<void> make_directories(const std::string& path, unsigned mode = 0755);
 

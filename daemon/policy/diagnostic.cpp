@@ -12,18 +12,6 @@ namespace {
 
 constexpr std::size_t max_shown = 160; // bytes of a source line; a file may be one line of a hundred thousand
 
-std::string_view name_of(Severity severity) {
-    switch (severity) {
-    case Severity::note:
-        return "note";
-    case Severity::warning:
-        return "warning";
-    case Severity::error:
-        break;
-    }
-    return "error";
-}
-
 /// What a terminal would act upon is shown as '?'; a tab stays, so that the line looks as in the editor.
 char shown(char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -58,6 +46,18 @@ std::string underline(const Diagnostic& diagnostic) {
 
 } // namespace
 
+std::string_view to_string(Severity severity) {
+    switch (severity) {
+    case Severity::note:
+        return "note";
+    case Severity::warning:
+        return "warning";
+    case Severity::error:
+        break;
+    }
+    return "error";
+}
+
 std::string to_string(const Diagnostic& diagnostic, bool source) {
     std::string text = diagnostic.at.file;
     if (diagnostic.at.line > 0) {
@@ -65,7 +65,7 @@ std::string to_string(const Diagnostic& diagnostic, bool source) {
         if (diagnostic.at.column > 0) text += ':' + std::to_string(diagnostic.at.column);
     }
     if (!text.empty()) text += ": ";
-    text += name_of(diagnostic.severity);
+    text += to_string(diagnostic.severity);
     text += ": " + diagnostic.message;
     if (!diagnostic.hint.empty()) text += " (" + diagnostic.hint + ")";
     if (source && !diagnostic.source_line.empty()) text += "\n" + underline(diagnostic);

@@ -10,6 +10,7 @@
 namespace affinityd::policy {
 
 enum class Severity { note, warning, error };
+[[nodiscard]] std::string_view to_string(Severity severity);
 
 /// One finding about a policy file.
 struct Diagnostic {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/model.hpp"
 #include "policy/cpu_expr.hpp"
 #include "policy/pattern.hpp"
 
@@ -12,8 +13,7 @@
 
 namespace affinityd::policy {
 
-/// The affinity models of Foong, Fung and Newell: who is placed.
-enum class Model { none, irq, process, full };
+using affinityd::Model;
 /// How tasks are distributed over the CPUs: one after the other over the groups of this level.
 enum class Spread { any, cpu, core, llc, node, socket };
 /// How wide each task's mask is around its place.

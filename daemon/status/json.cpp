@@ -107,11 +107,6 @@ json list_of(const Values& values) {
 
 std::string dump(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
-std::string_view to_string(policy::Model model) {
-    constexpr std::array<std::string_view, 4> names{"none", "irq", "process", "full"};
-    return names[static_cast<std::size_t>(model)];
-}
-
 json to_json(const planner::Subject& subject) { return std::visit(SubjectForm{}, subject); }
 
 json to_json(const planner::Action& action) {

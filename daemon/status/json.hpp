@@ -25,7 +25,4 @@ namespace affinityd::status {
 [[nodiscard]] nlohmann::json to_json(const ProcessExplanation& process);
 [[nodiscard]] nlohmann::json to_json(const ThreadExplanation& thread, const std::string& policy);
 
-/// "none", "irq", "process", "full".
-[[nodiscard]] std::string_view to_string(policy::Model model);
-
 } // namespace affinityd::status

@@ -5,11 +5,6 @@
 
 namespace affinityd::ttcp {
 
-std::string_view to_string(Model model) {
-    constexpr std::array<std::string_view, 4> names{"none", "irq", "process", "full"};
-    return names[static_cast<std::size_t>(model)];
-}
-
 std::optional<Model> parse_model(std::string_view text) {
     for (const Model model : all_models)
         if (to_string(model) == text) return model;

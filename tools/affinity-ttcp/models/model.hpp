@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/cpu_set.hpp"
+#include "base/model.hpp"
 
 #include <array>
 #include <cstddef>
@@ -11,11 +12,8 @@
 
 namespace affinityd::ttcp {
 
-/// The four affinity models of Foong, Fung and Newell: what is bound to one CPU. A value; run_round() carries
-/// it out.
-enum class Model { none, irq, process, full };
+/// In the order of reports. run_round() carries a model out.
 inline constexpr std::array<Model, 4> all_models{Model::none, Model::irq, Model::process, Model::full};
-[[nodiscard]] std::string_view to_string(Model model);
 [[nodiscard]] std::optional<Model> parse_model(std::string_view text);
 [[nodiscard]] constexpr bool binds_interrupts(Model model) {
     return model == Model::irq || model == Model::full;

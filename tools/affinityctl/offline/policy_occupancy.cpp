@@ -2,7 +2,6 @@
 #include "affinityctl/offline/policy_occupancy.hpp"
 
 #include "affinityctl/values/counted.hpp"
-#include "affinityctl/values/model_name.hpp"
 #include "host/file.hpp"
 #include "host/root.hpp"
 #include "irq/reader.hpp"
@@ -66,7 +65,7 @@ Result<void> all_known(const PolicyRequest& request, const policy::PolicySet& se
 
 Tenant tenant_of(const planner::ResolvedPolicy& resolved, const planner::Placements& placements) {
     Tenant tenant{.policy = resolved.policy->name,
-                  .model = model_name(resolved.policy->model),
+                  .model = std::string(to_string(resolved.policy->model)),
                   .cpus = resolved.allowed,
                   .exclusive = resolved.policy->exclusive,
                   .pins = {},

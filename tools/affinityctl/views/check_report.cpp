@@ -15,18 +15,6 @@ using policy::Severity;
 
 namespace {
 
-std::string name_of(Severity severity) {
-    switch (severity) {
-    case Severity::note:
-        return "note";
-    case Severity::warning:
-        return "warning";
-    case Severity::error:
-        break;
-    }
-    return "error";
-}
-
 struct Counts {
     std::size_t errors = 0, warnings = 0, notes = 0;
 };
@@ -40,7 +28,7 @@ Counts count(const Findings& findings) {
 
 /// Red, magenta and cyan, as compilers use them, around the word for the severity.
 std::string colored(std::string text, Severity severity) {
-    const std::string word = name_of(severity) + ":";
+    const auto word = std::string(to_string(severity)) + ":";
     const char* code = severity == Severity::error     ? "\033[1;31m"
                        : severity == Severity::warning ? "\033[1;35m"
                                                        : "\033[1;36m";
@@ -59,7 +47,7 @@ std::size_t count_errors(const Findings& findings) { return count(findings).erro
 std::string check_json(const policy::ReadResult& result, const Findings& findings) {
     auto list = nlohmann::json::array();
     for (const auto& d : findings)
-        list.push_back({{"severity", name_of(d.severity)},
+        list.push_back({{"severity", to_string(d.severity)},
                         {"file", d.at.file},
                         {"line", d.at.line},
                         {"column", d.at.column},

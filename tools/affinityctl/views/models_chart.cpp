@@ -58,7 +58,7 @@ void draw_bar(Svg& svg, double y, double scale, const ModelSummary& summary, con
 
 std::vector<std::string> labels_of(const std::vector<ModelSummary>& summaries) {
     std::vector<std::string> labels;
-    std::map<Model, unsigned> seen;
+    std::map<affinityd::Model, unsigned> seen;
     for (const auto& summary : summaries) {
         const unsigned number = ++seen[summary.model];
         labels.push_back(number == 1 ? std::string(to_string(summary.model))

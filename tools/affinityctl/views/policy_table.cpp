@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/policy_table.hpp"
 
-#include "affinityctl/values/model_name.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/table.hpp"
 
@@ -43,7 +42,7 @@ json policies_json(const policy::PolicySet& set, const json& status) {
                         {"description", one.description},
                         {"priority", one.priority},
                         {"specificity", policy::specificity(one.match)},
-                        {"affinity", model_name(one.model)},
+                        {"affinity", to_string(one.model)},
                         {"overrides", std::move(overrides)},
                         {"loaded", held.is_object()},
                         {"processes", held.is_object() ? held.value("processes", json(0)) : json(nullptr)},

@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/svg_text.hpp"
 
+#include "base/utf8.hpp"
+
 #include <fmt/format.h>
 
 namespace affinityctl {
 
 namespace {
 
-/// Bytes of the UTF-8 character that begins here; 0 if none does, or one that XML does not allow.
+/// Bytes of the UTF-8 character that begins here; 0 if none does, or one that XML does not allow or a viewer
+/// would act upon.
 std::size_t utf8_length(std::string_view text) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const unsigned char lead = byte(0);
-    const std::size_t length = lead >= 0xf0 && lead <= 0xf4 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0;
-    if (lead > 0xf4 || length == 0 || length > text.size()) return 0;
-    unsigned code = lead & (0xffU >> (length + 1));
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xc0) != 0x80) return 0;
-        code = code << 6 | (byte(i) & 0x3f);
-    }
-    const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-    const bool excluded = (code >= 0xd800 && code <= 0xdfff) || code == 0xfffe || code == 0xffff ||
-                          code > 0x10ffff || (code >= 0x80 && code < 0xa0);
-    return overlong || excluded ? 0 : length;
+    const auto [bytes, point] = affinityd::first_character(text);
+    const bool is_excluded = point == 0xfffe || point == 0xffff || (point >= 0x80 && point < 0xa0);
+    return is_excluded ? 0 : bytes;
 }
 
 } // namespace
