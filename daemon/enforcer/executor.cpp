@@ -165,7 +165,8 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
 
 std::optional<state::MaskSource> Executor::inherited(const TaskMask& task, const CpuSet& present, int creator,
                                                      const CpuSet& online) {
-    if (present.contains(online) || journal_.contains(task)) return std::nullopt;
+    if (present.contains(online) || journal_.contains(task) || journal_.lost_record(task.task))
+        return std::nullopt;
     return journal_.find_mask_source(creator, present, online);
 }
 

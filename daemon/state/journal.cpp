@@ -96,6 +96,7 @@ void Journal::erase(const Subject& subject) {
     if (!before) return;
     swap_sources(sources_, *threads_.process_of(task->task), &*before, nullptr);
     threads_.erase(task->task);
+    former_.add(task->task);
 }
 
 std::optional<UndoRecord> Journal::find(const Subject& subject) const {

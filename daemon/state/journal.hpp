@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "planner/undo.hpp"
 #include "state/entry.hpp"
+#include "state/former_tasks.hpp"
 #include "state/journal_file.hpp"
 #include "state/mask_sources.hpp"
 #include "state/queue_records.hpp"
@@ -63,6 +64,11 @@ class Journal final : public planner::UndoLookup {
     /// that has, or lately had, the mask from us.
     [[nodiscard]] std::optional<MaskSource> find_mask_source(int creator, const CpuSet& mask,
                                                              const CpuSet& online);
+    /// True if the task lately had a record and has it no more: it was not born with the mask that it has
+    /// now.
+    [[nodiscard]] bool lost_record(const TaskId& task) const {
+        return former_.contains(task) && !threads_.contains(task);
+    }
     /// False if neither process ever passed on a mask that we set, so that find_mask_source need not be
     /// asked.
     [[nodiscard]] bool is_mask_source(int pid, int parent) const;
@@ -71,7 +77,10 @@ class Journal final : public planner::UndoLookup {
         sources_.add_former(pid, mask, source);
     }
     /// A pass has ended: masks that nobody has since before the last call are forgotten.
-    void age_mask_sources() { sources_.age(); }
+    void age_mask_sources() {
+        sources_.age();
+        former_.age();
+    }
 
     /// True if lines of the file were lost, until mended() has succeeded, possibly in a later daemon:
     /// subjects without a record may be ours.
@@ -93,6 +102,7 @@ class Journal final : public planner::UndoLookup {
     ThreadRecords threads_;
     QueueRecords queues_;
     MaskSources sources_;
+    FormerTasks former_;
     Cursor compacted_; ///< up to where the rewritten file has the records
     bool damaged_ = false;
 };

@@ -100,6 +100,32 @@ TEST_F(JournalTest, TheRecordThatExplainsAnInheritedMaskIsFound) {
     EXPECT_FALSE(journal.is_mask_source(120, 1));
 }
 
+TEST_F(JournalTest, ATaskThatHadARecordIsKnownForTwoGenerations) {
+    auto journal = open();
+    ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{1}, "p"));
+    EXPECT_FALSE(journal.lost_record({123, 456})) << "it has one";
+    ASSERT_TRUE(journal.forget(task));
+    EXPECT_TRUE(journal.lost_record({123, 456}));
+    EXPECT_FALSE(journal.lost_record({123, 457})) << "a later task of the same number";
+    ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{1}, "p"));
+    EXPECT_FALSE(journal.lost_record({123, 456})) << "it has one again";
+    ASSERT_TRUE(journal.forget(task));
+    journal.age_mask_sources();
+    EXPECT_TRUE(journal.lost_record({123, 456}));
+    journal.age_mask_sources();
+    EXPECT_FALSE(journal.lost_record({123, 456}));
+}
+
+TEST(FormerTasks, OfTooManyTheEldestAreForgotten) {
+    FormerTasks tasks;
+    constexpr auto most = static_cast<int>(FormerTasks::most);
+    for (int tid = 1; tid <= 3 * most; ++tid)
+        tasks.add({tid, 7});
+    EXPECT_FALSE(tasks.contains({most, 7}));
+    EXPECT_TRUE(tasks.contains({most + 1, 7}));
+    EXPECT_TRUE(tasks.contains({3 * most, 7}));
+}
+
 TEST_F(JournalTest, AReplacedMaskStillExplainsChildrenOfBefore) {
     auto journal = open();
     const CpuSet online = CpuSet::range(0, 3);
