@@ -265,6 +265,10 @@ void Units::begin_stop() {
                                                                       : Restorer::Choice::restore;
         },
         [](std::size_t) {});
+    // One that systemd is being asked about may get its record only when the answer comes.
+    for (auto& [name, unit] : units_)
+        if (unit.is_called && unit.restoring.empty() && !parts_.current->keeps_on_stop(unit.policy))
+            unit.restoring.push_back(std::make_shared<Restoring>(Restoring{[](std::size_t) {}}));
 }
 
 bool Units::is_busy() const {

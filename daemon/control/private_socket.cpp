@@ -76,7 +76,7 @@ int PrivateSocket::listen() {
     accept_.reset(source);
     // While no descriptor is left, the socket stays readable: the loop must not spin over it.
     if (status >= 0) sd_event_source_set_ratelimit(source, accept_interval_usec, accepts_an_interval);
-    return status;
+    return status < 0 ? status : before_flush(event_, on_end, this, end_);
 }
 
 void PrivateSocket::take(Request request) {
@@ -122,6 +122,11 @@ int PrivateSocket::prepare(Peer& peer) {
                                             on_deadline, this);
     peer.deadline.reset(source);
     return status;
+}
+
+int PrivateSocket::on_end(sd_event_source*, void* userdata) {
+    static_cast<PrivateSocket*>(userdata)->peers_.clear();
+    return 0;
 }
 
 int PrivateSocket::on_message(sd_bus_message*, void* userdata, sd_bus_error*) {

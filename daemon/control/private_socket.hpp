@@ -47,6 +47,7 @@ class PrivateSocket final : public Front {
     [[nodiscard]] int prepare(Peer& peer);
     void make_room();
     static int on_connect(sd_event_source*, int fd, std::uint32_t, void* userdata);
+    static int on_end(sd_event_source*, void* userdata);
     static int on_message(sd_bus_message*, void* userdata, sd_bus_error*);
     static int on_deadline(sd_event_source*, std::uint64_t, void* userdata);
 
@@ -56,7 +57,7 @@ class PrivateSocket final : public Front {
     Limits limits_;
     host::Fd socket_;
     std::list<Peer> peers_;
-    Source accept_;
+    Source accept_, end_;
 };
 
 } // namespace affinityd::control

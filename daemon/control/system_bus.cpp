@@ -34,6 +34,8 @@ void SystemBus::start(sd_event* event, std::string name, Hooks hooks) {
     event_ = event;
     name_ = std::move(name);
     hooks_ = std::move(hooks);
+    if (const int status = before_flush(event_, on_end, this, end_); status < 0)
+        return note("not on the system bus: " + text_of(-status));
     if (const int status = connect(); status < 0) try_again(-status);
 }
 
@@ -101,6 +103,7 @@ void SystemBus::try_again(int code) {
 
 void SystemBus::stop() {
     timer_.reset();
+    end_.reset();
     is_connected_ = false;
     disconnect();
 }
@@ -115,6 +118,11 @@ int SystemBus::on_timer(sd_event_source*, std::uint64_t, void* userdata) {
     auto& self = *static_cast<SystemBus*>(userdata);
     self.disconnect();
     if (const int status = self.connect(); status < 0) self.try_again(-status);
+    return 0;
+}
+
+int SystemBus::on_end(sd_event_source*, void* userdata) {
+    static_cast<SystemBus*>(userdata)->stop();
     return 0;
 }
 

@@ -53,6 +53,7 @@ class SystemBus {
     static int on_message(sd_bus_message* message, void* userdata, sd_bus_error*);
     static int on_name(sd_bus_message* reply, void* userdata, sd_bus_error*);
     static int on_timer(sd_event_source*, std::uint64_t, void* userdata);
+    static int on_end(sd_event_source*, void* userdata);
 
     Open open_;
     Hooks hooks_;
@@ -60,7 +61,7 @@ class SystemBus {
     sd_event* event_ = nullptr;
     Bus bus_;
     Slot filter_, naming_;
-    Source timer_;
+    Source timer_, end_;
     bool is_connected_ = false;
     std::chrono::seconds pause_{1};
     bool is_absence_noted_ = false; ///< since the daemon last had its name

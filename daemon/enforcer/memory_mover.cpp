@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <system_error>
 
 #include <unistd.h>
 
@@ -22,7 +23,12 @@ void MemoryMover::ask(MemoryMove move) {
     const std::lock_guard lock(mutex_);
     std::erase_if(waiting_, [&](const MemoryMove& other) { return other.process == move.process; });
     waiting_.push_back(std::move(move));
-    if (!worker_.joinable()) worker_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
+    if (!worker_.joinable()) {
+        try {
+            worker_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
+        } catch (const std::system_error&) { // no thread is to be had now: the next move tries again
+        }
+    }
     wake_.notify_one();
 }
 

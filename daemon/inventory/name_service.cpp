@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -85,6 +86,23 @@ void NameService::State::work() {
     }
 }
 
+/// False: the kernel gives no thread now, as when somebody has forked until no process id is left.
+bool NameService::start(const std::shared_ptr<State>& state) {
+    // Signals are the loop's: a thread that is made inherits the mask of this moment.
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool is_started = true;
+    try {
+        std::thread([state] { state->work(); }).detach();
+    } catch (const std::system_error&) {
+        is_started = false;
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return is_started;
+}
+
 NameService::NameService(AskName ask) : state_(std::make_shared<State>()) {
     state_->ask = std::move(ask);
     state_->arrived.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -106,17 +124,10 @@ std::optional<std::string> NameService::find(NameKind kind, unsigned id) {
     auto& answer = state_->answers[question];
     if (answer.name && !answer.is_stale) return answer.name;
     if (answer.is_asked || state_->questions.size() >= most_questions) return answer.name;
+    if (!state_->is_running) state_->is_running = start(state_);
+    if (!state_->is_running) return answer.name; // the next process of this user tries again
     answer.is_asked = true;
     state_->questions.push_back(question);
-    if (!std::exchange(state_->is_running, true)) {
-        // Signals are the loop's: a thread that is made inherits the mask of this moment.
-        sigset_t all;
-        sigset_t before;
-        ::sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &before);
-        std::thread([state = state_] { state->work(); }).detach();
-        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    }
     state_->changed.notify_one();
     return answer.name;
 }

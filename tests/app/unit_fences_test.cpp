@@ -474,5 +474,17 @@ TEST(UnitPlaces, AreThoseThatSystemdCouldFence) {
         EXPECT_FALSE(find_unit(cgroup)) << cgroup;
 }
 
+TEST_F(UnitFences, AFirstFenceThatSystemdWasAskedAboutIsNotSetOnceTheDaemonEnds) {
+    systemd_.is_slow = true;
+    observe_server();
+    pass();
+    ASSERT_EQ(systemd_.reads, 1U);
+    units_->begin_stop();
+    systemd_.answer();
+    EXPECT_FALSE(units_->is_busy());
+    EXPECT_EQ(systemd_.units["server.service"], CpuSet{});
+    EXPECT_FALSE(journal_->contains(server));
+}
+
 } // namespace
 } // namespace affinityd::app

@@ -327,6 +327,18 @@ TEST_F(ControlTest, APeerThatDoesNotAuthenticateItselfIsClosedAfterItsTime) {
         ::close(fd);
 }
 
+TEST_F(ControlTest, APeerThatHasNotAuthenticatedItselfDoesNotHoldTheEndOfTheLoop) {
+    const int silent = bare();
+    settle();
+    ASSERT_FALSE(is_closed(silent));
+    ASSERT_GE(sd_event_exit(event_, 0), 0);
+    ::alarm(20); // ends the test program where the loop would wait for the peer: sd-bus gives it 90 s
+    EXPECT_EQ(sd_event_loop(event_), 0);
+    ::alarm(0);
+    EXPECT_TRUE(is_closed(silent));
+    ::close(silent);
+}
+
 TEST_F(ControlTest, AClientThatNeverReadsDoesNotHoldTheEnd) {
     commands_.answer = std::string(24U << 20, 'x');
     std::array<int, 2> pipe{};

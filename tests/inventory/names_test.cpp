@@ -11,6 +11,9 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace affinityd::inventory {
 namespace {
@@ -119,6 +122,22 @@ TEST(NameService, OldAnswersHoldWhileTheyAreAskedAnew) {
     EXPECT_EQ(service.find(NameKind::user, 1), "name1");
     EXPECT_TRUE(soon([&] { return service.find(NameKind::user, 1) == "name2"; }));
     EXPECT_EQ(calls->load(), 2U);
+}
+
+TEST(NameService, WhereNoThreadCanBeMadeTheNumberStandsAndTheNextCallTriesAgain) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const rlimit none{0, 0};
+        constexpr uid_t nobody = 65534; // the limit does not hold root
+        if (::setrlimit(RLIMIT_NPROC, &none) != 0 || (::geteuid() == 0 && ::setuid(nobody) != 0)) ::_exit(2);
+        NameService service([](NameKind, unsigned) { return std::optional<std::string>("known"); });
+        const bool is_unknown = !service.find(NameKind::user, 54321) && !service.find(NameKind::user, 54321);
+        ::_exit(is_unknown ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(NameService, EndDoesNotWaitForASilentService) {
