@@ -6,12 +6,16 @@
 namespace affinityd::app {
 
 ExplainJob::ExplainJob(const Parts& parts, int pid, OwnedAnswer answer)
-    : parts_(parts), answer_(std::move(answer)), assignments_(parts_.tasks.placer().assignments()) {
+    : parts_(parts), answer_(std::move(answer)) {
     value_.pid = pid;
 }
 
 bool ExplainJob::step(const OutOfTime& out_of_time) {
-    if (!world_) world_ = parts_.current.world;
+    // What was asked for behind a reload is answered by the new policies.
+    if (!world_) {
+        world_ = parts_.current.world;
+        assignments_ = parts_.tasks.placer().assignments();
+    }
     if (world_ != parts_.current.world) {
         answer_(fail("the policies were reloaded meanwhile: ask again"));
         return true;
@@ -59,7 +63,8 @@ void ExplainJob::consider() {
         value_.considered.push_back({policy.name, policy.at, std::move(verdict)});
     }
     if (policy_) value_.policy = world_->policy(*policy_).name;
-    value_.released = policy_ && !parts_.tasks.match(*scan_);
+    value_.released = serves_released_queue(*scan_, world_->placements(), parts_.releases) ||
+                      (policy_ && !parts_.tasks.match(*scan_));
 }
 
 std::optional<policy::Position> ExplainJob::decided_by(const planner::ThreadPlan& plan) const {
@@ -81,6 +86,7 @@ void ExplainJob::explain(std::size_t index) {
         .thread = thread,
         .plan =
             tasks.placer().plan(known, {view, thread, static_cast<unsigned>(index), creator}, assignments_)};
+    if (value_.released) value.plan.action.reset(); // nobody changes it until it is taken back
     value.decided_by = decided_by(value.plan);
     if (value.plan.target) value.reason = planner::reason_of(world_->placements(), *value.plan.target);
     if (cpuset != nullptr) value.cpuset = *cpuset;

@@ -20,6 +20,7 @@ class ExplainJob final : public Job {
         const Current& current;
         Tasks& tasks;
         state::Journal& journal;
+        const Releases& releases;
         /// Adds the fence of the process's unit, if it is under `means: cpuset`.
         std::function<void(const TaskId& process, status::ProcessExplanation& into)> add_fence;
     };
@@ -34,7 +35,7 @@ class ExplainJob final : public Job {
 
     Parts parts_;
     OwnedAnswer answer_;
-    std::shared_ptr<World> world_;
+    std::shared_ptr<World> world_;     ///< in force when it began; null before that
     planner::Assignments assignments_; ///< a copy: looking must not assign slots
     status::ProcessExplanation value_;
     status::AnswerText text_;

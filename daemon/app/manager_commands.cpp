@@ -68,7 +68,7 @@ void Manager::explain(const std::string& subject, OwnedAnswer answer) {
     const auto pid = inventory::read_process_id(parts_.root, *tid);
     if (!pid) return answer(fail("there is no such process or thread", subject));
     work_.add(std::make_unique<ExplainJob>(
-        ExplainJob::Parts{parts_.root, shared_.current, tasks_, parts_.journal,
+        ExplainJob::Parts{parts_.root, shared_.current, tasks_, parts_.journal, shared_.releases,
                           [this](const TaskId& process, auto& into) { units_.explain(process, into); }},
         *pid, std::move(answer)));
 }

@@ -3,13 +3,16 @@
 
 namespace affinityd::app {
 
-PlanJob::PlanJob(const Parts& parts, OwnedAnswer answer)
-    : parts_(parts), answer_(std::move(answer)), world_(parts.current.world),
-      assignments_(parts_.tasks.placer().assignments()) {
+PlanJob::PlanJob(const Parts& parts, OwnedAnswer answer) : parts_(parts), answer_(std::move(answer)) {
     text_.begin_list("actions");
 }
 
 bool PlanJob::step(const OutOfTime& out_of_time) {
+    // What was asked for behind a reload is answered by the new policies.
+    if (!world_) {
+        world_ = parts_.current.world;
+        assignments_ = parts_.tasks.placer().assignments();
+    }
     if (world_ != parts_.current.world) {
         answer_(fail("the policies were reloaded meanwhile: ask again"));
         return true;
@@ -85,9 +88,10 @@ bool PlanJob::plan(Looking& looking, const OutOfTime& out_of_time) {
 }
 
 bool PlanJob::step_queues(const OutOfTime& out_of_time) {
-    const auto& targets = world_->placements().queues;
-    while (next_queue_ < targets.size()) {
-        const auto action = parts_.queues.plan(targets[next_queue_++]);
+    // A copy: they may be worked out anew between two slices.
+    if (!targets_) targets_ = world_->placements().queues;
+    while (next_queue_ < targets_->size()) {
+        const auto action = parts_.queues.plan((*targets_)[next_queue_++]);
         if (action) text_.add(*action, OwnedText::no_owner);
         if (out_of_time()) return false;
     }

@@ -43,13 +43,14 @@ class PlanJob final : public Job {
 
     Parts parts_;
     OwnedAnswer answer_;
-    std::shared_ptr<World> world_;
+    std::shared_ptr<World> world_;     ///< in force when it began; null before that
     planner::Assignments assignments_; ///< a copy: looking must not assign slots
     status::AnswerText text_;
     std::optional<inventory::PidStream> pids_;
     std::optional<Looking> looking_;
-    std::size_t next_queue_ = 0;
-    std::optional<std::vector<planner::Subject>> unwanted_; ///< queues that go back to their originals
+    std::optional<std::vector<planner::QueueTarget>> targets_; ///< no value: it has not come to queues
+    std::size_t next_queue_ = 0;                               ///< of `targets_`
+    std::optional<std::vector<planner::Subject>> unwanted_;    ///< queues that go back to their originals
 };
 
 } // namespace affinityd::app

@@ -23,6 +23,10 @@ class Releases {
 
     [[nodiscard]] bool policy(std::string_view name) const { return all_ || policies_.contains(name); }
     [[nodiscard]] bool process(const TaskId& id) const { return processes_.contains(id); }
+    /// True if this process, which that policy wants, is to be let go.
+    [[nodiscard]] bool covers(std::string_view policy_name, const TaskId& id) const {
+        return !empty() && (policy(policy_name) || process(id));
+    }
     [[nodiscard]] bool empty() const { return !all_ && policies_.empty() && processes_.empty(); }
 
   private:

@@ -21,13 +21,12 @@ bool StatusJob::step(const OutOfTime& out_of_time) {
         pids_->pop_back();
         if (out_of_time()) return false;
     }
-    if (!world_) {
-        world_ = parts_.current.world;
+    if (!targets_) {
+        targets_ = parts_.current.placements().queues;
         text_.begin_list("queues");
     }
-    const auto& targets = world_->placements().queues;
-    while (next_queue_ < targets.size()) {
-        text_.add(parts_.queue(targets[next_queue_++]));
+    while (next_queue_ < targets_->size()) {
+        text_.add(parts_.queue((*targets_)[next_queue_++]));
         if (out_of_time()) return false;
     }
     answer_(parts_.complete(std::move(text_)));

@@ -34,8 +34,9 @@ class StatusJob final : public Job {
     OwnedAnswer answer_;
     status::AnswerText text_;
     std::optional<std::vector<int>> pids_; ///< still to be told of, in descending order
-    std::shared_ptr<World> world_;         ///< whose queues are told of
-    std::size_t next_queue_ = 0;
+    /// Queues to be told of; a copy, as they may be worked out anew between two slices. No value: not yet.
+    std::optional<std::vector<planner::QueueTarget>> targets_;
+    std::size_t next_queue_ = 0; ///< of `targets_`
 };
 
 } // namespace affinityd::app

@@ -83,6 +83,8 @@ void Tasks::thread_renamed(int pid, int tid, std::string_view name) {
 
 void Tasks::place_fresh(KnownProcess& process, const inventory::Thread& thread) {
     ++by_event_;
+    // One that was told to let go stays known until the next pass.
+    if (parts_.releases.covers(parts_.current->policy(process.policy).name, process.id)) return;
     // Threads come in the order of their ids: those before this one that are known give its index, if some
     // rule asks for it.
     const auto& rules = parts_.current->policy(process.policy).threads;

@@ -41,25 +41,30 @@ bool read_threads(Turn& turn, const OutOfTime& out_of_time, Log& log) {
     return true;
 }
 
-bool is_released(const World& world, const Releases& releases, const TaskId& process, std::size_t policy) {
-    return !releases.empty() && (releases.policy(world.policy(policy).name) || releases.process(process));
-}
-
 } // namespace
+
+bool serves_released_queue(const inventory::ProcessScan& scan, const planner::Placements& placements,
+                           const Releases& releases) {
+    if (releases.empty() || !scan.is_kernel()) return false;
+    const auto queue = placements.threads.find(scan.id().tid);
+    return queue != placements.threads.end() && releases.policy(queue->second.policy);
+}
 
 Tasks::Tasks(const Parts& parts, ThreadPlacer placer, Reaper reaper)
     : parts_(parts), placer_(std::move(placer)), reaper_(std::move(reaper)), sources_(parts.root) {}
 
 std::optional<std::size_t> Tasks::match(const inventory::ProcessScan& scan) const {
     const auto& world = *parts_.current.world;
+    if (serves_released_queue(scan, world.placements(), parts_.releases)) return std::nullopt;
     const auto policy =
         world.matcher().match(scan.facts(), ProcessLineage(parts_.root, table_, world.policies()));
-    if (policy && is_released(world, parts_.releases, scan.id(), *policy)) return std::nullopt;
+    if (policy && parts_.releases.covers(world.policy(*policy).name, scan.id())) return std::nullopt;
     return policy;
 }
 
 bool Tasks::must_look_at(const inventory::ProcessScan& scan, int creator) const {
     const int pid = scan.id().tid;
+    if (serves_released_queue(scan, parts_.current.placements(), parts_.releases)) return false;
     if (table_.find(pid) != nullptr || parts_.journal.is_mask_source(pid, creator)) return true;
     const auto& placements = parts_.current.placements();
     // A kernel thread that served a queue and does no more is looked at once again, to get its mask back.
@@ -84,11 +89,6 @@ std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan scan, std::optional
     const int pid = scan.id().tid;
     const int parent = creator.value_or(scan.parent());
     if (const auto* known = table_.find(pid); known != nullptr && known->id != scan.id()) drop(pid);
-    // A kernel thread of a queue stays as it was released, like the queue itself.
-    const auto& queue_threads = parts_.current.placements().threads;
-    if (const auto queue = queue_threads.find(pid);
-        queue != queue_threads.end() && scan.is_kernel() && parts_.releases.policy(queue->second.policy))
-        return std::nullopt;
     const auto policy = match(scan);
     if (!policy && !must_look_at(scan, parent)) return std::nullopt;
     if (const auto* before = table_.find(pid); before != nullptr && before->policy != policy) drop(pid);
@@ -115,7 +115,9 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
     // rest.
     const bool is_same = known != nullptr && known->id == turn.scan.id() && known->policy == turn.policy;
     if (turn.world != parts_.current.world || (turn.policy ? !is_same : known != nullptr)) return true;
-    if (turn.policy && is_released(*turn.world, parts_.releases, turn.scan.id(), *turn.policy)) return true;
+    if (serves_released_queue(turn.scan, parts_.current.placements(), parts_.releases) ||
+        (turn.policy && parts_.releases.covers(turn.world->policy(*turn.policy).name, turn.scan.id())))
+        return true;
     planner::ProcessView view{turn.scan.id(), turn.policy};
     if (known != nullptr) view.nics = &known->nics;
     while (turn.next < turn.threads.size()) {

@@ -17,6 +17,11 @@
 
 namespace affinityd::app {
 
+/// True for a kernel thread that does a queue's work under a policy that was told to let go: it stays as it
+/// was put back, like the queue itself.
+[[nodiscard]] bool serves_released_queue(const inventory::ProcessScan& scan,
+                                         const planner::Placements& placements, const Releases& releases);
+
 /// The way of processes and threads: an event or a pass names one, it is read, matched, planned, placed and
 /// noted.
 class Tasks {

@@ -11,14 +11,19 @@ World::World(policy::PolicySet policies, machine::Machine machine, planner::NicU
 
 void World::update(machine::Machine machine) {
     machine_ = std::move(machine);
-    placements_ = planner::compile(policies_, machine_, usage_);
-    ++version_;
+    work_out();
 }
 
 void World::update(planner::NicUsage usage) {
     usage_ = std::move(usage);
-    placements_ = planner::compile(policies_, machine_, usage_);
-    ++version_;
+    work_out();
+}
+
+void World::work_out() {
+    auto placements = planner::compile(policies_, machine_, usage_);
+    if (!std::ranges::equal(placements.queues, placements_.queues, &planner::QueueTarget::is_same))
+        ++version_;
+    placements_ = std::move(placements);
 }
 
 bool World::needs_nic_usage() const {

@@ -30,7 +30,8 @@ class World {
     /// The machine was read again, or other processes use other interfaces: works the placements out anew.
     void update(machine::Machine machine);
     void update(planner::NicUsage usage);
-    /// Grows with each update: whoever goes through the placements in slices begins again.
+    /// Grows with each update that gives queues other targets: whoever goes through these in slices begins
+    /// again. An interface that no policy names may come and go without that.
     [[nodiscard]] std::uint64_t version() const { return version_; }
     /// True if some policy needs to know which interface serves which process.
     [[nodiscard]] bool needs_nic_usage() const;
@@ -42,6 +43,7 @@ class World {
     void take_over(const World& before);
 
   private:
+    void work_out();
     policy::PolicySet policies_;
     machine::Machine machine_;
     planner::NicUsage usage_;

@@ -117,7 +117,7 @@ Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine&
     auto irqs = irq::read_interrupts(root);
     if (!irqs) return std::unexpected(irqs.error());
     // One that was renamed is known by its former name.
-    if (*fresh)
+    if (*fresh && (*fresh)->ifindex != 0)
         std::erase_if(machine.nics, [&](const netdev::Nic& other) {
             return other.ifindex == (*fresh)->ifindex && other.name != nic;
         });

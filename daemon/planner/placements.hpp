@@ -26,6 +26,11 @@ struct QueueTarget {
     std::string nic; ///< interface; "" for the machine's flow table
     std::string policy;
     Reason reason;
+    /// The same is wanted of the same subject, for whatever reason.
+    [[nodiscard]] bool is_same(const QueueTarget& other) const {
+        return subject == other.subject && wanted == other.wanted && nic == other.nic &&
+               policy == other.policy;
+    }
 };
 
 /// A kernel thread that does a queue's work (threaded NAPI, irq/N-name): placed as the interrupt would be.

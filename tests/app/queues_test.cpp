@@ -223,6 +223,21 @@ class LinkTest : public QueuesTest {
         for (const unsigned irq : {30U, 31U, 40U, 41U})
             machine_.set_irq(irq, "0-3");
     }
+    /// The interface disappears from sysfs; its interrupts stay, as they do while a driver is busy with it.
+    void hide(const std::string& nic) const {
+        std::filesystem::remove(machine_.path("sys/class/net/" + nic));
+    }
+    void show(const std::string& nic, const std::string& function) const {
+        machine_.tree().link("sys/class/net/" + nic, "../../devices/pci0000:00/" + function + "/net/" + nic);
+    }
+    void show_all() const {
+        if (!std::filesystem::exists(machine_.path("sys/class/net/eth0"))) show("eth0", "0000:00:03.0");
+        reset();
+    }
+    /// How many of the changes so far were of tasks.
+    static std::size_t tasks(Instance& instance) {
+        return static_cast<std::size_t>(std::ranges::count_if(instance.enforcer().done, is_task));
+    }
     static bool is_task(const planner::Subject& subject) {
         return std::holds_alternative<planner::TaskMask>(subject);
     }
@@ -302,6 +317,134 @@ TEST_F(LinkTest, AnInterfaceThatWentLeavesTheQueuesOfOthersAlone) {
     EXPECT_NE(machine_.irq(40), "0-3");
     instance.pass(true);
     EXPECT_NE(machine_.irq(40), "0-3");
+}
+
+TEST_F(LinkTest, WhenAnInterfaceGoesDuringARoundNoQueueOfAnotherIsPassedOver) {
+    for (unsigned before = 1; before <= 4; ++before) { // how many queues the round has come to
+        show_all();
+        Instance instance(machine_);
+        ASSERT_TRUE(instance.manager().start());
+        instance.manager().begin_pass(false);
+        const auto come_to = [&] { return instance.enforcer().done.size() - tasks(instance); };
+        while (come_to() < before && !instance.short_step()) {
+        }
+        ASSERT_EQ(come_to(), before);
+        ASSERT_EQ(machine_.irq(41), "0-3") << "the round is not over";
+        hide("eth0");
+        instance.manager().link_changed("eth0");
+        instance.finish();
+        EXPECT_EQ(machine_.irq(40), "0") << before;
+        EXPECT_EQ(machine_.irq(41), "2") << before;
+        instance.stop();
+    }
+}
+
+TEST_F(LinkTest, OriginalsAreNoLongerRestoredOnceTheInterfaceIsBack) {
+    for (unsigned before = 1; before <= 2; ++before) { // how many originals were restored by then
+        Instance instance(machine_);
+        ASSERT_TRUE(instance.manager().start());
+        instance.pass();
+        const auto irqs = [&] { return machine_.irq(30) + " and " + machine_.irq(31); };
+        ASSERT_EQ(irqs(), "0 and 2");
+        hide("eth0");
+        const auto begin = instance.enforcer().done.size();
+        instance.manager().begin_pass(true);
+        while (instance.enforcer().done.size() < begin + before && !instance.short_step()) {
+        }
+        ASSERT_EQ(instance.enforcer().done.size(), begin + before) << "no policy wants them now";
+        show("eth0", "0000:00:03.0");
+        instance.manager().link_changed("eth0");
+        instance.finish();
+        EXPECT_EQ(irqs(), "0 and 2") << before;
+        EXPECT_EQ(instance.enforcer().done.size(), begin + 2 * before)
+            << "those are set again, and that is all";
+        EXPECT_EQ(instance.plan()["actions"], json::array()) << before;
+        instance.stop();
+        ASSERT_EQ(irqs(), "0-3 and 0-3");
+    }
+}
+
+TEST_F(LinkTest, ARoundEndsAlthoughAnInterfaceThatNobodyNamesChangesAllTheTime) {
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.manager().begin_pass(false);
+    unsigned slices = 0;
+    for (; slices < 5000 && instance.manager().work().passing(); ++slices) {
+        if (slices % 5 == 0) instance.manager().link_changed("veth0");
+        instance.short_step();
+    }
+    EXPECT_LT(slices, 5000U);
+    EXPECT_EQ(machine_.irq(40), "0");
+    EXPECT_EQ(machine_.irq(41), "2");
+    instance.stop();
+}
+
+TEST_F(LinkTest, AnInterfaceThatGoesWhileQueuesAreListedTakesNoneOfAnotherAlong) {
+    std::filesystem::remove(machine_.path("policies/server.yaml"));
+    const auto count = [](const json& list) {
+        return std::ranges::count_if(list, [](const json& entry) {
+            return entry.value("nic", "") == "eth1" || entry.value("label", "").starts_with("eth1");
+        });
+    };
+    bool was_whole = false; // both were answered before the interface went
+    for (unsigned slices = 0; !was_whole && slices < 1000; ++slices) {
+        Instance instance(machine_);
+        ASSERT_TRUE(instance.manager().start());
+        std::optional<OwnedText> status, plan;
+        instance.manager().status([&](auto text) { status = std::move(*text); });
+        instance.manager().plan([&](auto text) { plan = std::move(*text); });
+        for (unsigned slice = 0; slice < slices; ++slice)
+            instance.short_step();
+        was_whole = status && plan;
+        hide("eth0");
+        instance.manager().link_changed("eth0");
+        instance.finish();
+        ASSERT_TRUE(status && plan);
+        EXPECT_EQ(count(json::parse(status->full())["queues"]), 6) << "after " << slices << " slices";
+        EXPECT_EQ(count(json::parse(plan->full())["actions"]), 4) << "after " << slices << " slices";
+        show_all();
+    }
+    EXPECT_TRUE(was_whole);
+}
+
+TEST_F(LinkTest, ARenamedInterfaceIsNoLongerKnownByItsFormerName) {
+    machine_.policy("nic", "affinity: irq\nnics: [eth0, lan0]\ncpus: \"0,2\"\n");
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    const auto queues = instance.status()["queues"].size();
+    ASSERT_NE(instance.manager().world()->machine().nic("eth0"), nullptr);
+    machine_.rename_nic("eth0", "lan0", "0000:00:03.0");
+    reset();
+    instance.manager().link_changed("lan0");
+    instance.finish();
+    const auto& machine = instance.manager().world()->machine();
+    EXPECT_EQ(machine.nic("eth0"), nullptr);
+    EXPECT_NE(machine.nic("lan0"), nullptr);
+    EXPECT_NE(machine.nic("eth1"), nullptr) << "another interface is none of its former selves";
+    EXPECT_EQ(machine.vectors_of("eth0").size(), 0U);
+    EXPECT_EQ(machine_.irq(30), "0");
+    EXPECT_EQ(machine_.irq(31), "2");
+    const auto status = instance.status();
+    EXPECT_EQ(status["queues"].size(), queues) << "each queue is told of once: " << status["queues"].dump();
+    for (const auto& queue : status["queues"])
+        EXPECT_EQ(queue["nic"], "lan0") << queue.dump();
+    EXPECT_FALSE(instance.explain_text("eth0")) << "there is none of that name";
+    instance.stop();
+    EXPECT_EQ(machine_.irq(30), "0-3");
+    EXPECT_EQ(machine_.irq(31), "0-3");
+}
+
+TEST_F(LinkTest, InterfacesWhoseIndexIsNotKnownAreNotTakenForOneAnother) {
+    for (const char* device : {"0000:00:03.0/net/eth0", "0000:00:04.0/net/eth1"})
+        std::filesystem::remove(machine_.path(std::string("sys/devices/pci0000:00/") + device + "/ifindex"));
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    instance.manager().link_changed("eth0");
+    instance.finish();
+    EXPECT_NE(instance.manager().world()->machine().nic("eth0"), nullptr);
+    EXPECT_NE(instance.manager().world()->machine().nic("eth1"), nullptr);
 }
 
 TEST_F(LinkTest, AStormOfChangesIsLookedAtTogether) {

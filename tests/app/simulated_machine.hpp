@@ -105,6 +105,14 @@ class Machine {
         tree_.link("sys/class/net/" + name, "../../devices/pci0000:00/" + function + "/net/" + name);
     }
 
+    /// The interface gets another name; its index, its queues and the labels of its interrupts stay.
+    void rename_nic(const std::string& from, const std::string& to, const std::string& function) const {
+        const std::string folder = "sys/devices/pci0000:00/" + function + "/net/";
+        std::filesystem::remove(path("sys/class/net/" + from));
+        std::filesystem::rename(path(folder + from), path(folder + to));
+        tree_.link("sys/class/net/" + to, "../../devices/pci0000:00/" + function + "/net/" + to);
+    }
+
     [[nodiscard]] std::string all_of(const std::string& name) const {
         std::ostringstream text;
         text << std::ifstream(tree_.path(name)).rdbuf();
