@@ -60,10 +60,10 @@ int run(const Options& options, app::Log& log) {
 } // namespace
 
 int main(int argc, char** argv) {
+    events::Loop::block_signals();
     const auto options = parse_options(argc, argv);
     if (!options) return options.error();
     const auto logger = make_logger(options->verbose);
     app::Log log(logger);
-    events::Loop::block_signals();
     return run(*options, log);
 }

@@ -60,18 +60,28 @@ void ExplainJob::consider() {
     for (auto& verdict : world_->matcher().explain(scan_->facts(), lineage)) {
         const auto& policy = world_->policy(verdict.policy);
         if (verdict.matched) policy_ = verdict.policy;
-        value_.considered.push_back({policy.name, policy.at, std::move(verdict)});
+        value_.considered.push_back({policy.name, policy.match_at, std::move(verdict)});
     }
     if (policy_) value_.policy = world_->policy(*policy_).name;
     value_.released = serves_released_queue(*scan_, world_->placements(), parts_.releases) ||
                       (policy_ && !parts_.tasks.match(*scan_));
 }
 
-std::optional<policy::Position> ExplainJob::decided_by(const planner::ThreadPlan& plan) const {
-    if (!plan.target) return std::nullopt;
-    const auto& policy = world_->policy(plan.target->policy);
-    const auto rule = plan.target->distribution.rule;
-    return rule == 0 ? policy.at : policy.threads[rule - 1].at;
+/// Where the file says what becomes of a thread: its thread rule, or the policy's `match`.
+std::optional<policy::Position> ExplainJob::decided_by(std::size_t index,
+                                                       const planner::ThreadPlan& plan) const {
+    const auto& thread = threads_[index];
+    if (!policy_ || thread.is_immovable()) return std::nullopt;
+    const auto& policy = world_->policy(*policy_);
+    // A lane or a group is the policy's even for a thread that a rule names.
+    if (plan.target) {
+        const auto rule = plan.target->distribution.rule;
+        return rule == 0 ? policy.match_at : policy.threads[rule - 1].at;
+    }
+    const auto rule = planner::Matcher::thread_rule(policy, thread.comm, static_cast<unsigned>(index));
+    const bool is_the_rules =
+        plan.untouched == planner::NoPlace::leave || plan.untouched == planner::NoPlace::outside;
+    return rule && is_the_rules ? policy.threads[*rule].at : policy.match_at;
 }
 
 void ExplainJob::explain(std::size_t index) {
@@ -87,7 +97,7 @@ void ExplainJob::explain(std::size_t index) {
         .plan =
             tasks.placer().plan(known, {view, thread, static_cast<unsigned>(index), creator}, assignments_)};
     if (value_.released) value.plan.action.reset(); // nobody changes it until it is taken back
-    value.decided_by = decided_by(value.plan);
+    value.decided_by = decided_by(index, value.plan);
     if (value.plan.target) value.reason = planner::reason_of(world_->placements(), *value.plan.target);
     if (cpuset != nullptr) value.cpuset = *cpuset;
     if (const auto record = parts_.journal.find(machine::TaskMask{thread.id, value_.pid, {}}))

@@ -31,7 +31,8 @@ class ExplainJob final : public Job {
     [[nodiscard]] bool begin();
     void consider();
     void explain(std::size_t index);
-    [[nodiscard]] std::optional<policy::Position> decided_by(const planner::ThreadPlan& plan) const;
+    [[nodiscard]] std::optional<policy::Position> decided_by(std::size_t index,
+                                                             const planner::ThreadPlan& plan) const;
 
     Parts parts_;
     OwnedAnswer answer_;

@@ -16,6 +16,12 @@ namespace {
 constexpr std::chrono::milliseconds at_once{1};
 constexpr std::size_t most_unfinished = 4096;
 
+/// What an event named cannot be read.
+void miss(const Tasks::Parts& parts, const Error& why) {
+    parts.log.error(why.to_string(), "process not read");
+    parts.observer.missed();
+}
+
 } // namespace
 
 void Tasks::process_changed(int pid, std::optional<int> creator) {
@@ -28,10 +34,7 @@ void Tasks::process_changed(int pid, std::optional<int> creator) {
         return;
     }
     auto scan = inventory::ProcessScan::open(parts_.root, pid, &sources_);
-    if (!scan) {
-        parts_.log.error(scan.error().to_string(), "process not read");
-        return parts_.observer.missed();
-    }
+    if (!scan) return miss(parts_, scan.error());
     if (!*scan) return;
     ++by_event_;
     start(std::move(**scan), creator);
@@ -40,11 +43,16 @@ void Tasks::process_changed(int pid, std::optional<int> creator) {
 void Tasks::start(inventory::ProcessScan scan, std::optional<int> creator) {
     const int pid = scan.id().tid;
     const bool was_known = table_.find(pid) != nullptr;
+    const auto facts = scan.shared_facts();
     auto turn = begin_turn(std::move(scan), creator);
     if (was_known != (table_.find(pid) != nullptr)) parts_.observer.came_or_went();
+    if (!facts->is_complete()) parts_.observer.missed();
     if (!turn) return;
     const auto until = std::chrono::steady_clock::now() + at_once;
-    if (go_on(*turn, [&] { return std::chrono::steady_clock::now() >= until; })) return;
+    if (go_on(*turn, [&] { return std::chrono::steady_clock::now() >= until; })) {
+        if (turn->is_incomplete) parts_.observer.missed();
+        return;
+    }
     // More than that many at a time is a storm: the next pass finds those that are left out.
     if (unfinished_.size() < most_unfinished) unfinished_.push_back(std::move(*turn));
     parts_.observer.work_left();
@@ -58,6 +66,7 @@ bool Tasks::step(const OutOfTime& out_of_time) {
             unfinished_.push_back(std::move(turn)); // others have their turn first
             return false;
         }
+        if (turn.is_incomplete) parts_.observer.missed();
         if (turn.is_outdated) process_changed(turn.scan.id().tid);
         if (out_of_time()) break;
     }
@@ -67,7 +76,9 @@ bool Tasks::step(const OutOfTime& out_of_time) {
 void Tasks::thread_changed(int pid, int tid) {
     KnownProcess* known = table_.find(pid);
     if (known == nullptr) return;
-    if (const auto thread = inventory::read_thread(parts_.root, pid, tid)) place_fresh(*known, *thread);
+    const auto thread = inventory::read_thread(parts_.root, pid, tid);
+    if (!thread) return miss(parts_, thread.error());
+    if (*thread) place_fresh(*known, **thread);
 }
 
 void Tasks::thread_renamed(int pid, int tid, std::string_view name) {

@@ -21,7 +21,7 @@ class TaskObserver {
     /// An event, not a pass, brought a process under policy or took one away: its NICs may need another
     /// number of lanes.
     virtual void came_or_went() = 0;
-    /// A process that an event named could not be read (no descriptor was left): a pass is wanted.
+    /// A process or thread that an event named could not be read (no descriptor was left): a pass is wanted.
     virtual void missed() = 0;
     /// A process that an event named is not finished: step() has work.
     virtual void work_left() = 0;

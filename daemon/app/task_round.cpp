@@ -6,15 +6,18 @@ namespace affinityd::app {
 std::optional<int> TaskRound::next_pid() {
     if (!pids_) {
         auto pids = inventory::PidStream::open(root_);
-        if (!pids) {
-            log_.error("the processes could not be listed: " + pids.error().to_string(), "not listed");
-            return std::nullopt;
-        }
+        if (!pids) return give_up("the processes could not be listed: " + pids.error().to_string());
         pids_ = std::move(*pids);
     }
     const auto pid = pids_->next();
-    if (pid) return *pid;
-    log_.error("the list of processes broke off: " + pid.error().to_string(), "not listed");
+    if (!pid) return give_up("the list of processes broke off: " + pid.error().to_string());
+    return *pid;
+}
+
+std::nullopt_t TaskRound::give_up(const std::string& why) {
+    log_.error(why, "not listed");
+    for (auto& [pid, process] : tasks_.table().processes())
+        process.is_unread = true;
     return std::nullopt;
 }
 
@@ -23,7 +26,10 @@ bool TaskRound::begin_next() {
     is_listed_ = !pid;
     if (!pid) return true;
     auto scan = inventory::ProcessScan::open(root_, *pid, &tasks_.sources());
-    if (!scan) log_.error(scan.error().to_string(), "process not read");
+    if (!scan) {
+        log_.error(scan.error().to_string(), "process not read");
+        if (auto* known = tasks_.table().find(*pid)) known->is_unread = true;
+    }
     if (!scan || !*scan) return false;
     listeners_.seen(**scan);
     turn_ = tasks_.begin_turn(std::move(**scan));

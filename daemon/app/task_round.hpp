@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 namespace affinityd::app {
 
@@ -26,6 +27,8 @@ class TaskRound final : public Job {
     /// True: there is a process to go on with, or the list is at its end.
     [[nodiscard]] bool begin_next();
     [[nodiscard]] std::optional<int> next_pid();
+    /// The rest is not listed: what is known may still be there.
+    std::nullopt_t give_up(const std::string& why);
     const host::Root& root_;
     Tasks& tasks_;
     Listeners listeners_;

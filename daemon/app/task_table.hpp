@@ -60,6 +60,7 @@ struct KnownProcess {
     std::vector<std::string> nics;        ///< interfaces that serve it, as far as known
     KnownThreads threads;
     std::uint64_t seen = 0; ///< number of the last pass that saw it
+    bool is_unread = false; ///< this pass could not read it: it may still be there
     KnownCpuset cpuset;
 };
 

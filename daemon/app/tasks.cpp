@@ -6,6 +6,7 @@
 #include "inventory/lookup.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace affinityd::app {
 
@@ -37,6 +38,7 @@ bool read_threads(Turn& turn, const OutOfTime& out_of_time, Log& log) {
         turn.threads = std::move(*threads);
     else
         log.error(threads.error().to_string(), "threads not listed");
+    turn.is_incomplete = !threads;
     turn.is_read = true;
     return true;
 }
@@ -90,6 +92,13 @@ std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan scan, std::optional
     const int parent = creator.value_or(scan.parent());
     if (const auto* known = table_.find(pid); known != nullptr && known->id != scan.id()) drop(pid);
     const auto policy = match(scan);
+    if (!scan.facts().is_complete()) {
+        // What could not be read says nothing: a process that is known stays what it is.
+        parts_.log.error("process " + std::to_string(pid) + " cannot be matched: its files cannot be opened",
+                         "process not read");
+        if (auto* known = table_.find(pid)) known->is_unread = true;
+        return std::nullopt;
+    }
     if (!policy && !must_look_at(scan, parent)) return std::nullopt;
     if (const auto* before = table_.find(pid); before != nullptr && before->policy != policy) drop(pid);
     if (policy) {
@@ -125,8 +134,9 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
         auto& thread = turn.threads[index];
         if (turn.was_left) {
             auto now = inventory::read_thread(parts_.root, pid, thread.id.tid);
-            if (!now || now->id != thread.id) continue;
-            thread = std::move(*now);
+            turn.is_incomplete |= !now;
+            if (!now || !*now || (*now)->id != thread.id) continue;
+            thread = std::move(**now);
         }
         // Of a process that no policy wants, the cpuset matters only where it may have cut one of our masks.
         view.cpuset = nullptr;
@@ -178,8 +188,10 @@ void Tasks::begin_pass() {
 
 bool Tasks::end_pass(const OutOfTime& out_of_time) {
     std::vector<int> unseen;
-    for (const auto& [pid, process] : table_.processes())
+    for (auto& [pid, process] : table_.processes()) {
+        if (std::exchange(process.is_unread, false)) process.seen = passes_;
         if (process.seen != passes_) unseen.push_back(pid);
+    }
     for (const int pid : unseen)
         drop(pid);
     if (!reaper_.sweep(table_, placer_.assignments(), out_of_time)) return false;

@@ -90,6 +90,7 @@ planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& lo
         record.drop();
         plan = planner::plan_thread(planning, process, view);
         plan.forget = true;
+        if (plan.state == State::unwanted) plan.state = State::foreign; // `explain` says so
     }
     plan.forget |= is_kept;
     return plan;

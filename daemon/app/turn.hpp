@@ -20,8 +20,9 @@ struct Turn {
     std::optional<std::size_t> policy; ///< that wants it, as index into the world's set
     std::shared_ptr<World> world;      ///< in force when it began: another set has other indices
     std::vector<inventory::Thread> threads{};
-    std::size_t next = 0; ///< of `threads`
-    bool is_read = false; ///< `threads` is complete
+    std::size_t next = 0;       ///< of `threads`
+    bool is_read = false;       ///< `threads` has been read
+    bool is_incomplete = false; ///< some of its threads could not be read: another pass is to look at it
     /// Known threads that the scan did not find, once it is through.
     std::optional<std::vector<TaskId>> unseen{};
     KnownCpuset cpuset{};     ///< of a process that no policy wants

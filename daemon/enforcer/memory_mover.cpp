@@ -60,7 +60,8 @@ void MemoryMover::work(const std::stop_token& stop) {
 MemoryMoved MemoryMover::carry_out(const MemoryMove& move) const {
     const int pid = move.process.tid;
     const auto thread = inventory::read_thread(*root_, pid, pid);
-    if (!thread || thread->id != move.process) return {move, ESRCH, 0, 0};
+    if (!thread) return {move, thread.error().code, 0, 0};
+    if (!*thread || (*thread)->id != move.process) return {move, ESRCH, 0, 0};
     const auto left = host::migrate_pages(pid, move.from, move.to);
     if (!left) return {move, left.error(), 0, 0};
     return {move, 0, *left, 0};

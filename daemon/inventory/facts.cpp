@@ -5,6 +5,8 @@
 #include "inventory/cgroup.hpp"
 #include "inventory/stat.hpp"
 
+#include <cerrno>
+
 namespace affinityd::inventory {
 
 namespace {
@@ -37,10 +39,18 @@ std::optional<EffectiveIds> parse_effective_ids(std::string_view status) {
     return EffectiveIds{*uid, *gid};
 }
 
+void LazyFacts::note(const Error& fault) const {
+    if (fault.code == EMFILE || fault.code == ENFILE || fault.code == ENOMEM) is_complete_ = false;
+}
+
 std::optional<host::Dir> LazyFacts::directory() const {
     auto dir = root_->proc().dir(std::to_string(cheap_.id.tid));
-    if (!dir) return std::nullopt;
+    if (!dir) {
+        note(dir.error());
+        return std::nullopt;
+    }
     const auto text = dir->read("stat", small_file);
+    if (!text) note(text.error());
     if (!text || !*text) return std::nullopt;
     const auto line = parse_stat(**text);
     if (!line || line->start_time != cheap_.id.start_time)
@@ -52,6 +62,7 @@ std::string LazyFacts::file(const std::string& name, std::size_t limit) const {
     const auto dir = directory();
     if (!dir) return {};
     auto text = dir->read(name, limit);
+    if (!text) note(text.error());
     if (!text || !*text) return {};
     return std::move(**text);
 }

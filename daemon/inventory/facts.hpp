@@ -40,6 +40,7 @@ class LazyFacts final : public ProcessFacts {
     [[nodiscard]] const std::string& user() const override;
     [[nodiscard]] const std::string& group() const override;
     [[nodiscard]] const std::vector<std::uint16_t>& listen_ports() const override;
+    [[nodiscard]] bool is_complete() const override { return is_complete_; }
 
   private:
     struct Owner {
@@ -55,6 +56,7 @@ class LazyFacts final : public ProcessFacts {
     /// Its directory, if it is still the same process.
     [[nodiscard]] std::optional<host::Dir> directory() const;
     [[nodiscard]] std::string file(const std::string& name, std::size_t limit) const;
+    void note(const Error& fault) const;
     [[nodiscard]] Expensive& expensive() const;
     [[nodiscard]] const Owner& owner() const;
 
@@ -62,6 +64,7 @@ class LazyFacts final : public ProcessFacts {
     FactSources* sources_;
     Cheap cheap_;
     mutable std::unique_ptr<Expensive> expensive_; ///< none for the many processes that are never asked
+    mutable bool is_complete_ = true;
 };
 
 /// Effective user and group from the text of /proc/PID/status; no value if it lacks them.

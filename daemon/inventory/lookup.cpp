@@ -36,10 +36,11 @@ std::optional<std::string> read_status(const host::Root& root, const std::string
 
 } // namespace
 
-std::optional<Thread> read_thread(const host::Root& root, int pid, int tid) {
+Result<std::optional<Thread>> read_thread(const host::Root& root, int pid, int tid) {
     StatBuffer buffer;
     const auto read = read_stat(root.proc(), task_or_process(root, pid, tid) + "stat", buffer);
-    if (!read || !*read || (*read)->id != tid || (*read)->is_dead()) return std::nullopt;
+    if (!read) return std::unexpected(read.error());
+    if (!*read || (*read)->id != tid || (*read)->is_dead()) return std::nullopt;
     return make_thread(root, pid, **read);
 }
 

@@ -11,9 +11,10 @@
 
 namespace affinityd::inventory {
 
-/// One thread of a process; no value: it is gone. On this machine `allowed` is what sched_getaffinity(2)
-/// answers, so without offline CPUs. In a recording it is Cpus_allowed_list.
-[[nodiscard]] std::optional<Thread> read_thread(const host::Root& root, int pid, int tid);
+/// One thread of a process; no value: it is gone. An Error: it cannot be read (EMFILE), so nothing is known
+/// of it. On this machine `allowed` is what sched_getaffinity(2) answers, so without offline CPUs. In a
+/// recording it is Cpus_allowed_list.
+[[nodiscard]] Result<std::optional<Thread>> read_thread(const host::Root& root, int pid, int tid);
 
 /// All threads of a process, the main thread first; empty if the process is gone. In one go: not for the
 /// event loop, where a process may have thousands.

@@ -37,7 +37,7 @@ Result<PidStream> PidStream::open(const host::Root& root) {
         auto entries = NumberedEntries::open(root.proc(), "");
         if (entries)
             source->entries = std::move(*entries);
-        else if (root.is_live())
+        else if (root.is_live() || !host::means_absent(entries.error().code))
             return std::unexpected(entries.error());
     }
     return PidStream(std::move(source));

@@ -48,6 +48,9 @@ class ProcessFacts {
     [[nodiscard]] virtual const std::string& group() const = 0;
     [[nodiscard]] virtual const std::vector<std::uint16_t>&
     listen_ports() const = 0; ///< TCP and UDP ports it listens on, sorted
+    /// False: a file was asked for and could not be opened, because no descriptor or memory was left. What is
+    /// empty then need not be so.
+    [[nodiscard]] virtual bool is_complete() const { return true; }
 };
 
 /// Facts as plain values: for tests, recordings and snapshots. Missing ones are empty.

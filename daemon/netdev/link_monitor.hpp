@@ -4,28 +4,19 @@
 #include "base/error.hpp"
 #include "host/fd.hpp"
 #include "host/netlink.hpp"
-#include "netdev/link_event.hpp"
-
-#include <vector>
+#include "netdev/link_source.hpp"
 
 namespace affinityd::netdev {
 
 /// Owns the subscriptions to links, addresses and channel changes of the network namespace that it was opened
 /// in. Subscribe, then read the interfaces: what happens between is then in the queue.
-class LinkMonitor {
+class LinkMonitor final : public LinkSource {
   public:
     /// `buffer`: bytes of each socket's receive queue.
     static Result<LinkMonitor> open(int buffer = 1 << 20);
 
-    /// Readable when there is something to drain; for a loop to watch. Stays the monitor's.
-    [[nodiscard]] int fd() const { return waiter_.get(); }
-
-    struct Drained {
-        std::vector<LinkEvent> events; ///< oldest first
-        bool lost = false;             ///< the kernel dropped messages: read everything again
-    };
-    /// All that has arrived; never waits. An Error only if a socket is broken.
-    [[nodiscard]] Result<Drained> drain();
+    [[nodiscard]] int fd() const override { return waiter_.get(); }
+    [[nodiscard]] Result<Drained> drain() override;
 
   private:
     LinkMonitor(host::NetlinkSocket route, host::NetlinkSocket generic, int family, host::Fd waiter)

@@ -86,9 +86,10 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
                                      const ProcessView& process, const ThreadView& thread) {
     const ResolvedPolicy& resolved = placements.policies[*process.policy];
     const auto& policy = *resolved.policy;
-    if (!resolved.active || policy.model == Model::irq) return std::unexpected(NoPlace::left_alone);
+    if (policy.model == Model::none || policy.model == Model::irq) return std::unexpected(NoPlace::model);
+    if (!resolved.active) return std::unexpected(NoPlace::inactive);
     const auto rule = Matcher::thread_rule(policy, thread.thread.comm, thread.index);
-    if (rule && policy.threads[*rule].leave) return std::unexpected(NoPlace::left_alone);
+    if (rule && policy.threads[*rule].leave) return std::unexpected(NoPlace::leave);
 
     Choice choice = choose(resolved, assignments, process, thread, rule);
     std::vector<Slot> reachable;

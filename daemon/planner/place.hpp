@@ -5,6 +5,7 @@
 #include "planner/assignments.hpp"
 #include "planner/placements.hpp"
 
+#include <cstdint>
 #include <expected>
 #include <functional>
 #include <optional>
@@ -41,9 +42,11 @@ struct Target {
 };
 
 /// Why a thread under a policy has no place.
-enum class NoPlace {
-    left_alone, ///< the policy does not touch it: model none or irq, leave, or it cannot be carried out now
-    outside,    ///< none of the places that it could have is within its cpuset
+enum class NoPlace : std::uint8_t {
+    model,    ///< the policy is not about tasks: affinity none or irq
+    inactive, ///< the policy cannot be carried out on this machine
+    leave,    ///< a thread rule says leave
+    outside,  ///< none of the places that it could have is within its cpuset
 };
 
 /// Where a thread of a process under a policy belongs.

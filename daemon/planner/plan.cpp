@@ -98,7 +98,8 @@ ThreadPlan plan_wanted(const Case& c) {
     auto target = place(placements, c.planning.assignments, c.process, c.view);
     if (!target) {
         if (c.record) return c.restored(policy.name, Restored::left_alone);
-        return {.state = target.error() == NoPlace::outside ? State::outside : State::left_alone};
+        return {.state = target.error() == NoPlace::outside ? State::outside : State::left_alone,
+                .untouched = target.error()};
     }
     ThreadPlan plan{.state = State::in_place};
     if (!c.has(target->mask)) {

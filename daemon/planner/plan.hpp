@@ -35,7 +35,7 @@ struct ThreadPlan {
         in_place,   ///< has what it should have
         changes,    ///< `action` says what is to be done
         put_off,    ///< it should be changed, but not now: backoff
-        left_alone, ///< under a policy that does not touch it: model none or irq, leave, prior: keep
+        left_alone, ///< under a policy that does not touch it: `untouched` says why
         yielded,    ///< somebody else changed it after us, and the policy says yield or once
         foreign,    ///< no policy places it any more, but its mask is not ours either: `forget` it
         outside,    ///< the policy's CPUs and those of its cpuset have none in common
@@ -44,6 +44,8 @@ struct ThreadPlan {
     State state = State::unwanted;
     std::optional<Action> action = std::nullopt;
     std::optional<Target> target = std::nullopt;
+    std::optional<NoPlace> untouched =
+        std::nullopt;    ///< why it has no place; no value: it has one, or `prior: keep` left it its own mask
     bool forget = false; ///< its undo record is of no use any more: its mask must stay as it is
 };
 

@@ -99,6 +99,7 @@ void check_together(const Fields& fields, const Policy& policy, Report& report) 
 void read_selector(const Fields& fields, const Node& root, Policy& policy, Report& report) {
     policy.match.op = Selector::Op::all;
     const auto* entry = fields.find("match");
+    policy.match_at = entry == nullptr ? policy.at : report.at(*entry->name);
     if (entry == nullptr) {
         for (std::size_t at = 0; at < root.items.size(); at += 2)
             if (root.items[at].text == "match") return; // there, but without a value: reported

@@ -105,6 +105,7 @@ struct PolicyConduct {
 /// One file of policies.d, checked: defaults are filled in, and no value needs another check.
 struct Policy : PolicyIdentity, PolicyNics, PolicyConduct {
     Selector match;
+    Position match_at; ///< of the key `match`, or of the document if it has none
     Model model = Model::process;
     Placement placement;
     Together together = Together::none;

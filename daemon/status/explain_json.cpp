@@ -22,13 +22,22 @@ json to_json(const Considered& considered) {
     return value;
 }
 
+/// Of a thread that its policy does not touch.
+std::string text_of(std::optional<planner::NoPlace> untouched) {
+    using planner::NoPlace;
+    if (untouched == NoPlace::model) return "left alone: its policy says affinity: none or irq";
+    if (untouched == NoPlace::inactive) return "left alone: its policy cannot be carried out on this machine";
+    if (untouched == NoPlace::leave) return "left alone: a thread rule says leave: true";
+    return "left alone: its policy says prior: keep, and it has a mask of its own";
+}
+
 std::string reason_of(const ThreadExplanation& thread, const std::string& policy) {
     if (thread.thread.is_immovable()) return "a kernel thread that the kernel does not let move";
     if (thread.plan.state == State::outside)
         return "its cpuset (" + thread.cpuset.to_list() + ") has none of the policy's CPUs";
     switch (thread.plan.state) {
     case State::left_alone:
-        return "left alone: its policy says affinity: none or irq, leave: true, or prior: keep";
+        return text_of(thread.plan.untouched);
     case State::yielded:
         return "left alone: somebody else changed it after us, and the policy gives way (drift)";
     case State::foreign:

@@ -57,8 +57,8 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
     [[nodiscard]] Present get(const planner::TaskMask& task) const {
         const auto root = host::Root::open(machine_.path());
         const auto thread = inventory::read_thread(*root, task.pid, task.task.tid);
-        if (!thread || thread->id != task.task) return std::nullopt;
-        return thread->allowed;
+        if (!thread || !*thread || (*thread)->id != task.task) return std::nullopt;
+        return (*thread)->allowed;
     }
     [[nodiscard]] Present get(const planner::IrqMask& irq) const {
         const auto text = CpuSet::parse_list(machine_.irq(irq.irq));

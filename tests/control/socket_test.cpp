@@ -3,10 +3,12 @@
 // the server in this process.
 #include "control/server.hpp"
 #include "fake_commands.hpp"
+#include "support/no_descriptors_left.hpp"
 #include "support/tree.hpp"
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <vector>
@@ -337,6 +339,34 @@ TEST_F(ControlTest, APeerThatHasNotAuthenticatedItselfDoesNotHoldTheEndOfTheLoop
     ::alarm(0);
     EXPECT_TRUE(is_closed(silent));
     ::close(silent);
+}
+
+TEST_F(ControlTest, WithoutADescriptorForItAConnectionWaitsAndTheLoopDoesNotSpin) {
+    EXPECT_EQ(call("GetStatus").text, "{}"); // the loop has its timers from here on
+    settle();                                // and has closed that connection
+    const int waiting = bare();
+    const std::string auth("\0AUTH EXTERNAL\r\nDATA\r\n", 23);
+    ASSERT_EQ(::send(waiting, auth.data(), auth.size(), MSG_NOSIGNAL), static_cast<ssize_t>(auth.size()));
+    const auto is_answered = [&] {
+        char byte = 0;
+        return ::recv(waiting, &byte, 1, MSG_DONTWAIT) == 1;
+    };
+    unsigned turns = 0;
+    {
+        const test::NoDescriptorsLeft none;
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+        while (std::chrono::steady_clock::now() < end)
+            if (const int status = sd_event_run(event_, 10'000); status != 0) {
+                ASSERT_GT(status, 0) << std::strerror(-status);
+                ++turns;
+            }
+        EXPECT_FALSE(is_answered());
+    }
+    EXPECT_GE(turns, 1U) << "it tries";
+    EXPECT_LT(turns, 3000U) << "64 attempts in a tenth of a second are allowed";
+    EXPECT_TRUE(run_until(is_answered)) << "served as soon as descriptors are free";
+    EXPECT_EQ(call("GetStatus").text, "{}");
+    ::close(waiting);
 }
 
 TEST_F(ControlTest, AClientThatNeverReadsDoesNotHoldTheEnd) {

@@ -40,7 +40,7 @@ class Child {
         pid_ = 0;
     }
     [[nodiscard]] TaskMask subject(const host::Root& root) const {
-        return {inventory::read_thread(root, pid_, pid_)->id, pid_, "child"};
+        return {inventory::read_thread(root, pid_, pid_).value()->id, pid_, "child"};
     }
 
   private:

@@ -26,7 +26,7 @@ class MemoryMoverTest : public testing::Test {
         return {};
     }
     host::Root root_ = *host::Root::open("/");
-    TaskId self_ = inventory::read_thread(root_, ::getpid(), ::getpid())->id;
+    TaskId self_ = inventory::read_thread(root_, ::getpid(), ::getpid()).value()->id;
     MemoryMover mover_{root_};
 };
 

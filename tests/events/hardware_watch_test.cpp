@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // CPUs and links that change, with the real kernel and in place of udev a program that sends what udev would.
 // In a network namespace and with a /run of its own, so that nothing else on the machine hears of it.
+#include "app/readable_log.hpp"
 #include "events/hardware_watch.hpp"
 #include "netdev/own_namespace.hpp"
+#include "turning.hpp"
 
 #include <array>
 #include <cerrno>
@@ -10,11 +12,13 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <linux/netlink.h>
 #include <spdlog/logger.h>
+#include <sys/eventfd.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -199,6 +203,125 @@ TEST(HardwareWatch, EachChangeOfALinkIsReported) {
                   watched.turn(silence);
                   if (auto fault = netdev::remove_link("left"); !fault.empty()) return fault;
                   return watched.turn(patience) > 0 ? "" : "not of removed ones";
+              }),
+              "");
+}
+
+/// What a test makes of a source: a broken one is readable all the time, and cannot be read.
+struct Play {
+    unsigned opened = 0;
+    unsigned drained = 0;
+    unsigned works_from = 1; ///< the source opened for the nth time works
+    int open_error = 0;      ///< of openings before that one, but the first; 0: they open a broken one
+    /// True: the next is opened; else errno has the reason.
+    bool opens() {
+        const bool works = ++opened >= works_from;
+        errno = open_error;
+        return works || opened == 1 || open_error == 0;
+    }
+    [[nodiscard]] host::Fd descriptor() const {
+        return host::Fd(::eventfd(opened >= works_from ? 0 : 1, EFD_CLOEXEC | EFD_NONBLOCK));
+    }
+};
+
+class PlayedLinks final : public netdev::LinkSource {
+  public:
+    explicit PlayedLinks(Play& play) : play_(play), fd_(play.descriptor()) {}
+    [[nodiscard]] int fd() const override { return fd_.get(); }
+    [[nodiscard]] Result<Drained> drain() override {
+        ++play_.drained;
+        return fail("cannot receive link events", {}, ENOTCONN);
+    }
+
+  private:
+    Play& play_;
+    host::Fd fd_;
+};
+
+/// A watch of sources that a test plays.
+class Broken {
+  public:
+    explicit Broken(const Play& of_links, const Play& of_uevents = {})
+        : links(of_links), uevents(of_uevents) {
+        watch_ = HardwareWatch::start(turning.event(), log.log(),
+                                      {[this] { ++cpus; }, [this](const auto& nic) { nics.push_back(nic); }},
+                                      {.open_links = [this]() -> Result<std::unique_ptr<netdev::LinkSource>> {
+                                           if (!links.opens()) return fail("no", {}, errno);
+                                           return std::make_unique<PlayedLinks>(links);
+                                       },
+                                       .open_uevents = [this]() -> Result<host::Fd> {
+                                           if (!uevents.opens()) return fail("no", {}, errno);
+                                           return uevents.descriptor();
+                                       },
+                                       .first_pause = test::milliseconds(40)});
+    }
+    /// How often the loop turns in a second.
+    [[nodiscard]] std::uint64_t turns_of_a_second() const {
+        std::uint64_t before = 0, after = 0;
+        sd_event_get_iteration(turning.event(), &before);
+        turning.turn_for(test::milliseconds(1000));
+        sd_event_get_iteration(turning.event(), &after);
+        return after - before;
+    }
+    Play links, uevents;
+    app::test::ReadableLog log;
+    test::Turning turning;
+    unsigned cpus = 0;
+    std::vector<std::string> nics;
+
+  private:
+    std::unique_ptr<HardwareWatch> watch_;
+};
+
+constexpr unsigned never = 1000;
+constexpr std::uint64_t many_turns = 1500; // a loop that waits turns a hundred times a second here
+
+TEST(BrokenLinks, AreSubscribedToAgainAndEveryInterfaceCountsAsChanged) {
+    Broken broken({.works_from = 3});
+    EXPECT_TRUE(broken.turning.until([&] { return broken.links.opened == 3; }));
+    EXPECT_EQ(broken.links.drained, 2U) << "each broken one is read once";
+    ASSERT_FALSE(broken.nics.empty());
+    EXPECT_EQ(broken.nics.back(), "") << "any of them";
+    EXPECT_GE(broken.log.times("changes of interfaces broke off"), 1U) << broken.log.text();
+    EXPECT_GE(broken.log.times("changes of interfaces are subscribed to again"), 1U) << broken.log.text();
+    broken.turning.turn_for(test::milliseconds(300));
+    EXPECT_EQ(broken.links.opened, 3U) << "one that works stays";
+}
+
+TEST(BrokenLinks, DoNotSpinTheLoopAndThePauseGrows) {
+    Broken broken({.works_from = never});
+    EXPECT_LT(broken.turns_of_a_second(), many_turns);
+    EXPECT_GE(broken.links.opened, 2U);
+    EXPECT_LE(broken.links.opened, 6U) << "after 40, 80, 160, 320 ms";
+    EXPECT_LE(broken.links.drained, broken.links.opened);
+}
+
+TEST(BrokenLinks, AreTriedAgainWhileTheyCannotBeSubscribedTo) {
+    Broken broken({.works_from = 4, .open_error = EMFILE});
+    EXPECT_TRUE(broken.turning.until([&] { return broken.links.opened == 4; }));
+    EXPECT_EQ(broken.nics, std::vector<std::string>{""}) << "told once it works";
+    EXPECT_GE(broken.log.times("changes of interfaces cannot be subscribed to"), 1U) << broken.log.text();
+}
+
+TEST(BrokenUevents, AreSubscribedToAgainAndTheCpusCountAsChanged) {
+    EXPECT_EQ(in_own_namespace([]() -> std::string {
+                  if (auto fault = make_run(false); !fault.empty()) return fault;
+                  Broken broken({}, {.works_from = 3});
+                  if (!broken.turning.until([&] { return broken.uevents.opened == 3; }))
+                      return "not opened again: " + broken.log.text();
+                  if (broken.cpus != 2) return "told " + std::to_string(broken.cpus) + " times";
+                  return broken.log.times("changes of CPUs broke off") > 0 ? "" : broken.log.text();
+              }),
+              "");
+}
+
+TEST(BrokenUevents, DoNotSpinTheLoop) {
+    EXPECT_EQ(in_own_namespace([]() -> std::string {
+                  if (auto fault = make_run(false); !fault.empty()) return fault;
+                  const Broken broken({}, {.works_from = never});
+                  const auto turns = broken.turns_of_a_second();
+                  if (turns >= many_turns) return std::to_string(turns) + " turns in a second";
+                  return broken.uevents.opened >= 2 ? "" : "not opened again";
               }),
               "");
 }

@@ -15,7 +15,7 @@ LIBRARIES = {
     "re2/": ["policy/pattern.cpp"],
     "sqlite3.h": ["state/*"],
     "libproc2/": ["inventory/*"],
-    "netlink/": ["host/*", "netdev/*", "inventory/*", "events/*", "affinity-ttcp/*"],
+    "netlink/": ["host/*", "netdev/*", "inventory/*", "affinity-ttcp/*"],
     "systemd/sd-event.h": ["host/sd_handles.hpp", "events/*", "control/*"],
     "systemd/sd-bus.h": ["host/sd_handles.hpp", "control/*", "coexist/*", "enforcer/*", "events/*", "affinityctl/*"],
     "spdlog/": ["app/*", "events/*", "control/*", "main.cpp", "options.cpp"],

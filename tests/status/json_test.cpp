@@ -73,6 +73,33 @@ TEST(Json, EachStateOfAThreadHasAName) {
         EXPECT_NE(to_json(ThreadStatus{.state = state})["state"], "unknown");
 }
 
+TEST(Json, EachReasonToLeaveAThreadAloneHasItsText) {
+    using planner::NoPlace;
+    const auto text = [](const planner::ThreadPlan& plan) {
+        ThreadExplanation thread{.plan = plan};
+        thread.cpuset = CpuSet{0};
+        return to_json(thread, "p").value("reason", "");
+    };
+    EXPECT_EQ(text({.state = State::left_alone, .untouched = NoPlace::model}),
+              "left alone: its policy says affinity: none or irq");
+    EXPECT_EQ(text({.state = State::left_alone, .untouched = NoPlace::inactive}),
+              "left alone: its policy cannot be carried out on this machine");
+    EXPECT_EQ(text({.state = State::left_alone, .untouched = NoPlace::leave}),
+              "left alone: a thread rule says leave: true");
+    EXPECT_EQ(text({.state = State::left_alone}),
+              "left alone: its policy says prior: keep, and it has a mask of its own");
+    EXPECT_EQ(text({.state = State::outside, .untouched = NoPlace::outside}),
+              "its cpuset (0) has none of the policy's CPUs");
+    EXPECT_EQ(text({.state = State::yielded}),
+              "left alone: somebody else changed it after us, and the policy gives way (drift)");
+    EXPECT_EQ(text({.state = State::foreign}), "left alone: no policy wants it, and its mask is not ours");
+    EXPECT_EQ(text({.state = State::put_off}), "left alone for a while: somebody else keeps changing it");
+    EXPECT_EQ(text({.state = State::unwanted}), "");
+    ThreadExplanation immovable;
+    immovable.thread.flags = inventory::pf_kthread | inventory::pf_no_setaffinity;
+    EXPECT_EQ(to_json(immovable, "p")["reason"], "a kernel thread that the kernel does not let move");
+}
+
 TEST(Json, AQueueHasItsOriginalOnceItWasChangedAndANoteWhereItIsElsewhere) {
     QueueStatus queue{.subject = irq,
                       .nic = "eth0",

@@ -18,18 +18,19 @@ std::string task_text(const json& answer, bool color) {
         fmt::format("process {} ({})\n", text_of(answer, "pid"), printable(text_of(answer, "comm")));
     for (const auto& rule : answer.value("considered", json::array())) {
         if (rule.value("matched", false))
-            text += fmt::format("  policy {}: matches\n", text_of(rule, "policy"));
+            text += fmt::format("  policy {}: matches", text_of(rule, "policy"));
         else
-            text += fmt::format("  policy {}: no, {} is \"{}\" and not {}\n", text_of(rule, "policy"),
+            text += fmt::format("  policy {}: no, {} is \"{}\" and not {}", text_of(rule, "policy"),
                                 text_of(rule, "field"), printable(text_of(rule, "found")),
                                 printable(text_of(rule, "wanted")));
+        text += rule.contains("at") ? fmt::format(" ({})\n", printable(text_of(rule, "at"))) : "\n";
     }
     if (answer.value("policy", json()).is_null()) text += "  no policy wants it\n";
     if (answer.value("released", false)) text += "  it was released (affinityctl apply takes it back)\n";
     Table table({"TID", "NAME", "CPUS", "WANTED", "BEFORE US", "WHY"});
     for (const auto& thread : answer.value("threads", json::array())) {
         std::string why = text_of(thread, thread.contains("reason") ? "reason" : "would_change");
-        if (thread.contains("decided_by")) why += " (" + text_of(thread, "decided_by") + ")";
+        if (thread.contains("decided_by")) why += " (" + printable(text_of(thread, "decided_by")) + ")";
         table.add({text_of(thread, "tid"), text_of(thread, "comm"), text_of(thread, "present"),
                    text_of(thread, "wanted"), text_of(thread, "original"), std::move(why)});
     }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `affinityctl explain` prints of a process.
+#include "affinityctl/views/explanation.hpp"
+
+#include <gtest/gtest.h>
+
+namespace affinityctl {
+namespace {
+
+using nlohmann::json;
+
+json answer() {
+    return {{"pid", 10},
+            {"comm", "server"},
+            {"policy", "web"},
+            {"released", false},
+            {"considered",
+             {{{"policy", "db"},
+               {"at", "/etc/db.yaml:3"},
+               {"matched", false},
+               {"field", "comm"},
+               {"found", "server"},
+               {"wanted", "postgres"}},
+              {{"policy", "web"}, {"at", "/etc/web.yaml:2"}, {"matched", true}}}},
+            {"threads",
+             {{{"tid", 11},
+               {"comm", "io"},
+               {"present", "0-3"},
+               {"reason", "left alone: a thread rule says leave: true"},
+               {"decided_by", "/etc/web.yaml:7"}}}}};
+}
+
+bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Explanation, EachPolicyThatWasConsideredIsNamedByFileAndLine) {
+    const auto text = explanation_text(answer(), false);
+    EXPECT_TRUE(says(text, "  policy web: matches (/etc/web.yaml:2)\n")) << text;
+    EXPECT_TRUE(says(text, "  policy db: no, comm is \"server\" and not \"postgres\" (/etc/db.yaml:3)\n"))
+        << text;
+}
+
+TEST(Explanation, AThreadThatIsLeftAloneSaysWhyAndWhichLineDecided) {
+    const auto text = explanation_text(answer(), false);
+    EXPECT_TRUE(says(text, "left alone: a thread rule says leave: true (/etc/web.yaml:7)")) << text;
+}
+
+TEST(Explanation, AThreadThatNoLineDecidedHasNoPlaceInItsText) {
+    auto value = answer();
+    value["threads"][0].erase("decided_by");
+    const auto text = explanation_text(value, false);
+    EXPECT_TRUE(says(text, "leave: true\n")) << text;
+}
+
+TEST(Explanation, AChangeThatIsDueStandsInPlaceOfAReason) {
+    auto value = answer();
+    value["threads"][0].erase("reason");
+    value["threads"][0]["would_change"] = "no policy wants it any more: its own mask back";
+    EXPECT_TRUE(says(explanation_text(value, false), "its own mask back (/etc/web.yaml:7)"));
+}
+
+TEST(Explanation, ControlCharactersOfNamesAreNotPrinted) {
+    auto value = answer();
+    value["considered"][1]["at"] = "/etc/\x1b[2J:2";
+    value["threads"][0]["decided_by"] = "/etc/\x1b[2J:7";
+    EXPECT_FALSE(says(explanation_text(value, false), "\x1b")) << "not even of a file's";
+}
+
+} // namespace
+} // namespace affinityctl
