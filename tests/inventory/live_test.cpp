@@ -119,11 +119,11 @@ TEST(Live, AllThreadsWithNamesAndMasks) {
     }
     EXPECT_EQ(names.size(), 9U);
     EXPECT_TRUE(names.contains("named-8"));
-    const auto thread = read_thread(root, child.pid(), process->threads[3].id.tid);
+    const auto thread = read_thread(root, child.pid(), process->threads[3].id.tid).value();
     ASSERT_TRUE(thread);
     EXPECT_EQ(thread->id, process->threads[3].id);
     EXPECT_EQ(read_allowed(root, child.pid(), child.pid()), one);
-    EXPECT_FALSE(read_thread(root, child.pid(), ::getpid())) << "a thread of another process";
+    EXPECT_FALSE(read_thread(root, child.pid(), ::getpid()).value()) << "a thread of another process";
 }
 
 TEST(Live, AnEndedProcessIsGoneBeforeAndAfterItIsCollected) {
@@ -132,7 +132,7 @@ TEST(Live, AnEndedProcessIsGoneBeforeAndAfterItIsCollected) {
     ASSERT_TRUE(read_process(root, child.pid()));
     child.end_uncollected();
     EXPECT_FALSE(read_process(root, child.pid()));
-    EXPECT_FALSE(read_thread(root, child.pid(), child.pid()));
+    EXPECT_FALSE(read_thread(root, child.pid(), child.pid()).value());
     child.collect();
     EXPECT_FALSE(read_process(root, child.pid()));
     EXPECT_FALSE(read_allowed(root, child.pid(), child.pid()));

@@ -56,12 +56,12 @@ TEST(Recording, FlatOneHasTheMainThreadOnly) {
     EXPECT_TRUE(process->facts->is_kernel());
     EXPECT_EQ(tids(*process), std::vector<int>{50});
     EXPECT_EQ(process->threads[0].allowed, CpuSet{1});
-    const auto thread = read_thread(root, 50, 50);
+    const auto thread = read_thread(root, 50, 50).value();
     ASSERT_TRUE(thread);
     EXPECT_EQ(thread->allowed, CpuSet{1});
     EXPECT_TRUE(thread->is_kernel());
     EXPECT_EQ(read_allowed(root, 50, 50), CpuSet{1});
-    EXPECT_FALSE(read_thread(root, 50, 51));
+    EXPECT_FALSE(read_thread(root, 50, 51).value());
     EXPECT_FALSE(read_allowed(root, 50, 51));
 }
 
@@ -77,8 +77,8 @@ TEST(Recording, EndedTasksAreLeftOut) {
     const auto process = read_process(root, 60);
     ASSERT_TRUE(process);
     EXPECT_EQ(tids(*process), std::vector<int>{61});
-    EXPECT_FALSE(read_thread(root, 60, 60));
-    EXPECT_TRUE(read_thread(root, 60, 61));
+    EXPECT_FALSE(read_thread(root, 60, 60).value());
+    EXPECT_TRUE(read_thread(root, 60, 61).value());
 }
 
 TEST(Recording, LyingFilesAreLeftOut) {
@@ -96,7 +96,7 @@ TEST(Recording, LyingFilesAreLeftOut) {
     const auto root = open_root(tree);
     EXPECT_EQ(scan_whole(root), (std::map<int, std::vector<int>>{{50, {50}}}));
     EXPECT_EQ(*list_pids(root), (std::vector<int>{50, 60, 70}));
-    EXPECT_FALSE(read_thread(root, 50, 51));
+    EXPECT_FALSE(read_thread(root, 50, 51).value());
 }
 
 TEST(Recording, WithoutProcesses) {
