@@ -7,6 +7,7 @@ std::optional<int> TaskRound::next_pid() {
     if (!pids_) {
         auto pids = inventory::PidStream::open(root_);
         if (!pids) {
+            tasks_.events_lost();
             log_.error("the processes could not be listed: " + pids.error().to_string(), "not listed");
             return std::nullopt;
         }
@@ -14,6 +15,7 @@ std::optional<int> TaskRound::next_pid() {
     }
     const auto pid = pids_->next();
     if (pid) return *pid;
+    tasks_.events_lost();
     log_.error("the list of processes broke off: " + pid.error().to_string(), "not listed");
     return std::nullopt;
 }
@@ -23,8 +25,12 @@ bool TaskRound::begin_next() {
     is_listed_ = !pid;
     if (!pid) return true;
     auto scan = inventory::ProcessScan::open(root_, *pid, &tasks_.sources());
-    if (!scan) log_.error(scan.error().to_string(), "process not read");
-    if (!scan || !*scan) return false;
+    if (!scan) {
+        tasks_.events_lost();
+        log_.error(scan.error().to_string(), "process not read");
+        return false;
+    }
+    if (!*scan) return false;
     listeners_.seen(**scan);
     turn_ = tasks_.begin_turn(std::move(**scan));
     return turn_.has_value();

@@ -176,8 +176,9 @@ void Tasks::begin_pass() {
 
 bool Tasks::end_pass(const OutOfTime& out_of_time) {
     std::vector<int> unseen;
+    const bool has_seen_all = passes_ >= missing_until_;
     for (const auto& [pid, process] : table_.processes())
-        if (process.seen != passes_) unseen.push_back(pid);
+        if (has_seen_all && process.seen != passes_) unseen.push_back(pid);
     for (const int pid : unseen)
         drop(pid);
     if (!reaper_.sweep(table_, placer_.assignments(), out_of_time)) return false;

@@ -43,7 +43,8 @@ class Tasks {
     /// after lost events its number may mean another thread by now.
     void thread_renamed(int pid, int tid, std::string_view name);
     void task_gone(int pid, int tid);
-    /// What is known counts as stale until a pass that begins later has ended.
+    /// Events were lost, or a pass could not see all processes (EMFILE). What is known counts as stale until
+    /// a pass that begins later has ended, but stays.
     void events_lost() { missing_until_ = passes_ + 1; }
     /// Goes on with processes that events have left unfinished. True: there are none.
     bool step(const OutOfTime& out_of_time);
