@@ -11,14 +11,31 @@ World::World(policy::PolicySet policies, machine::Machine machine, planner::NicU
 
 void World::update(machine::Machine machine) {
     machine_ = std::move(machine);
-    placements_ = planner::compile(policies_, machine_, usage_);
-    ++version_;
+    work_out();
 }
 
 void World::update(planner::NicUsage usage) {
     usage_ = std::move(usage);
+    work_out();
+}
+
+void World::work_out() {
     placements_ = planner::compile(policies_, machine_, usage_);
+    releases_changed();
     ++version_;
+}
+
+void World::use_releases(std::function<bool(std::string_view)> is_released) {
+    is_released_ = std::move(is_released);
+    releases_changed();
+}
+
+void World::releases_changed() {
+    if (!is_released_) return;
+    placements_.claimed = {};
+    for (const auto& resolved : placements_.policies)
+        if (resolved.active && resolved.policy->exclusive && !is_released_(resolved.policy->name))
+            placements_.claimed |= resolved.allowed;
 }
 
 bool World::needs_nic_usage() const {

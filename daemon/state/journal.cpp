@@ -134,6 +134,12 @@ Result<void> Journal::forget(const Subject& subject) {
     return append(to_line(subject, nullptr));
 }
 
+Result<void> Journal::settle(const Subject& subject) {
+    const auto* task = std::get_if<TaskMask>(&subject);
+    if (task != nullptr && contains(subject)) settled_.add(task->task);
+    return forget(subject);
+}
+
 Result<void> Journal::mended() {
     if (auto done = append(line_of(mended_mark)); !done) return done;
     damaged_ = false;
@@ -162,8 +168,9 @@ std::vector<Entry> Journal::queues(std::optional<std::string_view> device) const
     return queues_.all(device);
 }
 
-std::optional<MaskSource> Journal::find_mask_source(int creator, const CpuSet& mask, const CpuSet& online) {
-    return sources_.find(creator, mask, online);
+std::optional<MaskSource> Journal::find_mask_source(int creator, const CpuSet& mask, const CpuSet& online,
+                                                    std::uint64_t born) {
+    return sources_.find(creator, mask, online, born);
 }
 
 bool Journal::is_mask_source(int pid, int parent) const {

@@ -7,8 +7,10 @@
 #include "state/journal_file.hpp"
 #include "state/mask_sources.hpp"
 #include "state/queue_records.hpp"
+#include "state/settled_tasks.hpp"
 #include "state/thread_records.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +42,9 @@ class Journal final : public planner::UndoLookup {
     [[nodiscard]] Result<void> confirm(const machine::Subject& subject, const machine::Setting& granted);
     /// The subject was put back, is no longer ours, or is gone.
     [[nodiscard]] Result<void> forget(const machine::Subject& subject);
+    /// The same of one that lives on: the mask that a task has from now on is its own, and not inherited.
+    [[nodiscard]] Result<void> settle(const machine::Subject& subject);
+    [[nodiscard]] bool is_settled(const TaskId& task) const { return settled_.contains(task); }
 
     /// A place in a walk over all records. The journal may change between two steps: what is there during the
     /// whole walk is met once; what comes or goes meanwhile may be missed.
@@ -60,9 +65,10 @@ class Journal final : public planner::UndoLookup {
     [[nodiscard]] std::size_t size() const { return threads_.size() + queues_.size(); }
 
     /// What explains a mask that a child of process `creator` was born with: the record of a thread there
-    /// that has, or lately had, the mask from us.
+    /// that has, or had when the child was born, the mask from us. `born`: clock ticks since boot; 0: not
+    /// known.
     [[nodiscard]] std::optional<MaskSource> find_mask_source(int creator, const CpuSet& mask,
-                                                             const CpuSet& online);
+                                                             const CpuSet& online, std::uint64_t born = 0);
     /// False if neither process ever passed on a mask that we set, so that find_mask_source need not be
     /// asked.
     [[nodiscard]] bool is_mask_source(int pid, int parent) const;
@@ -71,7 +77,10 @@ class Journal final : public planner::UndoLookup {
         sources_.add_former(pid, mask, source);
     }
     /// A pass has ended: masks that nobody has since before the last call are forgotten.
-    void age_mask_sources() { sources_.age(); }
+    void age_mask_sources() {
+        sources_.age();
+        settled_.age();
+    }
 
     /// True if lines of the file were lost, until mended() has succeeded, possibly in a later daemon:
     /// subjects without a record may be ours.
@@ -93,6 +102,7 @@ class Journal final : public planner::UndoLookup {
     ThreadRecords threads_;
     QueueRecords queues_;
     MaskSources sources_;
+    SettledTasks settled_;
     Cursor compacted_; ///< up to where the rewritten file has the records
     bool damaged_ = false;
 };

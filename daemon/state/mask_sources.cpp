@@ -3,6 +3,9 @@
 
 #include <functional>
 
+#include <time.h>
+#include <unistd.h>
+
 namespace affinityd::state {
 
 namespace {
@@ -10,6 +13,21 @@ namespace {
 constexpr std::uint32_t generations_kept = 2;
 constexpr std::size_t expired_at_a_time = 16;     // with each new former mask
 constexpr std::size_t expired_with_a_pass = 4096; // some 100 microseconds
+constexpr std::uint64_t grace = 1;                // seconds; a record is changed a moment before the mask is
+
+std::uint64_t ticks_a_second() {
+    static const auto ticks = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+    return ticks;
+}
+
+/// As the start times of tasks, proc_pid_stat(5).
+std::uint64_t ticks_since_boot() {
+    constexpr std::uint64_t nanoseconds = 1'000'000'000;
+    timespec now{};
+    ::clock_gettime(CLOCK_BOOTTIME, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * ticks_a_second() +
+           static_cast<std::uint64_t>(now.tv_nsec) * ticks_a_second() / nanoseconds;
+}
 
 } // namespace
 
@@ -71,6 +89,7 @@ void MaskSources::erase(std::uint32_t at) {
 void MaskSources::link_as_youngest(std::uint32_t at) {
     Slot& slot = slots_[at];
     slot.generation = generation_;
+    slot.until = ticks_since_boot();
     slot.older = youngest_;
     slot.younger = none;
     (youngest_ == none ? oldest_ : slots_[youngest_].younger) = at;
@@ -123,12 +142,14 @@ void MaskSources::add_former(int pid, const CpuSet& mask, const MaskSource& sour
     drop_expired(expired_at_a_time);
 }
 
-std::optional<MaskSource> MaskSources::find(int pid, const CpuSet& mask, const CpuSet& online) {
+std::optional<MaskSource> MaskSources::find(int pid, const CpuSet& mask, const CpuSet& online,
+                                            std::uint64_t born) {
     use_online(online);
     const CpuSet wanted = mask & online_;
     const auto at = table_.find(hash_of(pid, mask), [&](std::uint32_t slot) {
         const Slot& one = slots_[slot];
-        const bool expired = one.live == 0 && generation_ - one.generation >= generations_kept;
+        const bool expired = one.live == 0 && (generation_ - one.generation >= generations_kept ||
+                                               born > one.until + grace * ticks_a_second());
         return one.pid == pid && !expired && (masks_[one.mask] & online_) == wanted;
     });
     if (at == none) return std::nullopt;

@@ -38,7 +38,10 @@ class MaskSources {
 
     /// What explains `mask`, compared on online CPUs, in a child of process `pid`. Not const: the index holds
     /// masks as far as CPUs are online, and is made anew when these change.
-    [[nodiscard]] std::optional<MaskSource> find(int pid, const CpuSet& mask, const CpuSet& online);
+    /// `born`: when the child was created, in clock ticks since boot; a mask that was a former one by then
+    /// was not inherited.
+    [[nodiscard]] std::optional<MaskSource> find(int pid, const CpuSet& mask, const CpuSet& online,
+                                                 std::uint64_t born = 0);
     /// True if the process has former masks.
     [[nodiscard]] bool has_former(int pid) const { return former_of_.contains(pid); }
     /// A generation ends: every child of before it has been seen by now.
@@ -55,6 +58,7 @@ class MaskSources {
         std::uint32_t hash = 0;
         std::uint32_t live = 0;       ///< threads that have the mask; 0: a former one
         std::uint32_t generation = 0; ///< in which it became a former one
+        std::uint64_t until = 0;      ///< when that was, in clock ticks since boot
         std::uint32_t older = none,
                       younger = none; ///< neighbours among the former ones; `younger` links free slots, too
     };

@@ -383,5 +383,29 @@ TEST(JournalInMemory, WritesNothing) {
     EXPECT_TRUE(journal->find(task));
 }
 
+TEST_F(JournalTest, ATaskThatLivesOnWithoutItsRecordIsSettledForTwoGenerations) {
+    auto journal = open();
+    ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{1}, "p"));
+    ASSERT_TRUE(journal.settle(task));
+    EXPECT_FALSE(journal.find(task));
+    EXPECT_TRUE(journal.is_settled({123, 456}));
+    EXPECT_FALSE(journal.is_settled({123, 457}));
+    journal.age_mask_sources();
+    EXPECT_TRUE(journal.is_settled({123, 456}));
+    journal.age_mask_sources();
+    EXPECT_FALSE(journal.is_settled({123, 456}));
+}
+
+TEST_F(JournalTest, AFormerMaskDoesNotExplainThatOfAChildThatIsBornLater) {
+    auto journal = open();
+    const CpuSet online = CpuSet::range(0, 3);
+    constexpr auto never = ~std::uint64_t{0};
+    ASSERT_TRUE(journal.remember(task, online, CpuSet{1}, "p"));
+    EXPECT_TRUE(journal.find_mask_source(120, CpuSet{1}, online, never)) << "a present mask";
+    ASSERT_TRUE(journal.forget(task));
+    EXPECT_TRUE(journal.find_mask_source(120, CpuSet{1}, online, 1));
+    EXPECT_FALSE(journal.find_mask_source(120, CpuSet{1}, online, never));
+}
+
 } // namespace
 } // namespace affinityd::state
