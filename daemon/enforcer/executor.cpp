@@ -72,7 +72,9 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
     Carried carried;
     if (enforcer_.acts()) {
         const Setting original = before ? before->original : original_of(action, topology);
-        if (auto done = journal_.remember(action.subject, original, action.to, action.policy); !done) {
+        if (auto done =
+                journal_.remember(action.subject, original, action.to, action.policy, enforcer_.ticks());
+            !done) {
             // Not written down, so not done: it could not be undone.
             carried.applied = {Outcome::failed, {}, done.error().code};
             count(Outcome::failed);

@@ -35,9 +35,10 @@ class Journal final : public planner::UndoLookup {
     [[nodiscard]] bool contains(const machine::Subject& subject) const;
 
     /// Before a change: keeps the first original, notes what is asked for. If this fails, the change must not
-    /// be made.
+    /// be made. `since`: now, in clock ticks since boot; 0: the subject may have had that for longer.
     [[nodiscard]] Result<void> remember(const machine::Subject& subject, const machine::Setting& original,
-                                        const machine::Setting& asked, const std::string& policy);
+                                        const machine::Setting& asked, const std::string& policy,
+                                        std::uint64_t since = 0);
     /// After it: what the kernel made of it.
     [[nodiscard]] Result<void> confirm(const machine::Subject& subject, const machine::Setting& granted);
     /// The subject was put back, is no longer ours, or is gone.
@@ -93,7 +94,7 @@ class Journal final : public planner::UndoLookup {
     void replay(std::string_view text);
     /// `before`: its record until now.
     void put(const machine::Subject& subject, planner::UndoRecord record,
-             const std::optional<planner::UndoRecord>& before);
+             const std::optional<planner::UndoRecord>& before, std::uint64_t since = 0);
     void erase(const machine::Subject& subject);
     [[nodiscard]] Result<void> append(const std::string& line);
     void go_on_compacting();

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "state/mask_sources.hpp"
 
-#include <functional>
+#include "host/boot_clock.hpp"
 
-#include <time.h>
-#include <unistd.h>
+#include <functional>
 
 namespace affinityd::state {
 
@@ -14,20 +13,6 @@ constexpr std::uint32_t generations_kept = 2;
 constexpr std::size_t expired_at_a_time = 16;     // with each new former mask
 constexpr std::size_t expired_with_a_pass = 4096; // some 100 microseconds
 constexpr std::uint64_t grace = 1;                // seconds; a record is changed a moment before the mask is
-
-std::uint64_t ticks_a_second() {
-    static const auto ticks = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
-    return ticks;
-}
-
-/// As the start times of tasks, proc_pid_stat(5).
-std::uint64_t ticks_since_boot() {
-    constexpr std::uint64_t nanoseconds = 1'000'000'000;
-    timespec now{};
-    ::clock_gettime(CLOCK_BOOTTIME, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * ticks_a_second() +
-           static_cast<std::uint64_t>(now.tv_nsec) * ticks_a_second() / nanoseconds;
-}
 
 } // namespace
 
@@ -46,7 +31,8 @@ void MaskSources::set_source(Slot& slot, const MaskSource& source) {
     slot.policy = policies_.take(source.policy);
 }
 
-std::uint32_t MaskSources::insert(int pid, const CpuSet& mask, const MaskSource& source) {
+std::uint32_t MaskSources::insert(int pid, const CpuSet& mask, const MaskSource& source,
+                                  std::uint64_t since) {
     const auto hash = hash_of(pid, mask);
     auto at = find_slot(pid, mask, hash);
     if (at != none) { // the newest record explains it best
@@ -65,6 +51,7 @@ std::uint32_t MaskSources::insert(int pid, const CpuSet& mask, const MaskSource&
     }
     Slot& slot = slots_[at] = Slot{};
     slot.pid = pid;
+    slot.since = since;
     slot.mask = masks_.take(mask);
     set_source(slot, source);
     slot.hash = hash;
@@ -89,7 +76,7 @@ void MaskSources::erase(std::uint32_t at) {
 void MaskSources::link_as_youngest(std::uint32_t at) {
     Slot& slot = slots_[at];
     slot.generation = generation_;
-    slot.until = ticks_since_boot();
+    slot.until = host::ticks_since_boot();
     slot.older = youngest_;
     slot.younger = none;
     (youngest_ == none ? oldest_ : slots_[youngest_].younger) = at;
@@ -118,8 +105,8 @@ void MaskSources::drop_expired(std::size_t most) {
     }
 }
 
-void MaskSources::add(int pid, const CpuSet& mask, const MaskSource& source) {
-    const auto at = insert(pid, mask, source);
+void MaskSources::add(int pid, const CpuSet& mask, const MaskSource& source, std::uint64_t since) {
+    const auto at = insert(pid, mask, source, since);
     const bool was_former = slots_[at].live == 0 && (at == oldest_ || slots_[at].older != none);
     if (was_former) unlink(at);
     ++slots_[at].live;
@@ -149,8 +136,9 @@ std::optional<MaskSource> MaskSources::find(int pid, const CpuSet& mask, const C
     const auto at = table_.find(hash_of(pid, mask), [&](std::uint32_t slot) {
         const Slot& one = slots_[slot];
         const bool expired = one.live == 0 && (generation_ - one.generation >= generations_kept ||
-                                               born > one.until + grace * ticks_a_second());
-        return one.pid == pid && !expired && (masks_[one.mask] & online_) == wanted;
+                                               born > one.until + grace * host::ticks_a_second());
+        const bool came_first = born > 0 && born < one.since;
+        return one.pid == pid && !expired && !came_first && (masks_[one.mask] & online_) == wanted;
     });
     if (at == none) return std::nullopt;
     return MaskSource{masks_[slots_[at].original], policies_[slots_[at].policy]};

@@ -417,5 +417,22 @@ TEST_F(Undo, AnInterfaceThatChangesIsNoExcuseForMasksOfTasks) {
     EXPECT_EQ(instance.log().times("somebody else keeps changing its mask"), 1U) << "and a fight is one";
 }
 
+TEST_F(Undo, AMaskThatAChildHadBeforeItsParentGotTheSameIsItsOwn) {
+    machine_.policy("server", on_two);
+    machine_.process(10, "server");
+    machine_.process(11, "server", "2", 10);
+    Instance instance(machine_);
+    instance.enforcer().now = 200; // all of them were born at 100
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    ASSERT_EQ(machine_.allowed(10, 10), "2");
+    machine_.process(12, "server", "2", 10, 0, 300);
+    instance.pass();
+    instance.stop();
+    EXPECT_EQ(machine_.allowed(10, 10), "0-3");
+    EXPECT_EQ(machine_.allowed(11, 11), "2");
+    EXPECT_EQ(machine_.allowed(12, 12), "0-3") << "born with its parent's mask";
+}
+
 } // namespace
 } // namespace affinityd::app
