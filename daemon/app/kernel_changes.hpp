@@ -12,24 +12,41 @@ class KernelChanges {
   public:
     explicit KernelChanges(enforcer::Executor& executor) : executor_(executor) {}
 
-    /// Interfaces, CPUs or cpusets have changed.
-    void expect() { set(true, is_after_change_); }
-    void begin_pass() { set(false, announced_ || is_after_change_); }
-    void end_pass() { set(announced_, false); }
+    /// CPUs or cpusets have changed.
+    void expect() {
+        tasks_.is_announced = true;
+        expect_of_queues();
+    }
+    /// Interfaces have changed, which changes no mask of a task.
+    void expect_of_queues() {
+        queues_.is_announced = true;
+        tell();
+    }
+    void begin_pass() {
+        for (auto* term : {&tasks_, &queues_})
+            *term = {false, term->is_expected()};
+        tell();
+    }
+    void end_pass() {
+        for (auto* term : {&tasks_, &queues_})
+            term->is_after_change = false;
+        tell();
+    }
 
-    [[nodiscard]] bool expected() const { return announced_ || is_after_change_; }
-    /// True from the change until a pass begins: nobody has looked at all tasks since.
-    [[nodiscard]] bool is_fresh() const { return announced_; }
+    /// True if masks of tasks may have changed.
+    [[nodiscard]] bool expected() const { return tasks_.is_expected(); }
+    /// True from such a change until a pass begins: nobody has looked at all tasks since.
+    [[nodiscard]] bool is_fresh() const { return tasks_.is_announced; }
 
   private:
-    void set(bool announced, bool is_after_change) {
-        announced_ = announced;
-        is_after_change_ = is_after_change;
-        executor_.expect_changes(expected());
-    }
+    struct Term {
+        bool is_announced = false;
+        bool is_after_change = false;
+        [[nodiscard]] bool is_expected() const { return is_announced || is_after_change; }
+    };
+    void tell() { executor_.expect_changes({tasks_.is_expected(), queues_.is_expected()}); }
     enforcer::Executor& executor_;
-    bool announced_ = false;
-    bool is_after_change_ = false;
+    Term tasks_, queues_;
 };
 
 } // namespace affinityd::app

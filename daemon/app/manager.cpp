@@ -51,6 +51,8 @@ void Manager::use(LoadedWorld loaded) {
         tasks_.use_policies_of(*before);
     }
     shared_.releases.clear();
+    shared_.current->use_releases(
+        [this](std::string_view policy) { return shared_.releases.policy(policy); });
     shared_.loaded_at = std::chrono::system_clock::now();
     for (const auto& problem : shared_.current.placements().problems)
         parts_.log.warn(fmt::format("policy {}: {}: {}", problem.policy, problem.subject, problem.message));
@@ -121,7 +123,7 @@ void Manager::begin_pass(bool machine_changed) {
 
 void Manager::link_changed(const std::string& nic) {
     if (shared_.is_stopping) return;
-    carrying_.changes.expect();
+    carrying_.changes.expect_of_queues();
     // The pass that follows reads the whole machine: interfaces above this one may have changed with it. Many
     // at once (a host full of containers starts) are left to it altogether.
     shared_.machine_changed = true;

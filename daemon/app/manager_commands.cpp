@@ -37,12 +37,15 @@ void Manager::status(OwnedAnswer answer) {
                               status::to_text(bookkeeping_.measurement()));
     };
     work_.add(std::make_unique<StatusJob>(
-        StatusJob::Parts{
-            shared_.current, tasks_.table(),
-            [this](const KnownProcess& process) {
-                return process_status(*shared_.current.world, process, memory_, carrying_.executor);
-            },
-            [this](const planner::QueueTarget& target) { return queues_.status(target); }, complete},
+        StatusJob::Parts{shared_.current, tasks_.table(),
+                         [this](const KnownProcess& process) {
+                             return process_status(*shared_.current.world, process, memory_);
+                         },
+                         [this](const KnownThread& thread, int pid) {
+                             return thread_status(thread, pid, carrying_.executor);
+                         },
+                         [this](const planner::QueueTarget& target) { return queues_.status(target); },
+                         complete},
         std::move(answer)));
 }
 
@@ -102,6 +105,7 @@ void Manager::reload(Answer answer) {
 void Manager::apply() {
     if (shared_.is_stopping) return;
     shared_.releases.clear();
+    shared_.current->releases_changed();
     carrying_.executor.begin_anew();
     coexistence_.look_again();
     begin_pass(true);
@@ -120,6 +124,7 @@ void Manager::release(const std::string& what, Answer answer) {
         shared_.releases.release_policy(what);
     else
         shared_.releases.release_process(process->id);
+    shared_.current->releases_changed();
     const auto choose = [what, is_policy, pid](const state::Entry& entry) {
         const auto* task = std::get_if<planner::TaskMask>(&entry.subject);
         const bool is_meant =

@@ -10,6 +10,8 @@ namespace {
 
 using State = planner::ThreadPlan::State;
 
+} // namespace
+
 status::ThreadStatus thread_status(const KnownThread& thread, int pid, const enforcer::Executor& executor) {
     status::ThreadStatus value{.tid = thread.id.tid,
                                .comm = thread.comm,
@@ -23,8 +25,6 @@ status::ThreadStatus thread_status(const KnownThread& thread, int pid, const enf
     value.corrections = executor.corrections(subject);
     return value;
 }
-
-} // namespace
 
 std::vector<status::PolicyStatus> policy_status(const World& world, const TaskTable& tasks,
                                                 const Releases& releases) {
@@ -54,14 +54,12 @@ std::vector<status::PolicyStatus> policy_status(const World& world, const TaskTa
 }
 
 status::ProcessStatus process_status(const World& world, const KnownProcess& process,
-                                     const MemoryFollower& memory, const enforcer::Executor& executor) {
+                                     const MemoryFollower& memory) {
     status::ProcessStatus value{.pid = process.id.tid,
                                 .owner = process.owner,
                                 .comm = process.comm,
                                 .policy = world.policy(process.policy).name,
                                 .nics = process.nics};
-    for (const auto& thread : process.threads)
-        value.threads.push_back(thread_status(thread, process.id.tid, executor));
     if (const auto* moved = memory.find(process.id)) {
         value.memory_nodes = moved->nodes;
         value.memory_state = moved->text;

@@ -18,9 +18,11 @@ namespace affinityd::app {
 [[nodiscard]] std::vector<status::PolicyStatus> policy_status(const World& world, const TaskTable& tasks,
                                                               const Releases& releases);
 
+/// A process without its threads.
 [[nodiscard]] status::ProcessStatus process_status(const World& world, const KnownProcess& process,
-                                                   const MemoryFollower& memory,
-                                                   const enforcer::Executor& executor);
+                                                   const MemoryFollower& memory);
+[[nodiscard]] status::ThreadStatus thread_status(const KnownThread& thread, int pid,
+                                                 const enforcer::Executor& executor);
 
 /// Refusals and outcomes.
 void add_outcomes(const enforcer::Executor& executor, status::Counters& into);

@@ -14,10 +14,31 @@ void StatusJob::list_processes() {
     text_.begin_list("processes");
 }
 
+/// True: it has been told of. Between two slices it may have lost threads, or have ended.
+bool StatusJob::add_process(int pid, const OutOfTime& out_of_time) {
+    const auto* process = parts_.tasks.find(pid);
+    if (!begun_) {
+        if (process == nullptr) return true;
+        begun_ = Begun{process->id, process->owner};
+        text_.begin_process(parts_.process(*process));
+    }
+    const bool is_there = process != nullptr && process->id == begun_->id;
+    for (auto at = is_there ? process->threads.count_below(begun_->next_tid) : 0;
+         is_there && at < process->threads.size(); ++at) {
+        const auto& thread = *(process->threads.begin() + static_cast<std::ptrdiff_t>(at));
+        text_.add(parts_.thread(thread, pid), begun_->owner);
+        begun_->next_tid = thread.id.tid + 1;
+        if (at + 1 < process->threads.size() && out_of_time()) return false;
+    }
+    text_.end_process();
+    begun_.reset();
+    return true;
+}
+
 bool StatusJob::step(const OutOfTime& out_of_time) {
     if (!pids_) list_processes();
     while (!pids_->empty()) {
-        if (const auto* process = parts_.tasks.find(pids_->back())) text_.add(parts_.process(*process));
+        if (!add_process(pids_->back(), out_of_time)) return false;
         pids_->pop_back();
         if (out_of_time()) return false;
     }

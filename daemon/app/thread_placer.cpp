@@ -103,7 +103,7 @@ void ThreadPlacer::place(KnownProcess* known, const Look& look) {
     const auto plan = this->plan(known, look, assignments_);
     if (known != nullptr) note(*known, thread, plan);
     if (plan.forget)
-        if (const auto done = journal_.forget(subject); !done) log_.error(done.error().to_string());
+        if (const auto done = journal_.settle(subject); !done) log_.error(done.error().to_string());
     if (plan.action) {
         apply(known == nullptr ? nullptr : known->threads.find(thread.id.tid), *plan.action,
               look.process.cpuset);

@@ -24,6 +24,20 @@ void World::work_out() {
     if (!std::ranges::equal(placements.queues, placements_.queues, &planner::QueueTarget::is_same))
         ++version_;
     placements_ = std::move(placements);
+    releases_changed();
+}
+
+void World::use_releases(std::function<bool(std::string_view)> is_released) {
+    is_released_ = std::move(is_released);
+    releases_changed();
+}
+
+void World::releases_changed() {
+    if (!is_released_) return;
+    placements_.claimed = {};
+    for (const auto& resolved : placements_.policies)
+        if (resolved.active && resolved.policy->exclusive && !is_released_(resolved.policy->name))
+            placements_.claimed |= resolved.allowed;
 }
 
 bool World::needs_nic_usage() const {

@@ -6,9 +6,11 @@
 #include "planner/placements.hpp"
 #include "policy/policy.hpp"
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 
 namespace affinityd::app {
 
@@ -30,6 +32,10 @@ class World {
     /// The machine was read again, or other processes use other interfaces: works the placements out anew.
     void update(machine::Machine machine);
     void update(planner::NicUsage usage);
+    /// Policies that were released claim no CPUs.
+    void use_releases(std::function<bool(std::string_view policy)> is_released);
+    /// Other policies are released than before.
+    void releases_changed();
     /// Grows with each update that gives queues other targets: whoever goes through these in slices begins
     /// again. An interface that no policy names may come and go without that.
     [[nodiscard]] std::uint64_t version() const { return version_; }
@@ -50,7 +56,8 @@ class World {
     planner::Matcher matcher_;
     planner::Placements placements_;
     std::uint64_t version_ = 0;
-    std::set<std::string, std::less<>> kept_; ///< removed policies with on_stop: keep
+    std::set<std::string, std::less<>> kept_;           ///< removed policies with on_stop: keep
+    std::function<bool(std::string_view)> is_released_; ///< empty: none is
 };
 
 /// The world in force. A reload puts another one in its place; who needs the old one for longer than a call

@@ -61,6 +61,8 @@ class Enforcer {
     [[nodiscard]] virtual std::vector<MemoryMoved> take_moved() = 0;
     /// False: nothing on the machine is changed (dry run, recording).
     [[nodiscard]] virtual bool acts() const = 0;
+    /// Clock ticks since boot, as the start times of tasks; 0: not known.
+    [[nodiscard]] virtual std::uint64_t ticks() const { return 0; }
 };
 
 /// Writes to this machine. `root` must be live and outlive the enforcer; nullptr for a recorded root, which

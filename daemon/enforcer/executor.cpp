@@ -40,7 +40,7 @@ void tell_fault(Notice::Kind kind, const Action& action, const Error& fault, Car
 bool Executor::is_put_off(const Action& action) const {
     if (action.restore) return false;
     if (refusals_.is_permanent(action.subject)) return true;
-    return backoff_.size() > 0 && backoff_.rests(action, now_(), expects_changes_);
+    return backoff_.size() > 0 && backoff_.rests(action, now_(), expects_changes(action.subject));
 }
 
 std::optional<Carried> Executor::run(const Action& action, const Circumstances& circumstances) {
@@ -49,7 +49,8 @@ std::optional<Carried> Executor::run(const Action& action, const Circumstances& 
     const auto before = journal_.find(action.subject);
     Carried carried = carry_out(action, before, circumstances.topology);
     // What was refused was not put right, and is no blow in a fight.
-    if (!expects_changes_ && took_effect(carried.applied.outcome) && backoff_.correct(action, before, now_()))
+    if (!expects_changes(action.subject) && took_effect(carried.applied.outcome) &&
+        backoff_.correct(action, before, now_()))
         carried.notices.push_back(notice_of(Notice::Kind::fight, action, carried.applied));
     if (carried.applied.outcome == Outcome::full) divert(action, circumstances, carried);
     note_refusal(action, carried);
@@ -71,7 +72,9 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
     Carried carried;
     if (enforcer_.acts()) {
         const Setting original = before ? before->original : original_of(action, topology);
-        if (auto done = journal_.remember(action.subject, original, action.to, action.policy); !done) {
+        if (auto done =
+                journal_.remember(action.subject, original, action.to, action.policy, enforcer_.ticks());
+            !done) {
             // Not written down, so not done: it could not be undone.
             carried.applied = {Outcome::failed, {}, done.error().code};
             count(Outcome::failed);
@@ -158,6 +161,9 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
         carried.notices.push_back(notice_of(Notice::Kind::not_put_back, action, carried.applied));
         return carried; // the record stays: a later daemon may succeed
     }
+    if (outcome != Outcome::gone)
+        if (const auto done = journal_.settle(subject); !done)
+            tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
     if (const auto done = gone(subject); !done)
         tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
     return carried;
@@ -165,9 +171,9 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
 
 std::optional<state::MaskSource> Executor::inherited(const TaskMask& task, const CpuSet& present, int creator,
                                                      const CpuSet& online) {
-    if (present.contains(online) || journal_.contains(task) || journal_.lost_record(task.task))
+    if (present.contains(online) || journal_.contains(task) || journal_.is_settled(task.task))
         return std::nullopt;
-    return journal_.find_mask_source(creator, present, online);
+    return journal_.find_mask_source(creator, present, online, task.task.start_time);
 }
 
 Result<void> Executor::record_inherited(const TaskMask& task, const CpuSet& present, int creator,

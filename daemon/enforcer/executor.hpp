@@ -35,6 +35,12 @@ struct Circumstances {
     CpusetLookup cpuset{}; ///< of the task that is restored
 };
 
+/// Whose masks may have changed without anybody's doing.
+struct Expected {
+    bool of_tasks = false;
+    bool of_queues = false;
+};
+
 /// Carries out one action after the other, with backoff: written down in the undo journal, done, read back,
 /// confirmed. For tasks, queues and units alike. It does not log. The journal and the enforcer must outlive
 /// it.
@@ -50,8 +56,8 @@ class Executor final : public planner::BackoffLookup {
     /// lately, or can never move. Never true for a restore.
     [[nodiscard]] bool is_put_off(const planner::Action& action) const override;
     /// CPUs, cpusets or interfaces have just changed, and the kernel and its drivers reset settings then:
-    /// until expect_changes(false), what has to be put right is no fight, and fights do not rest.
-    void expect_changes(bool expects) { expects_changes_ = expects; }
+    /// until nothing is expected any more, what has to be put right is no fight, and fights do not rest.
+    void expect_changes(Expected expected) { expected_ = expected; }
     /// Forgets fights and diversions: somebody asked for everything anew.
     void begin_anew() { backoff_.clear(); }
     /// Why a subject is not where it should be.
@@ -98,6 +104,9 @@ class Executor final : public planner::BackoffLookup {
     [[nodiscard]] const std::array<std::uint64_t, 16>& counts() const { return counts_; }
 
   private:
+    [[nodiscard]] bool expects_changes(const machine::Subject& subject) const {
+        return std::holds_alternative<machine::TaskMask>(subject) ? expected_.of_tasks : expected_.of_queues;
+    }
     Carried carry_out(const planner::Action& action, const std::optional<planner::UndoRecord>& before,
                       const topology::Topology& topology);
     [[nodiscard]] machine::Setting original_of(const planner::Action& action,
@@ -111,7 +120,7 @@ class Executor final : public planner::BackoffLookup {
     state::Journal& journal_;
     Enforcer& enforcer_;
     std::function<Clock::time_point()> now_;
-    bool expects_changes_ = false;
+    Expected expected_;
     Backoff backoff_;
     Refusals refusals_;
     std::array<std::uint64_t, 16> counts_{};

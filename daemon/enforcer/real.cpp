@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/enforcer.hpp"
+#include "host/boot_clock.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
 #include "inventory/lookup.hpp"
@@ -54,6 +55,7 @@ class RealEnforcer final : public Enforcer {
     std::vector<MemoryMoved> take_moved() override { return memory_.take_done(); }
 
     [[nodiscard]] bool acts() const override { return true; }
+    [[nodiscard]] std::uint64_t ticks() const override { return host::ticks_since_boot(); }
 
   private:
     /// Still the task that is meant? Its number may belong to another by now. What is read is the thread's

@@ -31,7 +31,8 @@ std::string all_lines(const Journal& journal) {
 }
 
 /// The record of a thread of process `pid` has changed, and with it the masks that its children may inherit.
-void swap_sources(MaskSources& sources, int pid, const UndoRecord* before, const UndoRecord* after) {
+void swap_sources(MaskSources& sources, int pid, const UndoRecord* before, const UndoRecord* after,
+                  std::uint64_t since = 0) {
     const auto each_mask = [](const UndoRecord& record, const auto& use) {
         use(record.granted.cpus());
         if (record.asked != record.granted) use(record.asked.cpus());
@@ -39,7 +40,7 @@ void swap_sources(MaskSources& sources, int pid, const UndoRecord* before, const
     // The new ones first, so that a mask in both is not taken for a former one.
     if (after != nullptr)
         each_mask(*after, [&](const CpuSet& mask) {
-            sources.add(pid, mask, {after->original.cpus(), after->policy});
+            sources.add(pid, mask, {after->original.cpus(), after->policy}, since);
         });
     if (before != nullptr) each_mask(*before, [&](const CpuSet& mask) { sources.remove(pid, mask); });
 }
@@ -75,7 +76,8 @@ void Journal::replay(std::string_view text) {
     }
 }
 
-void Journal::put(const Subject& subject, UndoRecord record, const std::optional<UndoRecord>& before) {
+void Journal::put(const Subject& subject, UndoRecord record, const std::optional<UndoRecord>& before,
+                  std::uint64_t since) {
     const auto* task = std::get_if<TaskMask>(&subject);
     if (task == nullptr) {
         queues_.put(subject, std::move(record));
@@ -83,7 +85,7 @@ void Journal::put(const Subject& subject, UndoRecord record, const std::optional
     }
     const int pid = before ? threads_.process_of(task->task).value_or(task->pid) : task->pid;
     threads_.put(*task, record);
-    swap_sources(sources_, pid, before ? &*before : nullptr, &record);
+    swap_sources(sources_, pid, before ? &*before : nullptr, &record, since);
 }
 
 void Journal::erase(const Subject& subject) {
@@ -96,7 +98,6 @@ void Journal::erase(const Subject& subject) {
     if (!before) return;
     swap_sources(sources_, *threads_.process_of(task->task), &*before, nullptr);
     threads_.erase(task->task);
-    former_.add(task->task);
 }
 
 std::optional<UndoRecord> Journal::find(const Subject& subject) const {
@@ -111,11 +112,11 @@ bool Journal::contains(const Subject& subject) const {
 }
 
 Result<void> Journal::remember(const Subject& subject, const Setting& original, const Setting& asked,
-                               const std::string& policy) {
+                               const std::string& policy, std::uint64_t since) {
     const auto known = find(subject);
     UndoRecord record{known ? known->original : original, asked, asked, policy};
     if (auto done = append(to_line(subject, &record)); !done) return done;
-    put(subject, std::move(record), known);
+    put(subject, std::move(record), known, since);
     return {};
 }
 
@@ -133,6 +134,12 @@ Result<void> Journal::forget(const Subject& subject) {
     if (!contains(subject)) return {};
     erase(subject);
     return append(to_line(subject, nullptr));
+}
+
+Result<void> Journal::settle(const Subject& subject) {
+    const auto* task = std::get_if<TaskMask>(&subject);
+    if (task != nullptr && contains(subject)) settled_.add(task->task);
+    return forget(subject);
 }
 
 Result<void> Journal::mended() {
@@ -163,8 +170,9 @@ std::vector<Entry> Journal::queues(std::optional<std::string_view> device) const
     return queues_.all(device);
 }
 
-std::optional<MaskSource> Journal::find_mask_source(int creator, const CpuSet& mask, const CpuSet& online) {
-    return sources_.find(creator, mask, online);
+std::optional<MaskSource> Journal::find_mask_source(int creator, const CpuSet& mask, const CpuSet& online,
+                                                    std::uint64_t born) {
+    return sources_.find(creator, mask, online, born);
 }
 
 bool Journal::is_mask_source(int pid, int parent) const {

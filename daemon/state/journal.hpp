@@ -4,12 +4,13 @@
 #include "base/error.hpp"
 #include "planner/undo.hpp"
 #include "state/entry.hpp"
-#include "state/former_tasks.hpp"
 #include "state/journal_file.hpp"
 #include "state/mask_sources.hpp"
 #include "state/queue_records.hpp"
+#include "state/settled_tasks.hpp"
 #include "state/thread_records.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,13 +35,17 @@ class Journal final : public planner::UndoLookup {
     [[nodiscard]] bool contains(const machine::Subject& subject) const;
 
     /// Before a change: keeps the first original, notes what is asked for. If this fails, the change must not
-    /// be made.
+    /// be made. `since`: now, in clock ticks since boot; 0: the subject may have had that for longer.
     [[nodiscard]] Result<void> remember(const machine::Subject& subject, const machine::Setting& original,
-                                        const machine::Setting& asked, const std::string& policy);
+                                        const machine::Setting& asked, const std::string& policy,
+                                        std::uint64_t since = 0);
     /// After it: what the kernel made of it.
     [[nodiscard]] Result<void> confirm(const machine::Subject& subject, const machine::Setting& granted);
     /// The subject was put back, is no longer ours, or is gone.
     [[nodiscard]] Result<void> forget(const machine::Subject& subject);
+    /// The same of one that lives on: the mask that a task has from now on is its own, and not inherited.
+    [[nodiscard]] Result<void> settle(const machine::Subject& subject);
+    [[nodiscard]] bool is_settled(const TaskId& task) const { return settled_.contains(task); }
 
     /// A place in a walk over all records. The journal may change between two steps: what is there during the
     /// whole walk is met once; what comes or goes meanwhile may be missed.
@@ -61,14 +66,10 @@ class Journal final : public planner::UndoLookup {
     [[nodiscard]] std::size_t size() const { return threads_.size() + queues_.size(); }
 
     /// What explains a mask that a child of process `creator` was born with: the record of a thread there
-    /// that has, or lately had, the mask from us.
+    /// that has, or had when the child was born, the mask from us. `born`: clock ticks since boot; 0: not
+    /// known.
     [[nodiscard]] std::optional<MaskSource> find_mask_source(int creator, const CpuSet& mask,
-                                                             const CpuSet& online);
-    /// True if the task lately had a record and has it no more: it was not born with the mask that it has
-    /// now.
-    [[nodiscard]] bool lost_record(const TaskId& task) const {
-        return former_.contains(task) && !threads_.contains(task);
-    }
+                                                             const CpuSet& online, std::uint64_t born = 0);
     /// False if neither process ever passed on a mask that we set, so that find_mask_source need not be
     /// asked.
     [[nodiscard]] bool is_mask_source(int pid, int parent) const;
@@ -79,7 +80,7 @@ class Journal final : public planner::UndoLookup {
     /// A pass has ended: masks that nobody has since before the last call are forgotten.
     void age_mask_sources() {
         sources_.age();
-        former_.age();
+        settled_.age();
     }
 
     /// True if lines of the file were lost, until mended() has succeeded, possibly in a later daemon:
@@ -93,7 +94,7 @@ class Journal final : public planner::UndoLookup {
     void replay(std::string_view text);
     /// `before`: its record until now.
     void put(const machine::Subject& subject, planner::UndoRecord record,
-             const std::optional<planner::UndoRecord>& before);
+             const std::optional<planner::UndoRecord>& before, std::uint64_t since = 0);
     void erase(const machine::Subject& subject);
     [[nodiscard]] Result<void> append(const std::string& line);
     void go_on_compacting();
@@ -102,7 +103,7 @@ class Journal final : public planner::UndoLookup {
     ThreadRecords threads_;
     QueueRecords queues_;
     MaskSources sources_;
-    FormerTasks former_;
+    SettledTasks settled_;
     Cursor compacted_; ///< up to where the rewritten file has the records
     bool damaged_ = false;
 };

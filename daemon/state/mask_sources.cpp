@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "state/mask_sources.hpp"
 
+#include "host/boot_clock.hpp"
+
 #include <functional>
 
 namespace affinityd::state {
@@ -10,6 +12,7 @@ namespace {
 constexpr std::uint32_t generations_kept = 2;
 constexpr std::size_t expired_at_a_time = 16;     // with each new former mask
 constexpr std::size_t expired_with_a_pass = 4096; // some 100 microseconds
+constexpr std::uint64_t grace = 1;                // seconds; a record is changed a moment before the mask is
 
 } // namespace
 
@@ -28,7 +31,8 @@ void MaskSources::set_source(Slot& slot, const MaskSource& source) {
     slot.policy = policies_.take(source.policy);
 }
 
-std::uint32_t MaskSources::insert(int pid, const CpuSet& mask, const MaskSource& source) {
+std::uint32_t MaskSources::insert(int pid, const CpuSet& mask, const MaskSource& source,
+                                  std::uint64_t since) {
     const auto hash = hash_of(pid, mask);
     auto at = find_slot(pid, mask, hash);
     if (at != none) { // the newest record explains it best
@@ -47,6 +51,7 @@ std::uint32_t MaskSources::insert(int pid, const CpuSet& mask, const MaskSource&
     }
     Slot& slot = slots_[at] = Slot{};
     slot.pid = pid;
+    slot.since = since;
     slot.mask = masks_.take(mask);
     set_source(slot, source);
     slot.hash = hash;
@@ -71,6 +76,7 @@ void MaskSources::erase(std::uint32_t at) {
 void MaskSources::link_as_youngest(std::uint32_t at) {
     Slot& slot = slots_[at];
     slot.generation = generation_;
+    slot.until = host::ticks_since_boot();
     slot.older = youngest_;
     slot.younger = none;
     (youngest_ == none ? oldest_ : slots_[youngest_].younger) = at;
@@ -99,8 +105,8 @@ void MaskSources::drop_expired(std::size_t most) {
     }
 }
 
-void MaskSources::add(int pid, const CpuSet& mask, const MaskSource& source) {
-    const auto at = insert(pid, mask, source);
+void MaskSources::add(int pid, const CpuSet& mask, const MaskSource& source, std::uint64_t since) {
+    const auto at = insert(pid, mask, source, since);
     const bool was_former = slots_[at].live == 0 && (at == oldest_ || slots_[at].older != none);
     if (was_former) unlink(at);
     ++slots_[at].live;
@@ -123,13 +129,16 @@ void MaskSources::add_former(int pid, const CpuSet& mask, const MaskSource& sour
     drop_expired(expired_at_a_time);
 }
 
-std::optional<MaskSource> MaskSources::find(int pid, const CpuSet& mask, const CpuSet& online) {
+std::optional<MaskSource> MaskSources::find(int pid, const CpuSet& mask, const CpuSet& online,
+                                            std::uint64_t born) {
     use_online(online);
     const CpuSet wanted = mask & online_;
     const auto at = table_.find(hash_of(pid, mask), [&](std::uint32_t slot) {
         const Slot& one = slots_[slot];
-        const bool expired = one.live == 0 && generation_ - one.generation >= generations_kept;
-        return one.pid == pid && !expired && (masks_[one.mask] & online_) == wanted;
+        const bool expired = one.live == 0 && (generation_ - one.generation >= generations_kept ||
+                                               born > one.until + grace * host::ticks_a_second());
+        const bool came_first = born > 0 && born < one.since;
+        return one.pid == pid && !expired && !came_first && (masks_[one.mask] & online_) == wanted;
     });
     if (at == none) return std::nullopt;
     return MaskSource{masks_[slots_[at].original], policies_[slots_[at].policy]};

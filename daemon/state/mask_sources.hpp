@@ -29,8 +29,9 @@ class MaskSources {
   public:
     static constexpr std::size_t most_former = 65536;
 
-    /// A thread of process `pid` has the mask from us. Each call is answered by one remove().
-    void add(int pid, const CpuSet& mask, const MaskSource& source);
+    /// A thread of process `pid` has the mask from us. Each call is answered by one remove(). `since`: when
+    /// it was given, in clock ticks since boot; 0: not known.
+    void add(int pid, const CpuSet& mask, const MaskSource& source, std::uint64_t since = 0);
     /// The thread has it no more.
     void remove(int pid, const CpuSet& mask);
     /// A thread had it, and no record says so.
@@ -38,7 +39,10 @@ class MaskSources {
 
     /// What explains `mask`, compared on online CPUs, in a child of process `pid`. Not const: the index holds
     /// masks as far as CPUs are online, and is made anew when these change.
-    [[nodiscard]] std::optional<MaskSource> find(int pid, const CpuSet& mask, const CpuSet& online);
+    /// `born`: when the child was created, in clock ticks since boot; a mask that was a former one by then
+    /// was not inherited.
+    [[nodiscard]] std::optional<MaskSource> find(int pid, const CpuSet& mask, const CpuSet& online,
+                                                 std::uint64_t born = 0);
     /// True if the process has former masks.
     [[nodiscard]] bool has_former(int pid) const { return former_of_.contains(pid); }
     /// A generation ends: every child of before it has been seen by now.
@@ -55,12 +59,14 @@ class MaskSources {
         std::uint32_t hash = 0;
         std::uint32_t live = 0;       ///< threads that have the mask; 0: a former one
         std::uint32_t generation = 0; ///< in which it became a former one
+        std::uint64_t since = 0;      ///< when the mask was first given, in clock ticks since boot
+        std::uint64_t until = 0;      ///< when that was, in clock ticks since boot
         std::uint32_t older = none,
                       younger = none; ///< neighbours among the former ones; `younger` links free slots, too
     };
     [[nodiscard]] std::uint32_t hash_of(int pid, const CpuSet& mask) const;
     [[nodiscard]] std::uint32_t find_slot(int pid, const CpuSet& mask, std::uint32_t hash) const;
-    std::uint32_t insert(int pid, const CpuSet& mask, const MaskSource& source);
+    std::uint32_t insert(int pid, const CpuSet& mask, const MaskSource& source, std::uint64_t since = 0);
     void set_source(Slot& slot, const MaskSource& source);
     void erase(std::uint32_t at);
     void link_as_youngest(std::uint32_t at);

@@ -11,6 +11,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::string_view end_of_process = "]}";
+
 /// The value without what only its owner may read: names, executables, command lines, ports.
 json redacted(json value) {
     if (value.is_object())
@@ -53,9 +55,30 @@ void AnswerText::separate() {
 }
 
 void AnswerText::add(const ProcessStatus& process) {
-    separate();
-    add_owned(text_, process.owner, to_json(process));
+    begin_process(process);
+    for (const auto& thread : process.threads)
+        add(thread, process.owner);
+    end_process();
 }
+
+void AnswerText::begin_process(const ProcessStatus& process) {
+    separate();
+    ProcessStatus head = process;
+    head.threads.clear();
+    const json value = to_json(head);
+    // "threads" comes last, since keys are in the order of their bytes: its list is left open.
+    const auto open = [](std::string text) { return text.substr(0, text.size() - end_of_process.size()); };
+    text_.add(process.owner, open(dump(value)), open(dump(redacted(value))));
+    is_first_thread_ = true;
+}
+
+void AnswerText::add(const ThreadStatus& thread, uid_t owner) {
+    if (!is_first_thread_) text_.add(",");
+    is_first_thread_ = false;
+    add_owned(text_, owner, to_json(thread));
+}
+
+void AnswerText::end_process() { text_.add(std::string(end_of_process)); }
 
 void AnswerText::add(const QueueStatus& queue) {
     separate();

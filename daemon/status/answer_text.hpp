@@ -16,6 +16,11 @@ class AnswerText {
     /// Begins the list `key`; the one before it ends.
     void begin_list(std::string_view key);
     void add(const ProcessStatus& process);
+    /// Begins a process whose threads are added one by one; those that `process` holds do not count.
+    void begin_process(const ProcessStatus& process);
+    /// A thread of the process that was begun.
+    void add(const ThreadStatus& thread, uid_t owner);
+    void end_process();
     void add(const QueueStatus& queue);
     /// `owner`: of the task that it is about; no_owner: root only.
     void add(const planner::Action& action, uid_t owner);
@@ -34,6 +39,7 @@ class AnswerText {
     OwnedText text_;
     bool in_list_ = false;
     bool is_first_ = true; ///< of its list
+    bool is_first_thread_ = true;
     bool is_begun_ = false;
 };
 

@@ -344,5 +344,21 @@ TEST_F(ManagerTest, NamesOfAnyBytesAreMatchedAndShownAsUtf8) {
     EXPECT_TRUE(instance.explain_text("10"));
 }
 
+TEST_F(ManagerTest, ProcessesThatAPassCannotReadStayKnown) {
+    machine_.policy("server", "match: {comm: server}\ncpus: \"2\"\nbind: set\n");
+    machine_.process(10, "server");
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    ASSERT_TRUE(instance.knows(10));
+    std::filesystem::rename(machine_.path("proc/10/stat"), machine_.path("stat"));
+    std::filesystem::create_symlink("stat", machine_.path("proc/10/stat")); // ELOOP, as EMFILE might be
+    instance.pass();
+    EXPECT_TRUE(instance.knows(10)) << "that it was not seen does not mean that it has gone";
+    std::filesystem::remove(machine_.path("proc/10/stat"));
+    instance.pass();
+    EXPECT_FALSE(instance.knows(10));
+}
+
 } // namespace
 } // namespace affinityd::app

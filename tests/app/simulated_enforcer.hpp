@@ -37,6 +37,7 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
     void move_memory(enforcer::MemoryMove move) override { moves.push_back(std::move(move)); }
     std::vector<enforcer::MemoryMoved> take_moved() override { return std::exchange(moved, {}); }
     [[nodiscard]] bool acts() const override { return true; }
+    [[nodiscard]] std::uint64_t ticks() const override { return now; }
 
     std::vector<enforcer::MemoryMove> moves;  ///< asked for
     std::vector<enforcer::MemoryMoved> moved; ///< what take_moved() shall tell next
@@ -46,6 +47,7 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
     CpuSet full;                        ///< CPUs without an interrupt vector left
     std::vector<planner::Subject> done; ///< in the order in which they were applied
     unsigned applied = 0;
+    std::uint64_t now = 0;              ///< clock ticks since boot; 0: not known
     unsigned read = 0;                  ///< calls of present()
     std::chrono::milliseconds takes{0}; ///< each change
 

@@ -124,5 +124,28 @@ TEST_F(SlicesTest, AStormOfRefusalsOfDifferentTasksDoesNotFillTheLog) {
     EXPECT_EQ(instance.status()["refused"].size(), 0U) << "those of tasks that are gone are dropped";
 }
 
+TEST_F(SlicesTest, StatusLeavesAProcessBetweenItsThreads) {
+    constexpr int threads = 50;
+    machine_.process(10, "server");
+    for (int tid = 11; tid < 10 + threads; ++tid)
+        machine_.thread(10, tid, "worker");
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    std::optional<Result<OwnedText>> answer;
+    instance.manager().status([&](Result<OwnedText> text) { answer = std::move(text); });
+    int slices = 0;
+    while (!answer && slices < 10 * threads) {
+        instance.short_step();
+        ++slices;
+    }
+    ASSERT_TRUE(answer);
+    EXPECT_GE(slices, threads) << "one thread a slice";
+    const auto status = nlohmann::json::parse((*answer)->full());
+    ASSERT_EQ(status["processes"].size(), 1U);
+    EXPECT_EQ(status["processes"][0]["threads"].size(), static_cast<std::size_t>(threads));
+    EXPECT_EQ(nlohmann::json::parse((*answer)->full()), instance.status());
+}
+
 } // namespace
 } // namespace affinityd::app

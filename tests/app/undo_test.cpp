@@ -361,5 +361,78 @@ TEST_F(Undo, AForeignMaskIsKeptOffExclusiveCpusInTheSamePass) {
     EXPECT_EQ(machine_.allowed(10, 10), "1-2");
 }
 
+TEST_F(Undo, AMaskThatIsSetByHandAfterARestoreStaysThoughThePolicyGaveTheSame) {
+    machine_.policy("server", on_two);
+    machine_.process(10, "server");
+    machine_.process(11, "server", "0-3", 10);
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    ASSERT_EQ(machine_.allowed(11, 11), "2");
+    ASSERT_TRUE(instance.release("server"));
+    instance.finish();
+    ASSERT_EQ(machine_.allowed(11, 11), "0-3");
+    machine_.process(11, "server", "2", 10);
+    instance.pass();
+    EXPECT_EQ(machine_.allowed(11, 11), "2") << "its own, though its parent had it from us a moment ago";
+    instance.stop();
+    EXPECT_EQ(machine_.allowed(10, 10), "0-3");
+    EXPECT_EQ(machine_.allowed(11, 11), "2");
+}
+
+TEST_F(Undo, AReleasedPolicyClaimsNoCpus) {
+    machine_.policy("server", std::string(on_two) + "exclusive: true\n");
+    machine_.process(10, "server");
+    machine_.process(20, "other");
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    for (const char* what : {"server", ""}) {
+        instance.manager().apply();
+        instance.finish();
+        ASSERT_EQ(machine_.allowed(10, 10), "2");
+        ASSERT_EQ(machine_.allowed(20, 20), "0-1,3");
+        ASSERT_TRUE(instance.release(what));
+        instance.finish();
+        instance.pass(true);
+        EXPECT_EQ(machine_.allowed(10, 10), "0-3") << what;
+        EXPECT_EQ(machine_.allowed(20, 20), "0-3") << what;
+    }
+}
+
+TEST_F(Undo, AnInterfaceThatChangesIsNoExcuseForMasksOfTasks) {
+    machine_.policy("server", on_two);
+    machine_.policy("other", "match: {comm: other}\ncpus: \"3\"\nbind: set\ndrift: once\n");
+    machine_.process(10, "server");
+    machine_.process(20, "other");
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    machine_.process(20, "other", "0-3");
+    for (unsigned round = 0; round < 10; ++round) {
+        machine_.process(10, "server", "0-1");
+        instance.manager().link_changed("eth0");
+        instance.pass();
+    }
+    EXPECT_EQ(machine_.allowed(20, 20), "0-3") << "no link resets a task's mask: somebody's wish";
+    EXPECT_EQ(instance.log().times("somebody else keeps changing its mask"), 1U) << "and a fight is one";
+}
+
+TEST_F(Undo, AMaskThatAChildHadBeforeItsParentGotTheSameIsItsOwn) {
+    machine_.policy("server", on_two);
+    machine_.process(10, "server");
+    machine_.process(11, "server", "2", 10);
+    Instance instance(machine_);
+    instance.enforcer().now = 200; // all of them were born at 100
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    ASSERT_EQ(machine_.allowed(10, 10), "2");
+    machine_.process(12, "server", "2", 10, 0, 300);
+    instance.pass();
+    instance.stop();
+    EXPECT_EQ(machine_.allowed(10, 10), "0-3");
+    EXPECT_EQ(machine_.allowed(11, 11), "2");
+    EXPECT_EQ(machine_.allowed(12, 12), "0-3") << "born with its parent's mask";
+}
+
 } // namespace
 } // namespace affinityd::app

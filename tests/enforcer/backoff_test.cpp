@@ -86,14 +86,14 @@ TEST_F(BackoffTest, AnotherWishIsNoCorrection) {
 }
 
 TEST_F(BackoffTest, WhatTheKernelResetsIsNoFight) {
-    executor_.expect_changes(true);
+    executor_.expect_changes({true, true});
     for (int i = 0; i < 20; ++i) // a link that goes down and up
         ASSERT_TRUE(correct(irq)) << i;
-    executor_.expect_changes(false);
+    executor_.expect_changes({});
     for (int i = 0; i < 5; ++i)
         ASSERT_TRUE(correct(irq));
     EXPECT_FALSE(correct(irq));
-    executor_.expect_changes(true);
+    executor_.expect_changes({true, true});
     EXPECT_TRUE(correct(irq)) << "it may have been reset by its driver, not by the other writer";
 }
 

@@ -100,32 +100,6 @@ TEST_F(JournalTest, TheRecordThatExplainsAnInheritedMaskIsFound) {
     EXPECT_FALSE(journal.is_mask_source(120, 1));
 }
 
-TEST_F(JournalTest, ATaskThatHadARecordIsKnownForTwoGenerations) {
-    auto journal = open();
-    ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{1}, "p"));
-    EXPECT_FALSE(journal.lost_record({123, 456})) << "it has one";
-    ASSERT_TRUE(journal.forget(task));
-    EXPECT_TRUE(journal.lost_record({123, 456}));
-    EXPECT_FALSE(journal.lost_record({123, 457})) << "a later task of the same number";
-    ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{1}, "p"));
-    EXPECT_FALSE(journal.lost_record({123, 456})) << "it has one again";
-    ASSERT_TRUE(journal.forget(task));
-    journal.age_mask_sources();
-    EXPECT_TRUE(journal.lost_record({123, 456}));
-    journal.age_mask_sources();
-    EXPECT_FALSE(journal.lost_record({123, 456}));
-}
-
-TEST(FormerTasks, OfTooManyTheEldestAreForgotten) {
-    FormerTasks tasks;
-    constexpr auto most = static_cast<int>(FormerTasks::most);
-    for (int tid = 1; tid <= 3 * most; ++tid)
-        tasks.add({tid, 7});
-    EXPECT_FALSE(tasks.contains({most, 7}));
-    EXPECT_TRUE(tasks.contains({most + 1, 7}));
-    EXPECT_TRUE(tasks.contains({3 * most, 7}));
-}
-
 TEST_F(JournalTest, AReplacedMaskStillExplainsChildrenOfBefore) {
     auto journal = open();
     const CpuSet online = CpuSet::range(0, 3);
@@ -407,6 +381,30 @@ TEST(JournalInMemory, WritesNothing) {
     ASSERT_TRUE(journal);
     ASSERT_TRUE(journal->remember(task, CpuSet{0}, CpuSet{1}, "p"));
     EXPECT_TRUE(journal->find(task));
+}
+
+TEST_F(JournalTest, ATaskThatLivesOnWithoutItsRecordIsSettledForTwoGenerations) {
+    auto journal = open();
+    ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{1}, "p"));
+    ASSERT_TRUE(journal.settle(task));
+    EXPECT_FALSE(journal.find(task));
+    EXPECT_TRUE(journal.is_settled({123, 456}));
+    EXPECT_FALSE(journal.is_settled({123, 457}));
+    journal.age_mask_sources();
+    EXPECT_TRUE(journal.is_settled({123, 456}));
+    journal.age_mask_sources();
+    EXPECT_FALSE(journal.is_settled({123, 456}));
+}
+
+TEST_F(JournalTest, AFormerMaskDoesNotExplainThatOfAChildThatIsBornLater) {
+    auto journal = open();
+    const CpuSet online = CpuSet::range(0, 3);
+    constexpr auto never = ~std::uint64_t{0};
+    ASSERT_TRUE(journal.remember(task, online, CpuSet{1}, "p"));
+    EXPECT_TRUE(journal.find_mask_source(120, CpuSet{1}, online, never)) << "a present mask";
+    ASSERT_TRUE(journal.forget(task));
+    EXPECT_TRUE(journal.find_mask_source(120, CpuSet{1}, online, 1));
+    EXPECT_FALSE(journal.find_mask_source(120, CpuSet{1}, online, never));
 }
 
 } // namespace

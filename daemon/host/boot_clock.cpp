@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/boot_clock.hpp"
+
+#include <time.h>
+#include <unistd.h>
+
+namespace affinityd::host {
+
+std::uint64_t ticks_a_second() {
+    static const auto ticks = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+    return ticks;
+}
+
+std::uint64_t ticks_since_boot() {
+    constexpr std::uint64_t nanoseconds = 1'000'000'000;
+    timespec now{};
+    ::clock_gettime(CLOCK_BOOTTIME, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * ticks_a_second() +
+           static_cast<std::uint64_t>(now.tv_nsec) * ticks_a_second() / nanoseconds;
+}
+
+} // namespace affinityd::host
