@@ -15,10 +15,4 @@ namespace affinityd::accounting {
 /// A process's CPU time by its stat file, proc_pid_stat(5). No value: this very process is gone.
 [[nodiscard]] std::optional<CpuLedger::Entry> read_cpu_time(const host::Root& root, const TaskId& id);
 
-/// Clock ticks of the stat file a second; at least 1.
-[[nodiscard]] double ticks_per_second();
-
-/// Clock ticks since boot, in which start times are told.
-[[nodiscard]] std::uint64_t ticks_since_boot();
-
 } // namespace affinityd::accounting

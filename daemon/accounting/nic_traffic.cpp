@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accounting/nic_traffic.hpp"
 
-#include "accounting/cpu_time.hpp"
 #include "accounting/softirq_time.hpp"
+#include "host/boot_clock.hpp"
 #include "host/root.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ void NicTraffic::finish() {
     const auto stat = root_.proc().read("stat", 4096);
     const auto softirqs = root_.proc().read("softirqs");
     if (!stat || !*stat || !softirqs || !*softirqs) return;
-    const auto now = network_softirq_seconds(**stat, **softirqs, ticks_per_second());
+    const auto now = network_softirq_seconds(**stat, **softirqs, static_cast<double>(host::ticks_a_second()));
     const double spent = now && softirqs_ ? std::max(0.0, *now - *softirqs_) : 0;
     softirqs_ = now;
     double all = 0;

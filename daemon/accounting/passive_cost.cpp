@@ -2,26 +2,19 @@
 #include "accounting/passive_cost.hpp"
 
 #include "accounting/cpu_time.hpp"
+#include "base/clock.hpp"
+#include "host/boot_clock.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <utility>
 
 namespace affinityd::accounting {
 
-namespace {
-
-double monotonic_seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-} // namespace
-
 CostPeriod& PassiveCost::period(const std::string& policy) {
     const auto found = periods_.find(policy);
     if (found != periods_.end()) return found->second;
-    return periods_.emplace(policy, CostPeriod(ticks_since_boot(), monotonic_seconds())).first->second;
+    return periods_.emplace(policy, CostPeriod(host::ticks_since_boot(), monotonic_seconds())).first->second;
 }
 
 void PassiveCost::begin_pass() {
@@ -76,7 +69,7 @@ bool PassiveCost::settle(Settlement& settlement, const std::string& policy,
     }
     if (!is_new && period.text_hash() != subject->second.text_hash) {
         close(policy, period, settlement.now);
-        period.restart(ticks_since_boot(), now);
+        period.restart(host::ticks_since_boot(), now);
     }
     period.set(subject->second, traffic_.totals());
     return true;

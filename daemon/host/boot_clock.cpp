@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/boot_clock.hpp"
 
-#include <time.h>
+#include <algorithm>
+#include <ctime>
+
 #include <unistd.h>
 
 namespace affinityd::host {
 
 std::uint64_t ticks_a_second() {
-    static const auto ticks = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+    static const auto ticks = static_cast<std::uint64_t>(std::max(1L, ::sysconf(_SC_CLK_TCK)));
     return ticks;
 }
 

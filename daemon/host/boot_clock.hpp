@@ -5,6 +5,7 @@
 
 namespace affinityd::host {
 
+/// Clock ticks a second, in which the kernel counts for users: sysconf(3), _SC_CLK_TCK. At least 1.
 [[nodiscard]] std::uint64_t ticks_a_second();
 /// Clock ticks since boot, as the start times of tasks, proc_pid_stat(5).
 [[nodiscard]] std::uint64_t ticks_since_boot();

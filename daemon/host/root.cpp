@@ -19,13 +19,21 @@ namespace affinityd::host {
 
 namespace {
 
+constexpr unsigned most_attempts = 1000;
+
 int open_below(int base, const std::string& path, int flags, bool confined) {
     const char* name = path.empty() ? "." : path.c_str();
     if (!confined) return ::openat(base, name, flags | O_CLOEXEC);
     open_how how{};
     how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
     how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-    return static_cast<int>(::syscall(SYS_openat2, base, name, &how, sizeof how));
+    // The kernel gives up on a path with ".." when anything on the machine is renamed meanwhile, and callers
+    // are to try again: openat2(2), EAGAIN.
+    int fd = -1;
+    for (unsigned attempt = 0; fd < 0 && (attempt == 0 || (errno == EAGAIN && attempt < most_attempts));
+         ++attempt)
+        fd = static_cast<int>(::syscall(SYS_openat2, base, name, &how, sizeof how));
+    return fd;
 }
 
 struct CloseDirectory {

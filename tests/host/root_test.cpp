@@ -4,8 +4,11 @@
 #include "host/root.hpp"
 
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stop_token>
+#include <thread>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -32,6 +35,24 @@ TEST(Root, KnowsTheLiveMachine) {
     EXPECT_TRUE(by_detour->is_live());
     const Tree tree;
     EXPECT_FALSE(open_root(tree).is_live());
+}
+
+TEST(Root, RenamesElsewhereKeepNoFileOfARecordingFromBeingRead) {
+    const Tree tree, elsewhere;
+    tree.file("sys/devices/eth0/mtu", "1500\n");
+    tree.file("sys/class/net/lo/mtu", "65536\n");
+    elsewhere.file("a", "");
+    std::jthread renaming([&](const std::stop_token& stop) {
+        while (!stop.stop_requested()) {
+            std::filesystem::rename(elsewhere.path("a"), elsewhere.path("b"));
+            std::filesystem::rename(elsewhere.path("b"), elsewhere.path("a"));
+        }
+    });
+    const auto root = open_root(tree);
+    unsigned missed = 0;
+    for (int i = 0; i < 20'000; ++i)
+        missed += root.sys().number("class/net/../../devices/eth0/mtu") == 1500 ? 0 : 1;
+    EXPECT_EQ(missed, 0U);
 }
 
 TEST(Root, AMissingFolderIsAnError) {
