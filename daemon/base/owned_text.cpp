@@ -15,7 +15,13 @@ void OwnedText::add(std::string text) {
 
 void OwnedText::add(std::uint32_t owner, std::string full, std::string redacted) {
     size_ += full.size();
-    parts_.push_back({owner, false, std::move(full), std::move(redacted)});
+    // Few long parts instead of thousands of short ones: an answer is put together in one go.
+    if (!parts_.empty() && !parts_.back().is_open && parts_.back().owner == owner) {
+        parts_.back().full += full;
+        parts_.back().redacted += redacted;
+    } else {
+        parts_.push_back({owner, false, std::move(full), std::move(redacted)});
+    }
 }
 
 std::string OwnedText::full() const {

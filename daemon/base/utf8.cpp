@@ -3,6 +3,13 @@
 
 namespace affinityd {
 
+namespace {
+
+/// A character of one byte, other than NUL.
+constexpr bool is_ascii(char c) { return static_cast<unsigned char>(c) - 1U < 0x7FU; }
+
+} // namespace
+
 Utf8Character first_character(std::string_view text) {
     if (text.empty()) return {};
     const auto byte = [&](std::size_t at) {
@@ -30,6 +37,10 @@ std::string valid_utf8(std::string_view text) {
     valid.reserve(text.size());
     std::size_t copied = 0; // up to here
     for (std::size_t at = 0; at < text.size();) {
+        if (is_ascii(text[at])) { // nearly all of a long text
+            ++at;
+            continue;
+        }
         const auto found = first_character(text.substr(at));
         const bool is_fine = found.bytes > 0 && found.point != 0;
         if (!is_fine) {

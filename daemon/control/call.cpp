@@ -3,6 +3,8 @@
 
 #include "base/utf8.hpp"
 
+#include <algorithm>
+
 namespace affinityd::control {
 
 Call::~Call() {
@@ -13,7 +15,16 @@ Call::~Call() {
 void Call::reply(const std::string& text) {
     const Message message = std::move(message_);
     // D-Bus carries UTF-8 only, and the faults in these texts quote policy files, which are any bytes.
-    sd_bus_reply_method_return(message.get(), "s", valid_utf8(text).c_str());
+    const auto valid = valid_utf8(text);
+    sd_bus_message* raw = nullptr;
+    int status = sd_bus_message_new_method_return(message.get(), &raw);
+    const Message answer(raw);
+    // An answer may have megabytes, and sd_bus_message_append() would look at each byte of it once more.
+    char* space = nullptr;
+    if (status >= 0) status = sd_bus_message_append_string_space(raw, valid.size(), &space);
+    if (status < 0) return;
+    std::ranges::copy(valid, space);
+    sd_bus_send(nullptr, raw, nullptr);
 }
 
 void Call::reply(const Result<std::string>& result) {

@@ -4,6 +4,7 @@
 #include "status/json.hpp"
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace affinityd::status {
 
@@ -37,8 +38,9 @@ Overview without_names(Overview overview) {
     return overview;
 }
 
-void add_owned(OwnedText& text, uid_t owner, const json& value) {
-    text.add(owner, dump(value), dump(redacted(value)));
+/// With the separator in one piece, so that a list of one owner's is one part.
+void add_owned(OwnedText& text, uid_t owner, const std::string& separator, const json& value) {
+    text.add(owner, separator + dump(value), separator + dump(redacted(value)));
 }
 
 } // namespace
@@ -49,10 +51,9 @@ void AnswerText::begin_list(std::string_view key) {
     in_list_ = is_first_ = true;
 }
 
-void AnswerText::separate() {
-    if (!is_first_) text_.add(",");
-    is_first_ = false;
-}
+std::string AnswerText::separator() { return std::exchange(is_first_, false) ? "" : ","; }
+
+void AnswerText::separate() { text_.add(separator()); }
 
 void AnswerText::add(const ProcessStatus& process) {
     begin_process(process);
@@ -73,9 +74,7 @@ void AnswerText::begin_process(const ProcessStatus& process) {
 }
 
 void AnswerText::add(const ThreadStatus& thread, uid_t owner) {
-    if (!is_first_thread_) text_.add(",");
-    is_first_thread_ = false;
-    add_owned(text_, owner, to_json(thread));
+    add_owned(text_, owner, std::exchange(is_first_thread_, false) ? "" : ",", to_json(thread));
 }
 
 void AnswerText::end_process() { text_.add(std::string(end_of_process)); }
@@ -86,17 +85,15 @@ void AnswerText::add(const QueueStatus& queue) {
 }
 
 void AnswerText::add(const planner::Action& action, uid_t owner) {
-    separate();
     const auto value = to_json(action);
     if (std::holds_alternative<planner::TaskMask>(action.subject))
-        add_owned(text_, owner, value);
+        add_owned(text_, owner, separator(), value);
     else
-        text_.add(dump(value));
+        text_.add(separator() + dump(value));
 }
 
 void AnswerText::add(const ThreadExplanation& thread, const ProcessExplanation& process) {
-    separate();
-    add_owned(text_, process.owner, to_json(thread, process.policy));
+    add_owned(text_, process.owner, separator(), to_json(thread, process.policy));
 }
 
 void AnswerText::begin_member(std::string_view key) {

@@ -35,6 +35,8 @@ class AnswerText {
 
   private:
     void begin_member(std::string_view key);
+    /// What comes before the next entry of the list.
+    [[nodiscard]] std::string separator();
     void separate();
     OwnedText text_;
     bool in_list_ = false;

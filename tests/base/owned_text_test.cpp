@@ -22,6 +22,21 @@ TEST(OwnedText, IsFullForThePrivilegedAndRedactedForThoseWhoOwnNothing) {
     EXPECT_EQ(text.seen_by(OwnedText::no_owner), "[x,y,z]") << "an unknown user owns nothing";
 }
 
+TEST(OwnedText, PartsOfOneOwnerInARowAreHisAndPartsOfOthersBetweenThemAreNot) {
+    OwnedText text;
+    text.add(1000, "a", "1");
+    text.add(1000, "b", "2");
+    text.add(1001, "c", "3");
+    text.add(1000, "d", "4");
+    text.add(OwnedText::no_owner, "e", "5");
+    text.add(OwnedText::no_owner, "f", "6");
+    EXPECT_EQ(text.full(), "abcdef");
+    EXPECT_EQ(text.seen_by(1000), "ab3d56");
+    EXPECT_EQ(text.seen_by(1001), "12c456");
+    EXPECT_EQ(text.seen_by(OwnedText::no_owner), "123456");
+    EXPECT_EQ(text.size(), 6U);
+}
+
 TEST(OwnedText, IsEmptyAtFirst) {
     EXPECT_EQ(OwnedText().full(), "");
     EXPECT_EQ(OwnedText().seen_by(1), "");
