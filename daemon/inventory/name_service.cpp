@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/name_service.hpp"
 
+#include "host/blocked_signals.hpp"
 #include "host/fd.hpp"
 
 #include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -88,19 +88,13 @@ void NameService::State::work() {
 
 /// False: the kernel gives no thread now, as when somebody has forked until no process id is left.
 bool NameService::start(const std::shared_ptr<State>& state) {
-    // Signals are the loop's: a thread that is made inherits the mask of this moment.
-    sigset_t all;
-    sigset_t before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool is_started = true;
+    const host::BlockedSignals blocked;
     try {
         std::thread([state] { state->work(); }).detach();
+        return true;
     } catch (const std::system_error&) {
-        is_started = false;
+        return false;
     }
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return is_started;
 }
 
 NameService::NameService(AskName ask) : state_(std::make_shared<State>()) {

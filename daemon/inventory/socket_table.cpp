@@ -3,7 +3,9 @@
 
 #include "inventory/net_files.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 
 namespace affinityd::inventory {
 
@@ -11,6 +13,8 @@ namespace {
 
 constexpr std::size_t chain_count = 1U << 16;
 constexpr std::size_t net_file_limit = 64U << 20;
+// For the kernel's next answer, before the caller is asked whether there is time for more.
+constexpr std::chrono::microseconds patience{100};
 
 } // namespace
 
@@ -18,10 +22,10 @@ constexpr std::size_t net_file_limit = 64U << 20;
 struct SocketTable::Reading {
     const host::Root* root;
     Wanted wanted;
-    std::size_t list = 0;           ///< of net_files
-    std::size_t start = 0;          ///< size of the table before this list
-    int attempts = 0;               ///< at this list
-    std::optional<SocketDump> dump; ///< of this list; none yet, or files are read
+    std::size_t list = 0;                 ///< of net_files
+    std::size_t start = 0;                ///< size of the table before this list
+    int attempts = 0;                     ///< at this list
+    std::unique_ptr<BackgroundDump> dump; ///< of this list; none yet, or files are read
 
     void next_list(std::size_t size) {
         ++list;
@@ -94,14 +98,12 @@ Result<void> SocketTable::read_some() {
         return read;
     };
     if (!now.root->is_live()) return read_file();
-    if (!now.dump) {
-        auto dump = SocketDump::open(file.protocol, file.family, now.wanted);
-        if (!dump) return std::unexpected(dump.error());
-        now.dump = std::move(*dump);
-    }
-    const auto step = now.dump->next(take);
-    if (!step) return std::unexpected(step.error());
-    switch (*step) {
+    if (!now.dump) now.dump = std::make_unique<BackgroundDump>(file.protocol, file.family, now.wanted);
+    const auto part = now.dump->take(patience);
+    if (!part) return {};
+    if (!part->step) return std::unexpected(part->step.error());
+    std::ranges::for_each(part->sockets, take);
+    switch (*part->step) {
     case SocketDump::Step::more:
         break;
     case SocketDump::Step::end:

@@ -3,8 +3,8 @@
 
 #include "base/error.hpp"
 #include "host/root.hpp"
+#include "inventory/background_dump.hpp"
 #include "inventory/local_socket.hpp"
-#include "inventory/socket_dump.hpp"
 
 #include <cstddef>
 #include <deque>
@@ -15,9 +15,9 @@
 
 namespace affinityd::inventory {
 
-/// The TCP and UDP sockets of this process's network namespace by inode, read in slices: sock_diag(7) on this
-/// machine, proc/net of a recording (and where the kernel has no sock_diag). Sockets that no process has open
-/// are left out.
+/// The TCP and UDP sockets of this process's network namespace by inode, taken in slices: sock_diag(7) on
+/// this machine, read by a thread of its own, proc/net of a recording (and where the kernel has no
+/// sock_diag). Sockets that no process has open are left out.
 class SocketTable {
   public:
     static constexpr std::size_t most_sockets = 1U << 18; ///< at 32 bytes each
@@ -30,7 +30,8 @@ class SocketTable {
     SocketTable& operator=(SocketTable&&) noexcept;
     ~SocketTable();
 
-    /// Reads on; asks `out_of_time` after some hundred sockets. True: finished, or broken off by a fault.
+    /// Takes what has been read; asks `out_of_time` after some hundred sockets, or 0.1 ms without any. True:
+    /// finished, or broken off by a fault.
     bool step(const std::function<bool()>& out_of_time);
     /// Why the reading broke off; what is in the table then is not all.
     [[nodiscard]] const std::optional<Error>& fault() const { return fault_; }

@@ -4,6 +4,8 @@
 #include "inventory/socket_table.hpp"
 #include "recorded.hpp"
 
+#include <filesystem>
+#include <iterator>
 #include <set>
 
 #include <arpa/inet.h>
@@ -102,6 +104,24 @@ TEST(SocketTable, ManySocketsAreReadInSlicesAndNoneIsLost) {
     const auto own = socket_inodes(root, ::getpid()).value();
     EXPECT_TRUE(std::ranges::includes(own, sockets.inodes()));
     EXPECT_TRUE(table.step([] { return true; })) << "finished stays finished";
+}
+
+std::ptrdiff_t own_threads() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                         std::filesystem::directory_iterator());
+}
+
+TEST(SocketTable, TheKernelIsAskedByAThreadThatEndsWithTheTable) {
+    const auto root = host::Root::open().value();
+    const ManySockets sockets(900);
+    const auto before = own_threads();
+    for (int attempt = 0; attempt < 20; ++attempt) {
+        SocketTable table(root, Wanted::all);
+        for (int step = 0; step < attempt % 4; ++step)
+            ASSERT_FALSE(table.step([] { return true; }));
+        EXPECT_LE(own_threads(), before + 1);
+    }
+    EXPECT_EQ(own_threads(), before);
 }
 
 TEST(SocketTable, MostIsKept) {
