@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/callback_watch.hpp"
 
+#include "host/boot_clock.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -24,7 +26,17 @@ std::chrono::nanoseconds cpu_time() {
 
 } // namespace
 
+void CallbackWatch::look() {
+    looked_ = std::chrono::steady_clock::now();
+    stolen_ = host::stolen_ticks();
+}
+
 void CallbackWatch::note(std::chrono::nanoseconds used) {
+    if (used > limit) {
+        const auto before = stolen_;
+        look();
+        if (stolen_ != before) return;
+    }
     longest_ = std::max(longest_, used);
     if (used <= limit) return;
     std::fprintf(stderr, "affinityd: a callback took %lld us of CPU time\n",
@@ -39,6 +51,7 @@ int CallbackWatch::run(sd_event* event) {
         if (status == 0) status = sd_event_wait(event, ~0ULL);
         if (status < 0) return status;
         if (status == 0) continue;
+        if (std::chrono::steady_clock::now() - looked_ > std::chrono::seconds(1)) look();
         const auto before = cpu_time();
         status = sd_event_dispatch(event);
         note(cpu_time() - before);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/boot_clock.hpp"
 
+#include "base/text.hpp"
+#include "host/file.hpp"
+
 #include <algorithm>
 #include <ctime>
 
@@ -19,6 +22,15 @@ std::uint64_t ticks_since_boot() {
     ::clock_gettime(CLOCK_BOOTTIME, &now);
     return static_cast<std::uint64_t>(now.tv_sec) * ticks_a_second() +
            static_cast<std::uint64_t>(now.tv_nsec) * ticks_a_second() / nanoseconds;
+}
+
+std::uint64_t stolen_ticks() {
+    constexpr std::size_t first_line = 256;
+    constexpr std::size_t steal = 8; // "cpu" is word 0
+    const auto text = read_file("/proc/stat", first_line);
+    if (!text || !*text) return 0;
+    const auto words = split_words(**text);
+    return words.size() > steal ? parse_number<std::uint64_t>(words[steal]).value_or(0) : 0;
 }
 
 } // namespace affinityd::host

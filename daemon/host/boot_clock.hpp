@@ -9,5 +9,8 @@ namespace affinityd::host {
 [[nodiscard]] std::uint64_t ticks_a_second();
 /// Clock ticks since boot, as the start times of tasks, proc_pid_stat(5).
 [[nodiscard]] std::uint64_t ticks_since_boot();
+/// Clock ticks that a hypervisor kept this machine's CPUs for others, "steal" of /proc/stat, proc_stat(5).
+/// The kernel counts them as CPU time of the task that was running. 0 if it cannot be read.
+[[nodiscard]] std::uint64_t stolen_ticks();
 
 } // namespace affinityd::host
