@@ -5,10 +5,11 @@ namespace affinityd::app {
 
 void Followers::matched(const KnownProcess& process, const inventory::ProcessFacts& facts) {
     // The control group is a file: it is read only where a policy is about units.
-    if (parts_.current->policy(process.policy).means == policy::Means::cpuset)
-        parts_.units.observe(process.id, facts.cgroup(), process.policy);
-    else
-        parts_.units.forget(process.id);
+    if (parts_.current->policy(process.policy).means != policy::Means::cpuset)
+        return parts_.units.forget(process.id);
+    const auto& cgroup = facts.cgroup();
+    // One that could not be read is no other one: the fence stays until the next pass.
+    if (facts.is_complete()) parts_.units.observe(process.id, cgroup, process.policy);
 }
 
 void Followers::placed(const KnownProcess& process) { parts_.memory.follow(process); }

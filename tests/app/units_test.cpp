@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // means: cpuset and memory: follow, over a machine out of files.
 #include "simulated.hpp"
+#include "support/no_descriptors_left.hpp"
 
 namespace affinityd::app {
 namespace {
@@ -56,6 +57,26 @@ TEST_F(Units, OfOnePolicyAreFencedUntilItIsReleased) {
     EXPECT_EQ(instance.systemd().units["server.service"], upper);
     instance.stop();
     EXPECT_TRUE(instance.systemd().units["server.service"].empty());
+}
+
+TEST_F(Units, StayFencedWhileTheControlGroupOfAProcessCannotBeRead) {
+    Instance instance(machine_);
+    instance.systemd().units["server.service"] = {};
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    ASSERT_EQ(instance.systemd().units["server.service"], upper);
+    for (unsigned spare = 0; spare < 8; ++spare) {
+        {
+            const affinityd::test::NoDescriptorsLeft few(spare);
+            instance.tasks().process_changed(10);
+        }
+        instance.finish();
+        EXPECT_EQ(instance.systemd().units["server.service"], upper) << spare << " left";
+    }
+    put(10, "server", "/system.slice/other.service");
+    instance.tasks().process_changed(10);
+    instance.finish();
+    EXPECT_TRUE(instance.systemd().units["server.service"].empty()) << "it has left the unit";
 }
 
 TEST_F(Units, AnAdministratorsSettingIsRestoredAfterACrashToo) {
