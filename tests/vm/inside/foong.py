@@ -107,7 +107,7 @@ def is_bound(model):
     return model == "irq" or all(now.get(name) == mask for name, mask in free.items())
 
 
-@test(limit=150)
+@test()
 def each_model_binds_what_it_names_and_nothing_else():
     for model in ("irq", "process", "none"):
         traffic.write_policies(ALL, model=model)
@@ -153,7 +153,7 @@ def irqbalance_leaves_ours_alone():
     return f"out of order for {longest:.2f} s at the longest"
 
 
-@test(limit=150)
+@test()
 def a_cpu_that_goes_offline_and_returns_leaves_every_pair_together():
     # CPU 0 cannot go offline.
     homes = [machine.allowed(pid) for pid in traffic.receivers(ALL).values()]
@@ -163,7 +163,7 @@ def a_cpu_that_goes_offline_and_returns_leaves_every_pair_together():
     return f"offline {offline}, online " + again_soon(lambda: switch.write_text("1", encoding="utf-8"))
 
 
-@test(limit=150)
+@test()
 def a_link_that_goes_down_and_up_is_taken_up_again():
     took = []
     for nic in ("ens1", "ens3", "ens5", "ens7"): # one of each driver
@@ -172,7 +172,7 @@ def a_link_that_goes_down_and_up_is_taken_up_again():
     return ", ".join(took)
 
 
-@test(limit=150)
+@test()
 def queues_that_become_fewer_and_more_are_taken_up_again():
     took = []
     for nic, counts in (("ens3", (2, 8)), ("ens1", (2, 4))):
@@ -181,7 +181,7 @@ def queues_that_become_fewer_and_more_are_taken_up_again():
     return ", ".join(took)
 
 
-@test(limit=150)
+@test()
 def a_nic_that_is_removed_and_put_back_is_taken_up_again():
     number = 4
     run("qmp", "device_del", json.dumps({"id": f"nic{number - 1}"}))

@@ -11,13 +11,13 @@ import traceback
 TESTS = []
 BOOTS, FAILED = pathlib.Path("/host/boots"), pathlib.Path("/host/failed")
 # What a test awaits comes within seconds; an emulated machine on a busy host may need much longer.
-PATIENCE = 40
+PATIENCE = 120
 # Seconds that convergence may take. The daemon needs less than one; tests print what was measured, and fail only where no busy host and no
 # emulation explains it.
 ROOM = 15.0
 
 
-def test(limit=90, boot=1):
+def test(limit=400, boot=1):
     """Registers a function as a test of this boot of the machine. Its name, words joined by _, is its claim; it may return figures to print
     for people."""
     def register(function):
@@ -26,7 +26,7 @@ def test(limit=90, boot=1):
     return register
 
 
-def run(*command, code=0, patience=60):
+def run(*command, code=0, patience=180):
     """The standard output of a command; fails unless it ends with `code`."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=patience, stdin=subprocess.DEVNULL, check=False)
     text = done.stdout + done.stderr

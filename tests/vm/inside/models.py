@@ -50,7 +50,7 @@ def nics_are_ready_and_idle():
     before.update(state())
 
 
-@test(limit=200)
+@test(limit=600)
 def four_models_run_over_eight_nics():
     report.update(json.loads(run(*COMMAND, "--rounds", "4", "--seconds", "2", patience=190)))
     assert report["outcome"] == "done", report["reason"]
@@ -95,7 +95,7 @@ def everything_is_put_back():
     assert not changed(), f"before and after: {changed()}"
 
 
-@test(limit=120)
+@test()
 def an_interrupted_run_puts_back_too():
     with subprocess.Popen([*COMMAND, "--rounds", "100", "--seconds", "2"], stdout=subprocess.PIPE, text=True) as process:
         wait_for(lambda: not (machine.NETS / NICS[-1]).exists(), "the last NIC is lent")
@@ -106,7 +106,7 @@ def an_interrupted_run_puts_back_too():
     assert not changed(), f"before and after: {changed()}"
 
 
-@test(limit=120)
+@test()
 def a_killed_one_leaves_no_nic_behind():
     with subprocess.Popen([*COMMAND, "--rounds", "100", "--seconds", "2"], stdout=subprocess.DEVNULL) as process:
         wait_for(lambda: not (machine.NETS / NICS[-1]).exists(), "the last NIC is lent")
