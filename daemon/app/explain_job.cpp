@@ -3,6 +3,8 @@
 
 #include "app/lineage.hpp"
 
+#include <utility>
+
 namespace affinityd::app {
 
 ExplainJob::ExplainJob(const Parts& parts, int pid, OwnedAnswer answer)
@@ -38,6 +40,8 @@ bool ExplainJob::step(const OutOfTime& out_of_time) {
         explain(next_++);
         if (out_of_time()) return false;
     }
+    // What is left, and to send it all, is long enough for a slice of its own.
+    if (!std::exchange(is_listed_, true)) return false;
     answer_(status::finish(std::move(text_), value_));
     return true;
 }

@@ -43,8 +43,9 @@ class ExplainJob final : public Job {
     std::optional<inventory::ProcessScan> scan_;
     std::optional<std::size_t> policy_;
     std::vector<inventory::Thread> threads_;
-    std::size_t next_ = 0; ///< of `threads_`
-    bool is_read_ = false; ///< `threads_` is complete
+    std::size_t next_ = 0;   ///< of `threads_`
+    bool is_read_ = false;   ///< `threads_` is complete
+    bool is_listed_ = false; ///< threads are in the text
 };
 
 } // namespace affinityd::app

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/plan_job.hpp"
 
+#include <utility>
+
 namespace affinityd::app {
 
 PlanJob::PlanJob(const Parts& parts, OwnedAnswer answer) : parts_(parts), answer_(std::move(answer)) {
@@ -26,6 +28,8 @@ bool PlanJob::step(const OutOfTime& out_of_time) {
         pids_ = std::move(*pids);
     }
     if (!step_tasks(out_of_time) || !step_queues(out_of_time)) return false;
+    // What is left, and to send it all, is long enough for a slice of its own.
+    if (!std::exchange(is_listed_, true)) return false;
     answer_(status::finish_plan(std::move(text_), world_->placements().problems));
     return true;
 }

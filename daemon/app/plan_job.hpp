@@ -51,6 +51,7 @@ class PlanJob final : public Job {
     std::optional<std::vector<planner::QueueTarget>> targets_; ///< no value: it has not come to queues
     std::size_t next_queue_ = 0;                               ///< of `targets_`
     std::optional<std::vector<planner::Subject>> unwanted_;    ///< queues that go back to their originals
+    bool is_listed_ = false;                                   ///< tasks and queues are in the text
 };
 
 } // namespace affinityd::app

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace affinityd::app {
 
@@ -50,6 +51,8 @@ bool StatusJob::step(const OutOfTime& out_of_time) {
         text_.add(parts_.queue((*targets_)[next_queue_++]));
         if (out_of_time()) return false;
     }
+    // What is left, and to send it all, is long enough for a slice of its own.
+    if (!std::exchange(is_listed_, true)) return false;
     answer_(parts_.complete(std::move(text_)));
     return true;
 }

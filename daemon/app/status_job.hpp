@@ -46,6 +46,7 @@ class StatusJob final : public Job {
     /// Queues to be told of; a copy, as they may be worked out anew between two slices. No value: not yet.
     std::optional<std::vector<planner::QueueTarget>> targets_;
     std::size_t next_queue_ = 0; ///< of `targets_`
+    bool is_listed_ = false;     ///< processes and queues are in the text
 };
 
 } // namespace affinityd::app

@@ -192,8 +192,10 @@ bool Tasks::end_pass(const OutOfTime& out_of_time) {
         if (std::exchange(process.is_unread, false)) process.seen = passes_;
         if (process.seen != passes_) unseen.push_back(pid);
     }
-    for (const int pid : unseen)
+    for (const int pid : unseen) {
         drop(pid);
+        if (out_of_time()) return false; // those that are left are found again
+    }
     if (!reaper_.sweep(table_, placer_.assignments(), out_of_time)) return false;
     parts_.journal.age_mask_sources();
     if (passes_ >= missing_until_) missing_until_ = 0;

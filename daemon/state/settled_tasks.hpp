@@ -13,7 +13,7 @@ namespace affinityd::state {
 /// if it equals one that its creator had from us. They are kept for as long as former masks are.
 class SettledTasks {
   public:
-    static constexpr std::size_t most = 65536; ///< of a generation; then the older ones make room
+    static constexpr std::size_t most = 16384; ///< of a generation; then the older ones make room
 
     void add(const TaskId& task) {
         if (young_.size() >= most) age();
