@@ -10,7 +10,8 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds longest{2};    ///< after which the loop looks at its other sources
-constexpr std::chrono::microseconds shortest{200}; ///< the same while a process waits to be placed
+constexpr std::chrono::microseconds shortest{100}; ///< the same while a process waits to be placed
+constexpr std::chrono::microseconds between{20};   ///< looks whether one waits: each is a system call
 
 } // namespace
 
@@ -29,9 +30,13 @@ void Slices::begin() { sd_event_source_set_enabled(source_.get(), SD_EVENT_ON); 
 int Slices::on_slice(sd_event_source* source, void* userdata) {
     auto& self = *static_cast<Slices*>(userdata);
     const auto started = steady_clock::now();
+    auto next_look = started + shortest;
     const auto is_over = [&] {
-        const auto passed = steady_clock::now() - started;
-        return passed >= longest || (passed >= shortest && self.work_.is_wanted());
+        const auto now = steady_clock::now();
+        if (now - started >= longest) return true;
+        if (now < next_look) return false;
+        next_look = now + between;
+        return self.work_.is_wanted();
     };
     if (self.work_.step(is_over)) {
         sd_event_source_set_enabled(source, SD_EVENT_OFF);
