@@ -13,12 +13,7 @@ ExplainJob::ExplainJob(const Parts& parts, int pid, OwnedAnswer answer)
 }
 
 bool ExplainJob::step(const OutOfTime& out_of_time) {
-    // What was asked for behind a reload is answered by the new policies.
-    if (!world_) {
-        world_ = parts_.current.world;
-        assignments_ = parts_.tasks.placer().assignments();
-    }
-    if (world_ != parts_.current.world) {
+    if (!basis_.hold(parts_.current, parts_.tasks.placer().assignments())) {
         answer_(fail("the policies were reloaded meanwhile: ask again"));
         return true;
     }
@@ -60,14 +55,14 @@ bool ExplainJob::begin() {
 }
 
 void ExplainJob::consider() {
-    const ProcessLineage lineage(parts_.root, parts_.tasks.table(), world_->policies());
-    for (auto& verdict : world_->matcher().explain(scan_->facts(), lineage)) {
-        const auto& policy = world_->policy(verdict.policy);
+    const ProcessLineage lineage(parts_.root, parts_.tasks.table(), basis_.world().policies());
+    for (auto& verdict : basis_.world().matcher().explain(scan_->facts(), lineage)) {
+        const auto& policy = basis_.world().policy(verdict.policy);
         if (verdict.matched) policy_ = verdict.policy;
         value_.considered.push_back({policy.name, policy.match_at, std::move(verdict)});
     }
-    if (policy_) value_.policy = world_->policy(*policy_).name;
-    value_.released = serves_released_queue(*scan_, world_->placements(), parts_.releases) ||
+    if (policy_) value_.policy = basis_.world().policy(*policy_).name;
+    value_.released = serves_released_queue(*scan_, basis_.world().placements(), parts_.releases) ||
                       (policy_ && !parts_.tasks.match(*scan_));
 }
 
@@ -76,7 +71,7 @@ std::optional<policy::Position> ExplainJob::decided_by(std::size_t index,
                                                        const planner::ThreadPlan& plan) const {
     const auto& thread = threads_[index];
     if (!policy_ || thread.is_immovable()) return std::nullopt;
-    const auto& policy = world_->policy(*policy_);
+    const auto& policy = basis_.world().policy(*policy_);
     // A lane or a group is the policy's even for a thread that a rule names.
     if (plan.target) {
         const auto rule = plan.target->distribution.rule;
@@ -98,11 +93,11 @@ void ExplainJob::explain(std::size_t index) {
     const int creator = thread.id == scan_->id() ? scan_->parent() : value_.pid;
     status::ThreadExplanation value{
         .thread = thread,
-        .plan =
-            tasks.placer().plan(known, {view, thread, static_cast<unsigned>(index), creator}, assignments_)};
+        .plan = tasks.placer().plan(known, {view, thread, static_cast<unsigned>(index), creator},
+                                    basis_.assignments())};
     if (value_.released) value.plan.action.reset(); // nobody changes it until it is taken back
     value.decided_by = decided_by(index, value.plan);
-    if (value.plan.target) value.reason = planner::reason_of(world_->placements(), *value.plan.target);
+    if (value.plan.target) value.reason = planner::reason_of(basis_.world().placements(), *value.plan.target);
     if (cpuset != nullptr) value.cpuset = *cpuset;
     if (const auto record = parts_.journal.find(machine::TaskMask{thread.id, value_.pid, {}}))
         value.original = record->original;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/answer_basis.hpp"
 #include "app/commands.hpp"
 #include "app/job.hpp"
 #include "app/tasks.hpp"
@@ -36,8 +37,7 @@ class ExplainJob final : public Job {
 
     Parts parts_;
     OwnedAnswer answer_;
-    std::shared_ptr<World> world_;     ///< in force when it began; null before that
-    planner::Assignments assignments_; ///< a copy: looking must not assign slots
+    AnswerBasis basis_;
     status::ProcessExplanation value_;
     status::AnswerText text_;
     std::optional<inventory::ProcessScan> scan_;

@@ -18,7 +18,6 @@ namespace affinityd::app {
 [[nodiscard]] std::vector<status::PolicyStatus> policy_status(const World& world, const TaskTable& tasks,
                                                               const Releases& releases);
 
-/// A process without its threads.
 [[nodiscard]] status::ProcessStatus process_status(const World& world, const KnownProcess& process,
                                                    const MemoryFollower& memory);
 [[nodiscard]] status::ThreadStatus thread_status(const KnownThread& thread, int pid,

@@ -10,12 +10,7 @@ PlanJob::PlanJob(const Parts& parts, OwnedAnswer answer) : parts_(parts), answer
 }
 
 bool PlanJob::step(const OutOfTime& out_of_time) {
-    // What was asked for behind a reload is answered by the new policies.
-    if (!world_) {
-        world_ = parts_.current.world;
-        assignments_ = parts_.tasks.placer().assignments();
-    }
-    if (world_ != parts_.current.world) {
+    if (!basis_.hold(parts_.current, parts_.tasks.placer().assignments())) {
         answer_(fail("the policies were reloaded meanwhile: ask again"));
         return true;
     }
@@ -30,7 +25,7 @@ bool PlanJob::step(const OutOfTime& out_of_time) {
     if (!step_tasks(out_of_time) || !step_queues(out_of_time)) return false;
     // What is left, and to send it all, is long enough for a slice of its own.
     if (!std::exchange(is_listed_, true)) return false;
-    answer_(status::finish_plan(std::move(text_), world_->placements().problems));
+    answer_(status::finish_plan(std::move(text_), basis_.world().placements().problems));
     return true;
 }
 
@@ -58,9 +53,9 @@ void PlanJob::begin(int pid) {
     // The pass would drop what is known of another process, or of one that was under another policy.
     const auto* known = parts_.tasks.table().find(pid);
     if (known == nullptr || (known->id == looking_->scan.id() && known->policy == policy)) return;
-    assignments_.leave(known->id);
+    basis_.assignments().leave(known->id);
     for (const auto& thread : known->threads)
-        assignments_.leave(thread.id);
+        basis_.assignments().leave(thread.id);
 }
 
 bool PlanJob::plan(Looking& looking, const OutOfTime& out_of_time) {
@@ -80,11 +75,11 @@ bool PlanJob::plan(Looking& looking, const OutOfTime& out_of_time) {
     while (looking.next < looking.threads.size()) {
         const auto index = looking.next++;
         const auto& thread = looking.threads[index];
-        const bool is_whole = thread.allowed.contains(world_->placements().online);
+        const bool is_whole = thread.allowed.contains(basis_.world().placements().online);
         view.cpuset = is_whole ? nullptr : tasks.sources().cpuset(id.tid);
         const int creator = thread.id == id ? looking.scan.parent() : id.tid;
-        const auto plan =
-            tasks.placer().plan(known, {view, thread, static_cast<unsigned>(index), creator}, assignments_);
+        const auto plan = tasks.placer().plan(known, {view, thread, static_cast<unsigned>(index), creator},
+                                              basis_.assignments());
         if (plan.action) text_.add(*plan.action, looking.scan.facts().uid());
         if (out_of_time()) return false;
     }
@@ -93,7 +88,7 @@ bool PlanJob::plan(Looking& looking, const OutOfTime& out_of_time) {
 
 bool PlanJob::step_queues(const OutOfTime& out_of_time) {
     // A copy: they may be worked out anew between two slices.
-    if (!targets_) targets_ = world_->placements().queues;
+    if (!targets_) targets_ = basis_.world().placements().queues;
     while (next_queue_ < targets_->size()) {
         const auto action = parts_.queues.plan((*targets_)[next_queue_++]);
         if (action) text_.add(*action, OwnedText::no_owner);

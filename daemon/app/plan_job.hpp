@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/answer_basis.hpp"
 #include "app/commands.hpp"
 #include "app/job.hpp"
 #include "app/queues.hpp"
@@ -43,8 +44,7 @@ class PlanJob final : public Job {
 
     Parts parts_;
     OwnedAnswer answer_;
-    std::shared_ptr<World> world_;     ///< in force when it began; null before that
-    planner::Assignments assignments_; ///< a copy: looking must not assign slots
+    AnswerBasis basis_;
     status::AnswerText text_;
     std::optional<inventory::PidStream> pids_;
     std::optional<Looking> looking_;

@@ -20,7 +20,7 @@ class StatusJob final : public Job {
     struct Parts {
         const Current& current;
         const TaskTable& tasks;
-        std::function<status::ProcessStatus(const KnownProcess& process)> process; ///< without its threads
+        std::function<status::ProcessStatus(const KnownProcess& process)> process;
         std::function<status::ThreadStatus(const KnownThread& thread, int pid)> thread;
         std::function<status::QueueStatus(const planner::QueueTarget& target)> queue;
         /// Adds everything else.

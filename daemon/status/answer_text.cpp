@@ -55,18 +55,9 @@ std::string AnswerText::separator() { return std::exchange(is_first_, false) ? "
 
 void AnswerText::separate() { text_.add(separator()); }
 
-void AnswerText::add(const ProcessStatus& process) {
-    begin_process(process);
-    for (const auto& thread : process.threads)
-        add(thread, process.owner);
-    end_process();
-}
-
 void AnswerText::begin_process(const ProcessStatus& process) {
     separate();
-    ProcessStatus head = process;
-    head.threads.clear();
-    const json value = to_json(head);
+    const json value = to_json(process);
     // "threads" comes last, since keys are in the order of their bytes: its list is left open.
     const auto open = [](std::string text) { return text.substr(0, text.size() - end_of_process.size()); };
     text_.add(process.owner, open(dump(value)), open(dump(redacted(value))));

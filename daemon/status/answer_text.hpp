@@ -15,8 +15,7 @@ class AnswerText {
   public:
     /// Begins the list `key`; the one before it ends.
     void begin_list(std::string_view key);
-    void add(const ProcessStatus& process);
-    /// Begins a process whose threads are added one by one; those that `process` holds do not count.
+    /// Begins a process whose threads are added one by one.
     void begin_process(const ProcessStatus& process);
     /// A thread of the process that was begun.
     void add(const ThreadStatus& thread, uid_t owner);

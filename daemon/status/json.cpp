@@ -139,7 +139,7 @@ json to_json(const ProcessStatus& process) {
                {"comm", process.comm},
                {"policy", process.policy},
                {"nics", process.nics},
-               {"threads", list_of(process.threads)}};
+               {"threads", json::array()}};
     if (!process.memory_state.empty())
         value["memory"] = {{"nodes", process.memory_nodes}, {"state", process.memory_state}};
     return value;

@@ -34,13 +34,13 @@ struct ThreadStatus {
     unsigned corrections = 0;                 ///< how often it was put right in a row, lately
 };
 
+/// Without its threads, of which there may be thousands.
 struct ProcessStatus {
     int pid = 0;
     uid_t owner = static_cast<uid_t>(-1); ///< who may read its names; -1: root only
     std::string comm;
     std::string policy;
-    std::vector<std::string> nics; ///< interfaces that serve it, as far as known
-    std::vector<ThreadStatus> threads;
+    std::vector<std::string> nics;      ///< interfaces that serve it, as far as known
     std::vector<unsigned> memory_nodes; ///< under `memory: follow`: where its memory was last sent
     std::string memory_state;           ///< what became of that; "": it was not asked for
 };

@@ -27,6 +27,7 @@ class OwnMasks : public ::testing::Test {
         EXPECT_EQ(machine_.allowed(11, 11), "2");
         EXPECT_EQ(machine_.allowed(11, 12), "2");
         instance.stop();
+        EXPECT_EQ(machine_.allowed(10, 10), "0-3");
         EXPECT_EQ(machine_.allowed(11, 11), "2");
         EXPECT_EQ(machine_.allowed(11, 12), "2");
     }

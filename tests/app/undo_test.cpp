@@ -361,25 +361,6 @@ TEST_F(Undo, AForeignMaskIsKeptOffExclusiveCpusInTheSamePass) {
     EXPECT_EQ(machine_.allowed(10, 10), "1-2");
 }
 
-TEST_F(Undo, AMaskThatIsSetByHandAfterARestoreStaysThoughThePolicyGaveTheSame) {
-    machine_.policy("server", on_two);
-    machine_.process(10, "server");
-    machine_.process(11, "server", "0-3", 10);
-    Instance instance(machine_);
-    ASSERT_TRUE(instance.manager().start());
-    instance.pass();
-    ASSERT_EQ(machine_.allowed(11, 11), "2");
-    ASSERT_TRUE(instance.release("server"));
-    instance.finish();
-    ASSERT_EQ(machine_.allowed(11, 11), "0-3");
-    machine_.process(11, "server", "2", 10);
-    instance.pass();
-    EXPECT_EQ(machine_.allowed(11, 11), "2") << "its own, though its parent had it from us a moment ago";
-    instance.stop();
-    EXPECT_EQ(machine_.allowed(10, 10), "0-3");
-    EXPECT_EQ(machine_.allowed(11, 11), "2");
-}
-
 TEST_F(Undo, AReleasedPolicyClaimsNoCpus) {
     machine_.policy("server", std::string(on_two) + "exclusive: true\n");
     machine_.process(10, "server");

@@ -12,12 +12,11 @@ using nlohmann::json;
 
 constexpr uid_t alice = 1000, bob = 1001;
 
-ProcessStatus process(int pid, uid_t owner) {
-    return {.pid = pid,
-            .owner = owner,
-            .comm = "secret",
-            .policy = "p",
-            .threads = {ThreadStatus{.tid = pid, .comm = "secret"}}};
+/// Of one thread.
+void add_process(AnswerText& text, int pid, uid_t owner) {
+    text.begin_process({.pid = pid, .owner = owner, .comm = "secret", .policy = "p"});
+    text.add(ThreadStatus{.tid = pid, .comm = "secret"}, owner);
+    text.end_process();
 }
 
 planner::Action change(int tid) {
@@ -36,8 +35,8 @@ TEST(AnswerText, ListsAndMembersInAnyOrderAreOneObject) {
     text.add_member("first", "1");
     text.begin_list("empty");
     text.begin_list("processes");
-    text.add(process(1, alice));
-    text.add(process(2, bob));
+    add_process(text, 1, alice);
+    add_process(text, 2, bob);
     text.add_member("last", alice, "\"full\"", "\"\"");
     const auto answer = text.finish();
     const auto value = json::parse(answer.full());
@@ -51,9 +50,9 @@ TEST(AnswerText, ListsAndMembersInAnyOrderAreOneObject) {
 TEST(AnswerText, AProcessIsShownWithNamesToItsOwnerAndToRootOnly) {
     AnswerText text;
     text.begin_list("processes");
-    text.add(process(1, alice));
-    text.add(process(2, bob));
-    text.add(process(3, OwnedText::no_owner));
+    add_process(text, 1, alice);
+    add_process(text, 2, bob);
+    add_process(text, 3, OwnedText::no_owner);
     const auto answer = text.finish();
     const auto comms = [](const std::string& seen) {
         std::vector<std::string> list;
