@@ -2,12 +2,18 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 namespace affinityd {
 
 /// CLOCK_MONOTONIC in seconds, clock_gettime(2); libstdc++'s steady clock reads that clock.
 [[nodiscard]] inline double monotonic_seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// The span as sd-event and sd-bus take it: in microseconds; 0 for one that is over.
+[[nodiscard]] constexpr std::uint64_t usec_of(std::chrono::microseconds span) {
+    return span.count() > 0 ? static_cast<std::uint64_t>(span.count()) : 0;
 }
 
 } // namespace affinityd

@@ -9,6 +9,9 @@
 
 namespace affinityd {
 
+/// Of ASCII, whatever the locale.
+[[nodiscard]] constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 /// Without spaces, tabs, line ends and NUL bytes at both ends (kernel files end in "\n", some recordings in
 /// NUL).
 [[nodiscard]] std::string_view trim_text(std::string_view text);

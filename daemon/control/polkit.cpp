@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/polkit.hpp"
 
+#include "base/clock.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -12,8 +14,6 @@ constexpr const char* service = "org.freedesktop.PolicyKit1";
 constexpr const char* object = "/org/freedesktop/PolicyKit1/Authority";
 constexpr const char* interface = "org.freedesktop.PolicyKit1.Authority";
 constexpr const char* needed = "changing affinity needs root or the polkit action org.affinityd.manage";
-
-std::uint64_t usec(std::chrono::milliseconds span) { return static_cast<std::uint64_t>(span.count()) * 1000; }
 
 struct Verdict {
     bool is_readable = false;
@@ -63,7 +63,7 @@ int Polkit::send(Question& question) const {
     sd_bus_slot* slot = nullptr;
     if (status >= 0)
         status = sd_bus_call_async(bus, &slot, raw, on_answer, &question,
-                                   usec(may_prompt ? limits_.person : limits_.patience));
+                                   usec_of(may_prompt ? limits_.person : limits_.patience));
     question.slot.reset(slot);
     return status;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/private_socket.hpp"
 
+#include "base/clock.hpp"
 #include "control/bus_front.hpp"
 
 #include <algorithm>
@@ -49,8 +50,6 @@ bool is_from_privileged(sd_bus_message* message) {
     sd_bus_creds_unref(creds);
     return known && is_privileged_user(user);
 }
-
-std::uint64_t usec(std::chrono::milliseconds span) { return static_cast<std::uint64_t>(span.count()) * 1000; }
 
 } // namespace
 
@@ -118,8 +117,8 @@ int PrivateSocket::prepare(Peer& peer) {
     if (status >= 0) status = sd_bus_attach_event(bus, event_, SD_EVENT_PRIORITY_NORMAL);
     sd_event_source* source = nullptr;
     if (status >= 0)
-        status = sd_event_add_time_relative(event_, &source, CLOCK_MONOTONIC, usec(limits_.authentication), 0,
-                                            on_deadline, this);
+        status = sd_event_add_time_relative(event_, &source, CLOCK_MONOTONIC, usec_of(limits_.authentication),
+                                            0, on_deadline, this);
     peer.deadline.reset(source);
     return status;
 }

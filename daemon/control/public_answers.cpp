@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/public_answers.hpp"
 
+#include "base/clock.hpp"
 #include "control/rate_limit.hpp"
 
 #include <algorithm>
@@ -144,9 +145,9 @@ class PublicAnswers::State : public std::enable_shared_from_this<State> {
     /// Answers may be long, so none is kept for longer than it is used.
     void arm_cleaning(Clock::duration after) {
         sd_event_source* source = nullptr;
-        const auto usec = std::chrono::ceil<std::chrono::microseconds>(after).count();
-        if (sd_event_add_time_relative(event_, &source, CLOCK_MONOTONIC, static_cast<std::uint64_t>(usec), 0,
-                                       on_cleaning, this) < 0)
+        const auto wait = std::chrono::ceil<std::chrono::microseconds>(after);
+        if (sd_event_add_time_relative(event_, &source, CLOCK_MONOTONIC, usec_of(wait), 0, on_cleaning,
+                                       this) < 0)
             return;
         cleaning_.reset(source);
     }

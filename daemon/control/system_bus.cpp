@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/system_bus.hpp"
 
+#include "base/clock.hpp"
+
 #include <algorithm>
 #include <system_error>
 #include <utility>
@@ -14,8 +16,6 @@ using std::chrono::seconds;
 constexpr seconds longest_pause{300};
 
 std::string text_of(int code) { return std::generic_category().message(code); }
-
-std::uint64_t usec(seconds span) { return static_cast<std::uint64_t>(span.count()) * 1'000'000; }
 
 } // namespace
 
@@ -94,8 +94,8 @@ void SystemBus::try_again(int code) {
     if (!std::exchange(is_absence_noted_, true))
         note("not on the system bus: " + text_of(code) + "; the daemon keeps trying");
     sd_event_source* source = nullptr;
-    const int status = sd_event_add_time_relative(event_, &source, CLOCK_MONOTONIC, usec(pause_),
-                                                  usec(pause_) / 8, on_timer, this);
+    const int status = sd_event_add_time_relative(event_, &source, CLOCK_MONOTONIC, usec_of(pause_),
+                                                  usec_of(pause_) / 8, on_timer, this);
     if (status < 0) return note("cannot try to reach the system bus again: " + text_of(-status));
     timer_.reset(source);
     pause_ = std::min(pause_ * 2, longest_pause);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/unit_cpus.hpp"
 
+#include "base/clock.hpp"
 #include "base/release.hpp"
 
 #include <cerrno>
@@ -141,12 +142,11 @@ void UnitCpus::write(const std::string& unit, const CpuSet& cpus, Written done) 
 }
 
 void UnitCpus::send(Call call) {
-    const auto usec = static_cast<std::uint64_t>(patience_.count()) * 1000;
     auto& waiting = calls_.emplace_back(std::move(call));
     waiting.self = std::prev(calls_.end());
     sd_bus_slot* slot = nullptr;
     const int status = sd_bus_call_async(sd_bus_message_get_bus(waiting.message.get()), &slot,
-                                         waiting.message.get(), Call::on_reply, &waiting, usec);
+                                         waiting.message.get(), Call::on_reply, &waiting, usec_of(patience_));
     waiting.slot.reset(slot);
     if (status >= 0) return;
     auto failed = std::move(waiting);

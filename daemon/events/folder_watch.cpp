@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/folder_watch.hpp"
 
+#include "base/clock.hpp"
+
 #include <filesystem>
 #include <string_view>
 
@@ -62,8 +64,7 @@ bool FolderWatch::await_folder(const std::string& folder) {
 }
 
 void FolderWatch::changed_soon() {
-    const auto quiet = std::chrono::microseconds(quiet_).count();
-    sd_event_source_set_time_relative(quiet_timer_.get(), static_cast<std::uint64_t>(quiet));
+    sd_event_source_set_time_relative(quiet_timer_.get(), usec_of(quiet_));
     sd_event_source_set_enabled(quiet_timer_.get(), SD_EVENT_ONESHOT);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/measurement.hpp"
 
+#include "base/clock.hpp"
 #include "host/self.hpp"
 #include "measure/request.hpp"
 
@@ -36,8 +37,8 @@ int MeasurementChild::watch(Watched& watched, std::chrono::seconds limit) {
     status = sd_event_add_child(event_, &source, watched.child.pid(), WEXITED, on_exit, this);
     if (status < 0) return status;
     watched.exit.reset(source);
-    const auto usec = static_cast<std::uint64_t>(std::chrono::microseconds(limit).count());
-    status = sd_event_add_time_relative(event_, &source, CLOCK_MONOTONIC, usec, 1'000'000, on_timeout, this);
+    status = sd_event_add_time_relative(event_, &source, CLOCK_MONOTONIC, usec_of(limit), 1'000'000,
+                                        on_timeout, this);
     if (status < 0) return status;
     watched.timeout.reset(source);
     return 0;

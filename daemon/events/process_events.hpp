@@ -3,12 +3,12 @@
 
 #include "app/manager.hpp"
 #include "events/sources.hpp"
+#include "events/subscription.hpp"
 #include "host/proc_source.hpp"
 
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <string>
 
 namespace affinityd::events {
 
@@ -29,39 +29,30 @@ class ProcessEvents {
     static std::unique_ptr<ProcessEvents> start(sd_event* event, app::Manager& manager, app::Log& log) {
         return start(event, manager, log, Options{});
     }
-    ProcessEvents(sd_event* event, app::Manager& manager, app::Log& log, Options options)
-        : event_(event), manager_(manager), log_(log), options_(std::move(options)),
-          pause_(options_.first_pause) {}
+    ProcessEvents(sd_event* event, app::Manager& manager, app::Log& log, Options options);
     ProcessEvents(const ProcessEvents&) = delete;
     ProcessEvents& operator=(const ProcessEvents&) = delete;
 
     /// Are births of threads and exits of interest?
     void follow(bool threads);
     /// True if some events wait to be handled.
-    [[nodiscard]] bool waiting() const { return events_ && !reopen_timer_ && events_->has_events(); }
+    [[nodiscard]] bool waiting() const {
+        return events_ && !subscription_.is_broken() && events_->has_events();
+    }
 
   private:
-    static int on_readable(sd_event_source*, int, std::uint32_t events, void* userdata);
     static int on_rest(sd_event_source*, void* userdata);
-    static int on_reopen(sd_event_source*, std::uint64_t, void* userdata);
-    [[nodiscard]] Result<void> open();
-    void take();
+    [[nodiscard]] Result<void> begin(sd_event* event);
+    [[nodiscard]] Result<int> open();
+    [[nodiscard]] Result<void> take();
     void handle(const host::ProcEvent& event);
-    /// Stops reading from the source, which is closed and opened again later.
-    void break_off(const std::string& reason);
-    void reopen_later();
 
-    sd_event* event_;
     app::Manager& manager_;
-    app::Log& log_;
-    Options options_;
-    std::unique_ptr<host::ProcSource> events_;
+    Open open_;
     bool follows_threads_ = false;
-    std::chrono::milliseconds pause_; ///< before the next attempt
-    std::chrono::steady_clock::time_point opened_at_;
-    Source readable_;
+    std::unique_ptr<host::ProcSource> events_;
+    Subscription subscription_;
     Source rest_; ///< armed while events wait in memory, which the descriptor does not show
-    Source reopen_timer_;
 };
 
 } // namespace affinityd::events

@@ -2,6 +2,7 @@
 #include "events/subscription.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <sys/epoll.h>
 
@@ -28,11 +29,14 @@ Result<void> Subscription::open() {
     const int status = sd_event_add_io(event_, &source, *fd, EPOLLIN, on_readable, this);
     if (status < 0) return fail("the loop does not take " + parts_.what, {}, -status);
     readable_.reset(source);
+    sd_event_source_set_priority(source, parts_.priority);
     opened_at_ = steady_clock::now();
+    is_broken_ = false;
     return {};
 }
 
 void Subscription::break_off(const std::string& reason) {
+    if (std::exchange(is_broken_, true)) return;
     sd_event_source_set_enabled(readable_.get(), SD_EVENT_OFF); // it may stay readable
     if (steady_clock::now() - opened_at_ > longest_pause) pause_ = parts_.first_pause;
     log_.warn(parts_.what + " broke off and are subscribed to again after a pause: " + reason);

@@ -23,6 +23,7 @@ class Subscription {
         std::function<Result<void>()> read; ///< handles what is there; an Error: the source is broken
         std::function<void()> missed;       ///< it is open again: what happened meanwhile is not known
         std::chrono::milliseconds first_pause{1000};
+        std::int64_t priority = SD_EVENT_PRIORITY_NORMAL; ///< of its messages
     };
     /// References, and what `parts` refers to, must outlive it.
     Subscription(sd_event* event, app::Log& log, Parts parts)
@@ -33,10 +34,15 @@ class Subscription {
     /// Opens the source for the first time. After an Error it is not tried again.
     [[nodiscard]] Result<void> start();
 
+    /// Stops reading; the source is opened again later. Nothing happens if it is broken already. May be
+    /// called while `read` runs: the source is kept until it is opened again.
+    void break_off(const std::string& reason);
+    /// True from the moment it breaks until it is open again.
+    [[nodiscard]] bool is_broken() const { return is_broken_; }
+
   private:
     static int on_readable(sd_event_source*, int, std::uint32_t events, void* userdata);
     [[nodiscard]] Result<void> open();
-    void break_off(const std::string& reason);
     void reopen_later();
     void reopen();
 
@@ -45,6 +51,7 @@ class Subscription {
     Parts parts_;
     std::chrono::milliseconds pause_; ///< before the next attempt
     std::chrono::steady_clock::time_point opened_at_;
+    bool is_broken_ = false;
     Timer timer_{[this] { reopen(); }};
     Source readable_;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/timer.hpp"
 
+#include "base/clock.hpp"
+
 namespace affinityd::events {
 
 Result<void> Timer::add_to(sd_event* event) {
@@ -13,7 +15,7 @@ Result<void> Timer::add_to(sd_event* event) {
 }
 
 void Timer::arm(std::chrono::microseconds after) {
-    sd_event_source_set_time_relative(source_.get(), static_cast<std::uint64_t>(after.count()));
+    sd_event_source_set_time_relative(source_.get(), usec_of(after));
     sd_event_source_set_enabled(source_.get(), SD_EVENT_ONESHOT);
 }
 

@@ -13,7 +13,7 @@ namespace affinityd::host {
 namespace {
 
 constexpr std::uint32_t event_at = NLMSG_HDRLEN + sizeof(cn_msg);
-constexpr std::uint32_t data_at = event_at + offsetof(proc_event, event_data);
+constexpr std::uint32_t event_data_at = event_at + offsetof(proc_event, event_data);
 using Data = decltype(proc_event::event_data);
 
 sock_filter load_word(std::uint32_t at) { return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at); }
@@ -29,9 +29,9 @@ sock_filter unless_event(std::uint32_t what, std::uint8_t count) {
 void add_split(std::vector<sock_filter>& program, std::uint32_t what, std::size_t pid_at, std::size_t tgid_at,
                bool process, bool thread) {
     program.push_back(unless_event(what, 6));
-    program.push_back(load_word(data_at + static_cast<std::uint32_t>(pid_at)));
+    program.push_back(load_word(event_data_at + static_cast<std::uint32_t>(pid_at)));
     program.push_back(BPF_STMT(BPF_MISC | BPF_TAX, 0));
-    program.push_back(load_word(data_at + static_cast<std::uint32_t>(tgid_at)));
+    program.push_back(load_word(event_data_at + static_cast<std::uint32_t>(tgid_at)));
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, 0, 1));
     program.push_back(answer(process));
     program.push_back(answer(thread));

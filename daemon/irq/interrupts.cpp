@@ -16,7 +16,6 @@ constexpr std::size_t max_columns =
     1U << 16; ///< more CPUs than any kernel can be built for; bounds hostile text
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\0'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Reads a line from its front, word by word, without copying.
 class Cursor {

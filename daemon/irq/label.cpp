@@ -15,7 +15,6 @@ namespace {
 constexpr std::size_t max_label = 256;         ///< kernel buffers are far shorter; bounds hostile text
 constexpr std::size_t max_interface_name = 15; ///< IFNAMSIZ - 1
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_alnum(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 

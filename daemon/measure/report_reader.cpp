@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t most_text = 1U << 20;
+constexpr std::size_t longest_report = 1U << 20;
 constexpr std::size_t most_entries = 1U << 16;
 constexpr double most_seconds = 1e9;
 constexpr double most_rate = 1e18, most_cost = 1e12;
@@ -98,7 +98,7 @@ void read_setup(ObjectReader& reader, Setup& setup) {
 } // namespace
 
 Result<Report> parse_report(std::string_view text) {
-    if (text.size() > most_text) return fail("the measurement's report is too long");
+    if (text.size() > longest_report) return fail("the measurement's report is too long");
     const json value = json::parse(text, nullptr, false);
     if (value.is_discarded()) return fail("the measurement's report is not JSON");
     std::string fault;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/cpu_expr.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -38,7 +40,6 @@ constexpr std::string_view known_words =
     "a CPU list like 0-3,8, or one of all, isolated, nohz_full, housekeeping, smt, nic, nic:NAME, kind:NAME, "
     "node:N, socket:N, die:N, cluster:N, llc:N, core:N";
 
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool is_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 /// Interface names may hold nearly anything; these are the ones that cannot be taken for an operator.
 bool is_name(char c) { return is_word(c) || is_digit(c) || c == '.' || c == '@' || c == '*' || c == '?'; }

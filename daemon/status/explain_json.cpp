@@ -12,7 +12,7 @@ using State = planner::ThreadPlan::State;
 
 std::string to_text(const policy::Position& at) { return at.file + ":" + std::to_string(at.line); }
 
-json to_json(const Considered& considered) {
+json considered_json(const Considered& considered) {
     const auto& verdict = considered.verdict;
     json value{{"policy", considered.policy}, {"at", to_text(considered.at)}, {"matched", verdict.matched}};
     if (verdict.matched) return value;
@@ -67,7 +67,7 @@ json to_json(const ThreadExplanation& thread, const std::string& policy) {
 json to_json(const ProcessExplanation& process) {
     json considered = json::array();
     for (const auto& one : process.considered)
-        considered.push_back(to_json(one));
+        considered.push_back(considered_json(one));
     json means = nullptr;
     if (!process.fenced_unit.empty())
         means = {{"cpuset_of", process.fenced_unit}, {"state", process.fence_state}};

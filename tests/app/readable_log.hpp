@@ -3,35 +3,22 @@
 
 #include "app/log.hpp"
 
+#include <memory>
 #include <sstream>
-
-#include <spdlog/logger.h>
-#include <spdlog/sinks/ostream_sink.h>
+#include <string>
 
 namespace affinityd::app::test {
 
 /// A log that can be read.
 class ReadableLog {
   public:
-    ReadableLog() : sink_(std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)) {
-        auto logger = std::make_shared<spdlog::logger>("test", sink_);
-        logger->set_pattern("%l %v");
-        logger->set_level(spdlog::level::debug);
-        log_ = std::make_unique<Log>(std::move(logger));
-    }
+    ReadableLog();
     [[nodiscard]] Log& log() { return *log_; }
     [[nodiscard]] std::string text() const { return text_.str(); }
-    [[nodiscard]] std::size_t times(const std::string& part) const {
-        std::size_t count = 0;
-        const auto all = text();
-        for (auto at = all.find(part); at != std::string::npos; at = all.find(part, at + 1))
-            ++count;
-        return count;
-    }
+    [[nodiscard]] std::size_t times(const std::string& part) const;
 
   private:
     std::ostringstream text_;
-    std::shared_ptr<spdlog::sinks::ostream_sink_mt> sink_;
     std::unique_ptr<Log> log_;
 };
 

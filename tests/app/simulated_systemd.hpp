@@ -15,35 +15,11 @@ namespace affinityd::app::test {
 /// Answers at once, or keeps its answers until the test gives them.
 class SimulatedSystemd final : public enforcer::UnitProperties {
   public:
-    void read(const std::string& unit, Read done) override {
-        begin(unit);
-        ++reads;
-        reply([this, unit, to = std::move(done)](int code) mutable {
-            --under_way[unit];
-            if (code != 0) return to(std::unexpected(code));
-            to(units[unit]);
-        });
-    }
-    void write(const std::string& unit, const CpuSet& cpus, Written done) override {
-        begin(unit);
-        ++writes;
-        if (on_write) on_write(unit);
-        reply([this, unit, cpus, to = std::move(done)](int code) mutable {
-            --under_way[unit];
-            if (code == 0) code = missing.contains(unit) ? ENOENT : refusal;
-            if (code == 0) units[unit] = cpus;
-            to(code);
-        });
-    }
+    void read(const std::string& unit, Read done) override;
+    void write(const std::string& unit, const CpuSet& cpus, Written done) override;
     /// Gives all answers that are kept, those to the calls which follow from them, too. `code`: instead of
     /// the answer.
-    void answer(int code = 0) {
-        while (!kept.empty()) {
-            auto give = std::move(kept.front());
-            kept.pop_front();
-            give(code);
-        }
-    }
+    void answer(int code = 0);
 
     std::map<std::string, CpuSet> units;
     std::set<std::string> missing; ///< units that are not loaded
@@ -55,15 +31,8 @@ class SimulatedSystemd final : public enforcer::UnitProperties {
     unsigned reads = 0, writes = 0;
 
   private:
-    void begin(const std::string& unit) {
-        EXPECT_EQ(++under_way[unit], 1) << "one call for a unit at a time";
-    }
-    void reply(std::move_only_function<void(int)> give) {
-        if (is_slow)
-            kept.push_back(std::move(give));
-        else
-            give(0);
-    }
+    void begin(const std::string& unit);
+    void reply(std::move_only_function<void(int)> give);
 };
 
 } // namespace affinityd::app::test

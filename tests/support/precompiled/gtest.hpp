@@ -2,4 +2,6 @@
 // The same for tests.
 #include "plain.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <gtest/gtest.h>

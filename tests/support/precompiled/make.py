@@ -32,5 +32,5 @@ def make(folder, words, header):
 
 
 if __name__ == "__main__":
-    for name in ("plain", "gtest"):
-        make(pathlib.Path(sys.argv[1], name), sys.argv[2:], HERE / f"{name}.hpp")
+    make(pathlib.Path(sys.argv[1], "plain"), sys.argv[2:], HERE / "plain.hpp")
+    make(pathlib.Path(sys.argv[1], "gtest"), [*sys.argv[2:], "-O0"], HERE / "gtest.hpp")

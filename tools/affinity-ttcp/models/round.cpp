@@ -15,7 +15,7 @@ using measure::Outcome;
 
 namespace {
 
-constexpr double connect_seconds = 10, grace_seconds = 5;
+constexpr double grace_seconds = 5;
 
 Result<void> place_all(const host::Root& root, const Testbed& testbed, const CpuSet& cpus, bool bound) {
     const auto count = static_cast<unsigned>(testbed.paths.size());

@@ -11,8 +11,6 @@ using measure::Outcome;
 
 namespace {
 
-constexpr double connect_seconds = 10;
-
 std::unexpected<RoundFault> stopped() {
     return std::unexpected(RoundFault{Outcome::killed, "stopped by a signal"});
 }

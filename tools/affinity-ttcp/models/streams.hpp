@@ -12,6 +12,8 @@
 
 namespace affinityd::ttcp {
 
+constexpr double connect_seconds = 10; ///< for each connection
+
 /// One connection over each path of a testbed, each end a process of its own. They connect, wait at the gate
 /// and begin together. Processes that still run end with this object.
 class Streams {

@@ -30,7 +30,7 @@ using affinityd::Result;
 namespace policy = affinityd::policy;
 using policy::Severity;
 
-struct Options {
+struct CheckOptions {
     std::vector<std::string> paths;
     bool strict = false;
 };
@@ -63,7 +63,7 @@ Result<Findings> on_machine(const policy::PolicySet& set, const std::string& pat
     return findings;
 }
 
-int check(const Options& options, const Globals& globals) {
+int check(const CheckOptions& options, const Globals& globals) {
     Findings findings;
     const auto documents = policy_documents(options.paths, findings);
     if (!documents) return complain(documents.error());
@@ -88,7 +88,7 @@ int check(const Options& options, const Globals& globals) {
 void add_check(CLI::App& app, Globals& globals, int& status) {
     auto* verb = app.add_subcommand(
         "check", "what is wrong with policy files, here or on a recorded machine; needs no daemon");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<CheckOptions>();
     verb->add_flag("--strict", options->strict, "warnings are errors");
     verb->add_option("PATH", options->paths,
                      "policy files, or folders of them (default: the daemon's folders)");

@@ -34,14 +34,14 @@ constexpr const char* help =
     "near to all. "
     "In a shell, put the expression in quotes:  affinityctl cpus 'llc:2 & !smt - housekeeping'";
 
-struct Options {
+struct CpusOptions {
     std::string text;
     std::vector<std::string> nics;
     bool mask = false;
 };
 
 /// Prints a caret below the fault, and with --json also a document; the exit code is `code`.
-int report(Exit code, const CpuExprFault& error, const Options& options, const Globals& globals) {
+int report(Exit code, const CpuExprFault& error, const CpusOptions& options, const Globals& globals) {
     const bool placed = error.length > 0;
     const auto column = static_cast<unsigned>(error.offset) + 1;
     policy::Diagnostic shown;
@@ -64,7 +64,7 @@ int report(Exit code, const CpuExprFault& error, const Options& options, const G
 }
 
 void print(const CpuExpr& expr, const CpuSet& cpus, const affinityd::topology::Topology& topology,
-           const Options& options, const Globals& globals) {
+           const CpusOptions& options, const Globals& globals) {
     const CpuSet offline = cpus - topology.online;
     if (globals.json) {
         const json document{{"ok", true},
@@ -81,7 +81,7 @@ void print(const CpuExpr& expr, const CpuSet& cpus, const affinityd::topology::T
     if (!offline.empty()) fmt::print(stderr, "affinityctl: offline now: CPU {}\n", offline.to_list());
 }
 
-int cpus(const Options& options, const Globals& globals) {
+int cpus(const CpusOptions& options, const Globals& globals) {
     const auto expr = policy::parse_cpu_expr(options.text);
     if (!expr) return report(exit_usage, expr.error(), options, globals);
     const auto failed = [&](const affinityd::Error& error) {
@@ -103,7 +103,7 @@ int cpus(const Options& options, const Globals& globals) {
 void add_cpus(CLI::App& app, Globals& globals, int& status) {
     auto* verb = app.add_subcommand("cpus", "what a CPU-set expression stands for on this machine");
     verb->footer(help);
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<CpusOptions>();
     verb->add_option("EXPR", options->text, "the expression")->required();
     verb->add_option("--nic", options->nics,
                      "what a bare `nic` means: an interface or a glob; may be given again")

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct HistoryOptions {
     std::string kind;
     std::string path;
     std::string svg;
@@ -36,7 +36,7 @@ bool has_utf8() {
 }
 
 /// Draws the path of the command line, else that of the last run.
-int draw(const json& answer, const Options& options) {
+int draw(const json& answer, const HistoryOptions& options) {
     const auto& records = answer.at("records");
     std::string path = options.path;
     for (auto record = records.rbegin(); path.empty() && record != records.rend(); ++record)
@@ -48,7 +48,7 @@ int draw(const json& answer, const Options& options) {
     return write_picture(options.svg, history_svg(points_of(records, path), path, trend));
 }
 
-int run(const Globals& globals, const Options& options) {
+int run(const Globals& globals, const HistoryOptions& options) {
     int drawn = exit_ok;
     Globals quiet = globals;
     quiet.json = false; // the picture is drawn from the answer either way
@@ -67,7 +67,7 @@ int run(const Globals& globals, const Options& options) {
 void add_history(CLI::App& app, Globals& globals, int& status) {
     auto* verb = app.add_subcommand("history",
                                     "what was measured so far, and whether the last run is as it should be");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<HistoryOptions>();
     verb->add_option("--kind", options->kind, "only these")->check(CLI::IsMember({"ttcp", "passive"}));
     verb->add_option("--path", options->path,
                      "the path of the sparkline and the picture: loopback or host:port; default: "

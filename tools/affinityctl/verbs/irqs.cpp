@@ -16,12 +16,12 @@ namespace affinityctl {
 
 namespace {
 
-struct Options {
+struct IrqsOptions {
     bool nics = false;
     double interval = 0;
 };
 
-int irqs(const Options& options, const Globals& globals) {
+int irqs(const IrqsOptions& options, const Globals& globals) {
     const auto machine = read_machine_irqs(globals.root, interval_of(options.interval));
     if (!machine) return complain(machine.error());
     if (machine->table.irqs.empty() && machine->table.special.empty())
@@ -39,7 +39,7 @@ int irqs(const Options& options, const Globals& globals) {
 void add_irqs(CLI::App& app, Globals& globals, int& status) {
     auto* verb = app.add_subcommand(
         "irqs", "the interrupts: which are a NIC's, of which queue, where they go, how often");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<IrqsOptions>();
     verb->add_flag("--nics", options->nics, "only lines of network interfaces");
     verb->add_option("--interval", options->interval,
                      "seconds to watch, for rates instead of counts since boot")

@@ -25,7 +25,7 @@ namespace {
 using namespace affinityd;
 namespace ttcp = affinityd::ttcp;
 
-struct Options {
+struct MeasureModelsOptions {
     unsigned connections = 8;
     std::string models = "none,irq,process,full";
     std::string cpus;
@@ -60,7 +60,7 @@ Result<void> read_pairs(const std::string& text, std::vector<ttcp::NicPair>& pai
     return {};
 }
 
-Result<void> complete(Options& options) {
+Result<void> complete(MeasureModelsOptions& options) {
     if (auto done = read_pairs(options.nics, options.pairs); !done) return done;
     options.setup.models.clear();
     for (const auto& name : CLI::detail::split(options.models, ',')) {
@@ -84,7 +84,7 @@ Result<void> complete(Options& options) {
     return {};
 }
 
-int run(const Globals& globals, Options options) {
+int run(const Globals& globals, MeasureModelsOptions options) {
     if (auto done = complete(options); !done) {
         complain({exit_usage, done.error().to_string()});
         return exit_usage;
@@ -118,7 +118,7 @@ int run(const Globals& globals, Options options) {
     return report.outcome == measure::Outcome::done ? exit_ok : exit_failure;
 }
 
-void add_testbed_options(CLI::App& verb, Options& options) {
+void add_testbed_options(CLI::App& verb, MeasureModelsOptions& options) {
     verb.add_option("--connections", options.connections, "connections, each over an interface of its own")
         ->capture_default_str()
         ->check(CLI::Range(1U, ttcp::most_connections));
@@ -128,7 +128,7 @@ void add_testbed_options(CLI::App& verb, Options& options) {
         ->excludes("--connections");
 }
 
-void add_round_options(CLI::App& verb, Options& options) {
+void add_round_options(CLI::App& verb, MeasureModelsOptions& options) {
     verb.add_option("--rounds", options.setup.rounds, "rounds of each model; below 4 there is no verdict")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
@@ -158,7 +158,7 @@ void add_round_options(CLI::App& verb, Options& options) {
 void add_measure_models(CLI::App& parent, Globals& globals, int& status) {
     auto* verb = parent.add_subcommand(
         "models", "the four affinity models side by side, on veth pairs made for it or on NICs; needs root");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<MeasureModelsOptions>();
     add_testbed_options(*verb, *options);
     add_round_options(*verb, *options);
     verb->callback([&globals, &status, options] { status = run(globals, *options); });

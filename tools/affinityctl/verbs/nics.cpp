@@ -23,12 +23,12 @@ namespace {
 using affinityd::netdev::Nic;
 using nlohmann::json;
 
-struct Options {
+struct NicsOptions {
     std::vector<std::string> names;
     double interval = 0;
 };
 
-int nics(const Options& options, const Globals& globals) {
+int nics(const NicsOptions& options, const Globals& globals) {
     const bool live = globals.root == "/";
     const auto machine = read_machine_irqs(globals.root, interval_of(options.interval));
     if (!machine) return complain(machine.error());
@@ -57,7 +57,7 @@ int nics(const Options& options, const Globals& globals) {
 void add_nics(CLI::App& app, Globals& globals, int& status) {
     auto* verb =
         app.add_subcommand("nics", "the network interfaces: queues, the interrupt of each, where it goes");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<NicsOptions>();
     verb->add_option("name", options->names, "only these interfaces");
     verb->add_option("--interval", options->interval, "seconds to watch, for rates")
         ->check(CLI::Range(0.05, 3600.0));

@@ -23,7 +23,7 @@ namespace {
 namespace policy = affinityd::policy;
 using nlohmann::json;
 
-struct Options {
+struct PoliciesOptions {
     std::vector<std::string> folders;
     std::string name;
 };
@@ -36,7 +36,7 @@ json ask_status(const Globals& globals) {
 }
 
 /// The folders of the command line, else those of the daemon, else the standard ones.
-std::vector<std::string> folders_of(const Options& options, const json& status) {
+std::vector<std::string> folders_of(const PoliciesOptions& options, const json& status) {
     if (!options.folders.empty()) return options.folders;
     std::vector<std::string> folders;
     if (status.is_object())
@@ -45,7 +45,7 @@ std::vector<std::string> folders_of(const Options& options, const json& status) 
     return folders.empty() ? policy::standard_folders() : folders;
 }
 
-int show_one(const policy::PolicySet& set, const Options& options, const Globals& globals) {
+int show_one(const policy::PolicySet& set, const PoliciesOptions& options, const Globals& globals) {
     const auto found = std::ranges::find(set.policies, options.name, &policy::Policy::name);
     if (found == set.policies.end())
         return complain({exit_failure, "there is no policy " + printable(options.name)});
@@ -57,7 +57,7 @@ int show_one(const policy::PolicySet& set, const Options& options, const Globals
     return exit_ok;
 }
 
-int policies(const Options& options, const Globals& globals) {
+int policies(const PoliciesOptions& options, const Globals& globals) {
     const auto status = ask_status(globals);
     const auto documents = policy::read_folders(folders_of(options, status));
     if (!documents) return complain(documents.error());
@@ -79,7 +79,7 @@ int policies(const Options& options, const Globals& globals) {
 void add_policies(CLI::App& app, Globals& globals, int& status) {
     auto* verb =
         app.add_subcommand("policies", "where each policy comes from, what it overrides, what it holds now");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<PoliciesOptions>();
     verb->add_option("--policies", options->folders,
                      "folder instead of the daemon's; may be given again, the last wins");
     verb->require_subcommand(0, 1);

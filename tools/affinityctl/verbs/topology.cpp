@@ -32,7 +32,7 @@ constexpr const char* help =
     "core:5, node:0, socket:1; see "
     "`affinityctl cpus`). Without options: a tree.";
 
-struct Options {
+struct TopologyOptions {
     bool table = false;
     std::string svg;
     PolicyRequest policies;
@@ -53,7 +53,7 @@ Occupancy ask_daemon(const Globals& globals) {
 }
 
 /// The exit code; faults of policy files are on standard error.
-int find_occupancy(const Options& options, const Globals& globals, const affinityd::host::Root& root,
+int find_occupancy(const TopologyOptions& options, const Globals& globals, const affinityd::host::Root& root,
                    MachineView& view) {
     if (!options.asks_policies()) {
         if (root.is_live()) view.occupancy = ask_daemon(globals);
@@ -68,7 +68,7 @@ int find_occupancy(const Options& options, const Globals& globals, const affinit
     return faults.empty() ? exit_ok : exit_findings;
 }
 
-int show(const Options& options, const Globals& globals) {
+int show(const TopologyOptions& options, const Globals& globals) {
     const auto root = affinityd::host::Root::open(globals.root);
     if (!root) return complain(root.error());
     auto topology = affinityd::topology::read_topology(*root);
@@ -106,7 +106,7 @@ void add_topology(CLI::App& app, Globals& globals, int& status) {
     auto* verb =
         app.add_subcommand("topology", "packages, caches, cores, NUMA nodes, and who is pinned where");
     verb->footer(help);
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<TopologyOptions>();
     verb->add_flag("--table", options->table, "one line per CPU, as lscpu -e");
     verb->add_option("--svg", options->svg, "write a picture to this file (- is standard output)")
         ->type_name("FILE");

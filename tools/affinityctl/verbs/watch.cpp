@@ -21,7 +21,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct WatchOptions {
     std::string policy;
     double interval = 1;
     std::string order = row_orders[0];
@@ -37,7 +37,7 @@ RowOrder order_named(const std::string& name) {
 
 using Look = std::function<std::expected<std::vector<TaskRow>, std::string>()>;
 
-int show_once(const Options& options, const Globals& globals, const Look& look) {
+int show_once(const WatchOptions& options, const Globals& globals, const Look& look) {
     auto rows = look(); // the second look counts from this one
     if (rows) {
         std::this_thread::sleep_for(std::chrono::duration<double>(options.interval));
@@ -52,7 +52,7 @@ int show_once(const Options& options, const Globals& globals, const Look& look) 
     return exit_ok;
 }
 
-int watch(const Options& options, const Globals& globals) {
+int watch(const WatchOptions& options, const Globals& globals) {
     const auto root = affinityd::host::Root::open("/");
     if (!root) return complain(root.error());
     CallError last;
@@ -84,7 +84,7 @@ int watch(const Options& options, const Globals& globals) {
 void add_watch(CLI::App& app, Globals& globals, int& status) {
     auto* verb = app.add_subcommand(
         "watch", "the threads under policy as they run: CPU, mask, share of a CPU, migrations");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<WatchOptions>();
     verb->add_option("policy", options->policy, "only the threads of this policy");
     verb->add_option("--interval", options->interval, "seconds between two samples")
         ->check(CLI::Range(0.1, 3600.0))

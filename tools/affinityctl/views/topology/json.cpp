@@ -13,7 +13,7 @@ using affinityd::CpuSet;
 using affinityd::topology::Topology;
 
 /// For numbers, CPU lists and a few fixed words, none of which needs escaping.
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+std::string in_quotes(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
 template <class T>
 std::string number(const std::optional<T>& value) {
@@ -31,22 +31,22 @@ std::string array(const List& list, Print print) {
 }
 
 std::string groups(const std::vector<CpuSet>& list) {
-    return array(list, [](const CpuSet& group) { return quoted(group.to_list()); });
+    return array(list, [](const CpuSet& group) { return in_quotes(group.to_list()); });
 }
 
 std::string cpu_text(const affinityd::topology::Cpu& cpu) {
     return "{\"core\":" + number(cpu.core) + ",\"cpu\":" + std::to_string(cpu.id) +
            ",\"die\":" + number(cpu.die) + ",\"node\":" + number(cpu.node) +
-           ",\"package\":" + number(cpu.package) + ",\"smt\":" + quoted(cpu.smt.to_list()) + "}";
+           ",\"package\":" + number(cpu.package) + ",\"smt\":" + in_quotes(cpu.smt.to_list()) + "}";
 }
 
 std::string node_text(const affinityd::topology::Node& node) {
     const char* memory = !node.memory_bytes ? "null" : *node.memory_bytes > 0 ? "true" : "false";
-    return "{\"cpus\":" + quoted(node.cpus.to_list()) + ",\"memory\":" + memory +
+    return "{\"cpus\":" + in_quotes(node.cpus.to_list()) + ",\"memory\":" + memory +
            ",\"node\":" + std::to_string(node.id) + "}";
 }
 
-std::string distances(const Topology& topology) {
+std::string distances_json(const Topology& topology) {
     bool known = topology.nodes.size() > 1;
     for (const auto& node : topology.nodes)
         known = known && !node.distance.empty();
@@ -60,7 +60,7 @@ std::string distances(const Topology& topology) {
 }
 
 std::string kind_text(const affinityd::topology::Kind& kind) {
-    return "{\"cpus\":" + quoted(kind.cpus.to_list()) + ",\"name\":" + quoted(kind.name) +
+    return "{\"cpus\":" + in_quotes(kind.cpus.to_list()) + ",\"name\":" + in_quotes(kind.name) +
            ",\"rank\":" + std::to_string(kind.rank) + "}";
 }
 
@@ -70,19 +70,19 @@ std::string topology_json(const Topology& topology) {
     return "{\"cluster_groups\":" + groups(topology.clusters) +
            ",\"cpu_kinds\":" + array(topology.kinds, kind_text) +
            ",\"cpus\":" + array(topology.cpus, cpu_text) + ",\"die_groups\":" + groups(topology.dies) +
-           ",\"distance\":" + distances(topology) +
-           ",\"housekeeping\":" + quoted(topology.housekeeping.to_list()) +
-           ",\"isolated\":" + quoted(topology.isolated.to_list()) +
+           ",\"distance\":" + distances_json(topology) +
+           ",\"housekeeping\":" + in_quotes(topology.housekeeping.to_list()) +
+           ",\"isolated\":" + in_quotes(topology.isolated.to_list()) +
            ",\"l2_groups\":" + groups(topology.cache_groups(2)) +
            ",\"l3_groups\":" + groups(topology.cache_groups(3)) +
            ",\"llc_groups\":" + groups(topology.llc_groups()) +
-           ",\"nohz_full\":" + quoted(topology.nohz_full.to_list()) +
+           ",\"nohz_full\":" + in_quotes(topology.nohz_full.to_list()) +
            ",\"numa_nodes\":" + array(topology.nodes, node_text) +
-           ",\"offline\":" + quoted(topology.offline.to_list()) +
-           ",\"online\":" + quoted(topology.online.to_list()) +
+           ",\"offline\":" + in_quotes(topology.offline.to_list()) +
+           ",\"online\":" + in_quotes(topology.online.to_list()) +
            ",\"package_groups\":" + groups(topology.packages) +
-           ",\"possible\":" + quoted(topology.possible.to_list()) +
-           ",\"present\":" + quoted(topology.present.to_list()) + "}";
+           ",\"possible\":" + in_quotes(topology.possible.to_list()) +
+           ",\"present\":" + in_quotes(topology.present.to_list()) + "}";
 }
 
 } // namespace affinityctl
