@@ -18,7 +18,7 @@ import time
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 # clang before 16 cannot compile the std::expected of libstdc++ 12 (P0848). 16 can, but states an older date for concepts.
 TIDY = os.environ.get("CLANG_TIDY", "clang-tidy-16")
-EXTRA = ["-std=c++2b", "-include", str(PROJECT / "tests/lint/concepts.hpp"), "-Wno-unknown-warning-option"]
+EXTRA = ["-std=c++2b", "-include", str(PROJECT / "tests/lint/concepts.hpp"), "-Wno-unknown-warning-option", "-Wshadow"]
 FINDING = re.compile(r"^[^\s:]+:\d+:\d+: (?:warning|error): ")
 
 
