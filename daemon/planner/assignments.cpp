@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/assignments.hpp"
 
+#include <algorithm>
 #include <cassert>
+#include <iterator>
+#include <limits>
 #include <optional>
 
 namespace affinityd::planner {
@@ -16,71 +19,175 @@ std::optional<std::size_t> slot_named(std::span<const Slot> slots, unsigned name
     return std::nullopt;
 }
 
+/// How good a slot is for a new task; less is better.
+struct Rank {
+    Weight core = 0, cpu = 0; ///< of each CPU on average
+    bool is_elsewhere = false;
+    unsigned distance = 0;
+    Weight group = 0, node = 0;
+    friend auto operator<=>(const Rank&, const Rank&) = default;
+};
+
+/// Loads that differ by less than an eighth of a CPU are alike.
+Weight rounded(Weight load) { return (load * 8 + one_cpu / 2) / one_cpu * one_cpu / 8; }
+
+Rank rank_of(const Slot& slot, const CpuLoad::Level& level, const SlotRequest& request) {
+    const auto count = static_cast<Weight>(slot.cpus.count());
+    Rank rank{.core = rounded(level.core) / count,
+              .cpu = rounded(level.cpu) / count,
+              .is_elsewhere = slot.mask != request.present,
+              .distance = slot.distance};
+    if (request.unit != SlotRequest::Unit::lane) {
+        rank.group = level.group;
+        rank.node = level.node;
+    }
+    return rank;
+}
+
 } // namespace
 
-void Assignments::Table::unload(unsigned slot) {
-    if (const auto counted = load.find(slot); counted != load.end() && --counted->second == 0)
-        load.erase(counted);
+unsigned Assignments::table_of(const DistributionId& distribution) {
+    const auto found = numbers_.find(distribution);
+    if (found != numbers_.end()) return found->second;
+    const auto unused = std::ranges::find(tables_, nullptr, &Table::id);
+    const auto number = static_cast<unsigned>(unused - tables_.begin());
+    if (unused == tables_.end()) tables_.emplace_back();
+    const auto entry = numbers_.emplace(distribution, number).first;
+    tables_[number] = Table{.id = &entry->first, .is_of_groups = distribution.among == "together"};
+    return number;
 }
 
-void Assignments::Table::move(Place& place, unsigned to) {
-    unload(place.now);
-    place.now = to;
-    ++load[to];
+Assignments::Seat* Assignments::seat_of(const TaskId& task, unsigned table) {
+    auto [at, end] = seats_.equal_range(task);
+    while (at != end && at->second.table != table)
+        ++at;
+    return at == end ? nullptr : &at->second;
 }
 
-std::size_t Assignments::Table::least_loaded(std::span<const Slot> slots, const CpuSet& present) const {
-    const auto load_of = [&](const Slot& slot) {
-        const auto counted = load.find(slot.cpus.first());
-        return counted == load.end() ? 0U : counted->second;
-    };
+std::size_t Assignments::best(const SlotRequest& request, const Table& table) const {
+    static const CpuLoad::Around none;
+    const auto& own = request.unit == SlotRequest::Unit::thread ? table.own : none;
     std::size_t best = 0;
-    unsigned least = load_of(slots[0]);
-    for (std::size_t i = 1; i < slots.size(); ++i) {
-        const unsigned here = load_of(slots[i]);
-        const bool is_better_match = slots[i].mask == present && slots[best].mask != present;
-        if (here > least || (here == least && !is_better_match)) continue;
+    std::optional<Rank> least;
+    for (std::size_t i = 0; i < request.slots.size(); ++i) {
+        const auto& slot = request.slots[i];
+        const auto rank = rank_of(slot, load_.of(slot.cpus, own), request);
+        if (least && *least <= rank) continue;
+        least = rank;
         best = i;
-        least = here;
     }
     return best;
 }
 
-std::size_t Assignments::assign(const DistributionId& distribution, std::span<const Slot> slots,
-                                const TaskId& task, const CpuSet& present) {
+void Assignments::weigh_place(Table& table, unsigned name, Weight weight, int tasks) {
+    auto& place = table.places[name];
+    const auto change = [&](Weight amount) {
+        if (table.is_of_groups) return;
+        load_.add(place.cpus, amount);
+        load_.add_around(table.own, place.cpus, amount);
+    };
+    change(-place.sum);
+    place.sum += weight;
+    place.tasks += static_cast<unsigned>(tasks);
+    change(place.sum);
+    if (place.tasks == 0) table.places.erase(name);
+}
+
+void Assignments::put(Seat& seat, const Slot& slot) {
+    auto& table = tables_[seat.table];
+    auto& place = table.places[slot.cpus.first()];
+    if (place.tasks == 0) place.cpus = slot.cpus;
+    seat.now = slot.cpus.first();
+    weigh_place(table, seat.now, seat.weight, 1);
+}
+
+void Assignments::change(Seat& seat, const Slot& slot) {
+    weigh_place(tables_[seat.table], seat.now, -Weight{seat.weight}, -1);
+    put(seat, slot);
+}
+
+std::size_t Assignments::assign(const SlotRequest& request) {
+    const auto slots = request.slots;
     assert(!slots.empty());
-    if (slots.size() == 1) return 0; // there is no choice, so none need be remembered
-    Table& table = tables_[distribution];
-    const auto known = table.places.find(task);
-    if (known != table.places.end()) {
-        auto& place = known->second;
-        if (const auto first = slot_named(slots, place.given)) {
-            if (place.now != place.given) table.move(place, place.given);
-            return *first;
-        }
-        if (const auto same = slot_named(slots, place.now)) return *same;
+    if (slots.size() == 1 && load_.covers(slots[0].cpus)) return 0; // it weighs on all CPUs alike
+    const unsigned number = table_of(request.distribution);
+    if (auto* seat = seat_of(request.task, number)) {
+        seat->is_cut = request.is_cut;
+        auto chosen = slot_named(slots, seat->given);
+        if (!chosen) chosen = slot_named(slots, seat->now);
+        if (!chosen) chosen = best(request, tables_[number]);
+        const auto& slot = slots[*chosen];
+        const bool has_grown = !request.is_cut && tables_[number].places.at(seat->now).cpus != slot.cpus;
+        if (seat->now != slot.cpus.first() || has_grown) change(*seat, slot);
+        return *chosen;
     }
-    const auto best = table.least_loaded(slots, present);
-    const unsigned name = slots[best].cpus.first();
-    if (known != table.places.end()) {
-        table.move(known->second, name);
-    } else {
-        table.places.emplace(task, Table::Place{name, name});
-        ++table.load[name];
-    }
-    return best;
+    const auto chosen = best(request, tables_[number]);
+    const unsigned name = slots[chosen].cpus.first();
+    const auto seat = seats_.emplace(request.task, Seat{number, name, name, one_cpu, request.is_cut});
+    put(seat->second, slots[chosen]);
+    return chosen;
+}
+
+Assignments::Seats::iterator Assignments::erase(Seats::iterator seat) {
+    const auto& [table, now, given, weight, is_cut] = seat->second;
+    weigh_place(tables_[table], now, -Weight{weight}, -1);
+    return seats_.erase(seat);
 }
 
 void Assignments::leave(const TaskId& task) {
-    for (auto& [distribution, table] : tables_)
-        if (const auto at = table.places.find(task); at != table.places.end()) {
-            table.unload(at->second.now);
-            table.places.erase(at);
-        }
+    for (auto [at, end] = seats_.equal_range(task); at != end;)
+        at = erase(at);
 }
 
 void Assignments::forget_policy(std::string_view policy) {
-    std::erase_if(tables_, [&](const auto& entry) { return entry.first.policy == policy; });
+    std::vector<unsigned> gone;
+    for (const auto& [id, number] : numbers_)
+        if (id.policy == policy) gone.push_back(number);
+    for (auto at = seats_.begin(); at != seats_.end();)
+        at = std::ranges::find(gone, at->second.table) == gone.end() ? std::next(at) : erase(at);
+    for (const unsigned number : gone)
+        tables_[number] = {};
+    std::erase_if(numbers_, [&](const auto& entry) { return entry.first.policy == policy; });
+}
+
+void Assignments::weigh(const DistributionId& distribution, const TaskId& task, Weight weight) {
+    constexpr Weight most = std::numeric_limits<std::uint32_t>::max();
+    const auto number = numbers_.find(distribution);
+    auto* seat = number == numbers_.end() ? nullptr : seat_of(task, number->second);
+    if (seat == nullptr) return;
+    const auto now = static_cast<std::uint32_t>(std::clamp(weight, Weight{0}, most));
+    weigh_place(tables_[seat->table], seat->now, Weight{now} - seat->weight, 0);
+    seat->weight = now;
+}
+
+void Assignments::leave_others(const TaskId& task, std::span<const DistributionId> distributions) {
+    for (auto [at, end] = seats_.equal_range(task); at != end;) {
+        const auto& table = tables_[at->second.table];
+        const bool stays =
+            table.is_of_groups || std::ranges::find(distributions, *table.id) != distributions.end();
+        at = stays ? std::next(at) : erase(at);
+    }
+}
+
+void Assignments::use(const std::shared_ptr<const CpuLoad>& base) {
+    if (base == base_) return;
+    base_ = base;
+    load_ = base ? *base : CpuLoad();
+    for (auto& table : tables_) {
+        table.own = {};
+        if (table.is_of_groups) continue;
+        for (const auto& [name, place] : table.places) {
+            load_.add(place.cpus, place.sum);
+            load_.add_around(table.own, place.cpus, place.sum);
+        }
+    }
+}
+
+void Assignments::move(const TaskId& task, unsigned table, unsigned from, const Slot& to) {
+    auto* seat = table < tables_.size() ? seat_of(task, table) : nullptr;
+    if (seat == nullptr || seat->now != from) return;
+    change(*seat, to);
+    seat->given = seat->now;
 }
 
 } // namespace affinityd::planner

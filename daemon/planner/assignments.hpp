@@ -2,13 +2,17 @@
 #pragma once
 
 #include "base/task_id.hpp"
+#include "planner/cpu_load.hpp"
 #include "planner/slots.hpp"
 
 #include <compare>
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace affinityd::planner {
 
@@ -21,35 +25,89 @@ struct DistributionId {
     friend auto operator<=>(const DistributionId&, const DistributionId&) = default;
 };
 
-/// Which task has which slot: the planner's only memory. A task keeps its slot as long as the slot exists,
-/// and returns to the first it was given when that comes back (a CPU that was offline for a while). A new
-/// task gets the slot with the fewest tasks, the first of them in the distribution's order, and among equals
-/// the one whose mask it already has, so that a restarted daemon moves no task. The same questions in the
-/// same order give the same answers. A distribution of one slot needs no memory.
+/// What a slot is wanted for.
+struct SlotRequest {
+    const DistributionId& distribution;
+    std::span<const Slot> slots; ///< must not be empty
+    TaskId task;
+    const CpuSet& present; ///< its mask now (may be empty)
+    /// What is distributed: processes as a whole; threads, which stay close to others of their distribution;
+    /// or either over lanes, which are taken in their order.
+    enum class Unit : std::uint8_t { process, thread, lane } unit = Unit::process;
+    bool is_cut = false; ///< these are not all slots of the distribution: a cpuset allows no others
+};
+
+/// Which task has which slot, and how much work that puts on each CPU: the planner's only memory. One load
+/// for the whole machine: all policies, thread rules and lanes count.
+///
+/// A task keeps its slot as long as the slot exists, and returns to the first it was given when that comes
+/// back (a CPU that was offline for a while). A new task gets the slot whose cores have the least load, then
+/// whose CPUs have; among equals
+///  - the one whose mask it already has, so that a restarted daemon moves no task;
+///  - the nearest to what the placement wants it near to;
+///  - the one whose cache group, then whose node has the least load. Threads stay close to each other: those
+///    of their own distribution do not count here.
+///  - the first in the distribution's order.
+/// Loads differ when they do by an eighth of a CPU. The same questions in the same order give the same
+/// answers.
 class Assignments {
   public:
-    /// Index of the task's slot; `slots` must not be empty. `present` is its mask now (may be empty).
-    std::size_t assign(const DistributionId& distribution, std::span<const Slot> slots, const TaskId& task,
-                       const CpuSet& present);
+    /// Index of the task's slot.
+    std::size_t assign(const SlotRequest& request);
     /// The task has gone: its slots are free.
     void leave(const TaskId& task);
     /// Forgets the slots of a policy that no longer exists.
     void forget_policy(std::string_view policy);
+    /// What the task uses in its slot of the distribution, >= 0; `one_cpu` until that is known.
+    void weigh(const DistributionId& distribution, const TaskId& task, Weight weight);
+    /// The task has slots of these distributions only: it goes by another thread rule now. Groups stay.
+    void leave_others(const TaskId& task, std::span<const DistributionId> distributions);
+    /// The machine, and the work on it that is not a task's: that of interrupts. To give the same again costs
+    /// nothing.
+    void use(const std::shared_ptr<const CpuLoad>& base);
+
+    [[nodiscard]] const CpuLoad& load() const { return load_; }
+
+    /// A task in its slot.
+    struct Seat {
+        unsigned table; ///< its distribution: an index for distribution()
+        unsigned now;   ///< the slot, by its first CPU
+        unsigned given; ///< the first one that it was given
+        std::uint32_t weight;
+        bool is_cut;
+    };
+    using Seats = std::unordered_multimap<TaskId, Seat>;
+    [[nodiscard]] const Seats& seats() const { return seats_; }
+    [[nodiscard]] const DistributionId& distribution(unsigned table) const { return *tables_[table].id; }
+    /// The task changes over from one slot of a distribution to another for good. Nothing happens if it is
+    /// not there any more.
+    void move(const TaskId& task, unsigned table, unsigned from, const Slot& to);
 
   private:
-    struct Table {
-        /// A slot's name is its first CPU.
-        struct Place {
-            unsigned now;
-            unsigned given; ///< the first one that it was given
-        };
-        std::unordered_map<TaskId, Place> places;
-        std::unordered_map<unsigned, unsigned> load; ///< slot -> tasks
-        void move(Place& place, unsigned to);
-        void unload(unsigned slot);
-        [[nodiscard]] std::size_t least_loaded(std::span<const Slot> slots, const CpuSet& present) const;
+    struct Place {
+        CpuSet cpus;
+        Weight sum = 0;
+        unsigned tasks = 0;
     };
-    std::map<DistributionId, Table> tables_;
+    struct Table {
+        const DistributionId* id = nullptr; ///< null: free
+        bool is_of_groups = false;          ///< the slots inside a group count, not the group
+        std::unordered_map<unsigned, Place> places;
+        CpuLoad::Around own; ///< what it puts on groups and nodes
+    };
+    unsigned table_of(const DistributionId& distribution);
+    [[nodiscard]] Seat* seat_of(const TaskId& task, unsigned table);
+    [[nodiscard]] std::size_t best(const SlotRequest& request, const Table& table) const;
+    void put(Seat& seat, const Slot& slot);
+    void change(Seat& seat, const Slot& slot);
+    void weigh_place(Table& table, unsigned name, Weight weight, int tasks);
+    Seats::iterator erase(Seats::iterator seat);
+
+    std::shared_ptr<const CpuLoad> base_;
+    CpuLoad load_;
+    std::map<DistributionId, unsigned> numbers_;
+    std::vector<Table> tables_;
+    Seats seats_;
 };
 
 } // namespace affinityd::planner

@@ -7,14 +7,14 @@
 
 namespace affinityd::planner {
 
-/// Up to `wanted` lanes for an interface, in the machine's order; the load of their cores is counted in
-/// `load`.
+/// Up to `wanted` lanes for an interface, on the cores with the least load; in the machine's order.
 [[nodiscard]] std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Machine& machine,
-                                             const netdev::Nic& nic, std::size_t wanted, LaneLoad& load);
+                                             const netdev::Nic& nic, std::size_t wanted, CpuLoad load);
 
-/// The CPU that takes the interrupts of lane `lane`: the lane's own, or with `separate` another in its cache
-/// group.
-[[nodiscard]] unsigned interrupt_cpu(const ResolvedPolicy& resolved, const machine::Machine& machine,
-                                     std::span<const Slot> lanes, std::size_t lane);
+/// The CPUs that take the interrupts of each lane: the lane's own, or with `separate` others in its cache
+/// group, those with the least load. They are counted in `load`.
+[[nodiscard]] std::vector<unsigned> interrupt_cpus(const ResolvedPolicy& resolved,
+                                                   const machine::Machine& machine,
+                                                   std::span<const Slot> lanes, LaneLoad& load);
 
 } // namespace affinityd::planner

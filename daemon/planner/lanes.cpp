@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/lanes.hpp"
 
+#include "machine/near.hpp"
 #include "planner/lane_choice.hpp"
 
 #include <algorithm>
@@ -31,15 +32,14 @@ struct Job {
     std::vector<Vector> vectors;  ///< data vectors only
     std::vector<unsigned> queues; ///< distinct queue numbers, ascending
     std::vector<Slot> lanes;
+    std::vector<unsigned> interrupt_cpus; ///< of each lane
     Placements& into;
 
     [[nodiscard]] std::size_t lane_of(unsigned queue) const {
         const auto place = std::ranges::lower_bound(queues, queue) - queues.begin();
         return static_cast<std::size_t>(place) % lanes.size();
     }
-    [[nodiscard]] CpuSet interrupt_mask(std::size_t lane) const {
-        return CpuSet{interrupt_cpu(resolved, machine, lanes, lane)};
-    }
+    [[nodiscard]] CpuSet interrupt_mask(std::size_t lane) const { return CpuSet{interrupt_cpus[lane]}; }
     [[nodiscard]] Reason why(unsigned queue, std::size_t lane) const {
         return OnLane{resolved.policy->model, nic.name, queue, lanes[lane].cpus};
     }
@@ -155,7 +155,7 @@ void add_nic(ResolvedPolicy& resolved, const Machine& machine, const Nic& nic, c
             {policy.name, nic.name, "its queues are already placed by a policy of higher order"});
         return;
     }
-    Job job{resolved, machine, nic, nic.device.empty() ? nic.name : nic.device, {}, {}, {}, into};
+    Job job{resolved, machine, nic, nic.device.empty() ? nic.name : nic.device, {}, {}, {}, {}, into};
     std::ranges::copy_if(machine.vectors_of(nic.name), std::back_inserter(job.vectors), carries_data);
     job.queues = queue_numbers(job.vectors, nic);
     if (job.queues.empty()) {
@@ -163,12 +163,13 @@ void add_nic(ResolvedPolicy& resolved, const Machine& machine, const Nic& nic, c
             {policy.name, nic.name, "it has no queue that could be placed now (is the link down?)"});
         return;
     }
-    job.lanes =
-        choose_lanes(resolved, machine, nic, lanes_wanted(policy, nic, usage, job.queues.size()), load);
+    job.lanes = choose_lanes(resolved, machine, nic, lanes_wanted(policy, nic, usage, job.queues.size()),
+                             load.expected);
+    job.interrupt_cpus = interrupt_cpus(resolved, machine, job.lanes, load);
     add_interrupts(job);
     add_napi_threads(job);
     add_steering(job);
-    resolved.nics.push_back({nic.name, std::move(job.lanes)});
+    resolved.nics.push_back({nic.name, std::move(job.lanes), machine::near_cpus(machine, nic)});
 }
 
 } // namespace

@@ -3,18 +3,24 @@
 
 #include "planner/placements.hpp"
 
-#include <map>
 #include <string>
 #include <vector>
 
 namespace affinityd::planner {
 
-/// How many lanes each core already has, by its first CPU: interfaces of one node take its cores in turn.
-using LaneLoad = std::map<unsigned, unsigned>;
+/// The work that compile() knows of, before it knows any task.
+struct LaneLoad {
+    CpuLoad interrupts; ///< of lanes
+    CpuLoad expected;   ///< the same, and that of policies, each spread over the CPUs that it may use
+    void add_interrupts(unsigned cpu) {
+        interrupts.add({cpu}, one_cpu);
+        expected.add({cpu}, one_cpu);
+    }
+};
 
 /// Works out the full-affinity half of a policy: for each interface its lanes (cores of `allowed` near the
-/// NIC, least loaded first, SMT siblings last), then for each data queue its interrupt, its NAPI or irq
-/// thread and its steering maps.
+/// NIC, least loaded first, SMT siblings last; all policies and interfaces count), then for each data queue
+/// its interrupt, its NAPI or irq thread and its steering maps.
 ///
 /// Queue k (in order of queue numbers) goes to lane k modulo lanes. Under `full` there are as many lanes as
 /// tasks are served, at most one per core: a NIC that serves one process brings all its queues to that

@@ -14,12 +14,16 @@ using policy::Model;
 struct Choice {
     DistributionId distribution;
     const std::vector<Slot>* slots;
+    bool are_lanes = false;
 };
+
+/// What the slots inside a group are called.
+std::string group_name(const CpuSet& group) { return "together:" + std::to_string(group.first()); }
 
 /// The lanes a task belongs to: those of the one interface that serves its process, else of all the policy's.
 Choice lanes_of(const ResolvedPolicy& resolved, const ProcessView& process) {
     const auto of_nic = [&](const NicLanes& nic) {
-        return Choice{{resolved.policy->name, 0, nic.nic}, &nic.lanes};
+        return Choice{{resolved.policy->name, 0, nic.nic}, &nic.lanes, true};
     };
     if (resolved.nics.size() == 1) return of_nic(resolved.nics.front());
     if (process.nics != nullptr) {
@@ -32,7 +36,7 @@ Choice lanes_of(const ResolvedPolicy& resolved, const ProcessView& process) {
             }
         if (found == 1) return of_nic(*only);
     }
-    return {{resolved.policy->name, 0, "*"}, &resolved.all_lanes};
+    return {{resolved.policy->name, 0, "*"}, &resolved.all_lanes, true};
 }
 
 /// The slots inside the group that the whole process stays in; none if its cpuset has no CPU of any group.
@@ -48,8 +52,13 @@ Choice group_of(const ResolvedPolicy& resolved, Assignments& assignments, const 
     }
     const auto& name = resolved.policy->name;
     if (groups.empty()) return {{name, 0, "together"}, &none};
-    const auto chosen = assignments.assign({name, 0, "together"}, groups, process.id, thread.thread.allowed);
-    return {{name, 0, "together:" + std::to_string(groups[chosen].cpus.first())}, &reachable[chosen]->slots};
+    const DistributionId together{name, 0, "together"};
+    const auto chosen = assignments.assign({.distribution = together,
+                                            .slots = groups,
+                                            .task = process.id,
+                                            .present = thread.thread.allowed,
+                                            .is_cut = groups.size() < resolved.together.size()});
+    return {{name, 0, group_name(groups[chosen].cpus)}, &reachable[chosen]->slots};
 }
 
 Choice choose(const ResolvedPolicy& resolved, Assignments& assignments, const ProcessView& process,
@@ -72,14 +81,35 @@ bool is_within(const std::vector<Slot>& slots, const CpuSet& cpuset) {
 std::vector<Slot> reachable_slots(const std::vector<Slot>& slots, const CpuSet& cpuset) {
     std::vector<Slot> rest;
     for (const auto& slot : slots)
-        if (slot.cpus.intersects(cpuset)) rest.push_back({slot.cpus & cpuset, slot.mask & cpuset});
+        if (slot.cpus.intersects(cpuset))
+            rest.push_back({slot.cpus & cpuset, slot.mask & cpuset, slot.distance});
     return rest;
+}
+
+SlotRequest::Unit unit_of(const Choice& choice, bool is_thread) {
+    if (choice.are_lanes) return SlotRequest::Unit::lane;
+    return is_thread ? SlotRequest::Unit::thread : SlotRequest::Unit::process;
 }
 
 } // namespace
 
 bool distributes_threads(const policy::Placement& placement) {
     return placement.spread != policy::Spread::any;
+}
+
+const std::vector<Slot>* slots_of(const Placements& placements, const DistributionId& distribution) {
+    const auto* resolved = placements.find(distribution.policy);
+    if (resolved == nullptr || !resolved->active) return nullptr;
+    const auto& among = distribution.among;
+    if (among.empty())
+        return distribution.rule < resolved->distributions.size()
+                   ? &resolved->distributions[distribution.rule]
+                   : nullptr;
+    if (among == "*") return &resolved->all_lanes;
+    if (const auto* nic = resolved->nic(among)) return &nic->lanes;
+    for (const auto& group : resolved->together)
+        if (among == group_name(group.cpus)) return &group.slots;
+    return nullptr;
 }
 
 std::expected<Target, NoPlace> place(const Placements& placements, Assignments& assignments,
@@ -91,6 +121,7 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
     const auto rule = Matcher::thread_rule(policy, thread.thread.comm, thread.index);
     if (rule && policy.threads[*rule].leave) return std::unexpected(NoPlace::leave);
 
+    assignments.use(placements.load);
     Choice choice = choose(resolved, assignments, process, thread, rule);
     std::vector<Slot> reachable;
     if (process.cpuset != nullptr && !is_within(*choice.slots, *process.cpuset)) {
@@ -99,10 +130,15 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
         choice.slots = &reachable;
     }
     const auto& placement = rule ? policy.threads[*rule].placement : policy.placement;
-    const TaskId task = distributes_threads(placement) ? thread.thread.id : process.id;
-    const Slot& slot =
-        (*choice.slots)[assignments.assign(choice.distribution, *choice.slots, task, thread.thread.allowed)];
-    return Target{slot.mask, *process.policy, std::move(choice.distribution), slot.cpus};
+    const bool is_thread = distributes_threads(placement);
+    const TaskId unit = is_thread ? thread.thread.id : process.id;
+    const Slot& slot = (*choice.slots)[assignments.assign({.distribution = choice.distribution,
+                                                           .slots = *choice.slots,
+                                                           .task = unit,
+                                                           .present = thread.thread.allowed,
+                                                           .unit = unit_of(choice, is_thread),
+                                                           .is_cut = choice.slots == &reachable})];
+    return Target{slot.mask, *process.policy, std::move(choice.distribution), unit, slot.cpus};
 }
 
 Reason reason_of(const Placements& placements, const Target& target) {

@@ -38,6 +38,7 @@ struct Target {
     CpuSet mask;            ///< never empty, online CPUs only
     std::size_t policy = 0; ///< index into the set
     DistributionId distribution;
+    TaskId unit; ///< what has the slot: the thread, or its process
     CpuSet slot;
 };
 
@@ -55,6 +56,10 @@ enum class NoPlace : std::uint8_t {
 
 /// Why it belongs there.
 [[nodiscard]] Reason reason_of(const Placements& placements, const Target& target);
+
+/// The slots of a distribution, in its order; null: these placements have none of that name.
+[[nodiscard]] const std::vector<Slot>* slots_of(const Placements& placements,
+                                                const DistributionId& distribution);
 
 /// True if this placement distributes threads rather than processes (a `spread` is given).
 [[nodiscard]] bool distributes_threads(const policy::Placement& placement);

@@ -189,7 +189,11 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
         for (std::size_t i = 0; i < policies.policies.size(); ++i)
             if (policies.policies[i].exclusive == exclusive)
                 find_allowed(run, run.result.policies[i], own_nic_cpus(run, nics[i]));
-    LaneLoad load;
+    LaneLoad load{CpuLoad(machine.topology), CpuLoad(machine.topology)};
+    for (const auto& resolved : run.result.policies)
+        if (resolved.active && resolved.policy->model != policy::Model::none &&
+            resolved.policy->model != policy::Model::irq)
+            load.expected.add(resolved.allowed, one_cpu);
     for (std::size_t i = 0; i < policies.policies.size(); ++i) {
         ResolvedPolicy& resolved = run.result.policies[i];
         if (!resolved.active) continue;
@@ -198,6 +202,7 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
         add_together(run, resolved, own);
         add_lanes(resolved, machine, nics[i], usage, load, run.result);
     }
+    run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
     return std::move(run.result);
 }
 

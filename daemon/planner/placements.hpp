@@ -3,10 +3,12 @@
 
 #include "machine/machine.hpp"
 #include "planner/action.hpp"
+#include "planner/cpu_load.hpp"
 #include "planner/slots.hpp"
 #include "policy/policy.hpp"
 
 #include <map>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -45,6 +47,7 @@ struct QueueThread {
 struct NicLanes {
     std::string nic;
     std::vector<Slot> lanes;
+    CpuSet near; ///< the CPUs near the interface
 };
 
 /// Processes of a policy with `together` stay inside one such group.
@@ -74,6 +77,7 @@ struct Placements {
     std::vector<QueueTarget> queues;
     std::unordered_map<int, QueueThread> threads; ///< by tid
     std::vector<Problem> problems;
+    std::shared_ptr<const CpuLoad> load; ///< of the interrupts of lanes; each compile() makes another
 
     [[nodiscard]] const ResolvedPolicy* find(std::string_view policy) const; ///< nullptr: none of that name
 };

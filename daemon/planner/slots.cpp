@@ -182,7 +182,8 @@ std::vector<Slot> make_slots(const Topology& topology, const policy::Placement& 
     for (auto& place : places) {
         CpuSet mask = widen(topology, placement.bind, place, usable);
         if (mask.empty()) mask = place; // the machine records no such level for this CPU
-        slots.push_back({std::move(place), std::move(mask)});
+        const unsigned away = near.empty() ? 0 : distance(topology, place, near);
+        slots.push_back({std::move(place), std::move(mask), away});
     }
     return slots;
 }

@@ -11,8 +11,10 @@ namespace affinityd::planner {
 
 /// A place in a distribution: where a thread, or a whole process, is put.
 struct Slot {
-    CpuSet cpus; ///< the CPUs it stands for; the first of them is its name across re-plans
-    CpuSet mask; ///< what its tasks are given: `cpus` widened to the policy's `bind` level
+    CpuSet cpus;           ///< the CPUs it stands for; the first of them is its name across re-plans
+    CpuSet mask;           ///< what its tasks are given: `cpus` widened to the policy's `bind` level
+    unsigned distance = 0; ///< to what the placement wants it near to: 0 among these CPUs or without `near`,
+                           ///< 1 in their cache group, else the NUMA distance (10 or more)
     friend bool operator==(const Slot&, const Slot&) = default;
 };
 

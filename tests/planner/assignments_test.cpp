@@ -17,12 +17,17 @@ std::vector<Slot> slots_at(std::initializer_list<unsigned> cpus) {
 
 TaskId task(int tid) { return {tid, 1}; }
 
+std::size_t assign(Assignments& assignments, const DistributionId& id, const std::vector<Slot>& slots,
+                   const TaskId& task, const CpuSet& present) {
+    return assignments.assign({.distribution = id, .slots = slots, .task = task, .present = present});
+}
+
 TEST(Assignments, NewTasksTakeTheSlotsInOrderAndEvenly) {
     Assignments assignments;
     const auto slots = slots_at({0, 1, 2});
     std::vector<std::size_t> got;
     for (int i = 0; i < 7; ++i)
-        got.push_back(assignments.assign(distribution, slots, task(i), {}));
+        got.push_back(assign(assignments, distribution, slots, task(i), {}));
     EXPECT_EQ(got, (std::vector<std::size_t>{0, 1, 2, 0, 1, 2, 0}));
 }
 
@@ -30,92 +35,92 @@ TEST(Assignments, TasksKeepTheirSlotsWhenOthersComeAndGo) {
     Assignments assignments;
     const auto slots = slots_at({0, 1});
     for (int i = 0; i < 4; ++i)
-        assignments.assign(distribution, slots, task(i), {});
+        assign(assignments, distribution, slots, task(i), {});
     assignments.leave(task(0));
-    EXPECT_EQ(assignments.assign(distribution, slots, task(1), {}), 1U);
-    EXPECT_EQ(assignments.assign(distribution, slots, task(2), {}), 0U);
-    EXPECT_EQ(assignments.assign(distribution, slots, task(9), {}), 0U)
+    EXPECT_EQ(assign(assignments, distribution, slots, task(1), {}), 1U);
+    EXPECT_EQ(assign(assignments, distribution, slots, task(2), {}), 0U);
+    EXPECT_EQ(assign(assignments, distribution, slots, task(9), {}), 0U)
         << "the slot that was left is the emptiest";
-    EXPECT_EQ(assignments.assign(distribution, slots, task(10), {}), 0U) << "two tasks are on each again";
-    EXPECT_EQ(assignments.assign(distribution, slots, task(11), {}), 1U);
+    EXPECT_EQ(assign(assignments, distribution, slots, task(10), {}), 0U) << "two tasks are on each again";
+    EXPECT_EQ(assign(assignments, distribution, slots, task(11), {}), 1U);
 }
 
 TEST(Assignments, TasksOfASlotThatGoesMoveAndTheOthersStay) {
     Assignments assignments;
     for (int i = 0; i < 3; ++i)
-        assignments.assign(distribution, slots_at({0, 1, 2}), task(i), {});
+        assign(assignments, distribution, slots_at({0, 1, 2}), task(i), {});
     const auto fewer = slots_at({0, 2});
-    EXPECT_EQ(assignments.assign(distribution, fewer, task(0), {}), 0U);
-    EXPECT_EQ(assignments.assign(distribution, fewer, task(2), {}), 1U);
-    EXPECT_EQ(assignments.assign(distribution, fewer, task(1), {}), 0U);
+    EXPECT_EQ(assign(assignments, distribution, fewer, task(0), {}), 0U);
+    EXPECT_EQ(assign(assignments, distribution, fewer, task(2), {}), 1U);
+    EXPECT_EQ(assign(assignments, distribution, fewer, task(1), {}), 0U);
 }
 
 TEST(Assignments, ASlotThatComesBackIsTakenAgainByTheTasksThatHadIt) {
     Assignments assignments;
     const auto all = slots_at({0, 1});
     for (int i = 0; i < 4; ++i)
-        assignments.assign(distribution, all, task(i), {});
+        assign(assignments, distribution, all, task(i), {});
     for (int i = 0; i < 4; ++i)
-        EXPECT_EQ(assignments.assign(distribution, slots_at({0}), task(i), {}), 0U);
-    EXPECT_EQ(assignments.assign(distribution, all, task(3), {}), 1U);
-    EXPECT_EQ(assignments.assign(distribution, all, task(0), {}), 0U);
-    EXPECT_EQ(assignments.assign(distribution, all, task(1), {}), 1U);
-    EXPECT_EQ(assignments.assign(distribution, all, task(2), {}), 0U);
+        EXPECT_EQ(assign(assignments, distribution, slots_at({0}), task(i), {}), 0U);
+    EXPECT_EQ(assign(assignments, distribution, all, task(3), {}), 1U);
+    EXPECT_EQ(assign(assignments, distribution, all, task(0), {}), 0U);
+    EXPECT_EQ(assign(assignments, distribution, all, task(1), {}), 1U);
+    EXPECT_EQ(assign(assignments, distribution, all, task(2), {}), 0U);
     assignments.leave(task(1));
-    EXPECT_EQ(assignments.assign(distribution, all, task(9), {}), 1U)
+    EXPECT_EQ(assign(assignments, distribution, all, task(9), {}), 1U)
         << "the tasks on each were counted along";
 }
 
 TEST(Assignments, ATaskThatMovedBecauseItsSlotWentStaysUntilThatComesBack) {
     Assignments assignments;
     for (int i = 0; i < 3; ++i)
-        assignments.assign(distribution, slots_at({0, 1, 2}), task(i), {});
-    const auto moved = assignments.assign(distribution, slots_at({0, 1}), task(2), {});
+        assign(assignments, distribution, slots_at({0, 1, 2}), task(i), {});
+    const auto moved = assign(assignments, distribution, slots_at({0, 1}), task(2), {});
     for (int i = 0; i < 3; ++i)
-        EXPECT_EQ(assignments.assign(distribution, slots_at({0, 1}), task(2), {}), moved);
-    EXPECT_EQ(assignments.assign(distribution, slots_at({0, 1, 3}), task(2), {}), moved)
+        EXPECT_EQ(assign(assignments, distribution, slots_at({0, 1}), task(2), {}), moved);
+    EXPECT_EQ(assign(assignments, distribution, slots_at({0, 1, 3}), task(2), {}), moved)
         << "another slot is no reason to move";
-    EXPECT_EQ(assignments.assign(distribution, slots_at({0, 1, 2}), task(2), {}), 2U);
+    EXPECT_EQ(assign(assignments, distribution, slots_at({0, 1, 2}), task(2), {}), 2U);
 }
 
 TEST(Assignments, AmongEquallyFullSlotsATaskGetsTheOneWhoseMaskItHas) {
     Assignments assignments;
     const auto slots = slots_at({0, 1, 2});
-    EXPECT_EQ(assignments.assign(distribution, slots, task(1), CpuSet{2}), 2U);
-    EXPECT_EQ(assignments.assign(distribution, slots, task(2), CpuSet{2}), 0U) << "not if it is fuller";
+    EXPECT_EQ(assign(assignments, distribution, slots, task(1), CpuSet{2}), 2U);
+    EXPECT_EQ(assign(assignments, distribution, slots, task(2), CpuSet{2}), 0U) << "not if it is fuller";
 }
 
-TEST(Assignments, DistributionsAreCountedApart) {
+TEST(Assignments, AllDistributionsAreCountedTogether) {
     Assignments assignments;
     const auto slots = slots_at({0, 1});
-    assignments.assign(distribution, slots, task(1), {});
-    EXPECT_EQ(assignments.assign({"p", 1, ""}, slots, task(2), {}), 0U) << "another thread rule";
-    EXPECT_EQ(assignments.assign({"p", 0, "eth0"}, slots, task(3), {}), 0U) << "the lanes of an interface";
-    EXPECT_EQ(assignments.assign({"q", 0, ""}, slots, task(4), {}), 0U) << "another policy";
-    EXPECT_EQ(assignments.assign(distribution, slots, task(5), {}), 1U) << "the same";
+    EXPECT_EQ(assign(assignments, distribution, slots, task(1), {}), 0U);
+    EXPECT_EQ(assign(assignments, {"p", 1, ""}, slots, task(2), {}), 1U) << "another thread rule";
+    EXPECT_EQ(assign(assignments, {"p", 0, "eth0"}, slots, task(3), {}), 0U) << "the lanes of an interface";
+    EXPECT_EQ(assign(assignments, {"q", 0, ""}, slots, task(4), {}), 1U) << "another policy";
+    EXPECT_EQ(assign(assignments, distribution, slots, task(5), {}), 0U) << "the same";
 }
 
 TEST(Assignments, AForgottenPolicyStartsAnewAndOthersGoOn) {
     Assignments assignments;
-    const auto slots = slots_at({0, 1});
-    assignments.assign(distribution, slots, task(1), {});
-    assignments.assign({"p", 1, ""}, slots, task(1), {});
-    assignments.assign({"q", 0, ""}, slots, task(1), {});
+    const auto slots = slots_at({0, 1, 2});
+    assign(assignments, distribution, slots, task(1), {});
+    assign(assignments, {"p", 1, ""}, slots, task(1), {});
+    assign(assignments, {"q", 0, ""}, slots, task(1), {});
     assignments.forget_policy("p");
-    EXPECT_EQ(assignments.assign(distribution, slots, task(2), {}), 0U);
-    EXPECT_EQ(assignments.assign({"p", 1, ""}, slots, task(2), {}), 0U);
-    EXPECT_EQ(assignments.assign({"q", 0, ""}, slots, task(2), {}), 1U);
+    EXPECT_EQ(assign(assignments, distribution, slots, task(2), {}), 0U);
+    EXPECT_EQ(assign(assignments, {"p", 1, ""}, slots, task(2), {}), 1U);
+    EXPECT_EQ(assign(assignments, {"q", 0, ""}, slots, task(1), {}), 2U) << "it keeps what it has";
 }
 
 TEST(Assignments, ATaskThatLeftIsForgottenInEachDistribution) {
     Assignments assignments;
     const auto slots = slots_at({0, 1});
     for (const unsigned rule : {0U, 1U})
-        assignments.assign({"p", rule, ""}, slots, task(1), {});
+        assign(assignments, {"p", rule, ""}, slots, task(1), {});
     assignments.leave(task(1));
     assignments.leave(task(7)); // was never there
     for (const unsigned rule : {0U, 1U})
-        EXPECT_EQ(assignments.assign({"p", rule, ""}, slots, task(2), {}), 0U) << rule;
+        EXPECT_EQ(assign(assignments, {"p", rule, ""}, slots, task(2), {}), rule) << "all is free again";
 }
 
 } // namespace

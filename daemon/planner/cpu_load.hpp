@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/cpu_set.hpp"
+#include "topology/topology.hpp"
+
+#include <compare>
+#include <cstdint>
+#include <vector>
+
+namespace affinityd::planner {
+
+/// An amount of work: millionths of a CPU.
+using Weight = std::int64_t;
+constexpr Weight one_cpu = 1'000'000; ///< also the weight of a task of which nothing is known
+
+/// How much work sits on each CPU, core, cache group and node of a machine. A value.
+class CpuLoad {
+  public:
+    /// Without a topology each CPU is a core of its own, and all are in one group and one node.
+    CpuLoad() = default;
+    explicit CpuLoad(const topology::Topology& topology);
+
+    /// Puts work on these CPUs, to each its part; a negative amount takes it away again. To add a and take it
+    /// away leaves what was there before.
+    void add(const CpuSet& cpus, Weight amount);
+
+    /// The load of a place, of the core that it is on, and of what lies around it; compared from left to
+    /// right.
+    struct Level {
+        Weight core = 0;  ///< of its cores, together
+        Weight cpu = 0;   ///< of its CPUs, together
+        Weight group = 0; ///< of each core of its cache group, on average
+        Weight node = 0;  ///< of each core of its node, on average
+        friend auto operator<=>(const Level&, const Level&) = default;
+    };
+    /// Sums of groups and nodes only.
+    struct Around {
+        std::vector<Weight> groups, nodes; ///< empty: no load
+    };
+    /// `cpus` must not be empty. `own`: work that does not count in groups and nodes.
+    [[nodiscard]] Level of(const CpuSet& cpus, const Around& own) const;
+    [[nodiscard]] Level of(const CpuSet& cpus) const { return of(cpus, Around{}); }
+    /// Adds to `around` what add() would add to this load's groups and nodes.
+    void add_around(Around& around, const CpuSet& cpus, Weight amount) const;
+
+    /// True for all CPUs of the topology.
+    [[nodiscard]] bool covers(const CpuSet& cpus) const { return !all_.empty() && cpus.contains(all_); }
+    [[nodiscard]] Weight on_cpu(unsigned cpu) const { return cpu < cpus_.size() ? cpus_[cpu] : 0; }
+    [[nodiscard]] Weight on_core(unsigned cpu) const; ///< of its core
+    /// The first CPU of its core.
+    [[nodiscard]] unsigned core_of(unsigned cpu) const { return where(cpu).core; }
+    [[nodiscard]] Weight busiest() const; ///< the load of the busiest core
+
+  private:
+    struct Where {
+        unsigned core = 0; ///< its first CPU
+        unsigned group = 0, node = 0;
+    };
+    [[nodiscard]] Where where(unsigned cpu) const {
+        return cpu < places_.size() ? places_[cpu] : Where{cpu, 0, 0};
+    }
+    CpuSet all_;
+    std::vector<Where> places_; ///< by CPU
+    std::vector<Weight> cpus_;
+    std::vector<Weight> cores_; ///< by first CPU
+    Around around_;
+    std::vector<unsigned> group_cores_, node_cores_; ///< how many each has
+};
+
+} // namespace affinityd::planner
