@@ -38,7 +38,9 @@ Manager::Manager(Parts parts)
       bookkeeping_(parts_.root, shared_.current, tasks_.table(),
                    parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
       queues_({shared_.current, parts_.journal, parts_.enforcer, carrying_.executor, shared_.releases,
-               carrying_.lost, parts_.log}) {}
+               carrying_.lost, parts_.log}),
+      balancer_({parts_.root, shared_.current, tasks_.table(), tasks_.placer().assignments(),
+                 parts_.settings.redeal_interval, [this] { work_.want(Work::Urgency::soon); }, parts_.log}) {}
 
 std::string Manager::cgroup_folder() const {
     return std::filesystem::path(parts_.root.path()) / "sys/fs/cgroup";
@@ -98,6 +100,7 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->until([this](const OutOfTime& out_of_time) { return tasks_.end_pass(out_of_time); });
     // Lanes are given out anew: tasks move with them in the next pass.
     pass->until(learn_nic_usage(bookkeeping_, [this] { work_.want(Work::Urgency::soon); }));
+    pass->until([this](const OutOfTime& out_of_time) { return balancer_.step(out_of_time); });
     pass->then([this] { coexistence_.end_pass(); });
     pass->until([this](const OutOfTime& out_of_time) { return coexistence_.step(out_of_time); });
     pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/balancer.hpp"
 #include "app/bookkeeping.hpp"
 #include "app/coexistence.hpp"
 #include "app/commands.hpp"
@@ -104,6 +105,7 @@ class Manager final : public Commands {
     Tasks tasks_;
     Bookkeeping bookkeeping_;
     Queues queues_;
+    Balancer balancer_;
 };
 
 } // namespace affinityd::app

@@ -31,6 +31,7 @@ void Manager::status(OwnedAnswer answer) {
         add_outcomes(carrying_.executor, overview.counters);
         overview.policies = policy_status(*shared_.current.world, tasks_.table(), shared_.releases);
         overview.problems = shared_.current.placements().problems;
+        overview.goodness = balancer_.goodness();
         units_.add_status(overview);
         add_coexistence(coexistence_, overview);
         return status::finish(std::move(text), overview, status::to_text(bookkeeping_.costs()),

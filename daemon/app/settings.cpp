@@ -31,6 +31,7 @@ constexpr seconds day{86400};
 constexpr std::array top_keys{
     Key{Level::top, "version", Type::version, {}, "1", "", "1", "The version of this language."},
     Key{Level::top, "reconcile", Type::described, {}, "60s", "a time from 1 s to 86400 s, like 30s or 5m", "60s", "How often everything is looked at."},
+    Key{Level::top, "redeal", Type::described, {}, "60s", "a time from 10 s to 86400 s, like 60s or 5m, or 0", "60s", "How often tasks may change places for a better balance; 0: never."},
     Key{Level::top, "measure", Type::described, {}, "", "a map of keys and values", "{interval: 12h}", "The daemon's own measurements."},
 };
 constexpr std::array measure_keys{
@@ -135,6 +136,11 @@ void read_top(const Node& tree, Settings& settings, Report& report) {
     if (const auto* version = fields.find("version"); version != nullptr && version->value->text != "1")
         policy::report_wrong_type(*version, report);
     set(fields, "reconcile", settings.reconcile_interval, report, duration_within(seconds(1), day));
+    set(fields, "redeal", settings.redeal_interval, report,
+        [](std::string_view text) -> std::optional<seconds> {
+            const auto value = duration_within(seconds(0), day)(text);
+            return value && (value->count() == 0 || *value >= seconds(10)) ? value : std::nullopt;
+        });
     if (const auto* measure = fields.find("measure")) read_measure(*measure, settings.measure, report);
 }
 

@@ -20,6 +20,7 @@ struct Settings {
     std::string irqbalance_dir = "/run/irqbalance"; ///< where its sockets are
     bool dry_run = false;
     std::chrono::seconds reconcile_interval{60}; ///< 1 s to 1 day
+    std::chrono::seconds redeal_interval{60};    ///< 10 s to 1 day; 0: tasks keep the slots they have
     struct Measure {
         std::chrono::seconds interval{0}; ///< 0: only on demand
         std::chrono::seconds duration{5}; ///< of one run, 1 s to 60 s

@@ -25,6 +25,11 @@ KnownThread& KnownThreads::insert(const TaskId& id) {
     return *at;
 }
 
+KnownThread* KnownThreads::next(int tid) {
+    const auto at = std::ranges::lower_bound(threads_, tid, {}, tid_of);
+    return at == threads_.end() ? nullptr : &*at;
+}
+
 void KnownThreads::erase(int tid) {
     const auto at = std::ranges::lower_bound(threads_, tid, {}, tid_of);
     if (at != threads_.end() && at->id.tid == tid) threads_.erase(at);

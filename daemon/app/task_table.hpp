@@ -16,6 +16,13 @@
 
 namespace affinityd::app {
 
+/// Where a thread counts in the load of the machine, and with how much.
+struct KnownSeat {
+    std::optional<unsigned> table; ///< its distribution in the assignments; no value: it does not count
+    bool is_own = false;           ///< it has a slot of its own, and not its process
+    std::optional<std::uint64_t> wanted_ns; ///< when it was last weighed: inventory::read_wanted_time
+};
+
 /// What the daemon knows of one thread of a process under policy.
 struct KnownThread {
     TaskId id;
@@ -24,6 +31,7 @@ struct KnownThread {
     CpuSet present; ///< as last read or granted
     planner::ThreadPlan::State state = planner::ThreadPlan::State::unwanted;
     std::optional<enforcer::Outcome> outcome; ///< of the last change; no value: none was needed
+    KnownSeat seat;
 };
 
 /// The known threads of one process, ascending by tid.
@@ -33,6 +41,8 @@ class KnownThreads {
     [[nodiscard]] const KnownThread* find(int tid) const;
     /// The entry of this very thread; an older one of the same number is replaced.
     KnownThread& insert(const TaskId& id);
+    /// The first whose tid is not smaller; null: there is none.
+    [[nodiscard]] KnownThread* next(int tid);
     void erase(int tid);
     /// How many of them have a smaller tid.
     [[nodiscard]] std::size_t count_below(int tid) const;

@@ -40,7 +40,10 @@ void ThreadPlacer::note(KnownProcess& process, const inventory::Thread& thread,
     // The kernel may just have reset a mask: the pass that knows of it decides whether to give way.
     if (!changes_.is_fresh() || plan.state != State::yielded) known.state = plan.state;
     known.present = thread.allowed;
-    if (plan.target) known.wanted = plan.target->mask;
+    known.seat.table = plan.target ? assignments_.number(plan.target->distribution) : std::nullopt;
+    if (!plan.target) return;
+    known.wanted = plan.target->mask;
+    known.seat.is_own = plan.target->is_own;
 }
 
 void ThreadPlacer::apply(KnownThread* known, const planner::Action& action, const CpuSet* cpuset) {

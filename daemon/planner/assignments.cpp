@@ -150,23 +150,37 @@ void Assignments::forget_policy(std::string_view policy) {
     std::erase_if(numbers_, [&](const auto& entry) { return entry.first.policy == policy; });
 }
 
-void Assignments::weigh(const DistributionId& distribution, const TaskId& task, Weight weight) {
+std::optional<unsigned> Assignments::number(const DistributionId& distribution) const {
+    const auto found = numbers_.find(distribution);
+    return found == numbers_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Assignments::weigh(unsigned table, const TaskId& task, Weight weight) {
     constexpr Weight most = std::numeric_limits<std::uint32_t>::max();
-    const auto number = numbers_.find(distribution);
-    auto* seat = number == numbers_.end() ? nullptr : seat_of(task, number->second);
+    auto* seat = seat_of(task, table);
     if (seat == nullptr) return;
     const auto now = static_cast<std::uint32_t>(std::clamp(weight, Weight{0}, most));
-    weigh_place(tables_[seat->table], seat->now, Weight{now} - seat->weight, 0);
+    weigh_place(tables_[table], seat->now, Weight{now} - seat->weight, 0);
     seat->weight = now;
 }
 
-void Assignments::leave_others(const TaskId& task, std::span<const DistributionId> distributions) {
+void Assignments::weigh(const DistributionId& distribution, const TaskId& task, Weight weight) {
+    if (const auto table = number(distribution)) weigh(*table, task, weight);
+}
+
+void Assignments::leave_others(const TaskId& task, std::span<const unsigned> tables) {
     for (auto [at, end] = seats_.equal_range(task); at != end;) {
-        const auto& table = tables_[at->second.table];
-        const bool stays =
-            table.is_of_groups || std::ranges::find(distributions, *table.id) != distributions.end();
+        const unsigned table = at->second.table;
+        const bool stays = tables_[table].is_of_groups || std::ranges::find(tables, table) != tables.end();
         at = stays ? std::next(at) : erase(at);
     }
+}
+
+void Assignments::leave_others(const TaskId& task, std::span<const DistributionId> distributions) {
+    std::vector<unsigned> tables;
+    for (const auto& distribution : distributions)
+        if (const auto table = number(distribution)) tables.push_back(*table);
+    leave_others(task, tables);
 }
 
 void Assignments::use(const std::shared_ptr<const CpuLoad>& base) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -62,6 +63,11 @@ class Assignments {
     void weigh(const DistributionId& distribution, const TaskId& task, Weight weight);
     /// The task has slots of these distributions only: it goes by another thread rule now. Groups stay.
     void leave_others(const TaskId& task, std::span<const DistributionId> distributions);
+    /// The same by numbers, which are shorter: a distribution has one for as long as its policy is not
+    /// forgotten. No value: no task has a slot of it.
+    [[nodiscard]] std::optional<unsigned> number(const DistributionId& distribution) const;
+    void weigh(unsigned table, const TaskId& task, Weight weight);
+    void leave_others(const TaskId& task, std::span<const unsigned> tables);
     /// The machine, and the work on it that is not a task's: that of interrupts. To give the same again costs
     /// nothing.
     void use(const std::shared_ptr<const CpuLoad>& base);

@@ -138,7 +138,7 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
                                                            .present = thread.thread.allowed,
                                                            .unit = unit_of(choice, is_thread),
                                                            .is_cut = choice.slots == &reachable})];
-    return Target{slot.mask, *process.policy, std::move(choice.distribution), unit, slot.cpus};
+    return Target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
 }
 
 Reason reason_of(const Placements& placements, const Target& target) {

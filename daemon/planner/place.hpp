@@ -38,7 +38,8 @@ struct Target {
     CpuSet mask;            ///< never empty, online CPUs only
     std::size_t policy = 0; ///< index into the set
     DistributionId distribution;
-    TaskId unit; ///< what has the slot: the thread, or its process
+    TaskId unit;         ///< what has the slot: the thread, or its process
+    bool is_own = false; ///< it is the thread
     CpuSet slot;
 };
 

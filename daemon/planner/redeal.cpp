@@ -62,37 +62,48 @@ void Redeal::collect(const TaskId& task, const Assignments::Seat& seat) {
     items_.push_back({task, seat.weight, seat.table, index, index});
 }
 
+void Redeal::collect_bucket() {
+    const auto& seats = assignments_.seats();
+    if (buckets_ != seats.bucket_count()) { // it has grown meanwhile
+        items_.clear();
+        tables_.clear();
+        places_.clear();
+        bucket_ = 0;
+        buckets_ = seats.bucket_count();
+    }
+    if (bucket_ < buckets_) {
+        for (auto seat = seats.begin(bucket_); seat != seats.end(bucket_); ++seat)
+            collect(seat->first, seat->second);
+        ++bucket_;
+    } else {
+        load_ = assignments_.load();
+        stage_ = Stage::measure;
+    }
+}
+
+bool Redeal::measure(const std::function<bool()>& out_of_time) {
+    constexpr std::size_t buckets_between_looks_at_the_clock = 64;
+    while (stage_ == Stage::collect) {
+        collect_bucket();
+        if (bucket_ % buckets_between_looks_at_the_clock == 0 && out_of_time()) return false;
+    }
+    if (stage_ == Stage::measure) {
+        look();
+        stage_ = Stage::improve;
+    }
+    return true;
+}
+
 bool Redeal::step(const std::function<bool()>& out_of_time) {
+    if (!measure(out_of_time)) return false;
     while (stage_ != Stage::done) {
-        if (stage_ == Stage::measure) {
-            measure();
-            stage_ = Stage::improve;
-        } else if (stage_ == Stage::improve) {
-            improve();
-        } else {
-            const auto& seats = assignments_.seats();
-            if (buckets_ != seats.bucket_count()) { // it has grown meanwhile
-                items_.clear();
-                tables_.clear();
-                places_.clear();
-                bucket_ = 0;
-                buckets_ = seats.bucket_count();
-            }
-            if (bucket_ == buckets_) {
-                load_ = assignments_.load();
-                stage_ = Stage::measure;
-            } else {
-                for (auto seat = seats.begin(bucket_); seat != seats.end(bucket_); ++seat)
-                    collect(seat->first, seat->second);
-                if (++bucket_ % 64 != 0) continue;
-            }
-        }
+        improve();
         if (stage_ != Stage::done && out_of_time()) return false;
     }
     return true;
 }
 
-void Redeal::measure() {
+void Redeal::look() {
     std::map<CpuSet, Confined> sets;
     CpuLoad fixed = load_;
     for (const auto& item : items_) {

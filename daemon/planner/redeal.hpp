@@ -34,7 +34,10 @@ class Redeal {
     Redeal(const Placements& placements, const Assignments& assignments)
         : placements_(placements), assignments_(assignments), load_(assignments.load()) {}
 
-    /// Goes on until the time is over. True: it is done.
+    /// Goes on until the time is over. True: it has measured, and goodness() is known.
+    bool measure(const std::function<bool()>& out_of_time);
+    [[nodiscard]] bool is_measured() const { return stage_ > Stage::measure; }
+    /// The same, and finds the moves. True: it is done.
     bool step(const std::function<bool()>& out_of_time);
     /// As it is, before any move.
     [[nodiscard]] const Goodness& goodness() const { return goodness_; }
@@ -64,7 +67,8 @@ class Redeal {
 
     void collect(const TaskId& task, const Assignments::Seat& seat);
     Table& table(unsigned number);
-    void measure();
+    void collect_bucket();
+    void look();
     [[nodiscard]] bool shares_needlessly(unsigned core) const;
     [[nodiscard]] std::vector<unsigned> candidates(unsigned core, const Trial& trial) const;
     bool relieve(unsigned core, Trial& trial);

@@ -121,11 +121,13 @@ OwnedText finish(AnswerText text, const Overview& overview, const std::string& c
     return text.finish();
 }
 
-OwnedText finish_plan(AnswerText text, const std::vector<planner::Problem>& problems) {
+OwnedText finish_plan(AnswerText text, const std::vector<planner::Problem>& problems,
+                      const planner::Goodness& goodness) {
     json list = json::array();
     for (const auto& problem : problems)
         list.push_back(to_json(problem));
     text.add_member("problems", dump(list));
+    text.add_member("balance", dump(to_json(goodness)));
     return text.finish();
 }
 

@@ -47,7 +47,8 @@ class AnswerText {
 /// The end of a status answer, and the whole of the shorter ones.
 [[nodiscard]] OwnedText finish(AnswerText text, const Overview& overview, const std::string& costs,
                                const std::string& measurement);
-[[nodiscard]] OwnedText finish_plan(AnswerText text, const std::vector<planner::Problem>& problems);
+[[nodiscard]] OwnedText finish_plan(AnswerText text, const std::vector<planner::Problem>& problems,
+                                    const planner::Goodness& goodness);
 [[nodiscard]] OwnedText finish(AnswerText text, const ProcessExplanation& process);
 [[nodiscard]] OwnedText answer(const std::string& subject, const std::vector<QueueStatus>& queues);
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "status/json.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -171,6 +173,19 @@ json to_json(const QueueStatus& queue) {
     return value;
 }
 
+json to_json(const planner::Goodness& goodness) {
+    const auto cpus = [](planner::Weight load) {
+        return std::round(static_cast<double>(load) * 1000 / static_cast<double>(planner::one_cpu)) / 1000;
+    };
+    return {{"quotient", std::round(goodness.balance() * 1000) / 1000},
+            {"busiest_core", cpus(goodness.busiest)},
+            {"least_busiest_core", cpus(std::min(goodness.least, goodness.busiest))},
+            {"off_node", goodness.off_node},
+            {"sharing_a_core", goodness.paired},
+            {"moved", goodness.moves},
+            {"text", planner::to_string(goodness)}};
+}
+
 json to_json(const Overview& overview) {
     const auto& instance = overview.instance;
     const auto& counters = overview.counters;
@@ -189,6 +204,7 @@ json to_json(const Overview& overview) {
             {"outcomes", counters.outcomes},
             {"policies", list_of(overview.policies)},
             {"problems", list_of(overview.problems)},
+            {"balance", overview.goodness ? to_json(*overview.goodness) : json(nullptr)},
             {"units", list_of(overview.units, unit_json)},
             {"claimed_by_others", list_of(overview.peers, peer_json)},
             {"other_writers", list_of(overview.other_writers, writer_json)}};

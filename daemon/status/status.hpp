@@ -4,6 +4,7 @@
 #include "enforcer/enforcer.hpp"
 #include "inventory/task.hpp"
 #include "planner/action.hpp"
+#include "planner/goodness.hpp"
 #include "planner/matcher.hpp"
 #include "planner/plan.hpp"
 #include "policy/policy.hpp"
@@ -119,6 +120,7 @@ struct Overview {
     std::vector<UnitStatus> units;
     std::vector<PeerStatus> peers;
     std::vector<WriterStatus> other_writers;
+    std::optional<planner::Goodness> goodness; ///< of the tasks' places; no value: not measured yet
 };
 
 /// What `explain` says of one thread.

@@ -45,6 +45,11 @@ void Machine::thread(int pid, int tid, const std::string& comm, const std::strin
                parent, flags, start);
 }
 
+void Machine::wanted(int pid, int tid, std::chrono::nanoseconds time) const {
+    tree_.file(fmt::format("proc/{}/task/{}/schedstat", pid, tid),
+               fmt::format("{} {} 7\n", time.count() / 2, time.count() - time.count() / 2));
+}
+
 void Machine::end_thread(int pid, int tid) const {
     std::filesystem::remove_all(tree_.path("proc/" + std::to_string(pid) + "/task/" + std::to_string(tid)));
 }

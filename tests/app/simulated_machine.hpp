@@ -5,6 +5,7 @@
 #include "inventory/lookup.hpp"
 #include "support/tree.hpp"
 
+#include <chrono>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -24,6 +25,8 @@ class Machine {
                  unsigned flags = 0, int start = 100) const;
     void thread(int pid, int tid, const std::string& comm, const std::string& allowed = "0-3", int parent = 1,
                 unsigned flags = 0, int start = 100) const;
+    /// For how long a thread ran or wanted to, since its birth.
+    void wanted(int pid, int tid, std::chrono::nanoseconds time) const;
     void end(int pid) const { std::filesystem::remove_all(tree_.path("proc/" + std::to_string(pid))); }
     void end_thread(int pid, int tid) const;
 

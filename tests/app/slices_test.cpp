@@ -49,11 +49,11 @@ TEST_F(SlicesTest, APassEndsAlthoughAProcessOfManyThreadsIsRenamedBeforeEachSlic
     ASSERT_TRUE(instance.manager().start());
     instance.manager().begin_pass(false);
     unsigned slices = 0;
-    for (; slices < 3000 && instance.manager().work().passing(); ++slices) {
+    for (; slices < 6000 && instance.manager().work().passing(); ++slices) {
         instance.tasks().process_changed(10);
         instance.short_step();
     }
-    EXPECT_LT(slices, 3000U);
+    EXPECT_LT(slices, 6000U);
     EXPECT_EQ(machine_.allowed(119, 119), "2");
 }
 

@@ -9,6 +9,7 @@
 #include "machine/reader.hpp"
 #include "planner/matcher.hpp"
 #include "planner/plan.hpp"
+#include "planner/redeal.hpp"
 #include "status/json.hpp"
 
 #include <map>
@@ -146,8 +147,12 @@ affinityd::Result<json> plan_recording(const PolicySet& policies, const std::str
     json problems = json::array();
     for (const auto& problem : placements.problems)
         problems.push_back(affinityd::status::to_json(problem));
-    return json{{"actions", actions_of(*root, {placements, assignments, undo}, *all, nics, sources)},
-                {"problems", std::move(problems)}};
+    auto actions = actions_of(*root, {placements, assignments, undo}, *all, nics, sources);
+    planner::Redeal redeal(placements, assignments);
+    redeal.measure([] { return false; });
+    return json{{"actions", std::move(actions)},
+                {"problems", std::move(problems)},
+                {"balance", affinityd::status::to_json(redeal.goodness())}};
 }
 
 } // namespace affinityctl

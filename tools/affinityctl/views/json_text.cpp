@@ -15,6 +15,11 @@ std::string text_of(const json& object, const char* key) {
     return found == object.end() ? "-" : cell(*found);
 }
 
+std::string balance_line(const json& answer) {
+    const auto balance = answer.find("balance");
+    return balance == answer.end() || !balance->is_object() ? "" : balance->value("text", "");
+}
+
 std::string dump(const json& document, int indent) {
     return document.dump(indent, ' ', false, json::error_handler_t::replace);
 }

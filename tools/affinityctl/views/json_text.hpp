@@ -15,6 +15,9 @@ namespace affinityctl {
 /// The same for a member, which may be missing.
 [[nodiscard]] std::string text_of(const nlohmann::json& object, const char* key);
 
+/// How well tasks are placed, in one line, as a status or plan says; "" if it does not.
+[[nodiscard]] std::string balance_line(const nlohmann::json& answer);
+
 /// A document as every verb prints it. Names from drivers and files may not be UTF-8; bytes that
 /// are not are replaced.
 [[nodiscard]] std::string dump(const nlohmann::json& document, int indent = -1);

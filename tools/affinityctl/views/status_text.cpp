@@ -53,6 +53,7 @@ std::string status_text(const json& status, bool color) {
         "CPUs online {}; {} changes can be undone; {} full passes, {} events handled, {} times events lost\n",
         text_of(status, "online"), text_of(status, "journal"), text_of(status, "reconciles"),
         text_of(status, "fast_path"), text_of(status, "events_lost"));
+    if (const auto balance = balance_line(status); !balance.empty()) text += balance + "\n";
     return text + policy_rows(status, color) + thread_rows(status, color) + queue_rows(status, color) +
            troubles(status) + cost_rows(status, color) + measurement(status);
 }

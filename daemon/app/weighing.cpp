@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/weighing.hpp"
+
+#include "host/boot_clock.hpp"
+#include "host/root.hpp"
+#include "inventory/run_record.hpp"
+
+#include <algorithm>
+
+namespace affinityd::app {
+
+namespace {
+
+using planner::one_cpu;
+using planner::Weight;
+using std::chrono::nanoseconds;
+
+constexpr std::chrono::seconds old_enough{10}; ///< for what it used since its birth to say something
+
+Weight share(std::uint64_t wanted_ns, nanoseconds time) {
+    const auto part =
+        static_cast<double>(wanted_ns) / static_cast<double>(std::max<std::int64_t>(1, time.count()));
+    return static_cast<Weight>(std::min(part, 1.0) * static_cast<double>(one_cpu));
+}
+
+} // namespace
+
+Weighing::Weighing(const host::Root& root, TaskTable& tasks, planner::Assignments& assignments,
+                   std::optional<Clock::time_point> before)
+    : root_(root), tasks_(tasks), assignments_(assignments), ticks_(host::ticks_since_boot()) {
+    if (before) since_ = Clock::now() - *before;
+    for (const auto& [pid, process] : tasks.processes())
+        pids_.push_back(pid);
+}
+
+bool Weighing::step(const OutOfTime& out_of_time) {
+    while (!pids_.empty()) {
+        auto* process = tasks_.find(pids_.back());
+        if (process != nullptr && !weigh(*process, out_of_time)) return false;
+        sums_.reset();
+        pids_.pop_back();
+        if (out_of_time()) return false;
+    }
+    return true;
+}
+
+/// True: all its threads were weighed.
+bool Weighing::weigh(KnownProcess& process, const OutOfTime& out_of_time) {
+    if (!sums_ || sums_->process != process.id) sums_ = Sums{.process = process.id};
+    while (auto* thread = process.threads.next(sums_->next_tid)) {
+        sums_->next_tid = thread->id.tid + 1;
+        if (!thread->seat.table) continue;
+        const auto weight = weight_of(*thread, process.id.tid);
+        auto& sum = sums_->weights[{*thread->seat.table, thread->seat.is_own ? thread->id : process.id}];
+        if (weight) sum = sum.value_or(0) + *weight;
+        if (out_of_time()) return false;
+    }
+    settle(process);
+    return true;
+}
+
+std::optional<Weight> Weighing::weight_of(KnownThread& thread, int pid) const {
+    const auto now = inventory::read_wanted_time(root_, pid, thread.id.tid);
+    const auto before = std::exchange(thread.seat.wanted_ns, now);
+    if (!now) return std::nullopt;
+    if (before && since_ && *now >= *before) return share(*now - *before, *since_);
+    if (ticks_ <= thread.id.start_time) return std::nullopt;
+    const auto age = std::chrono::duration<double>(static_cast<double>(ticks_ - thread.id.start_time) /
+                                                   static_cast<double>(host::ticks_a_second()));
+    if (age < old_enough) return std::nullopt;
+    return share(*now, std::chrono::duration_cast<nanoseconds>(age));
+}
+
+void Weighing::settle(const KnownProcess& process) {
+    std::map<TaskId, std::vector<unsigned>> tables;
+    for (const auto& [seat, weight] : sums_->weights) {
+        assignments_.weigh(seat.first, seat.second, weight.value_or(one_cpu));
+        tables[seat.second].push_back(seat.first);
+    }
+    assignments_.leave_others(process.id, std::span<const unsigned>(tables[process.id]));
+    for (const auto& [task, own] : tables)
+        assignments_.leave_others(task, std::span<const unsigned>(own));
+}
+
+} // namespace affinityd::app

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tasks of several policies share the machine by what they use.
+#include "app/weighing.hpp"
+#include "host/boot_clock.hpp"
+#include "simulated.hpp"
+
+#include <set>
+
+namespace affinityd::app {
+namespace {
+
+using test::Instance;
+using test::Machine;
+
+/// Since the birth of a simulated process.
+std::chrono::nanoseconds lifetime() {
+    return std::chrono::nanoseconds(
+        std::chrono::seconds((host::ticks_since_boot() - 100) / host::ticks_a_second()));
+}
+
+constexpr auto two_places = "match: {comm: app}\ncpus: 0,2\nspread: cpu\nbind: cpu\n";
+
+/// Four processes on CPUs 0 and 2, two on each; those of `busy` use all of a CPU, the others next to nothing.
+struct FourProcesses {
+    Machine machine;
+    explicit FourProcesses(const std::set<int>& busy, const std::string& policy = two_places) {
+        machine.policy("app", policy);
+        for (int pid = 100; pid < 104; ++pid) {
+            machine.process(pid, "app");
+            machine.wanted(pid, pid, lifetime() / (busy.contains(pid) ? 1 : 1000));
+        }
+    }
+    [[nodiscard]] std::string mask(int pid) const { return machine.allowed(pid, pid); }
+};
+
+TEST(Balance, BusyProcessesThatShareACpuAreTakenApartWithTheFirstPass) {
+    const FourProcesses four({100, 102});
+    Instance daemon(four.machine);
+    ASSERT_TRUE(daemon.manager().start());
+    daemon.pass();
+    const auto quiet = four.mask(101);
+    EXPECT_EQ(four.mask(100), four.mask(102)) << "nothing was known of them";
+    EXPECT_NE(four.mask(100), quiet);
+    daemon.pass();
+    EXPECT_NE(four.mask(100), four.mask(102));
+    EXPECT_EQ(four.mask(101), quiet) << "who may stay, stays";
+    EXPECT_EQ(four.mask(103), quiet);
+    const auto balance = daemon.status()["balance"];
+    EXPECT_LT(balance["quotient"], 0.6) << "as it was";
+    EXPECT_EQ(balance["moved"], 1);
+}
+
+TEST(Balance, WhatIsBalancedStaysWhereItIs) {
+    const FourProcesses four({100, 101});
+    Instance daemon(four.machine);
+    ASSERT_TRUE(daemon.manager().start());
+    daemon.pass();
+    const auto even = four.mask(100), odd = four.mask(101);
+    EXPECT_NE(even, odd);
+    daemon.pass();
+    for (int pid = 100; pid < 104; ++pid)
+        EXPECT_EQ(four.mask(pid), pid % 2 == 0 ? even : odd) << pid;
+    EXPECT_GT(daemon.status()["balance"]["quotient"], 0.95);
+    EXPECT_EQ(daemon.status()["balance"]["moved"], 0);
+}
+
+TEST(Balance, SlotsAreDealtAnewNotMoreThanOnceInTheInterval) {
+    const FourProcesses four({100, 101});
+    Instance daemon(four.machine);
+    ASSERT_TRUE(daemon.manager().start());
+    daemon.pass();
+    for (int pid = 100; pid < 104; ++pid)
+        four.machine.wanted(pid, pid, lifetime() * (pid % 2 == 0 ? 3 : 1));
+    const auto even = four.mask(100);
+    daemon.pass();
+    daemon.pass();
+    EXPECT_EQ(four.mask(100), even);
+    EXPECT_EQ(four.mask(102), even);
+}
+
+TEST(Balance, AProcessCountsByAllItsThreadsAndARuleThatItLeftCountsNoMore) {
+    Machine machine;
+    machine.policy("app", std::string(two_places) +
+                              "threads:\n  - {name: \"io*\", cpus: \"1,3\", spread: cpu, bind: cpu}\n");
+    machine.process(100, "app");
+    machine.thread(100, 101, "io1");
+    machine.thread(100, 102, "io2");
+    Instance daemon(machine);
+    ASSERT_TRUE(daemon.manager().start());
+    daemon.pass();
+    const auto& load = daemon.tasks().placer().assignments().load();
+    EXPECT_EQ(load.on_cpu(1) + load.on_cpu(3), 2 * planner::one_cpu);
+    machine.thread(100, 102, "other");
+    daemon.manager().tasks().thread_renamed(100, 102, "other");
+    daemon.finish();
+    const auto sum = [&] { return load.on_cpu(0) + load.on_cpu(1) + load.on_cpu(2) + load.on_cpu(3); };
+    EXPECT_EQ(sum(), 4 * planner::one_cpu) << "until it is weighed";
+    const auto root = host::Root::open(machine.path());
+    Weighing weighing(*root, daemon.tasks().table(), daemon.tasks().placer().assignments(), std::nullopt);
+    EXPECT_TRUE(weighing.step([] { return false; }));
+    EXPECT_EQ(sum(), 3 * planner::one_cpu);
+    EXPECT_EQ(load.on_cpu(1) + load.on_cpu(3), planner::one_cpu);
+}
+
+TEST(Balance, AThreadWeighsWhatItUsedSinceItWasLastWeighed) {
+    FourProcesses four({100, 101, 102, 103});
+    Instance daemon(four.machine);
+    ASSERT_TRUE(daemon.manager().start());
+    daemon.pass();
+    const auto& load = daemon.tasks().placer().assignments().load();
+    EXPECT_NEAR(static_cast<double>(load.busiest()), 2.0 * planner::one_cpu, planner::one_cpu / 100.0);
+    for (int pid = 100; pid < 104; ++pid)
+        four.machine.wanted(pid, pid, lifetime() + std::chrono::seconds(5));
+    const auto root = host::Root::open(four.machine.path());
+    Weighing weighing(*root, daemon.tasks().table(), daemon.tasks().placer().assignments(),
+                      Weighing::Clock::now() - std::chrono::seconds(100));
+    EXPECT_TRUE(weighing.step([] { return false; }));
+    EXPECT_NEAR(static_cast<double>(load.busiest()), 0.1 * planner::one_cpu, planner::one_cpu / 20.0);
+}
+
+TEST(Balance, APlanSaysHowWellTasksWouldBePlaced) {
+    const FourProcesses four({100, 101});
+    Instance daemon(four.machine);
+    ASSERT_TRUE(daemon.manager().start());
+    const auto plan = daemon.plan();
+    EXPECT_EQ(plan["actions"].size(), 4U);
+    EXPECT_EQ(plan["balance"]["quotient"], 1.0);
+    EXPECT_EQ(plan["balance"]["busiest_core"], 2.0);
+}
+
+} // namespace
+} // namespace affinityd::app
