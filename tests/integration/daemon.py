@@ -144,12 +144,16 @@ class Daemon:
 
 def spawn(stack, *command, **options):
     """A child process that the test's end kills."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+    silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    process = subprocess.Popen(command, **(silent | options))
 
     def end():
         if process.poll() is None:
             process.kill()
         process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
 
     stack.callback(end)
     return process
