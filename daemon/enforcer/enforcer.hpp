@@ -57,6 +57,9 @@ class Enforcer {
     [[nodiscard]] virtual Result<std::optional<machine::Setting>>
     present(const machine::Subject& subject) = 0;
     /// Moves a process's memory in the background; take_moved() returns what became of it.
+    /// True for a subject that is gone, while what it belongs to is there: it may come back with the setting
+    /// that it has.
+    [[nodiscard]] virtual bool may_return(const machine::Subject&) const { return false; }
     virtual void move_memory(MemoryMove move) = 0;
     [[nodiscard]] virtual std::vector<MemoryMoved> take_moved() = 0;
     /// False: nothing on the machine is changed (dry run, recording).

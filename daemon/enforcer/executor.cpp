@@ -95,7 +95,8 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
 /// The change was not made, and its record is not to stay.
 Result<void> Executor::take_back(const Action& action, Outcome outcome,
                                  const std::optional<UndoRecord>& before) {
-    if (!before || outcome == Outcome::gone) return journal_.forget(action.subject);
+    if (!before || (outcome == Outcome::gone && !enforcer_.may_return(action.subject)))
+        return journal_.forget(action.subject);
     // What an earlier change did is still in force and still has to be undone.
     if (auto done = journal_.remember(action.subject, before->original, before->asked, before->policy); !done)
         return done;
@@ -161,6 +162,8 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
         carried.notices.push_back(notice_of(Notice::Kind::not_put_back, action, carried.applied));
         return carried; // the record stays: a later daemon may succeed
     }
+    // An interface that is elsewhere for a while: its record waits for it, and outlives this daemon.
+    if (outcome == Outcome::gone && enforcer_.may_return(subject)) return carried;
     if (outcome != Outcome::gone)
         if (const auto done = journal_.settle(subject); !done)
             tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);

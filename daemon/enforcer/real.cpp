@@ -51,6 +51,10 @@ class RealEnforcer final : public Enforcer {
         return std::visit([&](const auto& what) { return read(what); }, subject);
     }
 
+    [[nodiscard]] bool may_return(const machine::Subject& subject) const override {
+        return machine::has_device(root_, subject);
+    }
+
     void move_memory(MemoryMove move) override { memory_.ask(std::move(move)); }
     std::vector<MemoryMoved> take_moved() override { return memory_.take_done(); }
 

@@ -35,22 +35,36 @@ Result<std::vector<unsigned>> numbers_in(const host::Dir& dir, const std::string
     return numbers;
 }
 
+/// True if the line is set up and nothing handles it.
+bool is_unhandled(const host::Root& root, unsigned number) {
+    const auto actions = root.sys().text(fmt::format("kernel/irq/{}/actions", number));
+    return actions && actions->empty();
+}
+
+struct Lines {
+    std::vector<unsigned> numbers; ///< ascending
+    bool are_its_own = false;      ///< the device says so
+};
+
 /// The lines of the device: its vectors, or its one line if it has no vectors, or those of its parent
 /// (virtio's hang on the PCI device above it). The parent comes last, since a PCIe port has vectors of its
 /// own. Where the device does not say, all lines of the machine.
-Result<std::vector<unsigned>> candidates(const host::Root& root, const std::string& device) {
+Result<Lines> candidates(const host::Root& root, const std::string& device) {
     std::vector<std::string> folders;
     if (!device.empty()) folders.push_back(device);
     if (const auto slash = device.rfind('/'); slash != std::string::npos)
         folders.push_back(device.substr(0, slash));
     for (const auto& folder : folders) {
-        if (auto numbers = numbers_in(root.sys(), folder + "/msi_irqs"); !numbers || !numbers->empty())
-            return numbers;
+        auto numbers = numbers_in(root.sys(), folder + "/msi_irqs");
+        if (!numbers) return std::unexpected(numbers.error());
+        if (!numbers->empty()) return Lines{std::move(*numbers), true};
         const auto number = root.sys().number(folder + "/irq");
         if (number && *number > 0 && *number <= std::numeric_limits<unsigned>::max())
-            return std::vector{static_cast<unsigned>(*number)};
+            return Lines{{static_cast<unsigned>(*number)}, true};
     }
-    return numbers_in(root.proc(), "irq");
+    auto numbers = numbers_in(root.proc(), "irq");
+    if (!numbers) return std::unexpected(numbers.error());
+    return Lines{std::move(*numbers), false};
 }
 
 bool is_path(const std::string& device) { return device.find('/') != std::string::npos; }
@@ -96,11 +110,25 @@ Result<std::optional<unsigned>> find_irq(const host::Root& root, const IrqMask& 
     const auto lines = candidates(root, subject.device);
     if (!lines) return std::unexpected(lines.error());
     if (subject.label.empty()) // no handler: only the number tells the line
-        return std::ranges::binary_search(*lines, subject.irq) ? std::optional(subject.irq) : std::nullopt;
+        return std::ranges::binary_search(lines->numbers, subject.irq) ? std::optional(subject.irq)
+                                                                       : std::nullopt;
     unsigned ordinal = 0;
-    for (const unsigned number : *lines)
+    for (const unsigned number : lines->numbers)
         if (has_handler(root, number, subject.label) && ordinal++ == subject.ordinal) return number;
-    return std::nullopt;
+    // Some drivers free their handlers while the link is down (igb, e1000e, vmxnet3). Number and mask stay,
+    // and the handlers come back to them.
+    const bool is_owned = lines->are_its_own && std::ranges::binary_search(lines->numbers, subject.irq);
+    return is_owned && is_unhandled(root, subject.irq) ? std::optional(subject.irq) : std::nullopt;
+}
+
+bool has_device(const host::Root& root, const Subject& subject) {
+    return std::visit(
+        [&](const auto& what) {
+            if constexpr (requires { what.device; })
+                return is_path(what.device) && root.sys().exists(what.device);
+            return false;
+        },
+        subject);
 }
 
 Result<std::optional<std::string>> queue_file(const host::Root& root, const SteeringMask& subject) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulated_enforcer.hpp"
 
+#include "machine/queue_files.hpp"
+
 #include <cerrno>
 #include <fstream>
 #include <string>
@@ -31,6 +33,11 @@ Result<std::optional<machine::Setting>> SimulatedEnforcer::present(const planner
     return read_now(subject);
 }
 
+bool SimulatedEnforcer::may_return(const planner::Subject& subject) const {
+    const auto root = host::Root::open(machine_.path());
+    return root && machine::has_device(*root, subject);
+}
+
 SimulatedEnforcer::Present SimulatedEnforcer::read_now(const planner::Subject& subject) const {
     return std::visit([&](const auto& what) { return get(what); }, subject);
 }
@@ -43,8 +50,8 @@ SimulatedEnforcer::Present SimulatedEnforcer::get(const planner::TaskMask& task)
 }
 
 SimulatedEnforcer::Present SimulatedEnforcer::get(const planner::IrqMask& irq) const {
-    const auto text = CpuSet::parse_list(machine_.irq(irq.irq));
-    return text ? Present(*text) : std::nullopt;
+    const auto root = host::Root::open(machine_.path());
+    return machine::read_setting(*root, irq).value_or(std::nullopt);
 }
 
 SimulatedEnforcer::Present SimulatedEnforcer::get(const planner::SteeringMask& steering) const {

@@ -82,23 +82,47 @@ void Machine::add_nic(const std::string& name, const std::string& function, unsi
     const std::string nic = device + "net/" + name + "/";
     tree_.file(device + "numa_node", "0\n");
     tree_.file(device + "local_cpulist", "0-3\n");
+    request_handlers(name, function, irq);
     for (unsigned queue = 0; queue < 2; ++queue) {
-        const auto number = std::to_string(irq + queue);
-        const auto label = name + "-TxRx-" + std::to_string(queue);
-        tree_.file(device + "msi_irqs/" + number, "msix\n");
+        tree_.file(device + "msi_irqs/" + std::to_string(irq + queue), "msix\n");
         set_irq(irq + queue, "0-3");
-        tree_.folder("proc/irq/" + number + "/" + label);
-        interrupts_ +=
-            fmt::format(" {}:  5 0 0 0  PCI-MSIX-{}  {}-edge  {}\n", number, function, queue, label);
         for (const char* file : {"rx-{}/rps_cpus", "tx-{}/xps_cpus"})
             tree_.file(nic + "queues/" + fmt::format(fmt::runtime(file), queue), "0\n");
     }
-    tree_.file("proc/interrupts", "           CPU0       CPU1       CPU2       CPU3\n" + interrupts_);
     tree_.file(nic + "ifindex", std::to_string(irq) + "\n");
     tree_.file(nic + "flags", "0x1003\n");
     tree_.file(nic + "operstate", "up\n");
     tree_.link(nic + "device", "../..");
     tree_.link("sys/class/net/" + name, "../../devices/pci0000:00/" + function + "/net/" + name);
+}
+
+void Machine::request_handlers(const std::string& name, const std::string& function, unsigned irq) {
+    for (unsigned queue = 0; queue < 2; ++queue) {
+        const auto number = std::to_string(irq + queue);
+        const auto label = name + "-TxRx-" + std::to_string(queue);
+        tree_.folder("proc/irq/" + number + "/" + label);
+        tree_.file("sys/kernel/irq/" + number + "/actions", label + "\n");
+        interrupts_[irq + queue] =
+            fmt::format(" {}:  5 0 0 0  PCI-MSIX-{}  {}-edge  {}\n", number, function, queue, label);
+    }
+    write_interrupts();
+}
+
+void Machine::free_handlers(const std::string& name, unsigned irq) {
+    for (unsigned queue = 0; queue < 2; ++queue) {
+        const auto number = std::to_string(irq + queue);
+        std::filesystem::remove(path("proc/irq/" + number + "/" + name + "-TxRx-" + std::to_string(queue)));
+        tree_.file("sys/kernel/irq/" + number + "/actions", "\n");
+        interrupts_.erase(irq + queue);
+    }
+    write_interrupts();
+}
+
+void Machine::write_interrupts() const {
+    std::string text = "           CPU0       CPU1       CPU2       CPU3\n";
+    for (const auto& [number, line] : interrupts_)
+        text += line;
+    tree_.file("proc/interrupts", text);
 }
 
 void Machine::rename_nic(const std::string& from, const std::string& to, const std::string& function) const {

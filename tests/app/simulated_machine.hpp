@@ -6,6 +6,7 @@
 #include "support/tree.hpp"
 
 #include <chrono>
+#include <map>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -45,6 +46,10 @@ class Machine {
     /// An interface of two queues, with the interrupts `irq` and `irq` + 1.
     void add_nic(const std::string& name, const std::string& function, unsigned irq);
 
+    /// The driver frees the handlers of the interface's interrupts, as some do while the link is down.
+    void free_handlers(const std::string& name, unsigned irq);
+    /// The driver takes the same lines again.
+    void request_handlers(const std::string& name, const std::string& function, unsigned irq);
     /// The interface gets another name; its index, its queues and the labels of its interrupts stay.
     void rename_nic(const std::string& from, const std::string& to, const std::string& function) const;
 
@@ -56,7 +61,8 @@ class Machine {
     void write_task(const std::string& folder, int pid, int tid, const std::string& comm,
                     const std::string& allowed, int parent, unsigned flags, int start) const;
     Tree tree_;
-    std::string interrupts_;
+    void write_interrupts() const;
+    std::map<unsigned, std::string> interrupts_; ///< number -> line
 };
 
 } // namespace affinityd::app::test

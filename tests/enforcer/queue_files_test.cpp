@@ -71,6 +71,20 @@ TEST_F(QueueFilesTest, ADeviceWithoutVectorsHasItsOneLine) {
     EXPECT_EQ(*find_irq(root, {"devices/pci/b", "eth0", 0, 10}), std::nullopt);
 }
 
+TEST_F(QueueFilesTest, ALineOfTheDeviceIsFoundByItsNumberWhileNothingHandlesIt) {
+    tree_.file("sys/devices/a/msi_irqs/40", "msix\n");
+    tree_.folder("proc/irq/40");
+    tree_.file("sys/kernel/irq/40/actions", "\n");
+    tree_.folder("proc/irq/41");
+    tree_.file("sys/kernel/irq/41/actions", "\n");
+    const auto root = this->root();
+    EXPECT_EQ(*find_irq(root, {"devices/a", "eth0-TxRx-0", 0, 40}), 40U);
+    EXPECT_EQ(*find_irq(root, {"devices/a", "eth0-TxRx-0", 0, 41}), std::nullopt) << "another device's";
+    EXPECT_EQ(*find_irq(root, {"", "eth0-TxRx-0", 0, 40}), std::nullopt) << "the device is not known";
+    tree_.file("sys/kernel/irq/40/actions", "other\n");
+    EXPECT_EQ(*find_irq(root, {"devices/a", "eth0-TxRx-0", 0, 40}), std::nullopt) << "another handler has it";
+}
+
 TEST_F(QueueFilesTest, AHandlerWithASlashInItsNameIsFoundInSysfs) {
     tree_.folder("proc/irq/40");
     tree_.folder("proc/irq/41");
