@@ -14,7 +14,8 @@ namespace {
 constexpr Weight least_gain = one_cpu / 8;
 constexpr Weight free_core = one_cpu / 8; ///< a core with less counts as free
 constexpr unsigned longest_chain = 4;
-constexpr unsigned most_looks = 20'000;     ///< at slots, for one core: about a millisecond
+constexpr unsigned most_looks = 6'000;      ///< at slots, for one core: less than a millisecond
+constexpr std::size_t most_detours = 8;     ///< by which a chain may begin
 constexpr std::size_t most_candidates = 24; ///< of one core
 
 /// The CPUs that a policy's interfaces are near to; null: the distribution has nothing to do with them.
@@ -32,9 +33,10 @@ bool Redeal::Trial::has_moved(unsigned item) const {
 }
 
 Redeal::Table& Redeal::table(unsigned number) {
-    const auto [at, is_new] = tables_.try_emplace(number);
-    auto& table = at->second;
-    if (!is_new) return table;
+    if (number >= tables_.size()) tables_.resize(number + 1U);
+    auto& table = tables_[number];
+    if (table.is_known) return table;
+    table.is_known = true;
     const auto& distribution = assignments_.distribution(number);
     if (distribution.among == "together") return table; // the slots inside count
     table.slots = slots_of(placements_, distribution);
@@ -44,9 +46,14 @@ Redeal::Table& Redeal::table(unsigned number) {
     for (unsigned i = 0; i < table.slots->size(); ++i) {
         const auto& cpus = (*table.slots)[i].cpus;
         table.cpus |= cpus;
-        std::set<unsigned> cores;
+        std::map<unsigned, Weight> cores;
         for (const unsigned cpu : cpus)
-            if (cores.insert(load_.core_of(cpu)).second) places_[load_.core_of(cpu)].emplace_back(number, i);
+            ++cores[load_.core_of(cpu)];
+        auto& parts = table.parts.emplace_back();
+        for (const auto& [core, count] : cores) {
+            places_[core].emplace_back(number, i);
+            parts.push_back({core, count});
+        }
     }
     return table;
 }
@@ -80,6 +87,10 @@ bool Redeal::step(const std::function<bool()>& out_of_time) {
             }
             if (bucket_ == buckets_) {
                 load_ = assignments_.load();
+                for (const auto& [core, places] : places_) {
+                    cores_.resize(core + 1U);
+                    cores_[core] = load_.on_core(core);
+                }
                 stage_ = Stage::measure;
             } else {
                 for (auto seat = seats.begin(bucket_); seat != seats.end(bucket_); ++seat)
@@ -121,7 +132,7 @@ bool Redeal::shares_needlessly(unsigned core) const {
     std::set<unsigned> busy;
     const std::vector<Slot>* slots = nullptr;
     for (const auto& [number, index] : places_.at(core)) {
-        const auto& table = tables_.at(number);
+        const auto& table = tables_[number];
         const auto& cpus = (*table.slots)[index].cpus;
         if (table.items[index].empty()) continue;
         for (const unsigned cpu : cpus)
@@ -133,17 +144,16 @@ bool Redeal::shares_needlessly(unsigned core) const {
     return busy.size() > 1 && slots != nullptr;
 }
 
-bool Redeal::is_on(unsigned item, unsigned core) const {
-    const auto& table = tables_.at(items_[item].table);
-    return std::ranges::any_of((*table.slots)[items_[item].slot].cpus,
-                               [&](unsigned cpu) { return load_.core_of(cpu) == core; });
+Weight Redeal::part_of(unsigned item, unsigned slot) const {
+    const auto& table = tables_[items_[item].table];
+    return items_[item].weight / static_cast<Weight>((*table.slots)[slot].cpus.count());
 }
 
 /// Tasks that may leave a core: of those that are alike, one; the heaviest first.
 std::vector<unsigned> Redeal::candidates(unsigned core, const Trial& trial) const {
     std::vector<unsigned> found;
     for (const auto& [number, index] : places_.at(core)) {
-        const auto& table = tables_.at(number);
+        const auto& table = tables_[number];
         if (table.slots->size() < 2) continue;
         std::map<Weight, unsigned> alike;
         for (const unsigned item : table.items[index]) {
@@ -161,22 +171,21 @@ std::vector<unsigned> Redeal::candidates(unsigned core, const Trial& trial) cons
 }
 
 /// The load of the busiest core of a slot after the task has come.
-Weight Redeal::busiest_with(unsigned item, const Slot& slot) const {
-    const Weight part = items_[item].weight / static_cast<Weight>(slot.cpus.count());
-    std::map<unsigned, Weight> more;
-    for (const unsigned cpu : slot.cpus)
-        more[load_.core_of(cpu)] += part;
+Weight Redeal::busiest_with(unsigned item, unsigned slot) const {
+    const Weight part = part_of(item, slot);
     Weight busiest = 0;
-    for (const auto& [core, parts] : more)
-        busiest = std::max(busiest, load_.on_core(core) + parts);
+    for (const auto& [core, cpus] : tables_[items_[item].table].parts[slot])
+        busiest = std::max(busiest, cores_[core] + part * cpus);
     return busiest;
 }
 
 void Redeal::put(unsigned number, unsigned slot) {
     auto& item = items_[number];
-    auto& table = tables_.at(item.table);
-    load_.add((*table.slots)[item.slot].cpus, -item.weight);
-    load_.add((*table.slots)[slot].cpus, item.weight);
+    auto& table = tables_[item.table];
+    for (const auto& [core, cpus] : table.parts[item.slot])
+        cores_[core] -= part_of(number, item.slot) * cpus;
+    for (const auto& [core, cpus] : table.parts[slot])
+        cores_[core] += part_of(number, slot) * cpus;
     std::erase(table.items[item.slot], number);
     table.items[slot].push_back(number);
     item.slot = slot;
@@ -203,14 +212,12 @@ bool Redeal::move_one(unsigned core, const std::vector<unsigned>& items, Trial& 
         return std::tuple(choice.is_short, choice.weight, choice.busiest);
     };
     for (const unsigned item : items) {
-        const auto& table = tables_.at(items_[item].table);
-        const Weight leaves =
-            items_[item].weight / static_cast<Weight>((*table.slots)[items_[item].slot].cpus.count());
-        const bool is_short = load_.on_core(core) - leaves > trial.limit;
+        const auto& table = tables_[items_[item].table];
+        const bool is_short = cores_[core] - part_of(item, items_[item].slot) > trial.limit;
         for (unsigned slot = 0; slot < table.slots->size() && trial.looks > 0; ++slot) {
             if (slot == items_[item].slot) continue;
             --trial.looks;
-            const Weight busiest = busiest_with(item, (*table.slots)[slot]);
+            const Weight busiest = busiest_with(item, slot);
             if (busiest > trial.limit) continue;
             const Choice choice{is_short, is_short ? -items_[item].weight : items_[item].weight, busiest,
                                 item, slot};
@@ -223,28 +230,55 @@ bool Redeal::move_one(unsigned core, const std::vector<unsigned>& items, Trial& 
     return true;
 }
 
-/// A task takes a slot that is too full for it, whose tasks then have to go on.
+/// A task takes a slot that is too full for it, whose tasks then have to go on: the least full slots first.
 bool Redeal::move_chain(unsigned core, const std::vector<unsigned>& items, Trial& trial) {
-    const auto mark = trial.done.size();
+    struct Detour {
+        Weight busiest;
+        unsigned item, slot, other;
+    };
+    std::vector<Detour> detours;
     for (const unsigned item : items) {
-        const auto& slots = *tables_.at(items_[item].table).slots;
-        for (unsigned slot = 0; slot < slots.size() && trial.looks > 0; ++slot) {
-            const unsigned other = load_.core_of(slots[slot].cpus.first());
-            if (slot == items_[item].slot || other == core || slots[slot].cpus.count() > 4) continue;
-            const unsigned steps = trial.steps;
-            trial.done.emplace_back(item, items_[item].slot);
-            put(item, slot);
-            --trial.steps;
-            if (relieve(other, trial) && relieve(core, trial)) return true;
-            undo(trial, mark);
-            trial.steps = steps;
+        const auto& table = tables_[items_[item].table];
+        for (unsigned slot = 0; slot < table.parts.size() && trial.looks > 0; ++slot) {
+            --trial.looks;
+            const auto& parts = table.parts[slot];
+            const unsigned other = parts.front().core;
+            const Weight more = part_of(item, slot) * parts.front().cpus;
+            if (slot == items_[item].slot || other == core || parts.size() > 1 || more > trial.limit)
+                continue;
+            if (cores_[other] + more - can_leave(other, trial) <= trial.limit)
+                detours.push_back({cores_[other] + more, item, slot, other});
         }
+    }
+    std::ranges::stable_sort(detours, {}, &Detour::busiest);
+    if (detours.size() > most_detours) detours.resize(most_detours);
+    const auto mark = trial.done.size();
+    const unsigned steps = trial.steps;
+    for (const auto& [busiest, item, slot, other] : detours) {
+        trial.done.emplace_back(item, items_[item].slot);
+        put(item, slot);
+        --trial.steps;
+        if (relieve(other, trial) && relieve(core, trial)) return true;
+        undo(trial, mark);
+        trial.steps = steps;
     }
     return false;
 }
 
+/// How much work of tasks that have several slots is on a core.
+Weight Redeal::can_leave(unsigned core, const Trial& trial) const {
+    Weight sum = 0;
+    for (const auto& [number, index] : places_.at(core)) {
+        const auto& table = tables_[number];
+        if (table.slots->size() < 2) continue;
+        for (const unsigned item : table.items[index])
+            if (!trial.has_moved(item)) sum += part_of(item, index);
+    }
+    return sum;
+}
+
 bool Redeal::relieve(unsigned core, Trial& trial) {
-    while (load_.on_core(core) > trial.limit) {
+    while (cores_[core] > trial.limit) {
         if (trial.steps == 0 || trial.looks == 0) return false;
         const auto items = candidates(core, trial);
         if (!move_one(core, items, trial)) return trial.steps > 1 && move_chain(core, items, trial);
@@ -254,11 +288,10 @@ bool Redeal::relieve(unsigned core, Trial& trial) {
 }
 
 void Redeal::improve() {
-    const auto busiest =
-        std::ranges::max_element(left_, {}, [&](unsigned core) { return load_.on_core(core); });
+    const auto busiest = std::ranges::max_element(left_, {}, [&](unsigned core) { return cores_[core]; });
     if (busiest == left_.end()) return list_moves();
     const unsigned core = *busiest;
-    const Weight load = load_.on_core(core);
+    const Weight load = cores_[core];
     Trial trial{load - std::max(least_gain, load / 10), longest_chain, most_looks, {}};
     if (trial.limit > 0 && relieve(core, trial)) return;
     undo(trial, 0);

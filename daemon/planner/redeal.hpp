@@ -48,9 +48,15 @@ class Redeal {
         unsigned slot = 0, before = 0; ///< indexes; `before`: where it is as yet
     };
     struct Table {
+        bool is_known = false;
         const std::vector<Slot>* slots = nullptr; ///< null: they are not known any more
         CpuSet cpus;                              ///< of all of them
         const CpuSet* near = nullptr;             ///< the CPUs near its interface; null: it has none
+        struct Part {
+            unsigned core;
+            Weight cpus; ///< how many of the slot's are on it
+        };
+        std::vector<std::vector<Part>> parts;     ///< of each slot
         std::vector<std::vector<unsigned>> items; ///< by slot
     };
     /// A chain of moves that is being tried.
@@ -70,8 +76,9 @@ class Redeal {
     bool relieve(unsigned core, Trial& trial);
     bool move_one(unsigned core, const std::vector<unsigned>& items, Trial& trial);
     bool move_chain(unsigned core, const std::vector<unsigned>& items, Trial& trial);
-    [[nodiscard]] bool is_on(unsigned item, unsigned core) const;
-    [[nodiscard]] Weight busiest_with(unsigned item, const Slot& slot) const;
+    [[nodiscard]] Weight part_of(unsigned item, unsigned slot) const;
+    [[nodiscard]] Weight busiest_with(unsigned item, unsigned slot) const;
+    [[nodiscard]] Weight can_leave(unsigned core, const Trial& trial) const;
     void put(unsigned item, unsigned slot);
     void undo(Trial& trial, std::size_t to);
     void improve();
@@ -82,7 +89,8 @@ class Redeal {
     CpuLoad load_;
     std::size_t bucket_ = 0, buckets_ = 0;
     std::vector<Item> items_;
-    std::map<unsigned, Table> tables_;
+    std::vector<Table> tables_;
+    std::vector<Weight> cores_; ///< the load of each, by its first CPU
     std::map<unsigned, std::vector<std::pair<unsigned, unsigned>>>
         places_;              ///< core -> tables and slots on it
     std::set<unsigned> left_; ///< cores that may be relieved yet
