@@ -255,7 +255,10 @@ class Life {
         for (const auto& move : redeal.moves())
             assignments_.move(move.task, move.table, move.from, move.to);
         pass();
-        return redeal.moves().size();
+        std::set<TaskId> moved;
+        for (const auto& move : redeal.moves())
+            moved.insert(move.task);
+        return moved.size();
     }
 
     /// As it is now.
