@@ -279,7 +279,9 @@ bool Deal::relieve_busiest() {
     const unsigned core = *busiest;
     const Weight load = cores_[core];
     if (load < next_to_nothing) return false;
-    Trial trial{load - least_gain(load), longest_chain, most_looks, {}};
+    // A fresh deal may be improved by little: whether it is worth its moves is decided at the end.
+    const Weight gain = stage_ == Stage::polish ? load / 50 : least_gain(load);
+    Trial trial{load - gain, longest_chain, most_looks, {}};
     if (relieve(core, trial)) return true;
     undo(trial, 0);
     left_.erase(core);
