@@ -16,6 +16,7 @@ constexpr unsigned longest_chain = 4;
 constexpr unsigned most_looks = 6'000;       ///< at places, for one core: less than a millisecond
 constexpr std::size_t most_detours = 8;      ///< by which a chain may begin
 constexpr std::size_t most_candidates = 24;  ///< of one core
+constexpr unsigned most_rounds = 6;          ///< of fresh deals
 constexpr std::size_t most_afresh = 100'000; ///< pieces times places that are dealt afresh in one step
 
 constexpr Weight next_to_nothing = one_cpu / 50; ///< a core that has less need not be relieved
@@ -291,13 +292,15 @@ bool Deal::relieve_busiest() {
 /// All pieces one after the other where they do least harm: families as one, the heaviest first.
 void Deal::deal_afresh() {
     struct Batch {
+        unsigned blame;
         Weight weight;
         TaskId first;
         std::vector<unsigned> pieces;
     };
     std::vector<Batch> batches;
     for (unsigned i = 0; i < pieces_.size(); ++i) {
-        if (pieces_[i].family == no_family) batches.push_back({pieces_[i].weight, pieces_[i].task, {i}});
+        if (pieces_[i].family == no_family)
+            batches.push_back({fresh_.blame[i], pieces_[i].weight, pieces_[i].task, {i}});
         weigh(i, -1);
     }
     for (const auto& family : families_) {
@@ -305,10 +308,12 @@ void Deal::deal_afresh() {
         Weight sum = 0;
         for (const unsigned i : family)
             sum += pieces_[i].weight;
-        batches.push_back({sum, pieces_[family.front()].task, family});
+        batches.push_back({fresh_.blame[family.front()], sum, pieces_[family.front()].task, family});
     }
-    std::ranges::stable_sort(batches, {}, [](const Batch& one) { return std::pair(-one.weight, one.first); });
-    for (const auto& [weight, first, pieces] : batches) {
+    std::ranges::stable_sort(batches, {}, [](const Batch& one) {
+        return std::tuple(-static_cast<int>(one.blame), -one.weight, one.first);
+    });
+    for (const auto& [blame, weight, first, pieces] : batches) {
         for (const unsigned i : pieces)
             weigh(i, 1); // settle() takes it away again
         const unsigned home = place_of(pieces.front()).group;
@@ -321,14 +326,32 @@ void Deal::deal_afresh() {
     }
 }
 
-/// The fresh deal, if it is clearly better; and of that only what is needed.
-void Deal::choose() {
-    const Weight afresh = busiest();
-    std::vector<unsigned> fresh;
-    for (unsigned i = 0; i < pieces_.size(); ++i) {
-        fresh.push_back(pieces_[i].place);
-        put(i, chained_[i]);
+/// Remembers the fresh deal if it is the best one yet.
+bool Deal::has_another_round() {
+    const auto most = std::ranges::max_element(cores_);
+    if (fresh_.rounds++ == 0 || *most < fresh_.busiest) {
+        fresh_.busiest = *most;
+        fresh_.places.clear();
+        for (const auto& piece : pieces_)
+            fresh_.places.push_back(piece.place);
     }
+    if (fresh_.rounds == most_rounds) return false;
+    for (const auto& [kind, place] : places_on_[static_cast<std::size_t>(most - cores_.begin())])
+        for (const unsigned i : kinds_[kind].pieces[place]) {
+            ++fresh_.blame[i];
+            if (pieces_[i].family == no_family) continue;
+            for (const unsigned other : families_[pieces_[i].family])
+                fresh_.blame[other] = std::max(fresh_.blame[other], fresh_.blame[i]);
+        }
+    return true;
+}
+
+/// The best fresh deal, if it is clearly better; and of that only what is needed.
+void Deal::choose() {
+    const Weight afresh = fresh_.busiest;
+    const auto& fresh = fresh_.places;
+    for (unsigned i = 0; i < pieces_.size(); ++i)
+        put(i, chained_[i]);
     const Weight chained = busiest();
     if (afresh > chained - least_gain(chained)) return;
     for (unsigned i = 0; i < pieces_.size(); ++i)
@@ -349,7 +372,8 @@ bool Deal::improve() {
         stage_ = work > 0 && work < most_afresh ? Stage::afresh : Stage::done;
     } else if (stage_ == Stage::afresh) {
         for (const auto& piece : pieces_)
-            chained_.push_back(piece.place);
+            if (chained_.size() < pieces_.size()) chained_.push_back(piece.place);
+        fresh_.blame.resize(pieces_.size());
         deal_afresh();
         try_all_cores();
         stage_ = Stage::polish;
@@ -357,7 +381,8 @@ bool Deal::improve() {
         const auto before = left_.size();
         const Weight most = busiest();
         // Only the busiest counts: it has to be better than what the chains came to.
-        if (!relieve_busiest() || (left_.size() < before && busiest() == most)) stage_ = Stage::choose;
+        if (!relieve_busiest() || (left_.size() < before && busiest() == most))
+            stage_ = has_another_round() ? Stage::afresh : Stage::choose;
     } else if (stage_ == Stage::choose) {
         choose();
         stage_ = Stage::done;

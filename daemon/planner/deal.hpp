@@ -80,6 +80,7 @@ class Deal {
     Weight settle(const std::vector<unsigned>& family, unsigned group);
     void undo(Trial& trial, std::size_t to);
     void deal_afresh();
+    bool has_another_round();
     void choose();
     void try_all_cores();
 
@@ -90,6 +91,12 @@ class Deal {
     std::vector<std::vector<std::pair<unsigned, unsigned>>> places_on_; ///< by core: kinds and places
     std::set<unsigned> left_;                                           ///< cores that may be relieved yet
     std::vector<unsigned> first_, chained_; ///< the place of each piece at the start, and after the chains
+    /// The best of several fresh deals. What is on the busiest core of one comes earlier in the next.
+    struct Fresh {
+        unsigned rounds = 0;
+        Weight busiest = 0;
+        std::vector<unsigned> places, blame; ///< of each piece
+    } fresh_;
     Stage stage_ = Stage::chains;
 };
 
