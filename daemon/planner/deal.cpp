@@ -16,18 +16,17 @@ constexpr unsigned longest_chain = 4;
 constexpr unsigned most_looks = 6'000;       ///< at places, for one core: less than a millisecond
 constexpr std::size_t most_detours = 8;      ///< by which a chain may begin
 constexpr std::size_t most_candidates = 24;  ///< of one core
-constexpr unsigned most_rounds = 6;          ///< of fresh deals
-constexpr std::size_t most_afresh = 100'000; ///< pieces times places that are dealt afresh in one step
+constexpr std::size_t most_afresh = 500'000; ///< looks at places in a fresh deal: a few milliseconds
 
 constexpr Weight next_to_nothing = one_cpu / 50; ///< a core that has less need not be relieved
+
+} // namespace
 
 /// What the busiest core must gain for anybody to move.
 Weight least_gain(Weight load) {
     const Weight small = std::min(one_cpu / 12, load / 6); // little work is worth less
     return std::max(small, load / 14);
 }
-
-} // namespace
 
 bool Deal::Trial::has_moved(unsigned piece) const {
     return std::ranges::find(done, piece, &std::pair<unsigned, unsigned>::first) != done.end();
@@ -170,13 +169,14 @@ bool Deal::move_one(unsigned core, const std::vector<unsigned>& pieces, Trial& t
 }
 
 /// How much work of pieces that have several places is on a core.
-Weight Deal::can_leave(unsigned core, const Trial& trial) const {
-    Weight sum = 0;
+Deal::Movable Deal::can_leave(unsigned core, const Trial& trial) const {
+    Movable sum;
     for (const auto& [number, index] : places_on_[core]) {
         const auto& kind = kinds_[number];
         if (kind.places.size() < 2) continue;
+        sum.pieces += static_cast<unsigned>(kind.pieces[index].size());
         for (const unsigned i : kind.pieces[index])
-            if (!trial.has_moved(i)) sum += pieces_[i].weight / kind.places[index].cpus;
+            if (!trial.has_moved(i)) sum.work += pieces_[i].weight / kind.places[index].cpus;
     }
     return sum;
 }
@@ -186,8 +186,9 @@ Weight Deal::can_leave(unsigned core, const Trial& trial) const {
 bool Deal::move_chain(unsigned core, const std::vector<unsigned>& pieces, Trial& trial) {
     struct Detour {
         Weight busiest;
-        unsigned piece, place, other;
+        unsigned piece, place, other, looks;
     };
+    std::map<unsigned, Movable> movable; // of each core
     std::vector<Detour> detours;
     for (const unsigned piece : pieces) {
         const auto& places = kinds_[pieces_[piece].kind].places;
@@ -199,15 +200,19 @@ bool Deal::move_chain(unsigned core, const std::vector<unsigned>& pieces, Trial&
             const auto [other, cpus] = parts.front();
             const Weight more = pieces_[piece].weight / places[place].cpus * cpus;
             if (other == core || more > trial.limit) continue;
-            if (cores_[other] + more - can_leave(other, trial) <= trial.limit)
-                detours.push_back({cores_[other] + more, piece, place, other});
+            const auto [at, is_new] = movable.try_emplace(other);
+            if (is_new) at->second = can_leave(other, trial);
+            if (cores_[other] + more - at->second.work <= trial.limit)
+                detours.push_back({cores_[other] + more, piece, place, other, at->second.pieces});
         }
     }
     std::ranges::stable_sort(detours, {}, &Detour::busiest);
     if (detours.size() > most_detours) detours.resize(most_detours);
     const auto mark = trial.done.size();
     const unsigned steps = trial.steps;
-    for (const auto& [busiest, piece, place, other] : detours) {
+    for (const auto& [busiest, piece, place, other, looks] : detours) {
+        if (trial.looks <= looks) break;
+        trial.looks -= looks;
         trial.done.emplace_back(piece, pieces_[piece].place);
         put(piece, place);
         --trial.steps;
@@ -289,86 +294,14 @@ bool Deal::relieve_busiest() {
     return true;
 }
 
-/// All pieces one after the other where they do least harm: families as one, the heaviest first.
-void Deal::deal_afresh() {
-    struct Batch {
-        unsigned blame;
-        Weight weight;
-        TaskId first;
-        std::vector<unsigned> pieces;
-    };
-    std::vector<Batch> batches;
-    for (unsigned i = 0; i < pieces_.size(); ++i) {
-        if (pieces_[i].family == no_family)
-            batches.push_back({fresh_.blame[i], pieces_[i].weight, pieces_[i].task, {i}});
-        weigh(i, -1);
-    }
-    for (const auto& family : families_) {
-        if (family.empty()) continue;
-        Weight sum = 0;
-        for (const unsigned i : family)
-            sum += pieces_[i].weight;
-        batches.push_back({fresh_.blame[family.front()], sum, pieces_[family.front()].task, family});
-    }
-    std::ranges::stable_sort(batches, {}, [](const Batch& one) {
-        return std::tuple(-static_cast<int>(one.blame), -one.weight, one.first);
-    });
-    for (const auto& [blame, weight, first, pieces] : batches) {
-        for (const unsigned i : pieces)
-            weigh(i, 1); // settle() takes it away again
-        const unsigned home = place_of(pieces.front()).group;
-        std::pair<Weight, unsigned> best{settle(pieces, home), home};
-        const auto& places = kinds_[pieces_[pieces.front()].kind].places;
-        for (unsigned group = 0; pieces_[pieces.front()].family != no_family && group <= places.back().group;
-             ++group)
-            if (const Weight busiest = settle(pieces, group); busiest < best.first) best = {busiest, group};
-        settle(pieces, best.second);
-    }
-}
-
-/// Remembers the fresh deal if it is the best one yet.
-bool Deal::has_another_round() {
-    const auto most = std::ranges::max_element(cores_);
-    if (fresh_.rounds++ == 0 || *most < fresh_.busiest) {
-        fresh_.busiest = *most;
-        fresh_.places.clear();
-        for (const auto& piece : pieces_)
-            fresh_.places.push_back(piece.place);
-    }
-    if (fresh_.rounds == most_rounds) return false;
-    for (const auto& [kind, place] : places_on_[static_cast<std::size_t>(most - cores_.begin())])
-        for (const unsigned i : kinds_[kind].pieces[place]) {
-            ++fresh_.blame[i];
-            if (pieces_[i].family == no_family) continue;
-            for (const unsigned other : families_[pieces_[i].family])
-                fresh_.blame[other] = std::max(fresh_.blame[other], fresh_.blame[i]);
-        }
-    return true;
-}
-
-/// The best fresh deal, if it is clearly better; and of that only what is needed.
-void Deal::choose() {
-    const Weight afresh = fresh_.busiest;
-    const auto& fresh = fresh_.places;
-    for (unsigned i = 0; i < pieces_.size(); ++i)
-        put(i, chained_[i]);
-    const Weight chained = busiest();
-    if (afresh > chained - least_gain(chained)) return;
-    for (unsigned i = 0; i < pieces_.size(); ++i)
-        put(i, fresh[i]);
-    const Weight limit = std::max(afresh, std::min(chained - least_gain(chained), afresh + afresh / 20));
-    for (unsigned i = 0; i < pieces_.size(); ++i)
-        if (pieces_[i].place != first_[i] &&
-            kinds_[pieces_[i].kind].places[first_[i]].group == place_of(i).group &&
-            (busiest_with(i, first_[i]) <= limit || pieces_[i].weight == 0))
-            put(i, first_[i]);
-}
-
 bool Deal::improve() {
     if (stage_ == Stage::chains && !relieve_busiest()) {
         std::size_t work = 0;
-        for (const auto& piece : pieces_)
-            work += kinds_[piece.kind].places.size();
+        for (const auto& piece : pieces_) {
+            const auto& places = kinds_[piece.kind].places;
+            const std::size_t times = piece.family == no_family ? 2 : places.back().group + 3;
+            work += times * places.size() * places.front().parts.size();
+        }
         stage_ = work > 0 && work < most_afresh ? Stage::afresh : Stage::done;
     } else if (stage_ == Stage::afresh) {
         for (const auto& piece : pieces_)

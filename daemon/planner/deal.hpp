@@ -11,6 +11,9 @@
 
 namespace affinityd::planner {
 
+/// What the busiest core must gain for anybody to move.
+[[nodiscard]] Weight least_gain(Weight load);
+
 /// Pieces of work, each on one of the places of its kind, and the search for a better deal of them: one whose
 /// busiest cores have less. Who can stay, stays: nobody moves for a small gain.
 ///
@@ -67,7 +70,12 @@ class Deal {
 
     [[nodiscard]] const Place& place_of(unsigned piece) const;
     [[nodiscard]] Weight busiest_with(unsigned piece, unsigned place) const;
-    [[nodiscard]] Weight can_leave(unsigned core, const Trial& trial) const;
+    /// What could leave a core, and how many pieces are on it.
+    struct Movable {
+        Weight work = 0;
+        unsigned pieces = 0;
+    };
+    [[nodiscard]] Movable can_leave(unsigned core, const Trial& trial) const;
     [[nodiscard]] Weight busiest() const;
     [[nodiscard]] std::vector<unsigned> candidates(unsigned core, const Trial& trial) const;
     bool relieve_busiest();

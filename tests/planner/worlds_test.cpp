@@ -90,9 +90,6 @@ TEST(Worlds, TheBusiestCoreIsNearTheBestThatASearchFinds) {
             EXPECT_LE(least, best + 0.001) << "no placement can be below it";
         }
         quotients.push_back(busiest > 0 ? best / busiest : 1);
-        if (quotients.back() < 0.9)
-            fmt::print("seed {} busiest {:.3f} best {:.3f} least {:.3f} {:.3f}\n", seed, busiest, best, least,
-                       quotients.back());
     }
     std::ranges::sort(quotients);
     const auto good = std::ranges::count_if(quotients, [](double quotient) { return quotient >= 0.9; });
@@ -132,7 +129,9 @@ double reached(const Recipe& world, const std::vector<std::size_t>& policies, co
 }
 
 TEST(Worlds, TheOrderOfBirthsAndPoliciesMattersLittle) {
-    std::vector<double> ratios;
+    std::vector<double> by_births, by_policies;
+    std::size_t alike = 0;
+    const auto ratio = [](double other, double fresh) { return fresh > 0 ? other / fresh : 1; };
     for (unsigned seed = 0; seed < 1000; seed += 5) {
         const auto world = recipe(seed);
         Life life(world, in_order(world));
@@ -142,15 +141,25 @@ TEST(Worlds, TheOrderOfBirthsAndPoliciesMattersLittle) {
         const double fresh = reached(world, order, births, false);
         test::Dice dice(seed);
         dice.shuffle(births);
-        dice.shuffle(order);
         const double shuffled = reached(world, order, births, true);
         EXPECT_LE(shuffled, fresh * 1.1 + 0.125) << seed;
-        ratios.push_back(fresh > 0 ? shuffled / fresh : 1);
+        dice.shuffle(order);
+        const double all_shuffled = reached(world, order, births, true);
+        if (all_shuffled <= fresh * 1.1 + 0.125) ++alike;
+        by_births.push_back(ratio(shuffled, fresh));
+        by_policies.push_back(ratio(all_shuffled, fresh));
     }
-    std::ranges::sort(ratios);
-    fmt::print(
-        "measured: busiest core, other order / fresh start: median {:.3f}, 95 % below {:.3f}, most {:.3f}\n",
-        ratios[ratios.size() / 2], ratios[ratios.size() * 95 / 100], ratios.back());
+    for (auto* ratios : {&by_births, &by_policies}) {
+        std::ranges::sort(*ratios);
+        fmt::print(
+            "measured: busiest core, other order of {} / fresh start: median {:.3f}, 95 % below {:.3f}, "
+            "most {:.3f}\n",
+            ratios == &by_births ? "births" : "births and policies", (*ratios)[ratios->size() / 2],
+            (*ratios)[ratios->size() * 95 / 100], ratios->back());
+    }
+    // Interfaces choose their lanes in the order of the policies: interrupts may be elsewhere, and with them
+    // the best that there is.
+    EXPECT_GE(alike, by_policies.size() * 98 / 100);
 }
 
 } // namespace
