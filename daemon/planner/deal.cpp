@@ -16,6 +16,8 @@ constexpr unsigned longest_chain = 4;
 constexpr unsigned most_looks = 6'000;       ///< at places, for one core: less than a millisecond
 constexpr std::size_t most_detours = 8;      ///< by which a chain may begin
 constexpr std::size_t most_candidates = 24;  ///< of one core
+constexpr int most_of_a_kind = 256;          ///< on one place, that are looked at: the heaviest
+constexpr std::size_t most_pieces = 4'000;   ///< that are dealt afresh
 constexpr std::size_t most_afresh = 500'000; ///< looks at places in a fresh deal: a few milliseconds
 
 constexpr Weight next_to_nothing = one_cpu / 50; ///< a core that has less need not be relieved
@@ -83,21 +85,29 @@ Weight Deal::busiest() const { return cores_.empty() ? 0 : std::ranges::max(core
 
 /// Pieces that may leave a core: of those that are alike, one; the heaviest first.
 std::vector<unsigned> Deal::candidates(unsigned core, const Trial& trial) const {
-    std::vector<unsigned> found;
+    std::vector<unsigned> all, found;
+    const auto heaviest = [&](unsigned i) { return std::pair(-pieces_[i].weight, pieces_[i].task); };
     for (const auto& [number, index] : places_on_[core]) {
         const auto& kind = kinds_[number];
         if (kind.places.size() < 2) continue;
-        std::map<std::pair<Weight, unsigned>, unsigned> alike;
-        for (const unsigned i : kind.pieces[index]) {
-            if (pieces_[i].weight == 0 || trial.has_moved(i)) continue;
-            const auto [at, is_new] = alike.try_emplace({pieces_[i].weight, pieces_[i].family}, i);
-            if (!is_new && pieces_[i].task < pieces_[at->second].task) at->second = i;
-        }
-        for (const auto& [weight, i] : alike)
-            found.push_back(i);
+        const auto before = static_cast<std::ptrdiff_t>(all.size());
+        for (const unsigned i : kind.pieces[index])
+            if (pieces_[i].weight > 0 && !trial.has_moved(i)) all.push_back(i);
+        if (all.size() - static_cast<std::size_t>(before) <= most_of_a_kind) continue;
+        const auto end = all.begin() + before + most_of_a_kind;
+        std::ranges::nth_element(all.begin() + before, end, all.end(), {}, heaviest);
+        all.erase(end, all.end());
     }
-    std::ranges::sort(found, {}, [&](unsigned i) { return std::pair(-pieces_[i].weight, pieces_[i].task); });
-    if (found.size() > most_candidates) found.resize(most_candidates);
+    const auto alike = [&](unsigned i) {
+        const auto& piece = pieces_[i];
+        return std::tuple(-piece.weight, piece.kind, piece.place, piece.family);
+    };
+    std::ranges::sort(all, {}, [&](unsigned i) { return std::pair(alike(i), pieces_[i].task); });
+    for (const unsigned i : all) {
+        if (found.size() == most_candidates) break;
+        if (found.empty() || alike(found.back()) != alike(i)) found.push_back(i);
+    }
+    std::ranges::sort(found, {}, heaviest);
     return found;
 }
 
@@ -302,7 +312,7 @@ bool Deal::improve() {
             const std::size_t times = piece.family == no_family ? 2 : places.back().group + 3;
             work += times * places.size() * places.front().parts.size();
         }
-        stage_ = work > 0 && work < most_afresh ? Stage::afresh : Stage::done;
+        stage_ = work > 0 && work < most_afresh && pieces_.size() < most_pieces ? Stage::afresh : Stage::done;
     } else if (stage_ == Stage::afresh) {
         for (const auto& piece : pieces_)
             if (chained_.size() < pieces_.size()) chained_.push_back(piece.place);
