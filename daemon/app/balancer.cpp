@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/balancer.hpp"
 
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -38,12 +39,14 @@ void Balancer::finish() {
     const auto redeal = std::exchange(redeal_, nullptr);
     goodness_ = redeal->goodness();
     if (parts_.interval.count() == 0 || redeal->moves().empty()) return;
-    for (const auto& move : redeal->moves())
-        parts_.assignments.move(move.task, move.table, move.from, move.to);
-    goodness_->moves = redeal->moves().size();
+    std::set<TaskId> moved; // one may have slots of several distributions
+    for (const auto& [task, table, from, to] : redeal->moves()) {
+        parts_.assignments.move(task, table, from, to);
+        moved.insert(task);
+    }
+    goodness_->moves = moved.size();
     parts_.log.info(
-        fmt::format("{} tasks change places: the busiest core had {:.2f} CPUs of work",
-                    redeal->moves().size(),
+        fmt::format("{} tasks change places: the busiest core had {:.2f} CPUs of work", moved.size(),
                     static_cast<double>(goodness_->busiest) / static_cast<double>(planner::one_cpu)),
         "slots dealt anew");
     parts_.has_moved();

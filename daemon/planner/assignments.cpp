@@ -121,11 +121,37 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         if (seat->now != slot.cpus.first() || has_grown) change(*seat, slot);
         return *chosen;
     }
-    const auto chosen = best(request, tables_[number]);
+    std::uint32_t weight = one_cpu;
+    std::optional<std::size_t> kept;
+    if (request.group_of != TaskId{}) {
+        if (request.group_of != request.task) owners_.insert_or_assign(request.task, request.group_of);
+        if (const auto other = in_other_group(request, number); other != seats_.end()) {
+            weight = other->second.weight;
+            kept = slot_named(slots, other->second.now);
+            erase(other);
+        }
+    }
+    const auto chosen = kept ? *kept : best(request, tables_[number]);
     const unsigned name = slots[chosen].cpus.first();
-    const auto seat = seats_.emplace(request.task, Seat{number, name, name, one_cpu, request.is_cut});
+    const auto seat = seats_.emplace(request.task, Seat{number, name, name, weight, request.is_cut});
     put(seat->second, slots[chosen]);
     return chosen;
+}
+
+/// Where the task was before its process went to another group of the policy.
+Assignments::Seats::iterator Assignments::in_other_group(const SlotRequest& request, unsigned table) {
+    for (auto [at, end] = seats_.equal_range(request.task); at != end; ++at) {
+        const auto& id = *tables_[at->second.table].id;
+        if (at->second.table != table && id.policy == request.distribution.policy &&
+            id.rule == request.distribution.rule && id.among.starts_with("together:"))
+            return at;
+    }
+    return seats_.end();
+}
+
+TaskId Assignments::owner(const TaskId& task) const {
+    const auto found = owners_.find(task);
+    return found == owners_.end() ? task : found->second;
 }
 
 Assignments::Seats::iterator Assignments::erase(Seats::iterator seat) {
@@ -135,6 +161,7 @@ Assignments::Seats::iterator Assignments::erase(Seats::iterator seat) {
 }
 
 void Assignments::leave(const TaskId& task) {
+    owners_.erase(task);
     for (auto [at, end] = seats_.equal_range(task); at != end;)
         at = erase(at);
 }

@@ -35,7 +35,8 @@ struct SlotRequest {
     /// What is distributed: processes as a whole; threads, which stay close to others of their distribution;
     /// or either over lanes, which are taken in their order.
     enum class Unit : std::uint8_t { process, thread, lane } unit = Unit::process;
-    bool is_cut = false; ///< these are not all slots of the distribution: a cpuset allows no others
+    bool is_cut = false;  ///< these are not all slots of the distribution: a cpuset allows no others
+    TaskId group_of = {}; ///< the process whose group these slots are in; {}: they are not those of a group
 };
 
 /// Which task has which slot, and how much work that puts on each CPU: the planner's only memory. One load
@@ -85,8 +86,10 @@ class Assignments {
     using Seats = std::unordered_multimap<TaskId, Seat>;
     [[nodiscard]] const Seats& seats() const { return seats_; }
     [[nodiscard]] const DistributionId& distribution(unsigned table) const { return *tables_[table].id; }
+    /// The process in whose group the task is; otherwise itself.
+    [[nodiscard]] TaskId owner(const TaskId& task) const;
     /// The task changes over from one slot of a distribution to another for good. Nothing happens if it is
-    /// not there any more.
+    /// not there any more. A slot in another group: it waits there for the process to follow, and keeps it.
     void move(const TaskId& task, unsigned table, unsigned from, const Slot& to);
 
   private:
@@ -104,6 +107,7 @@ class Assignments {
     unsigned table_of(const DistributionId& distribution);
     [[nodiscard]] Seat* seat_of(const TaskId& task, unsigned table);
     [[nodiscard]] std::size_t best(const SlotRequest& request, const Table& table) const;
+    [[nodiscard]] Seats::iterator in_other_group(const SlotRequest& request, unsigned table);
     void put(Seat& seat, const Slot& slot);
     void change(Seat& seat, const Slot& slot);
     void weigh_place(Table& table, unsigned name, Weight weight, int tasks);
@@ -114,6 +118,7 @@ class Assignments {
     std::map<DistributionId, unsigned> numbers_;
     std::vector<Table> tables_;
     Seats seats_;
+    std::unordered_map<TaskId, TaskId> owners_; ///< of tasks in groups that are not their own process
 };
 
 } // namespace affinityd::planner

@@ -132,12 +132,14 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
     const auto& placement = rule ? policy.threads[*rule].placement : policy.placement;
     const bool is_thread = distributes_threads(placement);
     const TaskId unit = is_thread ? thread.thread.id : process.id;
+    const bool is_in_group = choice.distribution.among.starts_with("together:");
     const Slot& slot = (*choice.slots)[assignments.assign({.distribution = choice.distribution,
                                                            .slots = *choice.slots,
                                                            .task = unit,
                                                            .present = thread.thread.allowed,
                                                            .unit = unit_of(choice, is_thread),
-                                                           .is_cut = choice.slots == &reachable})];
+                                                           .is_cut = choice.slots == &reachable,
+                                                           .group_of = is_in_group ? process.id : TaskId{}})];
     return Target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
 }
 

@@ -4,18 +4,13 @@
 #include "planner/place.hpp"
 
 #include <algorithm>
-#include <optional>
-#include <tuple>
+#include <set>
 
 namespace affinityd::planner {
 
 namespace {
 
-constexpr Weight least_gain = one_cpu / 8;
 constexpr Weight free_core = one_cpu / 8; ///< a core with less counts as free
-constexpr unsigned longest_chain = 4;
-constexpr unsigned most_looks = 20'000;     ///< at slots, for one core: about a millisecond
-constexpr std::size_t most_candidates = 24; ///< of one core
 
 /// The CPUs that a policy's interfaces are near to; null: the distribution has nothing to do with them.
 const CpuSet* near_of(const Placements& placements, const DistributionId& distribution) {
@@ -25,67 +20,127 @@ const CpuSet* near_of(const Placements& placements, const DistributionId& distri
     return nic == nullptr ? nullptr : &nic->near;
 }
 
-} // namespace
+bool is_in_group(const DistributionId& distribution) { return distribution.among.starts_with("together:"); }
 
-bool Redeal::Trial::has_moved(unsigned item) const {
-    return std::ranges::find(done, item, &std::pair<unsigned, unsigned>::first) != done.end();
+std::vector<Deal::Part> parts_of(const Slot& slot, const CpuLoad& load) {
+    std::map<unsigned, Weight> cores;
+    for (const unsigned cpu : slot.cpus)
+        ++cores[load.core_of(cpu)];
+    std::vector<Deal::Part> parts;
+    for (const auto& [core, cpus] : cores)
+        parts.push_back({core, cpus});
+    return parts;
 }
 
-Redeal::Table& Redeal::table(unsigned number) {
-    const auto [at, is_new] = tables_.try_emplace(number);
-    auto& table = at->second;
-    if (!is_new) return table;
-    const auto& distribution = assignments_.distribution(number);
-    if (distribution.among == "together") return table; // the slots inside count
-    table.slots = slots_of(placements_, distribution);
-    if (table.slots == nullptr) return table;
-    table.near = near_of(placements_, distribution);
-    table.items.resize(table.slots->size());
-    for (unsigned i = 0; i < table.slots->size(); ++i) {
-        const auto& cpus = (*table.slots)[i].cpus;
-        table.cpus |= cpus;
-        std::set<unsigned> cores;
-        for (const unsigned cpu : cpus)
-            if (cores.insert(load_.core_of(cpu)).second) places_[load_.core_of(cpu)].emplace_back(number, i);
+} // namespace
+
+Redeal::Kind Redeal::make_kind(const DistributionId& distribution) {
+    Kind kind;
+    const auto add = [&](const std::vector<Slot>& slots, unsigned group) {
+        for (const auto& slot : slots) {
+            kind.slots.push_back(&slot);
+            kind.groups.push_back(group);
+            kind.cpus |= slot.cpus;
+        }
+    };
+    if (distribution.among == "together") {
+        const auto* resolved = placements_.find(distribution.policy);
+        if (resolved != nullptr && resolved->active)
+            for (unsigned i = 0; i < resolved->together.size(); ++i)
+                add(resolved->together[i].slots, i);
+    } else if (const auto* slots = slots_of(placements_, distribution)) {
+        add(*slots, 0);
     }
-    return table;
+    if (kind.slots.empty()) return kind;
+    kind.near = near_of(placements_, distribution);
+    std::vector<Deal::Place> places;
+    for (std::size_t i = 0; i < kind.slots.size(); ++i) {
+        const auto count = static_cast<Weight>(kind.slots[i]->cpus.count());
+        places.push_back({kind.groups[i], count, parts_of(*kind.slots[i], load_)});
+        const Weight most = std::ranges::max_element(places.back().parts, {}, &Deal::Part::cpus)->cpus;
+        if (i > 0 && most * kind.of >= kind.least * count) continue;
+        kind.least = most;
+        kind.of = count;
+    }
+    kind.number = deal_.add_kind(std::move(places));
+    return kind;
+}
+
+const Redeal::Kind& Redeal::kind_of(unsigned table) {
+    const auto [at, is_new] = tables_.try_emplace(table);
+    if (!is_new) return *at->second;
+    auto distribution = assignments_.distribution(table);
+    if (is_in_group(distribution)) distribution.among = "together";
+    auto found = kinds_.find(distribution);
+    if (found == kinds_.end()) found = kinds_.emplace(distribution, make_kind(distribution)).first;
+    at->second = &found->second;
+    return found->second;
 }
 
 void Redeal::collect(const TaskId& task, const Assignments::Seat& seat) {
-    auto& table = this->table(seat.table);
-    if (table.slots == nullptr || seat.is_cut) return;
+    const auto& distribution = assignments_.distribution(seat.table);
+    if (distribution.among == "together") {
+        if (!seat.is_cut) families_[{distribution.policy, task}].seat.emplace(seat.table, seat.now);
+        return;
+    }
+    const auto& kind = kind_of(seat.table);
+    if (seat.is_cut) return;
     const auto slot =
-        std::ranges::find(*table.slots, seat.now, [](const Slot& one) { return one.cpus.first(); });
-    if (slot == table.slots->end()) return;
-    const auto index = static_cast<unsigned>(slot - table.slots->begin());
-    table.items[index].push_back(static_cast<unsigned>(items_.size()));
-    items_.push_back({task, seat.weight, seat.table, index, index});
+        std::ranges::find(kind.slots, seat.now, [](const Slot* one) { return one->cpus.first(); });
+    if (slot == kind.slots.end()) return;
+    const auto index = static_cast<unsigned>(slot - kind.slots.begin());
+    if (is_in_group(distribution))
+        families_[{distribution.policy, assignments_.owner(task)}].items.push_back(
+            static_cast<unsigned>(items_.size()));
+    items_.push_back({{task, &kind, seat.table, index}, {task, seat.weight, kind.number, index}});
 }
 
-void Redeal::collect_bucket() {
+/// A part of the seats; at the end, all that is to be known of them.
+void Redeal::collect_some() {
+    constexpr std::size_t some = 64;
     const auto& seats = assignments_.seats();
-    if (buckets_ != seats.bucket_count()) { // it has grown meanwhile
+    if (walk_.buckets != seats.bucket_count()) { // it has grown meanwhile
+        walk_ = {0, seats.bucket_count()};
         items_.clear();
+        families_.clear();
         tables_.clear();
-        places_.clear();
-        bucket_ = 0;
-        buckets_ = seats.bucket_count();
+        kinds_.clear();
+        deal_ = {};
     }
-    if (bucket_ < buckets_) {
-        for (auto seat = seats.begin(bucket_); seat != seats.end(bucket_); ++seat)
+    for (const auto end = std::min(walk_.buckets, walk_.bucket + some); walk_.bucket < end; ++walk_.bucket)
+        for (auto seat = seats.begin(walk_.bucket); seat != seats.end(walk_.bucket); ++seat)
             collect(seat->first, seat->second);
-        ++bucket_;
-    } else {
-        load_ = assignments_.load();
-        stage_ = Stage::measure;
+    if (walk_.bucket < walk_.buckets) return;
+    load_ = assignments_.load();
+    add_families();
+    for (const auto& [item, piece] : items_)
+        deal_.add(piece);
+    deal_.start(load_);
+    stage_ = Stage::measure;
+}
+
+/// Families whose group is known, and all of which is in it, may leave it.
+void Redeal::add_families() {
+    for (auto& [id, family] : families_) {
+        if (!family.seat || family.items.empty()) continue;
+        const auto& [first, kind] =
+            std::pair(items_[family.items.front()].first.before, items_[family.items.front()].first.kind);
+        const auto group = kind->groups[first];
+        if (!std::ranges::all_of(family.items, [&](unsigned i) {
+                const auto& item = items_[i].first;
+                return item.kind == kind && kind->groups[item.before] == group;
+            }))
+            continue;
+        family.number = deal_.add_family();
+        for (const unsigned i : family.items)
+            items_[i].second.family = family.number;
     }
 }
 
 bool Redeal::measure(const std::function<bool()>& out_of_time) {
-    constexpr std::size_t buckets_between_looks_at_the_clock = 64;
     while (stage_ == Stage::collect) {
-        collect_bucket();
-        if (bucket_ % buckets_between_looks_at_the_clock == 0 && out_of_time()) return false;
+        collect_some();
+        if (out_of_time()) return false;
     }
     if (stage_ == Stage::measure) {
         look();
@@ -97,8 +152,12 @@ bool Redeal::measure(const std::function<bool()>& out_of_time) {
 bool Redeal::step(const std::function<bool()>& out_of_time) {
     if (!measure(out_of_time)) return false;
     while (stage_ != Stage::done) {
-        improve();
-        if (stage_ != Stage::done && out_of_time()) return false;
+        if (!deal_.improve()) {
+            list_moves();
+            stage_ = Stage::done;
+        } else if (out_of_time()) {
+            return false;
+        }
     }
     return true;
 }
@@ -106,184 +165,59 @@ bool Redeal::step(const std::function<bool()>& out_of_time) {
 void Redeal::look() {
     std::map<CpuSet, Confined> sets;
     CpuLoad fixed = load_;
-    for (const auto& item : items_) {
-        const auto& table = tables_[item.table];
-        const auto& slot = (*table.slots)[item.slot];
-        fixed.add(slot.cpus, -item.weight);
-        auto& confined = sets[table.cpus];
-        confined.cpus = table.cpus;
-        confined.total += item.weight;
-        confined.pieces.push_back(item.weight / static_cast<Weight>(slot.cpus.count()));
-        if (table.near != nullptr && !slot.cpus.intersects(*table.near)) ++goodness_.off_node;
+    for (const auto& [item, piece] : items_) {
+        const auto& slot = *item.kind->slots[item.before];
+        fixed.add(slot.cpus, -piece.weight);
+        auto& confined = sets[item.kind->cpus];
+        confined.cpus = item.kind->cpus;
+        confined.total += piece.weight;
+        confined.pieces.push_back(piece.weight * item.kind->least / item.kind->of);
+        if (item.kind->near != nullptr && !slot.cpus.intersects(*item.kind->near)) ++goodness_.off_node;
     }
     std::vector<Confined> work;
     for (auto& [cpus, confined] : sets)
         work.push_back(std::move(confined));
     goodness_.busiest = load_.busiest();
     goodness_.least = least_busiest(work, fixed);
-    for (const auto& [core, places] : places_) {
-        left_.insert(core);
-        if (shares_needlessly(core)) ++goodness_.paired;
-    }
+    goodness_.paired = paired();
 }
 
-/// True if tasks on both threads of a core could be on cores of their own.
-bool Redeal::shares_needlessly(unsigned core) const {
-    std::set<unsigned> busy;
-    const std::vector<Slot>* slots = nullptr;
-    for (const auto& [number, index] : places_.at(core)) {
-        const auto& table = tables_.at(number);
-        const auto& cpus = (*table.slots)[index].cpus;
-        if (table.items[index].empty()) continue;
-        for (const unsigned cpu : cpus)
-            if (load_.core_of(cpu) == core && load_.on_cpu(cpu) >= free_core) busy.insert(cpu);
+/// Cores with tasks on both threads that could be on cores of their own.
+std::size_t Redeal::paired() const {
+    std::map<unsigned, std::set<unsigned>> busy;
+    std::set<unsigned> avoidable;
+    for (const auto& [id, kind] : kinds_) {
         const bool has_free = std::ranges::any_of(
-            *table.slots, [&](const Slot& slot) { return load_.of(slot.cpus).core < free_core; });
-        if (has_free && cpus.count() == 1) slots = table.slots;
-    }
-    return busy.size() > 1 && slots != nullptr;
-}
-
-bool Redeal::is_on(unsigned item, unsigned core) const {
-    const auto& table = tables_.at(items_[item].table);
-    return std::ranges::any_of((*table.slots)[items_[item].slot].cpus,
-                               [&](unsigned cpu) { return load_.core_of(cpu) == core; });
-}
-
-/// Tasks that may leave a core: of those that are alike, one; the heaviest first.
-std::vector<unsigned> Redeal::candidates(unsigned core, const Trial& trial) const {
-    std::vector<unsigned> found;
-    for (const auto& [number, index] : places_.at(core)) {
-        const auto& table = tables_.at(number);
-        if (table.slots->size() < 2) continue;
-        std::map<Weight, unsigned> alike;
-        for (const unsigned item : table.items[index]) {
-            if (items_[item].weight == 0 || trial.has_moved(item)) continue;
-            const auto [at, is_new] = alike.try_emplace(items_[item].weight, item);
-            if (!is_new && items_[item].task < items_[at->second].task) at->second = item;
-        }
-        for (const auto& [weight, item] : alike)
-            found.push_back(item);
-    }
-    std::ranges::sort(found, {},
-                      [&](unsigned item) { return std::pair(-items_[item].weight, items_[item].task); });
-    if (found.size() > most_candidates) found.resize(most_candidates);
-    return found;
-}
-
-/// The load of the busiest core of a slot after the task has come.
-Weight Redeal::busiest_with(unsigned item, const Slot& slot) const {
-    const Weight part = items_[item].weight / static_cast<Weight>(slot.cpus.count());
-    std::map<unsigned, Weight> more;
-    for (const unsigned cpu : slot.cpus)
-        more[load_.core_of(cpu)] += part;
-    Weight busiest = 0;
-    for (const auto& [core, parts] : more)
-        busiest = std::max(busiest, load_.on_core(core) + parts);
-    return busiest;
-}
-
-void Redeal::put(unsigned number, unsigned slot) {
-    auto& item = items_[number];
-    auto& table = tables_.at(item.table);
-    load_.add((*table.slots)[item.slot].cpus, -item.weight);
-    load_.add((*table.slots)[slot].cpus, item.weight);
-    std::erase(table.items[item.slot], number);
-    table.items[slot].push_back(number);
-    item.slot = slot;
-}
-
-void Redeal::undo(Trial& trial, std::size_t to) {
-    while (trial.done.size() > to) {
-        const auto [item, slot] = trial.done.back();
-        trial.done.pop_back();
-        put(item, slot);
-    }
-}
-
-/// The one task whose leaving is enough, or helps most, to the slot that is best for it.
-bool Redeal::move_one(unsigned core, const std::vector<unsigned>& items, Trial& trial) {
-    struct Choice {
-        bool is_short; ///< it is not enough
-        Weight weight; ///< the lightest that is enough; else the heaviest
-        Weight busiest;
-        unsigned item, slot;
-    };
-    std::optional<Choice> best;
-    const auto key = [](const Choice& choice) {
-        return std::tuple(choice.is_short, choice.weight, choice.busiest);
-    };
-    for (const unsigned item : items) {
-        const auto& table = tables_.at(items_[item].table);
-        const Weight leaves =
-            items_[item].weight / static_cast<Weight>((*table.slots)[items_[item].slot].cpus.count());
-        const bool is_short = load_.on_core(core) - leaves > trial.limit;
-        for (unsigned slot = 0; slot < table.slots->size() && trial.looks > 0; ++slot) {
-            if (slot == items_[item].slot) continue;
-            --trial.looks;
-            const Weight busiest = busiest_with(item, (*table.slots)[slot]);
-            if (busiest > trial.limit) continue;
-            const Choice choice{is_short, is_short ? -items_[item].weight : items_[item].weight, busiest,
-                                item, slot};
-            if (!best || key(choice) < key(*best)) best = choice;
+            kind.slots, [&](const Slot* slot) { return load_.of(slot->cpus).core < free_core; });
+        for (unsigned i = 0; i < kind.slots.size(); ++i) {
+            if (deal_.on(kind.number, i).empty()) continue;
+            const auto& cpus = kind.slots[i]->cpus;
+            for (const unsigned cpu : cpus)
+                if (load_.on_cpu(cpu) >= free_core) busy[load_.core_of(cpu)].insert(cpu);
+            if (has_free && cpus.count() == 1) avoidable.insert(load_.core_of(cpus.first()));
         }
     }
-    if (!best) return false;
-    trial.done.emplace_back(best->item, items_[best->item].slot);
-    put(best->item, best->slot);
-    return true;
-}
-
-/// A task takes a slot that is too full for it, whose tasks then have to go on.
-bool Redeal::move_chain(unsigned core, const std::vector<unsigned>& items, Trial& trial) {
-    const auto mark = trial.done.size();
-    for (const unsigned item : items) {
-        const auto& slots = *tables_.at(items_[item].table).slots;
-        for (unsigned slot = 0; slot < slots.size() && trial.looks > 0; ++slot) {
-            const unsigned other = load_.core_of(slots[slot].cpus.first());
-            if (slot == items_[item].slot || other == core || slots[slot].cpus.count() > 4) continue;
-            const unsigned steps = trial.steps;
-            trial.done.emplace_back(item, items_[item].slot);
-            put(item, slot);
-            --trial.steps;
-            if (relieve(other, trial) && relieve(core, trial)) return true;
-            undo(trial, mark);
-            trial.steps = steps;
-        }
-    }
-    return false;
-}
-
-bool Redeal::relieve(unsigned core, Trial& trial) {
-    while (load_.on_core(core) > trial.limit) {
-        if (trial.steps == 0 || trial.looks == 0) return false;
-        const auto items = candidates(core, trial);
-        if (!move_one(core, items, trial)) return trial.steps > 1 && move_chain(core, items, trial);
-        --trial.steps;
-    }
-    return true;
-}
-
-void Redeal::improve() {
-    const auto busiest =
-        std::ranges::max_element(left_, {}, [&](unsigned core) { return load_.on_core(core); });
-    if (busiest == left_.end()) return list_moves();
-    const unsigned core = *busiest;
-    const Weight load = load_.on_core(core);
-    Trial trial{load - std::max(least_gain, load / 10), longest_chain, most_looks, {}};
-    if (trial.limit > 0 && relieve(core, trial)) return;
-    undo(trial, 0);
-    left_.erase(core);
+    return static_cast<std::size_t>(
+        std::ranges::count_if(avoidable, [&](unsigned core) { return busy[core].size() > 1; }));
 }
 
 void Redeal::list_moves() {
-    for (const auto& item : items_) {
-        const auto& slots = *tables_[item.table].slots;
-        if (item.slot != item.before)
-            moves_.push_back({item.task, item.table, slots[item.before].cpus.first(), slots[item.slot]});
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+        const auto& item = items_[i].first;
+        const unsigned now = deal_.pieces()[i].place;
+        if (now != item.before)
+            moves_.push_back(
+                {item.task, item.table, item.kind->slots[item.before]->cpus.first(), *item.kind->slots[now]});
+    }
+    for (const auto& [id, family] : families_) {
+        if (family.number == Deal::no_family) continue;
+        const auto& item = items_[family.items.front()].first;
+        const unsigned group = item.kind->groups[deal_.pieces()[family.items.front()].place];
+        if (group == item.kind->groups[item.before]) continue;
+        const auto& cpus = placements_.find(id.first)->together[group].cpus;
+        moves_.push_back({id.second, family.seat->first, family.seat->second, {cpus, cpus}});
     }
     std::ranges::sort(moves_, {}, [](const Move& move) { return std::pair(move.task, move.table); });
-    stage_ = Stage::done;
 }
 
 } // namespace affinityd::planner

@@ -2,27 +2,30 @@
 #pragma once
 
 #include "planner/assignments.hpp"
+#include "planner/deal.hpp"
 #include "planner/goodness.hpp"
 #include "planner/placements.hpp"
 
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <set>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace affinityd::planner {
 
 /// Measures how well tasks are placed, and finds the few moves that make it better: tasks leave a core that
-/// has more work than it need have. Who can stay, stays; nobody moves for less than an eighth of a CPU, or a
-/// tenth of what the core has.
+/// has more work than it need have. Who can stay, stays; nobody moves for a small gain (a fourteenth of what
+/// the core has; of little work, a twelfth of a CPU or a sixth of it). A process that stays inside one group
+/// leaves it as a whole.
 ///
-/// It looks for chains: a task takes the slot of another, which goes on to a third. Its work is bounded; the
-/// same tasks in the same slots give the same moves.
+/// Its work is bounded; the same tasks in the same slots give the same moves.
 class Redeal {
   public:
-    /// A task that is to change over from a slot to another of its distribution.
+    /// A task that is to change over from a slot to another of its distribution; a process, from a group to
+    /// another, with a move for each of its tasks.
     struct Move {
         TaskId task;
         unsigned table; ///< its distribution in the assignments
@@ -44,52 +47,50 @@ class Redeal {
     [[nodiscard]] const std::vector<Move>& moves() const { return moves_; }
 
   private:
+    /// What tasks of one distribution may have; those of all groups of a policy are one kind.
+    struct Kind {
+        std::vector<const Slot*> slots; ///< none: they are not known any more
+        std::vector<unsigned> groups;   ///< of each slot
+        CpuSet cpus;                    ///< of all of them
+        const CpuSet* near = nullptr;   ///< the CPUs near its interface; null: it has none
+        unsigned number = 0;            ///< in the deal
+        Weight least = 0, of = 1;       ///< the part of a task, at least, that one core has to do
+    };
     struct Item {
         TaskId task;
-        Weight weight = 0;
-        unsigned table = 0;
-        unsigned slot = 0, before = 0; ///< indexes; `before`: where it is as yet
+        const Kind* kind;
+        unsigned table, before; ///< `before`: index of its slot as yet
     };
-    struct Table {
-        const std::vector<Slot>* slots = nullptr; ///< null: they are not known any more
-        CpuSet cpus;                              ///< of all of them
-        const CpuSet* near = nullptr;             ///< the CPUs near its interface; null: it has none
-        std::vector<std::vector<unsigned>> items; ///< by slot
+    /// A process that stays inside a group.
+    struct Family {
+        unsigned number = Deal::no_family;
+        std::optional<std::pair<unsigned, unsigned>> seat; ///< distribution and name of the group
+        std::vector<unsigned> items;
     };
-    /// A chain of moves that is being tried.
-    struct Trial {
-        Weight limit;                                    ///< no core that it touches may have more afterwards
-        unsigned steps;                                  ///< moves that are left
-        unsigned looks;                                  ///< at slots, that are left
-        std::vector<std::pair<unsigned, unsigned>> done; ///< items, and the slots that they had
-        [[nodiscard]] bool has_moved(unsigned item) const;
+    using FamilyId = std::pair<std::string, TaskId>; ///< policy, process
+
+    struct Walk {
+        std::size_t bucket = 0, buckets = 0;
     };
 
+    void collect_some();
     void collect(const TaskId& task, const Assignments::Seat& seat);
-    Table& table(unsigned number);
-    void collect_bucket();
+    void add_families();
+    const Kind& kind_of(unsigned table);
+    Kind make_kind(const DistributionId& distribution);
     void look();
-    [[nodiscard]] bool shares_needlessly(unsigned core) const;
-    [[nodiscard]] std::vector<unsigned> candidates(unsigned core, const Trial& trial) const;
-    bool relieve(unsigned core, Trial& trial);
-    bool move_one(unsigned core, const std::vector<unsigned>& items, Trial& trial);
-    bool move_chain(unsigned core, const std::vector<unsigned>& items, Trial& trial);
-    [[nodiscard]] bool is_on(unsigned item, unsigned core) const;
-    [[nodiscard]] Weight busiest_with(unsigned item, const Slot& slot) const;
-    void put(unsigned item, unsigned slot);
-    void undo(Trial& trial, std::size_t to);
-    void improve();
+    [[nodiscard]] std::size_t paired() const;
     void list_moves();
 
     const Placements& placements_;
     const Assignments& assignments_;
     CpuLoad load_;
-    std::size_t bucket_ = 0, buckets_ = 0;
-    std::vector<Item> items_;
-    std::map<unsigned, Table> tables_;
-    std::map<unsigned, std::vector<std::pair<unsigned, unsigned>>>
-        places_;              ///< core -> tables and slots on it
-    std::set<unsigned> left_; ///< cores that may be relieved yet
+    Walk walk_;
+    std::map<DistributionId, Kind> kinds_;
+    std::map<unsigned, const Kind*> tables_;
+    std::vector<std::pair<Item, Deal::Piece>> items_;
+    std::map<FamilyId, Family> families_;
+    Deal deal_;
     enum class Stage : std::uint8_t { collect, measure, improve, done } stage_ = Stage::collect;
     Goodness goodness_;
     std::vector<Move> moves_;

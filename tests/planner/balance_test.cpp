@@ -189,6 +189,40 @@ TEST(Redeal, ATaskTakesTheSlotOfAnotherWhichGoesOn) {
     EXPECT_EQ(redealt(world).goodness().busiest, one_cpu);
 }
 
+TEST(Redeal, AProcessLeavesItsGroupAsAWhole) {
+    World world({"match: {comm: a}\ntogether: node\nspread: cpu\nbind: cpu\n"}, sixteen());
+    // Four processes of eight threads each; the two on the first node turn out to be the busy ones.
+    std::vector<std::vector<inventory::Thread>> processes;
+    const auto plan_all = [&] {
+        for (auto& threads : processes)
+            for (auto& task : threads)
+                world.apply(task,
+                            plan_thread(world.planning(), {.id = threads.front().id, .policy = 0}, {task}));
+    };
+    for (int i = 0; i < 4; ++i) {
+        auto& threads = processes.emplace_back();
+        for (int k = 0; k < 8; ++k)
+            threads.push_back(test::thread(100 + i * 10 + k, "a", world.machine.topology.online));
+        plan_all();
+    }
+    const auto node_of = [](const auto& task) { return task.allowed.first() / 8; };
+    const unsigned busy_node = node_of(processes.front().front());
+    for (const auto& threads : processes)
+        for (const auto& task : threads)
+            world.assignments.weigh({"p0", 0, "together:" + std::to_string(node_of(task) * 8)}, task.id,
+                                    node_of(task) == busy_node ? one_cpu * 9 / 10 : one_cpu / 50);
+    ASSERT_NEAR(redealt(world).goodness().balance(), 0.5, 0.05);
+    plan_all();
+    EXPECT_GT(redealt(world).goodness().balance(), 0.9);
+    for (const auto& threads : processes)
+        for (const auto& task : threads)
+            EXPECT_EQ(node_of(task), node_of(threads.front())) << "they stay together";
+    Weight sum = 0;
+    for (const unsigned cpu : world.machine.topology.online)
+        sum += world.assignments.load().on_cpu(cpu);
+    EXPECT_EQ(sum, 16 * (one_cpu * 9 / 10 + one_cpu / 50)) << "each counts once";
+}
+
 TEST(Redeal, TasksThatACpusetCutsStayWhereTheyAre) {
     World world({"match: {comm: a}\nspread: cpu\nbind: cpu\n"}, test::plain());
     const CpuSet cpuset{0, 1};

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every file of policies/, whatever it is called, is read and planned: on a small machine built here and on
 // the recorded ones. What the comments of the files we know promise is looked for in the plan.
-#include "host/root.hpp"
-#include "irq/reader.hpp"
 #include "machine/near.hpp"
-#include "netdev/reader.hpp"
 #include "planner/check.hpp"
-#include "topology/reader.hpp"
+#include "recorded.hpp"
 #include "world.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
-
-#include <unistd.h>
 
 namespace affinityd::planner {
 namespace {
@@ -24,15 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 using machine::Machine;
 
-std::string setting(const char* name, const char* otherwise) {
-    const char* value = std::getenv(name);
-    if (value == nullptr) value = std::getenv(otherwise);
-    return value == nullptr ? "" : value;
-}
-
 std::vector<policy::Document> shipped() {
     std::vector<policy::Document> documents;
-    for (const auto& entry : fs::directory_iterator(setting("AFFINITYD_SHIPPED_POLICIES", ""))) {
+    for (const auto& entry : fs::directory_iterator(test::setting("AFFINITYD_SHIPPED_POLICIES", ""))) {
         if (entry.path().extension() != ".yaml") continue;
         std::ostringstream text;
         text << std::ifstream(entry.path(), std::ios::binary).rdbuf();
@@ -375,38 +363,10 @@ TEST(Shipped, FilesKeepTheirPromisesOnTwoSockets) {
     every_file_on(machine);
 }
 
-class ShippedOn : public testing::TestWithParam<std::string> {
-  protected:
-    ShippedOn() {
-        const fs::path memory = "/dev/shm"; // thousands of small files
-        std::string name = ((::access(memory.c_str(), W_OK) == 0 ? memory : fs::temp_directory_path()) /
-                            "affinityd-shipped-XXXXXX")
-                               .string();
-        if (::mkdtemp(name.data()) != nullptr) folder_ = name;
-    }
-    ~ShippedOn() override {
-        std::error_code code;
-        fs::remove_all(folder_, code);
-    }
-    std::optional<Machine> unpack() {
-        const auto archive = fs::path(setting("AFFINITYD_TOPOLOGIES", "AFFINITYD_TOPOLOGIES_DEFAULT")) /
-                             GetParam() / "root.tar.gz";
-        if (std::system(("tar -xzf '" + archive.string() + "' -C '" + folder_.string() + "'").c_str()) != 0)
-            return std::nullopt;
-        const auto top = fs::exists(folder_ / "sys") ? folder_ : fs::directory_iterator(folder_)->path();
-        const auto root = host::Root::open(top.string());
-        if (!root) return std::nullopt;
-        auto topology = topology::read_topology(*root);
-        auto nics = netdev::read_nics(*root);
-        auto irqs = irq::read_interrupts(*root);
-        if (!topology || !nics || !irqs) return std::nullopt;
-        return Machine{std::move(*topology), std::move(*nics), std::move(*irqs)};
-    }
-    fs::path folder_;
-};
+class ShippedOn : public testing::TestWithParam<std::string> {};
 
 TEST_P(ShippedOn, FilesKeepTheirPromisesWithoutNicsAndWithOne) {
-    auto machine = unpack();
+    auto machine = test::read_recording(GetParam());
     ASSERT_TRUE(machine);
     // Recorded NICs have no queues or no interrupts to place: who is served by them is another test's
     // subject.
@@ -417,18 +377,8 @@ TEST_P(ShippedOn, FilesKeepTheirPromisesWithoutNicsAndWithOne) {
     every_file_on(*machine);
 }
 
-std::vector<std::string> recordings() {
-    constexpr std::uintmax_t largest = 128U
-                                       << 10; // of the archive: the largest three take longer than all others
-    std::vector<std::string> names;
-    std::error_code code;
-    for (const auto& entry :
-         fs::directory_iterator(setting("AFFINITYD_TOPOLOGIES", "AFFINITYD_TOPOLOGIES_DEFAULT"), code))
-        if (const auto size = fs::file_size(entry.path() / "root.tar.gz", code); !code && size <= largest)
-            names.push_back(entry.path().filename().string());
-    std::ranges::sort(names);
-    return names;
-}
+constexpr std::uintmax_t largest = 128U
+                                   << 10; // of the archive: the largest three take longer than all others
 
 std::string test_name(const testing::TestParamInfo<std::string>& machine) {
     std::string name = machine.param;
@@ -437,7 +387,7 @@ std::string test_name(const testing::TestParamInfo<std::string>& machine) {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ShippedOn);
-INSTANTIATE_TEST_SUITE_P(Recorded, ShippedOn, testing::ValuesIn(recordings()), test_name);
+INSTANTIATE_TEST_SUITE_P(Recorded, ShippedOn, testing::ValuesIn(test::recordings(largest)), test_name);
 
 } // namespace
 } // namespace affinityd::planner

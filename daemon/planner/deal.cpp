@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/deal.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <tuple>
+
+namespace affinityd::planner {
+
+namespace {
+
+constexpr unsigned longest_chain = 4;
+constexpr unsigned most_looks = 6'000;       ///< at places, for one core: less than a millisecond
+constexpr std::size_t most_detours = 8;      ///< by which a chain may begin
+constexpr std::size_t most_candidates = 24;  ///< of one core
+constexpr int most_of_a_kind = 256;          ///< on one place, that are looked at: the heaviest
+constexpr std::size_t most_pieces = 4'000;   ///< that are dealt afresh
+constexpr std::size_t most_afresh = 500'000; ///< looks at places in a fresh deal: a few milliseconds
+
+constexpr Weight next_to_nothing = one_cpu / 50; ///< a core that has less need not be relieved
+
+} // namespace
+
+/// What the busiest core must gain for anybody to move.
+Weight least_gain(Weight load) {
+    const Weight small = std::min(one_cpu / 12, load / 6); // little work is worth less
+    return std::max(small, load / 14);
+}
+
+bool Deal::Trial::has_moved(unsigned piece) const {
+    return std::ranges::find(done, piece, &std::pair<unsigned, unsigned>::first) != done.end();
+}
+
+unsigned Deal::add_kind(std::vector<Place> places) {
+    const auto kind = static_cast<unsigned>(kinds_.size());
+    for (unsigned i = 0; i < places.size(); ++i)
+        for (const auto& part : places[i].parts) {
+            if (part.core >= places_on_.size()) places_on_.resize(part.core + 1U);
+            places_on_[part.core].emplace_back(kind, i);
+        }
+    std::vector<std::vector<unsigned>> none(places.size());
+    kinds_.push_back({std::move(places), std::move(none)});
+    return kind;
+}
+
+unsigned Deal::add(const Piece& piece) {
+    const auto number = static_cast<unsigned>(pieces_.size());
+    pieces_.push_back(piece);
+    kinds_[piece.kind].pieces[piece.place].push_back(number);
+    if (piece.family != no_family) families_[piece.family].push_back(number);
+    return number;
+}
+
+unsigned Deal::add_family() {
+    families_.emplace_back();
+    return static_cast<unsigned>(families_.size()) - 1;
+}
+
+void Deal::start(const CpuLoad& load) {
+    // The order in which pieces were found is nobody's business.
+    for (auto& family : families_)
+        std::ranges::sort(family, {},
+                          [&](unsigned i) { return std::pair(-pieces_[i].weight, pieces_[i].task); });
+    cores_.resize(places_on_.size());
+    for (unsigned core = 0; core < cores_.size(); ++core)
+        if (!places_on_[core].empty()) cores_[core] = load.on_core(core);
+    for (const auto& piece : pieces_)
+        first_.push_back(piece.place);
+    try_all_cores();
+}
+
+void Deal::try_all_cores() {
+    for (unsigned core = 0; core < cores_.size(); ++core)
+        if (!places_on_[core].empty()) left_.insert(core);
+}
+
+const Deal::Place& Deal::place_of(unsigned piece) const {
+    return kinds_[pieces_[piece].kind].places[pieces_[piece].place];
+}
+
+Weight Deal::busiest() const { return cores_.empty() ? 0 : std::ranges::max(cores_); }
+
+/// Pieces that may leave a core: of those that are alike, one; the heaviest first.
+std::vector<unsigned> Deal::candidates(unsigned core, const Trial& trial) const {
+    std::vector<unsigned> all, found;
+    const auto heaviest = [&](unsigned i) { return std::pair(-pieces_[i].weight, pieces_[i].task); };
+    for (const auto& [number, index] : places_on_[core]) {
+        const auto& kind = kinds_[number];
+        if (kind.places.size() < 2) continue;
+        const auto before = static_cast<std::ptrdiff_t>(all.size());
+        for (const unsigned i : kind.pieces[index])
+            if (pieces_[i].weight > 0 && !trial.has_moved(i)) all.push_back(i);
+        if (all.size() - static_cast<std::size_t>(before) <= most_of_a_kind) continue;
+        const auto end = all.begin() + before + most_of_a_kind;
+        std::ranges::nth_element(all.begin() + before, end, all.end(), {}, heaviest);
+        all.erase(end, all.end());
+    }
+    const auto alike = [&](unsigned i) {
+        const auto& piece = pieces_[i];
+        return std::tuple(-piece.weight, piece.kind, piece.place, piece.family);
+    };
+    std::ranges::sort(all, {}, [&](unsigned i) { return std::pair(alike(i), pieces_[i].task); });
+    for (const unsigned i : all) {
+        if (found.size() == most_candidates) break;
+        if (found.empty() || alike(found.back()) != alike(i)) found.push_back(i);
+    }
+    std::ranges::sort(found, {}, heaviest);
+    return found;
+}
+
+/// The load of the busiest core of a place after the piece has come.
+Weight Deal::busiest_with(unsigned piece, unsigned place) const {
+    const auto& [group, count, parts] = kinds_[pieces_[piece].kind].places[place];
+    const Weight each = pieces_[piece].weight / count;
+    Weight busiest = 0;
+    for (const auto& [core, cpus] : parts)
+        busiest = std::max(busiest, cores_[core] + each * cpus);
+    return busiest;
+}
+
+void Deal::weigh(unsigned piece, int sign) {
+    const auto& [group, count, parts] = place_of(piece);
+    const Weight each = sign * (pieces_[piece].weight / count);
+    for (const auto& [core, cpus] : parts)
+        cores_[core] += each * cpus;
+}
+
+void Deal::put(unsigned number, unsigned place) {
+    auto& piece = pieces_[number];
+    auto& kind = kinds_[piece.kind];
+    weigh(number, -1);
+    std::erase(kind.pieces[piece.place], number);
+    kind.pieces[place].push_back(number);
+    piece.place = place;
+    weigh(number, 1);
+}
+
+void Deal::undo(Trial& trial, std::size_t to) {
+    while (trial.done.size() > to) {
+        const auto [piece, place] = trial.done.back();
+        trial.done.pop_back();
+        put(piece, place);
+    }
+}
+
+/// The one piece whose leaving is enough, or helps most, to the place that is best for it.
+bool Deal::move_one(unsigned core, const std::vector<unsigned>& pieces, Trial& trial) {
+    struct Choice {
+        bool is_short; ///< it is not enough
+        Weight weight; ///< the lightest that is enough; else the heaviest
+        Weight busiest;
+        unsigned piece, place;
+    };
+    std::optional<Choice> best;
+    const auto key = [](const Choice& choice) {
+        return std::tuple(choice.is_short, choice.weight, choice.busiest);
+    };
+    for (const unsigned piece : pieces) {
+        const auto& places = kinds_[pieces_[piece].kind].places;
+        const auto& here = place_of(piece);
+        const Weight weight = pieces_[piece].weight;
+        const bool is_short = cores_[core] - weight / here.cpus > trial.limit;
+        for (unsigned place = 0; place < places.size() && trial.looks > 0; ++place) {
+            if (place == pieces_[piece].place || places[place].group != here.group) continue;
+            --trial.looks;
+            const Weight busiest = busiest_with(piece, place);
+            if (busiest > trial.limit) continue;
+            const Choice choice{is_short, is_short ? -weight : weight, busiest, piece, place};
+            if (!best || key(choice) < key(*best)) best = choice;
+        }
+    }
+    if (!best) return false;
+    trial.done.emplace_back(best->piece, pieces_[best->piece].place);
+    put(best->piece, best->place);
+    return true;
+}
+
+/// How much work of pieces that have several places is on a core.
+Deal::Movable Deal::can_leave(unsigned core, const Trial& trial) const {
+    Movable sum;
+    for (const auto& [number, index] : places_on_[core]) {
+        const auto& kind = kinds_[number];
+        if (kind.places.size() < 2) continue;
+        sum.pieces += static_cast<unsigned>(kind.pieces[index].size());
+        for (const unsigned i : kind.pieces[index])
+            if (!trial.has_moved(i)) sum.work += pieces_[i].weight / kind.places[index].cpus;
+    }
+    return sum;
+}
+
+/// A piece takes a place that is too full for it, whose pieces then have to go on: the least full places
+/// first.
+bool Deal::move_chain(unsigned core, const std::vector<unsigned>& pieces, Trial& trial) {
+    struct Detour {
+        Weight busiest;
+        unsigned piece, place, other, looks;
+    };
+    std::map<unsigned, Movable> movable; // of each core
+    std::vector<Detour> detours;
+    for (const unsigned piece : pieces) {
+        const auto& places = kinds_[pieces_[piece].kind].places;
+        const unsigned group = place_of(piece).group;
+        for (unsigned place = 0; place < places.size() && trial.looks > 0; ++place) {
+            --trial.looks;
+            const auto& parts = places[place].parts;
+            if (place == pieces_[piece].place || places[place].group != group || parts.size() > 1) continue;
+            const auto [other, cpus] = parts.front();
+            const Weight more = pieces_[piece].weight / places[place].cpus * cpus;
+            if (other == core || more > trial.limit) continue;
+            const auto [at, is_new] = movable.try_emplace(other);
+            if (is_new) at->second = can_leave(other, trial);
+            if (cores_[other] + more - at->second.work <= trial.limit)
+                detours.push_back({cores_[other] + more, piece, place, other, at->second.pieces});
+        }
+    }
+    std::ranges::stable_sort(detours, {}, &Detour::busiest);
+    if (detours.size() > most_detours) detours.resize(most_detours);
+    const auto mark = trial.done.size();
+    const unsigned steps = trial.steps;
+    for (const auto& [busiest, piece, place, other, looks] : detours) {
+        if (trial.looks <= looks) break;
+        trial.looks -= looks;
+        trial.done.emplace_back(piece, pieces_[piece].place);
+        put(piece, place);
+        --trial.steps;
+        if (relieve(other, trial) && relieve(core, trial)) return true;
+        undo(trial, mark);
+        trial.steps = steps;
+    }
+    return false;
+}
+
+/// Puts a family into a group, the heaviest first; the load of the busiest core that it touches.
+Weight Deal::settle(const std::vector<unsigned>& family, unsigned group) {
+    for (const unsigned piece : family)
+        weigh(piece, -1);
+    Weight busiest = 0;
+    for (const unsigned number : family) {
+        auto& piece = pieces_[number];
+        auto& kind = kinds_[piece.kind];
+        std::tuple<Weight, bool, unsigned> best{std::numeric_limits<Weight>::max(), true, piece.place};
+        for (unsigned place = 0; place < kind.places.size(); ++place)
+            if (kind.places[place].group == group)
+                best = std::min(best, {busiest_with(number, place), place != first_[number], place});
+        std::erase(kind.pieces[piece.place], number);
+        piece.place = std::get<2>(best);
+        kind.pieces[piece.place].push_back(number);
+        weigh(number, 1);
+        busiest = std::max(busiest, std::get<0>(best));
+    }
+    return busiest;
+}
+
+/// A piece leaves with its family for another group.
+bool Deal::move_family(const std::vector<unsigned>& pieces, Trial& trial) {
+    std::set<unsigned> tried;
+    for (const unsigned piece : pieces) {
+        const unsigned number = pieces_[piece].family;
+        if (number == no_family || !tried.insert(number).second) continue;
+        const auto& family = families_[number];
+        if (std::ranges::any_of(family, [&](unsigned i) { return trial.has_moved(i); })) continue;
+        const auto& places = kinds_[pieces_[piece].kind].places;
+        const unsigned home = place_of(piece).group, groups = places.back().group + 1;
+        for (unsigned group = 0; group < groups && trial.looks > places.size() * family.size(); ++group) {
+            if (group == home) continue;
+            const auto mark = trial.done.size();
+            for (const unsigned i : family)
+                trial.done.emplace_back(i, pieces_[i].place);
+            trial.looks -= static_cast<unsigned>(places.size() * family.size());
+            if (settle(family, group) <= trial.limit) return true;
+            undo(trial, mark);
+        }
+    }
+    return false;
+}
+
+bool Deal::relieve(unsigned core, Trial& trial) {
+    while (cores_[core] > trial.limit) {
+        if (trial.steps == 0 || trial.looks == 0) return false;
+        const auto pieces = candidates(core, trial);
+        if (!move_one(core, pieces, trial) && !move_family(pieces, trial))
+            return trial.steps > 1 && move_chain(core, pieces, trial);
+        --trial.steps;
+    }
+    return true;
+}
+
+/// False: no core is left that could have less.
+bool Deal::relieve_busiest() {
+    const auto busiest = std::ranges::max_element(left_, {}, [&](unsigned core) { return cores_[core]; });
+    if (busiest == left_.end()) return false;
+    const unsigned core = *busiest;
+    const Weight load = cores_[core];
+    if (load < next_to_nothing) return false;
+    // A fresh deal may be improved by little: whether it is worth its moves is decided at the end.
+    const Weight gain = stage_ == Stage::polish ? load / 50 : least_gain(load);
+    Trial trial{load - gain, longest_chain, most_looks, {}};
+    if (relieve(core, trial)) return true;
+    undo(trial, 0);
+    left_.erase(core);
+    return true;
+}
+
+bool Deal::improve() {
+    if (stage_ == Stage::chains && !relieve_busiest()) {
+        std::size_t work = 0;
+        for (const auto& piece : pieces_) {
+            const auto& places = kinds_[piece.kind].places;
+            const std::size_t times = piece.family == no_family ? 2 : places.back().group + 3;
+            work += times * places.size() * places.front().parts.size();
+        }
+        stage_ = work > 0 && work < most_afresh && pieces_.size() < most_pieces ? Stage::afresh : Stage::done;
+    } else if (stage_ == Stage::afresh) {
+        for (const auto& piece : pieces_)
+            if (chained_.size() < pieces_.size()) chained_.push_back(piece.place);
+        fresh_.blame.resize(pieces_.size());
+        deal_afresh();
+        try_all_cores();
+        stage_ = Stage::polish;
+    } else if (stage_ == Stage::polish) {
+        const auto before = left_.size();
+        const Weight most = busiest();
+        // Only the busiest counts: it has to be better than what the chains came to.
+        if (!relieve_busiest() || (left_.size() < before && busiest() == most))
+            stage_ = has_another_round() ? Stage::afresh : Stage::choose;
+    } else if (stage_ == Stage::choose) {
+        choose();
+        stage_ = Stage::done;
+    }
+    return stage_ != Stage::done;
+}
+
+} // namespace affinityd::planner
