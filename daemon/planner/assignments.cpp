@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <utility>
 
 namespace affinityd::planner {
 
@@ -31,19 +32,6 @@ struct Rank {
 /// Loads that differ by less than an eighth of a CPU are alike.
 Weight rounded(Weight load) { return (load * 8 + one_cpu / 2) / one_cpu * one_cpu / 8; }
 
-Rank rank_of(const Slot& slot, const CpuLoad::Level& level, const SlotRequest& request) {
-    const auto count = static_cast<Weight>(slot.cpus.count());
-    Rank rank{.core = rounded(level.core) / count,
-              .cpu = rounded(level.cpu) / count,
-              .is_elsewhere = slot.mask != request.present,
-              .distance = slot.distance};
-    if (request.unit != SlotRequest::Unit::lane) {
-        rank.group = level.group;
-        rank.node = level.node;
-    }
-    return rank;
-}
-
 } // namespace
 
 unsigned Assignments::table_of(const DistributionId& distribution) {
@@ -64,14 +52,42 @@ Assignments::Seat* Assignments::seat_of(const TaskId& task, unsigned table) {
     return at == end ? nullptr : &at->second;
 }
 
-std::size_t Assignments::best(const SlotRequest& request, const Table& table) const {
+/// The CPUs of all slots, one after the other: to go through a set takes longer on a large machine.
+const Assignments::SlotCpus& Assignments::cpus_of(const SlotRequest& request, Table& table) {
+    auto& known = table.slots;
+    // Slots that placements hold stay where they are as long as these; others are made for one question.
+    const bool is_lasting = base_ && !request.is_cut && !table.is_of_groups;
+    if (is_lasting && known.of == request.slots.data() && known.ends.size() == request.slots.size())
+        return known;
+    known = {.of = is_lasting ? request.slots.data() : nullptr};
+    for (const auto& slot : request.slots) {
+        for (const unsigned cpu : slot.cpus)
+            known.cpus.push_back(cpu);
+        known.ends.push_back(known.cpus.size());
+    }
+    return known;
+}
+
+std::size_t Assignments::best(const SlotRequest& request, Table& table) {
     static const CpuLoad::Around none;
     const auto& own = request.unit == SlotRequest::Unit::thread ? table.own : none;
-    std::size_t best = 0;
+    const auto& known = cpus_of(request, table);
+    std::size_t best = 0, begin = 0;
     std::optional<Rank> least;
-    for (std::size_t i = 0; i < request.slots.size(); ++i) {
+    for (std::size_t i = 0; i < request.slots.size(); begin = known.ends[i++]) {
         const auto& slot = request.slots[i];
-        const auto rank = rank_of(slot, load_.of(slot.cpus, own), request);
+        const auto cpus = std::span(known.cpus).subspan(begin, known.ends[i] - begin);
+        auto level = load_.place(cpus);
+        const auto count = static_cast<Weight>(cpus.size());
+        Rank rank{.core = rounded(level.core) / count, .cpu = rounded(level.cpu) / count};
+        if (least && std::pair(least->core, least->cpu) < std::pair(rank.core, rank.cpu)) continue;
+        rank.is_elsewhere = slot.mask != request.present;
+        rank.distance = slot.distance;
+        if (request.unit != SlotRequest::Unit::lane) {
+            load_.add_surroundings(level, cpus.front(), own);
+            rank.group = level.group;
+            rank.node = level.node;
+        }
         if (least && *least <= rank) continue;
         least = rank;
         best = i;
@@ -81,15 +97,10 @@ std::size_t Assignments::best(const SlotRequest& request, const Table& table) co
 
 void Assignments::weigh_place(Table& table, unsigned name, Weight weight, int tasks) {
     auto& place = table.places[name];
-    const auto change = [&](Weight amount) {
-        if (table.is_of_groups) return;
-        load_.add(place.cpus, amount);
-        load_.add_around(table.own, place.cpus, amount);
-    };
-    change(-place.sum);
+    const Weight before = place.sum;
     place.sum += weight;
     place.tasks += static_cast<unsigned>(tasks);
-    change(place.sum);
+    if (!table.is_of_groups) load_.change(place.cpus, before, place.sum, table.own);
     if (place.tasks == 0) table.places.erase(name);
 }
 
@@ -216,6 +227,7 @@ void Assignments::use(const std::shared_ptr<const CpuLoad>& base) {
     load_ = base ? *base : CpuLoad();
     for (auto& table : tables_) {
         table.own = {};
+        table.slots = {};
         if (table.is_of_groups) continue;
         for (const auto& [name, place] : table.places) {
             load_.add(place.cpus, place.sum);

@@ -98,15 +98,22 @@ class Assignments {
         Weight sum = 0;
         unsigned tasks = 0;
     };
+    struct SlotCpus {
+        const Slot* of = nullptr; ///< the first of the slots; null: of none that last
+        std::vector<unsigned> cpus;
+        std::vector<std::size_t> ends; ///< of each slot's, in `cpus`
+    };
     struct Table {
         const DistributionId* id = nullptr; ///< null: free
         bool is_of_groups = false;          ///< the slots inside a group count, not the group
         std::unordered_map<unsigned, Place> places;
         CpuLoad::Around own; ///< what it puts on groups and nodes
+        SlotCpus slots;
     };
     unsigned table_of(const DistributionId& distribution);
     [[nodiscard]] Seat* seat_of(const TaskId& task, unsigned table);
-    [[nodiscard]] std::size_t best(const SlotRequest& request, const Table& table) const;
+    const SlotCpus& cpus_of(const SlotRequest& request, Table& table);
+    [[nodiscard]] std::size_t best(const SlotRequest& request, Table& table);
     [[nodiscard]] Seats::iterator in_other_group(const SlotRequest& request, unsigned table);
     void put(Seat& seat, const Slot& slot);
     void change(Seat& seat, const Slot& slot);

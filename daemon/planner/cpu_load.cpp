@@ -66,18 +66,41 @@ void CpuLoad::add_around(Around& around, const CpuSet& cpus, Weight amount) cons
     }
 }
 
-CpuLoad::Level CpuLoad::of(const CpuSet& cpus, const Around& own) const {
+void CpuLoad::change(const CpuSet& cpus, Weight from, Weight to, Around& around) {
+    const Weight part = part_of(to, cpus) - part_of(from, cpus);
+    if (part == 0) return;
+    for (const unsigned cpu : cpus) {
+        const auto [core, group, node] = where(cpu);
+        put(cpus_, cpu, part);
+        put(cores_, core, part);
+        for (auto* sums : {&around_, &around}) {
+            put(sums->groups, group, part);
+            put(sums->nodes, node, part);
+        }
+    }
+}
+
+CpuLoad::Level CpuLoad::place(std::span<const unsigned> cpus) const {
     Level level;
     for (const unsigned cpu : cpus) {
         level.core += on_core(cpu);
         level.cpu += on_cpu(cpu);
     }
-    const auto [core, group, node] = where(cpus.first());
+    return level;
+}
+
+void CpuLoad::add_surroundings(Level& level, unsigned cpu, const Around& own) const {
+    const auto [core, group, node] = where(cpu);
     const auto each = [](Weight load, unsigned cores) {
         return load / static_cast<Weight>(std::max(1U, cores));
     };
     level.group = each(get(around_.groups, group) - get(own.groups, group), get(group_cores_, group));
     level.node = each(get(around_.nodes, node) - get(own.nodes, node), get(node_cores_, node));
+}
+
+CpuLoad::Level CpuLoad::of(const CpuSet& cpus, const Around& own) const {
+    Level level = place(cpus.to_vector());
+    add_surroundings(level, cpus.first(), own);
     return level;
 }
 

@@ -6,6 +6,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace affinityd::planner {
@@ -41,8 +42,13 @@ class CpuLoad {
     /// `cpus` must not be empty. `own`: work that does not count in groups and nodes.
     [[nodiscard]] Level of(const CpuSet& cpus, const Around& own) const;
     [[nodiscard]] Level of(const CpuSet& cpus) const { return of(cpus, Around{}); }
+    /// The same in two steps, the second of which is seldom needed to tell places apart.
+    [[nodiscard]] Level place(std::span<const unsigned> cpus) const;
+    void add_surroundings(Level& level, unsigned cpu, const Around& own) const;
     /// Adds to `around` what add() would add to this load's groups and nodes.
     void add_around(Around& around, const CpuSet& cpus, Weight amount) const;
+    /// As add(-from) and add(to), here and in `around`.
+    void change(const CpuSet& cpus, Weight from, Weight to, Around& around);
 
     /// True for all CPUs of the topology.
     [[nodiscard]] bool covers(const CpuSet& cpus) const { return !all_.empty() && cpus.contains(all_); }
