@@ -4,6 +4,7 @@
 #include "affinity-ttcp/engine/endpoint.hpp"
 #include "affinity-ttcp/engine/outcome.hpp"
 #include "affinity-ttcp/engine/socket.hpp"
+#include "base/clock.hpp"
 
 namespace affinityd::ttcp {
 
@@ -110,6 +111,24 @@ std::expected<void, RoundFault> Streams::wait_until_connected(Gate& gate, double
     return {};
 }
 
+/// Why the peer of a stream has gone: what the others that still run say within a second, if that is more.
+/// One that was killed closes its connection before it is known to have ended.
+RoundFault Streams::cause_of(RoundFault fault, std::vector<Worker*> others) {
+    constexpr double patience_seconds = 1;
+    const double until = monotonic_seconds() + patience_seconds;
+    while (fault.outcome == Outcome::peer_gone && !others.empty()) {
+        std::vector<int> files;
+        for (const auto* each : others)
+            files.push_back(each->result_fd());
+        const auto ready = wait_for_any(files, until);
+        if (!ready) break;
+        const auto at = others.begin() + static_cast<std::ptrdiff_t>(*ready);
+        if (const auto use = take(**at, until); !use) fault = use.error();
+        others.erase(at);
+    }
+    return fault;
+}
+
 std::expected<Ends, RoundFault> Streams::collect(double until) {
     Ends ends;
     std::vector<std::pair<Worker*, std::vector<StreamUse>*>> running;
@@ -126,9 +145,13 @@ std::expected<Ends, RoundFault> Streams::collect(double until) {
         const auto at = running.begin() + static_cast<std::ptrdiff_t>(ready.value_or(1)) -
                         1; // none in time: take() kills this one
         const auto use = take(*at->first, until);
-        if (!use) return std::unexpected(use.error());
-        at->second->push_back(*use);
+        if (use) at->second->push_back(*use);
         running.erase(at);
+        if (use) continue;
+        std::vector<Worker*> others;
+        for (const auto& [each, uses] : running)
+            others.push_back(each);
+        return std::unexpected(cause_of(use.error(), std::move(others)));
     }
     return ends;
 }

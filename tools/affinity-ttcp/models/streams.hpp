@@ -29,6 +29,7 @@ class Streams {
   private:
     [[nodiscard]] Result<void> start_path(std::size_t number, Gate& gate);
     [[nodiscard]] CpuSet cpus_of(std::size_t path, bool under_test) const;
+    [[nodiscard]] static RoundFault cause_of(RoundFault fault, std::vector<Worker*> others);
     [[nodiscard]] Worker& worker(std::size_t number);
 
     const Testbed& testbed_;
