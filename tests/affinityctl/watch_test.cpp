@@ -81,7 +81,8 @@ TEST(Watch, CellsFitTheHeadingAndHideControlBytes) {
     EXPECT_EQ(cells[4], "0!") << "it runs where it should not";
     EXPECT_EQ(cells[6], "25.0%");
     EXPECT_EQ(cells[7], "-");
-    EXPECT_EQ(watch_cells(row(7, "x", 0, 1))[4], "1");
+    EXPECT_EQ(watch_cells(row(7, "x", 0.25, 1))[4], "1");
+    EXPECT_EQ(watch_cells(row(7, "x", 0, 0))[4], "0") << "it sleeps since its mask was changed";
 }
 
 TEST(Watch, SamplerCountsFromTheLastSample) {

@@ -25,7 +25,12 @@ bool comes_before(const TaskRow& a, const TaskRow& b, RowOrder order) {
 
 } // namespace
 
-bool TaskRow::is_astray() const { return !wanted.empty() && !wanted.contains(static_cast<unsigned>(cpu)); }
+bool TaskRow::is_astray() const {
+    // A thread that slept through the change of its mask is still counted on its old CPU: it moves as it
+    // wakes.
+    const bool has_run = share.value_or(0) > 0;
+    return has_run && !wanted.empty() && !wanted.contains(static_cast<unsigned>(cpu));
+}
 
 void sort_rows(std::vector<TaskRow>& rows, RowOrder order, bool reversed) {
     std::ranges::sort(rows, {}, &TaskRow::tid);

@@ -35,7 +35,7 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t most) {
     return lines;
 }
 
-constexpr double left = 90, right = 330, bar = 26, gap = 14, head = 60, width = 900;
+constexpr double left = 90, right = 330, bar = 26, gap = 14, head = 60, page = 900;
 constexpr const char* colors[] = {"#8c8c8c", "#0072b2", "#e69f00", "#009e73"};
 
 /// One bar with its whisker and its figures.
@@ -94,7 +94,7 @@ std::string models_svg(const ModelsReport& report, const std::vector<ModelSummar
                     report.round_seconds, report.cpus.to_list(), report.setup, report.cycles_source),
         120);
     const double chart = static_cast<double>(summaries.size()) * (bar + gap);
-    Svg svg(width, head + chart + 30 + 18 * static_cast<double>(notes.size()),
+    Svg svg(page, head + chart + 30 + 18 * static_cast<double>(notes.size()),
             "Throughput of the affinity models");
     svg.text(left, 26, "Throughput by affinity model, Gbit/s", 17);
     svg.text(left, 46,
@@ -102,7 +102,7 @@ std::string models_svg(const ModelsReport& report, const std::vector<ModelSummar
                                                                  : "not finished: " + report.reason,
              12);
     const double top = top_of(summaries);
-    const double scale = top > 0 ? (width - left - right) / top : 0;
+    const double scale = top > 0 ? (page - left - right) / top : 0;
     const auto labels = labels_of(summaries);
     double y = head;
     for (std::size_t i = 0; i < summaries.size(); ++i, y += bar + gap)
