@@ -20,6 +20,10 @@ void Coexistence::begin_pass() {
     peers_.begin_pass();
 }
 
+bool Coexistence::concerns(const inventory::ProcessScan& process) const {
+    return !process.is_kernel() && writers_.is_new(process.id().tid, process.comm());
+}
+
 void Coexistence::see(const inventory::ProcessScan& process) {
     if (process.is_kernel()) return;
     writers_.see(process.id().tid, process.comm());

@@ -18,6 +18,8 @@ class Coexistence {
                 coexist::OtherWriters::Places places, Log& log);
 
     void begin_pass();
+    /// True for a process of root's that writes masks too, and is not known yet.
+    [[nodiscard]] bool concerns(const inventory::ProcessScan& process) const;
     /// A process of the pass, whether or not a policy wants it.
     void see(const inventory::ProcessScan& process);
     /// All were seen: irqbalance is told to leave the interrupts under policy alone.

@@ -13,18 +13,20 @@ namespace affinityd::app {
 /// Passes on what Tasks sees of processes under policy to those who follow them.
 class Followers final : public TaskObserver {
   public:
-    /// References must outlive it. `came_or_went` and `work_left`: see TaskObserver.
+    /// References must outlive it. The functions are those of TaskObserver.
     struct Parts {
         const Current& current;
         Units& units;
         MemoryFollower& memory;
         Bookkeeping& bookkeeping;
+        std::function<void(const inventory::ProcessScan&)> named;
         std::function<void()> came_or_went;
         std::function<void()> missed;
         std::function<void()> work_left;
     };
     explicit Followers(Parts parts) : parts_(std::move(parts)) {}
 
+    void named(const inventory::ProcessScan& process) override { parts_.named(process); }
     void matched(const KnownProcess& process, const inventory::ProcessFacts& facts) override;
     void placed(const KnownProcess& process) override;
     void ending(const KnownProcess& process) override;

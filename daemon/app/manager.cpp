@@ -8,7 +8,6 @@
 #include "machine/reader.hpp"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -26,6 +25,11 @@ Manager::Manager(Parts parts)
               [this] { work_.want(Work::Urgency::soon); }, parts_.log, parts_.enforcer.acts(),
               [this] { work_.want(Work::Urgency::now); }}),
       followers_({shared_.current, units_, memory_, bookkeeping_,
+                  [this](const auto& process) {
+                      // A pass tells it which interrupts are under policy.
+                      if (queues_.guards_interrupts() && coexistence_.concerns(process))
+                          work_.want(Work::Urgency::soon);
+                  },
                   [this] {
                       if (shared_.current->needs_nic_usage()) work_.want(Work::Urgency::soon);
                   },
@@ -41,10 +45,6 @@ Manager::Manager(Parts parts)
                carrying_.lost, parts_.log}),
       balancer_({parts_.root, shared_.current, tasks_.table(), tasks_.placer().assignments(),
                  parts_.settings.redeal_interval, [this] { work_.want(Work::Urgency::soon); }, parts_.log}) {}
-
-std::string Manager::cgroup_folder() const {
-    return std::filesystem::path(parts_.root.path()) / "sys/fs/cgroup";
-}
 
 void Manager::use(LoadedWorld loaded) {
     const auto before = std::exchange(shared_.current.world, std::move(loaded.world));

@@ -61,8 +61,8 @@ class Manager final : public Commands {
 
     [[nodiscard]] Work& work() { return work_; }
     [[nodiscard]] Tasks& tasks() { return tasks_; }
+    [[nodiscard]] Queues& queues() { return queues_; }
     [[nodiscard]] Coexistence& coexistence() { return coexistence_; }
-    [[nodiscard]] std::string cgroup_folder() const; ///< where control groups are mounted
     [[nodiscard]] const World* world() const { return shared_.current.world.get(); }
     [[nodiscard]] const Settings& settings() const { return parts_.settings; }
 

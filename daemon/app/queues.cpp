@@ -4,6 +4,7 @@
 #include "app/notices.hpp"
 #include "machine/near.hpp"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -65,6 +66,24 @@ void Queues::put_right(const QueueTarget& target) {
         found != present_.end() && found->second == target.wanted)
         parts_.lost.assume_ours(target.subject, found->second, target.policy,
                                 parts_.current->machine().topology);
+}
+
+bool Queues::guards_interrupts() const {
+    return parts_.enforcer.acts() && parts_.current.world &&
+           std::ranges::any_of(parts_.current.placements().queues, [](const auto& target) {
+               return std::holds_alternative<planner::IrqMask>(target.subject);
+           });
+}
+
+bool Queues::glance(const QueueTarget& target) {
+    const auto* irq = std::get_if<planner::IrqMask>(&target.subject);
+    const auto known = present_.find(target.subject);
+    if (irq == nullptr || known == present_.end()) return false;
+    const auto cpus = parts_.enforcer.glance(irq->irq);
+    if (!cpus || known->second == *cpus) return false;
+    const auto action = plan(target); // none if the number is another's by now, or its policy is released
+    if (action) apply(*action);
+    return action.has_value();
 }
 
 std::vector<Subject> Queues::unwanted(const std::optional<std::string>& nic) const {

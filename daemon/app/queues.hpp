@@ -36,6 +36,9 @@ class Queues {
 
     /// Reads the target's subject, and sets it if it is not as it should be.
     void put_right(const planner::QueueTarget& target);
+    /// Puts an interrupt right whose mask is another one than when it was last read or written; cheap where
+    /// it is not. True: it was put right.
+    bool glance(const planner::QueueTarget& target);
     /// Restores the original of a subject that no policy wants any more.
     void restore_unwanted(const planner::Subject& subject);
     /// The change that restore_unwanted() would make now, if any.
@@ -48,6 +51,8 @@ class Queues {
     /// A target with what its subject was set to when it was last read or written.
     [[nodiscard]] status::QueueStatus status(const planner::QueueTarget& target) const;
     [[nodiscard]] const Current& current() const { return parts_.current; }
+    /// True if interrupts are under policy, and are set.
+    [[nodiscard]] bool guards_interrupts() const;
     /// The subjects in the undo journal that no policy wants now; with `nic`, only those of that interface.
     [[nodiscard]] std::vector<planner::Subject> unwanted(const std::optional<std::string>& nic = {}) const;
 

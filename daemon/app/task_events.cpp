@@ -43,6 +43,7 @@ void Tasks::process_changed(int pid, std::optional<int> creator) {
 void Tasks::start(inventory::ProcessScan scan, std::optional<int> creator) {
     const int pid = scan.id().tid;
     const bool was_known = table_.find(pid) != nullptr;
+    parts_.observer.named(scan);
     const auto facts = scan.shared_facts();
     auto turn = begin_turn(std::move(scan), creator);
     if (was_known != (table_.find(pid) != nullptr)) parts_.observer.came_or_went();

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "app/task_table.hpp"
-#include "inventory/task.hpp"
+#include "inventory/process_scan.hpp"
 
 namespace affinityd::app {
 
@@ -10,6 +10,8 @@ namespace affinityd::app {
 class TaskObserver {
   public:
     virtual ~TaskObserver() = default;
+    /// An event names this process, whether or not a policy wants it.
+    virtual void named(const inventory::ProcessScan& process) = 0;
     /// A policy wants this process; its threads come next.
     virtual void matched(const KnownProcess& process, const inventory::ProcessFacts& facts) = 0;
     /// All its threads have been looked at.

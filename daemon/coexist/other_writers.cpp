@@ -21,13 +21,21 @@ OtherWriters::OtherWriters(const host::Root& root, Places places)
       irqbalance_(std::move(places.irqbalance_dir), std::move(places.runtime_dir) + "/irqbalance.banned"),
       files_(root) {}
 
-void OtherWriters::see(int pid, std::string_view comm) {
-    if (comm != "irqbalance" && comm != "tuned") return;
-    if (!is_roots_process(root_, pid)) return; // anybody may call a program so
+/// Anybody may call a program so: only root's count.
+bool OtherWriters::is_writer(int pid, std::string_view comm) const {
+    if ((comm != "irqbalance" && comm != "tuned") || !is_roots_process(root_, pid)) return false;
     // tuned is a script: its program is the interpreter.
     const auto program = program_name(root_, pid);
-    if (comm == "irqbalance" && program && *program != comm) return;
-    seen_.insert_or_assign(std::string(comm), pid);
+    return comm != "irqbalance" || !program || *program == comm;
+}
+
+void OtherWriters::see(int pid, std::string_view comm) {
+    if (is_writer(pid, comm)) seen_.insert_or_assign(std::string(comm), pid);
+}
+
+bool OtherWriters::is_new(int pid, std::string_view comm) const {
+    const auto known = running_.find(comm);
+    return (known == running_.end() || known->second != pid) && is_writer(pid, comm);
 }
 
 void OtherWriters::finish_pass(std::vector<unsigned> irqs, Clock::time_point now) {

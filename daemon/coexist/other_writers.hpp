@@ -36,6 +36,8 @@ class OtherWriters {
     void begin_pass() { seen_.clear(); }
     /// A user process of this pass, by its id and name.
     void see(int pid, std::string_view comm);
+    /// True for such a writer that the last pass has not seen.
+    [[nodiscard]] bool is_new(int pid, std::string_view comm) const;
     /// All were seen. `irqs`: numbers of the interrupts under policy. Starts what fd() and step() carry on;
     /// files are read every ten minutes at most.
     void finish_pass(std::vector<unsigned> irqs, Clock::time_point now = Clock::now());
@@ -57,6 +59,7 @@ class OtherWriters {
     [[nodiscard]] std::vector<Notice> take_notices();
 
   private:
+    [[nodiscard]] bool is_writer(int pid, std::string_view comm) const;
     const host::Root& root_;
     bool acts_;
     Irqbalance irqbalance_;

@@ -56,10 +56,13 @@ class Enforcer {
     /// another one by now. An Error: nothing is known (no file can be opened, systemd does not answer).
     [[nodiscard]] virtual Result<std::optional<machine::Setting>>
     present(const machine::Subject& subject) = 0;
-    /// Moves a process's memory in the background; take_moved() returns what became of it.
+    /// The mask of whichever interrupt has this number now: the cheapest way to see that somebody has changed
+    /// it. No value: there is none, or it cannot be read.
+    [[nodiscard]] virtual std::optional<CpuSet> glance(unsigned) const { return std::nullopt; }
     /// True for a subject that is gone, while what it belongs to is there: it may come back with the setting
     /// that it has.
     [[nodiscard]] virtual bool may_return(const machine::Subject&) const { return false; }
+    /// Moves a process's memory in the background; take_moved() returns what became of it.
     virtual void move_memory(MemoryMove move) = 0;
     [[nodiscard]] virtual std::vector<MemoryMoved> take_moved() = 0;
     /// False: nothing on the machine is changed (dry run, recording).

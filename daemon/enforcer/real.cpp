@@ -51,6 +51,10 @@ class RealEnforcer final : public Enforcer {
         return std::visit([&](const auto& what) { return read(what); }, subject);
     }
 
+    [[nodiscard]] std::optional<CpuSet> glance(unsigned irq) const override {
+        return root_.proc().cpu_list(fmt::format("irq/{}/smp_affinity_list", irq));
+    }
+
     [[nodiscard]] bool may_return(const machine::Subject& subject) const override {
         return machine::has_device(root_, subject);
     }

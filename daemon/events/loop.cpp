@@ -5,6 +5,7 @@
 #include "events/cpuset_watch.hpp"
 #include "events/folder_watch.hpp"
 #include "events/hardware_watch.hpp"
+#include "events/interrupt_watch.hpp"
 #include "events/measure_schedule.hpp"
 #include "events/pass_schedule.hpp"
 #include "events/process_events.hpp"
@@ -27,6 +28,7 @@ struct Watches {
     std::unique_ptr<HardwareWatch> hardware;
     std::unique_ptr<FolderWatch> folders;
     std::unique_ptr<CpusetWatch> cpusets;
+    std::unique_ptr<InterruptWatch> interrupts;
     Source irqbalance, names, after_all;
     std::size_t watched_cpusets = 0;
 };
@@ -102,6 +104,8 @@ Result<void> EventLoop::subscribe() {
                                               [this](const auto& nic) { manager_.link_changed(nic); }});
     watches_.folders = FolderWatch::start(event_.get(), manager_.settings().policy_folders,
                                           [this] { reload("a policy file changed"); });
+    watches_.interrupts = std::make_unique<InterruptWatch>(manager_);
+    if (auto done = watches_.interrupts->add_to(event_.get()); !done) return done;
     if (auto done = add_after_all(); !done) return done;
     if (auto done = watch_answers(); !done) return done;
     sd_event_set_watchdog(event_.get(), 1);
@@ -123,10 +127,11 @@ Result<void> EventLoop::add_after_all() {
     const int status = sd_event_add_post(event_.get(), &source, on_handled, this);
     if (status < 0) return fail("cannot watch cpusets", {}, -status);
     watches_.after_all.reset(source);
-    watches_.cpusets = std::make_unique<CpusetWatch>(event_.get(), manager_.cgroup_folder(), [this] {
-        manager_.expect_changes();
-        passes_.begin_soon();
-    });
+    watches_.cpusets =
+        std::make_unique<CpusetWatch>(event_.get(), manager_.tasks().sources().cgroup_folder(), [this] {
+            manager_.expect_changes();
+            passes_.begin_soon();
+        });
     return {};
 }
 
@@ -168,6 +173,7 @@ void EventLoop::all_done() {
     if (is_stopping_) return;
     has_passed_ = true;
     if (watches_.processes) watches_.processes->follow(!manager_.tasks().table().processes().empty());
+    watches_.interrupts->follow();
     if (!is_ready_) {
         is_ready_ = true;
         sd_notify(0, "READY=1");
@@ -186,6 +192,7 @@ void EventLoop::stop() {
     watches_.folders.reset();
     watches_.after_all.reset();
     watches_.cpusets.reset();
+    watches_.interrupts.reset();
     manager_.begin_stop([this] { leave_when_quiet(); });
 }
 

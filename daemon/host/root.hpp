@@ -78,6 +78,8 @@ class Root {
 
     [[nodiscard]] bool is_live() const { return live_; } ///< this machine, so that acting on it makes sense
     [[nodiscard]] const std::string& path() const { return path_; }
+    /// Where control groups are mounted.
+    [[nodiscard]] std::string cgroup_folder() const { return path_ + "/sys/fs/cgroup"; }
     [[nodiscard]] const Dir& proc() const { return proc_; }
     [[nodiscard]] const Dir& sys() const { return sys_; }
     [[nodiscard]] const Dir& etc() const { return etc_; } ///< for passwd(5) and group(5)

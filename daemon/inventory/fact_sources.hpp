@@ -39,6 +39,8 @@ class FactSources {
     /// Valid until refresh().
     [[nodiscard]] const CpuSet* cpuset(int pid);
 
+    /// Where control groups are mounted.
+    [[nodiscard]] std::string cgroup_folder() const { return root_->cgroup_folder(); }
     /// Paths of the cpusets that were asked for since refresh(), except the root's:
     /// "/system.slice/nginx.service".
     [[nodiscard]] std::vector<std::string> cpuset_paths() const;

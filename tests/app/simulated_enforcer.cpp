@@ -33,6 +33,11 @@ Result<std::optional<machine::Setting>> SimulatedEnforcer::present(const planner
     return read_now(subject);
 }
 
+std::optional<CpuSet> SimulatedEnforcer::glance(unsigned irq) const {
+    const auto root = host::Root::open(machine_.path());
+    return root->proc().cpu_list(fmt::format("irq/{}/smp_affinity_list", irq));
+}
+
 bool SimulatedEnforcer::may_return(const planner::Subject& subject) const {
     const auto root = host::Root::open(machine_.path());
     return root && machine::has_device(*root, subject);

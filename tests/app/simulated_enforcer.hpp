@@ -20,6 +20,7 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
 
     enforcer::Applied apply(const planner::Action& action) override;
     Result<std::optional<machine::Setting>> present(const planner::Subject& subject) override;
+    [[nodiscard]] std::optional<CpuSet> glance(unsigned irq) const override;
     [[nodiscard]] bool may_return(const planner::Subject& subject) const override;
     void move_memory(enforcer::MemoryMove move) override { moves.push_back(std::move(move)); }
     std::vector<enforcer::MemoryMoved> take_moved() override { return std::exchange(moved, {}); }

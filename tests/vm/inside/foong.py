@@ -116,17 +116,17 @@ def each_model_binds_what_it_names_and_nothing_else():
     await_order(ALL)
 
 
-@test()
-def an_interrupt_that_another_program_moved_is_put_back():
-    irq = min(machine.data_irqs("ens6"))
-    (machine.IRQS / str(irq) / "smp_affinity_list").write_text("0", encoding="utf-8")
-    await_order(ALL)
-
-
 def again_soon(action, numbers=ALL):
     seconds = broken_for(action, lambda: not disorder(numbers))
     assert seconds < ROOM, f"order returned after {seconds:.2f} s only"
     return f"{seconds:.2f} s"
+
+
+@test()
+def an_interrupt_that_another_program_moved_is_put_back():
+    irq = min(machine.data_irqs("ens6"))
+    there = machine.IRQS / str(irq) / "smp_affinity_list"
+    return again_soon(lambda: there.write_text("0", encoding="utf-8"))
 
 
 def banned():
