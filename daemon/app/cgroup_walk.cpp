@@ -13,8 +13,6 @@ namespace affinityd::app {
 
 namespace {
 
-constexpr unsigned deepest = 8; // groups below a unit's own
-
 bool means_absent(int code) { return code == ENOENT || code == ENOTDIR || code == ENODEV; }
 
 } // namespace
@@ -33,7 +31,7 @@ Result<void> CgroupWalk::open_next() {
     if (!file && means_absent(file.error().code)) return {}; // gone, or one of the group's own files
     if (!file) return std::unexpected(std::move(file.error()));
     file_ = std::move(*file);
-    if (depth == deepest) return {};
+    if (depth == deepest_) return {};
     const auto names = sys_->list(folder);
     if (!names) return std::unexpected(names.error());
     for (const auto& name :

@@ -74,6 +74,11 @@ bool Tasks::step(const OutOfTime& out_of_time) {
     return unfinished_.empty();
 }
 
+void Tasks::process_moved(int pid) {
+    if (auto* known = table_.find(pid)) known->cpuset = {};
+    process_changed(pid);
+}
+
 void Tasks::thread_changed(int pid, int tid) {
     KnownProcess* known = table_.find(pid);
     if (known == nullptr) return;

@@ -43,6 +43,14 @@ bool read_threads(Turn& turn, const OutOfTime& out_of_time, Log& log) {
     return true;
 }
 
+/// Reads it once in each pass.
+void learn_cpuset(KnownCpuset& known, int pid, inventory::FactSources& sources, std::uint64_t pass) {
+    if (known.read_in == pass) return;
+    const auto* cpuset = sources.cpuset(pid);
+    known.cpus = cpuset == nullptr ? std::nullopt : std::optional(*cpuset);
+    known.read_in = pass;
+}
+
 } // namespace
 
 bool serves_released_queue(const inventory::ProcessScan& scan, const planner::Placements& placements,
@@ -161,22 +169,15 @@ bool Tasks::finish(Turn& turn, const OutOfTime& out_of_time) {
         reaper_.bury_if_gone(pid, id, known, placer_.assignments());
         if (!turn.unseen->empty() && out_of_time()) return false;
     }
-    learn_cpuset(known->cpuset, pid); // so that it is watched
+    learn_cpuset(known->cpuset, pid, sources_, passes_); // so that it is watched
     parts_.observer.placed(*known);
     return true;
-}
-
-void Tasks::learn_cpuset(KnownCpuset& known, int pid) {
-    if (known.read_in == passes_) return;
-    const auto* cpuset = sources_.cpuset(pid);
-    known.cpus = cpuset == nullptr ? std::nullopt : std::optional(*cpuset);
-    known.read_in = passes_;
 }
 
 const CpuSet* Tasks::cpuset_of(KnownCpuset& known, int pid, const inventory::Thread& thread) {
     // A thread that may run everywhere is in no narrower cpuset, so that births wait for no further file.
     if (thread.allowed.contains(parts_.current.placements().online)) return nullptr;
-    learn_cpuset(known, pid);
+    learn_cpuset(known, pid, sources_, passes_);
     return known.cpus ? &*known.cpus : nullptr;
 }
 

@@ -42,6 +42,8 @@ class Tasks {
     /// A process exec'ed, was renamed, or was forked by a process under policy (`creator`, as the parent may
     /// have gone).
     void process_changed(int pid, std::optional<int> creator = {});
+    /// A process may be in another control group than before.
+    void process_moved(int pid);
     /// A thread was born.
     void thread_changed(int pid, int tid);
     /// A thread has named itself. One that is known is not read again, for the name came with the event; but
@@ -84,7 +86,6 @@ class Tasks {
     [[nodiscard]] bool finish(Turn& turn, const OutOfTime& out_of_time);
     void drop(int pid);
     [[nodiscard]] const CpuSet* cpuset_of(KnownCpuset& known, int pid, const inventory::Thread& thread);
-    void learn_cpuset(KnownCpuset& known, int pid);
 
     Parts parts_;
     ThreadPlacer placer_;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/loop.hpp"
 
+#include "app/group_members.hpp"
 #include "events/callback_watch.hpp"
-#include "events/cpuset_watch.hpp"
+#include "events/cgroup_watch.hpp"
 #include "events/folder_watch.hpp"
 #include "events/hardware_watch.hpp"
 #include "events/interrupt_watch.hpp"
@@ -27,7 +28,7 @@ struct Watches {
     std::unique_ptr<ProcessEvents> processes;
     std::unique_ptr<HardwareWatch> hardware;
     std::unique_ptr<FolderWatch> folders;
-    std::unique_ptr<CpusetWatch> cpusets;
+    std::unique_ptr<CgroupWatch> cgroups;
     std::unique_ptr<InterruptWatch> interrupts;
     Source irqbalance, names, after_all;
     std::size_t watched_cpusets = 0;
@@ -54,6 +55,7 @@ class EventLoop final : public Loop {
   private:
     Result<void> add_signals();
     Result<void> add_after_all();
+    void watch_groups();
     Result<void> watch_answers();
     void all_done();
     void stop();
@@ -107,6 +109,7 @@ Result<void> EventLoop::subscribe() {
     watches_.interrupts = std::make_unique<InterruptWatch>(manager_);
     if (auto done = watches_.interrupts->add_to(event_.get()); !done) return done;
     if (auto done = add_after_all(); !done) return done;
+    watch_groups();
     if (auto done = watch_answers(); !done) return done;
     sd_event_set_watchdog(event_.get(), 1);
     manager_.begin_pass(true);
@@ -125,14 +128,29 @@ Result<void> EventLoop::add_signals() {
 Result<void> EventLoop::add_after_all() {
     sd_event_source* source = nullptr;
     const int status = sd_event_add_post(event_.get(), &source, on_handled, this);
-    if (status < 0) return fail("cannot watch cpusets", {}, -status);
+    if (status < 0) return fail("cannot watch the loop", {}, -status);
     watches_.after_all.reset(source);
-    watches_.cpusets =
-        std::make_unique<CpusetWatch>(event_.get(), manager_.tasks().sources().cgroup_folder(), [this] {
+    return {};
+}
+
+void EventLoop::watch_groups() {
+    auto& tasks = manager_.tasks();
+    const auto& root = tasks.sources().root();
+    const CgroupWatch::Listeners listeners{
+        [this] {
             manager_.expect_changes();
             passes_.begin_soon();
-        });
-    return {};
+        },
+        [this, &tasks, &root](std::vector<std::string> groups) {
+            manager_.work().add(std::make_unique<app::GroupMembers>(root.sys(), tasks, std::move(groups),
+                                                                    [this] { passes_.begin_soon(); }));
+        },
+        [this] { passes_.begin_soon(); }};
+    watches_.cgroups = std::make_unique<CgroupWatch>(event_.get(), log_, root.cgroup_folder(), listeners);
+    if (const auto begun = watches_.cgroups->start(); !begun) {
+        log_.warn(begun.error().to_string());
+        watches_.cgroups.reset();
+    }
 }
 
 /// Those of irqbalance and of the name service. Where the kernel has no descriptor left for one, it is not
@@ -191,7 +209,7 @@ void EventLoop::stop() {
     watches_.hardware.reset();
     watches_.folders.reset();
     watches_.after_all.reset();
-    watches_.cpusets.reset();
+    watches_.cgroups.reset();
     watches_.interrupts.reset();
     manager_.begin_stop([this] { leave_when_quiet(); });
 }
@@ -244,7 +262,7 @@ int EventLoop::on_handled(sd_event_source*, void* userdata) {
         return 0;
     loop.has_passed_ = false;
     watches.watched_cpusets = sources.cpusets();
-    watches.cpusets->follow(sources.cpuset_paths());
+    if (watches.cgroups) watches.cgroups->follow(sources.cpuset_paths());
     return 0;
 }
 

@@ -39,8 +39,7 @@ class FactSources {
     /// Valid until refresh().
     [[nodiscard]] const CpuSet* cpuset(int pid);
 
-    /// Where control groups are mounted.
-    [[nodiscard]] std::string cgroup_folder() const { return root_->cgroup_folder(); }
+    [[nodiscard]] const host::Root& root() const { return *root_; }
     /// Paths of the cpusets that were asked for since refresh(), except the root's:
     /// "/system.slice/nginx.service".
     [[nodiscard]] std::vector<std::string> cpuset_paths() const;

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "events/cgroup_watch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include <dirent.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+namespace affinityd::events {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr milliseconds slice{1};           ///< of adding watches
+constexpr milliseconds burst{100};         ///< who is put into a group seldom comes alone
+constexpr milliseconds long_burst{500};    ///< the same while that goes on
+constexpr std::chrono::seconds a_while{1}; ///< after which it does not
+constexpr std::chrono::seconds between_passes{5};
+constexpr std::size_t most_joined = 64; ///< groups told of at once
+
+bool is_cpuset(std::string_view name) {
+    // The second is written when cpusets are enabled below: then every process there is in one, with all of
+    // its CPUs.
+    return name == "cpuset.cpus" || name == "cgroup.subtree_control";
+}
+
+bool is_members(std::string_view name) {
+    return name == "cgroup.procs" || name == "cgroup.threads" || name == "tasks";
+}
+
+/// Names of the folders in a folder; none if it has gone.
+std::vector<std::string> folders_in(const std::string& path) {
+    std::vector<std::string> names;
+    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(path.c_str()), ::closedir);
+    while (const auto* entry = dir ? ::readdir(dir.get()) : nullptr) {
+        const std::string_view name = entry->d_name;
+        if (entry->d_type == DT_DIR && name != "." && name != "..") names.emplace_back(name);
+    }
+    return names;
+}
+
+bool exists(const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored);
+}
+
+} // namespace
+
+CgroupWatch::CgroupWatch(sd_event* event, app::Log& log, std::string base, Listeners listeners)
+    : event_(event), log_(log), base_(std::move(base)), listeners_(std::move(listeners)) {}
+
+Result<void> CgroupWatch::start() {
+    inotify_ = host::Fd(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+    if (inotify_.get() < 0) return fail("control groups cannot be watched", {}, errno);
+    if (auto added = soon_.add_to(event_); !added) return added;
+    sd_event_source* source = nullptr;
+    int status = sd_event_add_io(event_, &source, inotify_.get(), EPOLLIN, on_readable, this);
+    if (status >= 0) readable_.reset(source);
+    if (status >= 0) status = sd_event_add_defer(event_, &source, on_rest, this);
+    if (status < 0) return fail("control groups cannot be watched", {}, -status);
+    rest_.reset(source);
+    sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IDLE);
+    sd_event_source_set_enabled(source, SD_EVENT_OFF);
+    follow({});
+    watch_all();
+    return {};
+}
+
+/// Those that are watched already are not watched twice.
+void CgroupWatch::watch_all() {
+    if (exists(base_ + "/cgroup.controllers")) return watch_later({"", false});
+    // Version 1: one hierarchy has the cpusets, another the groups of systemd.
+    for (const char* hierarchy : {"/cpuset", "/unified", "/systemd"})
+        if (exists(base_ + hierarchy + "/cgroup.procs")) watch_later({hierarchy, false});
+}
+
+void CgroupWatch::watch_later(Unwatched group) {
+    unwatched_.push_back(std::move(group));
+    sd_event_source_set_enabled(rest_.get(), SD_EVENT_ONESHOT);
+}
+
+void CgroupWatch::watch_next() {
+    const auto [path, is_new] = std::move(unwatched_.back());
+    unwatched_.pop_back();
+    if (watched_.size() >= most_groups) return give_up("there are too many");
+    constexpr std::uint32_t mask = IN_MODIFY | IN_CREATE | IN_ONLYDIR;
+    const auto folder = base_ + path;
+    const int watch = ::inotify_add_watch(inotify_.get(), folder.c_str(), mask);
+    if (watch < 0 && (errno == ENOENT || errno == ENOTDIR)) return; // gone
+    if (watch < 0) return give_up(std::generic_category().message(errno));
+    watched_.insert_or_assign(watch, path);
+    // Whoever was put into it before it was watched raised no event.
+    if (is_new) note(path);
+    for (const auto& name : folders_in(folder))
+        unwatched_.push_back({path + "/" + name, is_new});
+}
+
+void CgroupWatch::give_up(const std::string& why) {
+    unwatched_.clear();
+    log_.warn("not all control groups can be watched, a process that moves between the others is found by "
+              "the next pass: " +
+                  why,
+              "control groups");
+}
+
+void CgroupWatch::follow(const std::vector<std::string>& cpusets) {
+    const std::string hierarchy = exists(base_ + "/cgroup.controllers") ? "" : "/cpuset";
+    followed_ = {hierarchy};
+    for (const auto& cpuset : cpusets)
+        for (auto end = cpuset.find('/', 1);; end = cpuset.find('/', end + 1)) {
+            followed_.insert(hierarchy + cpuset.substr(0, end));
+            if (end == std::string::npos) break;
+        }
+}
+
+void CgroupWatch::read() {
+    alignas(inotify_event) std::array<char, 16384> buffer{};
+    const auto got = ::read(inotify_.get(), buffer.data(), buffer.size());
+    if (got <= 0) return; // EAGAIN: nothing more
+    const auto end = static_cast<std::size_t>(got);
+    for (std::size_t at = 0; at + sizeof(inotify_event) <= end;) {
+        inotify_event event{};
+        std::memcpy(&event, &buffer.at(at), sizeof event);
+        at += sizeof event;
+        if (event.len > end - at) return; // the kernel writes whole events
+        const std::string_view padded(buffer.data() + at, event.len);
+        at += event.len;
+        handle(event.wd, event.mask, padded.substr(0, padded.find('\0')));
+    }
+}
+
+void CgroupWatch::handle(int watch, std::uint32_t mask, std::string_view name) {
+    if ((mask & IN_Q_OVERFLOW) != 0) {
+        watch_all();
+        return miss();
+    }
+    const auto found = watched_.find(watch);
+    if (found == watched_.end()) return;
+    if ((mask & IN_IGNORED) != 0) {
+        watched_.erase(found); // gone
+    } else if ((mask & IN_ISDIR) != 0) {
+        if ((mask & IN_CREATE) != 0) watch_later({found->second + "/" + std::string(name), true});
+    } else if ((mask & IN_MODIFY) != 0) {
+        if (is_members(name)) note(found->second);
+        if (is_cpuset(name) && followed_.contains(found->second)) listeners_.cpuset_written();
+    }
+}
+
+void CgroupWatch::note(const std::string& path) {
+    news_.joined.insert(path);
+    if (news_.joined.size() > most_joined) return miss();
+    if (!soon_.is_armed()) soon_.arm(steady_clock::now() - news_.told < a_while ? long_burst : burst);
+}
+
+/// A pass finds what is told no more; not one after the other, whoever plays with control groups.
+void CgroupWatch::miss() {
+    news_.joined.clear();
+    if (std::exchange(news_.has_missed, true) && soon_.is_armed()) return;
+    const auto since = steady_clock::now() - news_.told_missed;
+    const auto rest = std::chrono::duration_cast<milliseconds>(between_passes - since);
+    soon_.arm(std::clamp<milliseconds>(rest, burst, between_passes));
+}
+
+void CgroupWatch::tell() {
+    news_.told = steady_clock::now();
+    if (std::exchange(news_.has_missed, false)) {
+        news_.told_missed = news_.told;
+        news_.joined.clear();
+        return listeners_.missed();
+    }
+    const auto joined = std::exchange(news_.joined, {});
+    if (!joined.empty()) listeners_.joined({joined.begin(), joined.end()});
+}
+
+int CgroupWatch::on_readable(sd_event_source*, int, std::uint32_t, void* userdata) {
+    static_cast<CgroupWatch*>(userdata)->read();
+    return 0;
+}
+
+int CgroupWatch::on_rest(sd_event_source*, void* userdata) {
+    auto& self = *static_cast<CgroupWatch*>(userdata);
+    const auto end = steady_clock::now() + slice;
+    while (!self.unwatched_.empty() && steady_clock::now() < end)
+        self.watch_next();
+    if (!self.unwatched_.empty()) sd_event_source_set_enabled(self.rest_.get(), SD_EVENT_ONESHOT);
+    return 0;
+}
+
+} // namespace affinityd::events

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/log.hpp"
+#include "base/error.hpp"
+#include "events/sources.hpp"
+#include "events/timer.hpp"
+#include "host/fd.hpp"
+
+#include <chrono>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace affinityd::events {
+
+/// Watches the machine's control groups by inotify(7), for what no event of processes tells: that a cpuset
+/// was written, which on kernels before 6.2 makes every mask in it as wide as the cpuset; and that a process
+/// was put into another group. One watch for each group; groups that come are watched too. Source:
+/// Documentation/admin-guide/cgroup-v2.rst; cpuset(7) for version 1.
+class CgroupWatch {
+  public:
+    static constexpr std::size_t most_groups = 8192; ///< kernels limit the watches of a user
+    /// Groups are paths below the folder where they are mounted: "/system.slice/nginx.service", for version 1
+    /// with the hierarchy: "/cpuset/docker".
+    struct Listeners {
+        std::function<void()> cpuset_written; ///< one that is followed
+        std::function<void(std::vector<std::string> groups)> joined;
+        std::function<void()> missed; ///< too much at once: processes may have moved anywhere
+    };
+    /// `base`: where control groups are mounted. References must outlive it.
+    CgroupWatch(sd_event* event, app::Log& log, std::string base, Listeners listeners);
+    CgroupWatch(const CgroupWatch&) = delete;
+    CgroupWatch& operator=(const CgroupWatch&) = delete;
+
+    /// Begins to watch all groups, in slices. Without control groups nothing is watched.
+    [[nodiscard]] Result<void> start();
+    /// Paths of the cpusets ("/system.slice/nginx.service") whose writes matter, and those of all their
+    /// parents, instead of those so far. Those of the root always matter.
+    void follow(const std::vector<std::string>& cpusets);
+    [[nodiscard]] std::size_t groups() const { return watched_.size(); } ///< that are watched
+
+  private:
+    struct Unwatched {
+        std::string path;
+        bool is_new = false; ///< processes may be in it already
+    };
+    /// What is to be told.
+    struct News {
+        std::set<std::string> joined;
+        bool has_missed = false;
+        std::chrono::steady_clock::time_point told{}, told_missed{};
+    };
+    static int on_readable(sd_event_source*, int, std::uint32_t, void* userdata);
+    static int on_rest(sd_event_source*, void* userdata);
+    void watch_all();
+    void watch_later(Unwatched group);
+    void watch_next();
+    void read();
+    void handle(int watch, std::uint32_t mask, std::string_view name);
+    void note(const std::string& path);
+    void miss();
+    void tell();
+    void give_up(const std::string& why);
+
+    sd_event* event_;
+    app::Log& log_;
+    std::string base_;
+    Listeners listeners_;
+    host::Fd inotify_;
+    std::unordered_map<int, std::string> watched_; ///< watch -> path
+    std::vector<Unwatched> unwatched_;
+    std::set<std::string, std::less<>> followed_; ///< paths of cpusets
+    News news_;
+    Timer soon_{[this] { tell(); }};
+    Source readable_, rest_;
+};
+
+} // namespace affinityd::events
