@@ -157,16 +157,27 @@ const NicLanes* ResolvedPolicy::nic(std::string_view name) const {
     return found == nics.end() ? nullptr : &*found;
 }
 
+namespace {
+
+/// A port of a guest is a policy's only where it is named in full.
+bool is_named(const Policy& policy, const netdev::Nic& nic) {
+    const bool is_foreign = netdev::is_foreign_port(nic);
+    return std::ranges::any_of(policy.nics, [&](const policy::Pattern& pattern) {
+        return pattern.matches(nic.name) && (pattern.is_literal() || !is_foreign);
+    });
+}
+
+} // namespace
+
 std::vector<std::string> policy_nics(const Policy& policy, const Machine& machine, const NicUsage& usage) {
     std::set<std::string> wanted;
+    const netdev::Stacks stacks(machine.nics);
     const auto served = usage.find(policy.name);
     for (const auto& nic : machine.nics) {
-        const bool named =
-            policy.nics_auto
-                ? served != usage.end() && served->second.contains(nic.name)
-                : std::ranges::any_of(policy.nics, [&](const auto& p) { return p.matches(nic.name); });
-        if (!named) continue;
-        for (const auto* bottom : netdev::physical_lower(nic, machine.nics))
+        const bool is_meant = policy.nics_auto ? served != usage.end() && served->second.contains(nic.name)
+                                               : is_named(policy, nic);
+        if (!is_meant) continue;
+        for (const auto* bottom : stacks.under(nic))
             wanted.insert(bottom->name);
     }
     std::vector<std::string> names;

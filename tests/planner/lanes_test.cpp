@@ -135,5 +135,36 @@ TEST(Lanes, NicsOfAStackAreThoseAtItsBottomAndALoopHasNone) {
     EXPECT_TRUE(policy_nics(set.policies[1], machine, {}).empty());
 }
 
+TEST(Lanes, PortsOfGuestsAreNeverAPolicysUnlessItNamesThem) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 1, 30);
+    const auto add = [&](const char* name, std::vector<std::string> lower, const char* master) {
+        auto nic = machine::test::nic(name, 1, 1, 0);
+        nic.device.clear();
+        nic.msi_irqs.clear();
+        nic.lower = std::move(lower);
+        nic.master = master;
+        machine.nics.push_back(std::move(nic));
+    };
+    add("br0", {"eth0", "veth1", "vnet2"}, "");
+    add("veth1", {}, "br0");
+    add("vnet2", {}, "br0");
+    add("veth3", {}, "");
+    link_vectors(machine);
+    using Names = std::vector<std::string>;
+    const auto nics = [&](const std::string& names, const NicUsage& usage = {}) {
+        const auto set = test::policies({"match: {comm: a}\naffinity: full\nnics: " + names + "\n"});
+        return policy_nics(set.policies[0], machine, usage);
+    };
+    EXPECT_EQ(nics("[br0]"), Names{"eth0"});
+    EXPECT_EQ(nics("auto", {{"p0", {{"br0", 1}}}}), Names{"eth0"});
+    EXPECT_EQ(nics("[veth1]"), Names{"veth1"}) << "the administrator's word";
+    EXPECT_EQ(nics("[\"v*\"]"), Names{"veth3"}) << "which is no port";
+    EXPECT_EQ(nics("[\"*\"]"), (Names{"eth0", "veth3"}));
+    World world({"match: {comm: a}\naffinity: full\nnics: [br0]\n"}, machine, {});
+    for (const auto& target : world.placements.queues)
+        EXPECT_EQ(target.nic, "eth0") << to_string(target.subject);
+}
+
 } // namespace
 } // namespace affinityd::planner
