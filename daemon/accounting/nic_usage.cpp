@@ -63,7 +63,7 @@ struct NicUsage::Search {
 
     [[nodiscard]] bool needs_sockets(const UsageProcess& process) const;
     [[nodiscard]] std::size_t most_sockets() const;
-    [[nodiscard]] std::vector<std::string> names(const UsagePolicy& policy) const;
+    [[nodiscard]] std::vector<std::string> seen(const UsagePolicy& policy) const;
     [[nodiscard]] bool list(const std::function<bool()>& out_of_time, NicUsageResult& result);
     [[nodiscard]] Result<bool> look(const host::Root& root, const std::function<bool()>& out_of_time);
     void count(NicUsageResult& result);
@@ -85,14 +85,15 @@ std::size_t NicUsage::Search::most_sockets() const {
     return most;
 }
 
-/// Names of the NICs that serve a process of the policy, cut to those that the policy is about.
-std::vector<std::string> NicUsage::Search::names(const UsagePolicy& policy) const {
+/// Names of the NICs that its sockets say serve a process of the policy, cut to those that the policy is
+/// about.
+std::vector<std::string> NicUsage::Search::seen(const UsagePolicy& policy) const {
     std::vector<std::string> names;
     for (const auto nic : evidence.used(nics))
         if (policy.is_auto || std::ranges::find(policy.named, nics.name(nic)) != policy.named.end())
             names.push_back(nics.name(nic));
     std::ranges::sort(names);
-    return names.empty() && !policy.is_auto ? policy.named : names;
+    return names;
 }
 
 /// True: the sockets are listed.
@@ -129,11 +130,15 @@ Result<bool> NicUsage::Search::look(const host::Root& root, const std::function<
 void NicUsage::Search::count(NicUsageResult& result) {
     const auto& process = processes[next];
     const auto& policy = policies[process.policy];
-    auto found = names(policy);
+    auto found = seen(policy);
+    // The one that is named needs no evidence. Of several that are, all may serve it; that does not make
+    // these belong together.
+    if (!policy.is_auto && policy.named.size() == 1) found = policy.named;
     if (walk && walk->is_truncated() && !policy.is_sampled) result.is_truncated = true;
     auto& counts = policy.is_sampled ? result.sampled : result.counts;
-    for (const auto& nic : found)
-        counts[policy.name][nic] += policy.is_sampled ? 1 : process.units;
+    if (!found.empty() || !policy.named.empty())
+        counts[policy.name][found] += policy.is_sampled ? 1 : process.units;
+    if (found.empty()) found = policy.named;
     if (!policy.is_sampled) result.processes.emplace(process.id, std::move(found));
     walk.reset();
     evidence = {};

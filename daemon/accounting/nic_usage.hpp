@@ -21,8 +21,9 @@ class Root;
 
 namespace affinityd::accounting {
 
-/// Policy -> NIC -> number of distribution units (processes, or threads where those are distributed).
-using NicCounts = std::map<std::string, std::map<std::string, unsigned>>;
+/// Policy -> NICs -> number of distribution units (processes, or threads where those are distributed) that
+/// these serve, each of them. No NICs: units of which it is not known which of the policy's NICs serve them.
+using NicCounts = std::map<std::string, std::map<std::vector<std::string>, unsigned>>;
 
 /// A policy whose NICs are asked for.
 struct UsagePolicy {

@@ -12,8 +12,13 @@ Stacks::Stacks(std::span<const Nic> nics) : nics_(nics) {
 
 std::vector<const Nic*> Stacks::under(const Nic& nic) const {
     if (nic.lower.empty()) return {&nic};
+    const auto known = known_.find(nic.lower);
+    return known != known_.end() ? known->second : known_.emplace(nic.lower, walk(nic)).first->second;
+}
+
+std::vector<const Nic*> Stacks::walk(const Nic& from) const {
     std::set<std::size_t> seen;
-    std::vector<const Nic*> open{&nic};
+    std::vector<const Nic*> open{&from};
     while (!open.empty()) {
         const Nic* top = open.back();
         open.pop_back();
@@ -31,9 +36,9 @@ std::vector<const Nic*> Stacks::under(const Nic& nic) const {
 std::set<std::string_view> Stacks::spares() const {
     std::set<std::string_view> spares, active;
     for (const auto& bond : nics_) {
-        // The active one may be in another namespace, or just be leaving: then nothing is known of the
-        // others.
-        if (std::ranges::find(bond.lower, bond.active_lower) == bond.lower.end()) continue;
+        // It may be in another namespace, or just be leaving: then nothing is known of the others.
+        if (!bond.active_lower || std::ranges::find(bond.lower, *bond.active_lower) == bond.lower.end())
+            continue;
         for (const auto& port : bond.lower) {
             const auto found = by_name_.find(port);
             if (found == by_name_.end()) continue;

@@ -4,8 +4,10 @@
 #include "netdev/nic.hpp"
 
 #include <cstddef>
+#include <map>
 #include <set>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -38,8 +40,11 @@ class Stacks {
     [[nodiscard]] std::set<std::string_view> spares() const;
 
   private:
+    [[nodiscard]] std::vector<const Nic*> walk(const Nic& from) const;
     std::span<const Nic> nics_;
     std::unordered_map<std::string_view, std::size_t> by_name_;
+    /// What is under these lower devices: a bridge with a thousand ports may have a thousand VLANs on it.
+    mutable std::map<std::vector<std::string>, std::vector<const Nic*>> known_;
 };
 
 } // namespace affinityd::netdev

@@ -150,11 +150,11 @@ bool parse_up(std::string_view flags) {
     return status == std::errc{} && end == flags.data() + flags.size() && (value & IFF_UP) != 0;
 }
 
-/// Which port of a bond carries the traffic, where the others are spares; "" if all carry some. Source:
+/// Which port of a bond carries the traffic, where the others are spares. Source:
 /// Documentation/networking/bonding.rst: with balance-tlb, too, one port receives.
-std::string read_active_lower(const host::Dir& sys, const std::string& base) {
+std::optional<std::string> read_active_lower(const host::Dir& sys, const std::string& base) {
     const auto mode = sys.text(base + "/bonding/mode").value_or("");
-    if (!mode.starts_with("active-backup") && !mode.starts_with("balance-tlb")) return {};
+    if (!mode.starts_with("active-backup") && !mode.starts_with("balance-tlb")) return std::nullopt;
     return sys.text(base + "/bonding/active_slave").value_or("");
 }
 

@@ -87,7 +87,7 @@ TEST_F(NicUsageTest, ConnectionsSayMoreThanTheListener) {
     EXPECT_EQ(found.processes.at({10, 77}), (Names{"eth0", "eth1"}))
         << "a wildcard listener alone: every real NIC";
     EXPECT_EQ(found.processes.at({11, 77}), Names{"eth1"});
-    EXPECT_EQ(found.counts, (NicCounts{{"auto", {{"eth0", 3}, {"eth1", 5}}}}));
+    EXPECT_EQ(found.counts, (NicCounts{{"auto", {{{"eth0", "eth1"}, 3}, {{"eth1"}, 2}}}}));
     EXPECT_FALSE(found.fault);
     EXPECT_FALSE(found.is_truncated);
 }
@@ -117,7 +117,7 @@ TEST_F(NicUsageTest, NamedNicsAreNarrowedByTheSockets) {
 TEST_F(NicUsageTest, WithoutNeedNothingIsRead) {
     tcp(eth0, "01", 71);
     const auto& found = find({{"one", false, {"eth0"}, false}}, {{{10, 77}, 0, 1}});
-    EXPECT_EQ(found.counts, (NicCounts{{"one", {{"eth0", 1}}}}));
+    EXPECT_EQ(found.counts, (NicCounts{{"one", {{{"eth0"}, 1}}}}));
     EXPECT_EQ(slices_, 2U) << "no table, no descriptors";
 }
 
@@ -135,10 +135,10 @@ TEST_F(NicUsageTest, OnlyAFewProcessesOfASampledPolicyAreAskedAndOthersNextTime)
     std::vector<UsageProcess> processes;
     for (int pid = 100; pid < 148; ++pid)
         processes.push_back(process(pid, 0, {pid < 132 ? 71U : 72U}));
-    EXPECT_EQ(find({sampled}, processes).sampled, (NicCounts{{"shown", {{"eth0", 16}}}}));
-    EXPECT_EQ(find({sampled}, processes).sampled, (NicCounts{{"shown", {{"eth0", 16}}}}));
+    EXPECT_EQ(find({sampled}, processes).sampled, (NicCounts{{"shown", {{{"eth0"}, 16}}}}));
+    EXPECT_EQ(find({sampled}, processes).sampled, (NicCounts{{"shown", {{{"eth0"}, 16}}}}));
     const auto& third = find({sampled}, processes);
-    EXPECT_EQ(third.sampled, (NicCounts{{"shown", {{"eth1", 16}}}})) << "all of them in turn";
+    EXPECT_EQ(third.sampled, (NicCounts{{"shown", {{{"eth1"}, 16}}}})) << "all of them in turn";
     EXPECT_TRUE(third.counts.empty());
     EXPECT_TRUE(third.processes.empty());
 }
@@ -147,7 +147,7 @@ TEST_F(NicUsageTest, AnotherSearchReplacesOneUnderWay) {
     tcp(eth0, "01", 71);
     usage_->begin({nics_, {by_itself}, {process(10, 0, {71}), process(11, 0, {71})}});
     EXPECT_FALSE(usage_->step([] { return true; }));
-    EXPECT_EQ(find({by_itself}, {process(12, 0, {71})}).counts, (NicCounts{{"auto", {{"eth0", 1}}}}));
+    EXPECT_EQ(find({by_itself}, {process(12, 0, {71})}).counts, (NicCounts{{"auto", {{{"eth0"}, 1}}}}));
 }
 
 TEST_F(NicUsageTest, NicsByTheHundredAreFoundByAddress) {
@@ -247,7 +247,7 @@ TEST(LiveNicUsage, ManySocketsOfManyProcessesAreLookedAtInSlicesAndOnlyOnce) {
         longest = std::max(longest, cpu_milliseconds() - began);
         all += cpu_milliseconds() - began;
     }
-    EXPECT_EQ(usage.result().counts, (NicCounts{{"auto", {{"test0", 4}}}}));
+    EXPECT_EQ(usage.result().counts, (NicCounts{{"auto", {{{"test0"}, 4}}}}));
     EXPECT_FALSE(usage.result().is_truncated);
     EXPECT_FALSE(usage.result().fault);
     EXPECT_LT(longest, 50) << "a slice of 1 ms, with much room for a busy machine";

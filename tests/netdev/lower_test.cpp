@@ -85,8 +85,10 @@ TEST(Stacks, SparesAreWhatNoBondUsesNow) {
     EXPECT_EQ(spares(), Names{}) << "all carry traffic";
     nics[3].active_lower = "eth1";
     EXPECT_EQ(spares(), (Names{"eth0", "eth2"}));
-    nics[3].active_lower = "elsewhere";
-    EXPECT_EQ(spares(), Names{});
+    for (const char* unknown : {"elsewhere", ""}) {
+        nics[3].active_lower = unknown;
+        EXPECT_EQ(spares(), Names{});
+    }
     nics[3].active_lower = "eth1";
     nics.push_back(make("bond1", {"eth1", "eth2"}));
     nics.back().active_lower = "eth2";
@@ -107,6 +109,17 @@ TEST(Stacks, DiamondsUponDiamondsAreNoWorseThanAList) {
             nics.push_back(make("n" + std::to_string(level * 2 + side),
                                 {"n" + std::to_string(level * 2 - 2), "n" + std::to_string(level * 2 - 1)}));
     EXPECT_EQ(below(nics, nics.size() - 1), (Names{"n0", "n1"}));
+    std::vector<Nic> wide{make("br0")};
+    for (int i = 0; i < 3000; ++i) {
+        wide.push_back(make("veth" + std::to_string(i), {}, "br0"));
+        wide[0].lower.push_back(wide.back().name);
+        wide.push_back(make("br0." + std::to_string(i), {"br0"}));
+    }
+    const Stacks stacks(wide);
+    std::size_t found = 0;
+    for (const auto& nic : wide) // three thousand times three thousand ports
+        if (!nic.lower.empty()) found += stacks.under(nic).size();
+    EXPECT_EQ(found, 0U);
     std::vector<Nic> knot; // each upon each
     Names all;
     for (int i = 0; i < 60; ++i)

@@ -136,8 +136,8 @@ TEST(ReadNics, ABondNamesThePortThatItUses) {
     EXPECT_EQ(active("active-backup 1", "eth1"), "eth1");
     EXPECT_EQ(active("active-backup 1", ""), "") << "no link at all";
     EXPECT_EQ(active("balance-tlb 5", "eth0"), "eth0");
-    EXPECT_EQ(active("balance-alb 6", "eth0"), "") << "all receive";
-    EXPECT_EQ(active("802.3ad 4", ""), "");
+    EXPECT_EQ(active("balance-alb 6", "eth0"), std::nullopt) << "all receive";
+    EXPECT_EQ(active("802.3ad 4", ""), std::nullopt);
 }
 
 TEST(ReadNics, PortsNameWhatTheyArePortsOf) {
