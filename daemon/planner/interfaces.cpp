@@ -77,9 +77,10 @@ NicNames Interfaces::of(const Policy& policy, const NicUsage& usage) const {
 NicNames Interfaces::hollow(const Policy& policy) const {
     NicNames names;
     if (policy.nics_auto) return names;
-    for (const auto& nic : machine_.nics)
-        if (!nic.lower.empty() && is_named(policy, nic) && stacks_.under(nic).empty())
-            names.push_back(nic.name);
+    for (const auto& pattern : policy.nics) {
+        const auto* nic = pattern.is_literal() ? machine_.nic(pattern.text()) : nullptr;
+        if (nic != nullptr && stacks_.under(*nic).empty()) names.push_back(nic->name);
+    }
     return names;
 }
 

@@ -23,7 +23,7 @@ class Interfaces {
     /// Names of the interfaces that a policy names or, for `auto`, that serve it; those of virtual ones are
     /// the physical ones under them. In the machine's order, without repetition.
     [[nodiscard]] NicNames of(const policy::Policy& policy, const NicUsage& usage) const;
-    /// Virtual interfaces that a policy names, under which there is nothing physical.
+    /// Virtual interfaces that a policy names in full, under which there is nothing physical.
     [[nodiscard]] NicNames hollow(const policy::Policy& policy) const;
 
     /// Interfaces whose traffic may be the same task's.
