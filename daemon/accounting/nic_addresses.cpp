@@ -11,6 +11,7 @@ NicAddresses::NicAddresses(std::span<const netdev::Nic> nics) {
     const netdev::Stacks stacks(nics);
     for (const auto& nic : nics) {
         names_.push_back(nic.name);
+        all_.insert(nic.name);
         const bool is_reachable = nic.up && netdev::is_physical(nic);
         if (nic.name == "lo" || netdev::is_foreign_port(nic) || (!is_reachable && nic.addresses.empty()))
             continue;

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace affinityd::accounting {
@@ -20,6 +21,7 @@ class NicAddresses {
 
     [[nodiscard]] std::size_t size() const { return names_.size(); }
     [[nodiscard]] const std::string& name(std::size_t nic) const { return names_[nic]; }
+    [[nodiscard]] bool has(const std::string& name) const { return all_.contains(name); }
     /// Never loopback, nor a port of a guest or container; empty: none. A NIC may be there twice.
     [[nodiscard]] std::span<const unsigned> find(const inventory::IpAddress& address) const;
     /// NICs that a wildcard listener may be reached through: those that are up and belong to a device.
@@ -28,6 +30,7 @@ class NicAddresses {
 
   private:
     std::vector<std::string> names_;
+    std::unordered_set<std::string> all_;
     std::unordered_map<inventory::IpAddress, std::vector<unsigned>> by_address_;
     std::vector<unsigned> reachable_;
 };

@@ -4,6 +4,7 @@
 #include "app/notices.hpp"
 #include "planner/interfaces.hpp"
 
+#include <chrono>
 #include <ctime>
 
 namespace affinityd::app {
@@ -37,6 +38,8 @@ void Bookkeeping::begin_usage() {
         const auto units = planner::distributes_threads(placement) ? process.threads.size() : 1;
         request.processes.push_back({process.id, process.policy, static_cast<unsigned>(units)});
     }
+    request.now =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now().time_since_epoch());
     usage_.begin(std::move(request));
 }
 
