@@ -172,13 +172,20 @@ bool is_representor_name(std::string_view port) {
     return skip("pf") && (skip("vf") || skip("sf")) && port.empty();
 }
 
+bool is_routing_domain(const host::Dir& sys, std::string_view name) {
+    const auto kind = sys.text(std::string(class_net) + std::string(name) + "/uevent").value_or("");
+    return ("\n" + kind + "\n").contains("\nDEVTYPE=vrf\n");
+}
+
 /// What it is a port of, and what are its ports.
 void read_stack(const host::Dir& sys, const std::string& base, const std::vector<std::string>& entries,
                 Nic& nic) {
     for (const auto& entry : entries)
         if (entry.starts_with("lower_")) nic.lower.push_back(entry.substr(6));
     if (!nic.lower.empty()) nic.active_lower = read_active_lower(sys, base);
-    if (const auto master = sys.link(base + "/master")) nic.master = last_part(*master);
+    // A routing domain (VRF) is no switch: what is in it is the host's as before.
+    if (const auto master = sys.link(base + "/master"); master && !is_routing_domain(sys, last_part(*master)))
+        nic.master = last_part(*master);
 }
 
 /// What sysfs says of one interface; no value: there is no such interface.

@@ -145,9 +145,11 @@ TEST(ReadNics, PortsNameWhatTheyArePortsOf) {
     tree.put("sys/class/net/br0/ifindex", "2\n");
     tree.put("sys/class/net/veth1/ifindex", "3\n");
     tree.link("sys/class/net/veth1/master", "../br0");
-    const auto nics = tree.nics();
-    EXPECT_EQ(nics.at(0).master, "");
-    EXPECT_EQ(nics.at(1).master, "br0");
+    tree.put("sys/class/net/br0/uevent", "DEVTYPE=bridge\nINTERFACE=br0\nIFINDEX=2\n");
+    EXPECT_EQ(tree.nics().at(0).master, "");
+    EXPECT_EQ(tree.nics().at(1).master, "br0");
+    tree.put("sys/class/net/br0/uevent", "DEVTYPE=vrf\nINTERFACE=br0\nIFINDEX=2\n");
+    EXPECT_EQ(tree.nics().at(1).master, "") << "no switch";
 }
 
 TEST(ReadNics, RepresentorsAreKnownByTheNameOfTheirPort) {

@@ -3,6 +3,8 @@
 #include "world.hpp"
 
 #include <map>
+#include <random>
+#include <set>
 
 namespace affinityd::planner {
 namespace {
@@ -284,6 +286,71 @@ TEST(SharedLanes, SeparateKeepsTheInterruptsOfAllPortsInOnePlace) {
     EXPECT_EQ(world.settle(task), "0-1");
     EXPECT_EQ(interrupts(world, "eth0"), (Names{"2", "2"}));
     EXPECT_EQ(interrupts(world, "eth1"), (Names{"2", "2"}));
+}
+
+/// Interfaces on both nodes, stacks on some of them, and who is served by which, all by chance.
+struct Chance {
+    std::mt19937 random;
+    machine::Machine machine = plain();
+    NicUsage usage;
+
+    explicit Chance(unsigned seed) : random(seed) {
+        const unsigned nics = 1 + below(6);
+        for (unsigned i = 0; i < nics; ++i)
+            test::add_nic(machine, "eth" + std::to_string(i), below(2), 1 + below(3), 30 + i * 10);
+        for (unsigned i = 0; i < below(4); ++i) {
+            auto& upper = add_upper(machine, "up" + std::to_string(i), some(nics));
+            if (below(2) == 0 && !upper.lower.empty())
+                upper.active_lower = upper.lower[below(2) % upper.lower.size()];
+        }
+        for (unsigned i = 0; i < 1 + below(3); ++i)
+            usage["p0"][below(4) == 0 ? Names{} : some(nics)] += 1 + below(5);
+        usage["p0"][{"eth0"}] += 1;
+    }
+    unsigned below(unsigned end) { return static_cast<unsigned>(random() % end); }
+    Names some(unsigned nics) {
+        Names names;
+        for (unsigned i = 0; i < nics; ++i)
+            if (below(2) == 0) names.push_back("eth" + std::to_string(i));
+        return names;
+    }
+};
+
+TEST(SharedLanes, WhateverBelongsTogetherHasOneSetOfLanesAndNothingIsInTwo) {
+    std::size_t shared = 0;
+    for (unsigned seed = 0; seed < 2000; ++seed) {
+        SCOPED_TRACE(seed);
+        const Chance chance(seed);
+        const World world({"match: {comm: a}\naffinity: full\nnics: auto\nspread: core\nbind: core\n"},
+                          chance.machine, chance.usage);
+        const auto& resolved = world.placements.policies[0];
+        std::map<std::string, const NicLanes*> lanes;
+        for (const auto& group : resolved.nics) {
+            ASSERT_FALSE(group.lanes.empty());
+            EXPECT_LE(group.lanes.size(), 4U) << "one on a core";
+            shared += group.nics.size() > 1 ? 1 : 0;
+            for (const auto& nic : group.nics)
+                EXPECT_TRUE(lanes.emplace(nic, &group).second) << nic << " is in two";
+        }
+        EXPECT_TRUE(lanes.contains("eth0"));
+        const auto are_together = [&](const Names& names) {
+            std::set<const NicLanes*> groups;
+            for (const auto& name : names)
+                if (lanes.contains(name)) groups.insert(lanes.at(name));
+            return groups.size() < 2;
+        };
+        for (const auto& [names, tasks] : chance.usage.at("p0"))
+            EXPECT_TRUE(are_together(names));
+        for (const auto& nic : chance.machine.nics)
+            EXPECT_TRUE(are_together(nic.lower)) << nic.name;
+        for (const auto& target : world.placements.queues) {
+            const auto* irq = std::get_if<IrqMask>(&target.subject);
+            if (irq == nullptr) continue;
+            const auto is_it = [&](const Slot& lane) { return lane.cpus.contains(target.wanted.cpus()); };
+            EXPECT_TRUE(std::ranges::any_of(lanes.at(target.nic)->lanes, is_it)) << irq->label;
+        }
+    }
+    EXPECT_GT(shared, 1000U) << "enough of what this is about";
 }
 
 TEST(SharedLanes, ReasonsNameTheInterfacesThatShareThem) {
