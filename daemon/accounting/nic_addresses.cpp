@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accounting/nic_addresses.hpp"
 
+#include "netdev/lower.hpp"
+
+#include <algorithm>
+
 namespace affinityd::accounting {
 
 NicAddresses::NicAddresses(std::span<const netdev::Nic> nics) {
+    const netdev::Stacks stacks(nics);
     for (const auto& nic : nics) {
-        const auto number = static_cast<unsigned>(names_.size());
         names_.push_back(nic.name);
-        if (nic.up && !nic.device.empty()) reachable_.push_back(number);
-        if (nic.name == "lo") continue;
+        all_.insert(nic.name);
+        const bool is_reachable = nic.up && netdev::is_physical(nic);
+        if (nic.name == "lo" || netdev::is_foreign_port(nic) || (!is_reachable && nic.addresses.empty()))
+            continue;
+        std::vector<unsigned> carriers;
+        for (const auto* carrier : stacks.under(nic))
+            carriers.push_back(static_cast<unsigned>(carrier - nics.data()));
+        if (is_reachable) reachable_.insert(reachable_.end(), carriers.begin(), carriers.end());
         for (const auto& text : nic.addresses)
-            if (const auto address = inventory::IpAddress::parse(text))
-                by_address_[*address].push_back(number);
+            if (const auto address = inventory::IpAddress::parse(text)) {
+                auto& known = by_address_[*address];
+                known.insert(known.end(), carriers.begin(), carriers.end());
+            }
     }
+    std::ranges::sort(reachable_);
+    const auto again = std::ranges::unique(reachable_);
+    reachable_.erase(again.begin(), again.end());
 }
 
 std::span<const unsigned> NicAddresses::find(const inventory::IpAddress& address) const {

@@ -8,25 +8,29 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace affinityd::accounting {
 
-/// Which NIC has which address. NICs are numbers from 0 in the order they were given.
+/// Which NIC carries what is sent to an address: the NIC that has it, or those under that (a bond's ports).
+/// NICs are numbers from 0 in the order they were given.
 class NicAddresses {
   public:
     explicit NicAddresses(std::span<const netdev::Nic> nics);
 
     [[nodiscard]] std::size_t size() const { return names_.size(); }
     [[nodiscard]] const std::string& name(std::size_t nic) const { return names_[nic]; }
-    /// NICs that have the address, but loopback; empty: none has.
+    [[nodiscard]] bool has(const std::string& name) const { return all_.contains(name); }
+    /// Never loopback, nor a port of a guest or container; empty: none. A NIC may be there twice.
     [[nodiscard]] std::span<const unsigned> find(const inventory::IpAddress& address) const;
     /// NICs that a wildcard listener may be reached through: those that are up and belong to a device.
-    /// Loopback, bridges and other virtual NICs serve only where a policy names them.
+    /// Loopback and other virtual NICs serve only where a policy names them, or by an address.
     [[nodiscard]] std::span<const unsigned> reachable() const { return reachable_; }
 
   private:
     std::vector<std::string> names_;
+    std::unordered_set<std::string> all_;
     std::unordered_map<inventory::IpAddress, std::vector<unsigned>> by_address_;
     std::vector<unsigned> reachable_;
 };

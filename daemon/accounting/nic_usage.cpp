@@ -63,10 +63,14 @@ struct NicUsage::Search {
 
     [[nodiscard]] bool needs_sockets(const UsageProcess& process) const;
     [[nodiscard]] std::size_t most_sockets() const;
-    [[nodiscard]] std::vector<std::string> names(const UsagePolicy& policy) const;
+    [[nodiscard]] bool is_meant(const UsagePolicy& policy, const std::string& nic) const {
+        return policy.is_auto ? nics.has(nic) : std::ranges::find(policy.named, nic) != policy.named.end();
+    }
+    [[nodiscard]] std::vector<std::string> seen(const UsagePolicy& policy) const;
+    [[nodiscard]] std::vector<std::string> lately(NicMemory& memory, const UsageProcess& process) const;
     [[nodiscard]] bool list(const std::function<bool()>& out_of_time, NicUsageResult& result);
     [[nodiscard]] Result<bool> look(const host::Root& root, const std::function<bool()>& out_of_time);
-    void count(NicUsageResult& result);
+    void count(NicUsageResult& result, NicMemory& memory);
 };
 
 bool NicUsage::Search::needs_sockets(const UsageProcess& process) const {
@@ -85,14 +89,23 @@ std::size_t NicUsage::Search::most_sockets() const {
     return most;
 }
 
-/// Names of the NICs that serve a process of the policy, cut to those that the policy is about.
-std::vector<std::string> NicUsage::Search::names(const UsagePolicy& policy) const {
+/// Names of the NICs that its sockets say serve a process of the policy, cut to those that the policy is
+/// about.
+std::vector<std::string> NicUsage::Search::seen(const UsagePolicy& policy) const {
     std::vector<std::string> names;
     for (const auto nic : evidence.used(nics))
-        if (policy.is_auto || std::ranges::find(policy.named, nics.name(nic)) != policy.named.end())
-            names.push_back(nics.name(nic));
+        if (is_meant(policy, nics.name(nic))) names.push_back(nics.name(nic));
     std::ranges::sort(names);
-    return names.empty() && !policy.is_auto ? policy.named : names;
+    return names;
+}
+
+/// With those that its sockets named some time ago. Only where none did, a wildcard listener stands for all.
+std::vector<std::string> NicUsage::Search::lately(NicMemory& memory, const UsageProcess& process) const {
+    const auto& policy = policies[process.policy];
+    auto now = seen(policy);
+    auto names = memory.note(process.id, evidence.has_address ? now : std::vector<std::string>());
+    std::erase_if(names, [&](const std::string& nic) { return !is_meant(policy, nic); });
+    return names.empty() ? now : names;
 }
 
 /// True: the sockets are listed.
@@ -126,14 +139,19 @@ Result<bool> NicUsage::Search::look(const host::Root& root, const std::function<
 }
 
 /// Adds what was found out about the process at `next`, and goes on to the one after it.
-void NicUsage::Search::count(NicUsageResult& result) {
+void NicUsage::Search::count(NicUsageResult& result, NicMemory& memory) {
     const auto& process = processes[next];
     const auto& policy = policies[process.policy];
-    auto found = names(policy);
+    const bool is_remembered = needs_sockets(process) && !policy.is_sampled;
+    auto found = is_remembered ? lately(memory, process) : seen(policy);
+    // The one that is named needs no evidence. Of several that are, all may serve it; that does not make
+    // these belong together.
+    if (!policy.is_auto && policy.named.size() == 1) found = policy.named;
     if (walk && walk->is_truncated() && !policy.is_sampled) result.is_truncated = true;
     auto& counts = policy.is_sampled ? result.sampled : result.counts;
-    for (const auto& nic : found)
-        counts[policy.name][nic] += policy.is_sampled ? 1 : process.units;
+    if (!found.empty() || !policy.named.empty())
+        counts[policy.name][found] += policy.is_sampled ? 1 : process.units;
+    if (found.empty()) found = policy.named;
     if (!policy.is_sampled) result.processes.emplace(process.id, std::move(found));
     walk.reset();
     evidence = {};
@@ -171,6 +189,7 @@ std::vector<UsageProcess> NicUsage::choose(const Request& request) {
 
 void NicUsage::begin(Request request) {
     result_ = {};
+    memory_.begin(request.now);
     auto chosen = choose(request);
     search_ = std::make_unique<Search>(
         Search{NicAddresses(request.nics), std::move(request.policies), std::move(chosen)});
@@ -186,10 +205,11 @@ bool NicUsage::step(const std::function<bool()>& out_of_time) {
         const auto is_through = search.look(*root_, out_of_time);
         if (!is_through) result_.fault = is_through.error();
         if (is_through && !*is_through) return false;
-        search.count(result_);
+        search.count(result_, memory_);
         if (out_of_time()) return false;
     }
     search_.reset();
+    memory_.end();
     return true;
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "accounting/nic_memory.hpp"
 #include "base/error.hpp"
 #include "base/task_id.hpp"
 #include "netdev/nic.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -21,8 +23,9 @@ class Root;
 
 namespace affinityd::accounting {
 
-/// Policy -> NIC -> number of distribution units (processes, or threads where those are distributed).
-using NicCounts = std::map<std::string, std::map<std::string, unsigned>>;
+/// Policy -> NICs -> number of distribution units (processes, or threads where those are distributed) that
+/// these serve, each of them. No NICs: units of which it is not known which of the policy's NICs serve them.
+using NicCounts = std::map<std::string, std::map<std::vector<std::string>, unsigned>>;
 
 /// A policy whose NICs are asked for.
 struct UsagePolicy {
@@ -59,13 +62,15 @@ struct NicUsageResult {
 /// connection, which says more.
 ///
 /// The work is proportional to sockets + descriptors, is bounded, and is done in slices: begin(), then step()
-/// until it returns true, then result(). A result is what one moment shows.
+/// until it returns true, then result(). A process is served by the NICs that its sockets named within the
+/// last ten minutes (NicMemory).
 class NicUsage {
   public:
     struct Request {
         std::span<const netdev::Nic> nics; ///< read by begin() only
         std::vector<UsagePolicy> policies;
         std::vector<UsageProcess> processes;
+        std::chrono::seconds now{}; ///< of any clock that only goes forward
     };
     /// `root` must outlive it.
     explicit NicUsage(const host::Root& root);
@@ -86,6 +91,7 @@ class NicUsage {
     const host::Root* root_;
     std::unique_ptr<Search> search_;
     NicUsageResult result_;
+    NicMemory memory_;
     std::size_t sample_from_ = 0; ///< place in the request at which the next sample begins
 };
 

@@ -2,7 +2,9 @@
 #include "app/bookkeeping.hpp"
 
 #include "app/notices.hpp"
+#include "planner/interfaces.hpp"
 
+#include <chrono>
 #include <ctime>
 
 namespace affinityd::app {
@@ -21,11 +23,12 @@ void Bookkeeping::see(const KnownProcess& process, bool ending) {
 void Bookkeeping::begin_usage() {
     const auto& world = *current_.world;
     accounting::NicUsage::Request request{world.machine().nics, {}, {}};
+    const planner::Interfaces interfaces(world.machine());
     for (const auto& policy : world.policies().policies) {
         const bool places = policy.model == policy::Model::full || policy.model == policy::Model::irq;
         accounting::UsagePolicy asked{
             .name = policy.name, .is_auto = policy.nics_auto, .is_sampled = !places};
-        if (places && !policy.nics_auto) asked.named = planner::policy_nics(policy, world.machine(), {});
+        if (places && !policy.nics_auto) asked.named = interfaces.of(policy, {});
         request.policies.push_back(std::move(asked));
     }
     for (const auto& [pid, process] : tasks_.processes()) {
@@ -35,6 +38,8 @@ void Bookkeeping::begin_usage() {
         const auto units = planner::distributes_threads(placement) ? process.threads.size() : 1;
         request.processes.push_back({process.id, process.policy, static_cast<unsigned>(units)});
     }
+    request.now =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now().time_since_epoch());
     usage_.begin(std::move(request));
 }
 
@@ -61,14 +66,14 @@ bool Bookkeeping::step_usage(const OutOfTime& out_of_time, bool& changed) {
 void Bookkeeping::begin_costs(bool at_end) {
     const auto& world = *current_.world;
     const auto& sampled = usage_.result().sampled;
+    const planner::Interfaces interfaces(world.machine());
     accounting::PassiveCost::Terms terms;
     terms.now = std::time(nullptr);
     if (!at_end)
         for (const auto& policy : world.policies().policies)
             terms.policies.push_back(
                 {policy.name, policy.text_hash, policy.model,
-                 planner::policy_nics(policy, world.machine(),
-                                      sampled.contains(policy.name) ? sampled : world.usage())});
+                 interfaces.of(policy, sampled.contains(policy.name) ? sampled : world.usage())});
     for (const auto& nic : world.machine().nics)
         terms.nics.push_back(nic.name);
     costs_.begin_settling(std::move(terms));

@@ -39,8 +39,12 @@ std::vector<status::PolicyStatus> policy_status(const World& world, const TaskTa
                                    .cpus = resolved.allowed,
                                    .active = resolved.active,
                                    .released = releases.policy(policy.name)};
-        for (const auto& nic : resolved.nics)
-            value.nics.push_back(nic.nic);
+        for (const auto& lanes : resolved.nics) {
+            value.nics.insert(value.nics.end(), lanes.nics.begin(), lanes.nics.end());
+            auto& shown = value.lanes.emplace_back(status::LanesStatus{lanes.nics, lanes.spares, {}});
+            for (const auto& lane : lanes.lanes)
+                shown.cores.push_back(lane.cpus);
+        }
         list.push_back(std::move(value));
     }
     for (const auto& [pid, process] : tasks.processes()) {

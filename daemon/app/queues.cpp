@@ -3,6 +3,7 @@
 
 #include "app/notices.hpp"
 #include "machine/near.hpp"
+#include "netdev/lower.hpp"
 
 #include <algorithm>
 #include <unordered_set>
@@ -23,6 +24,14 @@ std::vector<unsigned> stand_ins(const World& world, const Action& action) {
     const auto* resolved = world.placements().find(action.policy);
     if (resolved == nullptr || action.to.cpus().empty()) return {};
     return machine::nearest_others(world.machine().topology, action.to.cpus().first(), resolved->allowed);
+}
+
+std::vector<std::string> names_under(const machine::Machine& machine, const std::string& nic) {
+    std::vector<std::string> names;
+    if (const auto* found = machine.nic(nic))
+        for (const auto* under : netdev::Stacks(machine.nics).under(*found))
+            names.push_back(under->name);
+    return names;
 }
 
 } // namespace
@@ -153,6 +162,10 @@ status::QueueStatus Queues::status(const QueueTarget& target) const {
     return value;
 }
 
+bool QueueRound::is_meant(const std::string& nic) const {
+    return !nic_ || nic == *nic_ || std::ranges::find(under_, nic) != under_.end();
+}
+
 bool QueueRound::step(const OutOfTime& out_of_time) {
     if (world_ != queues_.current().world || version_ != world_->version()) {
         world_ = queues_.current().world;
@@ -160,10 +173,11 @@ bool QueueRound::step(const OutOfTime& out_of_time) {
         next_ = 0;
         unwanted_.reset();
     }
+    if (nic_ && next_ == 0) under_ = names_under(world_->machine(), *nic_);
     const auto& targets = world_->placements().queues;
     while (next_ < targets.size()) {
         const auto& target = targets[next_++];
-        if (nic_ && target.nic != *nic_) continue;
+        if (!is_meant(target.nic)) continue;
         queues_.put_right(target);
         if (out_of_time()) return false;
     }

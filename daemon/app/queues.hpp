@@ -66,7 +66,7 @@ class Queues {
     std::unordered_map<planner::Subject, planner::Setting> present_;
 };
 
-/// One round over all queues or those of one interface, in slices.
+/// One round over all queues or those of one interface and of what is under it, in slices.
 class QueueRound final : public Job {
   public:
     explicit QueueRound(Queues& queues, std::optional<std::string> nic = {})
@@ -75,11 +75,13 @@ class QueueRound final : public Job {
     bool step(const OutOfTime& out_of_time) override;
 
   private:
+    [[nodiscard]] bool is_meant(const std::string& nic) const;
     Queues& queues_;
-    std::optional<std::string> nic_; ///< no value: all
-    std::shared_ptr<World> world_;   ///< a reload begins the round anew,
-    std::uint64_t version_;          ///< and so do other placements
-    std::size_t next_ = 0;           ///< target
+    std::optional<std::string> nic_;   ///< no value: all
+    std::vector<std::string> under_{}; ///< a bond's ports are placed by which of them is in use
+    std::shared_ptr<World> world_;     ///< a reload begins the round anew,
+    std::uint64_t version_;            ///< and so do other placements
+    std::size_t next_ = 0;             ///< target
     std::optional<std::vector<planner::Subject>> unwanted_;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/near.hpp"
 
+#include "netdev/lower.hpp"
+
 namespace affinityd::machine {
 
 CpuSet near_cpus(const Machine& machine, const netdev::Nic& nic) {
@@ -16,8 +18,13 @@ CpuSet near_cpus(const Machine& machine, const netdev::Nic& nic) {
 
 std::map<std::string, CpuSet, std::less<>> nic_cpus(const Machine& machine) {
     std::map<std::string, CpuSet, std::less<>> near;
-    for (const auto& nic : machine.nics)
-        near.emplace(nic.name, near_cpus(machine, nic));
+    const netdev::Stacks stacks(machine.nics);
+    for (const auto& nic : machine.nics) {
+        CpuSet cpus;
+        for (const auto* physical : stacks.under(nic))
+            cpus |= near_cpus(machine, *physical);
+        near.emplace(nic.name, cpus.empty() ? machine.topology.online : std::move(cpus));
+    }
     return near;
 }
 

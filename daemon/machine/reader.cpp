@@ -28,6 +28,11 @@ std::optional<std::uint32_t> read_flow_entries(const host::Root& root) {
     return static_cast<std::uint32_t>(*entries);
 }
 
+/// While no port of a bond has a link, the last one that had is as good as any: nobody moves for that.
+void keep_active_port(netdev::Nic& nic, const netdev::Nic* before) {
+    if (before != nullptr && nic.active_lower == "") nic.active_lower = before->active_lower;
+}
+
 } // namespace
 
 Result<void> MachineReader::read_topology() {
@@ -45,6 +50,9 @@ Result<void> MachineReader::read_nics() {
     auto nics = netdev::read_nics(root_);
     if (!nics) return std::unexpected(nics.error());
     machine_.nics = std::move(*nics);
+    if (before_ != nullptr)
+        for (auto& nic : machine_.nics)
+            if (nic.active_lower) keep_active_port(nic, before_->nic(nic.name));
     machine_.flow_entries = read_flow_entries(root_);
     return {};
 }
@@ -124,9 +132,10 @@ Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine&
     const auto known = std::ranges::find(machine.nics, nic, &netdev::Nic::name);
     if (!*fresh && known != machine.nics.end())
         machine.nics.erase(known);
-    else if (*fresh && known != machine.nics.end())
+    else if (*fresh && known != machine.nics.end()) {
+        keep_active_port(**fresh, &*known);
         *known = std::move(**fresh);
-    else if (*fresh)
+    } else if (*fresh)
         machine.nics.push_back(std::move(**fresh));
     machine.irqs = std::move(*irqs);
     auto threads = inventory::find_kernel_threads(root, machine.kernel_threads);

@@ -2,38 +2,54 @@
 #include "netdev/lower.hpp"
 
 #include <algorithm>
-#include <string_view>
-#include <unordered_map>
 
 namespace affinityd::netdev {
 
-std::vector<const Nic*> physical_lower(const Nic& nic, std::span<const Nic> nics) {
+Stacks::Stacks(std::span<const Nic> nics) : nics_(nics) {
+    for (std::size_t i = 0; i < nics.size(); ++i)
+        by_name_.try_emplace(nics[i].name, i);
+}
+
+std::vector<const Nic*> Stacks::under(const Nic& nic) const {
     if (nic.lower.empty()) return {&nic};
-    struct Visit {
-        const Nic* nic;
-        bool is_seen;
-    };
-    std::unordered_map<std::string_view, Visit> by_name;
-    for (const auto& candidate : nics)
-        by_name.try_emplace(candidate.name, Visit{&candidate, false});
-    std::vector<const Nic*> open{&nic};
+    const auto known = known_.find(nic.lower);
+    return known != known_.end() ? known->second : known_.emplace(nic.lower, walk(nic)).first->second;
+}
+
+std::vector<const Nic*> Stacks::walk(const Nic& from) const {
+    std::set<std::size_t> seen;
+    std::vector<const Nic*> open{&from};
     while (!open.empty()) {
         const Nic* top = open.back();
         open.pop_back();
-        for (const auto& name : top->lower) {
-            const auto lower = by_name.find(name);
-            if (lower == by_name.end() || lower->second.is_seen) continue;
-            lower->second.is_seen = true;
-            open.push_back(lower->second.nic);
-        }
+        for (const auto& name : top->lower)
+            if (const auto lower = by_name_.find(name);
+                lower != by_name_.end() && seen.insert(lower->second).second)
+                open.push_back(&nics_[lower->second]);
     }
     std::vector<const Nic*> bottom;
-    for (const auto& candidate : nics) {
-        const auto visit = by_name.find(candidate.name);
-        if (candidate.lower.empty() && visit->second.nic == &candidate && visit->second.is_seen)
-            bottom.push_back(&candidate);
-    }
+    for (const std::size_t i : seen)
+        if (nics_[i].lower.empty() && is_physical(nics_[i])) bottom.push_back(&nics_[i]);
     return bottom;
+}
+
+std::set<std::string_view> Stacks::spares() const {
+    std::set<std::string_view> spares, active;
+    for (const auto& bond : nics_) {
+        // It may be in another namespace, or just be leaving: then nothing is known of the others.
+        if (!bond.active_lower || std::ranges::find(bond.lower, *bond.active_lower) == bond.lower.end())
+            continue;
+        for (const auto& port : bond.lower) {
+            const auto found = by_name_.find(port);
+            if (found == by_name_.end()) continue;
+            auto& into = port == bond.active_lower ? active : spares;
+            for (const auto* nic : under(nics_[found->second]))
+                into.insert(nic->name);
+        }
+    }
+    for (const auto name : active)
+        spares.erase(name);
+    return spares;
 }
 
 } // namespace affinityd::netdev

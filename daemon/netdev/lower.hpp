@@ -3,15 +3,48 @@
 
 #include "netdev/nic.hpp"
 
+#include <cstddef>
+#include <map>
+#include <set>
 #include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace affinityd::netdev {
 
-/// The devices at the bottom of an interface's stack (a VLAN on a bond: the bond's ports), in the order of
-/// `nics`; the interface itself if it has no lower devices. Each device is visited once, so that loops and
-/// diamonds in a hostile recording cost no more than a list. Lower devices that are not among `nics` (in
-/// another network namespace) are left out.
-[[nodiscard]] std::vector<const Nic*> physical_lower(const Nic& nic, std::span<const Nic> nics);
+/// It belongs to a device; else it is made of software (veth, tap, bond, bridge, VLAN ...). A representor
+/// stands in for a guest's function: what it carries is not the host's.
+[[nodiscard]] inline bool is_physical(const Nic& nic) { return !nic.device.empty() && !nic.is_representor; }
+
+/// The host's end of a guest or container: a port of a bridge or the like that no device is behind (veth,
+/// tap, a representor). Nobody's traffic here but theirs.
+[[nodiscard]] inline bool is_foreign_port(const Nic& nic) {
+    return !is_physical(nic) && nic.lower.empty() && (!nic.master.empty() || nic.is_representor);
+}
+
+/// Which interfaces are below which: all that need to know it go this one way. The interfaces must outlive
+/// it.
+class Stacks {
+  public:
+    explicit Stacks(std::span<const Nic> nics);
+
+    /// The physical interfaces at the bottom of an interface's stack (a VLAN on a bond: the bond's ports), in
+    /// the order of all; the interface itself, whatever it is, if it has no lower devices. Each device is
+    /// visited once, so that loops and diamonds in a hostile recording cost no more than a list. Lower
+    /// devices that are not among these (in another network namespace) are left out, and so is what is not
+    /// physical: a bridge's ports to guests and containers.
+    [[nodiscard]] std::vector<const Nic*> under(const Nic& nic) const;
+    /// Names of physical interfaces that a bond keeps as spares: another of its ports carries the traffic.
+    [[nodiscard]] std::set<std::string_view> spares() const;
+
+  private:
+    [[nodiscard]] std::vector<const Nic*> walk(const Nic& from) const;
+    std::span<const Nic> nics_;
+    std::unordered_map<std::string_view, std::size_t> by_name_;
+    /// What is under these lower devices: a bridge with a thousand ports may have a thousand VLANs on it.
+    mutable std::map<std::vector<std::string>, std::vector<const Nic*>> known_;
+};
 
 } // namespace affinityd::netdev

@@ -39,9 +39,14 @@ struct NicLink {
     std::string name;
     unsigned ifindex = 0;
     std::string mac;
-    bool up = false;                    ///< administratively up (IFF_UP)
-    std::string operstate;              ///< "up", "down", "unknown", ...
-    std::vector<std::string> lower;     ///< names of lower devices: bond, team, VLAN, bridge, macvlan
+    bool up = false;                ///< administratively up (IFF_UP)
+    std::string operstate;          ///< "up", "down", "unknown", ...
+    std::vector<std::string> lower; ///< names of lower devices: bond, team, VLAN, bridge, macvlan
+    /// Of a bond whose traffic arrives on one port at a time: that port, "" while none has a link. No value:
+    /// on all of them.
+    std::optional<std::string> active_lower;
+    std::string master;                 ///< the bridge, bond, switch ... that it is a port of; "": none
+    bool is_representor = false;        ///< the switch's end of a virtual function or subfunction
     std::vector<std::string> addresses; ///< IPv4 and IPv6 without prefix length, ascending; live only
 
     friend bool operator==(const NicLink&, const NicLink&) = default;

@@ -150,6 +150,44 @@ bool parse_up(std::string_view flags) {
     return status == std::errc{} && end == flags.data() + flags.size() && (value & IFF_UP) != 0;
 }
 
+/// Which port of a bond carries the traffic, where the others are spares. Source:
+/// Documentation/networking/bonding.rst: with balance-tlb, too, one port receives.
+std::optional<std::string> read_active_lower(const host::Dir& sys, const std::string& base) {
+    const auto mode = sys.text(base + "/bonding/mode").value_or("");
+    if (!mode.starts_with("active-backup") && !mode.starts_with("balance-tlb")) return std::nullopt;
+    return sys.text(base + "/bonding/active_slave").value_or("");
+}
+
+/// "pf0vf3", "c1pf0sf7": a port of the NIC's own switch that leads to a function given away. The uplink is
+/// "p0". Source: Documentation/networking/representors.rst, net/core/devlink.c.
+bool is_representor_name(std::string_view port) {
+    const auto skip = [&](std::string_view word) {
+        if (!port.starts_with(word)) return false;
+        const auto digits = port.find_first_not_of("0123456789", word.size());
+        if (digits == word.size() || port.size() == word.size()) return false;
+        port.remove_prefix(std::min(digits, port.size()));
+        return true;
+    };
+    skip("c");
+    return skip("pf") && (skip("vf") || skip("sf")) && port.empty();
+}
+
+bool is_routing_domain(const host::Dir& sys, std::string_view name) {
+    const auto kind = sys.text(std::string(class_net) + std::string(name) + "/uevent").value_or("");
+    return ("\n" + kind + "\n").contains("\nDEVTYPE=vrf\n");
+}
+
+/// What it is a port of, and what are its ports.
+void read_stack(const host::Dir& sys, const std::string& base, const std::vector<std::string>& entries,
+                Nic& nic) {
+    for (const auto& entry : entries)
+        if (entry.starts_with("lower_")) nic.lower.push_back(entry.substr(6));
+    if (!nic.lower.empty()) nic.active_lower = read_active_lower(sys, base);
+    // A routing domain (VRF) is no switch: what is in it is the host's as before.
+    if (const auto master = sys.link(base + "/master"); master && !is_routing_domain(sys, last_part(*master)))
+        nic.master = last_part(*master);
+}
+
 /// What sysfs says of one interface; no value: there is no such interface.
 Result<std::optional<Nic>> read_files(const host::Dir& sys, const std::string& name) {
     const auto base = std::string(class_net) + name;
@@ -168,9 +206,10 @@ Result<std::optional<Nic>> read_files(const host::Dir& sys, const std::string& n
     nic.up = parse_up(sys.text(base + "/flags").value_or(""));
     nic.operstate = sys.text(base + "/operstate").value_or("");
     nic.threaded_napi = sys.number(base + "/threaded").value_or(0) > 0;
-    for (const auto& entry : *entries)
-        if (entry.starts_with("lower_")) nic.lower.push_back(entry.substr(6));
+    read_stack(sys, base, *entries, nic);
     if (auto device = read_device(sys, base, nic); !device) return std::unexpected(device.error());
+    if (!nic.device.empty())
+        nic.is_representor = is_representor_name(sys.text(base + "/phys_port_name").value_or(""));
     if (auto queues = read_queues(sys, base, nic); !queues) return std::unexpected(queues.error());
     return nic;
 }

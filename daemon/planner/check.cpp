@@ -92,7 +92,7 @@ class Checker {
             for (const auto& nic : machine_.nics) {
                 if (!pattern.matches(nic.name)) continue;
                 any = true;
-                found |= near_cpus(machine_, nic);
+                found |= near_.at(nic.name);
             }
             if (!any)
                 add(Severity::warning, policy.nics_at, 1,

@@ -7,20 +7,56 @@
 
 namespace affinityd::planner {
 
+LaneHome lane_home(const ResolvedPolicy& resolved, const Interfaces& interfaces,
+                   std::span<const netdev::Nic* const> nics) {
+    const auto& machine = interfaces.machine();
+    struct Votes {
+        CpuSet near;
+        std::size_t nics = 0;
+    };
+    std::vector<Votes> all;
+    LaneHome home;
+    for (const bool with_spares : {false, true}) {
+        for (const auto* nic : nics) {
+            CpuSet near = machine::near_cpus(machine, *nic);
+            home.near |= near;
+            if (!resolved.allowed.intersects(near) || interfaces.is_spare(*nic) != with_spares) continue;
+            auto found = std::ranges::find(all, near, &Votes::near);
+            if (found == all.end()) found = all.insert(found, Votes{std::move(near)});
+            // One that is near all CPUs alike has no say.
+            found->nics += found->near == machine.topology.online ? 0 : 1;
+        }
+        home.is_of_spares = with_spares && !all.empty();
+        if (!all.empty()) break;
+    }
+    home.first = resolved.allowed;
+    if (all.empty()) return home;
+    const auto most = std::ranges::min_element(all, {}, [](const Votes& votes) {
+        return std::pair(-static_cast<std::ptrdiff_t>(votes.nics), votes.near.first());
+    });
+    home.near = most->near;
+    home.first &= home.near;
+    for (const auto& votes : all)
+        if (votes.nics > 0) home.others |= votes.near - home.near;
+    home.then = home.others & resolved.allowed;
+    return home;
+}
+
 std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Machine& machine,
-                               const netdev::Nic& nic, std::size_t wanted, CpuLoad load) {
-    const CpuSet near = machine::near_cpus(machine, nic);
-    const CpuSet usable = resolved.allowed.intersects(near) ? resolved.allowed & near : resolved.allowed;
+                               const LaneHome& home, std::size_t wanted, CpuLoad load) {
     policy::Placement placement = resolved.policy->placement;
     placement.spread = policy::Spread::core;
-    auto candidates = make_slots(machine.topology, placement, usable, {});
     std::vector<Slot> lanes;
-    while (lanes.size() < wanted && !candidates.empty()) {
-        const auto best = std::ranges::min_element(
-            candidates, {}, [&](const Slot& slot) { return load.on_core(slot.cpus.first()); });
-        load.add({best->cpus.first()}, one_cpu);
-        lanes.push_back(std::move(*best));
-        candidates.erase(best);
+    for (const CpuSet* cpus : {&home.first, &home.then}) {
+        if (cpus->empty()) continue;
+        auto candidates = make_slots(machine.topology, placement, *cpus, {});
+        while (lanes.size() < wanted && !candidates.empty()) {
+            const auto best = std::ranges::min_element(
+                candidates, {}, [&](const Slot& slot) { return load.on_core(slot.cpus.first()); });
+            load.add({best->cpus.first()}, one_cpu);
+            lanes.push_back(std::move(*best));
+            candidates.erase(best);
+        }
     }
     // Lane order is the machine's, not that of loads: queue 0 next to queue 1.
     std::ranges::sort(lanes, {}, [](const Slot& slot) { return slot.cpus.first(); });

@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "planner/interfaces.hpp"
 #include "planner/lanes.hpp"
 
 #include <span>
 
 namespace affinityd::planner {
 
-/// Up to `wanted` lanes for an interface, on the cores with the least load; in the machine's order.
+/// Where the lanes of interfaces that share them belong.
+struct LaneHome {
+    CpuSet near;   ///< CPUs of the node of most of them, of those that carry traffic: the lowest of equals
+    CpuSet others; ///< CPUs near the others of those: for lanes that have no core of their own there
+    CpuSet first;  ///< what the policy may use of `near`; all that it may use if that is none of them
+    CpuSet then;   ///< and what it may use of `others`
+    bool is_of_spares = false; ///< the policy has CPUs near interfaces that are spares, and near no others
+};
+[[nodiscard]] LaneHome lane_home(const ResolvedPolicy& resolved, const Interfaces& interfaces,
+                                 std::span<const netdev::Nic* const> nics);
+
+/// Up to `wanted` lanes there, on the cores with the least load; in the machine's order.
 [[nodiscard]] std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Machine& machine,
-                                             const netdev::Nic& nic, std::size_t wanted, CpuLoad load);
+                                             const LaneHome& home, std::size_t wanted, CpuLoad load);
 
 /// The CPUs that take the interrupts of each lane: the lane's own, or with `separate` others in its cache
 /// group, those with the least load. They are counted in `load`.

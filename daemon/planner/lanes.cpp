@@ -31,23 +31,36 @@ struct Job {
     std::string device;           ///< as the subjects name it
     std::vector<Vector> vectors;  ///< data vectors only
     std::vector<unsigned> queues; ///< distinct queue numbers, ascending
-    std::vector<Slot> lanes;
-    std::vector<unsigned> interrupt_cpus; ///< of each lane
     Placements& into;
+    // Once they are chosen, for all interfaces that share them:
+    NicLanes shared;
+    std::vector<unsigned> interrupt_cpus; ///< of each lane
 
+    [[nodiscard]] const std::vector<Slot>& lanes() const { return shared.lanes; }
     [[nodiscard]] std::size_t lane_of(unsigned queue) const {
         const auto place = std::ranges::lower_bound(queues, queue) - queues.begin();
-        return static_cast<std::size_t>(place) % lanes.size();
+        return static_cast<std::size_t>(place) % lanes().size();
     }
     [[nodiscard]] CpuSet interrupt_mask(std::size_t lane) const { return CpuSet{interrupt_cpus[lane]}; }
+    [[nodiscard]] std::string near(const Slot& lane) const;
     [[nodiscard]] Reason why(unsigned queue, std::size_t lane) const {
-        return OnLane{resolved.policy->model, nic.name, queue, lanes[lane].cpus};
+        return OnLane{resolved.policy->model, nic.name, queue, lanes()[lane].cpus, near(lanes()[lane])};
     }
     void want(Subject subject, Setting wanted, Reason reason) const {
         into.queues.push_back(
             {std::move(subject), std::move(wanted), nic.name, resolved.policy->name, std::move(reason)});
     }
 };
+
+/// The interface that a lane is near to: this one, or another that shares it.
+std::string Job::near(const Slot& lane) const {
+    if (machine::near_cpus(machine, nic).intersects(lane.cpus)) return nic.name;
+    for (const auto& name : shared.nics)
+        if (const auto* other = machine.nic(name);
+            other != nullptr && machine::near_cpus(machine, *other).intersects(lane.cpus))
+            return name;
+    return {};
+}
 
 std::vector<unsigned> queue_numbers(const std::vector<Vector>& vectors, const Nic& nic) {
     std::set<unsigned> numbers;
@@ -87,8 +100,8 @@ void add_napi_threads(Job& job) {
 /// CPUs of the lanes that a queue has: its own, or several where there are more lanes than queues.
 CpuSet lane_cpus(const Job& job, unsigned queue, std::size_t queue_count) {
     CpuSet cpus;
-    for (std::size_t lane = job.lane_of(queue); lane < job.lanes.size(); lane += queue_count)
-        cpus |= job.lanes[lane].cpus;
+    for (std::size_t lane = job.lane_of(queue); lane < job.lanes().size(); lane += queue_count)
+        cpus |= job.lanes()[lane].cpus;
     return cpus;
 }
 
@@ -116,7 +129,7 @@ void add_steering(Job& job) {
         const bool is_tx = queue.direction == Direction::tx;
         const std::size_t queues = count(queue.direction);
         CpuSet wanted;
-        if (is_tx || job.lanes.size() > queues) wanted = lane_cpus(job, queue.index, queues);
+        if (is_tx || job.lanes().size() > queues) wanted = lane_cpus(job, queue.index, queues);
         const bool is_spread = !is_tx && !wanted.empty();
         const auto reason = is_tx ? Steering::xps_lane : is_spread ? Steering::rps_lanes : Steering::rps_off;
         job.want(SteeringMask{job.device, queue.direction, queue.index, job.nic.name}, std::move(wanted),
@@ -125,15 +138,8 @@ void add_steering(Job& job) {
     }
 }
 
-std::size_t lanes_wanted(const Policy& policy, const Nic& nic, const NicUsage& usage, std::size_t queues) {
-    if (policy.model == policy::Model::irq) return queues;
-    const auto served = usage.find(policy.name);
-    if (served == usage.end()) return queues;
-    const auto tasks = served->second.find(nic.name);
-    return tasks == served->second.end() || tasks->second == 0 ? queues : tasks->second;
-}
-
-/// Lanes of all interfaces in turn: eth0's first, eth1's first, eth0's second, ...
+/// Lanes of all interfaces in turn: eth0's first, eth1's first, eth0's second, ... Those of interfaces that
+/// share theirs come once.
 std::vector<Slot> in_turn(const std::vector<NicLanes>& nics) {
     std::vector<Slot> all;
     for (std::size_t turn = 0, added = 1; added > 0; ++turn) {
@@ -147,40 +153,85 @@ std::vector<Slot> in_turn(const std::vector<NicLanes>& nics) {
     return all;
 }
 
-void add_nic(ResolvedPolicy& resolved, const Machine& machine, const Nic& nic, const NicUsage& usage,
-             LaneLoad& load, Placements& into) {
-    const Policy& policy = *resolved.policy;
-    if (std::ranges::find(into.queues, nic.name, &QueueTarget::nic) != into.queues.end()) {
-        into.problems.push_back(
-            {policy.name, nic.name, "its queues are already placed by a policy of higher order"});
-        return;
+/// The interfaces of a group that can be placed.
+std::vector<Job> jobs_of(ResolvedPolicy& resolved, const Machine& machine, const Interfaces::Group& group,
+                         Placements& into) {
+    std::vector<Job> jobs;
+    const auto& policy = resolved.policy->name;
+    for (const auto* nic : group.nics) {
+        if (std::ranges::find(into.queues, nic->name, &QueueTarget::nic) != into.queues.end()) {
+            into.problems.push_back(
+                {policy, nic->name, "its queues are already placed by a policy of higher order"});
+            continue;
+        }
+        Job job{resolved, machine, *nic, nic->device.empty() ? nic->name : nic->device, {}, {}, into, {}, {}};
+        std::ranges::copy_if(machine.vectors_of(nic->name), std::back_inserter(job.vectors), carries_data);
+        job.queues = queue_numbers(job.vectors, *nic);
+        if (job.queues.empty())
+            into.problems.push_back(
+                {policy, nic->name, "it has no queue that could be placed now (is the link down?)"});
+        else
+            jobs.push_back(std::move(job));
     }
-    Job job{resolved, machine, nic, nic.device.empty() ? nic.name : nic.device, {}, {}, {}, {}, into};
-    std::ranges::copy_if(machine.vectors_of(nic.name), std::back_inserter(job.vectors), carries_data);
-    job.queues = queue_numbers(job.vectors, nic);
-    if (job.queues.empty()) {
-        into.problems.push_back(
-            {policy.name, nic.name, "it has no queue that could be placed now (is the link down?)"});
-        return;
+    return jobs;
+}
+
+/// What is to be said of interfaces that share their lanes.
+void tell_of_spares(const ResolvedPolicy& resolved, const NicLanes& lanes, Placements& into) {
+    for (const auto& name : lanes.nics)
+        if (std::ranges::find(lanes.spares, name) == lanes.spares.end())
+            into.problems.push_back({resolved.policy->name, name,
+                                     "it carries the traffic now, but the policy may use no CPU near it: its "
+                                     "tasks stay near an interface that is a spare"});
+}
+
+void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Interfaces::Group& group,
+               LaneLoad& load, Placements& into) {
+    const auto& machine = interfaces.machine();
+    auto jobs = jobs_of(resolved, machine, group, into);
+    if (jobs.empty()) return;
+    NicLanes lanes{.name = group.nics.front()->name};
+    std::vector<const Nic*> nics;
+    std::size_t queues = 0;
+    for (const auto& job : jobs) {
+        nics.push_back(&job.nic);
+        lanes.nics.push_back(job.nic.name);
+        if (interfaces.is_spare(job.nic)) lanes.spares.push_back(job.nic.name);
+        queues = std::max(queues, job.queues.size());
     }
-    job.lanes = choose_lanes(resolved, machine, nic, lanes_wanted(policy, nic, usage, job.queues.size()),
-                             load.expected);
-    job.interrupt_cpus = interrupt_cpus(resolved, machine, job.lanes, load);
-    add_interrupts(job);
-    add_napi_threads(job);
-    add_steering(job);
-    resolved.nics.push_back({nic.name, std::move(job.lanes), machine::near_cpus(machine, nic)});
+    const auto home = lane_home(resolved, interfaces, nics);
+    lanes.lanes =
+        choose_lanes(resolved, machine, home, group.tasks == 0 ? queues : group.tasks, load.expected);
+    lanes.near = home.near;
+    if (std::ranges::any_of(lanes.lanes, [&](const Slot& lane) { return lane.cpus.intersects(home.others); }))
+        lanes.near |= home.others;
+    if (home.is_of_spares) tell_of_spares(resolved, lanes, into);
+    const auto cpus = interrupt_cpus(resolved, machine, lanes.lanes, load);
+    for (auto& job : jobs) {
+        job.shared = lanes;
+        job.interrupt_cpus = cpus;
+        add_interrupts(job);
+        add_napi_threads(job);
+        add_steering(job);
+    }
+    resolved.nics.push_back(std::move(lanes));
 }
 
 } // namespace
 
-void add_lanes(ResolvedPolicy& resolved, const Machine& machine, const std::vector<std::string>& nics,
+void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const NicNames& nics,
                const NicUsage& usage, LaneLoad& load, Placements& into) {
-    const auto model = resolved.policy->model;
-    if (model != policy::Model::irq && model != policy::Model::full) return;
-    for (const auto& name : nics)
-        if (const Nic* nic = machine.nic(name)) add_nic(resolved, machine, *nic, usage, load, into);
-    if (model == policy::Model::full) resolved.all_lanes = in_turn(resolved.nics);
+    const auto& policy = *resolved.policy;
+    if (policy.model != policy::Model::irq && policy.model != policy::Model::full) return;
+    for (auto& name : interfaces.hollow(policy))
+        into.problems.push_back(
+            {policy.name, std::move(name),
+             "nothing of hardware is under it: its ports are those of guests and containers, "
+             "which are left alone unless they are named themselves"});
+    const bool is_full = policy.model == policy::Model::full;
+    for (const auto& group : is_full ? interfaces.together(nics, policy, usage) : interfaces.apart(nics))
+        add_group(resolved, interfaces, group, load, into);
+    if (is_full) resolved.all_lanes = in_turn(resolved.nics);
 }
 
 } // namespace affinityd::planner

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "planner/interfaces.hpp"
 #include "planner/placements.hpp"
 
 #include <string>
@@ -20,15 +21,16 @@ struct LaneLoad {
 
 /// Works out the full-affinity half of a policy: for each interface its lanes (cores of `allowed` near the
 /// NIC, least loaded first, SMT siblings last; all policies and interfaces count), then for each data queue
-/// its interrupt, its NAPI or irq thread and its steering maps.
+/// its interrupt, its NAPI or irq thread and its steering maps. Under `full`, interfaces that serve the same
+/// tasks (a bond's ports) share their lanes: a task has the interrupts of all of them on its core.
 ///
 /// Queue k (in order of queue numbers) goes to lane k modulo lanes. Under `full` there are as many lanes as
-/// tasks are served, at most one per core: a NIC that serves one process brings all its queues to that
+/// tasks are served, at most one per core: NICs that serve one process bring all their queues to that
 /// process. Under `irq` there are as many lanes as data queues, at most one per core. Transmit queues get the
 /// CPUs of their lanes (XPS); receive queues are steered in software (RPS) only where there are more lanes
 /// than queues, and off otherwise, because left-over maps would carry packets away from the lane. Model:
 /// Foong, Fung, Newell; kernel: Documentation/networking/scaling.rst.
-void add_lanes(ResolvedPolicy& resolved, const machine::Machine& machine,
-               const std::vector<std::string>& nics, const NicUsage& usage, LaneLoad& load, Placements& into);
+void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const NicNames& nics,
+               const NicUsage& usage, LaneLoad& load, Placements& into);
 
 } // namespace affinityd::planner

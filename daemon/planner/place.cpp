@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace affinityd::planner {
 
 namespace {
@@ -20,21 +23,22 @@ struct Choice {
 /// What the slots inside a group are called.
 std::string group_name(const CpuSet& group) { return "together:" + std::to_string(group.first()); }
 
-/// The lanes a task belongs to: those of the one interface that serves its process, else of all the policy's.
+/// The lanes a task belongs to: those of the interfaces that serve its process, else of all the policy's.
 Choice lanes_of(const ResolvedPolicy& resolved, const ProcessView& process) {
     const auto of_nic = [&](const NicLanes& nic) {
-        return Choice{{resolved.policy->name, 0, nic.nic}, &nic.lanes, true};
+        return Choice{{resolved.policy->name, 0, nic.name}, &nic.lanes, true};
     };
     if (resolved.nics.size() == 1) return of_nic(resolved.nics.front());
     if (process.nics != nullptr) {
         const NicLanes* only = nullptr;
-        std::size_t found = 0;
+        bool is_only = true;
         for (const auto& name : *process.nics)
             if (const auto* nic = resolved.nic(name)) {
+                is_only = only == nullptr || only == nic;
+                if (!is_only) break;
                 only = nic;
-                ++found;
             }
-        if (found == 1) return of_nic(*only);
+        if (only != nullptr && is_only) return of_nic(*only);
     }
     return {{resolved.policy->name, 0, "*"}, &resolved.all_lanes, true};
 }
@@ -106,7 +110,7 @@ const std::vector<Slot>* slots_of(const Placements& placements, const Distributi
                    ? &resolved->distributions[distribution.rule]
                    : nullptr;
     if (among == "*") return &resolved->all_lanes;
-    if (const auto* nic = resolved->nic(among)) return &nic->lanes;
+    if (const auto* nic = resolved->lanes(among)) return &nic->lanes;
     for (const auto& group : resolved->together)
         if (among == group_name(group.cpus)) return &group.slots;
     return nullptr;
@@ -147,7 +151,10 @@ Reason reason_of(const Placements& placements, const Target& target) {
     const auto& policy = *placements.policies[target.policy].policy;
     const unsigned rule = target.distribution.rule;
     const auto& placement = rule == 0 ? policy.placement : policy.threads[rule - 1].placement;
-    return InSlot{rule, target.distribution.among, target.slot, placement.bind};
+    auto among = target.distribution.among;
+    if (const auto* lanes = placements.policies[target.policy].lanes(among))
+        among = fmt::format("{}", fmt::join(lanes->nics, ", "));
+    return InSlot{rule, std::move(among), target.slot, placement.bind};
 }
 
 } // namespace affinityd::planner

@@ -2,12 +2,11 @@
 #include "planner/placements.hpp"
 
 #include "machine/near.hpp"
-#include "netdev/lower.hpp"
 #include "planner/cpu_expr_eval.hpp"
+#include "planner/interfaces.hpp"
 #include "planner/lanes.hpp"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -118,7 +117,7 @@ void add_distributions(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nic
     }
 }
 
-CpuSet own_nic_cpus(const Run& run, const std::vector<std::string>& nics) {
+CpuSet own_nic_cpus(const Run& run, const NicNames& nics) {
     CpuSet cpus;
     for (const auto& name : nics)
         if (const auto found = run.near.find(name); found != run.near.end()) cpus |= found->second;
@@ -153,36 +152,29 @@ const ResolvedPolicy* Placements::find(std::string_view policy) const {
 }
 
 const NicLanes* ResolvedPolicy::nic(std::string_view name) const {
-    const auto found = std::ranges::find(nics, name, &NicLanes::nic);
+    const auto found = std::ranges::find_if(
+        nics, [&](const NicLanes& lanes) { return std::ranges::find(lanes.nics, name) != lanes.nics.end(); });
     return found == nics.end() ? nullptr : &*found;
 }
 
-std::vector<std::string> policy_nics(const Policy& policy, const Machine& machine, const NicUsage& usage) {
-    std::set<std::string> wanted;
-    const auto served = usage.find(policy.name);
-    for (const auto& nic : machine.nics) {
-        const bool named =
-            policy.nics_auto
-                ? served != usage.end() && served->second.contains(nic.name)
-                : std::ranges::any_of(policy.nics, [&](const auto& p) { return p.matches(nic.name); });
-        if (!named) continue;
-        for (const auto* bottom : netdev::physical_lower(nic, machine.nics))
-            wanted.insert(bottom->name);
-    }
-    std::vector<std::string> names;
-    for (const auto& nic : machine.nics)
-        if (wanted.contains(nic.name)) names.push_back(nic.name);
-    return names;
+const NicLanes* ResolvedPolicy::lanes(std::string_view name) const {
+    const auto found = std::ranges::find(nics, name, &NicLanes::name);
+    return found == nics.end() ? nullptr : &*found;
+}
+
+NicNames policy_nics(const Policy& policy, const Machine& machine, const NicUsage& usage) {
+    return Interfaces(machine).of(policy, usage);
 }
 
 Placements compile(const PolicySet& policies, const Machine& machine, const NicUsage& usage) {
     Run run{policies, machine, usage, machine::nic_cpus(machine), {}};
     run.result.online = machine.topology.online;
     run.result.policies.resize(policies.policies.size());
-    std::vector<std::vector<std::string>> nics;
+    const Interfaces interfaces(machine);
+    std::vector<NicNames> nics;
     for (std::size_t i = 0; i < policies.policies.size(); ++i) {
         run.result.policies[i].policy = &policies.policies[i];
-        nics.push_back(policy_nics(policies.policies[i], machine, usage));
+        nics.push_back(interfaces.of(policies.policies[i], usage));
     }
     // Exclusive policies come first, so that no other is given CPUs that a later one claims.
     for (const bool exclusive : {true, false})
@@ -200,7 +192,7 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
         const CpuSet own = own_nic_cpus(run, nics[i]);
         add_distributions(run, resolved, own);
         add_together(run, resolved, own);
-        add_lanes(resolved, machine, nics[i], usage, load, run.result);
+        add_lanes(resolved, interfaces, nics[i], usage, load, run.result);
     }
     run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
     return std::move(run.result);

@@ -4,6 +4,7 @@
 #include "machine/machine.hpp"
 #include "planner/action.hpp"
 #include "planner/cpu_load.hpp"
+#include "planner/nic_usage.hpp"
 #include "planner/slots.hpp"
 #include "policy/policy.hpp"
 
@@ -14,11 +15,6 @@
 #include <vector>
 
 namespace affinityd::planner {
-
-/// NIC usage: policy -> interface -> tasks that it serves, counted as they are distributed (processes, or
-/// threads). It names the interfaces of `nics: auto` and says over how many lanes a NIC's queues are worth
-/// spreading.
-using NicUsage = std::map<std::string, std::map<std::string, unsigned>>;
 
 /// An interrupt, steering map or flow table that a policy wants set. What it is set to now is no part of it.
 struct QueueTarget {
@@ -42,12 +38,14 @@ struct QueueThread {
     Reason reason;
 };
 
-/// One interface's lanes under a policy: lane i is a core that takes queue i's interrupts and, under `full`,
-/// the tasks.
+/// The lanes of an interface, or of several that serve the same tasks, under a policy: lane i is a core that
+/// takes the interrupts of queue i of each of them and, under `full`, the tasks.
 struct NicLanes {
-    std::string nic;
+    std::string name; ///< of the first interface
+    NicNames nics;    ///< that have these lanes now, in the machine's order
+    NicNames spares;  ///< those of them whose traffic another one carries now
     std::vector<Slot> lanes;
-    CpuSet near; ///< the CPUs near the interface
+    CpuSet near; ///< the CPUs near the interfaces that the lanes are near to
 };
 
 /// Processes of a policy with `together` stay inside one such group.
@@ -65,7 +63,8 @@ struct ResolvedPolicy {
     std::vector<Group> together;                  ///< empty without `together`
     std::vector<NicLanes> nics;                   ///< of irq and full
     std::vector<Slot> all_lanes; ///< lanes of all its interfaces in turn, for tasks served by several or none
-    [[nodiscard]] const NicLanes* nic(std::string_view name) const;
+    [[nodiscard]] const NicLanes* nic(std::string_view name) const;   ///< that this interface has
+    [[nodiscard]] const NicLanes* lanes(std::string_view name) const; ///< of that name
 };
 
 /// All policies on a machine, with all that can be worked out without knowing the tasks. The policies that
@@ -87,7 +86,7 @@ struct Placements {
 
 /// Names of the interfaces that a policy names or, for `auto`, that serve it; stacked devices resolved to the
 /// lower devices that have queues. In the machine's order, without repetition.
-[[nodiscard]] std::vector<std::string> policy_nics(const policy::Policy& policy,
-                                                   const machine::Machine& machine, const NicUsage& usage);
+[[nodiscard]] NicNames policy_nics(const policy::Policy& policy, const machine::Machine& machine,
+                                   const NicUsage& usage);
 
 } // namespace affinityd::planner

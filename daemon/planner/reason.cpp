@@ -30,9 +30,14 @@ struct Printer {
                fmt::format(": slot {}, bound to its {}", reason.slot.to_list(), bind_name(reason.bind));
     }
     std::string operator()(const OnLane& reason) const {
-        const bool full = reason.model == policy::Model::full;
-        return fmt::format("{}: queue {} of {} on core {} near it{}", full ? "full" : "irq", reason.queue,
-                           reason.nic, reason.lane.to_list(), full ? ", with the tasks it serves" : "");
+        const bool is_near_another = !reason.near.empty() && reason.near != reason.nic;
+        std::string where;
+        if (!reason.near.empty()) where = " near " + (is_near_another ? reason.near : "it");
+        if (reason.model == policy::Model::full)
+            where += is_near_another ? ", with the tasks that both serve" : ", with the tasks it serves";
+        return fmt::format("{}: queue {} of {} on core {}{}",
+                           reason.model == policy::Model::full ? "full" : "irq", reason.queue, reason.nic,
+                           reason.lane.to_list(), where);
     }
     std::string operator()(Steering reason) const {
         switch (reason) {

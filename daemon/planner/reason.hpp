@@ -12,7 +12,8 @@ namespace affinityd::planner {
 /// A task sits in a slot of a distribution.
 struct InSlot {
     unsigned rule = 0; ///< 0: the policy's own placement; i + 1: its thread rule i
-    std::string among; ///< which lanes or group were distributed, as DistributionId::among has it
+    std::string among; ///< which lanes or group were distributed, as DistributionId::among has it, or the
+                       ///< interfaces whose lanes they are
     CpuSet slot;
     policy::Bind bind = policy::Bind::llc;
 };
@@ -23,6 +24,7 @@ struct OnLane {
     std::string nic;
     unsigned queue = 0;
     CpuSet lane;
+    std::string near; ///< the interface, or one with the same lanes, that these are near to; "": none
 };
 
 /// A steering map or flow table serves the lanes.

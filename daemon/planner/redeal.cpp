@@ -16,8 +16,8 @@ constexpr Weight free_core = one_cpu / 8; ///< a core with less counts as free
 const CpuSet* near_of(const Placements& placements, const DistributionId& distribution) {
     const auto* resolved = placements.find(distribution.policy);
     if (resolved == nullptr) return nullptr;
-    const auto* nic = resolved->nic(distribution.among);
-    return nic == nullptr ? nullptr : &nic->near;
+    const auto* lanes = resolved->lanes(distribution.among);
+    return lanes == nullptr ? nullptr : &lanes->near;
 }
 
 bool is_in_group(const DistributionId& distribution) { return distribution.among.starts_with("together:"); }

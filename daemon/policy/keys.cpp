@@ -30,7 +30,7 @@ constexpr std::array keys{
     Key{Level::top, "default", Type::boolean, {}, "false", "", "true", "true: for tasks that no other policy wants; asked last whatever its priority."},
     Key{Level::top, "match", Type::conditions, {}, "required, except with default: true, or affinity: irq and named nics", "", "{comm: redis-server}", "Which processes the policy is for: all conditions must hold."},
     Key{Level::top, "affinity", Type::choice, models, "process", "", "full", "Who is placed: nobody, the interrupts of the NICs, the tasks, or both, each task with the interrupts it is served by."},
-    Key{Level::top, "nics", Type::nics, {}, "auto", "", "[eth0, \"enp65s0f*\"]", "The NICs whose interrupts belong to the policy; auto: those whose addresses the matched sockets use."},
+    Key{Level::top, "nics", Type::nics, {}, "auto", "", "[eth0, \"enp65s0f*\"]", "The NICs whose interrupts belong to the policy; auto: those whose addresses the matched sockets use. A bond, VLAN or bridge stands for the devices under it; a port of a guest or container only for itself, and only if it is named in full."},
     Key{Level::top, "cpus", Type::cpus, {}, "every online CPU that is not isolated", "CPU set", "nic & !smt", "The CPUs that may be used."},
     Key{Level::top, "near", Type::cpus, {}, "nothing", "CPU set", "nic:eth0", "Among cpus, those nearest to these are used first."},
     Key{Level::top, "spread", Type::choice, spreads, "any", "", "core", "How tasks are dealt out: one after the other over the groups of this level."},

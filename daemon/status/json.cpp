@@ -147,6 +147,12 @@ json to_json(const ProcessStatus& process) {
     return value;
 }
 
+json to_json(const LanesStatus& lanes) {
+    return {{"nics", lanes.nics},
+            {"spares", lanes.spares},
+            {"cores", list_of(lanes.cores, [](const CpuSet& core) { return json(core.to_list()); })}};
+}
+
 json to_json(const PolicyStatus& policy) {
     return {{"name", policy.name},
             {"description", policy.description},
@@ -156,6 +162,7 @@ json to_json(const PolicyStatus& policy) {
             {"active", policy.active && !policy.released},
             {"released", policy.released},
             {"nics", policy.nics},
+            {"lanes", list_of(policy.lanes)},
             {"processes", policy.processes},
             {"threads", policy.threads},
             {"threads_in_place", policy.threads_in_place}};

@@ -46,6 +46,13 @@ struct ProcessStatus {
     std::string memory_state;           ///< what became of that; "": it was not asked for
 };
 
+/// Interfaces that serve the same tasks, and the cores where these are together with their interrupts.
+struct LanesStatus {
+    std::vector<std::string> nics;
+    std::vector<std::string> spares; ///< those of them that a bond keeps for when another fails
+    std::vector<CpuSet> cores;
+};
+
 struct PolicyStatus {
     std::string name;
     std::string description;
@@ -55,6 +62,7 @@ struct PolicyStatus {
     bool active = false; ///< can be carried out on this machine
     bool released = false;
     std::vector<std::string> nics; ///< whose queues it places
+    std::vector<LanesStatus> lanes{};
     std::size_t processes = 0;
     std::size_t threads = 0;
     std::size_t threads_in_place = 0;

@@ -37,5 +37,32 @@ TEST(NicAddresses, EveryNicOfAnAddressIsFoundButLoopback) {
     EXPECT_TRUE(std::ranges::equal(addresses.reachable(), Numbers{1})) << "up, and a device";
 }
 
+TEST(NicAddresses, AnAddressOfABridgeOrBondIsThatOfItsDevicesAndNeverAGuests) {
+    std::vector<netdev::Nic> nics{nic("eth0", {}),
+                                  nic("eth1", {"192.0.2.1"}),
+                                  nic("bond0", {"192.0.2.2"}, false),
+                                  nic("br0", {"192.0.2.3"}, false),
+                                  nic("vnet0", {"192.0.2.4"}, false),
+                                  nic("docker0", {"192.0.2.5"}, false),
+                                  nic("wg0", {"192.0.2.6"}, false)};
+    nics[2].lower = {"eth1", "eth0"};
+    nics[3].lower = {"bond0", "vnet0"};
+    nics[4].master = "br0";
+    nics[5].lower = {"vnet0"};
+    const NicAddresses addresses(nics);
+    const auto find = [&](const char* text) {
+        const auto found = addresses.find(inventory::IpAddress::parse(text).value());
+        return std::vector<unsigned>(found.begin(), found.end());
+    };
+    using Numbers = std::vector<unsigned>;
+    EXPECT_EQ(find("192.0.2.1"), Numbers{1});
+    EXPECT_EQ(find("192.0.2.2"), (Numbers{0, 1}));
+    EXPECT_EQ(find("192.0.2.3"), (Numbers{0, 1}));
+    EXPECT_EQ(find("192.0.2.4"), Numbers{}) << "a guest's";
+    EXPECT_EQ(find("192.0.2.5"), Numbers{});
+    EXPECT_EQ(find("192.0.2.6"), Numbers{6}) << "the host's own";
+    EXPECT_TRUE(std::ranges::equal(addresses.reachable(), (Numbers{0, 1})));
+}
+
 } // namespace
 } // namespace affinityd::accounting

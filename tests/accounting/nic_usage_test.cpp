@@ -60,8 +60,9 @@ class NicUsageTest : public testing::Test {
             tree_.link(fmt::format("proc/{}/fd/{}", pid, descriptor++), fmt::format("socket:[{}]", inode));
         return {{pid, 77}, policy, units};
     }
-    const NicUsageResult& find(std::vector<UsagePolicy> policies, std::vector<UsageProcess> processes) {
-        usage_->begin({nics_, std::move(policies), std::move(processes)});
+    const NicUsageResult& find(std::vector<UsagePolicy> policies, std::vector<UsageProcess> processes,
+                               std::chrono::seconds now = {}) {
+        usage_->begin({nics_, std::move(policies), std::move(processes), now});
         for (slices_ = 1; !usage_->step([] { return true; }); ++slices_) { // the smallest slices there are
         }
         return usage_->result();
@@ -87,7 +88,7 @@ TEST_F(NicUsageTest, ConnectionsSayMoreThanTheListener) {
     EXPECT_EQ(found.processes.at({10, 77}), (Names{"eth0", "eth1"}))
         << "a wildcard listener alone: every real NIC";
     EXPECT_EQ(found.processes.at({11, 77}), Names{"eth1"});
-    EXPECT_EQ(found.counts, (NicCounts{{"auto", {{"eth0", 3}, {"eth1", 5}}}}));
+    EXPECT_EQ(found.counts, (NicCounts{{"auto", {{{"eth0", "eth1"}, 3}, {{"eth1"}, 2}}}}));
     EXPECT_FALSE(found.fault);
     EXPECT_FALSE(found.is_truncated);
 }
@@ -117,7 +118,7 @@ TEST_F(NicUsageTest, NamedNicsAreNarrowedByTheSockets) {
 TEST_F(NicUsageTest, WithoutNeedNothingIsRead) {
     tcp(eth0, "01", 71);
     const auto& found = find({{"one", false, {"eth0"}, false}}, {{{10, 77}, 0, 1}});
-    EXPECT_EQ(found.counts, (NicCounts{{"one", {{"eth0", 1}}}}));
+    EXPECT_EQ(found.counts, (NicCounts{{"one", {{{"eth0"}, 1}}}}));
     EXPECT_EQ(slices_, 2U) << "no table, no descriptors";
 }
 
@@ -135,10 +136,10 @@ TEST_F(NicUsageTest, OnlyAFewProcessesOfASampledPolicyAreAskedAndOthersNextTime)
     std::vector<UsageProcess> processes;
     for (int pid = 100; pid < 148; ++pid)
         processes.push_back(process(pid, 0, {pid < 132 ? 71U : 72U}));
-    EXPECT_EQ(find({sampled}, processes).sampled, (NicCounts{{"shown", {{"eth0", 16}}}}));
-    EXPECT_EQ(find({sampled}, processes).sampled, (NicCounts{{"shown", {{"eth0", 16}}}}));
+    EXPECT_EQ(find({sampled}, processes).sampled, (NicCounts{{"shown", {{{"eth0"}, 16}}}}));
+    EXPECT_EQ(find({sampled}, processes).sampled, (NicCounts{{"shown", {{{"eth0"}, 16}}}}));
     const auto& third = find({sampled}, processes);
-    EXPECT_EQ(third.sampled, (NicCounts{{"shown", {{"eth1", 16}}}})) << "all of them in turn";
+    EXPECT_EQ(third.sampled, (NicCounts{{"shown", {{{"eth1"}, 16}}}})) << "all of them in turn";
     EXPECT_TRUE(third.counts.empty());
     EXPECT_TRUE(third.processes.empty());
 }
@@ -147,7 +148,39 @@ TEST_F(NicUsageTest, AnotherSearchReplacesOneUnderWay) {
     tcp(eth0, "01", 71);
     usage_->begin({nics_, {by_itself}, {process(10, 0, {71}), process(11, 0, {71})}});
     EXPECT_FALSE(usage_->step([] { return true; }));
-    EXPECT_EQ(find({by_itself}, {process(12, 0, {71})}).counts, (NicCounts{{"auto", {{"eth0", 1}}}}));
+    EXPECT_EQ(find({by_itself}, {process(12, 0, {71})}).counts, (NicCounts{{"auto", {{{"eth0"}, 1}}}}));
+}
+
+TEST_F(NicUsageTest, AClientThatIsSilentForAWhileTakesNoInterfaceAway) {
+    using std::chrono::minutes;
+    const auto server = process(10, 0, {70, 71, 72});
+    const UsagePolicy named{"named", false, {"eth0", "lo"}, false};
+    const auto nics = [&](minutes now, const std::vector<std::pair<const char*, unsigned>>& connections,
+                          const UsagePolicy& policy) {
+        table_.clear();
+        tcp(any, "0A", 70);
+        for (const auto& [address, inode] : connections)
+            tcp(address, "01", inode);
+        return find({policy}, {server}, now).processes.at({10, 77});
+    };
+    EXPECT_EQ(nics(minutes(0), {}, by_itself), (Names{"eth0", "eth1"})) << "nobody has come yet";
+    EXPECT_EQ(nics(minutes(1), {{eth1, 71}}, by_itself), Names{"eth1"});
+    EXPECT_EQ(nics(minutes(2), {}, by_itself), Names{"eth1"}) << "the client has gone for now";
+    EXPECT_EQ(nics(minutes(3), {{eth0, 72}}, by_itself), (Names{"eth0", "eth1"}));
+    EXPECT_EQ(usage_->result().counts, (NicCounts{{"auto", {{{"eth0", "eth1"}, 1}}}}));
+    EXPECT_EQ(nics(minutes(4), {}, named), Names{"eth0"}) << "only what the policy is about";
+    EXPECT_EQ(nics(minutes(10), {}, by_itself), (Names{"eth0", "eth1"}));
+    EXPECT_EQ(nics(minutes(11), {}, by_itself), Names{"eth0"}) << "eth1 was not seen for ten minutes";
+    usage_->begin({nics_, {by_itself}, {server, process(11, 0, {})}, minutes(12)}); // abandoned
+    EXPECT_FALSE(usage_->step([] { return true; }));
+    EXPECT_EQ(nics(minutes(12), {}, by_itself), Names{"eth0"});
+    nics_[1].name = "lan0";
+    EXPECT_EQ(nics(minutes(12), {}, by_itself), (Names{"eth1", "lan0"})) << "eth0 is gone";
+    nics_[1].name = "eth0";
+    EXPECT_EQ(nics(minutes(13), {}, by_itself), (Names{"eth0", "eth1"}));
+    EXPECT_EQ(nics(minutes(14), {{eth1, 71}}, by_itself), Names{"eth1"});
+    EXPECT_TRUE(find({by_itself}, {}, minutes(15)).processes.empty());
+    EXPECT_EQ(nics(minutes(16), {}, by_itself), (Names{"eth0", "eth1"})) << "it was not asked for meanwhile";
 }
 
 TEST_F(NicUsageTest, NicsByTheHundredAreFoundByAddress) {
@@ -247,7 +280,7 @@ TEST(LiveNicUsage, ManySocketsOfManyProcessesAreLookedAtInSlicesAndOnlyOnce) {
         longest = std::max(longest, cpu_milliseconds() - began);
         all += cpu_milliseconds() - began;
     }
-    EXPECT_EQ(usage.result().counts, (NicCounts{{"auto", {{"test0", 4}}}}));
+    EXPECT_EQ(usage.result().counts, (NicCounts{{"auto", {{{"test0"}, 4}}}}));
     EXPECT_FALSE(usage.result().is_truncated);
     EXPECT_FALSE(usage.result().fault);
     EXPECT_LT(longest, 50) << "a slice of 1 ms, with much room for a busy machine";

@@ -27,6 +27,19 @@ with socket.create_server((sys.argv[1], 7001)) as listener:
     while peer.recv(65536):
         pass
 """
+# Listens on all addresses, and reads from whoever comes.
+SERVER = """import select, socket
+open("/proc/self/comm", "w").write("nic-receiver")
+with socket.create_server(("0.0.0.0", 7001)) as listener:
+    open_ones = [listener]
+    while True:
+        for ready in select.select(open_ones, [], [])[0]:
+            if ready is listener:
+                open_ones.append(listener.accept()[0])
+            elif not ready.recv(65536):
+                open_ones.remove(ready)
+                ready.close()
+"""
 SENDER = """import socket, sys, time
 for _ in range(500):
     try:
@@ -148,6 +161,40 @@ class Veth(unittest.TestCase):
         daemon.stop()
         self.assertEqual([everywhere] * 4, [allowed(tid) for tid in pollers + [process.pid for process in receivers]])
         self.assertEqual(before, [self.xps(name) for name in names])
+
+    def test_both_interfaces_of_one_server_are_with_it_also_while_one_client_is_away(self):
+        names = [self.pair(number) for number in (0, 1)]
+        server = spawn(self.stack, *self.near.command(sys.executable, "-c", SERVER))
+        clients = [spawn(self.stack, *self.far.command(sys.executable, "-c", SENDER, f"10.99.{number}.1")) for number in (0, 1)]
+        pollers = [napi_threads(name)[0] for name in names]
+        everywhere = allowed(os.getpid())
+        self.assertEqual([everywhere] * 2, [allowed(tid) for tid in pollers])
+
+        def connections():
+            return self.near.run("ss", "-Htn", "state", "established", "sport", "=", ":7001").count("10.99.")
+
+        wait_for(lambda: connections() >= 4, "both clients are connected")  # each line has two addresses
+        daemon = self.daemon({"server.yaml": FULL}).start()
+
+        def together():
+            cpus = {allowed(tid) for tid in [server.pid, *pollers]}
+            return cpus if len(cpus) == 1 and everywhere not in cpus else None
+
+        wait_for(together, "the server and the threads of both interfaces have one CPU")
+        lanes = daemon.status()["policies"][0]["lanes"]
+        self.assertEqual([names], [group["nics"] for group in lanes])
+        self.assertEqual(1, len(lanes[0]["cores"]))
+        self.assertEqual(self.xps(names[0]), self.xps(names[1]))
+        clients[1].kill()
+        clients[1].wait()
+        wait_for(lambda: connections() == 2, "one client has gone")
+        passes = daemon.status()["reconciles"]
+        for _ in range(2):  # the first looks at the sockets, the second would carry out what follows
+            daemon.control("apply")
+        wait_for(lambda: daemon.status()["reconciles"] >= passes + 2 and not daemon.status()["reconciling"], "two passes are over")
+        self.assertTrue(together(), "a client that is silent for a while moves nobody")
+        daemon.stop()
+        self.assertEqual([everywhere] * 3, [allowed(tid) for tid in [server.pid, *pollers]])
 
     def check_what_is_shown(self, daemon, names, pollers, receivers, cpus):
         shown = json.loads(self.near.run(PROGRAMS["affinityctl"], "--runtime-dir", str(daemon.folder / "run"), "--json", "nics", *names))

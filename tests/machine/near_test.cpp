@@ -40,5 +40,24 @@ TEST(NearCpus, AreTheOnlineCpusOfTheNode) {
     EXPECT_EQ(nic_cpus(machine).at("eth0"), machine.topology.online);
 }
 
+TEST(NearCpus, OfABondAreThoseOfItsPortsAndNotOfItsGuests) {
+    auto machine = test::plain();
+    test::add_nic(machine, "eth0", 0, 1, 30);
+    test::add_nic(machine, "eth1", 1, 1, 40);
+    for (const auto& [name, lower] : {std::pair<const char*, std::vector<std::string>>{"tap0", {}},
+                                      {"bond0", {"eth0", "eth1"}},
+                                      {"br0", {"eth1", "tap0"}},
+                                      {"br1", {"tap0"}}}) {
+        auto& nic = machine.nics.emplace_back();
+        nic.name = name;
+        nic.lower = lower;
+    }
+    const auto near = nic_cpus(machine);
+    EXPECT_EQ(near.at("eth1"), CpuSet::range(4, 7));
+    EXPECT_EQ(near.at("bond0"), CpuSet::range(0, 7));
+    EXPECT_EQ(near.at("br0"), CpuSet::range(4, 7));
+    EXPECT_EQ(near.at("br1"), machine.topology.online) << "nothing of it is anywhere";
+}
+
 } // namespace
 } // namespace affinityd::machine

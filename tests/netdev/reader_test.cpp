@@ -123,6 +123,52 @@ TEST(ReadNics, StackedInterfacesNameTheirLowerOnes) {
     EXPECT_EQ(nics[0].node, std::nullopt);
 }
 
+TEST(ReadNics, ABondNamesThePortThatItUses) {
+    const Tree tree;
+    const auto active = [&](const std::string& mode, const std::string& port) {
+        tree.put("sys/class/net/bond0/bonding/mode", mode + "\n");
+        tree.put("sys/class/net/bond0/bonding/active_slave", port + "\n");
+        return tree.nics().at(0).active_lower;
+    };
+    tree.put("sys/class/net/bond0/ifindex", "7\n");
+    tree.folder("sys/class/net/bond0/lower_eth0");
+    tree.folder("sys/class/net/bond0/lower_eth1");
+    EXPECT_EQ(active("active-backup 1", "eth1"), "eth1");
+    EXPECT_EQ(active("active-backup 1", ""), "") << "no link at all";
+    EXPECT_EQ(active("balance-tlb 5", "eth0"), "eth0");
+    EXPECT_EQ(active("balance-alb 6", "eth0"), std::nullopt) << "all receive";
+    EXPECT_EQ(active("802.3ad 4", ""), std::nullopt);
+}
+
+TEST(ReadNics, PortsNameWhatTheyArePortsOf) {
+    const Tree tree;
+    tree.put("sys/class/net/br0/ifindex", "2\n");
+    tree.put("sys/class/net/veth1/ifindex", "3\n");
+    tree.link("sys/class/net/veth1/master", "../br0");
+    tree.put("sys/class/net/br0/uevent", "DEVTYPE=bridge\nINTERFACE=br0\nIFINDEX=2\n");
+    EXPECT_EQ(tree.nics().at(0).master, "");
+    EXPECT_EQ(tree.nics().at(1).master, "br0");
+    tree.put("sys/class/net/br0/uevent", "DEVTYPE=vrf\nINTERFACE=br0\nIFINDEX=2\n");
+    EXPECT_EQ(tree.nics().at(1).master, "") << "no switch";
+}
+
+TEST(ReadNics, RepresentorsAreKnownByTheNameOfTheirPort) {
+    const Tree tree;
+    tree.link("sys/class/net/eth0", "../../devices/pci0000:00/0000:00:05.0/net/eth0");
+    const std::string own = "sys/devices/pci0000:00/0000:00:05.0/net/eth0/";
+    tree.put(own + "ifindex", "4\n");
+    tree.link(own + "device", "../../../0000:00:05.0");
+    const auto is_representor = [&](const std::string& port) {
+        tree.put(own + "phys_port_name", port + "\n");
+        return tree.nics().at(0).is_representor;
+    };
+    EXPECT_FALSE(tree.nics().at(0).is_representor);
+    for (const char* port : {"pf0vf3", "pf12sf100", "c1pf0vf0"})
+        EXPECT_TRUE(is_representor(port)) << port;
+    for (const char* port : {"", "p0", "pf0", "pf0vf", "pfvf1", "p0s1", "pf0vf1x", "xpf0vf1", "c1"})
+        EXPECT_FALSE(is_representor(port)) << port;
+}
+
 TEST(ReadNics, RecordingWithoutTheDeviceLink) {
     const Tree tree;
     tree.link("sys/class/net/ens3", "../../devices/pci0000:00/0000:00:03.0/virtio0/net/ens3");

@@ -24,7 +24,7 @@ TEST(Lanes, FullBringsAllQueuesOfANicToTheOneProcessItServes) {
     auto machine = plain();
     test::add_nic(machine, "eth0", 1, 2, 30);
     World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nbind: core\n"}, machine,
-                {{"p0", {{"eth0", 1}}}});
+                {{"p0", {{{"eth0"}, 1}}}});
     auto task = thread(1, "a");
     EXPECT_EQ(world.settle(task), "4-5") << "a core of the NIC's node";
     const std::map<std::string, std::string> expected{{"eth0-TxRx-0", "4"}, {"eth0-TxRx-1", "4"},
@@ -37,7 +37,7 @@ TEST(Lanes, FullDistributesWorkersAndQueuesOverTheSameCores) {
     auto machine = plain();
     test::add_nic(machine, "eth0", 0, 2, 30);
     World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\n"}, machine,
-                {{"p0", {{"eth0", 4}}}});
+                {{"p0", {{{"eth0"}, 4}}}});
     auto first = thread(1, "a");
     auto second = thread(2, "a");
     auto third = thread(3, "a");
@@ -52,7 +52,7 @@ TEST(Lanes, FewerQueuesThanLanesAreSpreadInSoftware) {
     auto machine = plain();
     test::add_nic(machine, "eth0", 0, 1, 30);
     const World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\n"}, machine,
-                      {{"p0", {{"eth0", 2}}}});
+                      {{"p0", {{{"eth0"}, 2}}}});
     EXPECT_EQ(wanted(world.placements).at("eth0-TxRx-0"), "0");
     EXPECT_EQ(wanted(world.placements).at("eth0 rx-0"), "0-3") << "RPS over both lanes";
 }
@@ -63,7 +63,7 @@ TEST(Lanes, NicsOfOneNodeTakeItsCoresInTurnAndEachProcessGoesToItsOwn) {
     test::add_nic(machine, "eth1", 0, 1, 40);
     test::add_nic(machine, "eth2", 1, 1, 50);
     World world({"match: {comm: a}\naffinity: full\nnics: auto\nbind: core\n"}, machine,
-                {{"p0", {{"eth0", 1}, {"eth1", 1}, {"eth2", 1}}}});
+                {{"p0", {{{"eth0"}, 1}, {{"eth1"}, 1}, {{"eth2"}, 1}}}});
     const auto where = wanted(world.placements);
     EXPECT_EQ(where.at("eth0-TxRx-0"), "0");
     EXPECT_EQ(where.at("eth1-TxRx-0"), "2");
@@ -92,7 +92,7 @@ TEST(Lanes, SeparateKeepsInterruptsOffTheWorkersCoreInItsCacheGroup) {
     auto machine = plain();
     test::add_nic(machine, "eth0", 0, 1, 30);
     World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nbind: core\nseparate: true\n"}, machine,
-                {{"p0", {{"eth0", 1}}}});
+                {{"p0", {{{"eth0"}, 1}}}});
     auto task = thread(1, "a");
     EXPECT_EQ(world.settle(task), "0-1");
     EXPECT_EQ(wanted(world.placements).at("eth0-TxRx-0"), "2");
@@ -133,6 +133,37 @@ TEST(Lanes, NicsOfAStackAreThoseAtItsBottomAndALoopHasNone) {
                                      "match: {comm: b}\naffinity: irq\nnics: [a, b]\n"});
     EXPECT_EQ(policy_nics(set.policies[0], machine, {}), (std::vector<std::string>{"eth0", "eth1"}));
     EXPECT_TRUE(policy_nics(set.policies[1], machine, {}).empty());
+}
+
+TEST(Lanes, PortsOfGuestsAreNeverAPolicysUnlessItNamesThem) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 1, 30);
+    const auto add = [&](const char* name, std::vector<std::string> lower, const char* master) {
+        auto nic = machine::test::nic(name, 1, 1, 0);
+        nic.device.clear();
+        nic.msi_irqs.clear();
+        nic.lower = std::move(lower);
+        nic.master = master;
+        machine.nics.push_back(std::move(nic));
+    };
+    add("br0", {"eth0", "veth1", "vnet2"}, "");
+    add("veth1", {}, "br0");
+    add("vnet2", {}, "br0");
+    add("veth3", {}, "");
+    link_vectors(machine);
+    using Names = std::vector<std::string>;
+    const auto nics = [&](const std::string& names, const NicUsage& usage = {}) {
+        const auto set = test::policies({"match: {comm: a}\naffinity: full\nnics: " + names + "\n"});
+        return policy_nics(set.policies[0], machine, usage);
+    };
+    EXPECT_EQ(nics("[br0]"), Names{"eth0"});
+    EXPECT_EQ(nics("auto", {{"p0", {{{"br0"}, 1}}}}), Names{"eth0"});
+    EXPECT_EQ(nics("[veth1]"), Names{"veth1"}) << "the administrator's word";
+    EXPECT_EQ(nics("[\"v*\"]"), Names{"veth3"}) << "which is no port";
+    EXPECT_EQ(nics("[\"*\"]"), (Names{"eth0", "veth3"}));
+    World world({"match: {comm: a}\naffinity: full\nnics: [br0]\n"}, machine, {});
+    for (const auto& target : world.placements.queues)
+        EXPECT_EQ(target.nic, "eth0") << to_string(target.subject);
 }
 
 } // namespace

@@ -168,7 +168,7 @@ TEST(Plan, TheSameInputGivesTheSamePlan) {
         auto machine = plain();
         test::add_nic(machine, "eth0", 0, 3, 30);
         World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: cpu\n"}, machine,
-                    {{"p0", {{"eth0", 3}}}});
+                    {{"p0", {{{"eth0"}, 3}}}});
         std::string text;
         for (int i = 1; i < 20; ++i) {
             auto task = thread(i, "a");

@@ -65,17 +65,17 @@ TEST(Queues, AnInterruptThatTheKernelMovedElsewhereIsNotAskedForAgain) {
 }
 
 TEST(Queues, FlowTablesAreWantedWhereFewerQueuesThanLanesAreSpread) {
-    const World two({full_policy}, with_flows(0, 0), {{"p0", {{"eth0", 2}}}});
+    const World two({full_policy}, with_flows(0, 0), {{"p0", {{{"eth0"}, 2}}}});
     EXPECT_EQ(wanted_flows(two, machine_table), "32768");
     EXPECT_EQ(wanted_flows(two, queue_table), "32768");
-    const World one({full_policy}, with_flows(0, 0), {{"p0", {{"eth0", 1}}}});
+    const World one({full_policy}, with_flows(0, 0), {{"p0", {{{"eth0"}, 1}}}});
     EXPECT_EQ(wanted_flows(one, machine_table), "not wanted") << "as many queues as lanes: no RPS, so no RFS";
-    const World none({full_policy}, with_flows(std::nullopt, 0), {{"p0", {{"eth0", 2}}}});
+    const World none({full_policy}, with_flows(std::nullopt, 0), {{"p0", {{{"eth0"}, 2}}}});
     EXPECT_EQ(wanted_flows(none, queue_table), "not wanted") << "the kernel has none";
 }
 
 TEST(Queues, FlowTablesThatAreTooSmallAreEnlarged) {
-    World world({full_policy}, with_flows(0, 4096), {{"p0", {{"eth0", 2}}}});
+    World world({full_policy}, with_flows(0, 4096), {{"p0", {{{"eth0"}, 2}}}});
     std::map<std::string, std::string> changes;
     for (const auto& action : world.plan_queues())
         if (std::holds_alternative<FlowTable>(action.subject))
@@ -86,7 +86,7 @@ TEST(Queues, FlowTablesThatAreTooSmallAreEnlarged) {
 }
 
 TEST(Queues, FlowTablesThatAreLargerAlreadyStay) {
-    World world({full_policy}, with_flows(65536, 1U << 20), {{"p0", {{"eth0", 2}}}});
+    World world({full_policy}, with_flows(65536, 1U << 20), {{"p0", {{{"eth0"}, 2}}}});
     EXPECT_EQ(wanted_flows(world, machine_table), "65536");
     EXPECT_NE(wanted_flows(world, queue_table), "not wanted");
     for (const auto& action : world.plan_queues())

@@ -169,10 +169,8 @@ struct Planned {
             EXPECT_TRUE(policy) << process.facts.comm_text << " is matched by no shipped policy";
             policy_of.push_back(policy.value_or(0));
             const auto& wanting = set.policies[policy_of.back()];
-            for (const auto& nic : nics)
-                usage[wanting.name][nic] += distributes_threads(wanting.placement)
-                                                ? static_cast<unsigned>(process.threads.size())
-                                                : 1;
+            usage[wanting.name][nics] +=
+                distributes_threads(wanting.placement) ? static_cast<unsigned>(process.threads.size()) : 1;
         }
         placements = compile(set, machine, usage);
         Assignments assignments;
@@ -275,8 +273,7 @@ void haproxy_keeps_its_promise(const Planned& planned, const Machine& machine) {
 void redis_keeps_its_promise(const Planned& planned, const Machine& machine) {
     const auto& resolved = planned.resolved("redis");
     auto near = resolved.allowed;
-    if (resolved.nics.size() == 1)
-        near &= machine::near_cpus(machine, *machine.nic(resolved.nics.front().nic));
+    if (resolved.nics.size() == 1) near &= resolved.nics.front().near;
     for (const auto& task : planned.tasks.at("redis")) {
         const bool background = task.comm.starts_with("bio_") || task.comm == "jemalloc_bg_thd";
         const auto wanted =

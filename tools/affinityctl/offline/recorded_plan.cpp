@@ -84,7 +84,7 @@ affinityd::Result<std::vector<Seen>> match_all(const Root& root, const PolicySet
 }
 
 /// Interfaces of each policy: the named ones, as a recording has no sockets that would tell of others.
-using Interfaces = std::vector<std::vector<std::string>>;
+using Interfaces = std::vector<planner::NicNames>;
 
 planner::NicUsage usage_of(const std::vector<Seen>& all, const PolicySet& policies, const Interfaces& nics) {
     planner::NicUsage usage;
@@ -92,8 +92,10 @@ planner::NicUsage usage_of(const std::vector<Seen>& all, const PolicySet& polici
         if (!process.policy) continue;
         const auto& policy = policies.policies[*process.policy];
         const auto tasks = planner::distributes_threads(policy.placement) ? process.threads.size() : 1;
-        for (const auto& nic : nics[*process.policy])
-            usage[policy.name][nic] += static_cast<unsigned>(tasks);
+        const auto& named = nics[*process.policy];
+        if (!named.empty())
+            usage[policy.name][named.size() == 1 ? named : planner::NicNames{}] +=
+                static_cast<unsigned>(tasks);
     }
     return usage;
 }

@@ -70,7 +70,7 @@ json nic_json(const Nic& nic, const MachineIrqs& machine, bool live) {
         vectors.push_back(to_json(vector, machine));
     auto bottom = json::array();
     if (!nic.lower.empty())
-        for (const auto* lower : affinityd::netdev::physical_lower(nic, machine.nics))
+        for (const auto* lower : affinityd::netdev::Stacks(machine.nics).under(nic))
             bottom.push_back(lower->name);
     return {{"name", nic.name},
             {"ifindex", nic.ifindex},

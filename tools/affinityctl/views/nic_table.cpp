@@ -81,7 +81,7 @@ std::string heading(const json& nic, bool color) {
         text += fmt::format("  addresses {}\n", printable(joined(nic["addresses"])));
     if (!nic["lower"].empty())
         text += fmt::format("  on top of {}; the work is done by {}\n", printable(joined(nic["lower"])),
-                            nic["bottom"].empty() ? "interfaces that are not visible here"
+                            nic["bottom"].empty() ? "no hardware that is visible here"
                                                   : printable(joined(nic["bottom"])));
     return text;
 }

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "machine/machine.hpp"
+#include "netdev/lower.hpp"
+#include "planner/nic_usage.hpp"
+#include "policy/policy.hpp"
+
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityd::planner {
+
+/// The interfaces of a machine as policies see them: which ones a policy is about, and which of these belong
+/// together. Worked out once for all policies; the machine must outlive it.
+class Interfaces {
+  public:
+    explicit Interfaces(const machine::Machine& machine);
+
+    /// Names of the interfaces that a policy names or, for `auto`, that serve it; those of virtual ones are
+    /// the physical ones under them. In the machine's order, without repetition.
+    [[nodiscard]] NicNames of(const policy::Policy& policy, const NicUsage& usage) const;
+    /// Virtual interfaces that a policy names in full, under which there is nothing physical.
+    [[nodiscard]] NicNames hollow(const policy::Policy& policy) const;
+
+    /// Interfaces whose traffic may be the same task's.
+    struct Group {
+        std::vector<const netdev::Nic*> nics; ///< in the machine's order, at least one
+        unsigned tasks = 0;                   ///< that they serve; 0: not known
+    };
+    /// `names` by what belongs together: the ports of one virtual interface, and those that serve one task.
+    /// In the machine's order of the first ones.
+    [[nodiscard]] std::vector<Group> together(const NicNames& names, const policy::Policy& policy,
+                                              const NicUsage& usage) const;
+    /// Each for itself.
+    [[nodiscard]] std::vector<Group> apart(const NicNames& names) const;
+    /// A bond keeps it for when another fails.
+    [[nodiscard]] bool is_spare(const netdev::Nic& nic) const { return spares_.contains(nic.name); }
+
+    [[nodiscard]] const machine::Machine& machine() const { return machine_; }
+
+  private:
+    [[nodiscard]] NicNames physical(const NicNames& names) const;
+    const machine::Machine& machine_;
+    netdev::Stacks stacks_;
+    std::set<std::string_view> spares_;
+    std::set<NicNames> ports_; ///< of virtual interfaces that have several physical ones under them
+};
+
+} // namespace affinityd::planner
