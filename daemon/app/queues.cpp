@@ -59,12 +59,14 @@ void Queues::apply(const Action& action) {
 }
 
 void Queues::put_right(const QueueTarget& target) {
-    if (const auto action = plan(target)) return apply(*action);
-    if (!parts_.lost.searching()) return;
-    if (const auto found = present_.find(target.subject);
-        found != present_.end() && found->second == target.wanted)
-        parts_.lost.assume_ours(target.subject, found->second, target.policy,
-                                parts_.current->machine().topology);
+    const auto action = plan(target);
+    const auto found = present_.find(target.subject);
+    if (found == present_.end() || parts_.releases.policy(target.policy)) return;
+    const auto& topology = parts_.current->machine().topology;
+    parts_.lost.take_up(target.subject, found->second, target.policy, topology);
+    if (action) return apply(*action);
+    if (parts_.lost.searching() && found->second == target.wanted)
+        parts_.lost.assume_ours(target.subject, found->second, target.policy, topology);
 }
 
 std::vector<Subject> Queues::unwanted(const std::optional<std::string>& nic) const {
@@ -96,7 +98,7 @@ std::optional<Action> Queues::plan_restore(const Subject& subject) {
 void Queues::restore_unwanted(const Subject& subject) {
     const auto record = parts_.journal.find(subject);
     if (record && parts_.current->keeps_after_removal(record->policy)) {
-        if (const auto done = parts_.journal.forget(subject); !done)
+        if (const auto done = parts_.journal.settle(subject, state::Parting::kept); !done)
             parts_.log.error(done.error().to_string());
         return;
     }

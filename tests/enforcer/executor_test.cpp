@@ -200,14 +200,14 @@ TEST_F(ExecutorTest, RefusalsOfTasksThatAreGoneAreDropped) {
     EXPECT_EQ(executor_.refusals().find(thread(3)), nullptr) << "its exit was seen";
     for (int i = 4; i <= 10; ++i)
         enforcer_.settings.erase(thread(i)); // nobody told of these exits
-    executor_.drop_gone_refusals(4);
+    executor_.drop_gone(4);
     EXPECT_LT(executor_.refusals().size(), 9U);
     EXPECT_GT(executor_.refusals().size(), 2U) << "a slice looks at four";
-    executor_.drop_gone_refusals(4);
-    executor_.drop_gone_refusals(4);
+    executor_.drop_gone(4);
+    executor_.drop_gone(4);
     EXPECT_EQ(executor_.refusals().size(), 2U) << "those that are there and still refuse";
     enforcer_.unknown = true;
-    executor_.drop_gone_refusals(100);
+    executor_.drop_gone(100);
     EXPECT_EQ(executor_.refusals().size(), 2U) << "that nothing can be read does not mean that they are gone";
 }
 
