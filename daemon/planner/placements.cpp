@@ -5,6 +5,7 @@
 #include "netdev/lower.hpp"
 #include "planner/cpu_expr_eval.hpp"
 #include "planner/lanes.hpp"
+#include "planner/shared_lines.hpp"
 
 #include <algorithm>
 #include <set>
@@ -202,6 +203,7 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
         add_together(run, resolved, own);
         add_lanes(resolved, machine, nics[i], usage, load, run.result);
     }
+    settle_shared_lines(machine, run.result);
     run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
     return std::move(run.result);
 }

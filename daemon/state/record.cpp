@@ -102,7 +102,7 @@ struct SubjectFields {
         return line;
     }
     LineWriter operator()(const IrqMask& mask) const {
-        LineWriter line("irq");
+        LineWriter line(mask.is_line ? "line" : "irq");
         line.escaped(mask.device).escaped(mask.label).number(mask.irq).number(mask.ordinal);
         return line;
     }
@@ -139,7 +139,7 @@ std::optional<Subject> parse_irq(const Fields& fields) {
     // Version 0.1 knew no ordinals, and left the field empty.
     const auto ordinal = fields[4].empty() ? std::optional(0U) : parse_number<unsigned>(fields[4]);
     if (!number || !ordinal) return std::nullopt;
-    return IrqMask{unescaped(fields[1]), unescaped(fields[2]), *ordinal, *number};
+    return IrqMask{unescaped(fields[1]), unescaped(fields[2]), *ordinal, *number, fields[0] == "line"};
 }
 
 std::optional<Subject> parse_steering(const Fields& fields) {
@@ -159,7 +159,7 @@ std::optional<Subject> parse_flows(const Fields& fields) {
 
 std::optional<Subject> parse_subject(const Fields& fields) {
     if (fields[0] == "task") return parse_task(fields);
-    if (fields[0] == "irq") return parse_irq(fields);
+    if (fields[0] == "irq" || fields[0] == "line") return parse_irq(fields);
     if (fields[0] == "steering") return parse_steering(fields);
     if (fields[0] == "flows") return parse_flows(fields);
     if (fields[0] == "unit") return UnitCpuset{unescaped(fields[1])};
@@ -188,6 +188,7 @@ struct Identity {
         return fmt::format("task\t{}\t{}", mask.task.tid, mask.task.start_time);
     }
     std::string operator()(const IrqMask& mask) const {
+        if (mask.is_line) return fmt::format("line\t{}", mask.irq);
         return fmt::format("irq\t{}\t{}\t{}", mask.device, mask.label, mask.ordinal);
     }
     std::string operator()(const SteeringMask& map) const {
