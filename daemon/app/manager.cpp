@@ -158,6 +158,7 @@ bool Manager::step(const OutOfTime& out_of_time) {
 
 void Manager::begin_stop(std::function<void()> done) {
     shared_.is_stopping = true;
+    carrying_.changes.stop();
     tasks_.begin_stop();
     if (!parts_.enforcer.acts() || !shared_.current.world) return done();
     auto stop = std::make_unique<Sequence>();

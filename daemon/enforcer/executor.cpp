@@ -132,7 +132,8 @@ void Executor::note_refusal(const Action& action, Carried& carried) {
     if (std::ranges::any_of(carried.notices,
                             [](const Notice& notice) { return notice.kind == Notice::Kind::journal_failed; }))
         return;
-    if (refusals_.add(action.subject, {outcome, carried.applied.code, action.to}))
+    if (refusals_.add(action.subject, {outcome, carried.applied.code, action.to},
+                      expects_changes(action.subject)))
         carried.notices.push_back(notice_of(Notice::Kind::refused, action, carried.applied));
 }
 
@@ -159,7 +160,8 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
     const auto outcome = carried.applied.outcome;
     count(outcome);
     if (!took_effect(outcome) && outcome != Outcome::gone && outcome != Outcome::foreign) {
-        carried.notices.push_back(notice_of(Notice::Kind::not_put_back, action, carried.applied));
+        if (!is_of_the_moment(outcome) || !expects_changes(subject)) // else the next pass tries again
+            carried.notices.push_back(notice_of(Notice::Kind::not_put_back, action, carried.applied));
         return carried; // the record stays: a later daemon may succeed
     }
     // An interface that is elsewhere for a while: its record waits for it, and outlives this daemon.

@@ -58,6 +58,8 @@ class Executor final : public planner::BackoffLookup {
     /// CPUs, cpusets or interfaces have just changed, and the kernel and its drivers reset settings then:
     /// until nothing is expected any more, what has to be put right is no fight, and fights do not rest.
     void expect_changes(Expected expected) { expected_ = expected; }
+    /// A pass begins: what it is refused, too, is told.
+    void begin_pass() { refusals_.begin_pass(); }
     /// Forgets fights and diversions: somebody asked for everything anew.
     void begin_anew() { backoff_.clear(); }
     /// Why a subject is not where it should be.
