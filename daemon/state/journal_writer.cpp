@@ -26,8 +26,13 @@ Result<bool> JournalWriter::open(const std::string& path, JournalContents& conte
     if (!granted) return std::unexpected(granted.error());
     granted_ = std::move(*granted);
     std::string lines, line;
-    for (JournalContents::Cursor cursor; contents.next(cursor, line);)
+    for (JournalContents::Cursor cursor; const auto found = contents.next(cursor, line);) {
         lines += line;
+        // The file may be older than that of the granted masks, or this one may be lost. If the disk is full,
+        // the journal still has them.
+        for (const auto* setting : {&found->entry.record.asked, &found->entry.record.granted})
+            if (!granted_.note(found->entry.subject, *setting)) break;
+    }
     file_ = JournalFile(path);
     // Rewritten at once: a torn last line would otherwise run into the next record.
     if (!file_.replace(lines + marked(is_damaged)))

@@ -135,6 +135,18 @@ TEST_F(Past, ATornLineOfGrantedMasksCostsNoOther) {
     EXPECT_EQ(known, all.size() - 1);
 }
 
+TEST_F(Past, MasksOfAJournalThatIsOlderThanTheFileOfGrantedOnesAreNoted) {
+    const auto one = cases().front();
+    {
+        auto journal = open();
+        change(journal, one);
+    }
+    std::filesystem::remove(path() + ".granted");
+    EXPECT_EQ(open().size(), 1U);
+    std::filesystem::remove(path());
+    EXPECT_TRUE(open().recall(one.subject, one.granted, online_));
+}
+
 TEST_F(Past, WhatWasKeptAndGrantedSurvivesThatFilesAreRewritten) {
     const auto all = cases();
     {
