@@ -141,6 +141,30 @@ class Lifetime(unittest.TestCase):
         daemon.stop()
         self.assertEqual({self.everywhere}, set(masks(load.pid).values()))
 
+    def test_what_was_kept_is_restored_by_a_later_daemon(self):
+        load = workload(self.stack, "--threads", "a,b,c")
+        daemon = Daemon(self.stack, {"demo.yaml": DEMO + "on_stop: keep\n"}).start()
+        wait_for(lambda: set(masks(load.pid).values()) == {"1"} and len(masks(load.pid)) == 4, "pinned")
+        daemon.stop()
+        self.assertEqual({"1"}, set(masks(load.pid).values()))
+        daemon.write("demo.yaml", DEMO.replace('"1"', '"0"'))
+        daemon.start()
+        wait_for(lambda: set(masks(load.pid).values()) == {"0"}, "moved")
+        daemon.stop()
+        self.assertEqual({self.everywhere}, set(masks(load.pid).values()))
+
+    def test_a_lost_journal_makes_no_mask_of_ours_an_original(self):
+        load = workload(self.stack, "--threads", "a,b,c")
+        daemon = Daemon(self.stack, {"demo.yaml": DEMO}).start()
+        wait_for(lambda: set(masks(load.pid).values()) == {"1"} and len(masks(load.pid)) == 4, "pinned")
+        daemon.kill()
+        (daemon.folder / "run" / "undo.journal").unlink()
+        daemon.write("demo.yaml", DEMO.replace('"1"', '"0"'))
+        daemon.start()
+        wait_for(lambda: set(masks(load.pid).values()) == {"0"}, "moved")
+        daemon.stop()
+        self.assertEqual({self.everywhere}, set(masks(load.pid).values()))
+
     def test_a_measurement_on_demand_is_shown_and_survives_a_restart(self):
         daemon = Daemon(self.stack, {"demo.yaml": DEMO}).start()
         self.assertIsNone(daemon.status()["measurement"])
