@@ -102,8 +102,8 @@ void GrantedMasks::forget(const machine::Subject& subject, const machine::Settin
     of(subject).erase(number_of(subject, setting));
 }
 
-void GrantedMasks::add_to_rewrite(const machine::Subject& subject, const machine::Setting& setting) {
-    file_.add_to_rewrite(line_of(is_task(subject) ? task_mark : queue_mark, number_of(subject, setting)));
+std::string GrantedMasks::line(const machine::Subject& subject, const machine::Setting& setting) {
+    return line_of(is_task(subject) ? task_mark : queue_mark, number_of(subject, setting));
 }
 
 } // namespace affinityd::state

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace affinityd::state {
 
@@ -59,7 +60,8 @@ class GrantedMasks {
 
     /// A rewrite of the file with what is still of use, as JournalFile has it.
     void begin_rewrite() { file_.begin_rewrite(); }
-    void add_to_rewrite(const machine::Subject& subject, const machine::Setting& setting);
+    void add_to_rewrite(std::string_view lines) { file_.add_to_rewrite(lines); }
+    [[nodiscard]] static std::string line(const machine::Subject& subject, const machine::Setting& setting);
     void finish_rewrite() { file_.finish_rewrite(); }
     [[nodiscard]] bool is_in_place() const { return file_.is_in_place(); }
 

@@ -46,10 +46,11 @@ Result<void> Journal::confirm(const Subject& subject, const Setting& granted) {
 
 Result<void> Journal::forget(const Subject& subject) {
     auto record = find(subject);
-    if (const auto past = contents_.past().find(subject); past && !record) record = past->record;
+    if (!record)
+        if (auto past = contents_.past().find(subject)) record = std::move(past->record);
     if (!record) return {};
-    for (const auto* setting : {&record->asked, &record->granted})
-        writer_.granted().forget(subject, *setting);
+    writer_.granted().forget(subject, record->asked);
+    if (record->granted != record->asked) writer_.granted().forget(subject, record->granted);
     contents_.erase(subject);
     return append(to_line(subject, nullptr));
 }

@@ -57,20 +57,22 @@ void JournalWriter::begin_rewrite() {
 
 /// What was copied before it changed is overtaken by the line of the change, which goes to both files.
 void JournalWriter::rewrite_some(const JournalContents& contents, bool is_damaged) {
-    std::string text, line;
+    std::string text, line, granted;
+    bool is_over = false;
     for (std::size_t i = 0; i < compacted_at_a_time; ++i) {
         const auto found = contents.next(rewritten_, line);
-        if (!found) {
-            file_.add_to_rewrite(text + marked(is_damaged));
-            granted_.finish_rewrite();
-            return file_.finish_rewrite();
-        }
+        is_over = !found;
+        if (is_over) break;
         text += line;
         const auto& [subject, record] = found->entry;
-        granted_.add_to_rewrite(subject, record.granted);
-        if (record.asked != record.granted) granted_.add_to_rewrite(subject, record.asked);
+        granted += GrantedMasks::line(subject, record.granted);
+        if (record.asked != record.granted) granted += GrantedMasks::line(subject, record.asked);
     }
-    file_.add_to_rewrite(text);
+    granted_.add_to_rewrite(granted);
+    file_.add_to_rewrite(is_over ? text + marked(is_damaged) : text);
+    if (!is_over) return;
+    granted_.finish_rewrite();
+    file_.finish_rewrite();
 }
 
 bool JournalWriter::look_after_files(const JournalContents& contents, bool is_damaged,
