@@ -310,6 +310,19 @@ TEST_F(LostJournal, WhatIsInPlaceGetsTheKernelsDefault) {
     expect_defaults();
 }
 
+TEST_F(LostJournal, WhatOtherPoliciesMoveAfterDamageGetsTheKernelsDefault) {
+    lose();
+    machine_.tree().file("undo.journal", "task\t10\t100\t10\tserver\thel\nirq\tgarbage\n");
+    policies("", "1");
+    machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"1\"\n");
+    Instance next(machine_);
+    start(next);
+    EXPECT_FALSE(next.journal().damaged()) << "mended";
+    EXPECT_EQ(machine_.allowed(10, 10), "1");
+    next.stop();
+    expect_defaults();
+}
+
 TEST_F(LostJournal, WhatOtherPoliciesMoveGetsTheKernelsDefault) {
     lose();
     policies("", "1");
