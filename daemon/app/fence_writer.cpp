@@ -24,6 +24,7 @@ void FenceWriter::settle(const std::string& unit, FenceWish wish, const CpuSet& 
 }
 
 void FenceWriter::decide(const CasePointer& what, const std::expected<CpuSet, int>& present) {
+    if (present) take_up(*what, *present);
     what->before = journal_.find(what->subject);
     if (!present) {
         // systemd answers also for a unit that has gone, so nothing is known, and the record stays.
@@ -41,12 +42,21 @@ void FenceWriter::decide(const CasePointer& what, const std::expected<CpuSet, in
     case FencePlan::Step::restore:
         return restore(what);
     case FencePlan::Step::forget:
-        forget(*what);
+        report(journal_.settle(what->subject));
         break;
     case FencePlan::Step::nothing:
         break;
     }
     what->done({.state = plan.state});
+}
+
+/// CPUs from us that were kept, or whose record was lost, are no original.
+void FenceWriter::take_up(const Case& what, const CpuSet& present) {
+    if (what.wish.policy.empty() || !what.wish.obstacle.empty()) return;
+    const auto ours = journal_.recall(what.subject, present, what.online);
+    const auto original = ours ? ours->original.value_or(CpuSet{}) : present; // by default, none are set
+    if (original == machine::Setting(present)) return;
+    report(journal_.remember(what.subject, original, present, what.wish.policy));
 }
 
 void FenceWriter::set(const CasePointer& what) {
@@ -95,7 +105,7 @@ void FenceWriter::restore(const CasePointer& what) {
 void FenceWriter::was_restored(const CasePointer& what, int code) {
     const bool is_gone = code == ENOENT;
     if (code == 0 || is_gone) {
-        forget(*what);
+        report(is_gone ? journal_.forget(what->subject) : journal_.settle(what->subject));
         return what->done({.state = what->wish.obstacle, .is_changed = !is_gone, .is_restored = !is_gone});
     }
     log_.warn(fmt::format("{} could not be put back to \"{}\": {}", machine::to_string(what->subject),

@@ -51,6 +51,7 @@ class FenceWriter {
     void confirm(const CasePointer& what, const std::expected<CpuSet, int>& granted);
     void restore(const CasePointer& what);
     void was_restored(const CasePointer& what, int code);
+    void take_up(const Case& what, const CpuSet& present);
     void take_record_back(const Case& what);
     void forget(const Case& what);
     void report(const Result<void>& written);

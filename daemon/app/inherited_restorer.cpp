@@ -36,7 +36,7 @@ void InheritedRestorer::put_back(const inventory::Thread& thread) {
     const machine::TaskMask task{thread.id, pid, thread.comm};
     const int creator = thread.id == scan_->id() ? scan_->parent() : pid;
     const auto source = executor_.inherited(task, thread.allowed, creator, online_);
-    if (!source || keeps_(source->policy)) return;
+    if (!source || source->is_kept || keeps_(source->policy)) return;
     const auto carried = executor_.put_back_inherited(task, thread.allowed, *source);
     log_notices(log_, carried.notices);
     if (enforcer::took_effect(carried.applied.outcome)) ++count_;

@@ -26,6 +26,12 @@ class KernelChanges {
         for (auto* term : {&tasks_, &queues_})
             *term = {false, term->is_expected()};
         tell();
+        executor_.begin_pass();
+    }
+    /// The end: no pass follows.
+    void stop() {
+        tasks_ = queues_ = {};
+        tell();
     }
     void end_pass() {
         for (auto* term : {&tasks_, &queues_})

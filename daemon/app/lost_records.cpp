@@ -11,8 +11,28 @@ machine::Setting LostRecords::default_of(const machine::Subject& subject,
                                          const topology::Topology& topology) const {
     if (std::holds_alternative<machine::TaskMask>(subject)) return topology.possible;
     if (std::holds_alternative<machine::FlowTable>(subject)) return machine::FlowCount{};
-    if (!std::holds_alternative<machine::IrqMask>(subject)) return CpuSet{}; // steering maps: off
+    if (!std::holds_alternative<machine::IrqMask>(subject))
+        return CpuSet{}; // steering maps: off, units: not set
     return root_.proc().cpu_mask("irq/default_smp_affinity").value_or(topology.online);
+}
+
+std::optional<planner::UndoRecord> LostRecords::recall(const machine::Subject& subject,
+                                                       const machine::Setting& present,
+                                                       const std::string& policy,
+                                                       const topology::Topology& topology) const {
+    const auto ours = journal_.recall(subject, present, topology.online);
+    if (!ours) return std::nullopt;
+    auto original = ours->original ? *ours->original : default_of(subject, topology);
+    if (original == present) return std::nullopt;
+    return planner::UndoRecord{std::move(original), present, present, policy};
+}
+
+void LostRecords::take_up(const machine::Subject& subject, const machine::Setting& present,
+                          const std::string& policy, const topology::Topology& topology) {
+    const auto record = recall(subject, present, policy, topology);
+    if (!record) return;
+    if (const auto done = journal_.remember(subject, record->original, present, policy); !done)
+        log_.error(done.error().to_string());
 }
 
 void LostRecords::assume_ours(const machine::Subject& subject, const machine::Setting& present,

@@ -5,12 +5,17 @@
 #include "state/journal.hpp"
 #include "topology/topology.hpp"
 
+#include <optional>
+#include <string>
+
 namespace affinityd::host {
 class Root;
 }
 
 namespace affinityd::app {
 
+/// Subjects without a record that are ours all the same. What was kept, or was granted and comes back, gets
+/// the original that is known of it, or else the kernel's default.
 /// After journal damage, subjects in place without a record are assumed ours: they get a record with the
 /// kernel's default as their original. A pass looks at all subjects; once each could be written down, the
 /// journal is whole again.
@@ -19,6 +24,15 @@ class LostRecords {
     LostRecords(const host::Root& root, state::Journal& journal, Log& log)
         : root_(root), journal_(journal), log_(log) {}
 
+    /// The record that a subject without one ought to have, since what it is set to is from us. `policy`:
+    /// that wants it now.
+    [[nodiscard]] std::optional<planner::UndoRecord> recall(const machine::Subject& subject,
+                                                            const machine::Setting& present,
+                                                            const std::string& policy,
+                                                            const topology::Topology& topology) const;
+    /// Gives it that record, if it ought to have one.
+    void take_up(const machine::Subject& subject, const machine::Setting& present, const std::string& policy,
+                 const topology::Topology& topology);
     [[nodiscard]] bool searching() const { return journal_.damaged(); }
     void begin_pass() { all_written_ = true; }
     /// A subject that is where its policy wants it.

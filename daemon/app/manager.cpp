@@ -112,6 +112,8 @@ std::unique_ptr<Job> Manager::make_pass() {
     });
     pass->until([this](const OutOfTime& out_of_time) { return units_.step(out_of_time); });
     pass->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
+    pass->until(
+        [this](const OutOfTime& out_of_time) { return parts_.journal.look_after_files(out_of_time); });
     pass->then([this] { carrying_.changes.end_pass(); });
     return pass;
 }
@@ -156,6 +158,7 @@ bool Manager::step(const OutOfTime& out_of_time) {
 
 void Manager::begin_stop(std::function<void()> done) {
     shared_.is_stopping = true;
+    carrying_.changes.stop();
     tasks_.begin_stop();
     if (!parts_.enforcer.acts() || !shared_.current.world) return done();
     auto stop = std::make_unique<Sequence>();
@@ -170,7 +173,7 @@ void Manager::begin_stop(std::function<void()> done) {
     const auto online = shared_.current.placements().online;
     stop->then_do([this, online] {
         const auto choose = [this](const state::Entry& entry) {
-            return shared_.current->keeps_on_stop(entry.record.policy) ? Restorer::Choice::forget
+            return shared_.current->keeps_on_stop(entry.record.policy) ? Restorer::Choice::keep
                                                                        : Restorer::Choice::restore;
         };
         return std::make_unique<Restorer>(

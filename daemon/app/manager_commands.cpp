@@ -135,10 +135,12 @@ void Manager::release(const std::string& what, Answer answer) {
     auto shared_answer = std::make_shared<Answer>(std::move(answer));
     work_.add(std::make_unique<Restorer>(
         Restorer::Parts{parts_.journal, carrying_.executor, tasks_.sources(), parts_.log},
-        shared_.current.placements().online, choose, [this, shared_answer](std::size_t count) {
+        shared_.current.placements().online, choose,
+        [this, shared_answer](std::size_t count) {
             begin_pass(false);
             (*shared_answer)(fmt::format("{} subjects put back", count));
-        }));
+        },
+        true));
 }
 
 } // namespace affinityd::app

@@ -4,6 +4,7 @@
 #include "app/notices.hpp"
 #include "machine/near.hpp"
 #include "netdev/lower.hpp"
+#include "planner/shared_lines.hpp"
 
 #include <algorithm>
 #include <unordered_set>
@@ -49,8 +50,18 @@ std::optional<Setting> Queues::read(const Subject& subject) {
     return *present;
 }
 
+const QueueTarget& Queues::decider(const QueueTarget& target) const {
+    return planner::decider(parts_.current.placements(), target,
+                            [this](std::string_view policy) { return parts_.releases.policy(policy); });
+}
+
+/// False: its policy was released, or another target of the same line decides.
+bool Queues::is_wanted(const QueueTarget& target) const {
+    return !parts_.releases.policy(target.policy) && decider(target).rank == target.rank;
+}
+
 std::optional<Action> Queues::plan(const QueueTarget& target) {
-    if (parts_.releases.policy(target.policy)) return std::nullopt;
+    if (!is_wanted(target)) return std::nullopt;
     const auto present = read(target.subject);
     if (!present) return std::nullopt;
     return planner::plan_queue({parts_.current.placements(), none_, parts_.journal, &parts_.executor}, target,
@@ -69,12 +80,14 @@ void Queues::apply(const Action& action) {
 }
 
 void Queues::put_right(const QueueTarget& target) {
-    if (const auto action = plan(target)) return apply(*action);
-    if (!parts_.lost.searching()) return;
-    if (const auto found = present_.find(target.subject);
-        found != present_.end() && found->second == target.wanted)
-        parts_.lost.assume_ours(target.subject, found->second, target.policy,
-                                parts_.current->machine().topology);
+    const auto action = plan(target);
+    const auto found = present_.find(target.subject);
+    if (found == present_.end() || !is_wanted(target)) return;
+    const auto& topology = parts_.current->machine().topology;
+    parts_.lost.take_up(target.subject, found->second, target.policy, topology);
+    if (action) return apply(*action);
+    if (parts_.lost.searching() && found->second == target.wanted)
+        parts_.lost.assume_ours(target.subject, found->second, target.policy, topology);
 }
 
 bool Queues::guards_interrupts() const {
@@ -124,7 +137,7 @@ std::optional<Action> Queues::plan_restore(const Subject& subject) {
 void Queues::restore_unwanted(const Subject& subject) {
     const auto record = parts_.journal.find(subject);
     if (record && parts_.current->keeps_after_removal(record->policy)) {
-        if (const auto done = parts_.journal.forget(subject); !done)
+        if (const auto done = parts_.journal.settle(subject, state::Parting::kept); !done)
             parts_.log.error(done.error().to_string());
         return;
     }
@@ -138,8 +151,11 @@ void Queues::forget_others() {
     present_ = std::move(rest);
 }
 
-std::string Queues::note(const Subject& subject) const {
-    const auto note = parts_.executor.note(subject);
+std::string Queues::note(const QueueTarget& target) const {
+    const auto note = parts_.executor.note(target.subject);
+    const auto& other = decider(target);
+    if (!note && other.rank != target.rank)
+        return fmt::format("one line with {} of policy {}, which decides", other.nic, other.policy);
     if (!note) return {};
     if (note->kind == enforcer::Backoff::Note::Kind::fought_over)
         return "fought over: somebody else keeps changing it, left alone for a while";
@@ -155,7 +171,8 @@ status::QueueStatus Queues::status(const QueueTarget& target) const {
                               .present = {},
                               .reason = target.reason,
                               .original = {},
-                              .note = note(target.subject)};
+                              .note = note(target),
+                              .shared_with = target.shared_with};
     if (const auto found = present_.find(target.subject); found != present_.end())
         value.present = found->second;
     if (const auto record = parts_.journal.find(target.subject)) value.original = record->original;

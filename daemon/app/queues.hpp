@@ -58,7 +58,9 @@ class Queues {
 
   private:
     [[nodiscard]] std::optional<planner::Setting> read(const planner::Subject& subject);
-    [[nodiscard]] std::string note(const planner::Subject& subject) const;
+    [[nodiscard]] const planner::QueueTarget& decider(const planner::QueueTarget& target) const;
+    [[nodiscard]] bool is_wanted(const planner::QueueTarget& target) const;
+    [[nodiscard]] std::string note(const planner::QueueTarget& target) const;
     void apply(const planner::Action& action);
 
     Parts parts_;

@@ -5,7 +5,7 @@ namespace affinityd::app {
 
 namespace {
 
-constexpr std::size_t refusals_a_pass = 64; // each costs a read
+constexpr std::size_t looked_at_a_pass = 64; // each costs a read
 
 } // namespace
 
@@ -31,11 +31,11 @@ bool Reaper::sweep(const TaskTable& table, planner::Assignments& assignments,
         if (!doubtful_.empty()) {
             bury_if_gone(pid_, doubtful_.back(), nullptr, assignments);
             doubtful_.pop_back();
-        } else if (const auto pid = journal_.next_process(*cursor_)) {
-            if (table.find(*pid) == nullptr) doubtful_ = journal_.threads(pid_ = *pid);
+        } else if (const auto pid = journal_.threads().next_process(*cursor_)) {
+            if (table.find(*pid) == nullptr) doubtful_ = journal_.threads().of(pid_ = *pid);
         } else {
             cursor_.reset();
-            executor_.drop_gone_refusals(refusals_a_pass);
+            executor_.drop_gone(looked_at_a_pass);
             break;
         }
         if (out_of_time()) return false;

@@ -24,7 +24,7 @@ class Reaper {
     void bury_if_gone(int pid, const TaskId& thread, KnownProcess* known, planner::Assignments& assignments);
 
     void begin_pass() {
-        cursor_ = state::Journal::Cursor{};
+        cursor_ = 0;
         doubtful_.clear();
     }
     /// Tasks of processes outside `table` that ended while nobody looked. Those of processes in it have just
@@ -37,9 +37,9 @@ class Reaper {
     enforcer::Executor& executor_;
     state::Journal& journal_;
     Log& log_;
-    std::optional<state::Journal::Cursor> cursor_; ///< of the sweep of this pass; no value: it is over
-    int pid_ = 0;                                  ///< the process that the sweep has reached
-    std::vector<TaskId> doubtful_;                 ///< its threads that are still to be checked
+    std::optional<std::size_t> cursor_; ///< of the sweep of this pass; no value: it is over
+    int pid_ = 0;                       ///< the process that the sweep has reached
+    std::vector<TaskId> doubtful_;      ///< its threads that are still to be checked
 };
 
 } // namespace affinityd::app

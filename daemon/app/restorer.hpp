@@ -16,8 +16,8 @@ class Restorer final : public Job {
   public:
     enum class Choice {
         restore,
-        forget, ///< it keeps what it has: on_stop: keep
-        skip,   ///< it stays under its policy
+        keep, ///< it stays as it is: on_stop: keep
+        skip, ///< it stays under its policy
     };
     /// What is to become of a record's subject.
     using Choose = std::function<Choice(const state::Entry& entry)>;
@@ -31,20 +31,24 @@ class Restorer final : public Job {
         inventory::FactSources& sources;
         Log& log;
     };
-    Restorer(const Parts& parts, CpuSet online, Choose choose, Done done)
-        : parts_(parts), online_(std::move(online)), choose_(std::move(choose)), done_(std::move(done)) {}
+    /// `with_kept`: also of what was kept before.
+    Restorer(const Parts& parts, CpuSet online, Choose choose, Done done, bool with_kept = false)
+        : parts_(parts), online_(std::move(online)), choose_(std::move(choose)), done_(std::move(done)),
+          with_kept_(with_kept) {}
 
     bool step(const OutOfTime& out_of_time) override;
 
   private:
     void treat(const state::Entry& entry);
+    void resume(const state::Entry& entry);
     Parts parts_;
     CpuSet online_;
     Choose choose_;
     Done done_;
-    state::Journal::Cursor cursor_{};
+    state::Journal::Cursor cursor_{}, kept_cursor_{};
     std::size_t count_ = 0;
     bool is_begun_ = false;
+    bool with_kept_ = false;
 };
 
 } // namespace affinityd::app

@@ -23,7 +23,7 @@ std::vector<TaskId> find_unseen(const Turn& turn, const KnownProcess& known, con
     };
     for (const auto& thread : known.threads)
         note(thread.id);
-    for (const auto& id : journal.threads(known.id.tid))
+    for (const auto& id : journal.threads().of(known.id.tid))
         note(id);
     std::ranges::sort(unseen);
     unseen.erase(std::unique(unseen.begin(), unseen.end()), unseen.end());

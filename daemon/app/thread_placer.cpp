@@ -60,19 +60,32 @@ void ThreadPlacer::apply(KnownThread* known, const planner::Action& action, cons
     known->present = applied.granted.cpus();
 }
 
-/// The thread's undo record, or the one that record_inherited() would give it.
+/// The policy that wants the thread, null if none does.
+const std::string* ThreadPlacer::policy_of(const Look& look) const {
+    if (look.process.policy) return &current_->policy(*look.process.policy).name;
+    const auto& threads = current_.placements().threads;
+    const auto queue = look.thread.is_kernel() ? threads.find(look.thread.id.tid) : threads.end();
+    return queue == threads.end() ? nullptr : &queue->second.policy;
+}
+
+/// The thread's undo record, or the one that add_record() would give it.
 std::optional<planner::UndoRecord> ThreadPlacer::record_of(const machine::TaskMask& subject,
                                                            const Look& look) const {
     if (auto record = journal_.find(subject)) return record;
-    if (look.thread.is_kernel()) return std::nullopt;
     const auto& allowed = look.thread.allowed;
+    const auto* wanted_by = policy_of(look);
+    if (wanted_by != nullptr)
+        if (auto record = lost_.recall(subject, allowed, *wanted_by, current_->machine().topology))
+            return record;
+    if (look.thread.is_kernel()) return std::nullopt;
     const auto source = executor_.inherited(subject, allowed, look.creator, current_.placements().online);
     if (!source || current_->keeps_after_removal(source->policy)) return std::nullopt;
+    if (source->is_kept && wanted_by == nullptr) return std::nullopt;
     return planner::UndoRecord{source->original, allowed, allowed, source->policy};
 }
 
-void ThreadPlacer::record_inherited(const machine::TaskMask& subject, const Look& look) {
-    if (look.thread.is_kernel() || journal_.contains(subject)) return;
+void ThreadPlacer::add_record(const machine::TaskMask& subject, const Look& look) {
+    if (journal_.contains(subject)) return;
     const auto record = record_of(subject, look);
     if (!record) return;
     const auto done = journal_.remember(subject, record->original, record->asked, record->policy);
@@ -96,17 +109,21 @@ planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& lo
         if (plan.state == State::unwanted) plan.state = State::foreign; // `explain` says so
     }
     plan.forget |= is_kept;
+    plan.is_kept = is_kept;
     return plan;
 }
 
 void ThreadPlacer::place(KnownProcess* known, const Look& look) {
     const auto& thread = look.thread;
     const machine::TaskMask subject{thread.id, look.process.id.tid, thread.comm};
-    record_inherited(subject, look);
+    add_record(subject, look);
     const auto plan = this->plan(known, look, assignments_);
     if (known != nullptr) note(*known, thread, plan);
     if (plan.forget)
-        if (const auto done = journal_.settle(subject); !done) log_.error(done.error().to_string());
+        if (const auto done =
+                journal_.settle(subject, plan.is_kept ? state::Parting::kept : state::Parting::put_back);
+            !done)
+            log_.error(done.error().to_string());
     if (plan.action) {
         apply(known == nullptr ? nullptr : known->threads.find(thread.id.tid), *plan.action,
               look.process.cpuset);

@@ -38,7 +38,8 @@ class ThreadPlacer {
   private:
     [[nodiscard]] std::optional<planner::UndoRecord> record_of(const machine::TaskMask& subject,
                                                                const Look& look) const;
-    void record_inherited(const machine::TaskMask& subject, const Look& look);
+    [[nodiscard]] const std::string* policy_of(const Look& look) const;
+    void add_record(const machine::TaskMask& subject, const Look& look);
     void apply(KnownThread* known, const planner::Action& action, const CpuSet* cpuset);
     void note(KnownProcess& process, const inventory::Thread& thread, const planner::ThreadPlan& plan);
 

@@ -192,7 +192,8 @@ bool Units::drop_record(const std::string& name) {
     const auto& unit = units_.at(name);
     const bool is_removed = !unit.policy.empty() && parts_.current.placements().find(unit.policy) == nullptr;
     if (!is_removed || !unit.stays_if_removed) return false;
-    if (const auto done = parts_.journal.forget(subject); !done) parts_.log.error(done.error().to_string());
+    if (const auto done = parts_.journal.settle(subject, state::Parting::kept); !done)
+        parts_.log.error(done.error().to_string());
     return true;
 }
 
@@ -242,8 +243,8 @@ void Units::restore(const Choose& choose, Restored done) {
         auto& unit = units_[subject->unit];
         std::erase_if(members_, [&](const auto& member) { return member.second.unit == subject->unit; });
         unit.policies.clear();
-        if (choice == Choice::forget) {
-            if (const auto done_with = parts_.journal.forget(*subject); !done_with)
+        if (choice == Choice::keep) {
+            if (const auto done_with = parts_.journal.settle(*subject, state::Parting::kept); !done_with)
                 parts_.log.error(done_with.error().to_string());
             continue;
         }
@@ -261,7 +262,7 @@ void Units::begin_stop() {
         unit.is_due = false;
     restore(
         [this](const state::Entry& entry) {
-            return parts_.current->keeps_on_stop(entry.record.policy) ? Restorer::Choice::forget
+            return parts_.current->keeps_on_stop(entry.record.policy) ? Restorer::Choice::keep
                                                                       : Restorer::Choice::restore;
         },
         [](std::size_t) {});

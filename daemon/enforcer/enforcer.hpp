@@ -35,6 +35,9 @@ enum class Outcome : std::uint8_t {
 /// True for outcomes after which the subject is set to what was asked for, or to part of it.
 [[nodiscard]] bool took_effect(Outcome outcome);
 
+/// True for refusals that CPUs and cpusets which change may cause for a moment.
+[[nodiscard]] bool is_of_the_moment(Outcome outcome);
+
 /// What each errno of a write to an interrupt's or queue's mask means. EIO (up to Linux 6.11) and EPERM
 /// (since): a managed interrupt, for good. Source: kernel/irq/manage.c, kernel/irq/proc.c,
 /// arch/x86/kernel/apic/vector.c.

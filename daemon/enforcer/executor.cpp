@@ -132,7 +132,8 @@ void Executor::note_refusal(const Action& action, Carried& carried) {
     if (std::ranges::any_of(carried.notices,
                             [](const Notice& notice) { return notice.kind == Notice::Kind::journal_failed; }))
         return;
-    if (refusals_.add(action.subject, {outcome, carried.applied.code, action.to}))
+    if (refusals_.add(action.subject, {outcome, carried.applied.code, action.to},
+                      expects_changes(action.subject)))
         carried.notices.push_back(notice_of(Notice::Kind::refused, action, carried.applied));
 }
 
@@ -159,16 +160,16 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
     const auto outcome = carried.applied.outcome;
     count(outcome);
     if (!took_effect(outcome) && outcome != Outcome::gone && outcome != Outcome::foreign) {
-        carried.notices.push_back(notice_of(Notice::Kind::not_put_back, action, carried.applied));
+        if (!is_of_the_moment(outcome) || !expects_changes(subject)) // else the next pass tries again
+            carried.notices.push_back(notice_of(Notice::Kind::not_put_back, action, carried.applied));
         return carried; // the record stays: a later daemon may succeed
     }
     // An interface that is elsewhere for a while: its record waits for it, and outlives this daemon.
     if (outcome == Outcome::gone && enforcer_.may_return(subject)) return carried;
-    if (outcome != Outcome::gone)
-        if (const auto done = journal_.settle(subject); !done)
-            tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
-    if (const auto done = gone(subject); !done)
-        tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
+    refusals_.erase(subject);
+    backoff_.forget(subject);
+    const auto done = outcome == Outcome::gone ? journal_.forget(subject) : journal_.settle(subject);
+    if (!done) tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
     return carried;
 }
 
@@ -202,13 +203,26 @@ Result<void> Executor::gone(const Subject& subject) {
     return journal_.forget(subject);
 }
 
-void Executor::drop_gone_refusals(std::size_t most) {
+void Executor::drop_gone(std::size_t most) {
     for (auto left = std::min(most, refusals_.size()); left > 0 && !refusals_.empty(); --left) {
         const auto subject = refusals_.rotate();
         const auto present = enforcer_.present(subject);
         if (!present || *present) continue;
         refusals_.erase(subject);
         backoff_.forget(subject);
+    }
+    const auto& past = journal_.past();
+    for (auto left = std::min(most, past.size()); left > 0; --left) {
+        const auto found = past.next(past_);
+        if (!found) {
+            past_ = {};
+            continue;
+        }
+        const auto& subject = found->entry.subject;
+        if (std::holds_alternative<machine::UnitCpuset>(subject)) continue; // systemd's
+        const auto present = enforcer_.present(subject);
+        if (!present || *present || enforcer_.may_return(subject)) continue;
+        if (!journal_.forget(subject)) return; // the next pass tries again
     }
 }
 

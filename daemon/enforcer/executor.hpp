@@ -58,6 +58,8 @@ class Executor final : public planner::BackoffLookup {
     /// CPUs, cpusets or interfaces have just changed, and the kernel and its drivers reset settings then:
     /// until nothing is expected any more, what has to be put right is no fight, and fights do not rest.
     void expect_changes(Expected expected) { expected_ = expected; }
+    /// A pass begins: what it is refused, too, is told.
+    void begin_pass() { refusals_.begin_pass(); }
     /// Forgets fights and diversions: somebody asked for everything anew.
     void begin_anew() { backoff_.clear(); }
     /// Why a subject is not where it should be.
@@ -90,9 +92,10 @@ class Executor final : public planner::BackoffLookup {
 
     /// The subject is gone: drops its record, its refusal and its backoff.
     [[nodiscard]] Result<void> gone(const machine::Subject& subject);
-    /// Looks at up to `most` refused subjects, going on where the last call ended, and drops those that are
-    /// gone. For the end of a pass: exits may have been missed.
-    void drop_gone_refusals(std::size_t most);
+    /// Looks at up to `most` subjects that were refused, and as many that live on without a record, going on
+    /// where the last call ended, and drops those that are gone. For the end of a pass: exits may have been
+    /// missed.
+    void drop_gone(std::size_t most);
 
     /// True for an interrupt that said it can never move (managed by the kernel).
     [[nodiscard]] bool never_moves(const machine::Subject& subject) const {
@@ -123,6 +126,7 @@ class Executor final : public planner::BackoffLookup {
     Expected expected_;
     Backoff backoff_;
     Refusals refusals_;
+    state::PastRecords::Cursor past_; ///< up to where drop_gone() has looked
     std::array<std::uint64_t, 16> counts_{};
 };
 

@@ -13,7 +13,8 @@ namespace affinityd::enforcer {
 /// does not log: whoever logs counts by kind.
 struct Notice {
     enum class Kind : std::uint8_t {
-        refused,        ///< the subject could not be set to `to`; told once for each subject and outcome
+        refused, ///< the subject could not be set to `to`; told once for each subject and outcome, what may
+                 ///< be of the moment with the next pass only
         not_put_back,   ///< the original `to` could not be restored; the record stays for a later daemon
         foreign,        ///< somebody else has changed the subject since, so it keeps `from` and its record is
                         ///< dropped

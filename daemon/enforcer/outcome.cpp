@@ -57,6 +57,8 @@ Outcome irq_outcome(int code) {
     }
 }
 
+bool is_of_the_moment(Outcome outcome) { return outcome == Outcome::no_cpu || outcome == Outcome::busy; }
+
 bool took_effect(Outcome outcome) {
     return outcome == Outcome::done || outcome == Outcome::narrowed || outcome == Outcome::pending;
 }

@@ -4,6 +4,8 @@
 #include "enforcer/bounded_map.hpp"
 #include "enforcer/enforcer.hpp"
 
+#include <cstdint>
+
 namespace affinityd::enforcer {
 
 /// A change that was asked for and not made.
@@ -11,6 +13,8 @@ struct Refusal {
     Outcome outcome = Outcome::failed;
     int code = 0; ///< errno, 0 if there was none
     machine::Setting wanted;
+    std::uint64_t since = 0; ///< the pass in which it was first refused, or after which
+    bool is_told = false;
 };
 
 /// The last refusal of each subject that is still refused, for status, and the interrupts that can never
@@ -21,8 +25,12 @@ class Refusals {
     static constexpr std::size_t most_shown = 1000;
     static constexpr std::size_t most_permanent = 16384;
 
-    /// True if this is news: the subject was not refused before, or for another reason.
-    bool add(const machine::Subject& subject, Refusal refusal);
+    /// True if this is to be told: the subject was not refused before, or for another reason. When CPUs,
+    /// cpusets or interfaces change, a mask may have no CPU for a moment, or a line no handler (EINVAL, EIO):
+    /// what the next pass mends anyway is not told, but what that pass is refused, too. `expects_changes`:
+    /// such a change was announced, and no pass has dealt with it yet.
+    bool add(const machine::Subject& subject, Refusal refusal, bool expects_changes = false);
+    void begin_pass() { ++passes_; }
     /// The subject has moved after all, or is gone.
     void erase(const machine::Subject& subject);
     [[nodiscard]] bool is_permanent(const machine::Subject& subject) const {
@@ -42,6 +50,7 @@ class Refusals {
     struct Nothing {};
     BoundedMap<Refusal> shown_{most_shown};
     BoundedMap<Nothing> permanent_{most_permanent};
+    std::uint64_t passes_ = 0;
 };
 
 } // namespace affinityd::enforcer

@@ -99,9 +99,19 @@ Result<std::optional<Setting>> read_count(const host::Dir& dir, const std::strin
     return FlowCount{*entries};
 }
 
+/// The number of a line that devices share is its own as long as it is no message-signaled interrupt, whose
+/// numbers are given out anew. Its original is put back also when no device uses it any more.
+std::optional<unsigned> find_line(const host::Root& root, unsigned number) {
+    if (!root.proc().exists(fmt::format("irq/{}", number))) return std::nullopt;
+    const auto chip = root.sys().text(fmt::format("kernel/irq/{}/chip_name", number));
+    const bool is_message = chip && chip->find("MSI") != std::string::npos;
+    return is_message ? std::nullopt : std::optional(number);
+}
+
 } // namespace
 
 Result<std::optional<unsigned>> find_irq(const host::Root& root, const IrqMask& subject) {
+    if (subject.is_line) return find_line(root, subject.irq);
     if (is_path(subject.device)) { // another device may have the label by now
         const auto device = root.sys().list(subject.device);
         if (!device) return std::unexpected(device.error());

@@ -32,6 +32,7 @@ std::size_t mix(std::size_t seed, std::size_t value) {
 struct Hasher {
     std::size_t operator()(const TaskMask& mask) const { return std::hash<TaskId>{}(mask.task); }
     std::size_t operator()(const IrqMask& mask) const {
+        if (mask.is_line) return mix(mask.irq, 1);
         return mix(mix(text(mask.device), text(mask.label)), mask.ordinal);
     }
     std::size_t operator()(const SteeringMask& map) const {

@@ -28,12 +28,18 @@ struct TaskMask {
 /// An interrupt's CPU mask, /proc/irq/N/smp_affinity. Numbers are reused after a driver reload, so the number
 /// is looked up again before each write. Some drivers (bcmgenet, stmmac) give two lines of one device the
 /// same label: these are told apart by their order.
+///
+/// A line that devices may share (PCI's INTx) has one mask for all of them, whoever has a handler on it now.
+/// Its number is fixed by the board's wiring, and is its identity.
 struct IrqMask {
     std::string device;   ///< device path below /sys, or the chip's PCI function, or ""
     std::string label;    ///< name of the handler: "eth0-TxRx-3"
     unsigned ordinal = 0; ///< place among the device's lines of this label, by ascending number
-    unsigned irq = 0;     ///< its number when it was read; not part of the identity
+    unsigned irq = 0;     ///< its number when it was read; not part of the identity, except of a line
+    bool is_line = false; ///< such a line: device and label are those of one that uses it, and no part of the
+                          ///< identity
     friend bool operator==(const IrqMask& a, const IrqMask& b) {
+        if (a.is_line || b.is_line) return a.is_line == b.is_line && a.irq == b.irq;
         return a.device == b.device && a.label == b.label && a.ordinal == b.ordinal;
     }
 };

@@ -145,6 +145,12 @@ irq::Device to_device(const Nic& nic) {
     return device;
 }
 
+IrqMask irq_subject(const Nic& nic, const Vector& vector) {
+    const bool is_line = vector.shared || nic.legacy_irq == vector.irq;
+    return {nic.device.empty() ? nic.name : nic.device, vector.label, is_line ? 0 : vector.ordinal,
+            vector.irq, is_line};
+}
+
 std::string_view to_string(Source source) {
     switch (source) {
     case Source::netlink:

@@ -3,6 +3,7 @@
 
 #include "irq/classify.hpp"
 #include "irq/irq.hpp"
+#include "machine/subject.hpp"
 #include "netdev/nic.hpp"
 
 #include <optional>
@@ -40,6 +41,9 @@ struct Vector {
 
     friend bool operator==(const Vector&, const Vector&) = default;
 };
+
+/// The vector's interrupt, as a subject.
+[[nodiscard]] IrqMask irq_subject(const netdev::Nic& nic, const Vector& vector);
 
 /// What the irq room needs to know of an interface to read labels.
 [[nodiscard]] irq::Device to_device(const netdev::Nic& nic);

@@ -80,7 +80,7 @@ void add_interrupts(Job& job) {
         const unsigned queue = vector.queue.value_or(0);
         const std::size_t lane = job.lane_of(queue);
         const CpuSet wanted = job.interrupt_mask(lane);
-        job.want(IrqMask{job.device, vector.label, vector.ordinal, vector.irq}, wanted, job.why(queue, lane));
+        job.want(machine::irq_subject(job.nic, vector), wanted, job.why(queue, lane));
         for (const int thread : line->threads)
             job.into.threads.insert_or_assign(
                 thread, QueueThread{wanted, job.resolved.policy->name, job.why(queue, lane)});

@@ -5,6 +5,7 @@
 #include "planner/cpu_expr_eval.hpp"
 #include "planner/interfaces.hpp"
 #include "planner/lanes.hpp"
+#include "planner/shared_lines.hpp"
 
 #include <algorithm>
 
@@ -194,6 +195,7 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
         add_together(run, resolved, own);
         add_lanes(resolved, interfaces, nics[i], usage, load, run.result);
     }
+    settle_shared_lines(machine, run.result);
     run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
     return std::move(run.result);
 }

@@ -24,10 +24,12 @@ struct QueueTarget {
     std::string nic; ///< interface; "" for the machine's flow table
     std::string policy;
     Reason reason;
+    std::string shared_with = {}; ///< of an interrupt line: whom else it serves; ""
+    unsigned rank = 0;            ///< among the targets of one line: the lowest decides
     /// The same is wanted of the same subject, for whatever reason.
     [[nodiscard]] bool is_same(const QueueTarget& other) const {
         return subject == other.subject && wanted == other.wanted && nic == other.nic &&
-               policy == other.policy;
+               policy == other.policy && rank == other.rank;
     }
 };
 

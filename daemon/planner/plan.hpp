@@ -47,6 +47,7 @@ struct ThreadPlan {
     std::optional<NoPlace> untouched =
         std::nullopt;    ///< why it has no place; no value: it has one, or `prior: keep` left it its own mask
     bool forget = false; ///< its undo record is of no use any more: its mask must stay as it is
+    bool is_kept = false; ///< and so its policy says: on_stop: keep
 };
 
 /// Decides about one thread. Pure but for the slots in `assignments`. An unchanged thread under unchanged

@@ -4,13 +4,11 @@
 #include "base/error.hpp"
 #include "planner/undo.hpp"
 #include "state/entry.hpp"
-#include "state/journal_file.hpp"
-#include "state/mask_sources.hpp"
-#include "state/queue_records.hpp"
-#include "state/settled_tasks.hpp"
-#include "state/thread_records.hpp"
+#include "state/journal_contents.hpp"
+#include "state/journal_writer.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,18 +19,22 @@ namespace affinityd::state {
 /// The undo journal: what was changed and what it was before, on disk before the change. It
 /// lives under the runtime directory, because affinity does not outlive a boot.
 ///
-/// It is a text file with one record a line. The last record of a subject is its state. When most of the file
-/// is history, the file is rewritten beside itself, a few records with each line that is appended, and
-/// renamed.
+/// It is a text file with one record a line. The last record of a subject is its state. The records of
+/// subjects that live on without one are there, too, and beside the file is another with the masks that were
+/// ever granted: so that a mask of ours is never taken for an original, whatever becomes of records.
 class Journal final : public planner::UndoLookup {
   public:
     /// Opens or creates the file and reads what an earlier daemon left in it. If the disk is full, the old
     /// file stays in use. With "" nothing is written anywhere (dry run): the journal is in memory only.
     static Result<Journal> open(const std::string& path);
 
-    [[nodiscard]] std::optional<planner::UndoRecord> find(const machine::Subject& subject) const override;
+    [[nodiscard]] std::optional<planner::UndoRecord> find(const machine::Subject& subject) const override {
+        return contents_.held().find(subject);
+    }
     /// The same without a copy.
-    [[nodiscard]] bool contains(const machine::Subject& subject) const;
+    [[nodiscard]] bool contains(const machine::Subject& subject) const {
+        return contents_.held().contains(subject);
+    }
 
     /// Before a change: keeps the first original, notes what is asked for. If this fails, the change must not
     /// be made. `since`: now, in clock ticks since boot; 0: the subject may have had that for longer.
@@ -41,29 +43,42 @@ class Journal final : public planner::UndoLookup {
                                         std::uint64_t since = 0);
     /// After it: what the kernel made of it.
     [[nodiscard]] Result<void> confirm(const machine::Subject& subject, const machine::Setting& granted);
-    /// The subject was put back, is no longer ours, or is gone.
+    /// The subject is gone, or was not changed after all.
     [[nodiscard]] Result<void> forget(const machine::Subject& subject);
-    /// The same of one that lives on: the mask that a task has from now on is its own, and not inherited.
-    [[nodiscard]] Result<void> settle(const machine::Subject& subject);
-    [[nodiscard]] bool is_settled(const TaskId& task) const { return settled_.contains(task); }
+    /// It has no record in force any more, and lives on: the mask that a task has from now on is its own, and
+    /// not inherited.
+    [[nodiscard]] Result<void> settle(const machine::Subject& subject, Parting parting = Parting::put_back);
+    [[nodiscard]] bool is_settled(const TaskId& task) const {
+        return contents_.past().contains(machine::TaskMask{task, 0, {}});
+    }
+    /// What was kept is to be put back after all: its record is in force again.
+    [[nodiscard]] Result<void> resume(const machine::Subject& subject);
 
-    /// A place in a walk over all records. The journal may change between two steps: what is there during the
-    /// whole walk is met once; what comes or goes meanwhile may be missed.
-    struct Cursor {
-        std::size_t thread = 0;
-        std::size_t queue = 0;
+    /// A setting that is ours.
+    struct Ours {
+        std::optional<machine::Setting> original; ///< no value: it is not known any more
     };
+    /// Says whether what a subject without a record is set to came from us, compared on online CPUs: it was
+    /// kept, or somebody set it anew, or its record was lost. No value: it has a record, or it is not ours.
+    [[nodiscard]] std::optional<Ours> recall(const machine::Subject& subject, const machine::Setting& present,
+                                             const CpuSet& online) const;
+    /// Subjects that live on without a record.
+    [[nodiscard]] const PastRecords& past() const { return contents_.past(); }
+
+    using Cursor = Records::Cursor;
     /// The next record, tasks first; with `policy` only records on its behalf. No value: the end.
     [[nodiscard]] std::optional<Entry> next(Cursor& cursor,
-                                            std::optional<std::string_view> policy = {}) const;
-    /// The next process with threads in the journal. No value: the end.
-    [[nodiscard]] std::optional<int> next_process(Cursor& cursor) const;
-    /// The threads of one process that are in the journal, in O(their number).
-    [[nodiscard]] std::vector<TaskId> threads(int pid) const { return threads_.of(pid); }
+                                            std::optional<std::string_view> policy = {}) const {
+        return contents_.held().next(cursor, policy);
+    }
+    /// Those of threads: by process, too.
+    [[nodiscard]] const ThreadRecords& threads() const { return contents_.held().threads(); }
     /// Everything but tasks: interrupts, steering maps, flow tables, units. With `device`, only what belongs
     /// to that device.
-    [[nodiscard]] std::vector<Entry> queues(std::optional<std::string_view> device = {}) const;
-    [[nodiscard]] std::size_t size() const { return threads_.size() + queues_.size(); }
+    [[nodiscard]] std::vector<Entry> queues(std::optional<std::string_view> device = {}) const {
+        return contents_.held().queues().all(device);
+    }
+    [[nodiscard]] std::size_t size() const { return contents_.held().size(); }
 
     /// What explains a mask that a child of process `creator` was born with: the record of a thread there
     /// that has, or had when the child was born, the mask from us. `born`: clock ticks since boot; 0: not
@@ -75,36 +90,26 @@ class Journal final : public planner::UndoLookup {
     [[nodiscard]] bool is_mask_source(int pid, int parent) const;
     /// A task of process `pid` had this mask from us and has it no more; no record says so.
     void add_mask_source(int pid, const CpuSet& mask, const MaskSource& source) {
-        sources_.add_former(pid, mask, source);
+        contents_.sources().add_former(pid, mask, source);
     }
     /// A pass has ended: masks that nobody has since before the last call are forgotten.
-    void age_mask_sources() {
-        sources_.age();
-        settled_.age();
-    }
+    void age_mask_sources() { contents_.sources().age(); }
 
     /// True if lines of the file were lost, until mended() has succeeded, possibly in a later daemon:
     /// subjects without a record may be ours.
     [[nodiscard]] bool damaged() const { return damaged_; }
     /// Subjects in place without a record have been assumed ours, and are in the journal now.
     [[nodiscard]] Result<void> mended();
+    /// Writes the files anew if somebody has removed or cut them. False: out of time, there is more to do.
+    [[nodiscard]] bool look_after_files(const std::function<bool()>& out_of_time) {
+        return writer_.look_after_files(contents_, damaged_, out_of_time);
+    }
 
   private:
-    explicit Journal(const std::string& path) : file_(path) {}
-    void replay(std::string_view text);
-    /// `before`: its record until now.
-    void put(const machine::Subject& subject, planner::UndoRecord record,
-             const std::optional<planner::UndoRecord>& before, std::uint64_t since = 0);
-    void erase(const machine::Subject& subject);
     [[nodiscard]] Result<void> append(const std::string& line);
-    void go_on_compacting();
 
-    JournalFile file_;
-    ThreadRecords threads_;
-    QueueRecords queues_;
-    MaskSources sources_;
-    SettledTasks settled_;
-    Cursor compacted_; ///< up to where the rewritten file has the records
+    JournalContents contents_;
+    JournalWriter writer_;
     bool damaged_ = false;
 };
 

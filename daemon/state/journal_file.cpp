@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace affinityd::state {
@@ -33,6 +34,7 @@ Result<void> JournalFile::replace(std::string_view text) {
     file_.reset(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
     if (!file_) return fail("cannot open the undo journal", path_, errno);
     lines_ = lines_of(text);
+    bytes_ = text.size();
     torn_ = false;
     return {};
 }
@@ -42,6 +44,7 @@ Result<void> JournalFile::use_as_it_is(std::string_view text) {
     if (!file_) return fail("cannot open the undo journal", path_, errno);
     torn_ = !text.empty() && !text.ends_with('\n');
     lines_ = lines_of(text);
+    bytes_ = text.size();
     return {};
 }
 
@@ -53,6 +56,7 @@ Result<void> JournalFile::append(const std::string& line) {
     if (written == static_cast<ssize_t>(text.size())) {
         torn_ = false;
         ++lines_;
+        bytes_ += text.size();
         add_to_rewrite(line);
         return {};
     }
@@ -63,18 +67,29 @@ Result<void> JournalFile::append(const std::string& line) {
     return fail("cannot write the undo journal", path_, code);
 }
 
+bool JournalFile::is_in_place() const {
+    if (is_memory_only() || !file_) return true;
+    struct stat ours {
+    }, there{};
+    if (::fstat(file_.get(), &ours) != 0) return true; // nothing is known
+    if (::lstat(path_.c_str(), &there) != 0) return errno != ENOENT;
+    return ours.st_ino == there.st_ino && ours.st_dev == there.st_dev &&
+           static_cast<std::size_t>(ours.st_size) >= bytes_;
+}
+
 void JournalFile::begin_rewrite() {
     if (is_memory_only()) return;
     const auto path = rewrite_path();
     ::unlink(path.c_str()); // left by a daemon that was killed
     rewrite_.reset(
         ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    rewritten_lines_ = 0;
+    rewritten_lines_ = rewritten_bytes_ = 0;
 }
 
 void JournalFile::add_to_rewrite(std::string_view text) {
     if (!rewrite_ || text.empty()) return;
     rewritten_lines_ += lines_of(text);
+    rewritten_bytes_ += text.size();
     if (::write(rewrite_.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
         give_up_rewrite();
 }
@@ -84,6 +99,7 @@ void JournalFile::finish_rewrite() {
     if (::rename(rewrite_path().c_str(), path_.c_str()) != 0) return give_up_rewrite();
     file_ = std::move(rewrite_);
     lines_ = rewritten_lines_;
+    bytes_ = rewritten_bytes_;
     torn_ = false;
 }
 

@@ -33,6 +33,8 @@ class JournalFile {
     /// record.
     [[nodiscard]] Result<void> append(const std::string& line);
     [[nodiscard]] std::size_t lines() const { return lines_; }
+    /// False: somebody has removed the file, or cut it, or put another one in its place.
+    [[nodiscard]] bool is_in_place() const;
 
     /// A rewrite: begun, fed with the lines of all records, finished. append() goes on meanwhile. If a step
     /// fails, there is no rewrite any more, and the old file stays in use.
@@ -50,6 +52,8 @@ class JournalFile {
     host::Fd rewrite_;
     std::size_t lines_ = 0;
     std::size_t rewritten_lines_ = 0;
+    std::size_t bytes_ = 0; ///< that were written
+    std::size_t rewritten_bytes_ = 0;
     bool torn_ = false; ///< the last write ended inside a line
 };
 

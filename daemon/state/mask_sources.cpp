@@ -29,6 +29,7 @@ std::uint32_t MaskSources::find_slot(int pid, const CpuSet& mask, std::uint32_t 
 void MaskSources::set_source(Slot& slot, const MaskSource& source) {
     slot.original = masks_.take(source.original);
     slot.policy = policies_.take(source.policy);
+    slot.is_kept = source.is_kept;
 }
 
 std::uint32_t MaskSources::insert(int pid, const CpuSet& mask, const MaskSource& source,
@@ -141,7 +142,7 @@ std::optional<MaskSource> MaskSources::find(int pid, const CpuSet& mask, const C
         return one.pid == pid && !expired && !came_first && (masks_[one.mask] & online_) == wanted;
     });
     if (at == none) return std::nullopt;
-    return MaskSource{masks_[slots_[at].original], policies_[slots_[at].policy]};
+    return MaskSource{masks_[slots_[at].original], policies_[slots_[at].policy], slots_[at].is_kept};
 }
 
 void MaskSources::age() {

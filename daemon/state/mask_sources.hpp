@@ -18,6 +18,7 @@ namespace affinityd::state {
 struct MaskSource {
     CpuSet original;
     std::string policy;
+    bool is_kept = false; ///< the mask stays where no policy wants the task: on_stop: keep
     friend bool operator==(const MaskSource&, const MaskSource&) = default;
 };
 
@@ -57,6 +58,7 @@ class MaskSources {
         int pid = 0;
         std::uint32_t mask = 0, original = 0, policy = 0; ///< in the pools
         std::uint32_t hash = 0;
+        bool is_kept = false;
         std::uint32_t live = 0;       ///< threads that have the mask; 0: a former one
         std::uint32_t generation = 0; ///< in which it became a former one
         std::uint64_t since = 0;      ///< when the mask was first given, in clock ticks since boot

@@ -26,6 +26,12 @@ using machine::TaskMask;
 using machine::UnitCpuset;
 using planner::UndoRecord;
 
+// What a line says of its subject's record.
+constexpr std::string_view held = "held";
+constexpr std::string_view kept = "kept";
+constexpr std::string_view put_back = "back";
+constexpr std::string_view gone = "gone";
+
 /// FNV-1a: finds a torn or mixed-up line; it guards against accidents, not against an attacker (the file is
 /// root's).
 std::uint32_t checksum(std::string_view text) {
@@ -96,7 +102,7 @@ struct SubjectFields {
         return line;
     }
     LineWriter operator()(const IrqMask& mask) const {
-        LineWriter line("irq");
+        LineWriter line(mask.is_line ? "line" : "irq");
         line.escaped(mask.device).escaped(mask.label).number(mask.irq).number(mask.ordinal);
         return line;
     }
@@ -133,7 +139,7 @@ std::optional<Subject> parse_irq(const Fields& fields) {
     // Version 0.1 knew no ordinals, and left the field empty.
     const auto ordinal = fields[4].empty() ? std::optional(0U) : parse_number<unsigned>(fields[4]);
     if (!number || !ordinal) return std::nullopt;
-    return IrqMask{unescaped(fields[1]), unescaped(fields[2]), *ordinal, *number};
+    return IrqMask{unescaped(fields[1]), unescaped(fields[2]), *ordinal, *number, fields[0] == "line"};
 }
 
 std::optional<Subject> parse_steering(const Fields& fields) {
@@ -153,7 +159,7 @@ std::optional<Subject> parse_flows(const Fields& fields) {
 
 std::optional<Subject> parse_subject(const Fields& fields) {
     if (fields[0] == "task") return parse_task(fields);
-    if (fields[0] == "irq") return parse_irq(fields);
+    if (fields[0] == "irq" || fields[0] == "line") return parse_irq(fields);
     if (fields[0] == "steering") return parse_steering(fields);
     if (fields[0] == "flows") return parse_flows(fields);
     if (fields[0] == "unit") return UnitCpuset{unescaped(fields[1])};
@@ -169,16 +175,45 @@ std::optional<Setting> parse_setting(const Subject& subject, std::string_view te
     return cpus ? std::optional<Setting>(std::move(*cpus)) : std::nullopt;
 }
 
+std::string line_of(const Subject& subject, std::string_view standing, const UndoRecord& record) {
+    LineWriter line = std::visit(SubjectFields{}, subject);
+    const auto asked = record.asked.to_string();
+    line.plain(standing).plain(record.original.to_string()).plain(asked);
+    line.plain(record.granted == record.asked ? asked : record.granted.to_string());
+    return line.escaped(record.policy).finish();
+}
+
+struct Identity {
+    std::string operator()(const TaskMask& mask) const {
+        return fmt::format("task\t{}\t{}", mask.task.tid, mask.task.start_time);
+    }
+    std::string operator()(const IrqMask& mask) const {
+        if (mask.is_line) return fmt::format("line\t{}", mask.irq);
+        return fmt::format("irq\t{}\t{}\t{}", mask.device, mask.label, mask.ordinal);
+    }
+    std::string operator()(const SteeringMask& map) const {
+        const char direction = map.direction == machine::Direction::rx ? 'r' : 't';
+        return fmt::format("steering\t{}\t{}\t{}", map.device, direction, map.queue);
+    }
+    std::string operator()(const FlowTable& table) const {
+        return fmt::format("flows\t{}\t{}", table.device, table.queue);
+    }
+    std::string operator()(const UnitCpuset& cpuset) const { return "unit\t" + cpuset.unit; }
+};
+
 } // namespace
 
 std::string to_line(const Subject& subject, const UndoRecord* undo) {
+    if (undo != nullptr) return line_of(subject, held, *undo);
     LineWriter line = std::visit(SubjectFields{}, subject);
-    if (undo == nullptr) return line.plain("gone").plain("").plain("").plain("").plain("").finish();
-    const auto asked = undo->asked.to_string();
-    line.plain("held").plain(undo->original.to_string()).plain(asked);
-    line.plain(undo->granted == undo->asked ? asked : undo->granted.to_string());
-    return line.escaped(undo->policy).finish();
+    return line.plain(gone).plain("").plain("").plain("").plain("").finish();
 }
+
+std::string to_line(const Subject& subject, const UndoRecord* last, Parting parting) {
+    return line_of(subject, parting == Parting::kept ? kept : put_back, *last);
+}
+
+std::string identity_of(const Subject& subject) { return std::visit(Identity{}, subject); }
 
 std::optional<Record> parse_line(std::string_view line) {
     const auto last_tab = line.rfind('\t');
@@ -192,13 +227,18 @@ std::optional<Record> parse_line(std::string_view line) {
     auto subject = parse_subject(fields);
     if (!subject) return std::nullopt;
     Record record{std::move(*subject), std::nullopt};
-    if (fields[5] == "gone") return record;
+    if (fields[5] == gone) return record;
     auto original = parse_setting(record.subject, fields[6]);
     auto asked = parse_setting(record.subject, fields[7]);
     auto granted = parse_setting(record.subject, fields[8]);
-    if (fields[5] != "held" || !original || !asked || !granted) return std::nullopt;
-    record.undo =
-        UndoRecord{std::move(*original), std::move(*asked), std::move(*granted), unescaped(fields[9])};
+    if (!original || !asked || !granted) return std::nullopt;
+    UndoRecord undo{std::move(*original), std::move(*asked), std::move(*granted), unescaped(fields[9])};
+    if (fields[5] == held)
+        record.undo = std::move(undo);
+    else if (fields[5] == kept || fields[5] == put_back)
+        record.past = {std::move(undo), fields[5] == kept ? Parting::kept : Parting::put_back};
+    else
+        return std::nullopt;
     return record;
 }
 

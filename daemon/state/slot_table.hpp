@@ -28,6 +28,12 @@ class SlotTable {
     /// The slot must have been inserted with this hash.
     void erase(std::uint32_t hash, std::uint32_t slot);
     void clear();
+    /// Calls `use(hash, slot)` for each slot, in no order.
+    template <class Use>
+    void for_each(Use&& use) const {
+        for (const Cell& cell : cells_)
+            if (cell.slot != none) use(cell.hash, cell.slot);
+    }
 
     [[nodiscard]] std::size_t size() const { return size_; }
 

@@ -117,10 +117,13 @@ Entry ThreadRecords::entry(std::size_t at) const {
     return {machine::TaskMask{slot.id, slot.pid, slot.comm.data()}, record(slot)};
 }
 
-std::optional<int> ThreadRecords::first_of_process(std::size_t at) const {
-    const Slot& slot = slots_[at];
-    if (slot.id.tid == 0 || slot.before != none) return std::nullopt;
-    return slot.pid;
+/// Of each process, one slot is the first.
+std::optional<int> ThreadRecords::next_process(std::size_t& slot) const {
+    while (slot < slots_.size()) {
+        const Slot& one = slots_[slot++];
+        if (one.id.tid != 0 && one.before == none) return one.pid;
+    }
+    return std::nullopt;
 }
 
 } // namespace affinityd::state

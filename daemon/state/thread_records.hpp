@@ -37,8 +37,8 @@ class ThreadRecords {
     [[nodiscard]] Entry entry(std::size_t slot) const; ///< of a slot in use
     /// The policy that the record of a slot in use belongs to.
     [[nodiscard]] std::string_view policy(std::size_t slot) const { return policies_[slots_[slot].policy]; }
-    /// Its process, if the slot is the first of it; every process has one such slot.
-    [[nodiscard]] std::optional<int> first_of_process(std::size_t slot) const;
+    /// The next process of a walk from slot 0, each once. No value: the end.
+    [[nodiscard]] std::optional<int> next_process(std::size_t& slot) const;
 
   private:
     static constexpr std::uint32_t none = SlotTable::none;

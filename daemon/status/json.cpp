@@ -177,6 +177,7 @@ json to_json(const QueueStatus& queue) {
     value["reason"] = planner::to_string(queue.reason, queue.policy);
     if (queue.original) value["original"] = queue.original->to_string();
     if (!queue.note.empty()) value["note"] = queue.note;
+    if (!queue.shared_with.empty()) value["shared_with"] = queue.shared_with;
     return value;
 }
 

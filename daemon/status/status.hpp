@@ -77,6 +77,7 @@ struct QueueStatus {
     planner::Reason reason;
     std::optional<planner::Setting> original; ///< no value: it was never changed
     std::string note;                         ///< why it is not where it should be; ""
+    std::string shared_with = {};             ///< of an interrupt line: whom else it serves; ""
 };
 
 struct UnitStatus {

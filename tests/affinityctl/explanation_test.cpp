@@ -51,6 +51,18 @@ TEST(Explanation, AThreadThatNoLineDecidedHasNoPlaceInItsText) {
     EXPECT_TRUE(says(text, "leave: true\n")) << text;
 }
 
+TEST(Explanation, ASharedLineSaysWithWhomAndWhoDecides) {
+    json queue = {{"nic", "lan1"},    {"kind", "irq"},
+                  {"irq", 20},        {"label", "lan1"},
+                  {"present", "2"},   {"wanted", "3"},
+                  {"original", ""},   {"policy", "b"},
+                  {"reason", "lane"}, {"shared_with", "lan0 of policy a"}};
+    EXPECT_TRUE(says(explanation_text({{"queues", {queue}}}, false), "lane (shared with lan0 of policy a)"));
+    queue["note"] = "one line with lan0 of policy a, which decides";
+    EXPECT_TRUE(
+        says(explanation_text({{"queues", {queue}}}, false), "which decides (shared with lan0 of policy a)"));
+}
+
 TEST(Explanation, AChangeThatIsDueStandsInPlaceOfAReason) {
     auto value = answer();
     value["threads"][0].erase("reason");

@@ -20,7 +20,7 @@ json nics() {
 json status() {
     return json::parse(R"json({
       "queues": [
-        {"kind": "irq", "nic": "eth10", "irq": 40, "label": "eth10-TxRx-0", "policy": "web", "wanted": "2", "present": "2", "original": "0-3", "reason": "full"},
+        {"kind": "irq", "nic": "eth10", "irq": 40, "label": "eth10-TxRx-0", "policy": "web", "wanted": "2", "present": "2", "original": "0-3", "reason": "full", "shared_with": "ehci_hcd:usb1"},
         {"kind": "irq", "nic": "eth10", "irq": 41, "label": "eth10-TxRx-1", "policy": "web", "wanted": "3", "present": "0-3", "reason": "full"},
         {"kind": "steering", "nic": "veth0", "queue": "tx-0", "policy": "web", "wanted": "2", "present": "2", "reason": "XPS", "note": "fought over"},
         {"kind": "steering", "nic": "veth0", "queue": "rx-0-flows", "policy": "web", "wanted": "32768", "reason": "RFS"},
@@ -41,6 +41,7 @@ TEST(NicStatus, EachVectorGetsItsWantedCpusTasksAndLastRefusal) {
     EXPECT_EQ(first["wanted"], "2");
     EXPECT_EQ(first["policy"], "web");
     EXPECT_EQ(first["original"], "0-3");
+    EXPECT_EQ(first["shared_with"], "ehci_hcd:usb1");
     EXPECT_EQ(first["tasks"],
               json::parse(R"([{"pid":10,"tid":10,"comm":"web"},{"pid":30,"tid":30,"comm":"any"}])"));
     EXPECT_FALSE(first.contains("error"));

@@ -118,6 +118,46 @@ void Machine::free_handlers(const std::string& name, unsigned irq) {
     write_interrupts();
 }
 
+void Machine::add_nic_on_line(const std::string& name, const std::string& function, unsigned irq) {
+    const std::string device = "sys/devices/pci0000:00/" + function + "/";
+    const std::string nic = device + "net/" + name + "/";
+    tree_.file(device + "numa_node", "0\n");
+    tree_.file(device + "local_cpulist", "0-3\n");
+    tree_.file(device + "irq", std::to_string(irq) + "\n");
+    for (const char* file : {"rx-0/rps_cpus", "tx-0/xps_cpus"})
+        tree_.file(nic + "queues/" + file, "0\n");
+    tree_.file(nic + "ifindex", std::to_string(100 + handlers_[irq].size()) + "\n");
+    tree_.file(nic + "flags", "0x1003\n");
+    tree_.file(nic + "operstate", "up\n");
+    tree_.link(nic + "device", "../..");
+    tree_.link("sys/class/net/" + name, "../../devices/pci0000:00/" + function + "/net/" + name);
+    if (handlers_[irq].empty()) set_irq(irq, "0-3");
+    add_handler(irq, name);
+}
+
+void Machine::add_handler(unsigned irq, const std::string& label) {
+    handlers_[irq].push_back(label);
+    tree_.folder(fmt::format("proc/irq/{}/{}", irq, label));
+    write_line(irq);
+}
+
+void Machine::remove_handler(unsigned irq, const std::string& label) {
+    std::erase(handlers_[irq], label);
+    std::filesystem::remove(path(fmt::format("proc/irq/{}/{}", irq, label)));
+    write_line(irq);
+}
+
+void Machine::write_line(unsigned irq) {
+    const auto& handlers = handlers_[irq];
+    const auto folder = fmt::format("sys/kernel/irq/{}/", irq);
+    tree_.file(folder + "actions", fmt::format("{}\n", fmt::join(handlers, ",")));
+    tree_.file(folder + "chip_name", "IO-APIC\n");
+    interrupts_[irq] =
+        fmt::format(" {0}:  5 0 0 0  IO-APIC  {0}-fasteoi   {1}\n", irq, fmt::join(handlers, ", "));
+    if (handlers.empty()) interrupts_.erase(irq);
+    write_interrupts();
+}
+
 void Machine::write_interrupts() const {
     std::string text = "           CPU0       CPU1       CPU2       CPU3\n";
     for (const auto& [number, line] : interrupts_)

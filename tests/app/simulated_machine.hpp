@@ -8,6 +8,8 @@
 #include <chrono>
 #include <map>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -50,6 +52,12 @@ class Machine {
     void free_handlers(const std::string& name, unsigned irq);
     /// The driver takes the same lines again.
     void request_handlers(const std::string& name, const std::string& function, unsigned irq);
+    /// An interface of one queue on an interrupt line that other devices may be on.
+    void add_nic_on_line(const std::string& name, const std::string& function, unsigned irq);
+    /// A driver requests the line, or frees its handler.
+    void add_handler(unsigned irq, const std::string& label);
+    void remove_handler(unsigned irq, const std::string& label);
+
     /// The interface gets another name; its index, its queues and the labels of its interrupts stay.
     void rename_nic(const std::string& from, const std::string& to, const std::string& function) const;
 
@@ -62,7 +70,9 @@ class Machine {
                     const std::string& allowed, int parent, unsigned flags, int start) const;
     Tree tree_;
     void write_interrupts() const;
-    std::map<unsigned, std::string> interrupts_; ///< number -> line
+    std::map<unsigned, std::string> interrupts_;            ///< number -> line
+    std::map<unsigned, std::vector<std::string>> handlers_; ///< of lines that may be shared
+    void write_line(unsigned irq);
 };
 
 } // namespace affinityd::app::test

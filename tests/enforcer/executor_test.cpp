@@ -161,14 +161,14 @@ TEST_F(ExecutorTest, AnInterruptThatCanNeverMoveIsAskedOnce) {
 }
 
 TEST_F(ExecutorTest, ARefusalIsToldOnceForEachReason) {
-    enforcer_.answer = Outcome::busy;
+    enforcer_.answer = Outcome::failed;
     const auto first = run(change(irq, all, CpuSet{1}));
     ASSERT_EQ(kinds(first), Kinds{Notice::Kind::refused});
     EXPECT_EQ(first.notices[0].subject, Subject{irq});
-    EXPECT_EQ(first.notices[0].outcome, Outcome::busy);
+    EXPECT_EQ(first.notices[0].outcome, Outcome::failed);
     EXPECT_EQ(first.notices[0].to, Setting{CpuSet{1}});
     EXPECT_TRUE(run(change(irq, all, CpuSet{1})).notices.empty()) << "the same again";
-    enforcer_.answer = Outcome::no_cpu;
+    enforcer_.answer = Outcome::not_permitted;
     EXPECT_EQ(kinds(run(change(irq, all, CpuSet{1}))), Kinds{Notice::Kind::refused}) << "for another reason";
     ASSERT_NE(executor_.refusals().find(irq), nullptr);
     enforcer_.answer = Outcome::done;
@@ -200,15 +200,52 @@ TEST_F(ExecutorTest, RefusalsOfTasksThatAreGoneAreDropped) {
     EXPECT_EQ(executor_.refusals().find(thread(3)), nullptr) << "its exit was seen";
     for (int i = 4; i <= 10; ++i)
         enforcer_.settings.erase(thread(i)); // nobody told of these exits
-    executor_.drop_gone_refusals(4);
+    executor_.drop_gone(4);
     EXPECT_LT(executor_.refusals().size(), 9U);
     EXPECT_GT(executor_.refusals().size(), 2U) << "a slice looks at four";
-    executor_.drop_gone_refusals(4);
-    executor_.drop_gone_refusals(4);
+    executor_.drop_gone(4);
+    executor_.drop_gone(4);
     EXPECT_EQ(executor_.refusals().size(), 2U) << "those that are there and still refuse";
     enforcer_.unknown = true;
-    executor_.drop_gone_refusals(100);
+    executor_.drop_gone(100);
     EXPECT_EQ(executor_.refusals().size(), 2U) << "that nothing can be read does not mean that they are gone";
+}
+
+TEST_F(ExecutorTest, ARefusalOfTheMomentIsToldIfALaterPassIsRefusedToo) {
+    enforcer_.settings[task] = all;
+    enforcer_.answer = Outcome::no_cpu;
+    EXPECT_EQ(kinds(run(change(task, all, CpuSet{1}))), Kinds{});
+    EXPECT_EQ(kinds(run(change(task, all, CpuSet{1}))), Kinds{}) << "the same pass";
+    EXPECT_EQ(executor_.refusals().size(), 1U) << "status shows it at once";
+    executor_.begin_pass();
+    executor_.expect_changes({.of_tasks = true, .of_queues = true});
+    EXPECT_EQ(kinds(run(change(task, all, CpuSet{1}))), Kinds{}) << "CPUs change still";
+    executor_.expect_changes({});
+    EXPECT_EQ(kinds(run(change(task, all, CpuSet{1}))), Kinds{Notice::Kind::refused});
+    executor_.begin_pass();
+    EXPECT_EQ(kinds(run(change(task, all, CpuSet{1}))), Kinds{}) << "told once";
+}
+
+TEST_F(ExecutorTest, MoreRefusalsThanAreRememberedAreToldAllTheSame) {
+    enforcer_.answer = Outcome::no_cpu;
+    std::size_t told = 0;
+    for (int pass = 0; pass < 2; ++pass) {
+        executor_.begin_pass();
+        for (int i = 1; i <= 2000; ++i)
+            told += kinds(run(change(TaskMask{{i, 1}, i, "crowd"}, all, CpuSet{1}))).size();
+    }
+    EXPECT_GT(told, 1000U);
+}
+
+TEST_F(ExecutorTest, AnInterruptIsNotTakenForAManagedOneWhileItsLineIsTakenDown) {
+    enforcer_.settings[irq] = all;
+    enforcer_.answer = Outcome::immovable;
+    executor_.expect_changes({.of_tasks = false, .of_queues = true});
+    EXPECT_EQ(kinds(run(change(irq, all, CpuSet{1}))), Kinds{});
+    EXPECT_FALSE(executor_.never_moves(irq));
+    executor_.expect_changes({});
+    EXPECT_EQ(kinds(run(change(irq, all, CpuSet{1}))), Kinds{Notice::Kind::refused});
+    EXPECT_TRUE(executor_.never_moves(irq));
 }
 
 TEST_F(ExecutorTest, WithCpusOfflineTheUnfilteredMaskIsTheOriginal) {

@@ -41,6 +41,22 @@ TEST_F(QueueFilesTest, ANumberIsFoundAgainByHandlerAndDevice) {
         << "another device has the label now";
 }
 
+TEST_F(QueueFilesTest, ALineThatDevicesShareIsFoundByItsNumberWhoeverUsesIt) {
+    tree_.folder("proc/irq/20/lan1");
+    tree_.file("sys/kernel/irq/20/chip_name", "IO-APIC\n");
+    tree_.folder("proc/irq/21");
+    tree_.file("sys/kernel/irq/21/chip_name", "PCI-MSIX-0000:00:03.0\n");
+    tree_.folder("proc/irq/22"); // a kernel that does not tell
+    const auto root = this->root();
+    const auto find = [&](unsigned number) {
+        return *find_irq(root, {"devices/unplugged", "lan0", 0, number, true});
+    };
+    EXPECT_EQ(find(20), 20U);
+    EXPECT_EQ(find(21), std::nullopt) << "given out anew, as a vector";
+    EXPECT_EQ(find(22), 22U);
+    EXPECT_EQ(find(23), std::nullopt);
+}
+
 TEST_F(QueueFilesTest, EqualLabelsAreToldApartByTheOrderOfTheirNumbers) {
     // Numbers are ordered as numbers: "100" comes after "37".
     for (const char* number : {"37", "100", "38"})

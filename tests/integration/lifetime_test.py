@@ -113,7 +113,7 @@ class Lifetime(unittest.TestCase):
         daemon = Daemon(self.stack, {"demo.yaml": DEMO, "late.yaml": DEMO.replace("demo-workload", "late-comer")})
         run = daemon.folder / "run"
         run.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k,nr_inodes=16", "none", str(run)], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12k,nr_inodes=16", "none", str(run)], check=True)
         self.stack.callback(subprocess.run, ["umount", "-l", str(run)], check=False)
         # It has all its threads before a policy matches it; their lines need more than the one page that will be left.
         crowd = ",".join(f"thread-{number}" for number in range(120))
@@ -138,6 +138,30 @@ class Lifetime(unittest.TestCase):
         with journal.open("ab") as file:
             file.write(b"task\t1\t2\t3\tinit\theld\t0-1\t0\t0\tdemo\t00000000\nirq\tgarb")
         daemon.start()
+        daemon.stop()
+        self.assertEqual({self.everywhere}, set(masks(load.pid).values()))
+
+    def test_what_was_kept_is_restored_by_a_later_daemon(self):
+        load = workload(self.stack, "--threads", "a,b,c")
+        daemon = Daemon(self.stack, {"demo.yaml": DEMO + "on_stop: keep\n"}).start()
+        wait_for(lambda: set(masks(load.pid).values()) == {"1"} and len(masks(load.pid)) == 4, "pinned")
+        daemon.stop()
+        self.assertEqual({"1"}, set(masks(load.pid).values()))
+        daemon.write("demo.yaml", DEMO.replace('"1"', '"0"'))
+        daemon.start()
+        wait_for(lambda: set(masks(load.pid).values()) == {"0"}, "moved")
+        daemon.stop()
+        self.assertEqual({self.everywhere}, set(masks(load.pid).values()))
+
+    def test_a_lost_journal_makes_no_mask_of_ours_an_original(self):
+        load = workload(self.stack, "--threads", "a,b,c")
+        daemon = Daemon(self.stack, {"demo.yaml": DEMO}).start()
+        wait_for(lambda: set(masks(load.pid).values()) == {"1"} and len(masks(load.pid)) == 4, "pinned")
+        daemon.kill()
+        (daemon.folder / "run" / "undo.journal").unlink()
+        daemon.write("demo.yaml", DEMO.replace('"1"', '"0"'))
+        daemon.start()
+        wait_for(lambda: set(masks(load.pid).values()) == {"0"}, "moved")
         daemon.stop()
         self.assertEqual({self.everywhere}, set(masks(load.pid).values()))
 

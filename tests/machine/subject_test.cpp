@@ -15,6 +15,7 @@ TEST(Subject, SubjectsThatDifferOnlyInWhatIsNoIdentityAreEqual) {
     const std::pair<Subject, Subject> pairs[] = {
         {TaskMask{{12, 700}, 10, "nginx"}, TaskMask{{12, 700}, 0, "renamed"}},
         {IrqMask{"devices/a", "eth0-rx", 1, 40}, IrqMask{"devices/a", "eth0-rx", 1, 91}},
+        {IrqMask{"devices/a", "lan0", 0, 20, true}, IrqMask{"devices/b", "lan1", 0, 20, true}},
         {SteeringMask{"devices/a", Direction::tx, 3, "eth0"},
          SteeringMask{"devices/a", Direction::tx, 3, "wan"}},
         {FlowTable{"devices/a", 3, "eth0"}, FlowTable{"devices/a", 3, "wan"}},
@@ -35,6 +36,8 @@ TEST(Subject, SubjectsThatDifferInAnyPartOfTheirIdentityAreDifferent) {
         IrqMask{"devices/a", "eth0", 1, 40}, // bcmgenet has two of this label
         IrqMask{"devices/a", "eth1", 0, 40},
         IrqMask{"devices/b", "eth0", 0, 40},
+        IrqMask{"devices/a", "eth0", 0, 40, true}, // a line that others may be on
+        IrqMask{"devices/a", "eth0", 0, 41, true},
         SteeringMask{"devices/a", Direction::rx, 0, "eth0"},
         SteeringMask{"devices/a", Direction::tx, 0, "eth0"},
         SteeringMask{"devices/a", Direction::rx, 1, "eth0"},

@@ -58,8 +58,8 @@ TEST_F(JournalTest, KeepsTheFirstOriginalOverChangesAndRestarts) {
     EXPECT_EQ(record->original, CpuSet::range(0, 3));
     EXPECT_EQ(record->asked, CpuSet{2});
     EXPECT_EQ(record->policy, "q");
-    EXPECT_EQ(journal.threads(120), std::vector<TaskId>({{123, 456}}));
-    EXPECT_TRUE(journal.threads(123).empty());
+    EXPECT_EQ(journal.threads().of(120), std::vector<TaskId>({{123, 456}}));
+    EXPECT_TRUE(journal.threads().of(123).empty());
 }
 
 TEST_F(JournalTest, WhatIsForgottenStaysForgotten) {
@@ -69,7 +69,7 @@ TEST_F(JournalTest, WhatIsForgottenStaysForgotten) {
             ASSERT_TRUE(journal.remember(subject, CpuSet{0}, CpuSet{1}, "p"));
         ASSERT_TRUE(journal.forget(task));
         ASSERT_TRUE(journal.forget(steering));
-        EXPECT_TRUE(journal.threads(120).empty());
+        EXPECT_TRUE(journal.threads().of(120).empty());
     }
     const auto journal = open();
     EXPECT_EQ(journal.size(), 1U);
@@ -185,8 +185,8 @@ TEST_F(JournalTest, AWalkInSlicesMeetsEveryRecordWhileRecordsGo) {
         ++odd;
     EXPECT_EQ(odd, 52U);
     std::set<int> processes;
-    Journal::Cursor of_process;
-    while (const auto pid = journal.next_process(of_process))
+    std::size_t of_process = 0;
+    while (const auto pid = journal.threads().next_process(of_process))
         EXPECT_TRUE(processes.insert(*pid).second) << "each once";
     EXPECT_EQ(processes.size(), 7U);
 
@@ -383,17 +383,20 @@ TEST(JournalInMemory, WritesNothing) {
     EXPECT_TRUE(journal->find(task));
 }
 
-TEST_F(JournalTest, ATaskThatLivesOnWithoutItsRecordIsSettledForTwoGenerations) {
+TEST_F(JournalTest, ATaskThatLivesOnWithoutItsRecordIsSettledUntilItIsGone) {
+    {
+        auto journal = open();
+        ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{1}, "p"));
+        ASSERT_TRUE(journal.settle(task));
+        EXPECT_FALSE(journal.find(task));
+        EXPECT_TRUE(journal.is_settled({123, 456}));
+        EXPECT_FALSE(journal.is_settled({123, 457}));
+    }
     auto journal = open();
-    ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{1}, "p"));
-    ASSERT_TRUE(journal.settle(task));
-    EXPECT_FALSE(journal.find(task));
-    EXPECT_TRUE(journal.is_settled({123, 456}));
-    EXPECT_FALSE(journal.is_settled({123, 457}));
-    journal.age_mask_sources();
-    EXPECT_TRUE(journal.is_settled({123, 456}));
-    journal.age_mask_sources();
+    EXPECT_TRUE(journal.is_settled({123, 456})) << "also for the next daemon";
+    ASSERT_TRUE(journal.forget(task));
     EXPECT_FALSE(journal.is_settled({123, 456}));
+    EXPECT_EQ(journal.past().size(), 0U);
 }
 
 TEST_F(JournalTest, AFormerMaskDoesNotExplainThatOfAChildThatIsBornLater) {

@@ -36,6 +36,7 @@ TEST(Record, EveryKindOfSubjectSurvivesTheWayThroughText) {
         {TaskMask{{123, 456}, 120, "a\tname\nwith %41 bytes"}, of_cpus},
         {IrqMask{device, "eth0-TxRx-0", 0, 40}, of_cpus},
         {IrqMask{"", "eth0", 3, 4294967295U}, of_cpus},
+        {IrqMask{device, "eth0", 0, 20, true}, of_cpus},
         {SteeringMask{device, machine::Direction::tx, 12, "eth0"}, of_cpus},
         {SteeringMask{"veth0", machine::Direction::rx, 0, "veth0"}, of_cpus},
         {FlowTable{device, 7, "eth0"}, of_count},
@@ -52,7 +53,31 @@ TEST(Record, EveryKindOfSubjectSurvivesTheWayThroughText) {
         ASSERT_TRUE(gone);
         EXPECT_EQ(gone->subject, subject);
         EXPECT_FALSE(gone->undo);
+        EXPECT_FALSE(gone->past);
+        for (const auto parting : {Parting::kept, Parting::put_back}) {
+            auto line = to_line(subject, &undo, parting);
+            line.pop_back();
+            const auto past = parse_line(line);
+            ASSERT_TRUE(past && past->past);
+            EXPECT_EQ(past->subject, subject);
+            EXPECT_FALSE(past->undo) << "it is in force no more";
+            EXPECT_EQ(past->past->record, undo);
+            EXPECT_EQ(past->past->parting, parting);
+        }
     }
+}
+
+TEST(Record, AnIdentityIsTheSameTextWhateverNumberAndNameAre) {
+    const auto same = [](const Subject& a, const Subject& b) { return identity_of(a) == identity_of(b); };
+    EXPECT_TRUE(same(TaskMask{{1, 2}, 3, "a"}, TaskMask{{1, 2}, 4, "b"}));
+    EXPECT_FALSE(same(TaskMask{{1, 2}, 3, "a"}, TaskMask{{1, 3}, 3, "a"}));
+    EXPECT_TRUE(same(IrqMask{device, "eth0", 0, 40}, IrqMask{device, "eth0", 0, 41}));
+    EXPECT_FALSE(same(IrqMask{device, "eth0", 0, 40}, IrqMask{device, "eth0", 1, 40}));
+    EXPECT_TRUE(same(IrqMask{"a", "eth0", 0, 20, true}, IrqMask{"b", "eth1", 0, 20, true}));
+    EXPECT_FALSE(same(IrqMask{"a", "eth0", 0, 20, true}, IrqMask{"a", "eth0", 0, 21, true}));
+    EXPECT_FALSE(same(SteeringMask{device, machine::Direction::rx, 1, "a"},
+                      SteeringMask{device, machine::Direction::tx, 1, "a"}));
+    EXPECT_TRUE(same(FlowTable{device, 1, "a"}, FlowTable{device, 1, "b"}));
 }
 
 TEST(Record, ALineCutOrChangedAnywhereIsNoRecord) {

@@ -64,17 +64,17 @@ TEST(ThreadRecords, AgreeWithAPlainModelOverRandomChanges) {
         }
         if (step % 100 != 0) continue;
         std::size_t used = 0, processes = 0;
-        for (std::size_t slot = 0; slot < records.slots(); ++slot) {
+        for (std::size_t slot = 0; slot < records.slots(); ++slot)
             used += records.is_used(slot) ? 1 : 0;
-            if (const auto pid = records.first_of_process(slot)) {
-                ++processes;
-                auto threads = records.of(*pid);
-                std::ranges::sort(threads);
-                std::vector<TaskId> wanted;
-                for (const auto& [one, what] : model)
-                    if (what.first == *pid) wanted.push_back(one);
-                ASSERT_EQ(threads, wanted);
-            }
+        std::size_t walk = 0;
+        while (const auto pid = records.next_process(walk)) {
+            ++processes;
+            auto threads = records.of(*pid);
+            std::ranges::sort(threads);
+            std::vector<TaskId> wanted;
+            for (const auto& [one, what] : model)
+                if (what.first == *pid) wanted.push_back(one);
+            ASSERT_EQ(threads, wanted);
         }
         ASSERT_EQ(used, model.size());
         ASSERT_LE(processes, 10U);
@@ -109,7 +109,7 @@ TEST(ThreadRecords, AThreadTakesMuchLessMemoryThanInVersion01) {
     RecordProperty("bytes_of_a_thread", std::to_string(of_threads));
     std::printf("bytes of the journal in memory: %.0f for each process, %.0f for each thread of one\n",
                 of_processes, of_threads);
-    EXPECT_LT(of_processes, 175);
+    EXPECT_LT(of_processes, 190); // 13 of these say what was granted
     EXPECT_LT(of_threads, 110);
 }
 

@@ -38,6 +38,7 @@ void add(json& into, const json& queue, const json& status, const std::string& e
     into["wanted"] = text(queue, "wanted");
     into["policy"] = text(queue, "policy");
     into["why"] = text(queue, "reason");
+    if (queue.contains("shared_with")) into["shared_with"] = queue["shared_with"];
     if (queue.contains("original")) into["original"] = queue["original"];
     if (const auto note = text(queue, "note"); !note.empty())
         into["error"] = note;

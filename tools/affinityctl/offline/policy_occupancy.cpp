@@ -83,7 +83,8 @@ Tenant tenant_of(const planner::ResolvedPolicy& resolved, const planner::Placeme
     std::size_t interrupts = 0;
     for (const auto& queue : placements.queues) {
         const auto* irq = std::get_if<planner::IrqMask>(&queue.subject);
-        if (irq == nullptr || queue.policy != tenant.policy || queue.wanted.cpus().empty()) continue;
+        if (irq == nullptr || queue.policy != tenant.policy || queue.wanted.cpus().empty() || queue.rank > 0)
+            continue;
         tenant.pins.push_back({fmt::format("{} (IRQ {})", irq->label, irq->irq), queue.wanted.cpus(), true});
         ++interrupts;
     }

@@ -124,9 +124,11 @@ json actions_of(const Root& root, const planner::Planning& planning, const std::
                                   if (plan.action) add(*plan.action);
                               });
     }
-    for (const auto& target : planning.placements.queues)
+    for (const auto& target : planning.placements.queues) {
+        if (target.rank > 0) continue; // another interface on the same line decides
         if (const auto present = read_present(root, target.subject))
             if (const auto action = planner::plan_queue(planning, target, *present)) add(*action);
+    }
     return actions;
 }
 

@@ -42,7 +42,7 @@ std::string queues_text(const json& answer, bool color) {
     for (const auto& queue : answer.value("queues", json::array())) {
         table.add({text_of(queue, "nic"), queue_name(queue), text_of(queue, "present"),
                    text_of(queue, "wanted"), text_of(queue, "original"), text_of(queue, "policy"),
-                   text_of(queue, "reason")});
+                   queue_why(queue)});
     }
     if (table.empty())
         return "no policy places the queues of " + printable(text_of(answer, "subject")) + "\n";

@@ -25,6 +25,13 @@ std::string figure(const json& value) {
 
 } // namespace
 
+std::string queue_why(const json& queue) {
+    auto why = text_of(queue, queue.contains("note") ? "note" : "reason");
+    if (queue.contains("shared_with"))
+        why += " (shared with " + printable(text_of(queue, "shared_with")) + ")";
+    return why;
+}
+
 std::string queue_name(const json& queue) {
     return text_of(queue, "kind") == "irq" ? "IRQ " + text_of(queue, "irq") + " " + text_of(queue, "label")
                                            : text_of(queue, "queue");
@@ -60,8 +67,7 @@ std::string queue_rows(const json& status, bool color) {
     Table table({"NIC", "WHAT", "POLICY", "NOW", "WANTED", "WHY"});
     for (const auto& queue : status.value("queues", json::array())) {
         table.add({text_of(queue, "nic"), queue_name(queue), text_of(queue, "policy"),
-                   text_of(queue, "present"), text_of(queue, "wanted"),
-                   queue.contains("note") ? text_of(queue, "note") : text_of(queue, "reason")});
+                   text_of(queue, "present"), text_of(queue, "wanted"), queue_why(queue)});
     }
     return table.empty() ? "" : "\n" + table.to_string(color);
 }

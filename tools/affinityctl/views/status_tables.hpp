@@ -14,6 +14,8 @@ namespace affinityctl {
 [[nodiscard]] std::string cost_rows(const nlohmann::json& status, bool color);
 
 /// "IRQ 45 eth0-rx-0", or the queue's own name.
+/// Why a queue is where it is, and with whom it shares its interrupt line.
+[[nodiscard]] std::string queue_why(const nlohmann::json& queue);
 [[nodiscard]] std::string queue_name(const nlohmann::json& queue);
 
 } // namespace affinityctl

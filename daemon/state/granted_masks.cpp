@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "state/granted_masks.hpp"
+
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "host/file.hpp"
+#include "state/record.hpp"
+
+#include <charconv>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace affinityd::state {
+
+namespace {
+
+constexpr std::size_t largest_file = 256U << 20;
+constexpr std::size_t digits = 16;
+constexpr char task_mark = 't';
+constexpr char queue_mark = 'q';
+
+bool is_task(const machine::Subject& subject) { return std::holds_alternative<machine::TaskMask>(subject); }
+
+/// The highest bit is left out, so that no number's high half means "none" to a SlotTable.
+std::uint64_t number_of(const machine::Subject& subject, const machine::Setting& setting) {
+    constexpr std::uint64_t used = ~std::uint64_t{0} >> 1U;
+    return fnv1a_64(identity_of(subject) + '\t' + setting.to_string()) & used;
+}
+
+std::string line_of(char mark, std::uint64_t number) { return fmt::format("{}{:016x}\n", mark, number); }
+
+std::optional<std::uint64_t> number_in(std::string_view line) {
+    std::uint64_t number = 0;
+    if (line.size() != digits + 1 || (line[0] != task_mark && line[0] != queue_mark)) return std::nullopt;
+    const auto [end, code] = std::from_chars(line.data() + 1, line.data() + line.size(), number, 16);
+    if (code != std::errc{} || end != line.data() + line.size()) return std::nullopt;
+    return number;
+}
+
+} // namespace
+
+bool NumberSet::is_in(const SlotTable& table, std::uint64_t number) {
+    const auto high = static_cast<std::uint32_t>(number >> 32U);
+    return table.find(static_cast<std::uint32_t>(number), [high](auto slot) { return slot == high; }) !=
+           SlotTable::none;
+}
+
+bool NumberSet::add(std::uint64_t number) {
+    if (contains(number)) return false;
+    if (young_.size() >= most_ / 2) {
+        old_ = std::move(young_);
+        young_ = {};
+    }
+    young_.insert(static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32U));
+    return true;
+}
+
+void NumberSet::erase(std::uint64_t number) {
+    for (auto* table : {&young_, &old_})
+        if (is_in(*table, number))
+            table->erase(static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32U));
+}
+
+Result<GrantedMasks> GrantedMasks::open(const std::string& path) {
+    GrantedMasks masks(path);
+    const auto text = host::read_file(path, largest_file);
+    if (!text) return std::unexpected(text.error());
+    const std::string_view present = *text ? std::string_view(**text) : std::string_view();
+    masks.replay(present);
+    std::string lines;
+    masks.tasks_.for_each([&](auto number) { lines += line_of(task_mark, number); });
+    masks.queues_.for_each([&](auto number) { lines += line_of(queue_mark, number); });
+    if (!masks.file_.replace(lines))
+        if (auto done = masks.file_.use_as_it_is(present); !done) return std::unexpected(done.error());
+    return masks;
+}
+
+/// Lines that are torn are left out: what they said is lost.
+void GrantedMasks::replay(std::string_view text) {
+    for (const auto line : split(text, '\n'))
+        if (const auto number = number_in(line)) (line[0] == task_mark ? tasks_ : queues_).add(*number);
+}
+
+NumberSet& GrantedMasks::of(const machine::Subject& subject) { return is_task(subject) ? tasks_ : queues_; }
+
+Result<void> GrantedMasks::note(const machine::Subject& subject, const machine::Setting& setting) {
+    const auto number = number_of(subject, setting);
+    if (of(subject).contains(number)) return {};
+    if (auto done = file_.append(line_of(is_task(subject) ? task_mark : queue_mark, number)); !done)
+        return done;
+    of(subject).add(number);
+    return {};
+}
+
+bool GrantedMasks::contains(const machine::Subject& subject, const machine::Setting& setting) const {
+    const auto& numbers = is_task(subject) ? tasks_ : queues_;
+    return numbers.size() > 0 && numbers.contains(number_of(subject, setting));
+}
+
+void GrantedMasks::forget(const machine::Subject& subject, const machine::Setting& setting) {
+    of(subject).erase(number_of(subject, setting));
+}
+
+std::string GrantedMasks::line(const machine::Subject& subject, const machine::Setting& setting) {
+    return line_of(is_task(subject) ? task_mark : queue_mark, number_of(subject, setting));
+}
+
+} // namespace affinityd::state

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "machine/subject.hpp"
+#include "state/journal_file.hpp"
+#include "state/slot_table.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace affinityd::state {
+
+/// Numbers of 64 bits, in eleven to twenty-two bytes each. When there are `most`, those that were added
+/// first are forgotten, half of them at once.
+class NumberSet {
+  public:
+    explicit NumberSet(std::size_t most) : most_(most) {}
+    /// False: it was there.
+    bool add(std::uint64_t number);
+    void erase(std::uint64_t number);
+    [[nodiscard]] bool contains(std::uint64_t number) const {
+        return is_in(young_, number) || is_in(old_, number);
+    }
+    [[nodiscard]] std::size_t size() const { return young_.size() + old_.size(); }
+    template <class Use>
+    void for_each(Use&& use) const {
+        for (const auto* table : {&old_, &young_})
+            table->for_each([&](std::uint32_t hash, std::uint32_t slot) {
+                use(static_cast<std::uint64_t>(slot) << 32U | hash);
+            });
+    }
+
+  private:
+    [[nodiscard]] static bool is_in(const SlotTable& table, std::uint64_t number);
+    std::size_t most_;
+    SlotTable young_, old_; ///< the low half of a number is the hash, the high half the slot
+};
+
+/// Which masks were ever given to which subject since the machine was started: what the undo journal knows of
+/// a subject may get lost (the file is damaged, cut or removed), and a mask of ours must not be taken for an
+/// original then. A file beside the journal, with a line of 18 bytes for each pair of subject and mask, which
+/// are kept as one number of 64 bits. Those of tasks and those of queues are bounded apart, so that a crowd
+/// of tasks does not make interrupts forgotten.
+class GrantedMasks {
+  public:
+    static constexpr std::size_t most_of_tasks = 262144;
+    static constexpr std::size_t most_of_queues = 65536;
+
+    /// In memory only, until open() gives it a file.
+    GrantedMasks() : file_("") {}
+    static Result<GrantedMasks> open(const std::string& path);
+
+    /// Before the subject is given the mask. If this fails, it must not be given.
+    [[nodiscard]] Result<void> note(const machine::Subject& subject, const machine::Setting& setting);
+    [[nodiscard]] bool contains(const machine::Subject& subject, const machine::Setting& setting) const;
+    /// The subject is gone for good.
+    void forget(const machine::Subject& subject, const machine::Setting& setting);
+    [[nodiscard]] std::size_t size() const { return tasks_.size() + queues_.size(); }
+
+    /// A rewrite of the file with what is still of use, as JournalFile has it.
+    void begin_rewrite() { file_.begin_rewrite(); }
+    void add_to_rewrite(std::string_view lines) { file_.add_to_rewrite(lines); }
+    [[nodiscard]] static std::string line(const machine::Subject& subject, const machine::Setting& setting);
+    void finish_rewrite() { file_.finish_rewrite(); }
+    [[nodiscard]] bool is_in_place() const { return file_.is_in_place(); }
+
+  private:
+    explicit GrantedMasks(const std::string& path) : file_(path) {}
+    void replay(std::string_view text);
+    [[nodiscard]] NumberSet& of(const machine::Subject& subject);
+    NumberSet tasks_{most_of_tasks};
+    NumberSet queues_{most_of_queues};
+    JournalFile file_;
+};
+
+} // namespace affinityd::state

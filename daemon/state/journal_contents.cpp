@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "state/journal_contents.hpp"
+
+#include "state/journal_marks.hpp"
+
+#include <utility>
+
+namespace affinityd::state {
+
+namespace {
+
+using machine::Subject;
+using machine::TaskMask;
+using planner::UndoRecord;
+
+/// The masks of a task's record that its children may have inherited.
+template <class Use>
+void each_mask(const UndoRecord& record, const Use& use) {
+    use(record.granted.cpus());
+    if (record.asked != record.granted) use(record.asked.cpus());
+}
+
+void add_sources(MaskSources& sources, int pid, const UndoRecord& record, bool is_kept,
+                 std::uint64_t since = 0) {
+    each_mask(record, [&](const CpuSet& mask) {
+        sources.add(pid, mask, {record.original.cpus(), record.policy, is_kept}, since);
+    });
+}
+
+void remove_sources(MaskSources& sources, int pid, const UndoRecord& record) {
+    each_mask(record, [&](const CpuSet& mask) { sources.remove(pid, mask); });
+}
+
+} // namespace
+
+// New sources come before old ones go, so that a mask in both is not taken for a former one.
+
+void JournalContents::hold(const Subject& subject, UndoRecord record, std::uint64_t since) {
+    if (const auto* task = std::get_if<TaskMask>(&subject)) {
+        const int pid = held_.threads().process_of(task->task).value_or(task->pid);
+        const auto before = held_.find(subject);
+        add_sources(sources_, pid, record, false, since);
+        if (before) remove_sources(sources_, pid, *before);
+    }
+    erase_past(subject);
+    held_.put(subject, std::move(record));
+}
+
+void JournalContents::part(const Subject& subject, const UndoRecord& record, Parting parting) {
+    const auto* task = std::get_if<TaskMask>(&subject);
+    erase_past(subject);
+    if (task != nullptr && parting == Parting::kept) {
+        const int pid = held_.threads().process_of(task->task).value_or(task->pid);
+        add_sources(sources_, pid, record, true);
+    }
+    erase_held(subject);
+    if (const auto surplus = past_.put(subject, record, parting)) erase_past(*surplus);
+}
+
+void JournalContents::erase(const Subject& subject) {
+    erase_past(subject);
+    erase_held(subject);
+}
+
+void JournalContents::erase_held(const Subject& subject) {
+    if (const auto* task = std::get_if<TaskMask>(&subject))
+        if (const auto before = held_.find(subject))
+            remove_sources(sources_, *held_.threads().process_of(task->task), *before);
+    held_.erase(subject);
+}
+
+void JournalContents::erase_past(const Subject& subject) {
+    if (past_.size() == 0) return;
+    if (const auto* task = std::get_if<TaskMask>(&subject))
+        if (const auto before = past_.kept().find(subject))
+            remove_sources(sources_, *past_.kept().threads().process_of(task->task), *before);
+    past_.erase(subject);
+}
+
+bool JournalContents::replay(std::string_view text) {
+    bool is_damaged = false;
+    while (!text.empty()) {
+        const auto end = text.find('\n');
+        const bool is_whole = end != std::string_view::npos;
+        const auto line = text.substr(0, end);
+        text.remove_prefix(is_whole ? end + 1 : text.size());
+        auto record = is_whole ? parse_line(line) : std::nullopt;
+        if (!record)
+            is_damaged = !is_whole || line != mended_mark;
+        else if (record->undo)
+            hold(record->subject, std::move(*record->undo));
+        else if (record->past)
+            part(record->subject, record->past->record, record->past->parting);
+        else
+            erase(record->subject);
+    }
+    return is_damaged;
+}
+
+std::optional<PastRecords::Found> JournalContents::next(Cursor& cursor, std::string& line) const {
+    if (auto entry = held_.next(cursor.held)) {
+        line = to_line(entry->subject, &entry->record);
+        return PastRecords::Found{std::move(*entry)};
+    }
+    auto found = past_.next(cursor.past);
+    if (found) line = to_line(found->entry.subject, &found->entry.record, found->parting);
+    return found;
+}
+
+} // namespace affinityd::state

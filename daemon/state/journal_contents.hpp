@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "state/mask_sources.hpp"
+#include "state/past_records.hpp"
+#include "state/record.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace affinityd::state {
+
+/// What the undo journal knows: records that are in force, those of the past, and which masks children may
+/// have inherited from either.
+class JournalContents {
+  public:
+    /// The subject has an undo record from now on. `since`: when it was given the mask, in clock ticks since
+    /// boot; 0: it may have had it for longer.
+    void hold(const machine::Subject& subject, planner::UndoRecord record, std::uint64_t since = 0);
+    /// It has one no more, and lives on.
+    void part(const machine::Subject& subject, const planner::UndoRecord& record, Parting parting);
+    /// Nothing is known of it any more.
+    void erase(const machine::Subject& subject);
+    /// Takes over what the file's text says. True: lines of it are lost.
+    [[nodiscard]] bool replay(std::string_view text);
+
+    [[nodiscard]] const Records& held() const { return held_; }
+    [[nodiscard]] const PastRecords& past() const { return past_; }
+    [[nodiscard]] MaskSources& sources() { return sources_; }
+    [[nodiscard]] const MaskSources& sources() const { return sources_; }
+    [[nodiscard]] std::size_t size() const { return held_.size() + past_.size(); }
+
+    /// The line of the next record of a walk over all. No value: the end.
+    struct Cursor {
+        Records::Cursor held;
+        PastRecords::Cursor past;
+    };
+    [[nodiscard]] std::optional<PastRecords::Found> next(Cursor& cursor, std::string& line) const;
+
+  private:
+    void erase_held(const machine::Subject& subject);
+    void erase_past(const machine::Subject& subject);
+    Records held_;
+    PastRecords past_;
+    MaskSources sources_;
+};
+
+} // namespace affinityd::state

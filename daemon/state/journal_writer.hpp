@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "state/granted_masks.hpp"
+#include "state/journal_contents.hpp"
+#include "state/journal_file.hpp"
+
+#include <functional>
+#include <string>
+
+namespace affinityd::state {
+
+/// The files of the undo journal, its records and the masks that were granted, and how they are kept small:
+/// when most of the file is history, both are rewritten beside themselves, a few records with each line that
+/// is appended, and renamed.
+class JournalWriter {
+  public:
+    /// Opens or creates the files and reads what an earlier daemon left in them. True: lines were lost.
+    [[nodiscard]] Result<bool> open(const std::string& path, JournalContents& contents);
+
+    [[nodiscard]] Result<void> append(const std::string& line, const JournalContents& contents,
+                                      bool is_damaged);
+    /// Writes files anew that somebody has removed or cut. False: out of time, there is more to do.
+    [[nodiscard]] bool look_after_files(const JournalContents& contents, bool is_damaged,
+                                        const std::function<bool()>& out_of_time);
+
+    [[nodiscard]] GrantedMasks& granted() { return granted_; }
+    [[nodiscard]] const GrantedMasks& granted() const { return granted_; }
+
+  private:
+    void begin_rewrite();
+    void rewrite_some(const JournalContents& contents, bool is_damaged);
+
+    JournalFile file_{""};
+    GrantedMasks granted_;
+    JournalContents::Cursor rewritten_; ///< up to where the rewritten file has the records
+};
+
+} // namespace affinityd::state

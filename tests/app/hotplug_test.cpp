@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is refused for a moment while CPUs, cpusets or interfaces change fills no log.
+#include "simulated.hpp"
+
+#include <cerrno>
+
+namespace affinityd::app {
+namespace {
+
+using test::Instance;
+
+constexpr const char* moved = "could not be moved";
+
+class Hotplug : public testing::Test {
+  protected:
+    Hotplug() {
+        machine_.policy("server", "match: {comm: server}\ncpus: \"2\"\nbind: set\n");
+        machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"0,2\"\n");
+        machine_.policy("unrelated", "match: {comm: unrelated}\n");
+        for (int pid = 10; pid < 10 + tasks; ++pid)
+            machine_.process(pid, "server");
+        EXPECT_TRUE(daemon_.manager().start());
+        daemon_.pass();
+    }
+    /// As when all CPUs of the masks are offline, and lines are taken down.
+    void refuse(int irq_code) {
+        for (int pid = 10; pid < 10 + tasks; ++pid)
+            daemon_.enforcer().refuse_with[machine::TaskMask{{pid, 100}, pid, "server"}] = EINVAL;
+        daemon_.enforcer().refuse_with[irq_30] = irq_code;
+    }
+    /// The kernel has moved everything elsewhere.
+    void reset() const {
+        for (int pid = 10; pid < 10 + tasks; ++pid)
+            machine_.process(pid, "server", "0-3");
+        machine_.set_irq(30, "0-3");
+    }
+    void expect_placed(const std::string& task, const std::string& irq) const {
+        EXPECT_EQ(machine_.irq(30), irq);
+        for (int pid = 10; pid < 10 + tasks; ++pid)
+            EXPECT_EQ(machine_.allowed(pid, pid), task) << pid;
+    }
+    static constexpr int tasks = 5;
+    const planner::IrqMask irq_30{"devices/pci0000:00/0000:00:03.0", "eth0-TxRx-0", 0, 30};
+    test::Machine machine_;
+    Instance daemon_{machine_};
+};
+
+TEST_F(Hotplug, WhatTheNextPassMendsIsNotLogged) {
+    for (const int code : {EINVAL, EIO, EPERM, EBUSY})
+        for (const bool is_announced_first : {true, false}) {
+            // A write may fail before the event is read that says why; of an interrupt whose link goes down,
+            // the errno is that of a managed one, so that only the event tells these apart.
+            if (!is_announced_first && (code == EIO || code == EPERM)) continue;
+            reset();
+            refuse(code);
+            if (is_announced_first) daemon_.manager().expect_changes();
+            daemon_.pass();
+            expect_placed("0-3", "0-3");
+            EXPECT_FALSE(daemon_.status()["refused"].empty()) << "status tells at once";
+            daemon_.manager().expect_changes();
+            daemon_.enforcer().refuse_with.clear();
+            daemon_.pass(true);
+            expect_placed("2", "0");
+            EXPECT_EQ(daemon_.log().times(moved), 0U) << code << daemon_.log().text();
+            daemon_.pass();
+        }
+}
+
+TEST_F(Hotplug, AStormOfChangesIsNotLogged) {
+    for (int round = 0; round < 10; ++round) {
+        reset();
+        refuse(EINVAL);
+        daemon_.manager().expect_changes();
+        for (int pid = 10; pid < 10 + tasks; ++pid)
+            daemon_.tasks().process_changed(pid);
+        daemon_.pass(true);
+    }
+    EXPECT_EQ(daemon_.log().times(moved), 0U) << daemon_.log().text();
+}
+
+TEST_F(Hotplug, WhatThePassThatFollowsDoesNotMendIsLoggedOnce) {
+    reset();
+    refuse(EINVAL);
+    daemon_.manager().expect_changes();
+    daemon_.pass(true);
+    EXPECT_EQ(daemon_.log().times(moved), 0U);
+    for (int pass = 0; pass < 5; ++pass)
+        daemon_.pass();
+    EXPECT_EQ(daemon_.log().times(moved), static_cast<unsigned>(tasks) + 1) << "each once";
+}
+
+TEST_F(Hotplug, AnotherRefusalIsLoggedAtOnce) {
+    reset();
+    daemon_.enforcer().refuse[machine::TaskMask{{10, 100}, 10, "server"}] = enforcer::Outcome::not_permitted;
+    daemon_.manager().expect_changes();
+    daemon_.pass();
+    EXPECT_EQ(daemon_.log().times(moved), 1U);
+}
+
+TEST_F(Hotplug, AMaskThatCannotBePutBackForAMomentIsNotLoggedAndPutBackLater) {
+    refuse(EINVAL);
+    std::filesystem::remove(machine_.path("policies/server.yaml"));
+    std::filesystem::remove(machine_.path("policies/nic.yaml"));
+    daemon_.manager().expect_changes();
+    ASSERT_TRUE(daemon_.reload());
+    daemon_.finish();
+    expect_placed("2", "0");
+    EXPECT_EQ(daemon_.log().times("could not be put back"), 0U);
+    daemon_.enforcer().refuse_with.clear();
+    daemon_.pass();
+    expect_placed("0-3", "0-3");
+}
+
+TEST_F(Hotplug, AtTheEndWhatCannotBePutBackIsLoggedEvenThen) {
+    refuse(EINVAL);
+    daemon_.manager().expect_changes();
+    daemon_.stop();
+    EXPECT_EQ(daemon_.log().times("could not be put back"), static_cast<unsigned>(tasks) + 1);
+}
+
+} // namespace
+} // namespace affinityd::app
