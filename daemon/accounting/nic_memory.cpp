@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accounting/nic_memory.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace affinityd::accounting {
@@ -12,23 +11,12 @@ void NicMemory::begin(std::chrono::seconds now) {
     known_ = std::exchange(noted_, {});
 }
 
-std::vector<std::string> NicMemory::note(const TaskId& process, const std::vector<std::string>& seen) {
-    std::vector<Sight> sights;
-    if (auto node = known_.extract(process)) sights = std::move(node.mapped());
-    for (const auto& nic : seen) {
-        const auto sight = std::ranges::find(sights, nic, &Sight::nic);
-        if (sight == sights.end())
-            sights.push_back({nic, now_});
-        else
-            sight->last = now_;
-    }
-    std::erase_if(sights, [&](const Sight& sight) { return now_ - sight.last >= term; });
-    if (sights.empty()) return {};
-    std::ranges::sort(sights, {}, &Sight::nic);
-    std::vector<std::string> names;
-    for (const auto& sight : sights)
-        names.push_back(sight.nic);
-    noted_.insert_or_assign(process, std::move(sights));
+std::vector<std::string> NicMemory::note(const TaskId& process, const NicSockets& seen) {
+    NicShares shares;
+    if (auto node = known_.extract(process)) shares = std::move(node.mapped());
+    shares.add(seen, now_);
+    auto names = shares.names();
+    if (!names.empty()) noted_.insert_or_assign(process, std::move(shares));
     return names;
 }
 

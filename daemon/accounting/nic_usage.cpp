@@ -4,6 +4,7 @@
 #include "accounting/cpu_time.hpp"
 #include "accounting/nic_addresses.hpp"
 #include "accounting/socket_walk.hpp"
+#include "inventory/process_sockets.hpp"
 #include "inventory/socket_table.hpp"
 
 #include <algorithm>
@@ -22,9 +23,10 @@ constexpr std::size_t most_sampled = 256;       ///< processes, over all policie
 
 /// What the sockets of one process say.
 struct Evidence {
-    std::vector<bool> nics;   ///< by number: it has a socket with an address of the NIC
-    bool has_address = false; ///< some NIC is set
-    bool is_wildcard = false; ///< it listens on all addresses
+    std::vector<unsigned> sockets; ///< with an address of the NIC, by its number
+    bool has_address = false;      ///< some NIC has one
+    bool is_wildcard = false;      ///< it listens on all addresses
+    bool is_elsewhere = false;     ///< it is in another network namespace
 
     void take(const inventory::LocalSocket& socket, const NicAddresses& addresses) {
         if (socket.local.is_any()) {
@@ -32,7 +34,7 @@ struct Evidence {
             return;
         }
         for (const auto nic : addresses.find(socket.local)) {
-            nics[nic] = true;
+            ++sockets[nic];
             has_address = true;
         }
     }
@@ -42,8 +44,8 @@ struct Evidence {
         std::vector<unsigned> found;
         if (!has_address && is_wildcard)
             found.assign(addresses.reachable().begin(), addresses.reachable().end());
-        for (unsigned nic = 0; has_address && nic < nics.size(); ++nic)
-            if (nics[nic]) found.push_back(nic);
+        for (unsigned nic = 0; has_address && nic < sockets.size(); ++nic)
+            if (sockets[nic] > 0) found.push_back(nic);
         return found;
     }
 };
@@ -99,13 +101,17 @@ std::vector<std::string> NicUsage::Search::seen(const UsagePolicy& policy) const
     return names;
 }
 
-/// With those that its sockets named some time ago. Only where none did, a wildcard listener stands for all.
+/// By its sockets now and some time ago. Only where none ever named a NIC, a wildcard listener stands for
+/// all.
 std::vector<std::string> NicUsage::Search::lately(NicMemory& memory, const UsageProcess& process) const {
     const auto& policy = policies[process.policy];
-    auto now = seen(policy);
-    auto names = memory.note(process.id, evidence.has_address ? now : std::vector<std::string>());
+    NicSockets counted;
+    for (unsigned nic = 0; nic < evidence.sockets.size(); ++nic)
+        if (evidence.sockets[nic] > 0 && is_meant(policy, nics.name(nic)))
+            counted[nics.name(nic)] += evidence.sockets[nic];
+    auto names = memory.note(process.id, counted);
     std::erase_if(names, [&](const std::string& nic) { return !is_meant(policy, nic); });
-    return names.empty() ? now : names;
+    return names.empty() ? seen(policy) : names;
 }
 
 /// True: the sockets are listed.
@@ -123,8 +129,12 @@ Result<bool> NicUsage::Search::look(const host::Root& root, const std::function<
     const auto& process = processes[next];
     if (!needs_sockets(process)) return true;
     if (!walk) {
-        evidence = {.nics = std::vector<bool>(nics.size())};
+        evidence = {.sockets = std::vector<unsigned>(nics.size())};
         if (!read_cpu_time(root, process.id)) return true; // another process may have its number by now
+        if (!inventory::shares_network_namespace(root, process.id.tid)) {
+            evidence.is_elsewhere = true;
+            return true;
+        }
         const bool is_sampled = policies[process.policy].is_sampled;
         auto opened =
             SocketWalk::open(root, process.id.tid, is_sampled ? most_sampled_descriptors : most_descriptors);
@@ -153,6 +163,7 @@ void NicUsage::Search::count(NicUsageResult& result, NicMemory& memory) {
         counts[policy.name][found] += policy.is_sampled ? 1 : process.units;
     if (found.empty()) found = policy.named;
     if (!policy.is_sampled) result.processes.emplace(process.id, std::move(found));
+    if (!policy.is_sampled && evidence.is_elsewhere) result.elsewhere.insert(process.id);
     walk.reset();
     evidence = {};
     ++next;

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace affinityd::host {
@@ -51,6 +52,8 @@ struct NicUsageResult {
     NicCounts sampled; ///< of those that are; units are processes
     /// Processes of policies that are not sampled, each with its NICs in ascending order.
     std::unordered_map<TaskId, std::vector<std::string>> processes;
+    /// Those of them that are in another network namespace: their sockets and NICs are not ours to see.
+    std::unordered_set<TaskId> elsewhere;
     bool is_truncated = false; ///< there were more sockets or descriptors than are looked at
     /// Sockets or descriptors could not be listed: what is here is not all, and nothing should be changed for
     /// it.
@@ -62,8 +65,7 @@ struct NicUsageResult {
 /// connection, which says more.
 ///
 /// The work is proportional to sockets + descriptors, is bounded, and is done in slices: begin(), then step()
-/// until it returns true, then result(). A process is served by the NICs that its sockets named within the
-/// last ten minutes (NicMemory).
+/// until it returns true, then result(). What the sockets say is averaged over some minutes (NicShares).
 class NicUsage {
   public:
     struct Request {

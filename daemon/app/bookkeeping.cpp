@@ -50,8 +50,10 @@ bool Bookkeeping::use(const accounting::NicUsageResult& result) {
         return false;
     }
     for (auto& [pid, process] : tasks_.processes())
-        if (const auto found = result.processes.find(process.id); found != result.processes.end())
+        if (const auto found = result.processes.find(process.id); found != result.processes.end()) {
             process.nics = found->second;
+            process.is_elsewhere = result.elsewhere.contains(process.id);
+        }
     if (result.counts == current_->usage()) return false;
     current_->update(planner::NicUsage(result.counts));
     return true;

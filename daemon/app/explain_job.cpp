@@ -2,6 +2,7 @@
 #include "app/explain_job.hpp"
 
 #include "app/lineage.hpp"
+#include "app/nic_notes.hpp"
 
 #include <utility>
 
@@ -48,7 +49,10 @@ bool ExplainJob::begin() {
     value_.comm = scan_->comm();
     value_.owner = scan_->facts().uid();
     consider();
-    if (const auto* known = parts_.tasks.table().find(value_.pid)) value_.nics = known->nics;
+    if (const auto* known = parts_.tasks.table().find(value_.pid)) {
+        value_.nics = known->nics;
+        value_.nics_note = nic_note(basis_.world(), *known);
+    }
     parts_.add_fence(scan_->id(), value_);
     text_.begin_list("threads");
     return true;

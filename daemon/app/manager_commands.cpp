@@ -2,6 +2,7 @@
 // The manager's answers to commands.
 #include "app/explain_job.hpp"
 #include "app/manager.hpp"
+#include "app/nic_notes.hpp"
 #include "app/overview.hpp"
 #include "app/plan_job.hpp"
 #include "app/restorer.hpp"
@@ -11,6 +12,7 @@
 #include "status/report_text.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -31,6 +33,8 @@ void Manager::status(OwnedAnswer answer) {
         add_outcomes(carrying_.executor, overview.counters);
         overview.policies = policy_status(*shared_.current.world, tasks_.table(), shared_.releases);
         overview.problems = shared_.current.placements().problems;
+        std::ranges::move(nic_problems(*shared_.current.world, tasks_.table()),
+                          std::back_inserter(overview.problems));
         overview.goodness = balancer_.goodness();
         units_.add_status(overview);
         add_coexistence(coexistence_, overview);

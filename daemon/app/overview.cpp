@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/overview.hpp"
 
+#include "app/nic_notes.hpp"
+
 #include <algorithm>
 #include <system_error>
 
@@ -54,6 +56,8 @@ std::vector<status::PolicyStatus> policy_status(const World& world, const TaskTa
         policy.threads_in_place += static_cast<std::size_t>(std::ranges::count(
             process.threads, State::in_place, [](const KnownThread& thread) { return thread.state; }));
     }
+    for (std::size_t i = 0; i < list.size(); ++i)
+        list[i].note = nic_note(world, i, list[i].processes);
     return list;
 }
 
@@ -63,7 +67,8 @@ status::ProcessStatus process_status(const World& world, const KnownProcess& pro
                                 .owner = process.owner,
                                 .comm = process.comm,
                                 .policy = world.policy(process.policy).name,
-                                .nics = process.nics};
+                                .nics = process.nics,
+                                .nics_note = nic_note(world, process)};
     if (const auto* moved = memory.find(process.id)) {
         value.memory_nodes = moved->nodes;
         value.memory_state = moved->text;

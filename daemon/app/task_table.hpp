@@ -68,6 +68,7 @@ struct KnownProcess {
     std::size_t policy = 0;               ///< index into the world's set
     uid_t owner = static_cast<uid_t>(-1); ///< who may read its details; -1: root only
     std::vector<std::string> nics;        ///< interfaces that serve it, as far as known
+    bool is_elsewhere = false; ///< in another network namespace: which interfaces serve it cannot be known
     KnownThreads threads;
     std::uint64_t seen = 0; ///< number of the last pass that saw it
     bool is_unread = false; ///< this pass could not read it: it may still be there

@@ -71,13 +71,15 @@ json to_json(const ProcessExplanation& process) {
     json means = nullptr;
     if (!process.fenced_unit.empty())
         means = {{"cpuset_of", process.fenced_unit}, {"state", process.fence_state}};
-    return {{"pid", process.pid},
-            {"comm", process.comm},
-            {"means", std::move(means)},
-            {"released", process.released},
-            {"policy", process.policy.empty() ? json(nullptr) : json(process.policy)},
-            {"considered", std::move(considered)},
-            {"nics", process.nics}};
+    json value{{"pid", process.pid},
+               {"comm", process.comm},
+               {"means", std::move(means)},
+               {"released", process.released},
+               {"policy", process.policy.empty() ? json(nullptr) : json(process.policy)},
+               {"considered", std::move(considered)},
+               {"nics", process.nics}};
+    if (!process.nics_note.empty()) value["nics_note"] = process.nics_note;
+    return value;
 }
 
 } // namespace affinityd::status

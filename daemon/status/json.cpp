@@ -142,6 +142,7 @@ json to_json(const ProcessStatus& process) {
                {"policy", process.policy},
                {"nics", process.nics},
                {"threads", json::array()}};
+    if (!process.nics_note.empty()) value["nics_note"] = process.nics_note;
     if (!process.memory_state.empty())
         value["memory"] = {{"nodes", process.memory_nodes}, {"state", process.memory_state}};
     return value;
@@ -154,18 +155,20 @@ json to_json(const LanesStatus& lanes) {
 }
 
 json to_json(const PolicyStatus& policy) {
-    return {{"name", policy.name},
-            {"description", policy.description},
-            {"file", policy.file},
-            {"affinity", to_string(policy.model)},
-            {"cpus", policy.cpus.to_list()},
-            {"active", policy.active && !policy.released},
-            {"released", policy.released},
-            {"nics", policy.nics},
-            {"lanes", list_of(policy.lanes)},
-            {"processes", policy.processes},
-            {"threads", policy.threads},
-            {"threads_in_place", policy.threads_in_place}};
+    json value{{"name", policy.name},
+               {"description", policy.description},
+               {"file", policy.file},
+               {"affinity", to_string(policy.model)},
+               {"cpus", policy.cpus.to_list()},
+               {"active", policy.active && !policy.released},
+               {"released", policy.released},
+               {"nics", policy.nics},
+               {"lanes", list_of(policy.lanes)},
+               {"processes", policy.processes},
+               {"threads", policy.threads},
+               {"threads_in_place", policy.threads_in_place}};
+    if (!policy.note.empty()) value["note"] = policy.note;
+    return value;
 }
 
 json to_json(const QueueStatus& queue) {

@@ -42,6 +42,7 @@ struct ProcessStatus {
     std::string comm;
     std::string policy;
     std::vector<std::string> nics;      ///< interfaces that serve it, as far as known
+    std::string nics_note;              ///< why they are not known; "": they are, or do not matter
     std::vector<unsigned> memory_nodes; ///< under `memory: follow`: where its memory was last sent
     std::string memory_state;           ///< what became of that; "": it was not asked for
 };
@@ -66,6 +67,7 @@ struct PolicyStatus {
     std::size_t processes = 0;
     std::size_t threads = 0;
     std::size_t threads_in_place = 0;
+    std::string note; ///< that it does not do what it says, and why; ""
 };
 
 struct QueueStatus {
@@ -158,6 +160,7 @@ struct ProcessExplanation {
     bool released = false;
     std::vector<Considered> considered;
     std::vector<std::string> nics;
+    std::string nics_note;   ///< as in ProcessStatus
     std::string fenced_unit; ///< under `means: cpuset`; "": none
     std::string fence_state;
 };

@@ -61,6 +61,77 @@ TEST_F(NicsTest, UnderAProcessPolicyNoSocketIsLookedAt) {
     EXPECT_EQ(nics("match: {comm: server}\naffinity: process\n"), Names{});
 }
 
+/// A process in another network namespace than the daemon.
+class ElsewhereTest : public NicsTest {
+  protected:
+    ElsewhereTest() {
+        tcp(line("00000000:0050", "00000000:0000", "0A", 77));
+        machine_.tree().link("proc/self/ns/net", "net:[1]");
+        for (const int pid : {10, 11}) {
+            machine_.process(pid, "server");
+            machine_.tree().folder(fmt::format("proc/{}/fd", pid));
+            machine_.tree().link(fmt::format("proc/{}/fd/3", pid), "socket:[77]");
+        }
+        machine_.tree().link("proc/10/ns/net", "net:[2]");
+        machine_.tree().link("proc/11/ns/net", "net:[1]");
+    }
+    static constexpr const char* unknown = "it is in another network namespace: its NICs are not known";
+};
+
+TEST_F(ElsewhereTest, IsSaidInStatusExplanationAndProblems) {
+    machine_.policy("p", "match: {comm: server}\naffinity: full\n");
+    test::Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    const auto status = instance.status();
+    for (const auto& process : status["processes"]) {
+        const bool is_here = process["pid"] == 11;
+        EXPECT_EQ(process.value("nics_note", ""), is_here ? "" : unknown);
+        EXPECT_EQ(process["nics"].get<Names>(), is_here ? Names{"eth0"} : Names{});
+    }
+    ASSERT_EQ(status["problems"].size(), 1U) << status["problems"];
+    EXPECT_EQ(status["problems"][0]["message"],
+              "process 10 is in another network namespace: which NICs serve it is not known");
+    EXPECT_EQ(instance.explain("10")["nics_note"], unknown);
+    EXPECT_FALSE(instance.explain("11").contains("nics_note"));
+    EXPECT_FALSE(test::policy_named(status, "p").contains("note"));
+}
+
+TEST_F(ElsewhereTest, WhereNoInterfaceIsKnownFullSaysThatItActsAsProcess) {
+    machine_.end(11);
+    machine_.policy("p", "match: {comm: server}\naffinity: full\n");
+    test::Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    const auto status = instance.status();
+    EXPECT_EQ(status["processes"][0]["nics_note"], std::string(unknown) + "; affinity: full acts as process");
+    EXPECT_EQ(test::policy_named(status, "p")["note"],
+              "no NIC is known to serve its processes: affinity: full acts as process");
+}
+
+TEST_F(ElsewhereTest, WhatIsNamedOrOfNoInterestIsNoProblem) {
+    for (const char* policy : {"match: {comm: server}\naffinity: full\nnics: [eth0]\n",
+                               "match: {comm: server}\naffinity: process\n"}) {
+        machine_.policy("p", policy);
+        test::Instance instance(machine_);
+        ASSERT_TRUE(instance.manager().start());
+        instance.pass();
+        const auto status = instance.status();
+        EXPECT_TRUE(status["problems"].empty()) << policy << status["problems"];
+        EXPECT_FALSE(status["processes"][0].contains("nics_note")) << policy;
+    }
+}
+
+TEST_F(NicsTest, WithoutASocketFullSaysThatItActsAsProcess) {
+    machine_.policy("p", "match: {comm: server}\naffinity: full\n");
+    machine_.process(10, "server");
+    test::Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    EXPECT_EQ(instance.status()["processes"][0]["nics_note"],
+              "no socket of it has named a NIC; affinity: full acts as process");
+}
+
 TEST_F(NicsTest, WhenSocketsCannotBeListedWhatIsKnownStays) {
     tcp(line("00000000:0050", "00000000:0000", "0A", 77));
     machine_.policy("p", "match: {comm: server}\naffinity: full\n");

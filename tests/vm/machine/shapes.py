@@ -44,5 +44,9 @@ SHAPES = {
     # hypervisor that they know, which an emulation is not.
     "old": Shape(sockets=2, cores=2, nodes=2, pairs=("vmxnet3",), spare=1, kernel="6.1", x2apic=False),
     # A kernel whose drivers of these NICs tell by netlink which interrupt serves which queue.
+    # One NIC of each driver, for what is put back: on each of the three kernels.
+    "drivers": Shape(sockets=2, cores=2, nodes=2, single=("virtio", "igb", "e1000e", "vmxnet3")),
+    "drivers-6.1": Shape(sockets=2, cores=2, nodes=2, single=("virtio", "igb", "e1000e", "vmxnet3"), kernel="6.1"),
+    "drivers-7.2": Shape(sockets=2, cores=2, nodes=2, single=("virtio", "igb", "e1000e", "vmxnet3"), kernel="7.2"),
     "new": Shape(sockets=2, cores=2, nodes=2, pairs=("igb", "e1000e"), kernel="7.2"),
 }

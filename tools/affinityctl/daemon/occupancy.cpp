@@ -24,11 +24,11 @@ Tenant* tenant(Occupancy& occupancy, const std::string& name) {
 }
 
 /// Threads of one policy with the same name and mask make one pin.
-void add_threads(Occupancy& occupancy, const json& status) {
+void add_threads(Occupancy& occupancy, const json& status, const char* mask_of) {
     std::map<std::tuple<std::string, std::string, CpuSet>, unsigned> groups;
     for (const auto& process : list(status, "processes"))
         for (const auto& thread : list(process, "threads"))
-            ++groups[{text(process, "policy"), text(thread, "comm"), cpus(thread, "present")}];
+            ++groups[{text(process, "policy"), text(thread, "comm"), cpus(thread, mask_of)}];
     for (const auto& [key, number] : groups) {
         const auto& [name, comm, mask] = key;
         if (auto* owner = tenant(occupancy, name); owner != nullptr && !mask.empty())
@@ -37,9 +37,9 @@ void add_threads(Occupancy& occupancy, const json& status) {
     }
 }
 
-void add_interrupts(Occupancy& occupancy, const json& status) {
+void add_interrupts(Occupancy& occupancy, const json& status, const char* mask_of) {
     for (const auto& queue : list(status, "queues")) {
-        const auto mask = cpus(queue, "present");
+        const auto mask = cpus(queue, mask_of);
         auto* owner = tenant(occupancy, text(queue, "policy"));
         if (owner == nullptr || mask.empty() || text(queue, "kind") != "irq") continue;
         owner->pins.push_back(
@@ -49,7 +49,8 @@ void add_interrupts(Occupancy& occupancy, const json& status) {
 
 } // namespace
 
-Occupancy occupancy_of_status(const json& status) {
+Occupancy occupancy_of_status(const json& status, Masks masks) {
+    const char* mask_of = masks == Masks::present ? "present" : "wanted";
     Occupancy occupancy;
     occupancy.source = "as the daemon has it";
     for (const auto& each : list(status, "policies")) {
@@ -65,8 +66,8 @@ Occupancy occupancy_of_status(const json& status) {
                          counted(count(each, "threads"), "thread", "threads");
         occupancy.tenants.push_back(std::move(tenant));
     }
-    add_threads(occupancy, status);
-    add_interrupts(occupancy, status);
+    add_threads(occupancy, status, mask_of);
+    add_interrupts(occupancy, status, mask_of);
     for (const auto& problem : list(status, "problems"))
         occupancy.remarks.push_back(fmt::format("{}: {}: {}", text(problem, "policy"),
                                                 text(problem, "subject"), text(problem, "message")));

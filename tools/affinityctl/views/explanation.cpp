@@ -26,6 +26,7 @@ std::string task_text(const json& answer, bool color) {
         text += rule.contains("at") ? fmt::format(" ({})\n", printable(text_of(rule, "at"))) : "\n";
     }
     if (answer.value("policy", json()).is_null()) text += "  no policy wants it\n";
+    if (answer.contains("nics_note")) text += "  " + printable(text_of(answer, "nics_note")) + "\n";
     if (answer.value("released", false)) text += "  it was released (affinityctl apply takes it back)\n";
     Table table({"TID", "NAME", "CPUS", "WANTED", "BEFORE US", "WHY"});
     for (const auto& thread : answer.value("threads", json::array())) {

@@ -18,6 +18,9 @@ std::string troubles(const json& status) {
     for (const auto& problem : status.value("problems", json::array()))
         text += fmt::format("\nproblem: policy {}: {}: {}", text_of(problem, "policy"),
                             printable(text_of(problem, "subject")), text_of(problem, "message"));
+    for (const auto& policy : status.value("policies", json::array()))
+        if (policy.contains("note"))
+            text += fmt::format("\nnote: policy {}: {}", text_of(policy, "name"), text_of(policy, "note"));
     const auto refused = status.value("refused", json::object());
     for (const auto& [subject, why] : refused.items())
         text += fmt::format("\nrefused: {}: {}", printable(subject), why.get<std::string>());

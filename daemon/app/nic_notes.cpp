@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/nic_notes.hpp"
+
+#include <map>
+
+#include <fmt/format.h>
+
+namespace affinityd::app {
+
+namespace {
+
+using policy::Model;
+
+/// True if `full` has no interface to go by.
+bool acts_as_process(const World& world, std::size_t policy) {
+    const auto& resolved = world.placements().policies[policy];
+    return resolved.active && resolved.policy->model == Model::full && resolved.nics.empty();
+}
+
+constexpr const char* as_process = "affinity: full acts as process";
+
+} // namespace
+
+std::string nic_note(const World& world, const KnownProcess& process) {
+    const auto& policy = world.policy(process.policy);
+    if (policy.model != Model::full && policy.model != Model::irq) return {};
+    const char* then = acts_as_process(world, process.policy) ? as_process : nullptr;
+    const auto because = [&](const char* why) {
+        return then == nullptr ? why : fmt::format("{}; {}", why, then);
+    };
+    if (process.is_elsewhere) return because("it is in another network namespace: its NICs are not known");
+    if (policy.nics_auto && process.nics.empty()) return because("no socket of it has named a NIC");
+    return {};
+}
+
+std::string nic_note(const World& world, std::size_t policy, std::size_t processes) {
+    if (processes == 0 || !world.policy(policy).nics_auto || !acts_as_process(world, policy)) return {};
+    return fmt::format("no NIC is known to serve its processes: {}", as_process);
+}
+
+std::vector<planner::Problem> nic_problems(const World& world, const TaskTable& tasks) {
+    std::map<std::size_t, std::vector<int>> elsewhere;
+    for (const auto& [pid, process] : tasks.processes())
+        if (process.is_elsewhere) elsewhere[process.policy].push_back(pid);
+    std::vector<planner::Problem> problems;
+    for (const auto& [policy, pids] : elsewhere) {
+        auto text = fmt::format("process {}{} in another network namespace: which NICs serve {} is not known",
+                                pids.front(),
+                                pids.size() == 1 ? " is" : fmt::format(" and {} more are", pids.size() - 1),
+                                pids.size() == 1 ? "it" : "them");
+        if (acts_as_process(world, policy)) text += std::string("; ") + as_process;
+        problems.push_back({world.policy(policy).name, "nics", std::move(text)});
+    }
+    return problems;
+}
+
+} // namespace affinityd::app
