@@ -20,7 +20,9 @@ constexpr std::size_t digits = 16;
 constexpr char task_mark = 't';
 constexpr char queue_mark = 'q';
 
-bool is_task(const machine::Subject& subject) { return std::holds_alternative<machine::TaskMask>(subject); }
+bool is_of_task(const machine::Subject& subject) {
+    return std::holds_alternative<machine::TaskMask>(subject);
+}
 
 /// The highest bit is left out, so that no number's high half means "none" to a SlotTable.
 std::uint64_t number_of(const machine::Subject& subject, const machine::Setting& setting) {
@@ -82,19 +84,21 @@ void GrantedMasks::replay(std::string_view text) {
         if (const auto number = number_in(line)) (line[0] == task_mark ? tasks_ : queues_).add(*number);
 }
 
-NumberSet& GrantedMasks::of(const machine::Subject& subject) { return is_task(subject) ? tasks_ : queues_; }
+NumberSet& GrantedMasks::of(const machine::Subject& subject) {
+    return is_of_task(subject) ? tasks_ : queues_;
+}
 
 Result<void> GrantedMasks::note(const machine::Subject& subject, const machine::Setting& setting) {
     const auto number = number_of(subject, setting);
     if (of(subject).contains(number)) return {};
-    if (auto done = file_.append(line_of(is_task(subject) ? task_mark : queue_mark, number)); !done)
+    if (auto done = file_.append(line_of(is_of_task(subject) ? task_mark : queue_mark, number)); !done)
         return done;
     of(subject).add(number);
     return {};
 }
 
 bool GrantedMasks::contains(const machine::Subject& subject, const machine::Setting& setting) const {
-    const auto& numbers = is_task(subject) ? tasks_ : queues_;
+    const auto& numbers = is_of_task(subject) ? tasks_ : queues_;
     return numbers.size() > 0 && numbers.contains(number_of(subject, setting));
 }
 
@@ -103,7 +107,7 @@ void GrantedMasks::forget(const machine::Subject& subject, const machine::Settin
 }
 
 std::string GrantedMasks::line(const machine::Subject& subject, const machine::Setting& setting) {
-    return line_of(is_task(subject) ? task_mark : queue_mark, number_of(subject, setting));
+    return line_of(is_of_task(subject) ? task_mark : queue_mark, number_of(subject, setting));
 }
 
 } // namespace affinityd::state
