@@ -50,14 +50,14 @@ std::vector<status::PolicyStatus> policy_status(const World& world, const TaskTa
         list.push_back(std::move(value));
     }
     for (const auto& [pid, process] : tasks.processes()) {
-        auto& policy = list[process.policy];
-        ++policy.processes;
-        policy.threads += process.threads.size();
-        policy.threads_in_place += static_cast<std::size_t>(std::ranges::count(
+        auto& held = list[process.policy].held;
+        ++held.processes;
+        held.threads += process.threads.size();
+        held.threads_in_place += static_cast<std::size_t>(std::ranges::count(
             process.threads, State::in_place, [](const KnownThread& thread) { return thread.state; }));
     }
     for (std::size_t i = 0; i < list.size(); ++i)
-        list[i].note = nic_note(world, i, list[i].processes);
+        list[i].note = nic_note(world, i, list[i].held.processes);
     return list;
 }
 

@@ -164,9 +164,9 @@ json to_json(const PolicyStatus& policy) {
                {"released", policy.released},
                {"nics", policy.nics},
                {"lanes", list_of(policy.lanes)},
-               {"processes", policy.processes},
-               {"threads", policy.threads},
-               {"threads_in_place", policy.threads_in_place}};
+               {"processes", policy.held.processes},
+               {"threads", policy.held.threads},
+               {"threads_in_place", policy.held.threads_in_place}};
     if (!policy.note.empty()) value["note"] = policy.note;
     return value;
 }

@@ -54,6 +54,13 @@ struct LanesStatus {
     std::vector<CpuSet> cores;
 };
 
+/// What a policy holds.
+struct Held {
+    std::size_t processes = 0;
+    std::size_t threads = 0;
+    std::size_t threads_in_place = 0;
+};
+
 struct PolicyStatus {
     std::string name;
     std::string description;
@@ -64,10 +71,8 @@ struct PolicyStatus {
     bool released = false;
     std::vector<std::string> nics; ///< whose queues it places
     std::vector<LanesStatus> lanes{};
-    std::size_t processes = 0;
-    std::size_t threads = 0;
-    std::size_t threads_in_place = 0;
-    std::string note; ///< that it does not do what it says, and why; ""
+    Held held{};
+    std::string note{}; ///< that it does not do what it says, and why; ""
 };
 
 struct QueueStatus {

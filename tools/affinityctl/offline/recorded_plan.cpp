@@ -110,26 +110,56 @@ std::optional<machine::Setting> read_present(const Root& root, const machine::Su
         subject);
 }
 
-json actions_of(const Root& root, const planner::Planning& planning, const std::vector<Seen>& all,
-                const Interfaces& nics, inventory::FactSources& sources) {
+/// What would change, and where everything under policy would be then.
+struct Outcome {
     json actions = json::array();
+    json processes = json::array(); ///< as in a status, with policy and threads only
+    json queues = json::array();
+};
+
+Outcome outcome_of(const Root& root, const planner::Planning& planning, const std::vector<Seen>& all,
+                   const Interfaces& nics, inventory::FactSources& sources) {
+    Outcome outcome;
     const auto add = [&](const planner::Action& action) {
-        actions.push_back(affinityd::status::to_json(action));
+        outcome.actions.push_back(affinityd::status::to_json(action));
     };
     for (const auto& [scan, policy, threads] : all) {
+        json placed = json::array();
         const planner::ProcessView view{scan.id(), policy, policy ? &nics[*policy] : nullptr,
                                         policy ? sources.cpuset(scan.id().tid) : nullptr};
         planner::plan_process(planning, view, threads,
-                              [&](const inventory::Thread&, const planner::ThreadPlan& plan) {
+                              [&](const inventory::Thread& thread, const planner::ThreadPlan& plan) {
                                   if (plan.action) add(*plan.action);
+                                  if (plan.target)
+                                      placed.push_back({{"tid", thread.id.tid},
+                                                        {"comm", thread.comm},
+                                                        {"wanted", plan.target->mask.to_list()}});
                               });
+        if (policy)
+            outcome.processes.push_back({{"pid", scan.id().tid},
+                                         {"policy", planning.placements.policies[*policy].policy->name},
+                                         {"threads", std::move(placed)}});
     }
     for (const auto& target : planning.placements.queues) {
         if (target.rank > 0) continue; // another interface on the same line decides
-        if (const auto present = read_present(root, target.subject))
-            if (const auto action = planner::plan_queue(planning, target, *present)) add(*action);
+        const auto present = read_present(root, target.subject);
+        if (!present) continue;
+        if (const auto action = planner::plan_queue(planning, target, *present)) add(*action);
+        json queue = affinityd::status::to_json(target.subject);
+        queue["policy"] = target.policy;
+        queue["wanted"] = target.wanted.to_string();
+        outcome.queues.push_back(std::move(queue));
     }
-    return actions;
+    return outcome;
+}
+
+json policies_of(const planner::Placements& placements) {
+    json policies = json::array();
+    for (const auto& resolved : placements.policies)
+        policies.push_back({{"name", resolved.policy->name},
+                            {"affinity", to_string(resolved.policy->model)},
+                            {"cpus", resolved.allowed.to_list()}});
+    return policies;
 }
 
 } // namespace
@@ -151,12 +181,13 @@ affinityd::Result<json> plan_recording(const PolicySet& policies, const std::str
     json problems = json::array();
     for (const auto& problem : placements.problems)
         problems.push_back(affinityd::status::to_json(problem));
-    auto actions = actions_of(*root, {placements, assignments, undo}, *all, nics, sources);
+    auto outcome = outcome_of(*root, {placements, assignments, undo}, *all, nics, sources);
     planner::Redeal redeal(placements, assignments);
     redeal.measure([] { return false; });
-    return json{{"actions", std::move(actions)},
-                {"problems", std::move(problems)},
-                {"balance", affinityd::status::to_json(redeal.goodness())}};
+    return json{
+        {"actions", std::move(outcome.actions)}, {"problems", std::move(problems)},
+        {"policies", policies_of(placements)},   {"processes", std::move(outcome.processes)},
+        {"queues", std::move(outcome.queues)},   {"balance", affinityd::status::to_json(redeal.goodness())}};
 }
 
 } // namespace affinityctl
