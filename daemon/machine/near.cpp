@@ -23,7 +23,8 @@ std::map<std::string, CpuSet, std::less<>> nic_cpus(const Machine& machine) {
         CpuSet cpus;
         for (const auto* physical : stacks.under(nic))
             cpus |= near_cpus(machine, *physical);
-        near.emplace(nic.name, cpus.empty() ? machine.topology.online : std::move(cpus));
+        if (cpus.empty()) cpus = machine.topology.online;
+        near.emplace(nic.name, std::move(cpus));
     }
     return near;
 }

@@ -16,7 +16,6 @@ using machine::Machine;
 using machine::Vector;
 using netdev::Direction;
 using netdev::Nic;
-using policy::Policy;
 
 bool carries_data(const Vector& vector) {
     return vector.kind == irq::Kind::rx || vector.kind == irq::Kind::tx || vector.kind == irq::Kind::txrx ||

@@ -39,6 +39,18 @@ def wait_for(condition, what, patience=PATIENCE):
         time.sleep(0.02)
 
 
+def remove_group(folder):
+    """Removes a control group that a test made."""
+    end = time.monotonic() + 20
+    while folder.exists():
+        try:
+            folder.rmdir()  # its members have been killed, but may not have exited yet
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.02)
+
+
 def measured(condition, what):
     """Seconds until the condition holds. Tests print them as a line "measured: ..."."""
     begin = time.monotonic()

@@ -4,10 +4,9 @@ import contextlib
 import os
 import pathlib
 import sys
-import time
 import unittest
 
-from daemon import Daemon, allowed, measured, wait_for, workload
+from daemon import Daemon, allowed, measured, remove_group, wait_for, workload
 
 MOUNTED = pathlib.Path("/sys/fs/cgroup")
 NAME = f"affinityd-test-{os.getpid()}"
@@ -20,17 +19,6 @@ def hierarchy():
         if (folder / "cgroup.procs").exists() and (folder / "cgroup.controllers").exists() and os.access(folder, os.W_OK):
             return folder
     return None
-
-
-def remove(folder):
-    end = time.monotonic() + 20
-    while folder.exists():
-        try:
-            folder.rmdir()  # its members have been killed, but may not have exited yet
-        except OSError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.02)
 
 
 class Groups(unittest.TestCase):
@@ -52,7 +40,7 @@ class Groups(unittest.TestCase):
 
     def make(self, folder):
         folder.mkdir()
-        self.groups.callback(remove, folder)
+        self.groups.callback(remove_group, folder)
         return folder
 
     def started(self):

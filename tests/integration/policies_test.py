@@ -7,10 +7,9 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
-from daemon import PROGRAMS, Daemon, allowed, wait_for, workload
+from daemon import PROGRAMS, Daemon, allowed, remove_group, wait_for, workload
 
 WIDE = "version: 1\ndescription: the wide one\nmatch: {comm: demo-workload}\npriority: 7\ncpus: \"0-1\"\nbind: set\n"
 APART = WIDE.replace("\"0-1\"", "\"1\"")
@@ -132,18 +131,7 @@ class Cpuset:
 
     def make(self, stack):
         self.folder.mkdir()
-        stack.callback(self.remove, self.folder)
-
-    @staticmethod
-    def remove(folder):
-        end = time.monotonic() + 20
-        while folder.exists():
-            try:
-                folder.rmdir()  # its members have been killed, but may not have exited yet
-            except OSError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.02)
+        stack.callback(remove_group, self.folder)
 
     def take(self, pid):
         (self.folder / "cgroup.procs").write_text(str(pid), encoding="ascii")

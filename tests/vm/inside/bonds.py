@@ -66,6 +66,10 @@ def established():
     return sum(line.split()[3] == "01" and line.split()[1].endswith(":1389") for line in machine.read("/proc/net/tcp").splitlines()[1:])
 
 
+def names_there():
+    return [line.split(":")[1].strip().partition("@")[0] for line in far("-o", "link").splitlines()]
+
+
 @contextlib.contextmanager
 def wired(ports, nics, *made):
     """The other ends of these NICs are in the namespace, and the server is under policy; `made` are the interfaces that a test makes here."""
@@ -83,11 +87,11 @@ def take_down(made):
     for name in made:
         if (machine.NETS / name).exists():
             run("ip", "link", "delete", name)
-    for name in [line.split(":")[1].strip().partition("@")[0] for line in far("-o", "link").splitlines()]:
-        if name.startswith(("bond", "vlan", "br")):
+    for name in ("vlan7", "bond0"):
+        if name in names_there():
             far("link", "delete", name)
     for name in OTHER_END:
-        if name in far("-o", "link"):
+        if name in names_there():
             far("link", "set", name, "netns", "1")
         run("ip", "address", "flush", "dev", name)
         run("ip", "link", "set", name, "up")

@@ -60,6 +60,17 @@ def _network(shape):
     return arguments
 
 
+def _lines(shape):
+    """Slots whose numbers differ by four have the same interrupt pin."""
+    if not shape.lines:
+        return []
+    arguments = ["-device", "pcie-pci-bridge,id=lines,bus=pcie.0,addr=0x10"]
+    for number in range(shape.lines):
+        arguments += ["-netdev", f"hubport,id=line{number},hubid=100", "-device",
+                      f"rtl8139,id=line{number},bus=lines,addr={1 + 4 * number},netdev=line{number},mac=52:54:00:01:00:{number + 1:02x},romfile="]
+    return [*arguments, "-device", f"piix3-usb-uhci,bus=lines,addr={1 + 4 * shape.lines}"]
+
+
 def _wiring(shape):
     """Commands that connect the taps, for a network namespace that ends with QEMU."""
     lines = []
@@ -83,7 +94,7 @@ def qemu(shape, image, folder, console=False):
             "-drive", f"file={image.root},if=none,id=root,format=raw,snapshot=on,cache=unsafe,file.locking=off",
             "-device", "virtio-blk-pci,drive=root,num-queues=1",
             "-fsdev", f"local,id=host,path={folder}/share,security_model=none,multidevs=remap",
-            "-device", "virtio-9p-pci,fsdev=host,mount_tag=host", "-device", "virtio-rng-pci", *_network(shape)]
+            "-device", "virtio-9p-pci,fsdev=host,mount_tag=host", "-device", "virtio-rng-pci", *_network(shape), *_lines(shape)]
 
 
 def launch(shape, image, folder, console=False):

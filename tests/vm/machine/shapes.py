@@ -13,6 +13,7 @@ class Shape:
     memory: int = 1024      # MiB in all
     pairs: tuple = ()       # NICs two by two, joined by a wire, on nodes 0 and 1: a kind of KINDS each
     single: tuple = ()      # NICs on a wire that leads nowhere
+    lines: int = 0          # NICs of conventional PCI, which share one interrupt line with each other and a USB controller
     spare: int = 0          # CPUs that can be plugged in, the last ones
     kernel: str = "6.12"
     # max: what QEMU's emulation can do. 5-level page tables only cost time; with AMD as vendor siblings are not shown.
@@ -48,5 +49,7 @@ SHAPES = {
     "drivers": Shape(sockets=2, cores=2, nodes=2, single=("virtio", "igb", "e1000e", "vmxnet3")),
     "drivers-6.1": Shape(sockets=2, cores=2, nodes=2, single=("virtio", "igb", "e1000e", "vmxnet3"), kernel="6.1"),
     "drivers-7.2": Shape(sockets=2, cores=2, nodes=2, single=("virtio", "igb", "e1000e", "vmxnet3"), kernel="7.2"),
+    # Devices that share an interrupt line.
+    "lines": Shape(sockets=1, cores=4, lines=2),
     "new": Shape(sockets=2, cores=2, nodes=2, pairs=("igb", "e1000e"), kernel="7.2"),
 }
