@@ -46,4 +46,19 @@ std::optional<double> network_softirq_seconds(std::string_view stat, std::string
     return *ticks / ticks_per_second * network / all;
 }
 
+std::map<unsigned, double> interrupt_seconds(std::string_view stat, double ticks_per_second) {
+    std::map<unsigned, double> seconds;
+    for (const auto line : split(stat, '\n')) {
+        if (!line.starts_with("cpu")) break; // the other lines may be long
+        const auto words = split_words(line);
+        const auto cpu = parse_number<unsigned>(words[0].substr(3));
+        if (!cpu || words.size() < 8) continue;
+        const auto irq = parse_number<std::uint64_t>(words[6]);
+        const auto softirq = parse_number<std::uint64_t>(words[7]);
+        if (irq && softirq)
+            seconds[*cpu] = (static_cast<double>(*irq) + static_cast<double>(*softirq)) / ticks_per_second;
+    }
+    return seconds;
+}
+
 } // namespace affinityd::accounting

@@ -23,6 +23,8 @@ bool Balancer::step(const OutOfTime& out_of_time) {
     if (weighing_) {
         if (!weighing_->step(out_of_time)) return false;
         weighing_.reset();
+        interrupts_.weigh();
+        parts_.assignments.use(parts_.current.placements().load);
         basis_ = parts_.current.placements().load;
         redeal_ = std::make_unique<planner::Redeal>(parts_.current.placements(), parts_.assignments);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/interrupt_weighing.hpp"
 #include "app/job.hpp"
 #include "app/log.hpp"
 #include "app/task_table.hpp"
@@ -28,7 +29,7 @@ class Balancer {
         std::function<void()> has_moved; ///< tasks have other slots: another pass is to move them
         Log& log;
     };
-    explicit Balancer(Parts parts) : parts_(std::move(parts)) {}
+    explicit Balancer(Parts parts) : parts_(std::move(parts)), interrupts_(parts_.root, parts_.current) {}
 
     /// True: it is done, or not due.
     bool step(const OutOfTime& out_of_time);
@@ -41,6 +42,7 @@ class Balancer {
     void finish();
 
     Parts parts_;
+    InterruptWeighing interrupts_;
     std::optional<Clock::time_point> begun_; ///< the last time
     std::unique_ptr<Weighing> weighing_;
     std::unique_ptr<planner::Redeal> redeal_;

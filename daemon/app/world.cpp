@@ -2,12 +2,14 @@
 #include "app/world.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace affinityd::app {
 
 World::World(policy::PolicySet policies, machine::Machine machine, planner::NicUsage usage)
     : policies_(std::move(policies)), machine_(std::move(machine)), usage_(std::move(usage)),
-      matcher_(policies_), placements_(planner::compile(policies_, machine_, usage_)) {}
+      matcher_(policies_), placements_(planner::compile(policies_, machine_, usage_)),
+      assumed_(placements_.load) {}
 
 void World::update(machine::Machine machine) {
     machine_ = std::move(machine);
@@ -24,7 +26,34 @@ void World::work_out() {
     if (!std::ranges::equal(placements.queues, placements_.queues, &planner::QueueTarget::is_same))
         ++version_;
     placements_ = std::move(placements);
+    assumed_ = placements_.load;
+    use_weights();
     releases_changed();
+}
+
+void World::weigh_interrupts(const std::map<unsigned, planner::Weight>& weights) {
+    constexpr planner::Weight little = planner::one_cpu / 32;
+    bool has_changed = false;
+    for (const auto& [cpu, weight] : weights) {
+        if (assumed_->on_cpu(cpu) == 0) continue;
+        const auto [at, is_new] = weights_.try_emplace(cpu, weight);
+        if (!is_new && std::abs(at->second - weight) < little) continue;
+        at->second = weight;
+        has_changed = true;
+    }
+    if (has_changed) use_weights();
+}
+
+void World::use_weights() {
+    std::erase_if(weights_, [&](const auto& entry) { return assumed_->on_cpu(entry.first) == 0; });
+    if (weights_.empty()) return;
+    planner::CpuLoad load(machine_.topology);
+    for (const auto& cpu : machine_.topology.cpus) {
+        const auto measured = weights_.find(cpu.id);
+        const auto weight = measured == weights_.end() ? assumed_->on_cpu(cpu.id) : measured->second;
+        if (weight > 0) load.add({cpu.id}, weight);
+    }
+    placements_.load = std::make_shared<const planner::CpuLoad>(std::move(load));
 }
 
 void World::use_releases(std::function<bool(std::string_view)> is_released) {
@@ -57,6 +86,8 @@ bool World::keeps_after_removal(std::string_view policy) const {
 }
 
 void World::take_over(const World& before) {
+    weights_ = before.weights_;
+    use_weights();
     kept_ = before.kept_;
     for (const auto& policy : before.policies_.policies)
         if (policy.on_stop == policy::OnStop::keep) kept_.insert(policy.name);

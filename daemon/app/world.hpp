@@ -7,6 +7,7 @@
 #include "policy/policy.hpp"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -32,6 +33,9 @@ class World {
     /// The machine was read again, or other processes use other interfaces: works the placements out anew.
     void update(machine::Machine machine);
     void update(planner::NicUsage usage);
+    /// What interrupts really take of the CPUs that they go to. Who is not there weighs as before; a CPU that
+    /// gets its first interrupt from us weighs one CPU until the next time.
+    void weigh_interrupts(const std::map<unsigned, planner::Weight>& weights);
     /// Policies that were released claim no CPUs.
     void use_releases(std::function<bool(std::string_view policy)> is_released);
     /// Other policies are released than before.
@@ -50,11 +54,14 @@ class World {
 
   private:
     void work_out();
+    void use_weights();
     policy::PolicySet policies_;
     machine::Machine machine_;
     planner::NicUsage usage_;
     planner::Matcher matcher_;
     planner::Placements placements_;
+    std::shared_ptr<const planner::CpuLoad> assumed_; ///< load of interrupts, one CPU each
+    std::map<unsigned, planner::Weight> weights_;     ///< of interrupts, by CPU, as measured
     std::uint64_t version_ = 0;
     std::set<std::string, std::less<>> kept_;           ///< removed policies with on_stop: keep
     std::function<bool(std::string_view)> is_released_; ///< empty: none is

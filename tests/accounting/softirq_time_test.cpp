@@ -18,5 +18,12 @@ TEST(NetworkSoftirqs, TakeTheirShareOfTheTimeByTheirNumber) {
     EXPECT_FALSE(network_softirq_seconds("cpu  1 2 3", "NET_RX: x y\n", 100));
 }
 
+TEST(InterruptSeconds, AreThoseOfEachCpu) {
+    constexpr const char* stat = "cpu  1 2 3 4 5 60 70 8\ncpu0 1 2 3 4 5 100 50 8\ncpu17 1 2 3 4 5 0 20 8 9\n"
+                                 "cpu3 1 2 3\ncpux 1 2 3 4 5 6 7 8\nintr 5 cpu9 1 2 3 4 5 6 7\n";
+    EXPECT_EQ(interrupt_seconds(stat, 100), (std::map<unsigned, double>{{0, 1.5}, {17, 0.2}}));
+    EXPECT_TRUE(interrupt_seconds("", 100).empty());
+}
+
 } // namespace
 } // namespace affinityd::accounting

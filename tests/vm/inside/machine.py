@@ -37,7 +37,7 @@ def node_cpus(nic):
 
 
 def is_data(label):
-    return not re.search(r"-config$|-event-|^ens\d+$", label)
+    return not re.search(r"-config$|-event-|^ens[0-9v]+$", label)
 
 
 def data_irqs(nic):

@@ -180,6 +180,35 @@ def an_interface_that_is_elsewhere_when_the_daemon_ends_is_restored_by_the_next_
 
 
 @test()
+def a_virtual_function_that_is_lent_to_a_namespace_is_restored_when_it_comes_back():
+    lent, switch = "ens2v0", machine.NETS / "ens2/device/sriov_numvfs"
+    switch.write_text("1", encoding="utf-8")
+    wait_for((machine.NETS / lent).exists, "the virtual function is there")
+    links("up", [lent])
+    irqs = machine.data_irqs(lent)
+    first = {irq: machine.requested(irq) for irq in irqs}
+    (POLICIES / "lent.yaml").write_text(POLICY.format(lent, ""), encoding="utf-8")
+    start()
+    wait_for(lambda: all(machine.requested(irq) in ({1}, {3}) for irq in irqs), lambda: f"{irqs}")
+    run("ip", "netns", "add", "guest")
+    run("ip", "link", "set", lent, "netns", "guest")
+    time.sleep(1)
+    stop()
+    (POLICIES / "lent.yaml").unlink()
+    run("ip", "-n", "guest", "link", "set", lent, "netns", "1")
+    run("ip", "netns", "delete", "guest")
+    links("up", [lent])
+    start()
+    now = lambda: {irq: machine.requested(irq) for irq in irqs}
+    wait_for(lambda: now() == first, lambda: f"before {first}, after {now()}", 20)
+    stop()
+    switch.write_text("0", encoding="utf-8")
+    assert_as_before("a virtual function came and went")
+    assert len(irqs) >= 2, irqs
+    return ", ".join(irqs.values())
+
+
+@test()
 def a_driver_that_is_bound_anew_begins_without_us():
     for nic in ("ens2", "ens3", "ens4"):
         begin()
