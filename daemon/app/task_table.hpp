@@ -4,6 +4,7 @@
 #include "base/cpu_set.hpp"
 #include "base/task_id.hpp"
 #include "enforcer/enforcer.hpp"
+#include "inventory/run_record.hpp"
 #include "planner/plan.hpp"
 
 #include <cstdint>
@@ -20,7 +21,7 @@ namespace affinityd::app {
 struct KnownSeat {
     std::optional<unsigned> table; ///< its distribution in the assignments; no value: it does not count
     bool is_own = false;           ///< it has a slot of its own, and not its process
-    std::optional<std::uint64_t> wanted_ns; ///< when it was last weighed: inventory::read_wanted_time
+    std::optional<inventory::SchedTime> used; ///< until it was last weighed
 };
 
 /// What the daemon knows of one thread of a process under policy.

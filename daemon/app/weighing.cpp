@@ -17,9 +17,13 @@ using std::chrono::nanoseconds;
 
 constexpr std::chrono::seconds old_enough{10}; ///< for what it used since its birth to say something
 
-Weight share(std::uint64_t wanted_ns, nanoseconds time) {
+/// What it would use if it had a CPU for itself: who shares one gets a part and waits for the rest. But who
+/// hardly runs may wait for long, too, behind a busy neighbor, and would use next to nothing all the same.
+Weight share(const inventory::SchedTime& used, nanoseconds time) {
+    constexpr std::uint64_t most_sharers = 5;
+    const auto wanted = used.run_ns + std::min(used.wait_ns, used.run_ns * (most_sharers - 1));
     const auto part =
-        static_cast<double>(wanted_ns) / static_cast<double>(std::max<std::int64_t>(1, time.count()));
+        static_cast<double>(wanted) / static_cast<double>(std::max<std::int64_t>(1, time.count()));
     return static_cast<Weight>(std::min(part, 1.0) * static_cast<double>(one_cpu));
 }
 
@@ -60,10 +64,11 @@ bool Weighing::weigh(KnownProcess& process, const OutOfTime& out_of_time) {
 }
 
 std::optional<Weight> Weighing::weight_of(KnownThread& thread, int pid) const {
-    const auto now = inventory::read_wanted_time(root_, pid, thread.id.tid);
-    const auto before = std::exchange(thread.seat.wanted_ns, now);
+    const auto now = inventory::read_sched_time(root_, pid, thread.id.tid);
+    const auto before = std::exchange(thread.seat.used, now);
     if (!now) return std::nullopt;
-    if (before && since_ && *now >= *before) return share(*now - *before, *since_);
+    if (before && since_ && now->run_ns >= before->run_ns && now->wait_ns >= before->wait_ns)
+        return share({now->run_ns - before->run_ns, now->wait_ns - before->wait_ns}, *since_);
     if (ticks_ <= thread.id.start_time) return std::nullopt;
     const auto age = std::chrono::duration<double>(static_cast<double>(ticks_ - thread.id.start_time) /
                                                    static_cast<double>(host::ticks_a_second()));

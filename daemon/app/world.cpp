@@ -22,7 +22,7 @@ void World::update(planner::NicUsage usage) {
 }
 
 void World::work_out() {
-    auto placements = planner::compile(policies_, machine_, usage_);
+    auto placements = planner::recompile(policies_, machine_, usage_, placements_);
     if (!std::ranges::equal(placements.queues, placements_.queues, &planner::QueueTarget::is_same))
         ++version_;
     placements_ = std::move(placements);
@@ -86,6 +86,8 @@ bool World::keeps_after_removal(std::string_view policy) const {
 }
 
 void World::take_over(const World& before) {
+    placements_ = planner::recompile(policies_, machine_, usage_, before.placements_);
+    assumed_ = placements_.load;
     weights_ = before.weights_;
     use_weights();
     kept_ = before.kept_;

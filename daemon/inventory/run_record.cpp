@@ -30,18 +30,18 @@ std::optional<std::uint64_t> parse_schedstat(std::string_view text) {
     return parse_number<std::uint64_t>(text.substr(0, text.find(' ')));
 }
 
-std::optional<std::uint64_t> parse_wanted_time(std::string_view schedstat) {
+std::optional<SchedTime> parse_sched_time(std::string_view schedstat) {
     const auto words = split_words(schedstat.substr(0, schedstat.find('\n')));
     if (words.size() < 2) return std::nullopt;
     const auto run = parse_number<std::uint64_t>(words[0]);
     const auto wait = parse_number<std::uint64_t>(words[1]);
-    return run && wait ? std::optional(*run + *wait) : std::nullopt;
+    return run && wait ? std::optional(SchedTime{*run, *wait}) : std::nullopt;
 }
 
-std::optional<std::uint64_t> read_wanted_time(const host::Root& root, int pid, int tid) {
+std::optional<SchedTime> read_sched_time(const host::Root& root, int pid, int tid) {
     const auto text =
         root.proc().read(std::to_string(pid) + "/task/" + std::to_string(tid) + "/schedstat", 256);
-    return text && *text ? parse_wanted_time(**text) : std::nullopt;
+    return text && *text ? parse_sched_time(**text) : std::nullopt;
 }
 
 std::optional<std::uint64_t> parse_migrations(std::string_view sched) {

@@ -22,16 +22,21 @@ struct RunRecord {
 /// No value: the thread is gone, or the text is no such line.
 [[nodiscard]] std::optional<RunRecord> read_run_record(const host::Root& root, int pid, int tid);
 
-/// Nanoseconds for which the thread ran or wanted to, since its birth: what it would use if it had a CPU for
-/// itself. No value: it is gone, or the kernel does not count that (CONFIG_SCHED_INFO).
-[[nodiscard]] std::optional<std::uint64_t> read_wanted_time(const host::Root& root, int pid, int tid);
+/// For how long a thread ran, and waited for a CPU.
+struct SchedTime {
+    std::uint64_t run_ns = 0;
+    std::uint64_t wait_ns = 0;
+};
+
+/// Since its birth. No value: it is gone, or the kernel does not count that (CONFIG_SCHED_INFO).
+[[nodiscard]] std::optional<SchedTime> read_sched_time(const host::Root& root, int pid, int tid);
 
 /// Its parts, pure. `ticks`: clock ticks per second, > 0.
 [[nodiscard]] std::optional<RunRecord> parse_run_record(std::string_view stat, long ticks);
 /// Nanoseconds: the first number of schedstat, Documentation/scheduler/sched-stats.rst.
 [[nodiscard]] std::optional<std::uint64_t> parse_schedstat(std::string_view text);
-/// Nanoseconds: its first two numbers, the time on a CPU and the time of waiting for one.
-[[nodiscard]] std::optional<std::uint64_t> parse_wanted_time(std::string_view schedstat);
+/// Its first two numbers.
+[[nodiscard]] std::optional<SchedTime> parse_sched_time(std::string_view schedstat);
 [[nodiscard]] std::optional<std::uint64_t> parse_migrations(std::string_view sched);
 
 } // namespace affinityd::inventory

@@ -4,6 +4,7 @@
 #include "machine/near.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace affinityd::planner {
 
@@ -43,23 +44,37 @@ LaneHome lane_home(const ResolvedPolicy& resolved, const Interfaces& interfaces,
 }
 
 std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Machine& machine,
-                               const LaneHome& home, std::size_t wanted, CpuLoad load) {
+                               const LaneHome& home, const LaneDemand& demand, const LaneLoad& load) {
     policy::Placement placement = resolved.policy->placement;
     placement.spread = policy::Spread::core;
+    const auto place_among_kept = [&](const Slot& slot) {
+        return std::ranges::find(demand.kept, slot.cpus, &Slot::cpus) - demand.kept.begin();
+    };
+    CpuLoad expected = load.expected;
     std::vector<Slot> lanes;
     for (const CpuSet* cpus : {&home.first, &home.then}) {
         if (cpus->empty()) continue;
         auto candidates = make_slots(machine.topology, placement, *cpus, {});
-        while (lanes.size() < wanted && !candidates.empty()) {
-            const auto best = std::ranges::min_element(
-                candidates, {}, [&](const Slot& slot) { return load.on_core(slot.cpus.first()); });
-            load.add({best->cpus.first()}, one_cpu);
+        while (lanes.size() < demand.lanes && !candidates.empty()) {
+            const auto best = std::ranges::min_element(candidates, {}, [&](const Slot& slot) {
+                return std::pair(place_among_kept(slot), expected.on_core(slot.cpus.first()));
+            });
+            expected.add({best->cpus.first()}, one_cpu);
             lanes.push_back(std::move(*best));
             candidates.erase(best);
         }
     }
-    // Lane order is the machine's, not that of loads: queue 0 next to queue 1.
-    std::ranges::sort(lanes, {}, [](const Slot& slot) { return slot.cpus.first(); });
+    std::ranges::sort(lanes, {}, [&](const Slot& slot) {
+        return std::pair(place_among_kept(slot), slot.cpus.first());
+    });
+    // Who has fewer queues than lanes need not take the first cores, where the interrupts of all others are.
+    if (demand.queues >= lanes.size() || !demand.kept.empty()) return lanes;
+    std::ranges::stable_sort(
+        lanes, {}, [&](const Slot& slot) { return load.interrupts.on_core(slot.cpus.first()); });
+    const auto rest = lanes.begin() + static_cast<std::ptrdiff_t>(demand.queues);
+    const auto by_number = [](const Slot& slot) { return slot.cpus.first(); };
+    std::ranges::sort(lanes.begin(), rest, {}, by_number);
+    std::ranges::sort(rest, lanes.end(), {}, by_number);
     return lanes;
 }
 
@@ -80,7 +95,7 @@ CpuSet separate_cpus(const ResolvedPolicy& resolved, const machine::Machine& mac
 } // namespace
 
 std::vector<unsigned> interrupt_cpus(const ResolvedPolicy& resolved, const machine::Machine& machine,
-                                     std::span<const Slot> lanes, LaneLoad& load) {
+                                     std::span<const Slot> lanes, std::size_t queues, LaneLoad& load) {
     std::vector<unsigned> cpus;
     for (const auto& lane : lanes) {
         unsigned cpu = lane.cpus.first();
@@ -89,7 +104,7 @@ std::vector<unsigned> interrupt_cpus(const ResolvedPolicy& resolved, const machi
                 cpu = *std::ranges::min_element(others, {},
                                                 [&](unsigned other) { return load.expected.of({other}); });
         if (cpu != lane.cpus.first()) load.expected.add({lane.cpus.first()}, one_cpu); // its tasks
-        load.add_interrupts(cpu);
+        if (cpus.size() < queues) load.add_interrupts(cpu);
         cpus.push_back(cpu);
     }
     return cpus;

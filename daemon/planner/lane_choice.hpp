@@ -19,14 +19,24 @@ struct LaneHome {
 [[nodiscard]] LaneHome lane_home(const ResolvedPolicy& resolved, const Interfaces& interfaces,
                                  std::span<const netdev::Nic* const> nics);
 
-/// Up to `wanted` lanes there, on the cores with the least load; in the machine's order.
+/// How many lanes there are to be.
+struct LaneDemand {
+    std::size_t lanes = 0;
+    std::size_t queues = 0;      ///< of the interface that has most: the first so many lanes get interrupts
+    std::span<const Slot> kept;  ///< lanes that the interfaces have had until now: those come first, in order
+};
+
+/// Up to as many lanes there: those that are kept, then cores with the least load. First those that get
+/// interrupts, on cores with the fewest of others; else in the machine's order.
 [[nodiscard]] std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Machine& machine,
-                                             const LaneHome& home, std::size_t wanted, CpuLoad load);
+                                             const LaneHome& home, const LaneDemand& demand,
+                                             const LaneLoad& load);
 
 /// The CPUs that take the interrupts of each lane: the lane's own, or with `separate` others in its cache
-/// group, those with the least load. They are counted in `load`.
+/// group, those with the least load. Those of the first `queues` lanes are counted in `load`.
 [[nodiscard]] std::vector<unsigned> interrupt_cpus(const ResolvedPolicy& resolved,
                                                    const machine::Machine& machine,
-                                                   std::span<const Slot> lanes, LaneLoad& load);
+                                                   std::span<const Slot> lanes, std::size_t queues,
+                                                   LaneLoad& load);
 
 } // namespace affinityd::planner

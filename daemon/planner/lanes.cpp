@@ -184,8 +184,15 @@ void tell_of_spares(const ResolvedPolicy& resolved, const NicLanes& lanes, Place
                                      "tasks stay near an interface that is a spare"});
 }
 
+/// The lanes that these interfaces had before; none if others shared them.
+std::span<const Slot> lanes_before(const ResolvedPolicy* before, const NicLanes& now) {
+    if (before == nullptr) return {};
+    const auto found = std::ranges::find(before->nics, now.nics, &NicLanes::nics);
+    return found == before->nics.end() ? std::span<const Slot>() : found->lanes;
+}
+
 void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Interfaces::Group& group,
-               LaneLoad& load, Placements& into) {
+               LaneLoad& load, Placements& into, const ResolvedPolicy* before) {
     const auto& machine = interfaces.machine();
     auto jobs = jobs_of(resolved, machine, group, into);
     if (jobs.empty()) return;
@@ -199,13 +206,13 @@ void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Int
         queues = std::max(queues, job.queues.size());
     }
     const auto home = lane_home(resolved, interfaces, nics);
-    lanes.lanes =
-        choose_lanes(resolved, machine, home, group.tasks == 0 ? queues : group.tasks, load.expected);
+    const LaneDemand demand{group.tasks == 0 ? queues : group.tasks, queues, lanes_before(before, lanes)};
+    lanes.lanes = choose_lanes(resolved, machine, home, demand, load);
     lanes.near = home.near;
     if (std::ranges::any_of(lanes.lanes, [&](const Slot& lane) { return lane.cpus.intersects(home.others); }))
         lanes.near |= home.others;
     if (home.is_of_spares) tell_of_spares(resolved, lanes, into);
-    const auto cpus = interrupt_cpus(resolved, machine, lanes.lanes, load);
+    const auto cpus = interrupt_cpus(resolved, machine, lanes.lanes, queues, load);
     for (auto& job : jobs) {
         job.shared = lanes;
         job.interrupt_cpus = cpus;
@@ -219,7 +226,7 @@ void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Int
 } // namespace
 
 void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const NicNames& nics,
-               const NicUsage& usage, LaneLoad& load, Placements& into) {
+               const NicUsage& usage, LaneLoad& load, Placements& into, const ResolvedPolicy* before) {
     const auto& policy = *resolved.policy;
     if (policy.model != policy::Model::irq && policy.model != policy::Model::full) return;
     for (auto& name : interfaces.hollow(policy))
@@ -229,7 +236,7 @@ void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const Nic
              "which are left alone unless they are named themselves"});
     const bool is_full = policy.model == policy::Model::full;
     for (const auto& group : is_full ? interfaces.together(nics, policy, usage) : interfaces.apart(nics))
-        add_group(resolved, interfaces, group, load, into);
+        add_group(resolved, interfaces, group, load, into, before);
     if (is_full) resolved.all_lanes = in_turn(resolved.nics);
 }
 

@@ -30,7 +30,9 @@ struct LaneLoad {
 /// CPUs of their lanes (XPS); receive queues are steered in software (RPS) only where there are more lanes
 /// than queues, and off otherwise, because left-over maps would carry packets away from the lane. Model:
 /// Foong, Fung, Newell; kernel: Documentation/networking/scaling.rst.
+///
+/// `before`: the same policy as it was placed last, whose lanes are kept; nullptr: none.
 void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const NicNames& nics,
-               const NicUsage& usage, LaneLoad& load, Placements& into);
+               const NicUsage& usage, LaneLoad& load, Placements& into, const ResolvedPolicy* before);
 
 } // namespace affinityd::planner

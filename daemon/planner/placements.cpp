@@ -167,7 +167,8 @@ NicNames policy_nics(const Policy& policy, const Machine& machine, const NicUsag
     return Interfaces(machine).of(policy, usage);
 }
 
-Placements compile(const PolicySet& policies, const Machine& machine, const NicUsage& usage) {
+Placements compile(const PolicySet& policies, const Machine& machine, const NicUsage& usage,
+                   const Placements* before) {
     Run run{policies, machine, usage, machine::nic_cpus(machine), {}};
     run.result.online = machine.topology.online;
     run.result.policies.resize(policies.policies.size());
@@ -193,11 +194,22 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
         const CpuSet own = own_nic_cpus(run, nics[i]);
         add_distributions(run, resolved, own);
         add_together(run, resolved, own);
-        add_lanes(resolved, interfaces, nics[i], usage, load, run.result);
+        add_lanes(resolved, interfaces, nics[i], usage, load, run.result,
+                  before == nullptr ? nullptr : before->find(resolved.policy->name));
     }
     settle_shared_lines(machine, run.result);
+    run.result.busiest = load.expected.busiest();
     run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
     return std::move(run.result);
+}
+
+Placements recompile(const PolicySet& policies, const Machine& machine, const NicUsage& usage,
+                     const Placements& before) {
+    constexpr Weight much = one_cpu / 2;
+    auto kept = compile(policies, machine, usage, &before);
+    if (kept.busiest <= one_cpu) return kept;
+    auto fresh = compile(policies, machine, usage);
+    return fresh.busiest + much < kept.busiest ? std::move(fresh) : std::move(kept);
 }
 
 } // namespace affinityd::planner

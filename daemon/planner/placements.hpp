@@ -79,12 +79,19 @@ struct Placements {
     std::unordered_map<int, QueueThread> threads; ///< by tid
     std::vector<Problem> problems;
     std::shared_ptr<const CpuLoad> load; ///< of the interrupts of lanes; each compile() makes another
+    Weight busiest = 0;                  ///< core, by interrupts and by what tasks are expected to use
 
     [[nodiscard]] const ResolvedPolicy* find(std::string_view policy) const; ///< nullptr: none of that name
 };
 
+/// `before`: an earlier result, whose lanes are kept where they can be; it may be of other policies.
 [[nodiscard]] Placements compile(const policy::PolicySet& policies, const machine::Machine& machine,
-                                 const NicUsage& usage);
+                                 const NicUsage& usage, const Placements* before = nullptr);
+
+/// The same after something has changed: lanes stay where they are, so that one worker's birth moves nobody
+/// else's interrupts, unless the busiest core would have much less to do with others.
+[[nodiscard]] Placements recompile(const policy::PolicySet& policies, const machine::Machine& machine,
+                                   const NicUsage& usage, const Placements& before);
 
 /// Names of the interfaces that a policy names or, for `auto`, that serve it; stacked devices resolved to the
 /// lower devices that have queues. In the machine's order, without repetition.

@@ -56,6 +56,7 @@ def becomes(cpus):
 
 @test()
 def two_nics_and_usb_share_a_line():
+    run("modprobe", "ohci_pci")
     for path in sorted(machine.NETS.iterdir()):
         if (path / "device/driver").exists() and (path / "device/driver").resolve().name == "8139cp":
             nics.append(path.name)

@@ -68,7 +68,7 @@ def _lines(shape):
     for number in range(shape.lines):
         arguments += ["-netdev", f"hubport,id=line{number},hubid=100", "-device",
                       f"rtl8139,id=line{number},bus=lines,addr={1 + 4 * number},netdev=line{number},mac=52:54:00:01:00:{number + 1:02x},romfile="]
-    return [*arguments, "-device", f"piix3-usb-uhci,bus=lines,addr={1 + 4 * shape.lines}"]
+    return [*arguments, "-device", f"pci-ohci,bus=lines,addr={1 + 4 * shape.lines}"]
 
 
 def _wiring(shape):
