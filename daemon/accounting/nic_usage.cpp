@@ -131,7 +131,8 @@ Result<bool> NicUsage::Search::look(const host::Root& root, const std::function<
     if (!walk) {
         evidence = {.sockets = std::vector<unsigned>(nics.size())};
         if (!read_cpu_time(root, process.id)) return true; // another process may have its number by now
-        if (!inventory::shares_network_namespace(root, process.id.tid)) {
+        // What the policy names serves it even there: that is the admin's word.
+        if (policies[process.policy].is_auto && !inventory::shares_network_namespace(root, process.id.tid)) {
             evidence.is_elsewhere = true;
             return true;
         }

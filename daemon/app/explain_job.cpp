@@ -93,7 +93,8 @@ void ExplainJob::explain(std::size_t index) {
     const auto* known = tasks.table().find(value_.pid);
     if (known != nullptr && known->id != scan_->id()) known = nullptr;
     const CpuSet* cpuset = tasks.sources().cpuset(value_.pid);
-    const planner::ProcessView view{scan_->id(), policy_, known == nullptr ? nullptr : &known->nics, cpuset};
+    auto view = view_of(scan_->id(), policy_, known);
+    view.cpuset = cpuset;
     const int creator = thread.id == scan_->id() ? scan_->parent() : value_.pid;
     status::ThreadExplanation value{
         .thread = thread,

@@ -28,7 +28,10 @@ std::string nic_note(const World& world, const KnownProcess& process) {
     const auto because = [&](const char* why) {
         return then == nullptr ? why : fmt::format("{}; {}", why, then);
     };
-    if (process.is_elsewhere) return because("it is in another network namespace: its NICs are not known");
+    if (process.is_elsewhere) {
+        if (policy.model == Model::full) then = as_process;
+        return because("it is in another network namespace: its NICs are not known");
+    }
     if (policy.nics_auto && process.nics.empty()) return because("no socket of it has named a NIC");
     return {};
 }
@@ -48,7 +51,7 @@ std::vector<planner::Problem> nic_problems(const World& world, const TaskTable& 
                                 pids.front(),
                                 pids.size() == 1 ? " is" : fmt::format(" and {} more are", pids.size() - 1),
                                 pids.size() == 1 ? "it" : "them");
-        if (acts_as_process(world, policy)) text += std::string("; ") + as_process;
+        if (world.policy(policy).model == Model::full) text += std::string("; ") + as_process;
         problems.push_back({world.policy(policy).name, "nics", std::move(text)});
     }
     return problems;

@@ -71,7 +71,7 @@ bool PlanJob::plan(Looking& looking, const OutOfTime& out_of_time) {
     const auto* known = tasks.table().find(id.tid);
     if (known != nullptr && (known->id != id || known->policy != looking.policy)) known = nullptr;
     static const std::vector<std::string> none;
-    planner::ProcessView view{id, looking.policy, known == nullptr ? nullptr : &known->nics};
+    auto view = view_of(id, looking.policy, known);
     if (looking.policy && known == nullptr) view.nics = &none;
     while (looking.next < looking.threads.size()) {
         const auto index = looking.next++;

@@ -108,8 +108,8 @@ void Tasks::place_fresh(KnownProcess& process, const inventory::Thread& thread) 
     const bool is_asked = std::ranges::any_of(rules, [](const auto& rule) { return rule.index.has_value(); });
     const auto index = is_asked ? process.threads.count_below(thread.id.tid) : 0;
     const int pid = process.id.tid;
-    const planner::ProcessView view{process.id, process.policy, &process.nics,
-                                    cpuset_of(process.cpuset, pid, thread)};
+    auto view = view_of(process.id, process.policy, &process);
+    view.cpuset = cpuset_of(process.cpuset, pid, thread);
     placer_.place(&process, {view, thread, static_cast<unsigned>(index), pid});
 }
 

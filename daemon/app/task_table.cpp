@@ -39,6 +39,14 @@ std::size_t KnownThreads::count_below(int tid) const {
     return static_cast<std::size_t>(std::ranges::lower_bound(threads_, tid, {}, tid_of) - threads_.begin());
 }
 
+planner::ProcessView view_of(const TaskId& id, std::optional<std::size_t> policy, const KnownProcess* known) {
+    planner::ProcessView view{id, policy};
+    if (known == nullptr) return view;
+    view.nics = &known->nics;
+    view.is_elsewhere = known->is_elsewhere;
+    return view;
+}
+
 KnownProcess* TaskTable::find(int pid) {
     const auto found = processes_.find(pid);
     return found == processes_.end() ? nullptr : &found->second;

@@ -76,6 +76,11 @@ struct KnownProcess {
     KnownCpuset cpuset;
 };
 
+/// A process as the planner needs it. `known`: nullptr if it is not in the table, which must outlive the
+/// view.
+[[nodiscard]] planner::ProcessView view_of(const TaskId& id, std::optional<std::size_t> policy,
+                                           const KnownProcess* known);
+
 /// All processes under policy, by pid. Others are not kept: a busy machine has many of them.
 class TaskTable {
   public:

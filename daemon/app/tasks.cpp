@@ -135,8 +135,7 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
     if (serves_released_queue(turn.scan, parts_.current.placements(), parts_.releases) ||
         (turn.policy && parts_.releases.covers(turn.world->policy(*turn.policy).name, turn.scan.id())))
         return true;
-    planner::ProcessView view{turn.scan.id(), turn.policy};
-    if (known != nullptr) view.nics = &known->nics;
+    auto view = view_of(turn.scan.id(), turn.policy, known);
     while (turn.next < turn.threads.size()) {
         const auto index = turn.next++;
         auto& thread = turn.threads[index];

@@ -26,7 +26,8 @@ constexpr milliseconds burst{100};         ///< who is put into a group seldom c
 constexpr milliseconds long_burst{500};    ///< the same while that goes on
 constexpr std::chrono::seconds a_while{1}; ///< after which it does not
 constexpr std::chrono::seconds between_passes{5};
-constexpr std::size_t most_joined = 64; ///< groups told of at once
+constexpr std::size_t most_told = 64;     ///< groups at once
+constexpr std::size_t most_joined = 4096; ///< groups that wait to be told
 
 bool is_cpuset(std::string_view name) {
     // The second is written when cpusets are enabled below: then every process there is in one, with all of
@@ -92,17 +93,28 @@ void CgroupWatch::watch_later(Unwatched group) {
 void CgroupWatch::watch_next() {
     const auto [path, is_new] = std::move(unwatched_.back());
     unwatched_.pop_back();
-    if (watched_.size() >= most_groups) return give_up("there are too many");
-    constexpr std::uint32_t mask = IN_MODIFY | IN_CREATE | IN_ONLYDIR;
+    if (path.size() > longest_path) return;
+    if (watched_.paths.size() >= most_groups) return give_up("there are too many");
+    constexpr std::uint32_t mask = IN_MODIFY | IN_CREATE | IN_DELETE | IN_ONLYDIR;
     const auto folder = base_ + path;
     const int watch = ::inotify_add_watch(inotify_.get(), folder.c_str(), mask);
-    if (watch < 0 && (errno == ENOENT || errno == ENOTDIR)) return; // gone
+    if (watch < 0 && errno != ENOSPC && errno != ENOMEM) return; // gone, or not to be had
     if (watch < 0) return give_up(std::generic_category().message(errno));
-    watched_.insert_or_assign(watch, path);
+    watched_.paths.insert_or_assign(watch, path);
+    watched_.watches.insert_or_assign(path, watch);
     // Whoever was put into it before it was watched raised no event.
     if (is_new) note(path);
     for (const auto& name : folders_in(folder))
         unwatched_.push_back({path + "/" + name, is_new});
+}
+
+/// Control groups that are removed keep their watches: only that of the folder above tells.
+void CgroupWatch::forget(const std::string& path) {
+    const auto found = watched_.watches.find(path);
+    if (found == watched_.watches.end()) return;
+    ::inotify_rm_watch(inotify_.get(), found->second);
+    watched_.paths.erase(found->second);
+    watched_.watches.erase(found);
 }
 
 void CgroupWatch::give_up(const std::string& why) {
@@ -117,7 +129,7 @@ void CgroupWatch::follow(const std::vector<std::string>& cpusets) {
     const std::string hierarchy = exists(base_ + "/cgroup.controllers") ? "" : "/cpuset";
     followed_ = {hierarchy};
     for (const auto& cpuset : cpusets)
-        for (auto end = cpuset.find('/', 1);; end = cpuset.find('/', end + 1)) {
+        for (auto end = cpuset.find('/', 1); cpuset.size() <= longest_path; end = cpuset.find('/', end + 1)) {
             followed_.insert(hierarchy + cpuset.substr(0, end));
             if (end == std::string::npos) break;
         }
@@ -142,28 +154,31 @@ void CgroupWatch::read() {
 void CgroupWatch::handle(int watch, std::uint32_t mask, std::string_view name) {
     if ((mask & IN_Q_OVERFLOW) != 0) {
         watch_all();
-        return miss();
+        return leave_to_pass();
     }
-    const auto found = watched_.find(watch);
-    if (found == watched_.end()) return;
+    const auto found = watched_.paths.find(watch);
+    if (found == watched_.paths.end()) return;
+    const std::string path = found->second;
     if ((mask & IN_IGNORED) != 0) {
-        watched_.erase(found); // gone
+        watched_.watches.erase(path); // gone
+        watched_.paths.erase(watch);
     } else if ((mask & IN_ISDIR) != 0) {
-        if ((mask & IN_CREATE) != 0) watch_later({found->second + "/" + std::string(name), true});
+        const auto inner = path + "/" + std::string(name);
+        if ((mask & IN_CREATE) != 0) watch_later({inner, true});
+        if ((mask & IN_DELETE) != 0) forget(inner);
     } else if ((mask & IN_MODIFY) != 0) {
-        if (is_members(name)) note(found->second);
-        if (is_cpuset(name) && followed_.contains(found->second)) listeners_.cpuset_written();
+        if (is_members(name)) note(path);
+        if (is_cpuset(name) && followed_.contains(path)) listeners_.cpuset_written();
     }
 }
 
 void CgroupWatch::note(const std::string& path) {
+    if (news_.joined.size() >= most_joined) return leave_to_pass();
     news_.joined.insert(path);
-    if (news_.joined.size() > most_joined) return miss();
     if (!soon_.is_armed()) soon_.arm(steady_clock::now() - news_.told < a_while ? long_burst : burst);
 }
 
-/// A pass finds what is told no more; not one after the other, whoever plays with control groups.
-void CgroupWatch::miss() {
+void CgroupWatch::leave_to_pass() {
     news_.joined.clear();
     if (std::exchange(news_.has_missed, true) && soon_.is_armed()) return;
     const auto since = steady_clock::now() - news_.told_missed;
@@ -178,8 +193,18 @@ void CgroupWatch::tell() {
         news_.joined.clear();
         return listeners_.missed();
     }
-    const auto joined = std::exchange(news_.joined, {});
-    if (!joined.empty()) listeners_.joined({joined.begin(), joined.end()});
+    // In turn: who writes into hundreds of groups all the time keeps nobody else waiting for long.
+    std::vector<std::string> told;
+    auto next = news_.joined.upper_bound(news_.told_last);
+    while (told.size() < most_told && !news_.joined.empty()) {
+        if (next == news_.joined.end()) next = news_.joined.begin();
+        told.push_back(*next);
+        next = news_.joined.erase(next);
+    }
+    if (told.empty()) return;
+    news_.told_last = told.back();
+    if (!news_.joined.empty()) soon_.arm(burst);
+    listeners_.joined(std::move(told));
 }
 
 int CgroupWatch::on_readable(sd_event_source*, int, std::uint32_t, void* userdata) {

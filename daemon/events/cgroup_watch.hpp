@@ -24,7 +24,8 @@ namespace affinityd::events {
 /// Documentation/admin-guide/cgroup-v2.rst; cpuset(7) for version 1.
 class CgroupWatch {
   public:
-    static constexpr std::size_t most_groups = 8192; ///< kernels limit the watches of a user
+    static constexpr std::size_t most_groups = 8192;  ///< kernels limit the watches of a user
+    static constexpr std::size_t longest_path = 1024; ///< groups nested deeper are left to the passes
     /// Groups are paths below the folder where they are mounted: "/system.slice/nginx.service", for version 1
     /// with the hierarchy: "/cpuset/docker".
     struct Listeners {
@@ -42,9 +43,16 @@ class CgroupWatch {
     /// Paths of the cpusets ("/system.slice/nginx.service") whose writes matter, and those of all their
     /// parents, instead of those so far. Those of the root always matter.
     void follow(const std::vector<std::string>& cpusets);
-    [[nodiscard]] std::size_t groups() const { return watched_.size(); } ///< that are watched
+    [[nodiscard]] std::size_t groups() const { return watched_.paths.size(); } ///< that are watched
+    /// Processes may have moved anywhere: a pass is asked for, but not one after the other, whoever plays
+    /// with control groups.
+    void leave_to_pass();
 
   private:
+    struct Watched {
+        std::unordered_map<int, std::string> paths;   ///< by watch
+        std::unordered_map<std::string, int> watches; ///< by path
+    };
     struct Unwatched {
         std::string path;
         bool is_new = false; ///< processes may be in it already
@@ -52,6 +60,7 @@ class CgroupWatch {
     /// What is to be told.
     struct News {
         std::set<std::string> joined;
+        std::string told_last; ///< the next ones have their turn after it
         bool has_missed = false;
         std::chrono::steady_clock::time_point told{}, told_missed{};
     };
@@ -62,8 +71,8 @@ class CgroupWatch {
     void watch_next();
     void read();
     void handle(int watch, std::uint32_t mask, std::string_view name);
+    void forget(const std::string& path);
     void note(const std::string& path);
-    void miss();
     void tell();
     void give_up(const std::string& why);
 
@@ -72,7 +81,7 @@ class CgroupWatch {
     std::string base_;
     Listeners listeners_;
     host::Fd inotify_;
-    std::unordered_map<int, std::string> watched_; ///< watch -> path
+    Watched watched_;
     std::vector<Unwatched> unwatched_;
     std::set<std::string, std::less<>> followed_; ///< paths of cpusets
     News news_;

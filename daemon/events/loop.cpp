@@ -136,16 +136,18 @@ Result<void> EventLoop::add_after_all() {
 void EventLoop::watch_groups() {
     auto& tasks = manager_.tasks();
     const auto& root = tasks.sources().root();
-    const CgroupWatch::Listeners listeners{
-        [this] {
-            manager_.expect_changes();
-            passes_.begin_soon();
-        },
-        [this, &tasks, &root](std::vector<std::string> groups) {
-            manager_.work().add(std::make_unique<app::GroupMembers>(root.sys(), tasks, std::move(groups),
-                                                                    [this] { passes_.begin_soon(); }));
-        },
-        [this] { passes_.begin_soon(); }};
+    const CgroupWatch::Listeners listeners{[this] {
+                                               manager_.expect_changes();
+                                               passes_.begin_soon();
+                                           },
+                                           [this, &tasks, &root](std::vector<std::string> groups) {
+                                               manager_.work().add(std::make_unique<app::GroupMembers>(
+                                                   root.sys(), tasks, std::move(groups), [this] {
+                                                       if (watches_.cgroups)
+                                                           watches_.cgroups->leave_to_pass();
+                                                   }));
+                                           },
+                                           [this] { passes_.begin_soon(); }};
     watches_.cgroups = std::make_unique<CgroupWatch>(event_.get(), log_, root.cgroup_folder(), listeners);
     if (const auto begun = watches_.cgroups->start(); !begun) {
         log_.warn(begun.error().to_string());

@@ -69,7 +69,7 @@ Choice choose(const ResolvedPolicy& resolved, Assignments& assignments, const Pr
               const ThreadView& thread, std::optional<std::size_t> rule) {
     const auto& policy = *resolved.policy;
     const bool own_cpus = rule && policy.threads[*rule].placement.cpus != policy.placement.cpus;
-    if (!own_cpus && !resolved.all_lanes.empty()) return lanes_of(resolved, process);
+    if (!own_cpus && !resolved.all_lanes.empty() && !process.is_elsewhere) return lanes_of(resolved, process);
     if (!own_cpus && !resolved.together.empty()) return group_of(resolved, assignments, process, thread);
     const unsigned number = rule ? static_cast<unsigned>(*rule) + 1 : 0;
     return {{policy.name, number, ""}, &resolved.distributions[number]};

@@ -22,6 +22,7 @@ struct ProcessView {
     const CpuSet* cpuset = nullptr; ///< CPUs that its cgroup lets it have; null: all, or not known
     /// True for threads whose masks the kernel may have widened since they were last looked at; null: none.
     const std::function<bool(const TaskId&)>* may_be_reset = nullptr;
+    bool is_elsewhere = false; ///< no interface of this network namespace serves it: it belongs to no lane
 };
 
 /// One thread of it.

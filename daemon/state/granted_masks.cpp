@@ -6,6 +6,7 @@
 #include "host/file.hpp"
 #include "state/record.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -70,10 +71,7 @@ Result<GrantedMasks> GrantedMasks::open(const std::string& path) {
     if (!text) return std::unexpected(text.error());
     const std::string_view present = *text ? std::string_view(**text) : std::string_view();
     masks.replay(present);
-    std::string lines;
-    masks.tasks_.for_each([&](auto number) { lines += line_of(task_mark, number); });
-    masks.queues_.for_each([&](auto number) { lines += line_of(queue_mark, number); });
-    if (!masks.file_.replace(lines))
+    if (!masks.file_.replace(masks.lines(0, masks.cells())))
         if (auto done = masks.file_.use_as_it_is(present); !done) return std::unexpected(done.error());
     return masks;
 }
@@ -106,8 +104,30 @@ void GrantedMasks::forget(const machine::Subject& subject, const machine::Settin
     of(subject).erase(number_of(subject, setting));
 }
 
-std::string GrantedMasks::line(const machine::Subject& subject, const machine::Setting& setting) {
-    return line_of(is_of_task(subject) ? task_mark : queue_mark, number_of(subject, setting));
+/// Of the numbers in these cells, those of tasks first.
+std::string GrantedMasks::lines(std::size_t from, std::size_t to) const {
+    std::string lines;
+    const auto tasks = tasks_.cells();
+    tasks_.for_cells(from, to, [&](auto number) { lines += line_of(task_mark, number); });
+    if (to > tasks)
+        queues_.for_cells(from > tasks ? from - tasks : 0, to - tasks,
+                          [&](auto number) { lines += line_of(queue_mark, number); });
+    return lines;
+}
+
+void GrantedMasks::begin_rewrite() {
+    file_.begin_rewrite();
+    cells_ = left_ = cells();
+}
+
+bool GrantedMasks::rewrite_some() {
+    constexpr std::size_t at_a_time = 512;
+    if (cells() != cells_) cells_ = left_ = cells();
+    // From the end: what goes over to a lower cell is still to come.
+    const auto from = left_ - std::min(left_, at_a_time);
+    file_.add_to_rewrite(lines(from, left_));
+    left_ = from;
+    return left_ == 0;
 }
 
 } // namespace affinityd::state

@@ -23,13 +23,17 @@ class NumberSet {
         return is_in(young_, number) || is_in(old_, number);
     }
     [[nodiscard]] std::size_t size() const { return young_.size() + old_.size(); }
+    /// Uses the numbers in cells from `from` on, before `to`.
     template <class Use>
-    void for_each(Use&& use) const {
-        for (const auto* table : {&old_, &young_})
-            table->for_each([&](std::uint32_t hash, std::uint32_t slot) {
-                use(static_cast<std::uint64_t>(slot) << 32U | hash);
-            });
+    void for_cells(std::size_t from, std::size_t to, Use&& use) const {
+        const auto with_number = [&](std::uint32_t hash, std::uint32_t slot) {
+            use(static_cast<std::uint64_t>(slot) << 32U | hash);
+        };
+        const auto old = old_.cells();
+        old_.for_cells(from, to, with_number);
+        if (to > old) young_.for_cells(from > old ? from - old : 0, to - old, with_number);
     }
+    [[nodiscard]] std::size_t cells() const { return old_.cells() + young_.cells(); }
 
   private:
     [[nodiscard]] static bool is_in(const SlotTable& table, std::uint64_t number);
@@ -58,10 +62,10 @@ class GrantedMasks {
     void forget(const machine::Subject& subject, const machine::Setting& setting);
     [[nodiscard]] std::size_t size() const { return tasks_.size() + queues_.size(); }
 
-    /// A rewrite of the file with what is still of use, as JournalFile has it.
-    void begin_rewrite() { file_.begin_rewrite(); }
-    void add_to_rewrite(std::string_view lines) { file_.add_to_rewrite(lines); }
-    [[nodiscard]] static std::string line(const machine::Subject& subject, const machine::Setting& setting);
+    /// A rewrite of the file with what is still known, in small steps. note() goes on meanwhile.
+    void begin_rewrite();
+    /// True: all has been copied, and finish_rewrite() may be called.
+    [[nodiscard]] bool rewrite_some();
     void finish_rewrite() { file_.finish_rewrite(); }
     [[nodiscard]] bool is_in_place() const { return file_.is_in_place(); }
 
@@ -69,9 +73,13 @@ class GrantedMasks {
     explicit GrantedMasks(const std::string& path) : file_(path) {}
     void replay(std::string_view text);
     [[nodiscard]] NumberSet& of(const machine::Subject& subject);
+    [[nodiscard]] std::string lines(std::size_t from, std::size_t to) const;
+    [[nodiscard]] std::size_t cells() const { return tasks_.cells() + queues_.cells(); }
     NumberSet tasks_{most_of_tasks};
     NumberSet queues_{most_of_queues};
     JournalFile file_;
+    std::size_t left_ = 0;  ///< cells that the rewrite has not copied: the lower ones
+    std::size_t cells_ = 0; ///< when it began: with another number, all have other places
 };
 
 } // namespace affinityd::state

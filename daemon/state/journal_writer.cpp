@@ -21,10 +21,8 @@ Result<bool> JournalWriter::open(const std::string& path, JournalContents& conte
     const auto text = host::read_file(path, largest_journal);
     if (!text) return std::unexpected(text.error());
     const std::string_view present = *text ? std::string_view(**text) : std::string_view();
-    const bool is_damaged = contents.replay(present);
-    auto granted = GrantedMasks::open(path + ".granted");
-    if (!granted) return std::unexpected(granted.error());
-    granted_ = std::move(*granted);
+    const bool was_damaged = contents.replay(present);
+    const bool are_masks_lost = !open_granted(path + ".granted");
     std::string lines, line;
     for (JournalContents::Cursor cursor; const auto found = contents.next(cursor, line);) {
         lines += line;
@@ -33,11 +31,22 @@ Result<bool> JournalWriter::open(const std::string& path, JournalContents& conte
         for (const auto* setting : {&found->entry.record.asked, &found->entry.record.granted})
             if (!granted_.note(found->entry.subject, *setting)) break;
     }
+    const bool is_damaged = was_damaged || are_masks_lost;
     file_ = JournalFile(path);
     // Rewritten at once: a torn last line would otherwise run into the next record.
     if (!file_.replace(lines + marked(is_damaged)))
         if (auto done = file_.use_as_it_is(present); !done) return std::unexpected(done.error());
     return is_damaged;
+}
+
+/// What is no file of ours is put aside: the journal itself is of more use. False: what it knew is lost.
+bool JournalWriter::open_granted(const std::string& path) {
+    auto granted = GrantedMasks::open(path);
+    const bool is_readable = granted.has_value();
+    if (!is_readable && ::rename(path.c_str(), (path + ".unreadable").c_str()) == 0)
+        granted = GrantedMasks::open(path);
+    if (granted) granted_ = std::move(*granted);
+    return is_readable;
 }
 
 Result<void> JournalWriter::append(const std::string& line, const JournalContents& contents,
@@ -53,24 +62,18 @@ void JournalWriter::begin_rewrite() {
     file_.begin_rewrite();
     granted_.begin_rewrite();
     rewritten_ = {};
+    are_records_copied_ = false;
 }
 
 /// What was copied before it changed is overtaken by the line of the change, which goes to both files.
 void JournalWriter::rewrite_some(const JournalContents& contents, bool is_damaged) {
-    std::string text, line, granted;
-    bool is_over = false;
-    for (std::size_t i = 0; i < compacted_at_a_time; ++i) {
-        const auto found = contents.next(rewritten_, line);
-        is_over = !found;
-        if (is_over) break;
-        text += line;
-        const auto& [subject, record] = found->entry;
-        granted += GrantedMasks::line(subject, record.granted);
-        if (record.asked != record.granted) granted += GrantedMasks::line(subject, record.asked);
+    std::string text, line;
+    for (std::size_t i = 0; i < compacted_at_a_time && !are_records_copied_; ++i) {
+        are_records_copied_ = !contents.next(rewritten_, line);
+        text += are_records_copied_ ? marked(is_damaged) : line;
     }
-    granted_.add_to_rewrite(granted);
-    file_.add_to_rewrite(is_over ? text + marked(is_damaged) : text);
-    if (!is_over) return;
+    if (!text.empty()) file_.add_to_rewrite(text);
+    if (!granted_.rewrite_some() || !are_records_copied_) return;
     granted_.finish_rewrite();
     file_.finish_rewrite();
 }

@@ -28,11 +28,13 @@ class JournalWriter {
     [[nodiscard]] const GrantedMasks& granted() const { return granted_; }
 
   private:
+    [[nodiscard]] bool open_granted(const std::string& path);
     void begin_rewrite();
     void rewrite_some(const JournalContents& contents, bool is_damaged);
 
     JournalFile file_{""};
     GrantedMasks granted_;
+    bool are_records_copied_ = false;   ///< into the rewritten file
     JournalContents::Cursor rewritten_; ///< up to where the rewritten file has the records
 };
 

@@ -2,6 +2,8 @@
 // Which interfaces status shows for a process, found by its sockets.
 #include "simulated.hpp"
 
+#include <map>
+
 namespace affinityd::app {
 namespace {
 
@@ -75,7 +77,8 @@ class ElsewhereTest : public NicsTest {
         machine_.tree().link("proc/10/ns/net", "net:[2]");
         machine_.tree().link("proc/11/ns/net", "net:[1]");
     }
-    static constexpr const char* unknown = "it is in another network namespace: its NICs are not known";
+    const std::string unknown = "it is in another network namespace: its NICs are not known";
+    const std::string as_process = "; affinity: full acts as process";
 };
 
 TEST_F(ElsewhereTest, IsSaidInStatusExplanationAndProblems) {
@@ -86,13 +89,13 @@ TEST_F(ElsewhereTest, IsSaidInStatusExplanationAndProblems) {
     const auto status = instance.status();
     for (const auto& process : status["processes"]) {
         const bool is_here = process["pid"] == 11;
-        EXPECT_EQ(process.value("nics_note", ""), is_here ? "" : unknown);
+        EXPECT_EQ(process.value("nics_note", ""), is_here ? "" : unknown + as_process);
         EXPECT_EQ(process["nics"].get<Names>(), is_here ? Names{"eth0"} : Names{});
     }
     ASSERT_EQ(status["problems"].size(), 1U) << status["problems"];
     EXPECT_EQ(status["problems"][0]["message"],
-              "process 10 is in another network namespace: which NICs serve it is not known");
-    EXPECT_EQ(instance.explain("10")["nics_note"], unknown);
+              "process 10 is in another network namespace: which NICs serve it is not known" + as_process);
+    EXPECT_EQ(instance.explain("10")["nics_note"], unknown + as_process);
     EXPECT_FALSE(instance.explain("11").contains("nics_note"));
     EXPECT_FALSE(test::policy_named(status, "p").contains("note"));
 }
@@ -104,9 +107,25 @@ TEST_F(ElsewhereTest, WhereNoInterfaceIsKnownFullSaysThatItActsAsProcess) {
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
     const auto status = instance.status();
-    EXPECT_EQ(status["processes"][0]["nics_note"], std::string(unknown) + "; affinity: full acts as process");
+    EXPECT_EQ(status["processes"][0]["nics_note"], unknown + as_process);
     EXPECT_EQ(test::policy_named(status, "p")["note"],
               "no NIC is known to serve its processes: affinity: full acts as process");
+}
+
+TEST_F(ElsewhereTest, ManyAreNotDrawnToTheLaneOfTheOneThatIsHere) {
+    for (int pid = 12; pid < 20; ++pid) {
+        machine_.process(pid, "server");
+        machine_.tree().link(fmt::format("proc/{}/ns/net", pid), "net:[2]");
+    }
+    machine_.policy("p", "match: {comm: server}\naffinity: full\nbind: core\n");
+    test::Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    for (int i = 0; i < 3; ++i)
+        instance.pass();
+    std::map<std::string, int> places;
+    for (int pid = 10; pid < 20; ++pid)
+        ++places[machine_.allowed(pid, pid)];
+    EXPECT_EQ(places, (std::map<std::string, int>{{"0-1", 5}, {"2-3", 5}}));
 }
 
 TEST_F(ElsewhereTest, WhatIsNamedOrOfNoInterestIsNoProblem) {

@@ -136,20 +136,46 @@ TEST_F(CgroupWatchTest, AGroupThatComesIsReportedForItMayHaveProcesses) {
     EXPECT_EQ(watch_->groups(), 6U);
 }
 
-TEST_F(CgroupWatchTest, AStormOfGroupsIsLeftToAPassAndThatSeldom) {
+TEST_F(CgroupWatchTest, AStormOfThousandsIsLeftToAPassAndThatSeldom) {
     watch();
-    for (unsigned i = 0; i < 300; ++i)
-        group("storm" + std::to_string(i));
+    for (unsigned i = 0; i < 4200; ++i)
+        std::filesystem::create_directory(tree_.path("storm" + std::to_string(i)));
     ASSERT_TRUE(turning_.until([&] { return missed_ > 0; }));
     const auto began = test::steady_clock::now();
-    for (unsigned round = 0; round < 10; ++round) {
-        for (unsigned i = 0; i < 300; ++i)
-            write("storm" + std::to_string(i) + "/cgroup.procs");
-        turning_.turn_for(milliseconds(100));
+    for (unsigned round = 0; round < 5; ++round) {
+        watch_->leave_to_pass();
+        turning_.turn_for(milliseconds(200));
     }
     const auto took = test::steady_clock::now() - began;
     EXPECT_LE(missed_, 2 + took / std::chrono::seconds(5));
     EXPECT_TRUE(turning_.until([&] { return missed_ > 1; })) << "but the last one is not forgotten";
+}
+
+TEST_F(CgroupWatchTest, WhoWritesIntoHundredsOfGroupsKeepsNobodyWaiting) {
+    watch();
+    for (unsigned i = 0; i < 200; ++i)
+        group("b" + std::to_string(i));
+    ASSERT_TRUE(turning_.until([&] { return watch_->groups() == 204 && joined_.size() >= 200; }));
+    joined_.clear();
+    write("c.slice/cgroup.procs");
+    for (unsigned round = 0; round < 60 && std::ranges::count(joined_, "/c.slice") == 0; ++round) {
+        for (unsigned i = 0; i < 200; ++i)
+            write("b" + std::to_string(i) + "/cgroup.procs");
+        turning_.turn_for(milliseconds(100));
+    }
+    EXPECT_EQ(std::ranges::count(joined_, "/c.slice"), 1);
+    EXPECT_LE(joined_.size(), 8 * 64U) << "after a few turns";
+    EXPECT_EQ(missed_, 0U);
+}
+
+TEST_F(CgroupWatchTest, AGroupThatIsNestedTooDeepCostsNobodyElse) {
+    std::string deep = "a.slice";
+    while (deep.size() < CgroupWatch::longest_path + 100)
+        deep += "/" + std::string(100, 'd');
+    std::filesystem::create_directories(tree_.path(deep));
+    watch(4 + (CgroupWatch::longest_path - std::string("/a.slice").size()) / 101);
+    write("c.slice/cgroup.procs");
+    EXPECT_TRUE(has_joined("/c.slice"));
 }
 
 TEST_F(CgroupWatchTest, AfterItsEndNothingIsReported) {

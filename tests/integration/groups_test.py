@@ -79,15 +79,25 @@ class Groups(unittest.TestCase):
         (inner / "cgroup.procs").write_text(str(load.pid), encoding="ascii")
         wait_for(lambda: self.masks(load.pid) == {"1"}, "the process is placed")
 
+    def watches(self):
+        """How many folders and files the daemon has under inotify."""
+        found = 0
+        for entry in pathlib.Path(f"/proc/{self.daemon.process.pid}/fdinfo").iterdir():
+            with contextlib.suppress(OSError):
+                found += entry.read_text(encoding="ascii").count("inotify wd:")
+        return found
+
     def test_groups_that_come_and_go_by_the_hundred_lose_nobody(self):
         if self.top is None:
             return self.stays_free()
         load = self.started()
         self.daemon.start()
+        before = self.watches()
         for number in range(300):
             folder = self.top / f"short-{number}"
             folder.mkdir()
             folder.rmdir()
+        wait_for(lambda: self.watches() <= before + 100, "groups that are gone are watched no more")
         inner = self.make(self.top / "last")
         (inner / "cgroup.procs").write_text(str(load.pid), encoding="ascii")
         wait_for(lambda: self.masks(load.pid) == {"1"}, "the process is placed")
