@@ -16,6 +16,7 @@ bool Balancer::is_due() const {
 
 bool Balancer::step(const OutOfTime& out_of_time) {
     if (!weighing_ && !redeal_) {
+        if (moved_ > 0) return measure_again(out_of_time);
         if (!is_due()) return true;
         const auto before = std::exchange(begun_, Clock::now());
         weighing_ = std::make_unique<Weighing>(parts_.root, parts_.tasks, parts_.assignments, before);
@@ -37,6 +38,15 @@ bool Balancer::step(const OutOfTime& out_of_time) {
     return true;
 }
 
+bool Balancer::measure_again(const OutOfTime& out_of_time) {
+    if (!again_) again_ = std::make_unique<planner::Redeal>(parts_.current.placements(), parts_.assignments);
+    if (!again_->measure(out_of_time)) return false;
+    goodness_ = again_->goodness();
+    goodness_->moves = std::exchange(moved_, 0);
+    again_.reset();
+    return true;
+}
+
 void Balancer::finish() {
     const auto redeal = std::exchange(redeal_, nullptr);
     goodness_ = redeal->goodness();
@@ -46,7 +56,7 @@ void Balancer::finish() {
         parts_.assignments.move(task, table, from, to);
         moved.insert(task);
     }
-    goodness_->moves = moved.size();
+    goodness_->moves = moved_ = moved.size();
     parts_.log.info(
         fmt::format("{} tasks change places: the busiest core had {:.2f} CPUs of work", moved.size(),
                     static_cast<double>(goodness_->busiest) / static_cast<double>(planner::one_cpu)),

@@ -36,15 +36,22 @@ std::vector<const Nic*> Stacks::walk(const Nic& from) const {
 std::set<std::string_view> Stacks::spares() const {
     std::set<std::string_view> spares, active;
     for (const auto& bond : nics_) {
-        // It may be in another namespace, or just be leaving: then nothing is known of the others.
-        if (!bond.active_lower || std::ranges::find(bond.lower, *bond.active_lower) == bond.lower.end())
-            continue;
-        for (const auto& port : bond.lower) {
-            const auto found = by_name_.find(port);
-            if (found == by_name_.end()) continue;
-            auto& into = port == bond.active_lower ? active : spares;
-            for (const auto* nic : under(nics_[found->second]))
-                into.insert(nic->name);
+        std::vector<const Nic*> ports;
+        for (const auto& name : bond.lower)
+            if (const auto found = by_name_.find(name); found != by_name_.end())
+                ports.push_back(&nics_[found->second]);
+        // The active one may be in another namespace, or just be leaving: then nothing is known of the
+        // others.
+        const bool is_known =
+            !bond.active_lower || std::ranges::find(bond.lower, *bond.active_lower) != bond.lower.end();
+        const bool has_link =
+            std::ranges::any_of(ports, [](const Nic* port) { return port->operstate == "up"; });
+        if (!is_known || (!bond.active_lower && !has_link)) continue;
+        for (const auto* port : ports) {
+            const bool carries =
+                bond.active_lower ? port->name == *bond.active_lower : port->operstate != "down";
+            for (const auto* nic : under(*port))
+                (carries ? active : spares).insert(nic->name);
         }
     }
     for (const auto name : active)

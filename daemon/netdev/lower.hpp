@@ -36,7 +36,8 @@ class Stacks {
     /// devices that are not among these (in another network namespace) are left out, and so is what is not
     /// physical: a bridge's ports to guests and containers.
     [[nodiscard]] std::vector<const Nic*> under(const Nic& nic) const;
-    /// Names of physical interfaces that a bond keeps as spares: another of its ports carries the traffic.
+    /// Names of physical interfaces that carry no traffic, because a bond uses another of its ports, or
+    /// because they have no link while another port has.
     [[nodiscard]] std::set<std::string_view> spares() const;
 
   private:

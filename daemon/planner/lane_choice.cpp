@@ -64,13 +64,12 @@ std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Ma
             candidates.erase(best);
         }
     }
-    std::ranges::sort(lanes, {}, [&](const Slot& slot) {
-        return std::pair(place_among_kept(slot), slot.cpus.first());
-    });
+    std::ranges::sort(lanes, {},
+                      [&](const Slot& slot) { return std::pair(place_among_kept(slot), slot.cpus.first()); });
     // Who has fewer queues than lanes need not take the first cores, where the interrupts of all others are.
     if (demand.queues >= lanes.size() || !demand.kept.empty()) return lanes;
-    std::ranges::stable_sort(
-        lanes, {}, [&](const Slot& slot) { return load.interrupts.on_core(slot.cpus.first()); });
+    std::ranges::stable_sort(lanes, {},
+                             [&](const Slot& slot) { return load.queues.on_core(slot.cpus.first()); });
     const auto rest = lanes.begin() + static_cast<std::ptrdiff_t>(demand.queues);
     const auto by_number = [](const Slot& slot) { return slot.cpus.first(); };
     std::ranges::sort(lanes.begin(), rest, {}, by_number);
@@ -104,7 +103,9 @@ std::vector<unsigned> interrupt_cpus(const ResolvedPolicy& resolved, const machi
                 cpu = *std::ranges::min_element(others, {},
                                                 [&](unsigned other) { return load.expected.of({other}); });
         if (cpu != lane.cpus.first()) load.expected.add({lane.cpus.first()}, one_cpu); // its tasks
-        if (cpus.size() < queues) load.add_interrupts(cpu);
+        const bool has_queue = cpus.size() < queues;
+        if (has_queue) load.queues.add({cpu}, one_cpu);
+        if (has_queue || !resolved.policy->separate) load.add_interrupts(cpu);
         cpus.push_back(cpu);
     }
     return cpus;

@@ -22,8 +22,8 @@ struct LaneHome {
 /// How many lanes there are to be.
 struct LaneDemand {
     std::size_t lanes = 0;
-    std::size_t queues = 0;      ///< of the interface that has most: the first so many lanes get interrupts
-    std::span<const Slot> kept;  ///< lanes that the interfaces have had until now: those come first, in order
+    std::size_t queues = 0;     ///< of the interface that has most: the first so many lanes get interrupts
+    std::span<const Slot> kept; ///< lanes that the interfaces have had until now: those come first, in order
 };
 
 /// Up to as many lanes there: those that are kept, then cores with the least load. First those that get
@@ -33,7 +33,8 @@ struct LaneDemand {
                                              const LaneLoad& load);
 
 /// The CPUs that take the interrupts of each lane: the lane's own, or with `separate` others in its cache
-/// group, those with the least load. Those of the first `queues` lanes are counted in `load`.
+/// group, those with the least load. They are counted in `load`: with `separate` those of the first `queues`
+/// lanes, as RPS takes no work to others then.
 [[nodiscard]] std::vector<unsigned> interrupt_cpus(const ResolvedPolicy& resolved,
                                                    const machine::Machine& machine,
                                                    std::span<const Slot> lanes, std::size_t queues,

@@ -43,7 +43,9 @@ struct Job {
     [[nodiscard]] CpuSet interrupt_mask(std::size_t lane) const { return CpuSet{interrupt_cpus[lane]}; }
     [[nodiscard]] std::string near(const Slot& lane) const;
     [[nodiscard]] Reason why(unsigned queue, std::size_t lane) const {
-        return OnLane{resolved.policy->model, nic.name, queue, lanes()[lane].cpus, near(lanes()[lane])};
+        const auto& own = lanes()[lane].cpus;
+        const CpuSet apart = own.contains(interrupt_cpus[lane]) ? CpuSet() : interrupt_mask(lane);
+        return OnLane{resolved.policy->model, nic.name, queue, own, near(lanes()[lane]), apart};
     }
     void want(Subject subject, Setting wanted, Reason reason) const {
         into.queues.push_back(

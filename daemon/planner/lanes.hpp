@@ -13,6 +13,7 @@ namespace affinityd::planner {
 struct LaneLoad {
     CpuLoad interrupts; ///< of lanes
     CpuLoad expected;   ///< the same, and that of policies, each spread over the CPUs that it may use
+    CpuLoad queues;     ///< of the CPUs that queues interrupt: RPS takes the rest of the work to all lanes
     void add_interrupts(unsigned cpu) {
         interrupts.add({cpu}, one_cpu);
         expected.add({cpu}, one_cpu);

@@ -183,20 +183,23 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
         for (std::size_t i = 0; i < policies.policies.size(); ++i)
             if (policies.policies[i].exclusive == exclusive)
                 find_allowed(run, run.result.policies[i], own_nic_cpus(run, nics[i]));
-    LaneLoad load{CpuLoad(machine.topology), CpuLoad(machine.topology)};
+    LaneLoad load{CpuLoad(machine.topology), CpuLoad(machine.topology), CpuLoad(machine.topology)};
     for (const auto& resolved : run.result.policies)
         if (resolved.active && resolved.policy->model != policy::Model::none &&
             resolved.policy->model != policy::Model::irq)
             load.expected.add(resolved.allowed, one_cpu);
-    for (std::size_t i = 0; i < policies.policies.size(); ++i) {
+    const auto add_all = [&](std::size_t i) {
         ResolvedPolicy& resolved = run.result.policies[i];
-        if (!resolved.active) continue;
         const CpuSet own = own_nic_cpus(run, nics[i]);
         add_distributions(run, resolved, own);
         add_together(run, resolved, own);
         add_lanes(resolved, interfaces, nics[i], usage, load, run.result,
                   before == nullptr ? nullptr : before->find(resolved.policy->name));
-    }
+    };
+    // An interface that one policy names and another one only finds by its sockets is that of the first.
+    for (const bool is_auto : {false, true})
+        for (std::size_t i = 0; i < policies.policies.size(); ++i)
+            if (run.result.policies[i].active && policies.policies[i].nics_auto == is_auto) add_all(i);
     settle_shared_lines(machine, run.result);
     run.result.busiest = load.expected.busiest();
     run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));

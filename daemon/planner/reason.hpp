@@ -25,6 +25,7 @@ struct OnLane {
     unsigned queue = 0;
     CpuSet lane;
     std::string near; ///< the interface, or one with the same lanes, that these are near to; "": none
+    CpuSet apart;     ///< with `separate`: where the interrupts go instead; else empty
 };
 
 /// A steering map or flow table serves the lanes.

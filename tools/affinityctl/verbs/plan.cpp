@@ -48,11 +48,15 @@ int show_cpus(const Globals& globals, const nlohmann::json& plan) {
     const auto topology = affinityd::topology::read_topology(*root);
     if (!topology) return complain(topology.error());
     const auto occupancy = occupancy_of_status(plan, Masks::wanted);
+    const auto problems = plan.value("problems", nlohmann::json::array());
     if (globals.json)
-        fmt::print("{}\n", dump({{"cpus", seats_json(occupancy, *topology)}}, 2));
+        fmt::print("{}\n", dump({{"cpus", seats_json(occupancy, *topology)},
+                                 {"balance", plan.value("balance", nlohmann::json())},
+                                 {"problems", problems}},
+                                2));
     else
-        fmt::print("{}", seats_text(occupancy, *topology, globals.color));
-    return exit_ok;
+        fmt::print("{}{}", seats_text(occupancy, *topology, globals.color), plan_remarks(plan));
+    return problems.empty() ? exit_ok : exit_findings;
 }
 
 int ask_daemon_for_cpus(const Globals& globals) {

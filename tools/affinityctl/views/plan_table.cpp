@@ -21,6 +21,15 @@ std::string subject_text(const json& action) {
 
 } // namespace
 
+std::string plan_remarks(const json& plan) {
+    std::string text;
+    if (const auto balance = balance_line(plan); !balance.empty()) text += balance + "\n";
+    for (const auto& problem : plan.value("problems", json::array()))
+        text += fmt::format("problem: policy {}: {}: {}\n", text_of(problem, "policy"),
+                            printable(text_of(problem, "subject")), text_of(problem, "message"));
+    return text;
+}
+
 std::string plan_text(const json& plan, bool color) {
     Table table({"WHAT", "FROM", "TO", "WHY"});
     for (const auto& action : plan.value("actions", json::array()))
@@ -28,11 +37,7 @@ std::string plan_text(const json& plan, bool color) {
                    text_of(action, "reason")});
     std::string text =
         table.empty() ? "nothing to do: everything is where it should be\n" : table.to_string(color);
-    if (const auto balance = balance_line(plan); !balance.empty()) text += balance + "\n";
-    for (const auto& problem : plan.value("problems", json::array()))
-        text += fmt::format("problem: policy {}: {}: {}\n", text_of(problem, "policy"),
-                            printable(text_of(problem, "subject")), text_of(problem, "message"));
-    return text;
+    return text + plan_remarks(plan);
 }
 
 } // namespace affinityctl

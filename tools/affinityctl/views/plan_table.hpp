@@ -8,5 +8,7 @@ namespace affinityctl {
 
 /// The daemon's GetPlan, or the plan for a recorded machine, for a person.
 [[nodiscard]] std::string plan_text(const nlohmann::json& plan, bool color);
+/// How well tasks are placed, and what cannot be carried out: a line each.
+[[nodiscard]] std::string plan_remarks(const nlohmann::json& plan);
 
 } // namespace affinityctl
