@@ -33,8 +33,8 @@ struct LaneDemand {
                                              const LaneLoad& load);
 
 /// The CPUs that take the interrupts of each lane: the lane's own, or with `separate` others in its cache
-/// group, those with the least load. They are counted in `load`: with `separate` those of the first `queues`
-/// lanes, as RPS takes no work to others then.
+/// group, those with the least load. They are counted in `load`; with `separate` only those
+/// of the first `queues` lanes, where a queue interrupts.
 [[nodiscard]] std::vector<unsigned> interrupt_cpus(const ResolvedPolicy& resolved,
                                                    const machine::Machine& machine,
                                                    std::span<const Slot> lanes, std::size_t queues,

@@ -209,6 +209,8 @@ void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Int
     }
     const auto home = lane_home(resolved, interfaces, nics);
     const LaneDemand demand{group.tasks == 0 ? queues : group.tasks, queues, lanes_before(before, lanes)};
+    for (const auto& lane : demand.kept) // they count once
+        load.expected.add({lane.cpus.first()}, -one_cpu);
     lanes.lanes = choose_lanes(resolved, machine, home, demand, load);
     lanes.near = home.near;
     if (std::ranges::any_of(lanes.lanes, [&](const Slot& lane) { return lane.cpus.intersects(home.others); }))

@@ -32,7 +32,8 @@ struct LaneLoad {
 /// than queues, and off otherwise, because left-over maps would carry packets away from the lane. Model:
 /// Foong, Fung, Newell; kernel: Documentation/networking/scaling.rst.
 ///
-/// `before`: the same policy as it was placed last, whose lanes are kept; nullptr: none.
+/// `before`: the same policy as it was placed last, whose lanes are kept, and are counted in `load` already;
+/// nullptr: none.
 void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const NicNames& nics,
                const NicUsage& usage, LaneLoad& load, Placements& into, const ResolvedPolicy* before);
 

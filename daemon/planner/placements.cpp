@@ -143,6 +143,22 @@ void find_allowed(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
     if (policy.exclusive) run.result.claimed |= resolved.allowed;
 }
 
+/// Counts the lanes that policies had before, so that nobody takes what a later one is about to keep; or,
+/// with `is_over`, takes back those that nobody has kept.
+void count_kept(const Placements& before, const Placements& now, bool is_over, CpuLoad& load) {
+    for (const auto& resolved : now.policies) {
+        const auto* old = resolved.active ? before.find(resolved.policy->name) : nullptr;
+        if (old == nullptr) continue;
+        for (const auto& lanes : old->nics) {
+            if (is_over &&
+                std::ranges::find(resolved.nics, lanes.nics, &NicLanes::nics) != resolved.nics.end())
+                continue;
+            for (const auto& lane : lanes.lanes)
+                load.add({lane.cpus.first()}, is_over ? -one_cpu : one_cpu);
+        }
+    }
+}
+
 } // namespace
 
 const ResolvedPolicy* Placements::find(std::string_view policy) const {
@@ -188,6 +204,7 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
         if (resolved.active && resolved.policy->model != policy::Model::none &&
             resolved.policy->model != policy::Model::irq)
             load.expected.add(resolved.allowed, one_cpu);
+    if (before != nullptr) count_kept(*before, run.result, false, load.expected);
     const auto add_all = [&](std::size_t i) {
         ResolvedPolicy& resolved = run.result.policies[i];
         const CpuSet own = own_nic_cpus(run, nics[i]);
@@ -201,6 +218,7 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
         for (std::size_t i = 0; i < policies.policies.size(); ++i)
             if (run.result.policies[i].active && policies.policies[i].nics_auto == is_auto) add_all(i);
     settle_shared_lines(machine, run.result);
+    if (before != nullptr) count_kept(*before, run.result, true, load.expected);
     run.result.busiest = load.expected.busiest();
     run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
     return std::move(run.result);

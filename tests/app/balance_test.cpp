@@ -118,6 +118,19 @@ TEST(Balance, AThreadWeighsWhatItUsedSinceItWasLastWeighed) {
     EXPECT_NEAR(static_cast<double>(load.busiest()), 0.1 * planner::one_cpu, planner::one_cpu / 20.0);
 }
 
+TEST(Balance, WhoHardlyRunsWeighsLittleHoweverLongItWaits) {
+    const FourProcesses four({100, 101, 102, 103});
+    for (const int pid : {102, 103}) // behind a busy neighbor
+        four.machine.tree().file(fmt::format("proc/{0}/task/{0}/schedstat", pid),
+                                 fmt::format("{} {} 7\n", lifetime().count() / 1000, lifetime().count() / 2));
+    Instance daemon(four.machine);
+    ASSERT_TRUE(daemon.manager().start());
+    daemon.pass();
+    daemon.pass();
+    EXPECT_NE(four.mask(100), four.mask(101)) << "the two that work";
+    EXPECT_LT(daemon.tasks().placer().assignments().load().busiest(), planner::one_cpu * 11 / 10);
+}
+
 TEST(Balance, APlanSaysHowWellTasksWouldBePlaced) {
     const FourProcesses four({100, 101});
     Instance daemon(four.machine);

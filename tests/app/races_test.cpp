@@ -228,9 +228,10 @@ TEST_F(RacesTest, ThreadsOfAReleasedPolicyAreNotPlacedByAnEventUnderWay) {
         ASSERT_TRUE(instance.manager().start());
         instance.enforcer().takes = std::chrono::milliseconds(2); // more than an event may take
         instance.tasks().process_changed(10);
-        ASSERT_EQ(placed(), 1U) << "the others wait for slices";
+        const auto at_once = placed(); // one, or none on a busy machine: the others wait for slices
+        ASSERT_LE(at_once, 1U);
         instance.enforcer().takes = {};
-        expect_none_placed_after_release(instance, what, 1);
+        expect_none_placed_after_release(instance, what, at_once);
     }
 }
 

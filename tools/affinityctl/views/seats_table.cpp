@@ -47,7 +47,7 @@ Seats seats_on(const Occupancy& occupancy, unsigned cpu) {
 
 double rounded(double tasks) { return std::round(tasks * 100) / 100; }
 
-std::string text_of(const Seats& seats) {
+std::string holders_of(const Seats& seats) {
     std::string text;
     const Tenant* last = nullptr;
     std::size_t named = 0, left_out = 0;
@@ -82,7 +82,7 @@ std::string seats_text(const Occupancy& occupancy, const Topology& topology, boo
         const auto seats = seats_on(occupancy, cpu.id);
         table.add({std::to_string(cpu.id), cpu.node ? std::to_string(*cpu.node) : "-",
                    fmt::format("{}", rounded(seats.tasks)), std::to_string(seats.interrupts),
-                   text_of(seats)});
+                   holders_of(seats)});
     }
     return table.to_string(color);
 }
