@@ -15,7 +15,6 @@ using nlohmann::json;
 
 namespace {
 
-using affinityd::topology::Cpu;
 using affinityd::topology::Topology;
 
 constexpr std::size_t most_named = 6; ///< of one policy on one CPU
