@@ -11,6 +11,7 @@ namespace affinityd::app {
 
 void InterruptWeighing::weigh() {
     constexpr double long_enough = 1; // seconds, for what is counted in hundredths
+    if (!current_->has_interrupts()) return;
     const auto stat = root_.proc().read("stat");
     if (!stat || !*stat) return;
     const auto now = Clock::now();

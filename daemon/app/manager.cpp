@@ -27,7 +27,7 @@ Manager::Manager(Parts parts)
       followers_({shared_.current, units_, memory_, bookkeeping_,
                   [this](const auto& process) {
                       // A pass tells it which interrupts are under policy.
-                      if (queues_.guards_interrupts() && coexistence_.concerns(process))
+                      if (coexistence_.concerns(process) && queues_.guards_interrupts())
                           work_.want(Work::Urgency::soon);
                   },
                   [this] {

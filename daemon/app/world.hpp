@@ -36,6 +36,8 @@ class World {
     /// What interrupts really take of the CPUs that they go to. Who is not there weighs as before; a CPU that
     /// gets its first interrupt from us weighs one CPU until the next time.
     void weigh_interrupts(const std::map<unsigned, planner::Weight>& weights);
+    /// True if policies place interrupts.
+    [[nodiscard]] bool has_interrupts() const { return assumed_->busiest() > 0; }
     /// Policies that were released claim no CPUs.
     void use_releases(std::function<bool(std::string_view policy)> is_released);
     /// Other policies are released than before.

@@ -7,8 +7,8 @@ namespace affinityd::events {
 
 namespace {
 
-constexpr std::chrono::seconds pause{
-    3}; ///< between two looks: a foreign mask stays for less than five seconds
+/// Between two looks: a foreign mask stays for less than five seconds.
+constexpr std::chrono::seconds pause{3};
 
 } // namespace
 

@@ -33,7 +33,7 @@ class Union {
         return member;
     }
     void join(std::size_t one, std::size_t other) {
-        const auto [low, high] = std::minmax(first_of(one), first_of(other));
+        const auto [low, high] = std::minmax({first_of(one), first_of(other)}); // values, not references
         first_[high] = low;
     }
 

@@ -220,6 +220,9 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
     settle_shared_lines(machine, run.result);
     if (before != nullptr) count_kept(*before, run.result, true, load.expected);
     run.result.busiest = load.expected.busiest();
+    for (const unsigned cpu : machine.topology.online)
+        run.result.average += load.expected.on_cpu(cpu);
+    run.result.average /= static_cast<Weight>(std::max<std::size_t>(1, machine.topology.cores.size()));
     run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
     return std::move(run.result);
 }
@@ -228,7 +231,7 @@ Placements recompile(const PolicySet& policies, const Machine& machine, const Ni
                      const Placements& before) {
     constexpr Weight much = one_cpu / 2;
     auto kept = compile(policies, machine, usage, &before);
-    if (kept.busiest <= one_cpu) return kept;
+    if (kept.busiest <= kept.average + much) return kept; // no other could be much better
     auto fresh = compile(policies, machine, usage);
     return fresh.busiest + much < kept.busiest ? std::move(fresh) : std::move(kept);
 }

@@ -80,6 +80,7 @@ struct Placements {
     std::vector<Problem> problems;
     std::shared_ptr<const CpuLoad> load; ///< of the interrupts of lanes; each compile() makes another
     Weight busiest = 0;                  ///< core, by interrupts and by what tasks are expected to use
+    Weight average = 0;                  ///< of all cores, by the same
 
     [[nodiscard]] const ResolvedPolicy* find(std::string_view policy) const; ///< nullptr: none of that name
 };
