@@ -24,16 +24,14 @@ constexpr const char* as_process = "affinity: full acts as process";
 std::string nic_note(const World& world, const KnownProcess& process) {
     const auto& policy = world.policy(process.policy);
     if (policy.model != Model::full && policy.model != Model::irq) return {};
-    const char* then = acts_as_process(world, process.policy) ? as_process : nullptr;
-    const auto because = [&](const char* why) {
-        return then == nullptr ? why : fmt::format("{}; {}", why, then);
-    };
-    if (process.is_elsewhere) {
-        if (policy.model == Model::full) then = as_process;
-        return because("it is in another network namespace: its NICs are not known");
-    }
-    if (policy.nics_auto && process.nics.empty()) return because("no socket of it has named a NIC");
-    return {};
+    std::string why;
+    if (process.is_elsewhere)
+        why = "it is in another network namespace: its NICs are not known";
+    else if (policy.nics_auto && process.nics.empty())
+        why = "no socket of it has named a NIC";
+    if (why.empty()) return {};
+    const bool is_alone = process.is_elsewhere && policy.model == Model::full;
+    return is_alone || acts_as_process(world, process.policy) ? fmt::format("{}; {}", why, as_process) : why;
 }
 
 std::string nic_note(const World& world, std::size_t policy, std::size_t processes) {
