@@ -24,7 +24,10 @@ const IrqMask* line_of(const QueueTarget& target) {
 bool has_handler(const Machine& machine, const QueueTarget& target) {
     const auto& label = line_of(target)->label;
     if (label == target.nic) return true;
-    return machine.nic(label) == nullptr;
+    if (machine.nic(label) != nullptr) return false;
+    // Named after the driver, or a handler of another device altogether.
+    const auto* nic = machine.nic(target.nic);
+    return nic == nullptr || nic->up;
 }
 
 std::string list(const std::vector<std::string>& names) {

@@ -142,6 +142,25 @@ TEST_F(Lines, HandlersThatComeAndGoCostNoOriginal) {
     EXPECT_EQ(machine_.irq(line), "1-3");
 }
 
+TEST_F(Lines, AnotherDevicesHandlerIsNotTakenForThatOfAnInterfaceThatIsDown) {
+    machine_.remove_handler(line, "lan0");
+    machine_.remove_handler(line, "lan1");
+    for (const auto* label : {"ohci_hcd:usb1", "lan0", "lan1"})
+        machine_.add_handler(line, label);
+    two_policies();
+    Instance daemon(machine_);
+    start(daemon);
+    EXPECT_EQ(machine_.irq(line), "2");
+    machine_.remove_handler(line, "lan0");
+    machine_.tree().file("sys/class/net/lan0/flags", "0x1002\n");
+    daemon.manager().link_changed("lan0");
+    daemon.finish();
+    daemon.pass(true);
+    EXPECT_EQ(machine_.irq(line), "3");
+    daemon.stop();
+    EXPECT_EQ(machine_.irq(line), "1-3");
+}
+
 TEST_F(Lines, ADaemonThatStartsWithOneHandlerGoneKnowsTheLine) {
     two_policies();
     {
