@@ -44,12 +44,10 @@ SHAPES = {
     # An older kernel on an older interrupt controller. Its last CPU is not there at first: newer kernels plug CPUs in only under a
     # hypervisor that they know, which an emulation is not.
     "old": Shape(sockets=2, cores=2, nodes=2, pairs=("vmxnet3",), spare=1, kernel="6.1", x2apic=False),
-    # A kernel whose drivers of these NICs tell by netlink which interrupt serves which queue.
-    # One NIC of each driver, for what is put back: on each of the three kernels.
+    # One NIC of each driver, for what is put back.
     "drivers": Shape(sockets=2, cores=2, nodes=2, single=("virtio", "igb", "e1000e", "vmxnet3")),
-    "drivers-6.1": Shape(sockets=2, cores=2, nodes=2, single=("virtio", "igb", "e1000e", "vmxnet3"), kernel="6.1"),
-    "drivers-7.2": Shape(sockets=2, cores=2, nodes=2, single=("virtio", "igb", "e1000e", "vmxnet3"), kernel="7.2"),
     # Devices that share an interrupt line.
     "lines": Shape(sockets=1, cores=4, lines=2),
+    # A kernel whose drivers of these NICs tell by netlink which interrupt serves which queue.
     "new": Shape(sockets=2, cores=2, nodes=2, pairs=("igb", "e1000e"), kernel="7.2"),
 }
