@@ -135,8 +135,10 @@ Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine&
     else if (*fresh && known != machine.nics.end()) {
         keep_active_port(**fresh, &*known);
         *known = std::move(**fresh);
-    } else if (*fresh)
+    } else if (*fresh) {
         machine.nics.push_back(std::move(**fresh));
+        std::ranges::stable_sort(machine.nics, {}, &netdev::Nic::ifindex); // as read_nics() has them
+    }
     machine.irqs = std::move(*irqs);
     auto threads = inventory::find_kernel_threads(root, machine.kernel_threads);
     if (!threads) return std::unexpected(threads.error());

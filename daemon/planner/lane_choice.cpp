@@ -4,6 +4,7 @@
 #include "machine/near.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace affinityd::planner {
@@ -43,13 +44,53 @@ LaneHome lane_home(const ResolvedPolicy& resolved, const Interfaces& interfaces,
     return home;
 }
 
+namespace {
+
+/// Which of the kept lanes it is; their number if none. A core that has lost a sibling, or has it again, is
+/// still the same lane.
+std::size_t place_among(std::span<const Slot> kept, const Slot& slot) {
+    const auto found =
+        std::ranges::find_if(kept, [&](const Slot& other) { return other.cpus.intersects(slot.cpus); });
+    return static_cast<std::size_t>(found - kept.begin());
+}
+
+bool is_lower(const Slot& one, const Slot& other) { return one.cpus.first() < other.cpus.first(); }
+
+/// In the order of the lanes that are kept: who comes anew takes the place of one that has gone, or the end.
+std::vector<Slot> in_kept_order(std::vector<Slot> lanes, std::span<const Slot> kept) {
+    std::vector<std::optional<Slot>> places(lanes.size());
+    std::vector<Slot> others;
+    std::ranges::sort(lanes, is_lower);
+    for (auto& lane : lanes) {
+        const auto place = place_among(kept, lane);
+        if (place < places.size() && place < kept.size() && !places[place])
+            places[place] = std::move(lane);
+        else
+            others.push_back(std::move(lane));
+    }
+    std::vector<Slot> ordered;
+    auto other = others.begin();
+    for (auto& place : places)
+        ordered.push_back(place ? std::move(*place) : std::move(*other++));
+    return ordered;
+}
+
+/// Who has fewer queues than lanes need not interrupt the first cores, where the interrupts of all others
+/// are.
+void put_quiet_cores_first(std::vector<Slot>& lanes, std::size_t queues, const LaneLoad& load) {
+    std::ranges::stable_sort(lanes, {},
+                             [&](const Slot& slot) { return load.queues.on_core(slot.cpus.first()); });
+    const auto rest = lanes.begin() + static_cast<std::ptrdiff_t>(queues);
+    std::ranges::sort(lanes.begin(), rest, is_lower);
+    std::ranges::sort(rest, lanes.end(), is_lower);
+}
+
+} // namespace
+
 std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Machine& machine,
                                const LaneHome& home, const LaneDemand& demand, const LaneLoad& load) {
-    policy::Placement placement = resolved.policy->placement;
+    policy::Placement placement = resolved.placement;
     placement.spread = policy::Spread::core;
-    const auto place_among_kept = [&](const Slot& slot) {
-        return std::ranges::find(demand.kept, slot.cpus, &Slot::cpus) - demand.kept.begin();
-    };
     CpuLoad expected = load.expected;
     std::vector<Slot> lanes;
     for (const CpuSet* cpus : {&home.first, &home.then}) {
@@ -57,23 +98,16 @@ std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Ma
         auto candidates = make_slots(machine.topology, placement, *cpus, {});
         while (lanes.size() < demand.lanes && !candidates.empty()) {
             const auto best = std::ranges::min_element(candidates, {}, [&](const Slot& slot) {
-                return std::pair(place_among_kept(slot), expected.on_core(slot.cpus.first()));
+                return std::pair(place_among(demand.kept, slot), expected.on_core(slot.cpus.first()));
             });
             expected.add({best->cpus.first()}, one_cpu);
             lanes.push_back(std::move(*best));
             candidates.erase(best);
         }
     }
-    std::ranges::sort(lanes, {},
-                      [&](const Slot& slot) { return std::pair(place_among_kept(slot), slot.cpus.first()); });
-    // Who has fewer queues than lanes need not take the first cores, where the interrupts of all others are.
-    if (demand.queues >= lanes.size() || !demand.kept.empty()) return lanes;
-    std::ranges::stable_sort(lanes, {},
-                             [&](const Slot& slot) { return load.queues.on_core(slot.cpus.first()); });
-    const auto rest = lanes.begin() + static_cast<std::ptrdiff_t>(demand.queues);
-    const auto by_number = [](const Slot& slot) { return slot.cpus.first(); };
-    std::ranges::sort(lanes.begin(), rest, {}, by_number);
-    std::ranges::sort(rest, lanes.end(), {}, by_number);
+    lanes = in_kept_order(std::move(lanes), demand.kept);
+    if (demand.queues < lanes.size() && demand.kept.empty())
+        put_quiet_cores_first(lanes, demand.queues, load);
     return lanes;
 }
 

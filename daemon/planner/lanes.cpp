@@ -186,31 +186,27 @@ void tell_of_spares(const ResolvedPolicy& resolved, const NicLanes& lanes, Place
                                      "tasks stay near an interface that is a spare"});
 }
 
-/// The lanes that these interfaces had before; none if others shared them.
-std::span<const Slot> lanes_before(const ResolvedPolicy* before, const NicLanes& now) {
-    if (before == nullptr) return {};
-    const auto found = std::ranges::find(before->nics, now.nics, &NicLanes::nics);
-    return found == before->nics.end() ? std::span<const Slot>() : found->lanes;
-}
-
-void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Interfaces::Group& group,
-               LaneLoad& load, Placements& into, const ResolvedPolicy* before) {
+void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const LaneGroup& group, LaneLoad& load,
+               Placements& into) {
     const auto& machine = interfaces.machine();
-    auto jobs = jobs_of(resolved, machine, group, into);
+    for (const auto& lane : group.kept) // they count once: where they go now
+        load.expected.add({lane.cpus.first()}, -one_cpu);
+    auto jobs = jobs_of(resolved, machine, group.interfaces, into);
     if (jobs.empty()) return;
-    NicLanes lanes{.name = group.nics.front()->name};
+    const unsigned tasks = group.interfaces.tasks;
+    NicLanes lanes{.name = group.interfaces.nics.front()->name};
+    lanes.is_guess = tasks == 0 && resolved.policy->model == policy::Model::full;
     std::vector<const Nic*> nics;
     std::size_t queues = 0;
     for (const auto& job : jobs) {
         nics.push_back(&job.nic);
         lanes.nics.push_back(job.nic.name);
+        lanes.ids.push_back({job.nic.ifindex, job.nic.device});
         if (interfaces.is_spare(job.nic)) lanes.spares.push_back(job.nic.name);
         queues = std::max(queues, job.queues.size());
     }
     const auto home = lane_home(resolved, interfaces, nics);
-    const LaneDemand demand{group.tasks == 0 ? queues : group.tasks, queues, lanes_before(before, lanes)};
-    for (const auto& lane : demand.kept) // they count once
-        load.expected.add({lane.cpus.first()}, -one_cpu);
+    const LaneDemand demand{tasks == 0 ? queues : tasks, queues, group.kept};
     lanes.lanes = choose_lanes(resolved, machine, home, demand, load);
     lanes.near = home.near;
     if (std::ranges::any_of(lanes.lanes, [&](const Slot& lane) { return lane.cpus.intersects(home.others); }))
@@ -229,8 +225,8 @@ void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Int
 
 } // namespace
 
-void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const NicNames& nics,
-               const NicUsage& usage, LaneLoad& load, Placements& into, const ResolvedPolicy* before) {
+void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const std::vector<LaneGroup>& groups,
+               LaneLoad& load, Placements& into) {
     const auto& policy = *resolved.policy;
     if (policy.model != policy::Model::irq && policy.model != policy::Model::full) return;
     for (auto& name : interfaces.hollow(policy))
@@ -238,10 +234,9 @@ void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const Nic
             {policy.name, std::move(name),
              "nothing of hardware is under it: its ports are those of guests and containers, "
              "which are left alone unless they are named themselves"});
-    const bool is_full = policy.model == policy::Model::full;
-    for (const auto& group : is_full ? interfaces.together(nics, policy, usage) : interfaces.apart(nics))
-        add_group(resolved, interfaces, group, load, into, before);
-    if (is_full) resolved.all_lanes = in_turn(resolved.nics);
+    for (const auto& group : groups)
+        add_group(resolved, interfaces, group, load, into);
+    if (policy.model == policy::Model::full) resolved.all_lanes = in_turn(resolved.nics);
 }
 
 } // namespace affinityd::planner

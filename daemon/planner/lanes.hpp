@@ -2,6 +2,7 @@
 #pragma once
 
 #include "planner/interfaces.hpp"
+#include "planner/lane_groups.hpp"
 #include "planner/placements.hpp"
 
 #include <string>
@@ -32,9 +33,8 @@ struct LaneLoad {
 /// than queues, and off otherwise, because left-over maps would carry packets away from the lane. Model:
 /// Foong, Fung, Newell; kernel: Documentation/networking/scaling.rst.
 ///
-/// `before`: the same policy as it was placed last, whose lanes are kept, and are counted in `load` already;
-/// nullptr: none.
-void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const NicNames& nics,
-               const NicUsage& usage, LaneLoad& load, Placements& into, const ResolvedPolicy* before);
+/// The lanes that `groups` keep are counted in `load.expected` already.
+void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const std::vector<LaneGroup>& groups,
+               LaneLoad& load, Placements& into);
 
 } // namespace affinityd::planner

@@ -4,10 +4,13 @@
 #include "machine/near.hpp"
 #include "planner/cpu_expr_eval.hpp"
 #include "planner/interfaces.hpp"
+#include "planner/lane_groups.hpp"
 #include "planner/lanes.hpp"
 #include "planner/shared_lines.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -69,9 +72,8 @@ policy::Placement for_isolated(Run& run, const Policy& policy, policy::Placement
     return placement;
 }
 
-std::vector<Slot> distribute(Run& run, const Policy& policy, const policy::Placement& wanted,
+std::vector<Slot> distribute(Run& run, const Policy& policy, const policy::Placement& placement,
                              const CpuSet& allowed, const CpuSet& own_nics) {
-    const auto placement = for_isolated(run, policy, wanted, allowed);
     CpuSet near;
     if (placement.near) near = evaluated(run, policy, *placement.near, own_nics).value_or(CpuSet{});
     return make_slots(run.machine.topology, placement, allowed, near);
@@ -100,21 +102,23 @@ void add_together(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
         CpuSet group = together_level(run, *resolved.policy, rest.first()) & rest;
         if (group.empty()) group = rest;
         rest -= group;
-        auto slots = distribute(run, *resolved.policy, resolved.policy->placement, group, own_nics);
+        auto slots = distribute(run, *resolved.policy, resolved.placement, group, own_nics);
         resolved.together.push_back({std::move(group), std::move(slots)});
     }
 }
 
 void add_distributions(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
     const Policy& policy = *resolved.policy;
-    resolved.distributions.push_back(distribute(run, policy, policy.placement, resolved.allowed, own_nics));
+    resolved.placement = for_isolated(run, policy, policy.placement, resolved.allowed);
+    resolved.distributions.push_back(distribute(run, policy, resolved.placement, resolved.allowed, own_nics));
     for (const auto& rule : policy.threads) {
         auto allowed = allowed_cpus(run, policy, rule.placement, own_nics);
         // A rule that states no CPUs, or none that are here, gets the policy's.
         if (!allowed || !rule.placement.cpus) allowed = resolved.allowed;
         if (!policy.exclusive) *allowed -= run.result.claimed;
         if (allowed->empty()) allowed = resolved.allowed;
-        resolved.distributions.push_back(distribute(run, policy, rule.placement, *allowed, own_nics));
+        const auto placement = for_isolated(run, policy, rule.placement, *allowed);
+        resolved.distributions.push_back(distribute(run, policy, placement, *allowed, own_nics));
     }
 }
 
@@ -143,20 +147,45 @@ void find_allowed(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
     if (policy.exclusive) run.result.claimed |= resolved.allowed;
 }
 
-/// Counts the lanes that policies had before, so that nobody takes what a later one is about to keep; or,
-/// with `is_over`, takes back those that nobody has kept.
-void count_kept(const Placements& before, const Placements& now, bool is_over, CpuLoad& load) {
-    for (const auto& resolved : now.policies) {
-        const auto* old = resolved.active ? before.find(resolved.policy->name) : nullptr;
-        if (old == nullptr) continue;
-        for (const auto& lanes : old->nics) {
-            if (is_over &&
-                std::ranges::find(resolved.nics, lanes.nics, &NicLanes::nics) != resolved.nics.end())
-                continue;
-            for (const auto& lane : lanes.lanes)
-                load.add({lane.cpus.first()}, is_over ? -one_cpu : one_cpu);
-        }
+/// What is expected before anybody has lanes: what policies' tasks may use, each spread over its CPUs, and
+/// the lanes that are about to be kept, so that nobody takes them.
+CpuLoad expected_load(const Run& run, const std::vector<std::vector<LaneGroup>>& groups) {
+    CpuLoad load(run.machine.topology);
+    for (const auto& resolved : run.result.policies)
+        if (resolved.active && resolved.policy->model != policy::Model::none &&
+            resolved.policy->model != policy::Model::irq)
+            load.add(resolved.allowed, one_cpu);
+    for (const auto& of_policy : groups)
+        for (const auto& group : of_policy)
+            for (const auto& lane : group.kept)
+                load.add({lane.cpus.first()}, one_cpu);
+    return load;
+}
+
+std::vector<Weight> core_loads(const topology::Topology& topology, const CpuLoad& load) {
+    std::vector<Weight> cores;
+    for (const auto& core : topology.cores)
+        if (!core.empty()) cores.push_back(load.on_core(core.first()));
+    std::ranges::sort(cores, std::greater());
+    return cores;
+}
+
+/// More than this, and lanes are worth being moved.
+constexpr Weight much = one_cpu / 2;
+
+bool is_much_better(const std::vector<Weight>& cores, const std::vector<Weight>& than) {
+    for (std::size_t i = 0; i < std::min(cores.size(), than.size()); ++i) {
+        if (cores[i] + much < than[i]) return true;
+        if (than[i] + much < cores[i]) return false;
     }
+    return false;
+}
+
+/// No other order of such a sum could be much better.
+bool is_even(const std::vector<Weight>& cores) {
+    if (cores.empty()) return true;
+    const auto sum = std::accumulate(cores.begin(), cores.end(), Weight{0});
+    return cores.front() <= sum / static_cast<Weight>(cores.size()) + much;
 }
 
 } // namespace
@@ -199,41 +228,35 @@ Placements compile(const PolicySet& policies, const Machine& machine, const NicU
         for (std::size_t i = 0; i < policies.policies.size(); ++i)
             if (policies.policies[i].exclusive == exclusive)
                 find_allowed(run, run.result.policies[i], own_nic_cpus(run, nics[i]));
-    LaneLoad load{CpuLoad(machine.topology), CpuLoad(machine.topology), CpuLoad(machine.topology)};
-    for (const auto& resolved : run.result.policies)
-        if (resolved.active && resolved.policy->model != policy::Model::none &&
-            resolved.policy->model != policy::Model::irq)
-            load.expected.add(resolved.allowed, one_cpu);
-    if (before != nullptr) count_kept(*before, run.result, false, load.expected);
+    std::vector<std::vector<LaneGroup>> groups(nics.size());
+    for (std::size_t i = 0; i < nics.size(); ++i)
+        if (run.result.policies[i].active)
+            groups[i] = lane_groups(policies.policies[i], interfaces, nics[i], usage,
+                                    before == nullptr ? nullptr : before->find(policies.policies[i].name));
+    LaneLoad load{CpuLoad(machine.topology), expected_load(run, groups), CpuLoad(machine.topology)};
     const auto add_all = [&](std::size_t i) {
         ResolvedPolicy& resolved = run.result.policies[i];
         const CpuSet own = own_nic_cpus(run, nics[i]);
         add_distributions(run, resolved, own);
         add_together(run, resolved, own);
-        add_lanes(resolved, interfaces, nics[i], usage, load, run.result,
-                  before == nullptr ? nullptr : before->find(resolved.policy->name));
+        add_lanes(resolved, interfaces, groups[i], load, run.result);
     };
     // An interface that one policy names and another one only finds by its sockets is that of the first.
     for (const bool is_auto : {false, true})
         for (std::size_t i = 0; i < policies.policies.size(); ++i)
             if (run.result.policies[i].active && policies.policies[i].nics_auto == is_auto) add_all(i);
     settle_shared_lines(machine, run.result);
-    if (before != nullptr) count_kept(*before, run.result, true, load.expected);
-    run.result.busiest = load.expected.busiest();
-    for (const unsigned cpu : machine.topology.online)
-        run.result.average += load.expected.on_cpu(cpu);
-    run.result.average /= static_cast<Weight>(std::max<std::size_t>(1, machine.topology.cores.size()));
+    run.result.cores = core_loads(machine.topology, load.expected);
     run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
     return std::move(run.result);
 }
 
 Placements recompile(const PolicySet& policies, const Machine& machine, const NicUsage& usage,
                      const Placements& before) {
-    constexpr Weight much = one_cpu / 2;
     auto kept = compile(policies, machine, usage, &before);
-    if (kept.busiest <= kept.average + much) return kept; // no other could be much better
+    if (is_even(kept.cores)) return kept;
     auto fresh = compile(policies, machine, usage);
-    return fresh.busiest + much < kept.busiest ? std::move(fresh) : std::move(kept);
+    return is_much_better(fresh.cores, kept.cores) ? std::move(fresh) : std::move(kept);
 }
 
 } // namespace affinityd::planner

@@ -43,11 +43,18 @@ struct QueueThread {
 /// The lanes of an interface, or of several that serve the same tasks, under a policy: lane i is a core that
 /// takes the interrupts of queue i of each of them and, under `full`, the tasks.
 struct NicLanes {
+    /// What of an interface is the same after a renaming.
+    struct Id {
+        unsigned ifindex = 0;
+        std::string device; ///< "": a virtual interface
+    };
     std::string name; ///< of the first interface
     NicNames nics;    ///< that have these lanes now, in the machine's order
     NicNames spares;  ///< those of them whose traffic another one carries now
     std::vector<Slot> lanes;
-    CpuSet near; ///< the CPUs near the interfaces that the lanes are near to
+    CpuSet near;           ///< the CPUs near the interfaces that the lanes are near to
+    std::vector<Id> ids;   ///< of `nics`, in their order
+    bool is_guess = false; ///< as many lanes as queues, because it is not known how many tasks they serve
 };
 
 /// Processes of a policy with `together` stay inside one such group.
@@ -59,8 +66,9 @@ struct Group {
 /// A resolved policy: one policy, worked out on one machine.
 struct ResolvedPolicy {
     const policy::Policy* policy = nullptr;
-    CpuSet allowed;      ///< never empty if active
-    bool active = false; ///< false: it cannot be carried out here; `problems` says why
+    policy::Placement placement; ///< its own as it is carried out: on isolated CPUs each task has one
+    CpuSet allowed;              ///< never empty if active
+    bool active = false;         ///< false: it cannot be carried out here; `problems` says why
     std::vector<std::vector<Slot>> distributions; ///< 0: own placement; i + 1: thread rule i
     std::vector<Group> together;                  ///< empty without `together`
     std::vector<NicLanes> nics;                   ///< of irq and full
@@ -79,8 +87,7 @@ struct Placements {
     std::unordered_map<int, QueueThread> threads; ///< by tid
     std::vector<Problem> problems;
     std::shared_ptr<const CpuLoad> load; ///< of the interrupts of lanes; each compile() makes another
-    Weight busiest = 0;                  ///< core, by interrupts and by what tasks are expected to use
-    Weight average = 0;                  ///< of all cores, by the same
+    std::vector<Weight> cores; ///< load of each, descending, by interrupts and by what tasks may use
 
     [[nodiscard]] const ResolvedPolicy* find(std::string_view policy) const; ///< nullptr: none of that name
 };
@@ -90,7 +97,8 @@ struct Placements {
                                  const NicUsage& usage, const Placements* before = nullptr);
 
 /// The same after something has changed: lanes stay where they are, so that one worker's birth moves nobody
-/// else's interrupts, unless the busiest core would have much less to do with others.
+/// else's interrupts, unless the busiest core would have much less to do with others; where those are alike,
+/// the second busiest, and so on: one that cannot be helped hides nothing.
 [[nodiscard]] Placements recompile(const policy::PolicySet& policies, const machine::Machine& machine,
                                    const NicUsage& usage, const Placements& before);
 

@@ -112,5 +112,129 @@ TEST(Lanes, AnInterfaceThatIsNamedIsNotTakenByOneThatOnlyListens) {
         EXPECT_EQ(target.policy, target.nic == "eth0" ? "p1" : "p0");
 }
 
+/// Names of the lanes of an interface's group.
+std::string lanes_of(const Placements& placements, const std::string& policy, const std::string& nic) {
+    std::string text;
+    const auto* resolved = placements.find(policy);
+    if (resolved != nullptr && resolved->nic(nic) != nullptr)
+        for (const auto& lane : resolved->nic(nic)->lanes)
+            text += (text.empty() ? "" : ";") + lane.cpus.to_list();
+    return text;
+}
+
+std::vector<std::string> beside_a_busy_core() {
+    std::vector<std::string> texts;
+    for (const auto* nic : {"eth0", "eth1", "eth2"})
+        texts.push_back(std::string("match: {comm: a}\naffinity: full\nbind: core\ncpus: \"1-7\"\nnics: [") +
+                        nic + "]\n");
+    texts.emplace_back("affinity: irq\ncpus: \"0\"\nnics: [eth3, eth4, eth5]\n");
+    return texts;
+}
+
+TEST(Lanes, ServersWhoseTasksBecomeKnownAreOnDifferentCoresThoughAnotherCoreCannotBeHelped) {
+    const World world(beside_a_busy_core(), eight(6, 8)); // as a daemon starts: nobody's tasks are known
+    const auto next = recompile(world.set, world.machine, workers({1, 1, 1}), world.placements);
+    EXPECT_EQ(lanes_of(next, "p0", "eth0"), "1");
+    EXPECT_EQ(lanes_of(next, "p1", "eth1"), "2");
+    EXPECT_EQ(lanes_of(next, "p2", "eth2"), "3");
+}
+
+TEST(Lanes, ACoreThatCannotBeHelpedHidesNoneThatCan) {
+    auto small = eight(6, 8); // all servers came under policy while two CPUs were there
+    small.topology.online = CpuSet::range(0, 1);
+    small.topology.cpus.resize(2);
+    small.topology.cores.resize(2);
+    const World world(beside_a_busy_core(), small, workers({1, 1, 1}));
+    ASSERT_EQ(lanes_of(world.placements, "p2", "eth2"), "1");
+    const auto next = recompile(world.set, eight(6, 8), workers({1, 1, 1}), world.placements);
+    std::set<std::string> cores;
+    for (const auto* nic : {"eth0", "eth1", "eth2"})
+        cores.insert(lanes_of(next, std::string("p") + nic[3], nic));
+    EXPECT_EQ(cores.size(), 3U);
+}
+
+/// Two policies: one whose interfaces change, and one on two cores of its own.
+struct Neighbours : testing::Test {
+    const std::vector<std::string> texts{"match: {comm: a}\naffinity: full\nbind: cpu\nnics: auto\n",
+                                         "match: {comm: b}\naffinity: full\nbind: cpu\nnics: [eth2]\n"};
+    static NicUsage served(const NicNames& names) { return {{"p0", {{names, 2}}}, {"p1", {{{"eth2"}, 2}}}}; }
+};
+
+TEST_F(Neighbours, APolicyStaysOnItsLanesWhenMoreOrFewerInterfacesServeIt) {
+    const World world(texts, eight(3, 4), served({"eth0"}));
+    const auto first = lanes_of(world.placements, "p0", "eth0");
+    const auto both = recompile(world.set, world.machine, served({"eth0", "eth1"}), world.placements);
+    EXPECT_EQ(lanes_of(both, "p0", "eth0"), first);
+    EXPECT_EQ(lanes_of(both, "p0", "eth1"), first);
+    EXPECT_EQ(others_moved(world.placements, both, "p0"), 0);
+    const auto other = recompile(world.set, world.machine, served({"eth1"}), both);
+    EXPECT_EQ(lanes_of(other, "p0", "eth1"), first);
+    const auto again = recompile(world.set, world.machine, served({"eth0"}), both);
+    EXPECT_EQ(lanes_of(again, "p0", "eth0"), first);
+}
+
+TEST_F(Neighbours, APolicyStaysOnItsLanesWhenItsInterfaceIsRenamed) {
+    for (const bool is_virtual : {false, true}) {
+        auto machine = eight(3, 4);
+        for (unsigned i = 0; i < 3; ++i) {
+            machine.nics[i].ifindex = i + 2;
+            if (is_virtual) machine.nics[i].device.clear();
+        }
+        const World world(texts, machine, served({"eth0"}));
+        const auto first = lanes_of(world.placements, "p0", "eth0");
+        ASSERT_NE(first, "");
+        machine.nics[0].name = "lan0";
+        const auto next = recompile(world.set, machine, served({"lan0"}), world.placements);
+        EXPECT_EQ(lanes_of(next, "p0", "lan0"), first);
+    }
+}
+
+/// As eight(), but two CPUs a core: n and n + 8.
+machine::Machine with_siblings(const CpuSet& online) {
+    auto machine = eight(1, 4);
+    auto& topology = machine.topology;
+    topology.possible = topology.present = CpuSet::range(0, 15);
+    topology.online = topology.housekeeping = online;
+    topology.packages = {online};
+    topology.nodes = {{0, online, 1U << 30, {}}};
+    topology.caches = {{3, topology::Cache::Type::unified, 1U << 20, online}};
+    topology.cores.clear();
+    topology.cpus.clear();
+    for (unsigned core = 0; core < 8; ++core)
+        if (const CpuSet cpus = CpuSet{core, core + 8} & online; !cpus.empty())
+            topology.cores.push_back(cpus);
+    for (const unsigned cpu : online)
+        topology.cpus.push_back(
+            {cpu, 0, {}, {}, static_cast<int>(cpu % 8), 0, {}, CpuSet{cpu % 8, cpu % 8 + 8} & online});
+    machine.nics[0].local_cpus = online;
+    return machine;
+}
+
+TEST(Lanes, ACpuThatGoesOfflineMovesNoQueueOfOtherCores) {
+    const CpuSet all = CpuSet::range(0, 15);
+    const std::vector<std::string> texts{"match: {comm: a}\naffinity: full\nbind: core\nnics: [eth0]\n"};
+    const World world(texts, with_siblings(all), workers({4}));
+    ASSERT_EQ(lanes_of(world.placements, "p0", "eth0"), "0,8;1,9;2,10;3,11");
+    const auto without_sibling =
+        recompile(world.set, with_siblings(all - CpuSet{8}), workers({4}), world.placements);
+    EXPECT_EQ(lanes_of(without_sibling, "p0", "eth0"), "0;1,9;2,10;3,11");
+    const auto back = recompile(world.set, with_siblings(all), workers({4}), without_sibling);
+    EXPECT_EQ(lanes_of(back, "p0", "eth0"), "0,8;1,9;2,10;3,11");
+    const auto without_core = recompile(world.set, with_siblings(all - CpuSet{1, 9}), workers({4}), back);
+    EXPECT_EQ(lanes_of(without_core, "p0", "eth0"), "0,8;4,12;2,10;3,11");
+}
+
+TEST(Lanes, OnIsolatedCpusEachTaskHasOneCpu) {
+    auto machine = with_siblings(CpuSet::range(0, 15));
+    machine.topology.isolated = CpuSet{2, 3, 10, 11};
+    for (const std::string bind : {"core", "llc", "set"}) {
+        const World world(
+            {"match: {comm: a}\naffinity: full\nbind: " + bind + "\ncpus: \"2-3,10-11\"\nnics: [eth0]\n"},
+            machine, workers({2}));
+        EXPECT_EQ(lanes_of(world.placements, "p0", "eth0"), "2;3") << bind;
+        EXPECT_EQ(std::ranges::count(world.placements.problems, "2-3,10-11", &Problem::subject), 1) << bind;
+    }
+}
+
 } // namespace
 } // namespace affinityd::planner

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "planner/interfaces.hpp"
+#include "planner/placements.hpp"
+
+#include <span>
+#include <vector>
+
+namespace affinityd::planner {
+
+/// Interfaces that are about to get lanes, all the same ones.
+struct LaneGroup {
+    Interfaces::Group interfaces;
+    std::span<const Slot>
+        kept; ///< the lanes that they had until now, which they keep if they can; in `before`
+};
+
+/// The groups of a policy's interfaces. Under `full` those that serve the same tasks are in one, under `irq`
+/// each is for itself.
+///
+/// `before`: the same policy as it was placed last, nullptr: never. A group keeps the lanes of the one with
+/// which it shares most devices, by whatever name they go now; each is kept once. Lanes that were a guess,
+/// because nobody knew how many tasks would be served, are not kept once that is known.
+[[nodiscard]] std::vector<LaneGroup> lane_groups(const policy::Policy& policy, const Interfaces& interfaces,
+                                                 const NicNames& nics, const NicUsage& usage,
+                                                 const ResolvedPolicy* before);
+
+} // namespace affinityd::planner
