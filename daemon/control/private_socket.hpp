@@ -20,7 +20,8 @@ class PrivateSocket final : public Front {
   public:
     struct Limits {
         std::size_t peers = 64;
-        std::chrono::milliseconds authentication{1000}; ///< from the connection to the end of the D-Bus handshake
+        std::chrono::milliseconds authentication{
+            1000}; ///< from the connection to the end of the D-Bus handshake
     };
     /// Binds and listens. `event` and `runner` must outlive this.
     static Result<std::unique_ptr<PrivateSocket>> start(sd_event* event, std::string path,
