@@ -21,7 +21,7 @@ class PrivateSocket final : public Front {
     struct Limits {
         std::size_t peers = 64;
         std::chrono::milliseconds authentication{
-            5000}; ///< from the connection to the end of the D-Bus handshake
+            1000}; ///< from the connection to the end of the D-Bus handshake
     };
     /// Binds and listens. `event` and `runner` must outlive this.
     static Result<std::unique_ptr<PrivateSocket>> start(sd_event* event, std::string path,

@@ -43,8 +43,7 @@ class EventLoop final : public Loop {
                    [this] { all_done(); }}),
           passes_(manager.settings().reconcile_interval,
                   [this](bool periodic) { manager_.begin_pass(periodic); }),
-          measuring_(event_.get(), manager.settings().measure,
-                     [this](const auto& run) { manager_.measured(run); }) {}
+          measuring_(event_.get(), manager.settings(), [this](const auto& run) { manager_.measured(run); }) {}
 
     [[nodiscard]] sd_event* event() const override { return event_.get(); }
 

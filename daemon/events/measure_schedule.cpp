@@ -3,9 +3,9 @@
 
 namespace affinityd::events {
 
-MeasureSchedule::MeasureSchedule(sd_event* event, app::Settings::Measure settings,
-                                 MeasurementChild::Done done)
-    : event_(event), settings_(settings), done_(done), child_(event, settings, done), timer_([this] {
+MeasureSchedule::MeasureSchedule(sd_event* event, const app::Settings& settings, Measurement::Done done)
+    : event_(event), settings_(settings.measure), done_(done),
+      measurement_(event, settings.measure, done, {settings.runtime_dir + "/measure"}), timer_([this] {
           arm();
           static_cast<void>(measure(true).has_value()); // a run that could not start is on record
       }) {}
@@ -23,8 +23,8 @@ void MeasureSchedule::arm() {
 }
 
 Result<void> MeasureSchedule::measure(bool may_skip) {
-    if (child_.running()) return fail("a measurement is running already");
-    auto started = child_.start(may_skip);
+    if (measurement_.running()) return fail("a measurement is running already");
+    auto started = measurement_.start(may_skip);
     if (!started) done_({"", measure::Outcome::failed, started.error().to_string()});
     return started;
 }

@@ -12,7 +12,7 @@ namespace affinityd::events {
 /// Measures at the interval of affinityd.yaml(5), and when somebody asks.
 class MeasureSchedule {
   public:
-    MeasureSchedule(sd_event* event, app::Settings::Measure settings, MeasurementChild::Done done);
+    MeasureSchedule(sd_event* event, const app::Settings& settings, Measurement::Done done);
 
     [[nodiscard]] Result<void> start();
     /// A run now. An Error: one is running already, or it could not be started.
@@ -24,8 +24,8 @@ class MeasureSchedule {
     void arm();
     sd_event* event_;
     app::Settings::Measure settings_;
-    MeasurementChild::Done done_;
-    MeasurementChild child_;
+    Measurement::Done done_;
+    Measurement measurement_;
     std::minstd_rand random_{std::random_device{}()};
     Timer timer_;
 };

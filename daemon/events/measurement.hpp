@@ -7,43 +7,53 @@
 #include "measure/child.hpp"
 #include "measure/program.hpp"
 #include "measure/run.hpp"
+#include "measure/unit_run.hpp"
 
 #include <functional>
 #include <optional>
 #include <string>
+#include <variant>
+#include <vector>
 
 namespace affinityd::events {
 
-/// Connects one measuring child at a time to the event loop, which never waits for it.
-class MeasurementChild {
+/// Connects one measurement at a time to the event loop, which never waits for it. It runs in a unit of its
+/// own where the service manager listens for one, and else as a child of the daemon.
+class Measurement {
   public:
     using Done = std::function<void(const measure::Run& run)>;
-    MeasurementChild(sd_event* event, app::Settings::Measure settings, Done done,
-                     std::optional<std::string> program = measure::find_ttcp());
-    MeasurementChild(const MeasurementChild&) = delete;
-    MeasurementChild& operator=(const MeasurementChild&) = delete;
-    ~MeasurementChild() = default;
+    /// Where a run can be had.
+    struct Places {
+        std::string socket; ///< of affinity-measure.socket; nobody need listen there
+        std::optional<std::string> program = measure::find_ttcp();
+    };
+    Measurement(sd_event* event, app::Settings::Measure settings, Done done, Places places);
+    Measurement(const Measurement&) = delete;
+    Measurement& operator=(const Measurement&) = delete;
+    ~Measurement() = default;
 
     /// `may_skip`: a run by the timer, which a busy machine may do without; what a person asks for always
-    /// runs. After an Error no child is left, and the next start() is free to try.
+    /// runs. After an Error no run is left, and the next start() is free to try.
     [[nodiscard]] Result<void> start(bool may_skip);
     [[nodiscard]] bool running() const { return watched_.has_value(); }
 
   private:
-    /// In this order: the sources end before the child is killed and reaped.
+    /// In this order: the sources end before the run is.
     struct Watched {
-        measure::Child child;
+        std::variant<measure::UnitRun, measure::Child> run;
         Source output, exit, timeout;
     };
     static int on_output(sd_event_source*, int fd, std::uint32_t, void* userdata);
     static int on_exit(sd_event_source*, const siginfo_t* info, void* userdata);
     static int on_timeout(sd_event_source*, std::uint64_t, void* userdata);
+    [[nodiscard]] Result<Watched> begin(const std::vector<std::string>& options) const;
     [[nodiscard]] int watch(Watched& watched, std::chrono::seconds limit);
+    void end(const measure::Run& run);
 
     sd_event* event_;
     app::Settings::Measure settings_;
     Done done_;
-    std::optional<std::string> program_;
+    Places places_;
     std::optional<Watched> watched_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/child.hpp"
 
+#include "host/privileges.hpp"
 #include "host/scheduler.hpp"
 
 #include <array>
@@ -9,7 +10,6 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <grp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -19,16 +19,7 @@ namespace affinityd::measure {
 
 namespace {
 
-constexpr std::size_t most_output = 256U << 10;
-constexpr uid_t nobody = 65534; ///< the kernel's overflow user: owns nothing
 constexpr int exit_privileges = 126, exit_exec = 127;
-
-bool lower_privileges() {
-    if (::geteuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setresgid(nobody, nobody, nobody) != 0 ||
-                             ::setresuid(nobody, nobody, nobody) != 0))
-        return false;
-    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
-}
 
 /// In the child. The parent may have threads: nothing here allocates.
 [[noreturn]] void become(char* const* argv, int output, const CpuSet& cpus) {
@@ -42,7 +33,7 @@ bool lower_privileges() {
     ::setpriority(PRIO_PROCESS, 0, 10);
     // A child that cannot leave the daemon's CPUs still measures.
     static_cast<void>(host::set_affinity(0, cpus));
-    if (!lower_privileges()) ::_exit(exit_privileges);
+    if (!host::drop_privileges()) ::_exit(exit_privileges);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL); // the change of user has cleared it
     ::execv(argv[0], argv);
     ::_exit(exit_exec);
@@ -75,8 +66,7 @@ Result<Child> Child::start(const std::vector<std::string>& command) {
 }
 
 Child::Child(Child&& other) noexcept
-    : pid_(std::exchange(other.pid_, 0)), timed_out_(other.timed_out_), output_(std::move(other.output_)),
-      text_(std::move(other.text_)) {}
+    : pid_(std::exchange(other.pid_, 0)), timed_out_(other.timed_out_), output_(std::move(other.output_)) {}
 
 Child& Child::operator=(Child&& other) noexcept {
     if (this == &other) return *this;
@@ -84,7 +74,6 @@ Child& Child::operator=(Child&& other) noexcept {
     pid_ = std::exchange(other.pid_, 0);
     timed_out_ = other.timed_out_;
     output_ = std::move(other.output_);
-    text_ = std::move(other.text_);
     return *this;
 }
 
@@ -98,16 +87,6 @@ void Child::end() {
     pid_ = 0;
 }
 
-void Child::drain() {
-    std::array<char, 4096> chunk{};
-    while (true) {
-        const auto got = ::read(output_.get(), chunk.data(), chunk.size());
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return;
-        if (text_.size() < most_output) text_.append(chunk.data(), static_cast<std::size_t>(got));
-    }
-}
-
 void Child::time_out() {
     timed_out_ = true;
     if (pid_ > 0) ::kill(-pid_, SIGKILL);
@@ -116,7 +95,7 @@ void Child::time_out() {
 Run Child::ended(const siginfo_t& info) {
     drain();
     pid_ = 0;
-    Run run{std::move(text_), Outcome::done, {}}; // a run that failed says why in its report
+    Run run{output_.take(), Outcome::done, {}}; // a run that failed says why in its report
     if (timed_out_) {
         run.outcome = Outcome::timed_out;
         run.fault = "took too long and was ended";

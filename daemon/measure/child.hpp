@@ -3,7 +3,7 @@
 
 #include "base/cpu_set.hpp"
 #include "base/error.hpp"
-#include "host/fd.hpp"
+#include "measure/output.hpp"
 #include "measure/run.hpp"
 
 #include <string>
@@ -29,9 +29,9 @@ class Child {
 
     [[nodiscard]] pid_t pid() const { return pid_; }
     /// Readable when the program has printed something; non-blocking.
-    [[nodiscard]] int output() const { return output_.get(); }
-    /// Takes what can be read now. What exceeds 256 KiB in all is dropped.
-    void drain();
+    [[nodiscard]] int output() const { return output_.descriptor(); }
+    /// Takes what can be read now. False once nothing more will come; the exit is told apart from that.
+    bool drain() { return output_.drain(); }
     /// Kills the whole group because its time is over; ended() then says so.
     void time_out();
     /// `info` is what waitid(2) with WNOWAIT reported. The caller, or its event loop, reaps the process; this
@@ -44,8 +44,7 @@ class Child {
 
     pid_t pid_ = 0; ///< 0: none to be ended
     bool timed_out_ = false;
-    host::Fd output_;
-    std::string text_;
+    Output output_;
 };
 
 /// Every CPU that can exist: what a child must be given so that a daemon that was pinned does not pass that

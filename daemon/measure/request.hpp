@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/error.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace affinityd::measure {
@@ -17,8 +20,13 @@ struct Request {
     std::optional<unsigned> skip_if_busier; ///< percent: on a busier machine or NIC the run is skipped
 };
 
-/// affinity-ttcp(1)'s arguments for it, `program` first.
-[[nodiscard]] std::vector<std::string> command_line(const std::string& program, const Request& request);
+/// affinity-ttcp(1)'s options for it.
+[[nodiscard]] std::vector<std::string> options_of(const Request& request);
+
+/// Options as they go to a measuring unit: a JSON array of strings in one line, which ends with a newline.
+[[nodiscard]] std::string to_line(const std::vector<std::string>& options);
+/// What such a line says. An Error: it is none.
+[[nodiscard]] Result<std::vector<std::string>> from_line(std::string_view line);
 
 /// What the run may take in all: twice its own time, and 20 s for start, connect and report.
 [[nodiscard]] std::chrono::seconds time_limit(const Request& request);

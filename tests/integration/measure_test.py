@@ -49,6 +49,26 @@ class Peer:
             connection.close()
 
 
+class MeasuringUnit:
+    """What the service manager does for affinity-measure.socket: a program for each connection."""
+
+    def __init__(self, stack, daemon):
+        self.programs = []
+        self.socket = socket.socket(socket.AF_UNIX)
+        stack.callback(self.socket.close)
+        self.socket.bind(str(daemon.folder / "run/measure"))
+        self.socket.listen()
+        self.stack = stack
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.socket.accept()
+                with connection:
+                    self.programs.append(spawn(self.stack, TTCP, "--request", stdin=connection, stdout=connection))
+
+
 class Measurements(unittest.TestCase):
     def setUp(self):
         self.stack = contextlib.ExitStack()
@@ -119,7 +139,7 @@ class Measurements(unittest.TestCase):
         plain = daemon.command()
         daemon.command = lambda: ["unshare", "-n", *plain]  # in a network namespace that ends with the daemon
         daemon.start()
-        far = spawn(self.stack, "unshare", "-n", TTCP, "--sink", "--idle-exit", "0")
+        far = spawn(self.stack, "unshare", "-n", TTCP, "--sink", "--listen", "*", "--idle-exit", "0")
         own = os.readlink("/proc/self/ns/net")
         wait_for(lambda: os.readlink(f"/proc/{far.pid}/ns/net") != own, "the far end has its network")
         inside = ("nsenter", "--net=" + f"/proc/{daemon.process.pid}/ns/net", "ip")
@@ -140,6 +160,32 @@ class Measurements(unittest.TestCase):
         record = self.outcome(daemon)
         self.assertEqual("link_lost", record["outcome"], record)
         self.assertIn("link_lost", daemon.control("history"))
+
+    def test_a_unit_of_its_own_measures_where_the_service_manager_listens_for_one(self):
+        daemon = self.daemon("{duration: 1s, bytes: 50M}")
+        unit = MeasuringUnit(self.stack, daemon)
+        daemon.control("measure")
+        self.assertEqual(("done", 50_000_000), (self.outcome(daemon)["outcome"], records(daemon)[0]["bytes"]))
+        self.assertEqual(1, len(unit.programs))
+
+    def test_a_run_in_a_unit_that_is_killed_or_whose_daemon_is_gone(self):
+        daemon = self.daemon("{duration: 30s}")
+        unit = MeasuringUnit(self.stack, daemon)
+        daemon.control("measure")
+        program = wait_for(lambda: unit.programs and unit.programs[0], "the unit runs")
+        wait_for(lambda: children(program.pid), "its streams run")
+        self.assertEqual([], children(daemon.process.pid))
+        program.kill()
+        record = self.outcome(daemon)
+        self.assertEqual("failed", record["outcome"], record)
+        self.assertIn("without a report", record["reason"])
+        daemon.control("measure")
+        program = wait_for(lambda: len(unit.programs) == 2 and unit.programs[1], "it runs again")
+        streams = wait_for(lambda: len(children(program.pid)) == 2 and children(program.pid), "its streams run")
+        daemon.kill()
+        program.wait(60)
+        for stream in streams:
+            wait_for(lambda pid=stream: not pathlib.Path(f"/proc/{pid}/exe").exists(), "nothing is left of the measurement")
 
     def test_a_damaged_history_is_set_aside_and_measuring_goes_on(self):
         daemon = settings(Daemon(self.stack, {}), "{duration: 1s, bytes: 1M}")

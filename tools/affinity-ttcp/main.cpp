@@ -3,13 +3,11 @@
 #include "affinity-ttcp/engine/busy.hpp"
 #include "affinity-ttcp/options.hpp"
 #include "affinity-ttcp/print.hpp"
+#include "affinity-ttcp/request.hpp"
+#include "affinity-ttcp/sink.hpp"
 #include "host/root.hpp"
 
-#include <cerrno>
-
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -50,41 +48,59 @@ std::string why_not_now(const host::Root& root, const Options& options) {
     return why_busy(look_around(root, peer, look_seconds), options.busy_above / 100.0);
 }
 
-/// A sink for other machines: one connection after the other, each bounded by --seconds and --bytes.
-int serve(const host::Root& root, const Options& options, int listener) {
-    ::fcntl(listener, F_SETFL, ::fcntl(listener, F_GETFL) | O_NONBLOCK);
-    while (true) {
-        pollfd item{listener, POLLIN, 0};
-        const int wait =
-            options.idle_exit_seconds > 0 ? static_cast<int>(options.idle_exit_seconds * 1000) : -1;
-        const int ready = ::poll(&item, 1, wait);
-        if (ready == 0) return 0;
-        if (ready < 0) {
-            if (errno == EINTR) continue;
-            return 1;
-        }
-        // A peer that fails does not end the sink.
-        show(options, run_receive(root, options.session, listener));
+int serve_at(const host::Root& root, const Options& options, int listener) {
+    const auto report = [&](const measure::Report& of_peer) { show(options, of_peer); };
+    return serve(root, {options.session, options.most_peers, options.idle_exit_seconds, report}, listener);
+}
+
+/// Of this machine's own, unless the options say more.
+affinityd::Result<host::Fd> sink_listener(const Options& options) {
+    constexpr unsigned backlog = 64;
+    Address here = options.peer;
+    if (!here.host.empty()) {
+        if (here.host == "*") here.host.clear();
+        return listen_at(here, options.session.socket, backlog);
     }
+    here.host = "127.0.0.1";
+    auto listener = listen_at(here, options.session.socket, backlog);
+    if (listener) return listener;
+    here.host = "::1";
+    return listen_at(here, options.session.socket, backlog);
+}
+
+int sink(const host::Root& root, const Options& options) {
+    constexpr int passed = SD_LISTEN_FDS_START;
+    if (::sd_listen_fds(1) >= 1) {
+        if (::sd_is_socket(passed, AF_UNSPEC, SOCK_STREAM, 0) > 0) // Accept=yes: a connection
+            return show(options, run_connected(root, options.session, passed));
+        return serve_at(root, options, passed);
+    }
+    const auto listener = sink_listener(options);
+    if (!listener) return show(options, without_run(measure::Outcome::failed, listener.error().to_string()));
+    return serve_at(root, options, listener->get());
 }
 
 int receive(const host::Root& root, const Options& options) {
-    constexpr int passed = SD_LISTEN_FDS_START;
-    if (options.mode == Mode::sink && ::sd_listen_fds(1) >= 1) {
-        if (::sd_is_socket(passed, AF_UNSPEC, SOCK_STREAM, 0) > 0) // Accept=yes: a connection
-            return show(options, run_connected(root, options.session, passed));
-        return serve(root, options, passed);
-    }
     const auto listener = listen_at(options.peer, options.session.socket, options.session.streams);
     if (!listener) return show(options, without_run(measure::Outcome::failed, listener.error().to_string()));
-    if (options.mode == Mode::sink) return serve(root, options, listener->get());
     return show(options, run_receive(root, options.session, listener->get()));
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-    auto options = parse_options(argc, argv);
+    std::vector<std::string> words(argv, argv + argc);
+    if (words.size() == 2 && words[1] == "--request") {
+        const auto requested = read_request(STDIN_FILENO);
+        const auto watched = requested ? end_with(STDIN_FILENO) : std::unexpected(requested.error());
+        if (!watched) {
+            fmt::print(stderr, "affinity-ttcp: {}\n", watched.error().to_string());
+            return 2;
+        }
+        words.pop_back();
+        words.insert(words.end(), requested->begin(), requested->end());
+    }
+    auto options = parse_options(words);
     if (!options) return options.error();
     const auto root = host::Root::open();
     if (!root) return show(*options, without_run(measure::Outcome::failed, root.error().to_string()));
@@ -99,8 +115,9 @@ int main(int argc, char** argv) {
     case Mode::transmit:
         return show(*options, run_transmit(*root, options->session, options->peer));
     case Mode::receive:
-    case Mode::sink:
         return receive(*root, *options);
+    case Mode::sink:
+        return sink(*root, *options);
     }
     return 1;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinity-ttcp/options.hpp"
 
+#include "affinity-ttcp/sink.hpp"
 #include "base/cpu_set.hpp"
 
 #include <CLI/CLI.hpp>
@@ -18,9 +19,10 @@ struct Modes {
 /// Options that need more than CLI11's own checks.
 struct Raw {
     Modes mode;
-    std::string host, target, port = "5001", cpus, receive_cpus, unit = "K";
+    std::string host, listen, target, port = "5001", cpus, receive_cpus, unit = "K";
     std::uint64_t buffers = 2048;
     std::size_t length = 0;
+    bool request = false;
 };
 
 void add_mode_options(CLI::App& cli, Raw& raw) {
@@ -30,7 +32,8 @@ void add_mode_options(CLI::App& cli, Raw& raw) {
                  "both ends on this machine over the loopback interface; implies -s");
     cli.add_flag(
         "--sink", raw.mode.sink,
-        "serve receiving streams one after the other at a socket from the service manager, or at --port");
+        "serve receiving streams at a socket from the service manager, or at --port of this machine only");
+    cli.add_option("--listen", raw.listen, "with --sink: the address to listen at; *: every address");
     cli.add_option("--target", raw.target, "HOST:PORT, the same as -t -s -p PORT HOST");
     cli.add_option("host", raw.host, "with -t: where to; with -r: the address to listen at");
     cli.add_option("-p,--port", raw.port, "TCP port")->capture_default_str();
@@ -70,6 +73,9 @@ void add_session_options(CLI::App& cli, Raw& raw, Session& session) {
 void add_other_options(CLI::App& cli, Raw& raw, Options& options) {
     cli.add_flag("-s,--pattern", options.pattern,
                  "transmit a pattern, drop what is received (else standard input and output)");
+    cli.add_option("--peers", options.most_peers, "with --sink: connections at once; more wait")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1024));
     cli.add_option("--idle-exit", options.idle_exit_seconds,
                    "with --sink: ends after so many seconds without a peer; 0: never")
         ->capture_default_str()
@@ -81,6 +87,8 @@ void add_other_options(CLI::App& cli, Raw& raw, Options& options) {
         ->capture_default_str()
         ->check(CLI::IsMember({"k", "K", "m", "M", "g", "G"}));
     cli.add_flag("--json", options.json, "one line of JSON instead of text");
+    cli.add_flag("--request", raw.request,
+                 "alone: the options come as a line of JSON on standard input, and the run ends with it");
 }
 
 std::string read_cpus(const char* option, const std::string& text, std::vector<unsigned>& cpus) {
@@ -93,6 +101,7 @@ std::string read_cpus(const char* option, const std::string& text, std::vector<u
 /// What is wrong, "" if all is well.
 std::string check_mode(const Raw& raw, Options& options) {
     const auto& mode = raw.mode;
+    if (raw.request) return "--request stands alone";
     if (mode.transmit + mode.receive + mode.loopback + mode.sink + !raw.target.empty() != 1)
         return "give one of -t, -r, --loopback, --sink and --target";
     options.mode = mode.receive    ? Mode::receive
@@ -115,7 +124,9 @@ std::string check_cpus(const Raw& raw, Mode mode, Session& session) {
 }
 
 std::string check_peer(const Raw& raw, Options& options) {
-    options.peer = {raw.host, raw.port};
+    const bool is_sink = options.mode == Mode::sink;
+    if (!is_sink && !raw.listen.empty()) return "--listen is for --sink";
+    options.peer = {is_sink ? raw.listen : raw.host, raw.port};
     if (options.mode != Mode::transmit) return {};
     const std::string& text = raw.mode.transmit ? raw.host : raw.target;
     if (text.empty()) return "-t needs a host";
@@ -137,6 +148,7 @@ std::string check_load(const Raw& raw, Options& options) {
         if (raw.buffers == 0) return "-n, --bytes or --seconds must be above zero";
         load.buffers = raw.buffers;
     }
+    if (options.mode == Mode::sink) load.least_bytes = least_of_a_peer;
     if (!std::isfinite(load.seconds)) return "--seconds is not a number";
     options.unit = raw.unit.front();
     return {};
@@ -151,7 +163,7 @@ std::string check(const Raw& raw, Options& options) {
 
 } // namespace
 
-std::expected<Options, int> parse_options(int argc, char** argv) {
+std::expected<Options, int> parse_options(const std::vector<std::string>& words) {
     Options options;
     Raw raw;
     CLI::App cli("Moves bytes over TCP and reports what that cost; works with any ttcp.", "affinity-ttcp");
@@ -161,7 +173,8 @@ std::expected<Options, int> parse_options(int argc, char** argv) {
     add_session_options(cli, raw, options.session);
     add_other_options(cli, raw, options);
     try {
-        cli.parse(argc, argv);
+        std::vector<std::string> last_first(words.rbegin(), words.rend() - 1);
+        cli.parse(std::move(last_first));
         if (const auto fault = check(raw, options); !fault.empty()) throw CLI::ValidationError(fault);
     } catch (const CLI::ParseError& error) {
         return std::unexpected(cli.exit(error) == 0 ? 0 : 2);

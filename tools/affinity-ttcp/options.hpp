@@ -5,6 +5,7 @@
 
 #include <expected>
 #include <string>
+#include <vector>
 
 namespace affinityd::ttcp {
 
@@ -14,15 +15,17 @@ enum class Mode { transmit, receive, loopback, sink };
 struct Options {
     Mode mode = Mode::transmit;
     Session session;
-    Address peer;         ///< transmit: where to; receive: where to listen
+    Address peer; ///< transmit: where to; receive and sink: where to listen, for a sink "*": everywhere
     bool pattern = false; ///< -s: a pattern out, received bytes dropped; else standard input and output
     bool json = false;
     char unit = 'K';               ///< -f: k K m M g G, lower case bits, upper case bytes
     unsigned busy_above = 0;       ///< percent: on a busier machine or NIC the run is skipped; 0: never
+    unsigned most_peers = 16;      ///< sink: at once
     double idle_exit_seconds = 30; ///< sink: ends after so long without a peer
 };
 
-/// The options, or the code to exit with at once (after --help, or the command line is wrong).
-[[nodiscard]] std::expected<Options, int> parse_options(int argc, char** argv);
+/// The options in `words`, the program's name first; or the code to exit with at once (after --help, or the
+/// words are wrong).
+[[nodiscard]] std::expected<Options, int> parse_options(const std::vector<std::string>& words);
 
 } // namespace affinityd::ttcp

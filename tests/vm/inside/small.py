@@ -5,6 +5,7 @@ import pathlib
 import shutil
 
 import machine
+import verbs
 from daemon import install, record, recording_reads_like_the_machine, status
 from harness import main, run, test, wait_for
 
@@ -88,6 +89,26 @@ def a_policy_that_is_removed_lets_go():
     POLICY.unlink()
     await_masks([[0, 1]] * 3)
     wait_for(lambda: interrupts() == before, lambda: f"before {before}, now {interrupts()}")
+
+
+@test()
+def every_verb_answers_under_the_installed_unit():
+    return f"{verbs.every_verb_answers()} verbs"
+
+
+@test()
+def measuring_works_under_the_installed_units():
+    return verbs.measuring_works_when_asked_and_by_itself()
+
+
+@test()
+def a_sink_serves_under_its_unit():
+    verbs.a_sink_for_other_machines_serves()
+
+
+@test()
+def nothing_was_refused_to_the_units():
+    verbs.nothing_was_refused_to_the_units()
 
 
 @test()

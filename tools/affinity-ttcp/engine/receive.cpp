@@ -32,6 +32,8 @@ StreamUse receive(int socket, const Load& load, Meter& meter) {
         return use;
     }
     Patience patience(socket, SO_RCVTIMEO, load);
+    Pace pace(load);
+    const bool has_limits = load.seconds > 0 || load.least_bytes > 0;
     meter.start();
     use.started = monotonic_seconds();
     while (!is_full(load, use)) {
@@ -44,7 +46,7 @@ StreamUse receive(int socket, const Load& load, Meter& meter) {
         }
         if (got <= 0) break;
         patience.progress();
-        const double now = use.bytes == 0 || load.seconds > 0 ? monotonic_seconds() : 0;
+        const double now = use.bytes == 0 || has_limits ? monotonic_seconds() : 0;
         if (use.bytes == 0) use.started = now; // waiting for the peer is not part of the transfer
         use.bytes += static_cast<std::uint64_t>(got);
         ++use.calls;
@@ -56,6 +58,10 @@ StreamUse receive(int socket, const Load& load, Meter& meter) {
             }
         }
         if (load.seconds > 0 && now >= use.started + load.seconds) break;
+        if (load.least_bytes > 0 && !pace.is_kept(use.bytes, now)) {
+            fault(use, End::stalled, ETIMEDOUT);
+            break;
+        }
     }
     return finish(use, socket, meter);
 }

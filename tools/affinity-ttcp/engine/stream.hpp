@@ -17,6 +17,8 @@ struct Load {
     double seconds = 0;                ///< wall time
     std::uint64_t bytes = 0;           ///< bytes on the wire
     double stall_seconds = 10;         ///< without progress; then the peer is given up
+    /// A receiver gives up a peer that sends less within `stall_seconds`; 0: any progress will do.
+    std::uint64_t least_bytes = 0;
     bool (*has_link)(int socket) =
         nullptr;     ///< called in each second without progress; false ends the stream with End::network
     int input = -1;  ///< transmit what is read here instead of a pattern; -1: the pattern

@@ -80,6 +80,14 @@ int Patience::wait_is_over() {
     return waited_ < load_.stall_seconds ? 0 : EAGAIN;
 }
 
+bool Pace::is_kept(std::uint64_t bytes, double now) {
+    if (since_ > 0 && now - since_ < load_.stall_seconds) return true;
+    const bool is_kept = since_ <= 0 || bytes - before_ >= load_.least_bytes;
+    since_ = now;
+    before_ = bytes;
+    return is_kept;
+}
+
 void fault(StreamUse& use, End end, int code) {
     use.end = end;
     use.code = code;

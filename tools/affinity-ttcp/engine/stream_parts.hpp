@@ -39,6 +39,19 @@ class Patience {
     double waited_ = 0;
 };
 
+/// Tells a peer that sends a byte now and then from one that sends.
+class Pace {
+  public:
+    explicit Pace(const Load& load) : load_(load) {}
+    /// `bytes`: received in all, `now`: CLOCK_MONOTONIC seconds. False: too few in the last `stall_seconds`.
+    [[nodiscard]] bool is_kept(std::uint64_t bytes, double now);
+
+  private:
+    const Load& load_;
+    double since_ = 0;
+    std::uint64_t before_ = 0;
+};
+
 void fault(StreamUse& use, End end, int code);
 /// The same with the End that belongs to an errno value.
 void fault(StreamUse& use, int code);

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "host/fd.hpp"
+
+#include <string>
+#include <utility>
+
+namespace affinityd::measure {
+
+/// What a measuring program prints, by a pipe or a connection that does not block.
+class Output {
+  public:
+    explicit Output(host::Fd source) : source_(std::move(source)) {}
+
+    [[nodiscard]] int descriptor() const { return source_.get(); }
+    /// Takes what can be read now; what exceeds 256 KiB in all is dropped. False once no more will come.
+    bool drain();
+    /// All that came.
+    [[nodiscard]] std::string take() { return std::move(text_); }
+
+  private:
+    host::Fd source_;
+    std::string text_;
+};
+
+} // namespace affinityd::measure
