@@ -96,7 +96,7 @@ TEST_F(Check, FaultIsUnderlined) {
 }
 
 TEST_F(Check, CpusAreCheckedOnTheMachine) {
-    const auto path = write("redis.yaml", "version: 1\nmatch: {comm: a}\ncpus: 1-2\n");
+    const auto path = write("redis.yaml", "version: 1\nmatch: {user: a}\ncpus: 1-2\n");
     const auto answer = run(path);
     EXPECT_EQ(answer.code, 3);
     EXPECT_EQ(answer.text.substr(0, answer.text.find('\n')),
