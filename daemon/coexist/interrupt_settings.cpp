@@ -72,12 +72,19 @@ constexpr std::array places{Place{"etc/systemd/network", &link},
                             Place{"etc/rc.d/rc.local", &script, true},
                             Place{"etc/crontab", &script, true}};
 
-/// The beginning of a regular file that root (or this process's own user) owns.
+/// Root (or this process's own user) owns it.
+bool is_owner_trusted_here(const struct stat& status) {
+    return status.st_uid == 0 || status.st_uid == ::geteuid();
+}
+
+bool is_written_by_others(const struct stat& status) { return (status.st_mode & (S_IWGRP | S_IWOTH)) != 0; }
+
+/// The beginning of a regular file that nobody but root (or this process's own user) can have written.
 std::optional<std::string> read_trusted(const host::Dir& tree, const std::string& path) {
     const auto file = tree.open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
     struct stat status {};
     if (!file || ::fstat(file->get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-    if (status.st_uid != 0 && status.st_uid != ::geteuid()) return std::nullopt;
+    if (!is_owner_trusted_here(status) || is_written_by_others(status)) return std::nullopt;
     std::string text(longest_file, '\0');
     const auto got = ::read(file->get(), text.data(), text.size());
     if (got <= 0) return std::nullopt;
@@ -85,11 +92,14 @@ std::optional<std::string> read_trusted(const host::Dir& tree, const std::string
     return text;
 }
 
-/// Names of files in a folder, sorted, at most `most_files`.
+/// Names of files in a folder, sorted, at most `most_files`; none where others can put files and links in
+/// root's name: the folder is theirs, or they can write to it and it is not sticky, as crontabs is.
 std::vector<std::string> names_in(const host::Dir& tree, const Place& place) {
     std::vector<std::string> names;
     auto folder = tree.open_file(place.path, O_RDONLY | O_DIRECTORY);
-    if (!folder) return names;
+    struct stat status {};
+    if (!folder || ::fstat(folder->get(), &status) != 0 || !is_owner_trusted_here(status)) return names;
+    if (is_written_by_others(status) && (status.st_mode & S_ISVTX) == 0) return names;
     DIR* stream = ::fdopendir(folder->get());
     if (stream == nullptr) return names;
     static_cast<void>(folder->release()); // the stream owns it now

@@ -40,14 +40,9 @@ const FactSources::PortsByInode& FactSources::own_namespace_ports() {
 std::vector<std::uint16_t> FactSources::listen_ports(int pid) {
     const auto inodes = socket_inodes(*root_, pid).value_or(std::vector<std::uint64_t>{});
     if (inodes.empty()) return {};
-    PortsByInode foreign;
-    if (!shares_network_namespace(*root_, pid)) {
-        const auto listeners = read_namespace_listeners(*root_, pid);
-        for (const auto& socket : listeners.value_or(std::vector<LocalSocket>{}))
-            foreign.emplace(socket.inode, socket.port);
-    }
-    const auto& known = foreign.empty() ? own_namespace_ports() : foreign;
+    const auto& known = own_namespace_ports();
     std::vector<std::uint16_t> ports;
+    if (!root_->is_live()) ports = foreign_listen_ports(*root_, pid); // nobody forges anything in a recording
     for (const auto inode : inodes)
         if (const auto found = known.find(inode); found != known.end()) ports.push_back(found->second);
     std::ranges::sort(ports);

@@ -31,8 +31,8 @@ class FactSources {
     /// before. nullptr: no thread asks.
     [[nodiscard]] NameService* name_service() { return service_.get(); }
 
-    /// TCP and UDP ports that this process listens on, ascending, each once; in a network namespace of its
-    /// own too.
+    /// TCP and UDP ports of this network namespace that the process listens on, ascending, each once; in a
+    /// recording, of the process's own namespace, too.
     [[nodiscard]] std::vector<std::uint16_t> listen_ports(int pid);
 
     /// CPUs that the process's cpuset lets it have: cpuset(7), cgroups v1 and v2. nullptr: all, or not known.

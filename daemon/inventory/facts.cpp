@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "inventory/cgroup.hpp"
+#include "inventory/process_sockets.hpp"
 #include "inventory/stat.hpp"
 
 #include <cerrno>
@@ -72,16 +73,24 @@ LazyFacts::Expensive& LazyFacts::expensive() const {
     return *expensive_;
 }
 
-const std::string& LazyFacts::exe() const {
-    auto& exe = expensive().exe;
-    if (!exe) {
+const Program& LazyFacts::program() const {
+    auto& program = expensive().program;
+    if (!program) {
         const auto dir = directory();
-        exe = dir ? dir->link("exe").value_or("") : "";
-        constexpr std::string_view deleted =
-            " (deleted)"; // the package was upgraded under the running program
-        if (exe->ends_with(deleted)) exe->resize(exe->size() - deleted.size());
+        program = program_of(dir ? dir->link("exe").value_or("") : "");
     }
-    return *exe;
+    return *program;
+}
+
+bool LazyFacts::is_exe_true() const {
+    auto& is_true = expensive().is_exe_true;
+    if (!is_true) {
+        const auto dir = directory();
+        const auto known = dir ? is_program_of_this_machine(*root_, *dir, program()) : Result<bool>(false);
+        if (!known) note(known.error());
+        is_true = known.value_or(false);
+    }
+    return *is_true;
 }
 
 const std::string& LazyFacts::cmdline() const {
@@ -136,6 +145,15 @@ const std::vector<std::uint16_t>& LazyFacts::listen_ports() const {
         ports.emplace();
         if (!is_kernel() && directory())
             ports = (sources_ != nullptr ? *sources_ : own).listen_ports(cheap_.id.tid);
+    }
+    return *ports;
+}
+
+const std::vector<std::uint16_t>& LazyFacts::foreign_ports() const {
+    auto& ports = expensive().foreign_ports;
+    if (!ports) {
+        ports.emplace();
+        if (!is_kernel() && directory()) ports = foreign_listen_ports(*root_, cheap_.id.tid);
     }
     return *ports;
 }

@@ -3,6 +3,7 @@
 
 #include "host/root.hpp"
 #include "inventory/fact_sources.hpp"
+#include "inventory/program_file.hpp"
 #include "inventory/task.hpp"
 
 #include <memory>
@@ -32,7 +33,8 @@ class LazyFacts final : public ProcessFacts {
     [[nodiscard]] int parent() const override { return cheap_.parent; }
     [[nodiscard]] bool is_kernel() const override { return (cheap_.flags & pf_kthread) != 0; }
     [[nodiscard]] const std::string& comm() const override { return cheap_.comm; }
-    [[nodiscard]] const std::string& exe() const override;
+    [[nodiscard]] const std::string& exe() const override { return program().path; }
+    [[nodiscard]] bool is_exe_true() const override;
     [[nodiscard]] const std::string& cmdline() const override;
     [[nodiscard]] const std::string& cgroup() const override;
     [[nodiscard]] unsigned uid() const override { return owner().uid; }
@@ -40,6 +42,7 @@ class LazyFacts final : public ProcessFacts {
     [[nodiscard]] const std::string& user() const override;
     [[nodiscard]] const std::string& group() const override;
     [[nodiscard]] const std::vector<std::uint16_t>& listen_ports() const override;
+    [[nodiscard]] const std::vector<std::uint16_t>& foreign_ports() const override;
     [[nodiscard]] bool is_complete() const override { return is_complete_; }
 
   private:
@@ -49,15 +52,18 @@ class LazyFacts final : public ProcessFacts {
         bool known = false;
     };
     struct Expensive {
-        std::optional<std::string> exe, cmdline, cgroup, user, group;
+        std::optional<Program> program;
+        std::optional<bool> is_exe_true;
+        std::optional<std::string> cmdline, cgroup, user, group;
         std::optional<Owner> owner;
-        std::optional<std::vector<std::uint16_t>> ports;
+        std::optional<std::vector<std::uint16_t>> ports, foreign_ports;
     };
     /// Its directory, if it is still the same process.
     [[nodiscard]] std::optional<host::Dir> directory() const;
     [[nodiscard]] std::string file(const std::string& name, std::size_t limit) const;
     void note(const Error& fault) const;
     [[nodiscard]] Expensive& expensive() const;
+    [[nodiscard]] const Program& program() const;
     [[nodiscard]] const Owner& owner() const;
 
     const host::Root* root_;

@@ -43,6 +43,19 @@ bool shares_network_namespace(const host::Root& root, int pid) {
     return !own || !theirs || *own == *theirs;
 }
 
+std::vector<std::uint16_t> foreign_listen_ports(const host::Root& root, int pid) {
+    std::vector<std::uint16_t> ports;
+    if (shares_network_namespace(root, pid)) return ports;
+    const auto inodes = socket_inodes(root, pid).value_or(std::vector<std::uint64_t>{});
+    if (inodes.empty()) return ports;
+    for (const auto& socket : read_namespace_listeners(root, pid).value_or(std::vector<LocalSocket>{}))
+        if (std::ranges::binary_search(inodes, socket.inode)) ports.push_back(socket.port);
+    std::ranges::sort(ports);
+    const auto rest = std::ranges::unique(ports);
+    ports.erase(rest.begin(), rest.end());
+    return ports;
+}
+
 Result<std::vector<std::uint64_t>> socket_inodes(const host::Root& root, int pid, std::size_t most) {
     std::vector<std::uint64_t> inodes;
     auto entries = NumberedEntries::open(root.proc(), std::to_string(pid) + "/fd");

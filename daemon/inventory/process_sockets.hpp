@@ -21,6 +21,10 @@ namespace affinityd::inventory {
 /// first 256 KiB of each are read (some 1,700 sockets): the owner of a namespace may fill them.
 [[nodiscard]] Result<std::vector<LocalSocket>> read_namespace_listeners(const host::Root& root, int pid);
 
+/// TCP and UDP ports that the process listens on in the network namespace that it lives in, ascending, each
+/// once; none if that is this one.
+[[nodiscard]] std::vector<std::uint16_t> foreign_listen_ports(const host::Root& root, int pid);
+
 /// False if the process is known to live in another network namespace than this one.
 [[nodiscard]] bool shares_network_namespace(const host::Root& root, int pid);
 

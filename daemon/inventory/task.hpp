@@ -38,6 +38,9 @@ class ProcessFacts {
     [[nodiscard]] virtual const std::string& comm() const = 0; ///< main thread's name
     [[nodiscard]] virtual const std::string&
     exe() const = 0; ///< path without " (deleted)"; "" unreadable or kernel
+    /// False: what this machine has at the path exe() is another file. The process sees its program there by
+    /// a mount of its own.
+    [[nodiscard]] virtual bool is_exe_true() const { return true; }
     [[nodiscard]] virtual const std::string& cmdline() const = 0; ///< arguments joined by one space
     [[nodiscard]] virtual const std::string&
     cgroup() const = 0;                             ///< unified path, else the systemd hierarchy's, else "/"
@@ -47,14 +50,19 @@ class ProcessFacts {
     user() const = 0; ///< name of uid, its number as text if it has none
     [[nodiscard]] virtual const std::string& group() const = 0;
     [[nodiscard]] virtual const std::vector<std::uint16_t>&
-    listen_ports() const = 0; ///< TCP and UDP ports it listens on, sorted
+    listen_ports() const = 0; ///< TCP and UDP ports of this network namespace it listens on, sorted
+    /// The same of the network namespace that it lives in, if that is another one.
+    [[nodiscard]] virtual const std::vector<std::uint16_t>& foreign_ports() const {
+        static const std::vector<std::uint16_t> none;
+        return none;
+    }
     /// False: a file was asked for and could not be opened, because no descriptor or memory was left. What is
     /// empty then need not be so.
     [[nodiscard]] virtual bool is_complete() const { return true; }
 };
 
 /// Facts as plain values: for tests, recordings and snapshots. Missing ones are empty.
-struct PlainFacts final : ProcessFacts {
+struct PlainFacts : ProcessFacts {
     TaskId task;
     int ppid = 0;
     bool kernel = false;

@@ -48,18 +48,42 @@ bool any_port(const Condition& condition, const std::vector<std::uint16_t>& port
     });
 }
 
+/// What is asked of a process, and the maps of conditions around a condition, from the inside.
+struct Question {
+    const inventory::ProcessFacts& process;
+    const Lineage& lineage;
+    const Selector* around = nullptr; ///< an `all`
+    const Question* outer = nullptr;
+
+    [[nodiscard]] Question inside(const Selector& selector) const {
+        if (selector.op != Selector::Op::all) return *this;
+        return {process, lineage, &selector, this};
+    }
+};
+
+policy::CgroupNames cgroup_names(const Condition& condition, const inventory::ProcessFacts& process) {
+    return condition.user_units ? policy::parse_cgroup_path(process.cgroup())
+                                : policy::system_cgroup_names(process.cgroup());
+}
+
+/// A unit and the slices around it.
+std::vector<std::string> units_of(policy::CgroupNames names) {
+    std::vector<std::string> all = std::move(names.slices);
+    if (!names.unit.empty()) all.insert(all.begin(), std::move(names.unit));
+    return all;
+}
+
 /// A container is named by its full id (by its name, for LXC), or by the twelve digits that its tools print.
-std::vector<std::string> container_names(const inventory::ProcessFacts& process) {
-    const auto names = policy::parse_cgroup_path(process.cgroup());
+std::vector<std::string> texts_of(const policy::CgroupNames& names) {
     if (names.container_id.empty()) return {};
     std::vector<std::string> texts{names.container_id, names.container_runtime + ":" + names.container_id};
     if (names.container_id.size() > 12) texts.push_back(names.container_id.substr(0, 12));
     return texts;
 }
 
-std::vector<std::string> texts_of(Field field, const inventory::ProcessFacts& process,
-                                  const Lineage& lineage) {
-    switch (field) {
+std::vector<std::string> texts_of(const Condition& condition, const Question& asked) {
+    const auto& process = asked.process;
+    switch (condition.field) {
     case Field::comm:
         return {process.comm()};
     case Field::exe:
@@ -67,7 +91,7 @@ std::vector<std::string> texts_of(Field field, const inventory::ProcessFacts& pr
     case Field::cmdline:
         return {process.cmdline()};
     case Field::unit:
-        return unit_names(process);
+        return units_of(cgroup_names(condition, process));
     case Field::cgroup:
         return {process.cgroup()};
     case Field::user:
@@ -75,20 +99,44 @@ std::vector<std::string> texts_of(Field field, const inventory::ProcessFacts& pr
     case Field::group:
         return {process.group(), std::to_string(process.gid())};
     case Field::container:
-        return container_names(process);
+        return texts_of(cgroup_names(condition, process));
     case Field::parent:
-        return lineage.ancestor_policies(process);
+        return asked.lineage.ancestor_policies(process);
     default:
         return {};
     }
 }
 
-bool test(const Condition& condition, const inventory::ProcessFacts& process, const Lineage& lineage) {
+bool any_text(const Condition& condition, const Question& asked) {
+    return std::ranges::any_of(texts_of(condition, asked),
+                               [&](const std::string& text) { return any_pattern(condition, text); });
+}
+
+/// True if the selector says which container a process is in, where it must hold, and the process is.
+bool wants_its_container(const Selector& selector, const Question& asked) {
+    if (selector.op == Selector::Op::test)
+        return selector.condition.field == Field::container && any_text(selector.condition, asked);
+    return selector.op == Selector::Op::all && std::ranges::any_of(selector.children, [&](const auto& child) {
+               return wants_its_container(child, asked);
+           });
+}
+
+/// True if a map around the condition names the process's container: then what is inside counts, by the
+/// container's own paths and ports.
+bool is_in_wanted_container(const Question& asked) {
+    for (const auto* at = &asked; at != nullptr; at = at->outer)
+        if (at->around != nullptr && wants_its_container(*at->around, asked)) return true;
+    return false;
+}
+
+bool test(const Condition& condition, const Question& asked) {
+    const auto& process = asked.process;
     switch (condition.field) {
     case Field::comm:
         return any_pattern(condition, process.comm());
     case Field::exe:
-        return any_pattern(condition, process.exe());
+        return any_pattern(condition, process.exe()) &&
+               (process.is_exe_true() || is_in_wanted_container(asked));
     case Field::cmdline:
         return any_pattern(condition, process.cmdline());
     case Field::cgroup:
@@ -96,10 +144,10 @@ bool test(const Condition& condition, const inventory::ProcessFacts& process, co
     case Field::kthread:
         return process.is_kernel() == condition.flag;
     case Field::listen:
-        return any_port(condition, process.listen_ports());
+        return any_port(condition, process.listen_ports()) ||
+               (is_in_wanted_container(asked) && any_port(condition, process.foreign_ports()));
     default:
-        return std::ranges::any_of(texts_of(condition.field, process, lineage),
-                                   [&](const std::string& text) { return any_pattern(condition, text); });
+        return any_text(condition, asked);
     }
 }
 
@@ -120,14 +168,44 @@ std::string wanted_text(const Condition& condition) {
     return joined(parts);
 }
 
-std::string found_text(const Condition& condition, const inventory::ProcessFacts& process,
-                       const Lineage& lineage) {
-    if (condition.field == Field::kthread) return process.is_kernel() ? "true" : "false";
-    if (condition.field != Field::listen) return joined(texts_of(condition.field, process, lineage));
-    std::vector<std::string> ports;
-    for (const auto port : process.listen_ports())
-        ports.push_back(std::to_string(port));
-    return joined(ports);
+std::string ports_text(const std::vector<std::uint16_t>& ports) {
+    std::vector<std::string> texts;
+    for (const auto port : ports)
+        texts.push_back(std::to_string(port));
+    return joined(texts);
+}
+
+std::string and_more(std::string text, const std::string& more) {
+    return text.empty() ? more : std::move(text) + ", " + more;
+}
+
+/// What the process has; and what looks like it, but does not count.
+std::string found_text(const Condition& condition, const Question& asked) {
+    const auto& process = asked.process;
+    switch (condition.field) {
+    case Field::kthread:
+        return process.is_kernel() ? "true" : "false";
+    case Field::exe:
+        if (!any_pattern(condition, process.exe())) return process.exe();
+        return process.exe() + " by a mount of its own: another file than the one that is there";
+    case Field::listen: {
+        const auto text = ports_text(process.listen_ports());
+        if (!any_port(condition, process.foreign_ports())) return text;
+        return and_more(text, ports_text(process.foreign_ports()) + " in another network namespace");
+    }
+    case Field::unit:
+    case Field::container: {
+        const auto text = joined(texts_of(condition, asked));
+        auto users = condition;
+        users.user_units = true;
+        if (!any_text(users, asked)) return text;
+        const auto names = policy::parse_cgroup_path(process.cgroup());
+        const auto& name = condition.field == Field::unit ? names.unit : names.container_id;
+        return and_more(text, name + " by a name that is not the system's (user-units)");
+    }
+    default:
+        return joined(texts_of(condition, asked));
+    }
 }
 
 /// For a group no single child of which decided.
@@ -137,49 +215,56 @@ Failure group_failure(const Selector& selector) {
             none ? "one holds" : "none holds"};
 }
 
-/// The first child, in order of cost, for which `holds` is `value`; null if there is none.
-const Selector* first_child(const Selector& selector, bool value, const inventory::ProcessFacts& process,
-                            const Lineage& lineage) {
+bool is_met(const Selector& selector, const Question& asked);
+
+/// The first child, in order of cost, for which `is_met` is `value`; null if there is none.
+const Selector* first_child(const Selector& selector, bool value, const Question& asked) {
+    const auto inside = asked.inside(selector);
     for (unsigned level = 0; level <= 2; ++level)
         for (const auto& child : selector.children)
-            if (cost(child) == level && holds(child, process, lineage) == value) return &child;
+            if (cost(child) == level && is_met(child, inside) == value) return &child;
     return nullptr;
+}
+
+bool is_met(const Selector& selector, const Question& asked) {
+    switch (selector.op) {
+    case Selector::Op::test:
+        return test(selector.condition, asked);
+    case Selector::Op::all:
+        return first_child(selector, false, asked) == nullptr;
+    case Selector::Op::any:
+        return first_child(selector, true, asked) != nullptr;
+    case Selector::Op::none:
+        return first_child(selector, true, asked) == nullptr;
+    }
+    return false;
+}
+
+std::optional<Failure> failure(const Selector& selector, const Question& asked) {
+    if (is_met(selector, asked)) return std::nullopt;
+    if (selector.op == Selector::Op::test) {
+        const auto& condition = selector.condition;
+        return Failure{std::string(field_names[static_cast<std::size_t>(condition.field)]),
+                       wanted_text(condition), found_text(condition, asked)};
+    }
+    if (selector.op == Selector::Op::all)
+        return failure(*first_child(selector, false, asked), asked.inside(selector));
+    return group_failure(selector);
 }
 
 } // namespace
 
 std::vector<std::string> unit_names(const inventory::ProcessFacts& process) {
-    auto names = policy::parse_cgroup_path(process.cgroup());
-    std::vector<std::string> all = std::move(names.slices);
-    if (!names.unit.empty()) all.insert(all.begin(), std::move(names.unit));
-    return all;
+    return units_of(policy::parse_cgroup_path(process.cgroup()));
 }
 
 bool holds(const Selector& selector, const inventory::ProcessFacts& process, const Lineage& lineage) {
-    switch (selector.op) {
-    case Selector::Op::test:
-        return test(selector.condition, process, lineage);
-    case Selector::Op::all:
-        return first_child(selector, false, process, lineage) == nullptr;
-    case Selector::Op::any:
-        return first_child(selector, true, process, lineage) != nullptr;
-    case Selector::Op::none:
-        return first_child(selector, true, process, lineage) == nullptr;
-    }
-    return false;
+    return is_met(selector, {process, lineage});
 }
 
 std::optional<Failure> first_failure(const Selector& selector, const inventory::ProcessFacts& process,
                                      const Lineage& lineage) {
-    if (holds(selector, process, lineage)) return std::nullopt;
-    if (selector.op == Selector::Op::test) {
-        const auto& condition = selector.condition;
-        return Failure{std::string(field_names[static_cast<std::size_t>(condition.field)]),
-                       wanted_text(condition), found_text(condition, process, lineage)};
-    }
-    if (selector.op == Selector::Op::all)
-        return first_failure(*first_child(selector, false, process, lineage), process, lineage);
-    return group_failure(selector);
+    return failure(selector, {process, lineage});
 }
 
 } // namespace affinityd::planner

@@ -27,8 +27,8 @@ struct Failure {
                                                    const inventory::ProcessFacts& process,
                                                    const Lineage& lineage);
 
-/// What `unit:` is compared with: the innermost systemd unit of the process's cgroup, and each slice around
-/// it.
+/// What `unit:` can be compared with: the innermost systemd unit of the process's cgroup, and each slice
+/// around it, those that a user made among them.
 [[nodiscard]] std::vector<std::string> unit_names(const inventory::ProcessFacts& process);
 
 } // namespace affinityd::planner

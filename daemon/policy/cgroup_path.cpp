@@ -22,6 +22,10 @@ bool has_name_before(std::string_view text, std::string_view ending) {
 
 bool is_slice(std::string_view part) { return has_name_before(part, ".slice"); }
 
+bool is_user_manager(std::string_view part) {
+    return part.starts_with("user@") && part.ends_with(".service");
+}
+
 bool is_unit(std::string_view part) {
     return std::ranges::any_of(unit_endings, [&](auto ending) { return has_name_before(part, ending); });
 }
@@ -54,7 +58,7 @@ void find_unit(const std::vector<std::string_view>& parts, CgroupNames& names) {
     std::size_t at = take_slices(parts, 0, names);
     if (at == parts.size() || !is_unit(parts[at])) return;
     names.unit = parts[at];
-    if (!names.unit.starts_with("user@") || !names.unit.ends_with(".service")) return;
+    if (!is_user_manager(names.unit)) return;
     const CgroupNames outer = names;
     names.slices.push_back(names.unit);
     at = take_slices(parts, at + 1, names);
@@ -109,11 +113,15 @@ std::optional<Container> by_folder(std::string_view part, const std::vector<std:
     return Container{part, {}}; // Kubernetes: the path does not say which runtime
 }
 
+std::optional<Container> container_at(const std::vector<std::string_view>& parts, std::size_t at) {
+    auto found = by_prefix(parts[at]);
+    if (!found) found = by_name(parts[at], at > 0 ? parts[at - 1] : std::string_view{});
+    return found ? found : by_folder(parts[at], parts, at);
+}
+
 void find_container(const std::vector<std::string_view>& parts, CgroupNames& names) {
     for (std::size_t at = parts.size(); at-- > 0;) {
-        auto found = by_prefix(parts[at]);
-        if (!found) found = by_name(parts[at], at > 0 ? parts[at - 1] : std::string_view{});
-        if (!found) found = by_folder(parts[at], parts, at);
+        const auto found = container_at(parts, at);
         if (!found) continue;
         names.container_id = found->id;
         names.container_runtime = found->runtime;
@@ -121,14 +129,32 @@ void find_container(const std::vector<std::string_view>& parts, CgroupNames& nam
     }
 }
 
-} // namespace
+/// How many parts, from the first, only root can have named.
+std::size_t count_systems(const std::vector<std::string_view>& parts) {
+    bool is_users = false; // inside user.slice, where every unit is a user's
+    for (std::size_t at = 0; at < parts.size(); ++at) {
+        is_users = is_users || parts[at] == "user.slice";
+        const bool is_end = is_user_manager(parts[at]) || (is_users && !is_slice(parts[at]));
+        if (is_end || container_at(parts, at)) return at + 1;
+    }
+    return parts.size();
+}
 
-CgroupNames parse_cgroup_path(std::string_view path) {
+CgroupNames names_of(const std::vector<std::string_view>& parts) {
     CgroupNames names;
-    const auto parts = parts_of(path);
     find_unit(parts, names);
     find_container(parts, names);
     return names;
+}
+
+} // namespace
+
+CgroupNames parse_cgroup_path(std::string_view path) { return names_of(parts_of(path)); }
+
+CgroupNames system_cgroup_names(std::string_view path) {
+    auto parts = parts_of(path);
+    parts.resize(count_systems(parts));
+    return names_of(parts);
 }
 
 } // namespace affinityd::policy

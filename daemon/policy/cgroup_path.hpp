@@ -24,4 +24,8 @@ struct CgroupNames {
 /// documented cgroup drivers for ids.
 [[nodiscard]] CgroupNames parse_cgroup_path(std::string_view path);
 
+/// The same, of the names alone that only root can have given: what is below a session, a user's manager
+/// (user@UID.service) or a container is left out, because users make control groups of any name there.
+[[nodiscard]] CgroupNames system_cgroup_names(std::string_view path);
+
 } // namespace affinityd::policy

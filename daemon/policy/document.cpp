@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/document.hpp"
 
+#include "policy/breadth.hpp"
 #include "policy/suggest.hpp"
 
 #include <array>
@@ -112,7 +113,11 @@ void read_selector(const Fields& fields, const Node& root, Policy& policy, Repor
         return;
     }
     if (entry->value->kind == Node::Kind::map) {
+        const auto before = report.errors();
         policy.match = read_match(*entry->value, report);
+        if (report.errors() == before && !policy.everything_else && is_for_everybody(policy.match))
+            report.warn(*entry->name, "these conditions would hold for nearly every process",
+                        "say which are meant, or 'default: true' if all are");
         return;
     }
     const std::string got = entry->value->kind == Node::Kind::list ? "a list" : in_quotes(entry->value->text);

@@ -57,6 +57,7 @@ constexpr std::array keys{
     Key{Level::match, "parent", Type::policies, {}, "any", "", "nginx", "Descendants of a process that the named policy matches."},
     Key{Level::match, "listen", Type::ports, {}, "any", "port", "[80, 443, \"8000-8099\"]", "The process listens on one of these TCP or UDP ports."},
     Key{Level::match, "kthread", Type::boolean, {}, "false", "", "true", "true: kernel threads, which are never matched otherwise."},
+    Key{Level::match, "user-units", Type::boolean, {}, "false", "", "true", "true: unit and container, here and in the maps below, also mean those that users and containers made themselves."},
     Key{Level::match, "not", Type::condition_lists, {}, "nothing", "", "{comm: \"vim*\"}", "None of these maps of conditions may hold."},
     Key{Level::match, "any", Type::condition_lists, {}, "nothing", "", "[{unit: nginx.service}, {comm: nginx}]", "At least one of these maps of conditions must hold."},
     Key{Level::match, "all", Type::condition_lists, {}, "nothing", "", "[{user: www-data}, {group: www-data}]", "Each of these maps of conditions must hold."},

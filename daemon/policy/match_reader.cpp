@@ -63,10 +63,13 @@ std::vector<Pattern> read_field_patterns(const Fields::Entry& entry, Report& rep
     return patterns;
 }
 
-Selector read_test(const Fields::Entry& entry, Field field, Report& report) {
+Selector read_map(const Node& map, bool user_units, Report& report);
+
+Selector read_test(const Fields::Entry& entry, Field field, bool user_units, Report& report) {
     Selector selector{.op = Selector::Op::test, .children = {}, .condition = {}};
     auto& condition = selector.condition;
     condition.field = field;
+    condition.user_units = user_units && (field == Field::unit || field == Field::container);
     condition.at = report.at(*entry.name);
     if (field == Field::kthread)
         condition.flag = read_boolean(entry, report).value_or(false);
@@ -79,7 +82,7 @@ Selector read_test(const Fields::Entry& entry, Field field, Report& report) {
 
 /// `not`, `any`, `all`: a list of maps; one map counts as a list of one. "any" with one map of several keys
 /// would hold only if all of them do, which is never what its author meant.
-Selector read_combination(const Fields::Entry& entry, Report& report) {
+Selector read_combination(const Fields::Entry& entry, bool user_units, Report& report) {
     Selector selector{.op = op_of(entry.key->name), .children = {}, .condition = {}};
     const Node& value = *entry.value;
     const std::string name = "'" + std::string(entry.key->name) + "'";
@@ -92,13 +95,13 @@ Selector read_combination(const Fields::Entry& entry, Report& report) {
         if (selector.op == Selector::Op::any && value.items.size() > 2)
             report.error(value, "'any' with one map: all of its keys would have to hold",
                          "write a list, with '-' before each condition");
-        selector.children.push_back(read_match(value, report));
+        selector.children.push_back(read_map(value, user_units, report));
         return selector;
     }
     if (value.items.empty()) report.error(value, "the list of " + name + " is empty");
     for (const auto& element : value.items) {
         if (element.kind == Node::Kind::map)
-            selector.children.push_back(read_match(element, report));
+            selector.children.push_back(read_map(element, user_units, report));
         else
             report.error(element.kind == Node::Kind::null ? *entry.name : element,
                          "an element of " + name + " must be a map of conditions",
@@ -107,20 +110,35 @@ Selector read_combination(const Fields::Entry& entry, Report& report) {
     return selector;
 }
 
-} // namespace
+constexpr std::string_view user_units_key = "user-units";
 
-Selector read_match(const Node& map, Report& report) {
+bool has_users_names(const Selector& selector) {
+    return selector.condition.user_units || std::ranges::any_of(selector.children, has_users_names);
+}
+
+/// `user_units`: what a map around this one says.
+Selector read_map(const Node& map, bool user_units, Report& report) {
     Selector all{.op = Selector::Op::all, .children = {}, .condition = {}};
     const Fields fields(map, Level::match, report);
+    const auto* stated = fields.find(user_units_key);
+    if (stated != nullptr) user_units = read_boolean(*stated, report).value_or(user_units);
     for (const auto& entry : fields.entries()) {
+        if (entry.key->name == user_units_key) continue;
         const auto* found = std::ranges::find(field_names, entry.key->name, &FieldName::name);
-        all.children.push_back(found != field_names.end() ? read_test(entry, found->field, report)
-                                                          : read_combination(entry, report));
+        all.children.push_back(found != field_names.end() ? read_test(entry, found->field, user_units, report)
+                                                          : read_combination(entry, user_units, report));
     }
-    if (map.items.empty())
+    const bool is_empty = map.items.empty() || (stated != nullptr && map.items.size() == 2);
+    if (is_empty)
         report.error(map, "a map of conditions without any would hold for everything",
                      "add one, for instance comm: nginx");
+    else if (stated != nullptr && user_units && !has_users_names(all))
+        report.warn(*stated->name, "'user-units' says nothing without 'unit' or 'container'");
     return all;
 }
+
+} // namespace
+
+Selector read_match(const Node& map, Report& report) { return read_map(map, false, report); }
 
 } // namespace affinityd::policy

@@ -40,6 +40,7 @@ struct Condition {
     std::vector<Pattern> patterns; ///< any of; `parent`: names of policies whose processes are the ancestors
     std::vector<std::pair<std::uint16_t, std::uint16_t>> ports; ///< `listen`: ranges, both ends included
     bool flag = false;                                          ///< `kthread`: wanted value
+    bool user_units = false; ///< `unit`, `container`: those that users made count, too
     Position at;
 };
 

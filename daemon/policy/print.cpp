@@ -59,18 +59,41 @@ std::string_view field_name(Condition::Field field) {
     return names[static_cast<std::size_t>(field)];
 }
 
-std::string child_text(const Selector& child) {
+std::string selector_text(const Selector& selector, bool user_units);
+
+std::string child_text(const Selector& child, bool user_units) {
+    const auto one = [&](const Selector& map) { return selector_text(map, user_units); };
     switch (child.op) {
     case Selector::Op::test:
         return fmt::format("{}: {}", field_name(child.condition.field), condition_value(child.condition));
     case Selector::Op::none:
-        return "not: " + list(child.children, [](const Selector& one) { return to_yaml(one); });
+        return "not: " + list(child.children, one);
     case Selector::Op::any:
-        return "any: " + list(child.children, [](const Selector& one) { return to_yaml(one); });
+        return "any: " + list(child.children, one);
     case Selector::Op::all:
         break;
     }
-    return "all: " + list(child.children, [](const Selector& one) { return to_yaml(one); });
+    return "all: " + list(child.children, one);
+}
+
+/// What `user-units` is for the conditions of this map; `outer`: in the map around it.
+bool says_user_units(const Selector& map, bool outer) {
+    for (const auto& child : map.children) {
+        const auto field = child.condition.field;
+        if (child.op == Selector::Op::test &&
+            (field == Condition::Field::unit || field == Condition::Field::container))
+            return child.condition.user_units;
+    }
+    return outer;
+}
+
+std::string selector_text(const Selector& selector, bool user_units) {
+    if (selector.op != Selector::Op::all) return "{" + child_text(selector, user_units) + "}";
+    const bool own = says_user_units(selector, user_units);
+    const auto children =
+        list(selector.children, [&](const Selector& child) { return child_text(child, own); });
+    const std::string stated = own == user_units ? "" : fmt::format("user-units: {}, ", own);
+    return "{" + stated + children.substr(1, children.size() - 2) + "}";
 }
 
 std::string placement(const Placement& placement, std::string_view before) {
@@ -92,11 +115,7 @@ std::string rule_text(const ThreadRule& rule) {
 
 } // namespace
 
-std::string to_yaml(const Selector& selector) {
-    if (selector.op != Selector::Op::all) return "{" + child_text(selector) + "}";
-    const auto children = list(selector.children, child_text);
-    return "{" + children.substr(1, children.size() - 2) + "}";
-}
+std::string to_yaml(const Selector& selector) { return selector_text(selector, false); }
 
 std::string to_yaml(const Policy& policy) {
     std::string text = "version: 1\n";

@@ -131,7 +131,8 @@ class Checker {
         for (const auto& [first, last] : condition.ports)
             parts.push_back(std::to_string(first) + "-" + std::to_string(last));
         std::ranges::sort(parts);
-        std::string text = std::to_string(static_cast<int>(condition.field)) + (condition.flag ? "+" : "=");
+        std::string text = std::to_string(static_cast<int>(condition.field)) +
+                           (condition.flag || condition.user_units ? "+" : "=");
         for (const auto& part : parts)
             text += part + ",";
         return text;

@@ -59,12 +59,31 @@ class Check : public testing::Test {
 };
 
 const std::string good =
-    "version: 1\nmatch: {comm: redis-server}\naffinity: process\ncpus: \"1\"\nbind: set\n";
+    "version: 1\nmatch: {comm: redis-server, user: redis}\naffinity: process\ncpus: \"1\"\nbind: set\n";
 
 TEST_F(Check, GoodFileExitsWithZero) {
     const auto answer = run(write("redis.yaml", good));
     EXPECT_EQ(answer.code, 0) << answer.text;
     EXPECT_EQ(answer.text, "0 errors, 0 warnings, 0 notes; 1 policy in force\n");
+}
+
+TEST_F(Check, ConditionsThatAnyUserCanMeetAreNotedAndWarnedOf) {
+    const auto path = write("redis.yaml", "version: 1\nmatch: {comm: redis-server}\n");
+    const auto note = run(path);
+    EXPECT_EQ(note.code, 0);
+    EXPECT_EQ(note.text.substr(0, note.text.find('\n')),
+              path + ":2:1: note: any user can start a process that meets these conditions (add 'user', or a "
+                     "'unit' that root starts)");
+    const auto full = write("full.yaml", "version: 1\nmatch: {comm: redis-server}\naffinity: full\n");
+    EXPECT_NE(run(full).text.find("full.yaml:2:1: warning: any user can start"), std::string::npos);
+    EXPECT_EQ(run("--strict " + full).code, 3);
+}
+
+TEST_F(Check, ExclusiveIsSaidToBeNoFence) {
+    const auto answer =
+        run(write("redis.yaml", "version: 1\nmatch: {user: redis}\ncpus: \"1\"\nexclusive: true\n"));
+    EXPECT_EQ(answer.code, 0);
+    EXPECT_NE(answer.text.find("note: 'exclusive' is no fence"), std::string::npos) << answer.text;
 }
 
 TEST_F(Check, FaultIsUnderlined) {
@@ -77,7 +96,7 @@ TEST_F(Check, FaultIsUnderlined) {
 }
 
 TEST_F(Check, CpusAreCheckedOnTheMachine) {
-    const auto path = write("redis.yaml", "version: 1\nmatch: {comm: a}\ncpus: 1-2\n");
+    const auto path = write("redis.yaml", "version: 1\nmatch: {user: a}\ncpus: 1-2\n");
     const auto answer = run(path);
     EXPECT_EQ(answer.code, 3);
     EXPECT_EQ(answer.text.substr(0, answer.text.find('\n')),

@@ -3,8 +3,12 @@
 #include "host/root.hpp"
 #include "support/tree.hpp"
 
+#include <filesystem>
+#include <fstream>
+
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace affinityd::coexist {
@@ -64,6 +68,47 @@ TEST_F(InterruptSettingsTest, FilesOfOtherUsersAndPipesAreNotRead) {
     ASSERT_EQ(::chown(tree_.path("var/spool/cron/crontabs/eve").c_str(), 65534, 65534), 0);
     ASSERT_EQ(::mkfifo(tree_.path("var/spool/cron/crontabs/fifo").c_str(), 0600), 0);
     EXPECT_EQ(find(), Names{"script /var/spool/cron/crontabs/root:1"});
+}
+
+/// Does something as a user who is not root.
+template <class Work>
+bool as_nobody(Work work) {
+    const int child = ::fork();
+    if (child == 0) {
+        const bool is_nobody = ::setresgid(65534, 65534, 65534) == 0 && ::setresuid(65534, 65534, 65534) == 0;
+        ::_exit(is_nobody && work() ? 0 : 1);
+    }
+    int status = 1;
+    return ::waitpid(child, &status, 0) == child && status == 0;
+}
+
+TEST_F(InterruptSettingsTest, WhatOthersCanWriteIsNotRead) {
+    tree_.file("etc/cron.d/open", "true\n");
+    tree_.file("etc/cron.daily/roots", "set_irq_affinity\n");
+    tree_.file("etc/cron.daily/away/roots", "set_irq_affinity\n");
+    const auto open = tree_.path("etc/cron.d/open");
+    const auto daily = tree_.path("etc/cron.daily");
+    ASSERT_EQ(::chmod(tree_.path().c_str(), 0755), 0);
+    EXPECT_EQ(find(), Names{"script /etc/cron.daily/roots:1"});
+    ASSERT_EQ(::chmod(open.c_str(), 0666), 0);
+    ASSERT_EQ(::chmod(daily.c_str(), 0777), 0);
+    ASSERT_TRUE(as_nobody([&] {
+        std::ofstream(open) << "set_irq_affinity\n";
+        return ::symlink("away/roots", (daily + "/link").c_str()) == 0 &&
+               std::filesystem::file_size(open) > 10;
+    })) << "the test needs to be root";
+    EXPECT_EQ(find(), Names{});
+    ASSERT_EQ(::chmod(open.c_str(), 0644), 0);
+    EXPECT_EQ(find(), Names{"script /etc/cron.d/open:1"}) << "root has taken it back";
+}
+
+TEST_F(InterruptSettingsTest, AStickyFolderOfRootsIsRead) {
+    tree_.file("var/spool/cron/crontabs/root", "@reboot set_irq_affinity\n");
+    const auto folder = tree_.path("var/spool/cron/crontabs");
+    ASSERT_EQ(::chmod(folder.c_str(), 01730), 0);
+    EXPECT_EQ(find(), Names{"script /var/spool/cron/crontabs/root:1"});
+    ASSERT_EQ(::chown(folder.c_str(), 65534, 65534), 0);
+    EXPECT_EQ(find(), Names{});
 }
 
 TEST_F(InterruptSettingsTest, AMachineWithoutSuchFoldersHasNone) {

@@ -5,11 +5,15 @@
 #include "support/fake_irqbalance.hpp"
 #include "support/tree.hpp"
 
+#include <csignal>
 #include <filesystem>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace affinityd::coexist {
 namespace {
@@ -152,6 +156,39 @@ TEST_F(OtherWritersTest, FilesAreReadEveryTenMinutesOrWhenAPersonAsks) {
     pass("tuned", {900});
     EXPECT_EQ(writers_->list().size(), 1U);
     EXPECT_EQ(notices_.size(), 2U) << "each is told once";
+}
+
+TEST(LiveOtherWriters, AProcessOfAnotherUserByTheirNamesIsNone) {
+    const auto root = host::Root::open("/").value();
+    const test::Tree tree;
+    for (const std::string name : {"irqbalance", "tuned"}) {
+        int ready[2];
+        ASSERT_EQ(::pipe(ready), 0);
+        const int intruder = ::fork();
+        if (intruder == 0) {
+            constexpr unsigned nobody = 65534;
+            const bool is_nobody =
+                ::setresgid(nobody, nobody, nobody) == 0 && ::setresuid(nobody, nobody, nobody) == 0;
+            ::prctl(PR_SET_NAME, name.c_str());
+            if (!is_nobody || ::write(ready[1], "x", 1) != 1) ::_exit(1);
+            for (;;)
+                ::pause();
+        }
+        ::close(ready[1]);
+        char byte = 0;
+        EXPECT_EQ(::read(ready[0], &byte, 1), 1) << "the test needs to be root";
+        ::close(ready[0]);
+        OtherWriters writers(root,
+                             OtherWriters::Places{tree.path("run"), tree.path("run/irqbalance"), false});
+        writers.begin_pass();
+        writers.see(intruder, name);
+        EXPECT_FALSE(writers.is_new(intruder, name)) << name;
+        writers.finish_pass({});
+        for (const auto& writer : writers.list())
+            EXPECT_NE(writer.name, name);
+        ::kill(intruder, SIGKILL);
+        ::waitpid(intruder, nullptr, 0);
+    }
 }
 
 } // namespace

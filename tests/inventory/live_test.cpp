@@ -282,7 +282,30 @@ TEST(Live, ANamespaceOfItsOwnIsReadThere) {
     ::close(tell[1]);
     EXPECT_FALSE(shares_network_namespace(root, child.pid()));
     EXPECT_TRUE(shares_network_namespace(root, ::getpid()));
-    EXPECT_EQ(read_process(root, child.pid())->facts->listen_ports(), std::vector<std::uint16_t>{port});
+    const auto process = read_process(root, child.pid());
+    EXPECT_EQ(process->facts->listen_ports(), std::vector<std::uint16_t>{});
+    EXPECT_EQ(process->facts->foreign_ports(), std::vector<std::uint16_t>{port});
+}
+
+TEST(Live, APortBelongsToTheNamespaceOfItsSocketWhereverItsProcessLives) {
+    const auto root = live();
+    std::array<int, 2> tell{};
+    ASSERT_EQ(::pipe2(tell.data(), O_CLOEXEC), 0);
+    const Child child([&] {
+        static Listener listener(AF_INET6, SOCK_STREAM);
+        const auto port = listener.port();
+        const bool lives_elsewhere = ::unshare(CLONE_NEWNET) == 0;
+        static_cast<void>(::write(tell[1], &port, lives_elsewhere ? sizeof port : 0));
+        ::close(tell[1]);
+    });
+    ::close(tell[1]);
+    std::uint16_t port = 0;
+    ASSERT_EQ(::read(tell[0], &port, sizeof port), static_cast<ssize_t>(sizeof port))
+        << "the test needs root";
+    ::close(tell[0]);
+    const auto process = read_process(root, child.pid());
+    EXPECT_TRUE(std::ranges::binary_search(process->facts->listen_ports(), port));
+    EXPECT_EQ(process->facts->foreign_ports(), std::vector<std::uint16_t>{});
 }
 
 } // namespace

@@ -80,6 +80,97 @@ TEST(Matcher, TheFirstInTheTotalOrderWinsAndExplainSaysWhyEarlierOnesDidNot) {
     EXPECT_TRUE(verdicts[2].matched);
 }
 
+/// A process that sees files and ports of its own.
+struct Elsewhere final : inventory::PlainFacts {
+    explicit Elsewhere(const std::string& comm) : PlainFacts(facts(comm)) {}
+    bool exe_is_true = true;
+    std::vector<std::uint16_t> ports_elsewhere;
+    [[nodiscard]] bool is_exe_true() const override { return exe_is_true; }
+    [[nodiscard]] const std::vector<std::uint16_t>& foreign_ports() const override { return ports_elsewhere; }
+};
+
+bool is_matched(const std::string& match, const inventory::ProcessFacts& process) {
+    const auto set = policies({"match: " + match + "\n"});
+    return Matcher(set).match(process, test::NoLineage()).has_value();
+}
+
+const std::string container = "/system.slice/docker-" + std::string(64, 'a') + ".scope";
+const std::string users_group = "/user.slice/user-1000.slice/user@1000.service";
+
+TEST(Matcher, UnitsAndContainersAreTheSystemsUnlessUsersAreMeant) {
+    const std::vector<std::pair<std::string, std::string>> forged{
+        {"unit: nginx.service", users_group + "/app.slice/nginx.service"},
+        {"unit: nginx.service", users_group + "/system.slice/nginx.service"},
+        {"unit: system.slice", users_group + "/system.slice/nginx.service"},
+        {"unit: web.slice", users_group + "/web.slice/x.service"},
+        {"container: aaaaaaaaaaaa", users_group + "/docker-" + std::string(64, 'a') + ".scope"},
+        {"container: web1", users_group + "/lxc/web1"},
+        {"container: web1", "/lxc.payload.evil/lxc/web1"},
+    };
+    for (const auto& [condition, path] : forged) {
+        auto process = facts("nginx");
+        process.cgroup_text = path;
+        EXPECT_FALSE(is_matched("{" + condition + "}", process)) << condition << " " << path;
+        EXPECT_TRUE(is_matched("{user-units: true, " + condition + "}", process)) << condition << " " << path;
+        EXPECT_TRUE(is_matched("{user-units: true, any: [{" + condition + "}, {comm: x}]}", process))
+            << "and in the maps below";
+        EXPECT_FALSE(
+            is_matched("{user-units: true, any: [{user-units: false, " + condition + "}]}", process));
+    }
+    auto manager = facts("nginx");
+    manager.cgroup_text = users_group + "/app.slice/nginx.service";
+    EXPECT_TRUE(is_matched("{unit: user@1000.service}", manager)) << "the unit of all that is below it";
+    EXPECT_TRUE(is_matched("{unit: user-1000.slice}", manager));
+}
+
+TEST(Matcher, APathThatIsAnothersHereCountsOnlyInAContainerThatIsNamed) {
+    Elsewhere process("nginx");
+    process.exe_is_true = false;
+    EXPECT_FALSE(is_matched("{exe: /usr/sbin/nginx}", process));
+    EXPECT_FALSE(is_matched("{exe: /usr/sbin/nginx, comm: nginx}", process));
+    EXPECT_FALSE(is_matched("{exe: /usr/sbin/nginx, container: \"*\"}", process)) << "it is in none";
+    process.cgroup_text = container;
+    EXPECT_FALSE(is_matched("{exe: /usr/sbin/nginx}", process))
+        << "a container's files are not this machine's";
+    EXPECT_TRUE(is_matched("{exe: /usr/sbin/nginx, container: aaaaaaaaaaaa}", process));
+    EXPECT_TRUE(is_matched("{container: aaaaaaaaaaaa, any: [{exe: /usr/sbin/nginx}, {comm: x}]}", process));
+    EXPECT_TRUE(is_matched("{exe: /usr/sbin/nginx, all: [{container: aaaaaaaaaaaa}]}", process));
+    EXPECT_FALSE(
+        is_matched("{exe: /usr/sbin/nginx, any: [{container: aaaaaaaaaaaa}, {comm: nginx}]}", process))
+        << "the container is not what decides";
+    EXPECT_FALSE(is_matched("{exe: /usr/sbin/nginx, not: {container: bbbbbbbbbbbb}}", process));
+    process.cgroup_text = users_group + container;
+    EXPECT_FALSE(is_matched("{exe: /usr/sbin/nginx, container: aaaaaaaaaaaa}", process));
+}
+
+TEST(Matcher, PortsOfAnotherNetworkNamespaceCountOnlyInAContainerThatIsNamed) {
+    Elsewhere process("nginx");
+    process.ports = {8080};
+    process.ports_elsewhere = {80};
+    EXPECT_FALSE(is_matched("{listen: 80}", process));
+    EXPECT_TRUE(is_matched("{listen: 8080}", process));
+    process.cgroup_text = container;
+    EXPECT_FALSE(is_matched("{listen: 80}", process));
+    EXPECT_TRUE(is_matched("{listen: 80, container: \"docker:*\"}", process));
+}
+
+TEST(Matcher, ExplainSaysWhatLooksRightAndDoesNotCount) {
+    Elsewhere process("nginx");
+    process.cgroup_text = users_group + "/nginx.service";
+    process.exe_is_true = false;
+    process.ports = {};
+    process.ports_elsewhere = {80};
+    const auto set = policies(
+        {"match: {unit: nginx.service}\n", "match: {exe: /usr/sbin/nginx}\n", "match: {listen: 80}\n"});
+    for (const auto& verdict : Matcher(set).explain(process, test::NoLineage())) {
+        EXPECT_FALSE(verdict.matched);
+        const auto* expected = verdict.field == "unit"  ? "nginx.service by a name that is not the system's"
+                               : verdict.field == "exe" ? "/usr/sbin/nginx by a mount of its own"
+                                                        : "80 in another network namespace";
+        EXPECT_NE(verdict.found.find(expected), std::string::npos) << verdict.field << ": " << verdict.found;
+    }
+}
+
 TEST(Matcher, KernelThreadsAreMatchedOnlyByPoliciesThatAskForThem) {
     const auto set =
         policies({"match: {comm: \"k*\"}\n", "match: {comm: \"k*\", kthread: true}\npriority: -1\n"});
@@ -100,6 +191,7 @@ struct Counting final : inventory::ProcessFacts {
     [[nodiscard]] bool is_kernel() const override { return false; }
     [[nodiscard]] const std::string& comm() const override { return inner.comm(); }
     [[nodiscard]] const std::string& exe() const override { return ++expensive, inner.exe(); }
+    [[nodiscard]] bool is_exe_true() const override { return ++expensive, true; }
     [[nodiscard]] const std::string& cmdline() const override { return ++expensive, inner.cmdline(); }
     [[nodiscard]] const std::string& cgroup() const override { return ++expensive, inner.cgroup(); }
     [[nodiscard]] unsigned uid() const override { return ++expensive, inner.uid(); }
@@ -121,6 +213,9 @@ TEST(Matcher, ExpensiveFactsAreReadOnlyForPoliciesStillInPlay) {
     const Counting near("nginx");
     EXPECT_FALSE(matcher.match(near, test::NoLineage()));
     EXPECT_EQ(near.expensive, 2U) << "user and uid decide, so the ports are not listed";
+    const Counting other("redis");
+    EXPECT_FALSE(is_matched("{exe: /usr/sbin/nginx}", other));
+    EXPECT_EQ(other.expensive, 1U) << "the path says that it is another: no file is looked for";
 }
 
 TEST(Matcher, TheFirstThreadRuleThatFitsNameAndIndexWins) {

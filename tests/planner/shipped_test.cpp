@@ -3,6 +3,7 @@
 // the recorded ones. What the comments of the files we know promise is looked for in the plan.
 #include "machine/near.hpp"
 #include "planner/check.hpp"
+#include "policy/advice.hpp"
 #include "recorded.hpp"
 #include "world.hpp"
 
@@ -327,6 +328,28 @@ TEST(Shipped, FilesAreReadTogetherWithoutFindings) {
     EXPECT_EQ(read.set.policies.size(), documents.size());
     for (const auto& policy : read.set.policies)
         EXPECT_FALSE(policy.description.empty()) << policy.name;
+}
+
+TEST(Shipped, NoConditionsCanBeMetByAnyUser) {
+    const auto read = policy::read_policies(shipped());
+    for (const auto& policy : read.set.policies)
+        EXPECT_FALSE(policy::is_forgeable(policy, read.set)) << policy.name;
+    EXPECT_EQ(said(policy::advice(read.set)), "");
+}
+
+/// By name, path, port, and a unit of the user's own manager.
+TEST(Shipped, NoFileWantsAProcessOfAUserThatLooksLikeItsProgram) {
+    for (const auto& document : shipped()) {
+        const auto set = policy::read_policies({document}).set;
+        const auto online = CpuSet{0, 1};
+        for (auto process : servers(1, online)) {
+            process.facts.cgroup_text.insert(0, "/user.slice/user-1000.slice/user@1000.service");
+            process.facts.user_text = "joe";
+            process.facts.user_id = 1000;
+            EXPECT_FALSE(Matcher(set).match(process.facts, test::NoLineage{}))
+                << document.path << " " << process.facts.comm_text;
+        }
+    }
 }
 
 TEST(Shipped, EachProgramIsMatchedByItsOwnFile) {

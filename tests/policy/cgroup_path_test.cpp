@@ -7,6 +7,7 @@ namespace {
 
 using affinityd::policy::CgroupNames;
 using affinityd::policy::parse_cgroup_path;
+using affinityd::policy::system_cgroup_names;
 
 const std::string id = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 const std::string other(64, 'e');
@@ -91,6 +92,39 @@ TEST(CgroupPath, Table) {
         EXPECT_EQ(got.container_id, names.container_id) << path;
         EXPECT_EQ(got.container_runtime, names.container_runtime) << path;
     }
+}
+
+const std::string users = "/user.slice/user-1000.slice/user@1000.service";
+
+// clang-format off
+/// What users and containers can call as they like is left out.
+const std::vector<Case> system_cases{
+    {"/system.slice/nginx.service/worker", {"nginx.service", {"system.slice"}, "", ""}},
+    {"/user.slice/user-1000.slice/session-3.scope", {"session-3.scope", {"user.slice", "user-1000.slice"}, "", ""}},
+    {users, {"user@1000.service", {"user.slice", "user-1000.slice"}, "", ""}},
+    {users + "/nginx.service", {"user@1000.service", {"user.slice", "user-1000.slice"}, "", ""}},
+    {users + "/app.slice/nginx.service", {"user@1000.service", {"user.slice", "user-1000.slice"}, "", ""}},
+    {users + "/system.slice/nginx.service", {"user@1000.service", {"user.slice", "user-1000.slice"}, "", ""}},
+    {users + "/system.slice", {"user@1000.service", {"user.slice", "user-1000.slice"}, "", ""}},
+    {users + "/docker-" + id + ".scope", {"user@1000.service", {"user.slice", "user-1000.slice"}, "", ""}},
+    {users + "/docker/" + id, {"user@1000.service", {"user.slice", "user-1000.slice"}, "", ""}},
+    {users + "/lxc/web1", {"user@1000.service", {"user.slice", "user-1000.slice"}, "", ""}},
+    {users + "/lxc.payload.web1", {"user@1000.service", {"user.slice", "user-1000.slice"}, "", ""}},
+    {users + "/systemd-nspawn@web.service", {"user@1000.service", {"user.slice", "user-1000.slice"}, "", ""}},
+    {"/user.slice/user-1000.slice/session-3.scope/lxc/web1", {"session-3.scope", {"user.slice", "user-1000.slice"}, "", ""}},
+    {"/docker/" + id + "/docker/" + other, {"", {}, id, "docker"}},
+    {"/system.slice/docker-" + id + ".scope/docker-" + other + ".scope", {"docker-" + id + ".scope", {"system.slice"}, id, "docker"}},
+    {"/lxc.payload.web1/lxc/db1", {"", {}, "web1", "lxc"}},
+    {"/lxc/web1/lxc/db1", {"", {}, "web1", "lxc"}},
+    {"/machine.slice/libpod-" + id + ".scope/container", {"libpod-" + id + ".scope", {"machine.slice"}, id, "podman"}},
+    {"/kubepods.slice/kubepods-pod12ab.slice/crio-" + id + ".scope", {"crio-" + id + ".scope", {"kubepods.slice", "kubepods-pod12ab.slice"}, id, "crio"}},
+    {"/", {}},
+};
+// clang-format on
+
+TEST(CgroupPath, NamesThatOnlyRootCanHaveGiven) {
+    for (const auto& [path, names] : system_cases)
+        EXPECT_EQ(system_cgroup_names(path), names) << path << ": " << system_cgroup_names(path).unit;
 }
 
 } // namespace

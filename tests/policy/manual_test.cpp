@@ -2,6 +2,7 @@
 // affinityd.policy(5) against the code: each key's table says what the key table says, each example is
 // loaded.
 #include "corpus.hpp"
+#include "policy/advice.hpp"
 #include "policy/keys.hpp"
 #include "policy/print.hpp"
 
@@ -106,6 +107,35 @@ TEST(Manual, EveryExampleIsAPolicyWithoutAFault) {
     const auto full = std::ranges::find(result.set.policies, "nginx", &Policy::name);
     ASSERT_NE(full, result.set.policies.end());
     EXPECT_EQ(full->model, Model::full);
+}
+
+TEST(Manual, NoExampleIsForEverybodyToForge) {
+    const auto set = read_policies(examples(manual())).set;
+    for (const auto& policy : set.policies)
+        EXPECT_FALSE(is_forgeable(policy, set)) << policy.name;
+}
+
+TEST(Manual, SaysOfEachConditionWhoCanForgeIt) {
+    const auto page = manual();
+    const auto begin = page.find(".SS Who can forge what\n");
+    ASSERT_NE(begin, std::string::npos);
+    const auto table = page.substr(begin, page.find(".SH ", begin) - begin);
+    for (const auto& key : all_keys()) {
+        const bool combines = key.name == "any" || key.name == "all" || key.name == "user-units";
+        if (key.level != Level::match || combines) continue;
+        const bool has_row = table.find("\n" + roff(key.name) + "|T{\n") != std::string::npos;
+        const bool is_in_pair = key.name == "user" || key.name == "group";
+        EXPECT_TRUE(has_row || (is_in_pair && table.find("\nuser, group|T{\n") != std::string::npos))
+            << key.name;
+    }
+}
+
+TEST(Manual, SaysThatExclusiveIsNoFenceAndWhatIs) {
+    const auto page = manual();
+    const auto begin = page.find(".SS exclusive\n");
+    const auto text = page.substr(begin, page.find(".SS separate\n") - begin);
+    for (const char* words : {"no fence", "means: cpuset", "partition", "isolcpus="})
+        EXPECT_NE(text.find(words), std::string::npos) << words;
 }
 
 /// The example of every key's table, set into the smallest file that it belongs to.

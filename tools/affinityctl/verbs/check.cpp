@@ -9,6 +9,7 @@
 #include "inventory/pid_stream.hpp"
 #include "inventory/process_scan.hpp"
 #include "netdev/reader.hpp"
+#include "policy/advice.hpp"
 #include "policy/reader.hpp"
 #include "topology/reader.hpp"
 
@@ -69,6 +70,7 @@ int check(const CheckOptions& options, const Globals& globals) {
     if (!documents) return complain(documents.error());
     auto result = policy::read_policies(*documents);
     std::ranges::move(result.diagnostics, std::back_inserter(findings));
+    std::ranges::move(policy::advice(result.set), std::back_inserter(findings));
     auto here = on_machine(result.set, globals.root);
     if (!here) return complain(here.error());
     std::ranges::move(*here, std::back_inserter(findings));
