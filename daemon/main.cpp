@@ -5,6 +5,7 @@
 #include "enforcer/unit_cpus.hpp"
 #include "events/loop.hpp"
 #include "host/file.hpp"
+#include "host/ownership.hpp"
 #include "host/priority.hpp"
 #include "host/root.hpp"
 #include "options.hpp"
@@ -23,12 +24,24 @@ int give_up(app::Log& log, const Error& error, int code = exit_failure) {
     return code;
 }
 
+/// Makes the daemon's folders. Nothing in them is opened before it is sure that they are ours alone.
+Result<void> own_folders(const app::Settings& settings, app::Log& log) {
+    Result<void> result;
+    for (const auto& folder : {settings.runtime_dir, settings.state_dir}) {
+        if (auto made = host::make_directories(folder); !made) return made;
+        auto checked = host::check_ownership(folder);
+        if (checked) continue;
+        if (!result) log.error(result.error().to_string()); // a line for each
+        result = std::move(checked);
+    }
+    return result;
+}
+
 int run(const Options& options, app::Log& log) {
     const auto root = host::Root::open(options.root);
     if (!root) return give_up(log, root.error());
     const auto& settings = options.settings;
-    if (auto made = host::make_directories(settings.runtime_dir); !made) return give_up(log, made.error());
-    if (auto made = host::make_directories(settings.state_dir); !made) return give_up(log, made.error());
+    if (const auto made = own_folders(settings, log); !made) return give_up(log, made.error());
     const auto lock = host::lock_file(settings.runtime_dir + "/lock");
     if (!lock) return give_up(log, lock.error());
     if (!*lock)

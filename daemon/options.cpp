@@ -2,6 +2,7 @@
 #include "options.hpp"
 
 #include "host/file.hpp"
+#include "host/ownership.hpp"
 #include "policy/folders.hpp"
 
 #include <CLI/CLI.hpp>
@@ -25,6 +26,7 @@ Result<void> load_settings(app::Settings& settings, bool named) {
         if (named) return fail("there is no such file", settings.config);
         return {}; // the usual place may well be empty
     }
+    if (auto checked = host::check_ownership(settings.config); !checked) return checked;
     return app::read_settings(settings.config, **text, settings);
 }
 

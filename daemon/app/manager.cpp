@@ -16,7 +16,9 @@ namespace affinityd::app {
 Manager::Manager(Parts parts)
     : parts_(std::move(parts)), carrying_{enforcer::Executor(parts_.journal, parts_.enforcer),
                                           KernelChanges(carrying_.executor),
-                                          LostRecords(parts_.root, parts_.journal, parts_.log)},
+                                          LostRecords(parts_.root, parts_.journal, parts_.log),
+                                          LeftChildren(parts_.root, parts_.journal, parts_.enforcer,
+                                                       parts_.log)},
       memory_(shared_.current, parts_.enforcer, parts_.log),
       coexistence_(parts_.root, shared_.current, parts_.journal,
                    {parts_.settings.runtime_dir, parts_.settings.irqbalance_dir, parts_.enforcer.acts()},
@@ -37,7 +39,7 @@ Manager::Manager(Parts parts)
       tasks_({parts_.root, shared_.current, parts_.journal, carrying_.executor, parts_.log, shared_.releases,
               followers_},
              ThreadPlacer(shared_.current, parts_.journal, carrying_.executor, carrying_.changes,
-                          carrying_.lost, parts_.log),
+                          carrying_.lost, carrying_.left, parts_.log),
              Reaper(parts_.enforcer, carrying_.executor, parts_.journal, parts_.log)),
       bookkeeping_(parts_.root, shared_.current, tasks_.table(),
                    parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
@@ -61,9 +63,12 @@ void Manager::use(LoadedWorld loaded) {
 }
 
 Result<void> Manager::start() {
+    for (const auto& fault : parts_.journal.faults())
+        parts_.log.error("the undo journal: " + fault.to_string());
     auto machine = machine::read_machine(parts_.root);
     if (!machine) return std::unexpected(std::move(machine.error()));
-    WorldLoader loader(parts_.settings.policy_folders, std::move(*machine), {});
+    WorldLoader loader(parts_.settings.policy_folders, std::move(*machine), {},
+                       parts_.enforcer.acts() ? Owners::trusted : Owners::all);
     while (!loader.step([] { return false; })) {
     }
     auto loaded = loader.take();
@@ -98,6 +103,7 @@ std::unique_ptr<Job> Manager::make_pass() {
             parts_.log);
     });
     pass->until([this](const OutOfTime& out_of_time) { return tasks_.end_pass(out_of_time); });
+    pass->then([this] { carrying_.left.end_pass(); });
     // Lanes are given out anew: tasks move with them in the next pass.
     pass->until(learn_nic_usage(bookkeeping_, [this] { work_.want(Work::Urgency::soon); }));
     pass->until([this](const OutOfTime& out_of_time) { return balancer_.step(out_of_time); });
@@ -186,6 +192,10 @@ void Manager::begin_stop(std::function<void()> done) {
         return std::make_unique<InheritedRestorer>(
             parts_.root, parts_.journal, carrying_.executor, online, parts_.log,
             [this](const std::string& policy) { return shared_.current->keeps_on_stop(policy); });
+    });
+    stop->then([this] {
+        if (const auto forgotten = parts_.journal.forget_given(); !forgotten)
+            parts_.log.error(forgotten.error().to_string());
     });
     stop->then(std::move(done));
     work_.begin_end(std::move(stop));

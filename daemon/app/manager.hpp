@@ -6,6 +6,7 @@
 #include "app/coexistence.hpp"
 #include "app/commands.hpp"
 #include "app/followers.hpp"
+#include "app/left_children.hpp"
 #include "app/lost_records.hpp"
 #include "app/memory_follower.hpp"
 #include "app/queues.hpp"
@@ -90,6 +91,7 @@ class Manager final : public Commands {
         enforcer::Executor executor;
         KernelChanges changes;
         LostRecords lost;
+        LeftChildren left;
     };
     [[nodiscard]] std::unique_ptr<Job> make_pass();
     void use(LoadedWorld loaded);

@@ -35,6 +35,8 @@ void Manager::status(OwnedAnswer answer) {
         overview.problems = shared_.current.placements().problems;
         std::ranges::move(nic_problems(*shared_.current.world, tasks_.table()),
                           std::back_inserter(overview.problems));
+        for (const auto& fault : parts_.journal.faults())
+            overview.problems.push_back({{}, fault.subject, "the undo journal: " + fault.message});
         overview.goodness = balancer_.goodness();
         units_.add_status(overview);
         add_coexistence(coexistence_, overview);
@@ -89,7 +91,8 @@ void Manager::reload(Answer answer) {
     if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
     // The machine is read again by the pass that follows.
     auto loader = std::make_shared<WorldLoader>(parts_.settings.policy_folders, shared_.current->machine(),
-                                                shared_.current->usage());
+                                                shared_.current->usage(),
+                                                parts_.enforcer.acts() ? Owners::trusted : Owners::all);
     auto reload = std::make_unique<Sequence>();
     reload->until([loader](const OutOfTime& out_of_time) { return loader->step(out_of_time); });
     reload->then([this, loader, shared_answer = std::make_shared<Answer>(std::move(answer))] {

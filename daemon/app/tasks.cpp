@@ -81,7 +81,7 @@ bool Tasks::must_look_at(const inventory::ProcessScan& scan, int creator) const 
     if (scan.is_kernel())
         return placements.threads.contains(pid) ||
                parts_.journal.contains(machine::TaskMask{scan.id(), pid, {}});
-    return !placements.claimed.empty();
+    return !placements.claimed.empty() || placer_.may_be_left(scan);
 }
 
 void Tasks::drop(int pid) {

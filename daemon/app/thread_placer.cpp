@@ -46,13 +46,18 @@ void ThreadPlacer::note(KnownProcess& process, const inventory::Thread& thread,
     known.seat.is_own = plan.target->is_own;
 }
 
-void ThreadPlacer::apply(KnownThread* known, const planner::Action& action, const CpuSet* cpuset) {
+void ThreadPlacer::apply(KnownProcess* process, const TaskId& thread, const planner::Action& action,
+                         const CpuSet* cpuset) {
+    auto* known = process == nullptr ? nullptr : process->threads.find(thread.tid);
+    const auto since = left_.now();
     const auto carried =
         executor_.run(action, {current_->machine().topology, {}, [cpuset] { return cpuset; }});
     if (!carried) return;
     log_notices(log_, carried->notices);
     const auto& applied = carried->applied;
     if (enforcer::took_effect(applied.outcome)) log_change(log_, action);
+    if (process != nullptr && !action.restore)
+        if (const auto record = journal_.find(action.subject)) left_.note(process->id, *record, since);
     if (known == nullptr) return;
     known->outcome = applied.outcome;
     if (!enforcer::took_effect(applied.outcome)) return;
@@ -78,7 +83,9 @@ std::optional<planner::UndoRecord> ThreadPlacer::record_of(const machine::TaskMa
         if (auto record = lost_.recall(subject, allowed, *wanted_by, current_->machine().topology))
             return record;
     if (look.thread.is_kernel()) return std::nullopt;
-    const auto source = executor_.inherited(subject, allowed, look.creator, current_.placements().online);
+    const auto& online = current_.placements().online;
+    auto source = executor_.inherited(subject, allowed, look.creator, online);
+    if (!source) source = left_.explain(subject, allowed, online);
     if (!source || current_->keeps_after_removal(source->policy)) return std::nullopt;
     if (source->is_kept && wanted_by == nullptr) return std::nullopt;
     return planner::UndoRecord{source->original, allowed, allowed, source->policy};
@@ -87,6 +94,8 @@ std::optional<planner::UndoRecord> ThreadPlacer::record_of(const machine::TaskMa
 void ThreadPlacer::add_record(const machine::TaskMask& subject, const Look& look) {
     if (journal_.contains(subject)) return;
     const auto record = record_of(subject, look);
+    if (!record && !look.thread.is_kernel())
+        left_.leave(subject, look.thread.allowed, current_.placements().online);
     if (!record) return;
     const auto done = journal_.remember(subject, record->original, record->asked, record->policy);
     if (!done) log_.error(done.error().to_string()); // the end looks for it again
@@ -125,8 +134,7 @@ void ThreadPlacer::place(KnownProcess* known, const Look& look) {
             !done)
             log_.error(done.error().to_string());
     if (plan.action) {
-        apply(known == nullptr ? nullptr : known->threads.find(thread.id.tid), *plan.action,
-              look.process.cpuset);
+        apply(known, thread.id, *plan.action, look.process.cpuset);
     } else if (lost_.searching() && plan.state == State::in_place && plan.target &&
                !thread.allowed.contains(current_.placements().online)) {
         lost_.assume_ours(subject, thread.allowed, current_->policy(*look.process.policy).name,

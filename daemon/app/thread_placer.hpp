@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/kernel_changes.hpp"
+#include "app/left_children.hpp"
 #include "app/log.hpp"
 #include "app/lost_records.hpp"
 #include "app/task_table.hpp"
@@ -24,10 +25,14 @@ class ThreadPlacer {
         int creator = 0; ///< the process whose thread made this one, and may have passed on one of our masks
     };
     ThreadPlacer(const Current& current, state::Journal& journal, enforcer::Executor& executor,
-                 const KernelChanges& changes, LostRecords& lost, Log& log)
+                 const KernelChanges& changes, LostRecords& lost, LeftChildren& left, Log& log)
         : current_(current), journal_(journal), executor_(executor), changes_(changes), lost_(lost),
-          log_(log) {}
+          left_(left), log_(log) {}
 
+    /// True for a process that no policy wants, and that may have been left behind with one of our masks.
+    [[nodiscard]] bool may_be_left(const inventory::ProcessScan& scan) const {
+        return left_.may_be_one(scan, current_.placements().online);
+    }
     /// `known`: the process's entry, null if no policy wants it.
     void place(KnownProcess* known, const Look& look);
     /// What place() would do now. The caller passes a copy of the assignments, so that no slot is assigned.
@@ -40,7 +45,8 @@ class ThreadPlacer {
                                                                const Look& look) const;
     [[nodiscard]] const std::string* policy_of(const Look& look) const;
     void add_record(const machine::TaskMask& subject, const Look& look);
-    void apply(KnownThread* known, const planner::Action& action, const CpuSet* cpuset);
+    void apply(KnownProcess* process, const TaskId& thread, const planner::Action& action,
+               const CpuSet* cpuset);
     void note(KnownProcess& process, const inventory::Thread& thread, const planner::ThreadPlan& plan);
 
     const Current& current_;
@@ -48,6 +54,7 @@ class ThreadPlacer {
     enforcer::Executor& executor_;
     const KernelChanges& changes_;
     LostRecords& lost_;
+    LeftChildren& left_;
     Log& log_;
     planner::Assignments assignments_;
 };

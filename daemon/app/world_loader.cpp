@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/world_loader.hpp"
 
+#include "host/ownership.hpp"
 #include "planner/check.hpp"
 #include "policy/folders.hpp"
 
@@ -9,9 +10,27 @@
 
 namespace affinityd::app {
 
+/// Each folder or file that is not to be trusted has a line of its own.
+Result<std::vector<policy::Document>> WorldLoader::read() const {
+    std::string refused;
+    const auto check = [&](const std::string& path) {
+        if (by_whom_ == Owners::all) return;
+        const auto checked = host::check_ownership(path);
+        if (!checked) refused += checked.error().to_string() + "\n";
+    };
+    std::ranges::for_each(folders_, check);
+    // What is in such a folder is not even opened.
+    auto documents = refused.empty() ? policy::read_folders(folders_) : std::vector<policy::Document>();
+    if (!documents) return documents;
+    for (const auto& document : *documents)
+        check(document.path);
+    if (!refused.empty()) return fail("policies that others can change are refused\n" + refused);
+    return documents;
+}
+
 bool WorldLoader::step(const OutOfTime& out_of_time) {
     if (!reading_) {
-        auto documents = policy::read_folders(folders_);
+        auto documents = read();
         if (!documents) {
             result_ = std::unexpected(documents.error());
             return true;

@@ -18,11 +18,20 @@ struct LoadedWorld {
     std::string diagnostics; ///< warnings and notes, a line each; "": there are none
 };
 
+/// Whose policies are read.
+enum class Owners {
+    trusted, ///< only those that nobody but root and this process's own user can have written
+    all,     ///< anybody's: nothing is changed because of them
+};
+
 /// Reads the policies of some folders for a machine, one file at a time.
 class WorldLoader {
   public:
-    WorldLoader(std::vector<std::string> folders, machine::Machine machine, planner::NicUsage usage)
-        : folders_(std::move(folders)), machine_(std::move(machine)), usage_(std::move(usage)) {}
+    /// `by_whom`: of these policies, whose are good enough.
+    WorldLoader(std::vector<std::string> folders, machine::Machine machine, planner::NicUsage usage,
+                Owners by_whom = Owners::trusted)
+        : folders_(std::move(folders)), machine_(std::move(machine)), usage_(std::move(usage)),
+          by_whom_(by_whom) {}
 
     /// True: take() has the result.
     [[nodiscard]] bool step(const OutOfTime& out_of_time);
@@ -31,9 +40,11 @@ class WorldLoader {
 
   private:
     [[nodiscard]] Result<LoadedWorld> finish();
+    [[nodiscard]] Result<std::vector<policy::Document>> read() const;
     std::vector<std::string> folders_;
     machine::Machine machine_;
     planner::NicUsage usage_;
+    Owners by_whom_;
     std::optional<policy::PolicyReading> reading_;
     std::optional<Result<LoadedWorld>> result_;
 };

@@ -18,6 +18,38 @@ std::unexpected<Error> bad(std::string_view text, std::string_view why) {
     return fail("not a CPU list: " + std::string(why), "\"" + std::string(text.substr(0, 64)) + "\"");
 }
 
+/// The union of ranges, in steps whose number depends on how many there are and not on how long they are:
+/// hostile text can ask for a million CPUs half a million times.
+class Union {
+  public:
+    void add(unsigned first, unsigned last) {
+        const std::size_t low = first / bits, high = last / bits;
+        if (high >= words_.size()) words_.resize(high + 1);
+        const auto from = ~std::uint64_t{0} << (first % bits);
+        const auto to = ~std::uint64_t{0} >> (bits - 1 - last % bits);
+        words_[low] |= low == high ? from & to : from;
+        if (low == high) return;
+        words_[high] |= to;
+        if (low + 1 == high) return;
+        if (high >= begun_.size()) begun_.resize(high + 1);
+        ++begun_[low + 1];
+        --begun_[high];
+    }
+    /// The words of the set; nothing is to be added any more.
+    [[nodiscard]] const std::vector<std::uint64_t>& finish() {
+        int open = 0;
+        for (std::size_t i = 0; i < begun_.size(); ++i) {
+            open += begun_[i];
+            if (open > 0) words_[i] = ~std::uint64_t{0};
+        }
+        return words_;
+    }
+
+  private:
+    std::vector<std::uint64_t> words_;
+    std::vector<int> begun_; ///< by word: ranges that have all of it and begin here, less those that ended
+};
+
 /// Without zero words at the end.
 void trim(Words& words) {
     auto size = words.size();
@@ -46,9 +78,9 @@ CpuSet CpuSet::range(unsigned first, unsigned last) {
 }
 
 Result<CpuSet> CpuSet::parse_list(std::string_view text) {
-    CpuSet set;
+    Union all;
     std::string_view rest = trim_text(text);
-    if (rest.empty()) return set;
+    if (rest.empty()) return CpuSet();
     while (true) {
         const auto comma = rest.find(',');
         const std::string_view item = trim_text(rest.substr(0, comma));
@@ -59,8 +91,8 @@ Result<CpuSet> CpuSet::parse_list(std::string_view text) {
         if (!first || !last) return bad(text, "expected a number or a range like 0-3");
         if (*first > *last) return bad(text, "the range runs backwards");
         if (*last > max_cpu) return bad(text, "a CPU number is too large");
-        set |= range(*first, *last);
-        if (comma == std::string_view::npos) return set;
+        all.add(*first, *last);
+        if (comma == std::string_view::npos) return from_words(all.finish());
         rest.remove_prefix(comma + 1);
     }
 }

@@ -95,7 +95,7 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
 /// The change was not made, and its record is not to stay.
 Result<void> Executor::take_back(const Action& action, Outcome outcome,
                                  const std::optional<UndoRecord>& before) {
-    if (!before || (outcome == Outcome::gone && !enforcer_.may_return(action.subject)))
+    if (!before || (has_gone(outcome) && !enforcer_.may_return(action.subject)))
         return journal_.forget(action.subject);
     // What an earlier change did is still in force and still has to be undone.
     if (auto done = journal_.remember(action.subject, before->original, before->asked, before->policy); !done)
@@ -123,9 +123,9 @@ void Executor::divert(const Action& action, const Circumstances& circumstances, 
 
 void Executor::note_refusal(const Action& action, Carried& carried) {
     const auto outcome = carried.applied.outcome;
-    if (took_effect(outcome) || outcome == Outcome::gone) {
+    if (took_effect(outcome) || has_gone(outcome)) {
         if (!refusals_.empty()) refusals_.erase(action.subject);
-        if (outcome == Outcome::gone) backoff_.forget(action.subject);
+        if (has_gone(outcome)) backoff_.forget(action.subject);
         return;
     }
     // That the journal cannot be written is no refusal of the subject's, and has been told.
@@ -159,23 +159,23 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
     }
     const auto outcome = carried.applied.outcome;
     count(outcome);
-    if (!took_effect(outcome) && outcome != Outcome::gone && outcome != Outcome::foreign) {
+    if (!took_effect(outcome) && !has_gone(outcome) && outcome != Outcome::foreign) {
         if (!is_of_the_moment(outcome) || !expects_changes(subject)) // else the next pass tries again
             carried.notices.push_back(notice_of(Notice::Kind::not_put_back, action, carried.applied));
         return carried; // the record stays: a later daemon may succeed
     }
     // An interface that is elsewhere for a while: its record waits for it, and outlives this daemon.
-    if (outcome == Outcome::gone && enforcer_.may_return(subject)) return carried;
+    if (has_gone(outcome) && enforcer_.may_return(subject)) return carried;
     refusals_.erase(subject);
     backoff_.forget(subject);
-    const auto done = outcome == Outcome::gone ? journal_.forget(subject) : journal_.settle(subject);
+    const auto done = has_gone(outcome) ? journal_.forget(subject) : journal_.settle(subject);
     if (!done) tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
     return carried;
 }
 
 std::optional<state::MaskSource> Executor::inherited(const TaskMask& task, const CpuSet& present, int creator,
                                                      const CpuSet& online) {
-    if (present.contains(online) || journal_.contains(task) || journal_.is_settled(task.task))
+    if (present.contains(online) || journal_.contains(task) || journal_.past().contains(task))
         return std::nullopt;
     return journal_.find_mask_source(creator, present, online, task.task.start_time);
 }

@@ -27,6 +27,8 @@ std::string_view to_string(Outcome outcome) {
         return "vectors full";
     case Outcome::busy:
         return "busy";
+    case Outcome::reused:
+        return "number reused";
     case Outcome::foreign:
         return "somebody else's";
     case Outcome::failed:
@@ -58,6 +60,8 @@ Outcome irq_outcome(int code) {
 }
 
 bool is_of_the_moment(Outcome outcome) { return outcome == Outcome::no_cpu || outcome == Outcome::busy; }
+
+bool has_gone(Outcome outcome) { return outcome == Outcome::gone || outcome == Outcome::reused; }
 
 bool took_effect(Outcome outcome) {
     return outcome == Outcome::done || outcome == Outcome::narrowed || outcome == Outcome::pending;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/enforcer.hpp"
+#include "enforcer/task_masks.hpp"
 #include "host/boot_clock.hpp"
 #include "host/root.hpp"
-#include "host/scheduler.hpp"
-#include "inventory/lookup.hpp"
-#include "inventory/stat_file.hpp"
 #include "machine/queue_files.hpp"
 
 #include <cerrno>
@@ -23,25 +21,9 @@ using machine::TaskMask;
 using machine::UnitCpuset;
 using planner::Action;
 
-Outcome task_outcome(int code) {
-    switch (code) {
-    case ESRCH:
-        return Outcome::gone;
-    case EPERM:
-    case EACCES:
-        return Outcome::not_permitted;
-    case EBUSY:
-        return Outcome::deadline;
-    case EINVAL:
-        return Outcome::no_cpu;
-    default:
-        return Outcome::failed;
-    }
-}
-
 class RealEnforcer final : public Enforcer {
   public:
-    explicit RealEnforcer(const host::Root& root) : root_(root), memory_(root) {}
+    explicit RealEnforcer(const host::Root& root) : root_(root), tasks_(root), memory_(root) {}
 
     Applied apply(const Action& action) override {
         return std::visit([&](const auto& subject) { return write(subject, action); }, action.subject);
@@ -66,30 +48,8 @@ class RealEnforcer final : public Enforcer {
     [[nodiscard]] std::uint64_t ticks() const override { return host::ticks_since_boot(); }
 
   private:
-    /// Still the task that is meant? Its number may belong to another by now. What is read is the thread's
-    /// own file: that of its process adds up all threads. An Error: it cannot be known (EMFILE).
-    [[nodiscard]] Result<bool> is_same(const TaskMask& subject) const {
-        inventory::StatBuffer buffer;
-        const auto line = inventory::read_stat(
-            root_.proc(), fmt::format("{}/task/{}/stat", subject.pid, subject.task.tid), buffer);
-        if (!line) return std::unexpected(line.error());
-        return *line && (*line)->start_time == subject.task.start_time && !(*line)->is_dead();
-    }
-
-    Applied write(const TaskMask& subject, const Action& action) {
-        const auto same = is_same(subject);
-        if (!same) return {Outcome::failed, {}, same.error().code};
-        if (!*same) return {Outcome::gone, {}, ESRCH};
-        const CpuSet& to = action.to.cpus();
-        const int code = host::set_affinity(subject.task.tid, to);
-        if (code != 0) return {task_outcome(code), {}, code};
-        auto granted = host::get_affinity(subject.task.tid);
-        if (!granted)
-            return {granted.error() == ESRCH ? Outcome::gone : Outcome::failed, {}, granted.error()};
-        // More than asked for would mean a race with another writer; less is the cpuset's doing or an offline
-        // CPU.
-        const bool all = granted->contains(to) || action.restore;
-        return {all ? Outcome::done : Outcome::narrowed, std::move(*granted), 0};
+    Applied write(const TaskMask& subject, const Action& action) const {
+        return tasks_.write(subject, action);
     }
 
     Applied write(const IrqMask& subject, const Action& action) {
@@ -143,17 +103,8 @@ class RealEnforcer final : public Enforcer {
         return fail("a unit cannot be read at once", subject.unit, ENOTSUP);
     }
 
-    /// The unfiltered mask (status shows offline CPUs too), because it is what has to be put back.
     [[nodiscard]] Result<std::optional<Setting>> read(const TaskMask& subject) const {
-        const auto same = is_same(subject);
-        if (!same) return std::unexpected(same.error());
-        if (!*same) return std::nullopt;
-        if (auto cpus = inventory::read_allowed(root_, subject.pid, subject.task.tid))
-            return std::move(*cpus);
-        // Its second file could not be read: has it gone in between?
-        const auto still = is_same(subject);
-        if (still && !*still) return std::nullopt;
-        return fail("its CPUs cannot be read", machine::to_string(subject));
+        return tasks_.read(subject);
     }
 
     [[nodiscard]] Result<std::optional<Setting>> read(const auto& queue) const {
@@ -161,6 +112,7 @@ class RealEnforcer final : public Enforcer {
     }
 
     const host::Root& root_;
+    TaskMasks tasks_;
     MemoryMover memory_;
 };
 

@@ -33,4 +33,12 @@ std::uint64_t stolen_ticks() {
     return words.size() > steal ? parse_number<std::uint64_t>(words[steal]).value_or(0) : 0;
 }
 
+const std::string& boot_id() {
+    static const std::string id = [] {
+        const auto text = read_file("/proc/sys/kernel/random/boot_id");
+        return text && *text ? std::string(trim_text(**text)) : std::string();
+    }();
+    return id;
+}
+
 } // namespace affinityd::host

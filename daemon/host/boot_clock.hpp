@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace affinityd::host {
 
@@ -12,5 +13,7 @@ namespace affinityd::host {
 /// Clock ticks that a hypervisor kept this machine's CPUs for others, "steal" of /proc/stat, proc_stat(5).
 /// The kernel counts them as CPU time of the task that was running. 0 if it cannot be read.
 [[nodiscard]] std::uint64_t stolen_ticks();
+/// A text that the kernel makes anew with each boot: boot_id of random(4). "" if it cannot be read.
+[[nodiscard]] const std::string& boot_id();
 
 } // namespace affinityd::host

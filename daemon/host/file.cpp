@@ -57,7 +57,8 @@ Result<std::optional<std::string>> read_file(const std::string& path, std::size_
 
 Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode) {
     const std::string temporary = path + ".new";
-    Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode));
+    ::unlink(temporary.c_str()); // left by a process that was killed
+    Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
     if (!file) return fail("cannot create", temporary, errno);
     int code = write_all(file.get(), text);
     if (code == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) code = errno;

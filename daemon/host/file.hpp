@@ -18,8 +18,9 @@ namespace affinityd::host {
                                                            std::size_t limit = 1U << 20);
 
 /// Replaces the file as one step (temporary name, rename): a reader, or this process killed at any point,
-/// sees the old or the new text, whole. No fsync, which can hold up a loop for seconds: not for what must
-/// outlive the machine.
+/// sees the old or the new text, whole. Whatever has the temporary name already, `path`.new, is removed first
+/// and never written to. No fsync, which can hold up a loop for seconds: not for what must outlive the
+/// machine.
 [[nodiscard]] Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode = 0644);
 
 /// The directory with its parents; no Error if it exists.

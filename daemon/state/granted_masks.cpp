@@ -3,14 +3,16 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
-#include "host/file.hpp"
+#include "state/journal_marks.hpp"
 #include "state/record.hpp"
+#include "state/set_aside.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace affinityd::state {
 
@@ -65,11 +67,16 @@ void NumberSet::erase(std::uint64_t number) {
             table->erase(static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32U));
 }
 
-Result<GrantedMasks> GrantedMasks::open(const std::string& path) {
+Result<GrantedMasks> GrantedMasks::open(const std::string& path, std::optional<Error>& fault) {
     GrantedMasks masks(path);
-    const auto text = host::read_file(path, largest_file);
-    if (!text) return std::unexpected(text.error());
-    const std::string_view present = *text ? std::string_view(**text) : std::string_view();
+    auto found = read_or_set_aside(path, largest_file);
+    if (!found) return std::unexpected(found.error());
+    fault = std::move(found->fault);
+    if (found->text && is_of_another_boot(*found->text)) {
+        found->text.reset();
+        ::unlink(path.c_str()); // also where the disk is full
+    }
+    const auto present = found->text.value_or("");
     masks.replay(present);
     if (!masks.file_.replace(masks.lines(0, masks.cells())))
         if (auto done = masks.file_.use_as_it_is(present); !done) return std::unexpected(done.error());

@@ -6,6 +6,7 @@
 #include "state/slot_table.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -53,7 +54,8 @@ class GrantedMasks {
 
     /// In memory only, until open() gives it a file.
     GrantedMasks() : file_("") {}
-    static Result<GrantedMasks> open(const std::string& path);
+    /// What cannot be read there is put aside: the undo journal is of more use, and `fault` says so.
+    static Result<GrantedMasks> open(const std::string& path, std::optional<Error>& fault);
 
     /// Before the subject is given the mask. If this fails, it must not be given.
     [[nodiscard]] Result<void> note(const machine::Subject& subject, const machine::Setting& setting);

@@ -28,7 +28,7 @@ Result<void> Journal::remember(const Subject& subject, const Setting& original, 
         if (original == past->record.granted || original == past->record.asked)
             record.original = past->record.original;
     if (auto done = writer_.granted().note(subject, asked); !done) return done;
-    if (auto done = append(to_line(subject, &record)); !done) return done;
+    if (auto done = writer_.append(to_line(subject, &record), contents_, damaged_); !done) return done;
     contents_.hold(subject, std::move(record), since);
     return {};
 }
@@ -39,7 +39,7 @@ Result<void> Journal::confirm(const Subject& subject, const Setting& granted) {
     UndoRecord record = *known;
     record.granted = granted;
     if (auto done = writer_.granted().note(subject, granted); !done) return done;
-    if (auto done = append(to_line(subject, &record)); !done) return done;
+    if (auto done = writer_.append(to_line(subject, &record), contents_, damaged_); !done) return done;
     contents_.hold(subject, std::move(record));
     return {};
 }
@@ -52,20 +52,20 @@ Result<void> Journal::forget(const Subject& subject) {
     writer_.granted().forget(subject, record->asked);
     if (record->granted != record->asked) writer_.granted().forget(subject, record->granted);
     contents_.erase(subject);
-    return append(to_line(subject, nullptr));
+    return writer_.append(to_line(subject, nullptr), contents_, damaged_);
 }
 
 Result<void> Journal::settle(const Subject& subject, Parting parting) {
     const auto record = find(subject);
     if (!record) return {};
     contents_.part(subject, *record, parting);
-    return append(to_line(subject, &*record, parting));
+    return writer_.append(to_line(subject, &*record, parting), contents_, damaged_);
 }
 
 Result<void> Journal::resume(const Subject& subject) {
     auto past = contents_.past().find(subject);
     if (!past || past->parting != Parting::kept) return {};
-    if (auto done = append(to_line(subject, &past->record)); !done) return done;
+    if (auto done = writer_.append(to_line(subject, &past->record), contents_, damaged_); !done) return done;
     contents_.hold(subject, std::move(past->record));
     return {};
 }
@@ -81,7 +81,7 @@ std::optional<Journal::Ours> Journal::recall(const Subject& subject, const Setti
 }
 
 Result<void> Journal::mended() {
-    if (auto done = append(std::string(mended_mark) + '\n'); !done) return done;
+    if (auto done = writer_.append(std::string(mended_mark) + '\n', contents_, damaged_); !done) return done;
     damaged_ = false;
     return {};
 }
@@ -91,13 +91,23 @@ std::optional<MaskSource> Journal::find_mask_source(int creator, const CpuSet& m
     return contents_.sources().find(creator, mask, online, born);
 }
 
+Result<void> Journal::note_given(GivenMask given) {
+    auto line = to_line(given);
+    if (!contents_.given().add(std::move(given))) return {};
+    return writer_.append(line, contents_, damaged_);
+}
+
+Result<void> Journal::forget_given() {
+    if (contents_.given().size() == 0) return {};
+    contents_.given().clear();
+    return writer_.append(std::string(none_given_mark) + '\n', contents_, damaged_);
+}
+
 bool Journal::is_mask_source(int pid, int parent) const {
     const auto is_one = [&](int process) {
         return threads().has_process(process) || contents_.sources().has_former(process);
     };
     return is_one(pid) || is_one(parent);
 }
-
-Result<void> Journal::append(const std::string& line) { return writer_.append(line, contents_, damaged_); }
 
 } // namespace affinityd::state

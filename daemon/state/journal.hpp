@@ -48,9 +48,6 @@ class Journal final : public planner::UndoLookup {
     /// It has no record in force any more, and lives on: the mask that a task has from now on is its own, and
     /// not inherited.
     [[nodiscard]] Result<void> settle(const machine::Subject& subject, Parting parting = Parting::put_back);
-    [[nodiscard]] bool is_settled(const TaskId& task) const {
-        return contents_.past().contains(machine::TaskMask{task, 0, {}});
-    }
     /// What was kept is to be put back after all: its record is in force again.
     [[nodiscard]] Result<void> resume(const machine::Subject& subject);
 
@@ -62,7 +59,7 @@ class Journal final : public planner::UndoLookup {
     /// kept, or somebody set it anew, or its record was lost. No value: it has a record, or it is not ours.
     [[nodiscard]] std::optional<Ours> recall(const machine::Subject& subject, const machine::Setting& present,
                                              const CpuSet& online) const;
-    /// Subjects that live on without a record.
+    /// Subjects that live on without a record: the mask of such a task is its own.
     [[nodiscard]] const PastRecords& past() const { return contents_.past(); }
 
     using Cursor = Records::Cursor;
@@ -95,9 +92,17 @@ class Journal final : public planner::UndoLookup {
     /// A pass has ended: masks that nobody has since before the last call are forgotten.
     void age_mask_sources() { contents_.sources().age(); }
 
+    /// A mask that was given to a task of a policy, unless that is known.
+    [[nodiscard]] Result<void> note_given(GivenMask given);
+    /// The daemon ends and has put everything back.
+    [[nodiscard]] Result<void> forget_given();
+    [[nodiscard]] const GivenMasks& given() const { return contents_.given(); }
+
     /// True if lines of the file were lost, until mended() has succeeded, possibly in a later daemon:
     /// subjects without a record may be ours.
     [[nodiscard]] bool damaged() const { return damaged_; }
+    /// What was found amiss when the files were opened, for a person.
+    [[nodiscard]] const std::vector<Error>& faults() const { return writer_.faults(); }
     /// Subjects in place without a record have been assumed ours, and are in the journal now.
     [[nodiscard]] Result<void> mended();
     /// Writes the files anew if somebody has removed or cut them. False: out of time, there is more to do.
@@ -106,8 +111,6 @@ class Journal final : public planner::UndoLookup {
     }
 
   private:
-    [[nodiscard]] Result<void> append(const std::string& line);
-
     JournalContents contents_;
     JournalWriter writer_;
     bool damaged_ = false;

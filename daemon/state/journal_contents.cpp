@@ -50,6 +50,7 @@ void JournalContents::part(const Subject& subject, const UndoRecord& record, Par
     const auto* task = std::get_if<TaskMask>(&subject);
     erase_past(subject);
     if (task != nullptr && parting == Parting::kept) {
+        given_.forget(record.policy); // what its children have is theirs, too
         const int pid = held_.threads().process_of(task->task).value_or(task->pid);
         add_sources(sources_, pid, record, true);
     }
@@ -84,8 +85,13 @@ bool JournalContents::replay(std::string_view text) {
         const bool is_whole = end != std::string_view::npos;
         const auto line = text.substr(0, end);
         text.remove_prefix(is_whole ? end + 1 : text.size());
+        if (is_whole && line.starts_with(header_begin)) continue;
         auto record = is_whole ? parse_line(line) : std::nullopt;
-        if (!record)
+        if (auto given = record || !is_whole ? std::nullopt : parse_given(line))
+            given_.add(std::move(*given));
+        else if (is_whole && line == none_given_mark)
+            given_.clear();
+        else if (!record)
             is_damaged = !is_whole || line != mended_mark;
         else if (record->undo)
             hold(record->subject, std::move(*record->undo));
@@ -97,14 +103,18 @@ bool JournalContents::replay(std::string_view text) {
     return is_damaged;
 }
 
-std::optional<PastRecords::Found> JournalContents::next(Cursor& cursor, std::string& line) const {
+// Masks that were given come last: one that was kept makes those of its policy forgotten.
+std::optional<JournalContents::Line> JournalContents::next(Cursor& cursor) const {
     if (auto entry = held_.next(cursor.held)) {
-        line = to_line(entry->subject, &entry->record);
-        return PastRecords::Found{std::move(*entry)};
+        auto text = to_line(entry->subject, &entry->record);
+        return Line{std::move(text), std::move(*entry)};
     }
-    auto found = past_.next(cursor.past);
-    if (found) line = to_line(found->entry.subject, &found->entry.record, found->parting);
-    return found;
+    if (auto found = past_.next(cursor.past)) {
+        auto text = to_line(found->entry.subject, &found->entry.record, found->parting);
+        return Line{std::move(text), std::move(found->entry)};
+    }
+    if (cursor.given < given_.size()) return Line{to_line(given_[cursor.given++])};
+    return std::nullopt;
 }
 
 } // namespace affinityd::state

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "state/given_masks.hpp"
 #include "state/mask_sources.hpp"
 #include "state/past_records.hpp"
 #include "state/record.hpp"
@@ -30,14 +31,22 @@ class JournalContents {
     [[nodiscard]] const PastRecords& past() const { return past_; }
     [[nodiscard]] MaskSources& sources() { return sources_; }
     [[nodiscard]] const MaskSources& sources() const { return sources_; }
-    [[nodiscard]] std::size_t size() const { return held_.size() + past_.size(); }
+    [[nodiscard]] GivenMasks& given() { return given_; }
+    [[nodiscard]] const GivenMasks& given() const { return given_; }
+    [[nodiscard]] std::size_t size() const { return held_.size() + past_.size() + given_.size(); }
 
-    /// The line of the next record of a walk over all. No value: the end.
+    /// The next line of a walk over all, which is that of a record, or of a mask that was given.
     struct Cursor {
         Records::Cursor held;
         PastRecords::Cursor past;
+        std::size_t given = 0;
     };
-    [[nodiscard]] std::optional<PastRecords::Found> next(Cursor& cursor, std::string& line) const;
+    struct Line {
+        std::string text;
+        std::optional<Entry> entry{}; ///< no value: it is no record's
+    };
+    /// No value: the end.
+    [[nodiscard]] std::optional<Line> next(Cursor& cursor) const;
 
   private:
     void erase_held(const machine::Subject& subject);
@@ -45,6 +54,7 @@ class JournalContents {
     Records held_;
     PastRecords past_;
     MaskSources sources_;
+    GivenMasks given_;
 };
 
 } // namespace affinityd::state

@@ -2,6 +2,7 @@
 #include "state/journal_file.hpp"
 
 #include "host/file.hpp"
+#include "state/journal_marks.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -30,11 +31,12 @@ JournalFile::~JournalFile() { give_up_rewrite(); }
 Result<void> JournalFile::replace(std::string_view text) {
     if (is_memory_only()) return {};
     give_up_rewrite();
-    if (auto done = host::replace_file(path_, text, 0600); !done) return done;
+    const auto whole = header().append(text);
+    if (auto done = host::replace_file(path_, whole, 0600); !done) return done;
     file_.reset(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
     if (!file_) return fail("cannot open the undo journal", path_, errno);
-    lines_ = lines_of(text);
-    bytes_ = text.size();
+    lines_ = lines_of(whole);
+    bytes_ = whole_bytes_ = whole.size();
     torn_ = false;
     return {};
 }
@@ -44,8 +46,13 @@ Result<void> JournalFile::use_as_it_is(std::string_view text) {
     if (!file_) return fail("cannot open the undo journal", path_, errno);
     torn_ = !text.empty() && !text.ends_with('\n');
     lines_ = lines_of(text);
-    bytes_ = text.size();
+    bytes_ = whole_bytes_ = text.size();
     return {};
+}
+
+bool JournalFile::is_bloated() const {
+    constexpr std::size_t smallest = 1U << 20, growth = 4;
+    return bytes_ >= smallest && bytes_ >= growth * whole_bytes_;
 }
 
 Result<void> JournalFile::append(const std::string& line) {
@@ -84,6 +91,7 @@ void JournalFile::begin_rewrite() {
     rewrite_.reset(
         ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     rewritten_lines_ = rewritten_bytes_ = 0;
+    add_to_rewrite(header());
 }
 
 void JournalFile::add_to_rewrite(std::string_view text) {
@@ -99,7 +107,7 @@ void JournalFile::finish_rewrite() {
     if (::rename(rewrite_path().c_str(), path_.c_str()) != 0) return give_up_rewrite();
     file_ = std::move(rewrite_);
     lines_ = rewritten_lines_;
-    bytes_ = rewritten_bytes_;
+    bytes_ = whole_bytes_ = rewritten_bytes_;
     torn_ = false;
 }
 

@@ -24,7 +24,7 @@ class JournalFile {
     [[nodiscard]] bool is_memory_only() const { return path_.empty(); }
     [[nodiscard]] const std::string& path() const { return path_; }
 
-    /// Makes `text` the whole file, as one step.
+    /// Makes `text` the whole file behind its header, as one step.
     [[nodiscard]] Result<void> replace(std::string_view text);
     /// Goes on with the file, which holds `text`.
     [[nodiscard]] Result<void> use_as_it_is(std::string_view text);
@@ -33,6 +33,9 @@ class JournalFile {
     /// record.
     [[nodiscard]] Result<void> append(const std::string& line);
     [[nodiscard]] std::size_t lines() const { return lines_; }
+    /// True if it has become so much larger than it was when it was last written as a whole that most of it
+    /// must be history, however few lines that are.
+    [[nodiscard]] bool is_bloated() const;
     /// False: somebody has removed the file, or cut it, or put another one in its place.
     [[nodiscard]] bool is_in_place() const;
 
@@ -52,7 +55,8 @@ class JournalFile {
     host::Fd rewrite_;
     std::size_t lines_ = 0;
     std::size_t rewritten_lines_ = 0;
-    std::size_t bytes_ = 0; ///< that were written
+    std::size_t bytes_ = 0;       ///< that were written
+    std::size_t whole_bytes_ = 0; ///< of them when the file was last written as a whole
     std::size_t rewritten_bytes_ = 0;
     bool torn_ = false; ///< the last write ended inside a line
 };

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "state/journal_writer.hpp"
 
-#include "host/file.hpp"
 #include "state/journal_marks.hpp"
+#include "state/set_aside.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
 
 namespace affinityd::state {
 
@@ -18,18 +23,28 @@ std::string marked(bool is_damaged) { return is_damaged ? std::string(damage_mar
 
 Result<bool> JournalWriter::open(const std::string& path, JournalContents& contents) {
     if (path.empty()) return false;
-    const auto text = host::read_file(path, largest_journal);
-    if (!text) return std::unexpected(text.error());
-    const std::string_view present = *text ? std::string_view(**text) : std::string_view();
-    const bool was_damaged = contents.replay(present);
+    auto file = read_or_set_aside(path, largest_journal);
+    if (!file) return std::unexpected(file.error());
+    const bool is_lost = file->fault.has_value();
+    if (is_lost) faults_.push_back(std::move(*file->fault));
+    if (file->text && is_of_another_boot(*file->text)) {
+        faults_.push_back(
+            {"it is of an earlier boot: nothing that it tells of is in force, so it was dropped", path});
+        file->text.reset();
+        ::unlink(path.c_str()); // also where the disk is full
+    }
+    const auto present = std::exchange(file->text, {}).value_or("");
+    const bool was_damaged = contents.replay(present) || is_lost;
     const bool are_masks_lost = !open_granted(path + ".granted");
-    std::string lines, line;
-    for (JournalContents::Cursor cursor; const auto found = contents.next(cursor, line);) {
-        lines += line;
+    if (faults_.empty()) note_missing(path, present);
+    std::string lines;
+    for (JournalContents::Cursor cursor; const auto line = contents.next(cursor);) {
+        lines += line->text;
+        if (!line->entry) continue;
         // The file may be older than that of the granted masks, or this one may be lost. If the disk is full,
         // the journal still has them.
-        for (const auto* setting : {&found->entry.record.asked, &found->entry.record.granted})
-            if (!granted_.note(found->entry.subject, *setting)) break;
+        for (const auto* setting : {&line->entry->record.asked, &line->entry->record.granted})
+            if (!granted_.note(line->entry->subject, *setting)) break;
     }
     const bool is_damaged = was_damaged || are_masks_lost;
     file_ = JournalFile(path);
@@ -39,21 +54,33 @@ Result<bool> JournalWriter::open(const std::string& path, JournalContents& conte
     return is_damaged;
 }
 
-/// What is no file of ours is put aside: the journal itself is of more use. False: what it knew is lost.
+/// The journal itself is of more use, so that nothing here keeps the daemon from its start. False: what the
+/// file knew is lost.
 bool JournalWriter::open_granted(const std::string& path) {
-    auto granted = GrantedMasks::open(path);
-    const bool is_readable = granted.has_value();
-    if (!is_readable && ::rename(path.c_str(), (path + ".unreadable").c_str()) == 0)
-        granted = GrantedMasks::open(path);
+    std::optional<Error> fault;
+    auto granted = GrantedMasks::open(path, fault);
+    if (!granted) fault = std::move(granted.error());
     if (granted) granted_ = std::move(*granted);
-    return is_readable;
+    if (!fault) return true;
+    faults_.push_back(std::move(*fault));
+    return false;
+}
+
+/// The masks that were granted are known, and what is restored to whom is not.
+void JournalWriter::note_missing(const std::string& path, std::string_view present) {
+    if (!present.empty() || granted_.size() == 0) return;
+    faults_.push_back(
+        {fmt::format("it is missing or empty, although {} masks were granted since boot: what still has one "
+                     "of these gets the kernel's default when it is put back",
+                     granted_.size()),
+         path});
 }
 
 Result<void> JournalWriter::append(const std::string& line, const JournalContents& contents,
                                    bool is_damaged) {
     const auto lines = file_.lines();
-    if (!file_.is_rewriting() && lines >= fewest_lines_to_compact && lines >= 4 * contents.size())
-        begin_rewrite();
+    const bool is_long = lines >= fewest_lines_to_compact && lines >= 4 * contents.size();
+    if (!file_.is_rewriting() && (is_long || file_.is_bloated())) begin_rewrite();
     if (file_.is_rewriting()) rewrite_some(contents, is_damaged);
     return file_.append(line);
 }
@@ -67,10 +94,11 @@ void JournalWriter::begin_rewrite() {
 
 /// What was copied before it changed is overtaken by the line of the change, which goes to both files.
 void JournalWriter::rewrite_some(const JournalContents& contents, bool is_damaged) {
-    std::string text, line;
+    std::string text;
     for (std::size_t i = 0; i < compacted_at_a_time && !are_records_copied_; ++i) {
-        are_records_copied_ = !contents.next(rewritten_, line);
-        text += are_records_copied_ ? marked(is_damaged) : line;
+        const auto line = contents.next(rewritten_);
+        are_records_copied_ = !line;
+        text += line ? line->text : marked(is_damaged);
     }
     if (!text.empty()) file_.add_to_rewrite(text);
     if (!granted_.rewrite_some() || !are_records_copied_) return;

@@ -7,6 +7,8 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace affinityd::state {
 
@@ -15,7 +17,8 @@ namespace affinityd::state {
 /// is appended, and renamed.
 class JournalWriter {
   public:
-    /// Opens or creates the files and reads what an earlier daemon left in them. True: lines were lost.
+    /// Opens or creates the files and reads what an earlier daemon left in them. What is of another boot is
+    /// dropped, what cannot be read put aside. True: lines were lost.
     [[nodiscard]] Result<bool> open(const std::string& path, JournalContents& contents);
 
     [[nodiscard]] Result<void> append(const std::string& line, const JournalContents& contents,
@@ -24,16 +27,20 @@ class JournalWriter {
     [[nodiscard]] bool look_after_files(const JournalContents& contents, bool is_damaged,
                                         const std::function<bool()>& out_of_time);
 
+    /// What was found amiss when the files were opened, for a person.
+    [[nodiscard]] const std::vector<Error>& faults() const { return faults_; }
     [[nodiscard]] GrantedMasks& granted() { return granted_; }
     [[nodiscard]] const GrantedMasks& granted() const { return granted_; }
 
   private:
     [[nodiscard]] bool open_granted(const std::string& path);
+    void note_missing(const std::string& path, std::string_view present);
     void begin_rewrite();
     void rewrite_some(const JournalContents& contents, bool is_damaged);
 
     JournalFile file_{""};
     GrantedMasks granted_;
+    std::vector<Error> faults_;
     bool are_records_copied_ = false;   ///< into the rewritten file
     JournalContents::Cursor rewritten_; ///< up to where the rewritten file has the records
 };

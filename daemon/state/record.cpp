@@ -2,13 +2,11 @@
 #include "state/record.hpp"
 
 #include "base/text.hpp"
+#include "state/journal_line.hpp"
 #include "state/old_record.hpp"
 
 #include <array>
-#include <charconv>
-#include <concepts>
 #include <cstdint>
-#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -31,68 +29,6 @@ constexpr std::string_view held = "held";
 constexpr std::string_view kept = "kept";
 constexpr std::string_view put_back = "back";
 constexpr std::string_view gone = "gone";
-
-/// FNV-1a: finds a torn or mixed-up line; it guards against accidents, not against an attacker (the file is
-/// root's).
-std::uint32_t checksum(std::string_view text) {
-    std::uint32_t sum = 2166136261U;
-    for (const char c : text)
-        sum = (sum ^ static_cast<unsigned char>(c)) * 16777619U;
-    return sum;
-}
-
-/// Builds a line of fields, each with a tab before it.
-class LineWriter {
-  public:
-    explicit LineWriter(std::string_view kind) {
-        text_.reserve(usual_length);
-        text_ += kind;
-    }
-    LineWriter& plain(std::string_view field) {
-        text_ += '\t';
-        text_ += field;
-        return *this;
-    }
-    LineWriter& number(std::integral auto field) {
-        const fmt::format_int digits(field);
-        return plain({digits.data(), digits.size()});
-    }
-    /// Tabs, line ends and other control bytes as %XX, and the percent sign itself.
-    LineWriter& escaped(std::string_view field) {
-        text_ += '\t';
-        for (const char c : field) {
-            const auto byte = static_cast<unsigned char>(c);
-            if (byte < 0x20 || byte == '%' || byte == 0x7f)
-                fmt::format_to(std::back_inserter(text_), "%{:02x}", byte);
-            else
-                text_ += c;
-        }
-        return *this;
-    }
-    std::string finish() {
-        fmt::format_to(std::back_inserter(text_), "\t{:08x}\n", checksum(text_));
-        return std::move(text_);
-    }
-
-  private:
-    static constexpr std::size_t usual_length = 160;
-    std::string text_;
-};
-
-std::string unescaped(std::string_view text) {
-    std::string result;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        unsigned byte = 0;
-        if (text[i] == '%' && i + 2 < text.size() &&
-            std::from_chars(text.data() + i + 1, text.data() + i + 3, byte, 16).ec == std::errc{}) {
-            result += static_cast<char>(byte);
-            i += 2;
-        } else {
-            result += text[i];
-        }
-    }
-    return result;
-}
 
 /// Begins a line: the kind, and four fields that depend on it.
 struct SubjectFields {
@@ -216,11 +152,7 @@ std::string to_line(const Subject& subject, const UndoRecord* last, Parting part
 std::string identity_of(const Subject& subject) { return std::visit(Identity{}, subject); }
 
 std::optional<Record> parse_line(std::string_view line) {
-    const auto last_tab = line.rfind('\t');
-    if (last_tab == std::string_view::npos ||
-        line.substr(last_tab + 1) != fmt::format("{:08x}", checksum(line.substr(0, last_tab))))
-        return std::nullopt;
-    auto fields = split(line.substr(0, last_tab), '\t');
+    auto fields = fields_of(line);
     if (fields.size() != 10) return std::nullopt;
     std::array<std::string, 3> counts; // what fields of an old line point to
     renew_flow_fields(fields, counts);

@@ -10,7 +10,7 @@ mode=${3:-}
 mkdir -p "$work/policies" "$work/run"
 printf 'version: 1\nmatch: {comm: churn-firm}\naffinity: process\ncpus: "%s"\nbind: set\n' "$last_cpu" >"$work/policies/churn.yaml"
 if [ "$mode" = --full ]; then
-    mount -t tmpfs -o size=1m affinityd-bench "$work/run"
+    mount -t tmpfs -o size=1m,mode=755 affinityd-bench "$work/run"
     trap 'cleanup_pids; umount "$work/run"; rm -rf "$work"' EXIT
     cleanup_pids() { for pid in "${started[@]}"; do end "$pid"; done; }
 fi

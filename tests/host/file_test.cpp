@@ -54,8 +54,21 @@ TEST(File, ReplaceDoesNotFollowALinkLaidForIt) {
     const Tree tree;
     tree.file("victim", "precious");
     tree.link("state.new", "victim");
-    EXPECT_FALSE(replace_file(tree.path("state"), "x"));
+    EXPECT_TRUE(replace_file(tree.path("state"), "x"));
     EXPECT_EQ(**read_file(tree.path("victim")), "precious");
+    EXPECT_FALSE(std::filesystem::is_symlink(tree.path("state")));
+}
+
+TEST(File, ReplaceWritesToNoFileThatWasLaidForIt) {
+    const Tree tree;
+    tree.file("state.new", "");
+    std::filesystem::create_hard_link(tree.path("state.new"), tree.path("spy"));
+    ASSERT_TRUE(replace_file(tree.path("state"), "secret", 0600));
+    EXPECT_EQ(**read_file(tree.path("spy")), "") << "its owner would read and change what is ours";
+    EXPECT_EQ(**read_file(tree.path("state")), "secret");
+    tree.folder("state.new");
+    EXPECT_FALSE(replace_file(tree.path("state"), "x")) << "a folder is not removed";
+    EXPECT_EQ(**read_file(tree.path("state")), "secret");
 }
 
 TEST(File, Directories) {

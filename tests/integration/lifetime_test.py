@@ -113,7 +113,7 @@ class Lifetime(unittest.TestCase):
         daemon = Daemon(self.stack, {"demo.yaml": DEMO, "late.yaml": DEMO.replace("demo-workload", "late-comer")})
         run = daemon.folder / "run"
         run.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12k,nr_inodes=16", "none", str(run)], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12k,nr_inodes=16,mode=755", "none", str(run)], check=True)
         self.stack.callback(subprocess.run, ["umount", "-l", str(run)], check=False)
         # It has all its threads before a policy matches it; their lines need more than the one page that will be left.
         crowd = ",".join(f"thread-{number}" for number in range(120))
@@ -140,6 +140,34 @@ class Lifetime(unittest.TestCase):
         daemon.start()
         daemon.stop()
         self.assertEqual({self.everywhere}, set(masks(load.pid).values()))
+
+    def test_a_child_whose_parent_was_killed_while_no_daemon_ran_gets_its_mask_back(self):
+        daemon = Daemon(self.stack, {"demo.yaml": DEMO})
+        shell = shutil.copy("/bin/sh", daemon.folder / "demo-workload")
+        parent = spawn(self.stack, str(shell), "-c", 'while read -r line; do eval "$line"; done', stdin=subprocess.PIPE, start_new_session=True)
+        wait_for(lambda: pathlib.Path(f"/proc/{parent.pid}/comm").read_text(encoding="utf-8").strip() == "demo-workload", "it has its name")
+        daemon.start()
+        wait_for(lambda: allowed(parent.pid) == "1", "pinned")
+        daemon.kill()
+        noted = daemon.folder / "child"
+        parent.stdin.write(f"sleep 600 & echo $! > {noted}.new; mv {noted}.new {noted}\n".encode())
+        parent.stdin.flush()
+        wait_for(noted.exists, "there is a child")
+        child = int(noted.read_text(encoding="utf-8"))
+        self.stack.callback(os.kill, child, signal.SIGKILL)
+        self.assertEqual("1", allowed(child))
+        parent.kill()
+        parent.wait()
+        # Somebody else's, of another session: nothing shows that it has its mask from the daemon.
+        other = spawn(self.stack, "taskset", "-c", "1", "sleep", "600", start_new_session=True)
+        wait_for(lambda: pathlib.Path(f"/proc/{other.pid}/comm").read_text(encoding="utf-8").strip() == "sleep", "it runs")
+        daemon.start()
+        wait_for(lambda: allowed(child) == self.everywhere, "the original of its parent")
+        self.assertEqual("1", allowed(other.pid))
+        self.assertIn("nothing shows that they have them from there", daemon.text())
+        daemon.stop()
+        self.assertEqual(self.everywhere, allowed(child))
+        self.assertEqual("1", allowed(other.pid))
 
     def test_what_was_kept_is_restored_by_a_later_daemon(self):
         load = workload(self.stack, "--threads", "a,b,c")

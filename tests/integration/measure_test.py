@@ -223,7 +223,7 @@ class Measurements(unittest.TestCase):
         state.mkdir()
         plain = daemon.command()
         # Only the daemon sees the mount, which ends with it.
-        daemon.command = lambda: ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size=256k none {state} && exec "$@"', "sh", *plain]
+        daemon.command = lambda: ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size=256k,mode=755 none {state} && exec "$@"', "sh", *plain]
         daemon.start()
         inside = pathlib.Path(f"/proc/{daemon.process.pid}/root{state}")
         self.assertTrue((inside / "history.db").exists())

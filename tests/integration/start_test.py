@@ -7,9 +7,10 @@ import signal
 import subprocess
 import unittest
 
-from daemon import Daemon, allowed, masks, wait_for, workload
+from daemon import PROGRAMS, Daemon, allowed, masks, wait_for, workload
 
 DEMO = "version: 1\nmatch: {comm: demo-workload}\ncpus: \"1\"\nbind: set\n"
+STRANGER = 65534
 
 
 class HeldStart:
@@ -76,6 +77,61 @@ class Start(unittest.TestCase):
                 start.read_until("no line says this: the log is read to its end")
                 self.assertEqual(0, start.process.wait(timeout=60), start.log)
                 self.assertEqual({self.everywhere}, set(masks(load.pid).values()))
+
+    def test_a_folder_or_file_that_others_can_change_is_refused_with_a_line_for_each(self):
+        cases = {
+            "run": [("run", 0o775, 0, "its group can write to it")],
+            "state": [("state", 0o757, 0, "everybody can write to it"), ("run", 0o755, STRANGER, "it belongs to user 65534, not to root")],
+            "policies": [("policies", 0o775, 0, "its group can write to it")],
+            "policy": [("policies/a.yaml", 0o664, 0, "its group can write to it"),
+                       ("policies/b.yaml", 0o644, STRANGER, "it belongs to user 65534, not to root")],
+            "settings": [("affinityd.yaml", 0o666, 0, "everybody can write to it")],
+            "above": [(".", 0o755, STRANGER, "it belongs to user 65534, not to root")],
+        }
+        for what, faults in cases.items():
+            with self.subTest(what), contextlib.ExitStack() as stack:
+                daemon = Daemon(stack, {"a.yaml": DEMO, "b.yaml": DEMO.replace("demo-workload", "another")})
+                command = daemon.command()
+                for name in ("run", "state"):
+                    (daemon.folder / name).mkdir(mode=0o755)
+                for name, mode, owner, _ in faults:
+                    os.chmod(daemon.folder / name, mode)
+                    os.chown(daemon.folder / name, owner, owner)
+                done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+                self.assertIn(done.returncode, (1, 3), done.stderr)
+                for name, _, _, why in faults:
+                    path = str(daemon.folder) if name == "." else str(daemon.folder / name)
+                    self.assertIn(f"{path}: {why}: ", done.stderr)
+                if what not in ("policies", "policy"):
+                    self.assertEqual([], list((daemon.folder / "run").iterdir()), "nothing was begun there")
+
+    def test_after_a_reload_that_is_refused_the_running_policies_stay(self):
+        load = workload(self.stack)
+        daemon = Daemon(self.stack, {"demo.yaml": DEMO}).start()
+        wait_for(lambda: allowed(load.pid) == "1", "pinned")
+        prepared, path = daemon.folder / "planted", daemon.policies / "planted.yaml"
+        prepared.write_text(DEMO.replace('"1"', '"0"') + "priority: 9\n", encoding="utf-8")
+        os.chown(prepared, STRANGER, STRANGER)
+        prepared.rename(path)
+        self.assertIn(f"{path}: it belongs to user 65534, not to root: refused", daemon.control("reload", code=1))
+        self.assertEqual(["demo"], [policy["name"] for policy in daemon.status()["policies"]])
+        check = subprocess.run([PROGRAMS["affinityctl"], "check", str(path)], capture_output=True, text=True, check=False)
+        self.assertEqual(0, check.returncode, check.stdout + check.stderr)
+
+    def test_a_journal_that_cannot_be_read_is_put_aside_and_told(self):
+        load = workload(self.stack)
+        daemon = Daemon(self.stack, {"demo.yaml": DEMO}).start()
+        wait_for(lambda: allowed(load.pid) == "1", "pinned")
+        daemon.kill()
+        journal = daemon.folder / "run" / "undo.journal"
+        journal.unlink()
+        os.mkfifo(journal)
+        daemon.start()
+        said = f"{journal}: not a regular file; put aside as {journal}.unreadable"
+        self.assertIn(said, daemon.text())
+        self.assertIn(f"problem: {journal}: the undo journal: not a regular file", daemon.control("status"))
+        daemon.stop()
+        self.assertEqual(self.everywhere, allowed(load.pid), "which masks are ours is in another file")
 
 
 if __name__ == "__main__":

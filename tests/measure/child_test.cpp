@@ -55,6 +55,16 @@ TEST(Child, ExitCodeAndSignalAreReported) {
     EXPECT_EQ(killed.fault, "was killed by signal 9");
 }
 
+/// The daemon blocks signals before it does anything else, and an exec keeps that.
+TEST(Child, NoSignalIsBlockedInTheProgramThatAParentWithBlockedSignalsStarts) {
+    sigset_t all, before;
+    sigfillset(&all);
+    ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &all, &before), 0);
+    const auto run = run_shell("exec grep SigBlk: /proc/self/status");
+    ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
+    EXPECT_EQ(run.output, "SigBlk:\t0000000000000000\n");
+}
+
 TEST(Child, ProgramThatCannotBeExecutedIsAnOutcome) {
     auto child = Child::start({"/nonexistent/affinity-ttcp"});
     ASSERT_TRUE(child);

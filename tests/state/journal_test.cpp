@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "state/journal.hpp"
+#include "state/journal_marks.hpp"
 #include "support/full_disk.hpp"
 #include "support/journal_copy.hpp"
 #include "support/tree.hpp"
@@ -219,7 +220,7 @@ TEST_F(JournalTest, CutAtAnyByteTheWholeLinesBeforeCount) {
         ASSERT_TRUE(journal.remember(task, CpuSet{3}, CpuSet{1}, "p"));
     }
     const auto whole = read_text(path());
-    const auto first = whole.find('\n') + 1;
+    const auto first = whole.find('\n', header().size()) + 1;
     for (std::size_t length = 0; length <= whole.size(); ++length) {
         tree_.file("undo.journal", whole.substr(0, length));
         auto journal = open();
@@ -291,6 +292,18 @@ TEST_F(JournalTest, HistoryIsDroppedAndTheFileStaysSmall) {
         ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{static_cast<unsigned>(i % 8)}, "p"));
     EXPECT_LT(std::filesystem::file_size(path()), 1U << 20);
     EXPECT_EQ(open().find(task)->asked, CpuSet{19999 % 8});
+}
+
+TEST_F(JournalTest, FewLinesOfLongMasksAreRewrittenToo) {
+    std::string every_second;
+    for (unsigned cpu = 0; cpu < 8192; cpu += 2)
+        every_second += (cpu == 0 ? "" : ",") + std::to_string(cpu);
+    const auto mask = *CpuSet::parse_list(every_second);
+    auto journal = open();
+    for (int i = 0; i < 1000; ++i)
+        ASSERT_TRUE(journal.remember(task, mask, CpuSet{static_cast<unsigned>(i % 8)}, "p"));
+    EXPECT_LT(std::filesystem::file_size(path()), 3U << 20) << "a thousand lines of 20 KB would be 20 MB";
+    EXPECT_EQ(open().find(task)->original, machine::Setting{mask});
 }
 
 TEST_F(JournalTest, TheRewriteInSlicesLosesNothingAtAnyMoment) {
@@ -389,13 +402,13 @@ TEST_F(JournalTest, ATaskThatLivesOnWithoutItsRecordIsSettledUntilItIsGone) {
         ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{1}, "p"));
         ASSERT_TRUE(journal.settle(task));
         EXPECT_FALSE(journal.find(task));
-        EXPECT_TRUE(journal.is_settled({123, 456}));
-        EXPECT_FALSE(journal.is_settled({123, 457}));
+        EXPECT_TRUE(journal.past().contains(TaskMask{{123, 456}, 0, {}}));
+        EXPECT_FALSE(journal.past().contains(TaskMask{{123, 457}, 0, {}}));
     }
     auto journal = open();
-    EXPECT_TRUE(journal.is_settled({123, 456})) << "also for the next daemon";
+    EXPECT_TRUE(journal.past().contains(TaskMask{{123, 456}, 0, {}})) << "also for the next daemon";
     ASSERT_TRUE(journal.forget(task));
-    EXPECT_FALSE(journal.is_settled({123, 456}));
+    EXPECT_FALSE(journal.past().contains(TaskMask{{123, 456}, 0, {}}));
     EXPECT_EQ(journal.past().size(), 0U);
 }
 

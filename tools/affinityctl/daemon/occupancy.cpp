@@ -68,9 +68,11 @@ Occupancy occupancy_of_status(const json& status, Masks masks) {
     }
     add_threads(occupancy, status, mask_of);
     add_interrupts(occupancy, status, mask_of);
-    for (const auto& problem : list(status, "problems"))
+    for (const auto& problem : list(status, "problems")) {
+        if (text(problem, "policy").empty()) continue; // the daemon's own, which `status` tells
         occupancy.remarks.push_back(fmt::format("{}: {}: {}", text(problem, "policy"),
                                                 text(problem, "subject"), text(problem, "message")));
+    }
     return occupancy;
 }
 

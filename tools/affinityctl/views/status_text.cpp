@@ -13,11 +13,17 @@ using nlohmann::json;
 
 namespace {
 
+/// Some problems are no policy's.
+std::string of_policy(const json& problem) {
+    const auto policy = problem.value("policy", "");
+    return policy.empty() ? policy : "policy " + policy + ": ";
+}
+
 std::string troubles(const json& status) {
     std::string text;
     for (const auto& problem : status.value("problems", json::array()))
-        text += fmt::format("\nproblem: policy {}: {}: {}", text_of(problem, "policy"),
-                            printable(text_of(problem, "subject")), text_of(problem, "message"));
+        text += fmt::format("\nproblem: {}{}: {}", of_policy(problem), printable(text_of(problem, "subject")),
+                            text_of(problem, "message"));
     for (const auto& policy : status.value("policies", json::array()))
         if (policy.contains("note"))
             text += fmt::format("\nnote: policy {}: {}", text_of(policy, "name"), text_of(policy, "note"));

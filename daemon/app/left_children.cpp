@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/left_children.hpp"
+
+#include "host/root.hpp"
+#include "inventory/lookup.hpp"
+#include "inventory/session.hpp"
+
+#include <fmt/format.h>
+
+namespace affinityd::app {
+
+state::Descent LeftChildren::descent_of(const TaskId& process) const {
+    const auto scan = inventory::ProcessScan::open(root_, process.tid);
+    if (!scan || !*scan || (*scan)->id() != process) return {};
+    return {(*scan)->facts().cgroup(), inventory::read_session(root_, process.tid).value_or(0)};
+}
+
+void LeftChildren::note(const TaskId& process, const planner::UndoRecord& record, std::uint64_t since) {
+    if (!enforcer_.acts()) return;
+    if (noted_.process != process) noted_ = {process, descent_of(process)};
+    const auto note = [&](const machine::Setting& mask) {
+        const auto done =
+            journal_.note_given({mask.cpus(), record.original.cpus(), record.policy, noted_.descent, since});
+        if (!done) log_.error(done.error().to_string(), "given mask not noted");
+    };
+    note(record.asked);
+    if (record.granted != record.asked) note(record.granted);
+}
+
+bool LeftChildren::may_be_one(const inventory::ProcessScan& scan, const CpuSet& online) const {
+    if (!is_looking_) return false;
+    const auto thread = inventory::read_thread(root_, scan.id().tid, scan.id().tid);
+    return thread && *thread && !(*thread)->allowed.contains(online) &&
+           journal_.given().contains((*thread)->allowed, online, scan.id().start_time);
+}
+
+/// It was given to the init of its PID namespace, or to a manager of services or containers, which has a
+/// control group of its own. What a shell starts has its parent still.
+bool LeftChildren::has_lost_its_parent(const inventory::ProcessScan& scan) const {
+    if (scan.parent() <= 1 || inventory::is_namespace_init(root_, scan.parent())) return true;
+    const auto parent = inventory::ProcessScan::open(root_, scan.parent());
+    return parent && *parent && (*parent)->facts().cgroup() != scan.facts().cgroup();
+}
+
+/// It has lost its parent, or has its mask from one that has: children may be looked at before their parents.
+bool LeftChildren::is_of_an_orphan(const inventory::ProcessScan& scan, const CpuSet& online) const {
+    constexpr int most_ancestors = 64; // which also ends a loop in a recording
+    if (has_lost_its_parent(scan)) return true;
+    auto parent = scan.parent();
+    for (int i = 0; i < most_ancestors; ++i) {
+        const auto ancestor = inventory::ProcessScan::open(root_, parent);
+        if (!ancestor || !*ancestor || !may_be_one(**ancestor, online)) return false;
+        if (has_lost_its_parent(**ancestor)) return true;
+        parent = (*ancestor)->parent();
+    }
+    return false;
+}
+
+std::optional<state::MaskSource> LeftChildren::explain(const machine::TaskMask& task, const CpuSet& present,
+                                                       const CpuSet& online) const {
+    if (!is_looking_ || present.contains(online) || journal_.past().contains(task) ||
+        !journal_.given().contains(present, online, task.task.start_time))
+        return std::nullopt;
+    const auto scan = inventory::ProcessScan::open(root_, task.pid);
+    if (!scan || !*scan || !is_of_an_orphan(**scan, online)) return std::nullopt;
+    return journal_.given().find(present, online, task.task.start_time, descent_of((*scan)->id()));
+}
+
+void LeftChildren::leave(const machine::TaskMask& task, const CpuSet& present, const CpuSet& online) {
+    constexpr std::size_t most_named = 3;
+    if (!is_looking_ || present.contains(online) || journal_.past().contains(task) ||
+        !journal_.given().contains(present, online, task.task.start_time))
+        return;
+    if (++left_ > most_named) return;
+    first_left_ += (first_left_.empty() ? "" : ", ") + machine::to_string(task);
+}
+
+void LeftChildren::end_pass() {
+    if (left_ > 0)
+        log_.warn(fmt::format(
+            "{} tasks have masks that policies gave out since boot, and nothing shows that they have "
+            "them from there, so they are left alone: {}{}",
+            left_, first_left_, left_ > 3 ? " and others" : ""));
+    left_ = 0;
+    first_left_.clear();
+    is_looking_ = false;
+}
+
+} // namespace affinityd::app

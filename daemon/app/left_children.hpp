@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/log.hpp"
+#include "enforcer/enforcer.hpp"
+#include "inventory/process_scan.hpp"
+#include "state/journal.hpp"
+
+#include <optional>
+#include <string>
+
+namespace affinityd::host {
+class Root;
+}
+
+namespace affinityd::app {
+
+/// Children whose parents were killed while no daemon ran have a mask of ours, and nobody is left whose
+/// record would explain it. The undo journal remembers which masks were given out since boot, and when. In
+/// the first pass, a task without a record is taken for such a child if it has exactly one of these masks,
+/// was born after that was given, has lost its parent, and is of the control group or the session of the
+/// process that had the mask. Of others with such a mask nothing is known; they are told.
+class LeftChildren {
+  public:
+    LeftChildren(const host::Root& root, state::Journal& journal, const enforcer::Enforcer& enforcer,
+                 Log& log)
+        : root_(root), journal_(journal), enforcer_(enforcer), log_(log),
+          is_looking_(journal.given().size() > 0) {}
+
+    [[nodiscard]] std::uint64_t now() const { return enforcer_.ticks(); }
+    /// Threads of the process have been given the masks of the record, `since` at the earliest.
+    void note(const TaskId& process, const planner::UndoRecord& record, std::uint64_t since);
+
+    /// True for a process that no policy wants and that may be such a child.
+    [[nodiscard]] bool may_be_one(const inventory::ProcessScan& scan, const CpuSet& online) const;
+    /// What explains the mask of a task that nothing else explains.
+    [[nodiscard]] std::optional<state::MaskSource> explain(const machine::TaskMask& task,
+                                                           const CpuSet& present, const CpuSet& online) const;
+    /// A task without a record, and without an explanation.
+    void leave(const machine::TaskMask& task, const CpuSet& present, const CpuSet& online);
+    /// The first pass is over: whoever has been left behind was found.
+    void end_pass();
+
+  private:
+    [[nodiscard]] state::Descent descent_of(const TaskId& process) const;
+    [[nodiscard]] bool has_lost_its_parent(const inventory::ProcessScan& scan) const;
+    [[nodiscard]] bool is_of_an_orphan(const inventory::ProcessScan& scan, const CpuSet& online) const;
+    const host::Root& root_;
+    state::Journal& journal_;
+    const enforcer::Enforcer& enforcer_;
+    Log& log_;
+    bool is_looking_;
+    struct Noted { ///< the last process, of which there may be many threads
+        TaskId process;
+        state::Descent descent;
+    } noted_;
+    std::size_t left_ = 0;   ///< tasks of which nothing is known
+    std::string first_left_; ///< some of them
+};
+
+} // namespace affinityd::app

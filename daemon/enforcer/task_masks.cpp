@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "enforcer/task_masks.hpp"
+
+#include "host/root.hpp"
+#include "inventory/lookup.hpp"
+#include "inventory/stat_file.hpp"
+
+#include <cerrno>
+
+#include <fmt/format.h>
+
+namespace affinityd::enforcer {
+
+namespace {
+
+using machine::TaskMask;
+
+Outcome task_outcome(int code) {
+    switch (code) {
+    case ESRCH:
+        return Outcome::gone;
+    case EPERM:
+    case EACCES:
+        return Outcome::not_permitted;
+    case EBUSY:
+        return Outcome::deadline;
+    case EINVAL:
+        return Outcome::no_cpu;
+    default:
+        return Outcome::failed;
+    }
+}
+
+/// The process whose mask a task was born with: that of its thread group, or of its parent. No value: the
+/// task is gone.
+std::optional<int> creator_of(const host::Root& root, int tid) {
+    const auto process = inventory::read_process_id(root, tid);
+    return process == tid ? inventory::read_parent(root, tid) : process;
+}
+
+} // namespace
+
+TaskMasks::TaskMasks(const host::Root& root) : TaskMasks(root, Kernel{}) {}
+
+/// Still the task that is meant? Its number may belong to another by now. What is read is the thread's own
+/// file: that of its process adds up all threads. An Error: it cannot be known (EMFILE).
+Result<bool> TaskMasks::is_same(const TaskMask& subject) const {
+    inventory::StatBuffer buffer;
+    const auto line = inventory::read_stat(
+        root_.proc(), fmt::format("{}/task/{}/stat", subject.pid, subject.task.tid), buffer);
+    if (!line) return std::unexpected(line.error());
+    return *line && (*line)->start_time == subject.task.start_time && !(*line)->is_dead();
+}
+
+/// The handle knows also of a successor within one clock tick, which has the same start time.
+bool TaskMasks::is_still(const TaskMask& subject, const host::TaskHandle& handle) const {
+    const auto state = handle.state();
+    if (state != host::TaskHandle::State::unknown) return state == host::TaskHandle::State::there;
+    return is_same(subject).value_or(true);
+}
+
+Applied TaskMasks::write(const TaskMask& subject, const planner::Action& action) const {
+    const int tid = subject.task.tid;
+    const auto handle = kernel_.hold(tid); // before it is made sure what the number means
+    const auto same = is_same(subject);
+    if (!same) return {Outcome::failed, {}, same.error().code};
+    if (!*same) return {Outcome::gone, {}, ESRCH};
+    const CpuSet& to = action.to.cpus();
+    const int code = kernel_.set(tid, to);
+    if (code != 0) return {task_outcome(code), {}, code};
+    if (!is_still(subject, handle)) return take_back(tid, to);
+    auto granted = host::get_affinity(tid);
+    if (!granted) return {granted.error() == ESRCH ? Outcome::gone : Outcome::failed, {}, granted.error()};
+    // More than asked for would mean a race with another writer; less is the cpuset's doing or an offline
+    // CPU.
+    const bool all = granted->contains(to) || action.restore;
+    return {all ? Outcome::done : Outcome::narrowed, std::move(*granted), 0};
+}
+
+/// Whoever has the number now was born a moment ago, so the mask that its creator has is its own.
+Applied TaskMasks::take_back(int tid, const CpuSet& to) const {
+    const auto present = host::get_affinity(tid);
+    if (!present || !to.contains(*present)) return {Outcome::gone, {}, ESRCH}; // nobody was hit
+    const auto creator = creator_of(root_, tid);
+    const auto own = creator ? host::get_affinity(*creator) : std::unexpected(ESRCH);
+    if (!own || *own == *present) return {Outcome::gone, {}, ESRCH};
+    static_cast<void>(host::set_affinity(tid, *own));
+    return {Outcome::reused, {}, ESRCH};
+}
+
+Result<std::optional<machine::Setting>> TaskMasks::read(const TaskMask& subject) const {
+    const auto same = is_same(subject);
+    if (!same) return std::unexpected(same.error());
+    if (!*same) return std::nullopt;
+    if (auto cpus = inventory::read_allowed(root_, subject.pid, subject.task.tid)) return std::move(*cpus);
+    // Its second file could not be read: has it gone in between?
+    const auto still = is_same(subject);
+    if (still && !*still) return std::nullopt;
+    return fail("its CPUs cannot be read", machine::to_string(subject));
+}
+
+} // namespace affinityd::enforcer

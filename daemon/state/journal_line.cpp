@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "state/journal_line.hpp"
+
+#include "base/text.hpp"
+
+#include <charconv>
+#include <cstdint>
+#include <iterator>
+#include <utility>
+
+namespace affinityd::state {
+
+namespace {
+
+/// FNV-1a: finds a torn or mixed-up line; it guards against accidents, not against an attacker (the file is
+/// root's).
+std::uint32_t checksum(std::string_view text) {
+    std::uint32_t sum = 2166136261U;
+    for (const char c : text)
+        sum = (sum ^ static_cast<unsigned char>(c)) * 16777619U;
+    return sum;
+}
+
+} // namespace
+
+LineWriter& LineWriter::escaped(std::string_view field) {
+    text_ += '\t';
+    for (const char c : field) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || byte == '%' || byte == 0x7f)
+            fmt::format_to(std::back_inserter(text_), "%{:02x}", byte);
+        else
+            text_ += c;
+    }
+    return *this;
+}
+
+std::string LineWriter::finish() {
+    fmt::format_to(std::back_inserter(text_), "\t{:08x}\n", checksum(text_));
+    return std::move(text_);
+}
+
+std::string unescaped(std::string_view text) {
+    std::string result;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        unsigned byte = 0;
+        if (text[i] == '%' && i + 2 < text.size() &&
+            std::from_chars(text.data() + i + 1, text.data() + i + 3, byte, 16).ec == std::errc{}) {
+            result += static_cast<char>(byte);
+            i += 2;
+        } else {
+            result += text[i];
+        }
+    }
+    return result;
+}
+
+std::vector<std::string_view> fields_of(std::string_view line) {
+    const auto last_tab = line.rfind('\t');
+    if (last_tab == std::string_view::npos ||
+        line.substr(last_tab + 1) != fmt::format("{:08x}", checksum(line.substr(0, last_tab))))
+        return {};
+    return split(line.substr(0, last_tab), '\t');
+}
+
+} // namespace affinityd::state

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "state/journal.hpp"
+#include "support/tree.hpp"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+namespace affinityd::state {
+namespace {
+
+const CpuSet online = CpuSet::range(0, 3);
+const Descent descent{"/system.slice/a\tb%.service", 77};
+
+GivenMask given(unsigned cpu, const std::string& policy = "p", int session = 77) {
+    return {CpuSet{cpu}, online, policy, {descent.group, session}, 200};
+}
+
+class Given : public testing::Test {
+  protected:
+    [[nodiscard]] Journal open() const { return *Journal::open(tree_.path("undo.journal")); }
+    test::Tree tree_;
+};
+
+TEST_F(Given, MasksAreKnownToTheNextDaemonAlsoWhenFilesWereRewritten) {
+    for (const bool is_rewritten : {false, true}) {
+        auto journal = open();
+        for (int i = 0; i < 3; ++i)
+            ASSERT_TRUE(journal.note_given(given(1)));
+        const machine::TaskMask task{{7, 8}, 7, "t"};
+        for (int i = 0; is_rewritten && i < 20'000; ++i)
+            ASSERT_TRUE(journal.remember(task, online, CpuSet{static_cast<unsigned>(i % 2)}, "p"));
+        const auto again = open();
+        EXPECT_FALSE(again.damaged());
+        EXPECT_EQ(again.given().size(), 1U) << "each once";
+        EXPECT_EQ(again.given().find(CpuSet{1}, online, 200, descent), (MaskSource{online, "p"}));
+    }
+    EXPECT_LT(std::filesystem::file_size(tree_.path("undo.journal")), 5000U * 100) << "it was rewritten";
+}
+
+TEST_F(Given, MasksExplainExactlyThoseOfTheSameDescentThatWereBornLater) {
+    auto journal = open();
+    ASSERT_TRUE(journal.note_given(given(1)));
+    const auto& known = journal.given();
+    EXPECT_TRUE(known.find(CpuSet{1}, online, 200, {"", 77}));
+    EXPECT_TRUE(known.find(CpuSet{1}, online, 200, {descent.group, 0}));
+    EXPECT_TRUE(known.find(CpuSet{1, 9}, online, 200, descent)) << "CPU 9 is offline";
+    EXPECT_FALSE(known.find(CpuSet{1}, online, 199, descent));
+    EXPECT_FALSE(known.find(CpuSet{1, 2}, online, 200, descent));
+    EXPECT_FALSE(known.find(CpuSet{1}, online, 200, {"/other", 78}));
+    EXPECT_FALSE(known.find(CpuSet{1}, online, 200, {}));
+    EXPECT_TRUE(known.contains(CpuSet{1}, online, 200));
+    EXPECT_FALSE(known.contains(CpuSet{1}, online, 199));
+    ASSERT_TRUE(journal.note_given({CpuSet{2}, online, "p", {"/", 1}, 200}));
+    EXPECT_FALSE(known.find(CpuSet{2}, online, 200, {"/", 1}))
+        << "everybody without a group of his own has these";
+}
+
+TEST_F(Given, MasksOfAPolicyThatKeepsAreForgottenAndSoAreAllAtTheEnd) {
+    const machine::TaskMask task{{7, 8}, 7, "t"};
+    {
+        auto journal = open();
+        ASSERT_TRUE(journal.note_given(given(1, "keeps")));
+        ASSERT_TRUE(journal.note_given(given(2, "other")));
+        ASSERT_TRUE(journal.remember(task, online, CpuSet{1}, "keeps"));
+        ASSERT_TRUE(journal.settle(task, Parting::kept));
+        EXPECT_EQ(journal.given().size(), 1U);
+    }
+    EXPECT_EQ(open().given().size(), 1U);
+    EXPECT_FALSE(open().given().contains(CpuSet{1}, online, 300));
+    ASSERT_TRUE(open().forget_given());
+    EXPECT_EQ(open().given().size(), 0U);
+    EXPECT_FALSE(open().damaged());
+    ASSERT_TRUE(open().note_given(given(1, "keeps")));
+    EXPECT_EQ(open().given().size(), 1U) << "given again";
+}
+
+TEST_F(Given, MasksTakeBoundedMemoryAndTheOldestMakeRoom) {
+    GivenMasks masks;
+    constexpr int surplus = 10;
+    for (int i = 0; i < static_cast<int>(GivenMasks::most) + surplus; ++i)
+        EXPECT_TRUE(masks.add(given(1, "p", 100 + i)));
+    EXPECT_EQ(masks.size(), GivenMasks::most);
+    EXPECT_FALSE(masks.find(CpuSet{1}, online, 200, {"", 100 + surplus - 1}));
+    EXPECT_TRUE(masks.find(CpuSet{1}, online, 200, {"", 100 + surplus}));
+    masks.forget("p");
+    EXPECT_EQ(masks.size(), 0U);
+    EXPECT_TRUE(masks.add(given(1, "p", 100)));
+}
+
+} // namespace
+} // namespace affinityd::state

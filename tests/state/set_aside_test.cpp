@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// A journal that cannot be used, is not there, or is of another boot: the daemon starts and says so.
+#include "host/boot_clock.hpp"
+#include "host/file.hpp"
+#include "state/journal.hpp"
+#include "state/journal_marks.hpp"
+#include "support/tree.hpp"
+
+#include <filesystem>
+#include <functional>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+namespace affinityd::state {
+namespace {
+
+namespace fs = std::filesystem;
+
+const machine::Subject task = machine::TaskMask{{123, 456}, 120, "worker"};
+
+class SetAside : public testing::Test {
+  protected:
+    [[nodiscard]] Journal open() const {
+        auto journal = Journal::open(path());
+        if (!journal) throw std::runtime_error(journal.error().to_string());
+        return std::move(*journal);
+    }
+    void change() const { ASSERT_TRUE(open().remember(task, online_, CpuSet{1}, "p")); }
+    [[nodiscard]] std::string path(const std::string& ending = {}) const {
+        return tree_.path("undo.journal" + ending);
+    }
+    [[nodiscard]] std::string text() const { return host::read_file(path())->value_or(""); }
+    void replace_in_both(const std::string& from, const std::string& to) const {
+        for (const std::string ending : {"", ".granted"}) {
+            auto text = **host::read_file(path(ending));
+            const auto at = text.find(from);
+            ASSERT_NE(at, std::string::npos) << ending;
+            tree_.file("undo.journal" + ending, text.replace(at, from.size(), to));
+        }
+    }
+    test::Tree tree_;
+    const CpuSet online_ = CpuSet::range(0, 3);
+};
+
+struct Obstacle {
+    const char* name;
+    std::function<void(const std::string& path)> lay;
+};
+
+class Obstacles : public SetAside, public testing::WithParamInterface<Obstacle> {};
+
+TEST_P(Obstacles, ArePutAsideAndTheDaemonStarts) {
+    for (const std::string ending : {"", ".granted"}) {
+        change();
+        fs::remove(path(ending));
+        GetParam().lay(path(ending));
+        {
+            auto journal = open();
+            EXPECT_TRUE(journal.damaged()) << ending;
+            ASSERT_EQ(journal.faults().size(), 1U) << ending;
+            EXPECT_EQ(journal.faults()[0].subject, path(ending));
+            EXPECT_NE(journal.faults()[0].message.find(path(ending + ".unreadable")), std::string::npos)
+                << journal.faults()[0].to_string();
+            EXPECT_TRUE(journal.recall(task, CpuSet{1}, online_) || journal.contains(task))
+                << "the other file knows it";
+            EXPECT_NE(fs::symlink_status(path(ending + ".unreadable")).type(), fs::file_type::not_found);
+            ASSERT_TRUE(journal.mended());
+            ASSERT_TRUE(journal.remember(task, online_, CpuSet{2}, "p"));
+        }
+        const auto again = open();
+        EXPECT_TRUE(again.find(task)) << "the new file is one";
+        EXPECT_TRUE(again.faults().empty()) << "it is told once";
+        EXPECT_FALSE(again.damaged());
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, Obstacles,
+    testing::Values(Obstacle{"Folder",
+                             [](const auto& path) { fs::create_directories(path + "/with a file in it"); }},
+                    Obstacle{"Pipe", [](const auto& path) { ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0); }},
+                    Obstacle{"Link", [](const auto& path) { fs::create_symlink("/etc/passwd", path); }},
+                    Obstacle{"LinkToNowhere", [](const auto& path) { fs::create_symlink("/nowhere", path); }},
+                    Obstacle{"LargerThan256MiB",
+                             [](const auto& path) {
+                                 std::ofstream(path).flush();
+                                 fs::resize_file(path, (256U << 20) + 1);
+                             }}),
+    [](const auto& one) { return std::string(one.param.name); });
+
+TEST_F(SetAside, WhatWasPutAsideBeforeIsNotLost) {
+    tree_.file("undo.journal.unreadable", "of before");
+    tree_.folder("undo.journal/in the way");
+    EXPECT_EQ(open().faults().size(), 1U);
+    EXPECT_EQ(**host::read_file(path(".unreadable")), "of before");
+    EXPECT_TRUE(fs::is_directory(path(".unreadable-2")));
+}
+
+TEST_F(SetAside, BothFilesBeginWithTheBoot) {
+    change();
+    ASSERT_FALSE(host::boot_id().empty());
+    EXPECT_TRUE(text().starts_with("of boot " + host::boot_id() + "\n")) << text();
+    EXPECT_TRUE((**host::read_file(path(".granted"))).starts_with("of boot " + host::boot_id() + "\n"));
+    auto journal = open();
+    for (int i = 0; i < 10'000; ++i)
+        ASSERT_TRUE(journal.remember(task, online_, CpuSet{static_cast<unsigned>(i % 4)}, "p"));
+    EXPECT_LT(fs::file_size(path()), 10'000U * 60) << "it was rewritten";
+    EXPECT_TRUE(text().starts_with(header()));
+    EXPECT_FALSE(open().damaged());
+}
+
+TEST_F(SetAside, WhatWasChangedBeforeTheMachineWasStartedAnewIsNotInForce) {
+    change();
+    replace_in_both(host::boot_id(), "00000000-0000-4000-8000-000000000000");
+    auto journal = open();
+    EXPECT_EQ(journal.size(), 0U);
+    EXPECT_FALSE(journal.recall(task, CpuSet{1}, online_)) << "another task has the number by now";
+    EXPECT_FALSE(journal.damaged());
+    ASSERT_EQ(journal.faults().size(), 1U);
+    EXPECT_NE(journal.faults()[0].message.find("earlier boot"), std::string::npos);
+    ASSERT_TRUE(journal.remember(task, online_, CpuSet{2}, "p"));
+    EXPECT_TRUE(open().find(task));
+    EXPECT_TRUE(open().faults().empty());
+}
+
+TEST_F(SetAside, AFileOfAVersionThatKnewNoBootsIsOfThisOne) {
+    change();
+    replace_in_both(header(), "");
+    const auto journal = open();
+    EXPECT_TRUE(journal.find(task));
+    EXPECT_TRUE(journal.faults().empty());
+}
+
+TEST_F(SetAside, AJournalThatIsMissingOrEmptyAlthoughMasksWereGrantedIsSaid) {
+    for (const bool is_empty : {false, true}) {
+        change();
+        fs::remove(path());
+        if (is_empty) tree_.file("undo.journal", "");
+        {
+            const auto journal = open();
+            ASSERT_EQ(journal.faults().size(), 1U) << is_empty;
+            EXPECT_NE(journal.faults()[0].message.find("although 1 masks were granted"), std::string::npos);
+            EXPECT_FALSE(journal.damaged()) << "which masks are ours is known";
+        }
+        EXPECT_TRUE(open().faults().empty()) << "it is told once";
+    }
+}
+
+TEST_F(SetAside, TheFirstStartAndOneAfterAnOrderlyEndHaveNothingToSay) {
+    EXPECT_TRUE(open().faults().empty());
+    EXPECT_TRUE(open().faults().empty());
+    change();
+    ASSERT_TRUE(open().forget(task));
+    EXPECT_TRUE(open().faults().empty());
+}
+
+} // namespace
+} // namespace affinityd::state
