@@ -19,13 +19,14 @@ using namespace affinityd;
 namespace {
 
 int give_up(app::Log& log, const Error& error, int code = exit_failure) {
-    log.error(error.to_string());
+    log.refuse(error.to_string());
     return code;
 }
 
 int run(const Options& options, app::Log& log) {
     const auto root = host::Root::open(options.root);
     if (!root) return give_up(log, root.error());
+    log.know_owners([&](int pid) { return root->proc().owner(std::to_string(pid)); });
     const auto& settings = options.settings;
     if (auto made = host::make_directories(settings.runtime_dir); !made) return give_up(log, made.error());
     if (auto made = host::make_directories(settings.state_dir); !made) return give_up(log, made.error());
