@@ -63,7 +63,7 @@ class Floods {
 
     std::unordered_map<int, Record> records_;
     Clock::time_point swept_{}; ///< when it was last made room
-    std::vector<int> muted_; ///< and perhaps some whose time is over
+    std::vector<int> muted_;    ///< and perhaps some whose time is over
 };
 
 } // namespace affinityd::app
