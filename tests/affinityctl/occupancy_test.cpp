@@ -214,9 +214,9 @@ TEST(Table, CellsOfAnyBytesStayInTheirColumn) {
     Table table({"NAME", "CPUS"});
     table.add({"\x1b[2Ja\nb\u202e", "0"});
     table.add({"plain", "1"});
-    EXPECT_EQ(table.to_string(false), "NAME                   CPUS\n"
+    EXPECT_EQ(table.to_string(false), "NAME               CPUS\n"
                                       "\\x1b[2Ja\\nb\\u202e  0\n"
-                                      "plain                  1\n");
+                                      "plain              1\n");
 }
 
 } // namespace
