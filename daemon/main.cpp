@@ -20,7 +20,7 @@ using namespace affinityd;
 namespace {
 
 int give_up(app::Log& log, const Error& error, int code = exit_failure) {
-    log.error(error.to_string());
+    log.refuse(error.to_string());
     return code;
 }
 
@@ -40,6 +40,7 @@ Result<void> own_folders(const app::Settings& settings, app::Log& log) {
 int run(const Options& options, app::Log& log) {
     const auto root = host::Root::open(options.root);
     if (!root) return give_up(log, root.error());
+    log.know_owners([&](int pid) { return root->proc().owner(std::to_string(pid)); });
     const auto& settings = options.settings;
     if (const auto made = own_folders(settings, log); !made) return give_up(log, made.error());
     const auto lock = host::lock_file(settings.runtime_dir + "/lock");

@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -15,38 +17,60 @@ class logger;
 namespace affinityd::app {
 
 /// The one place that logs. Messages are throttled by their kind, so that neither a storm of refusals nor its
-/// thousand different thread ids fill the journal: of a kind the first ten a minute are shown, the others are
-/// counted. A message without a kind is one of its own: it is shown the 1st, 10th, 100th, ... time.
+/// thousand different thread ids fill the journal: of a kind the first ten a minute of each user are shown,
+/// and 30 in all; the others are counted, and the count is told after the minute. A message without a kind is
+/// one of its own: it is shown the 1st, 10th, 100th, ... time. Each is one line: names in it may be any
+/// bytes, and are escaped here (base/escape.hpp).
 class Log {
   public:
     using Clock = std::chrono::steady_clock;
-    explicit Log(std::shared_ptr<spdlog::logger> logger);
+    /// What a message is about.
+    struct About {
+        About(std::string_view of = {}, int process = 0) : kind(of), pid(process) {}
+        About(const char* of) : kind(of) {}
+        std::string_view kind; ///< "": it is one of its own
+        int pid;               ///< the process that it is about, whose user may cause many; 0: none
+    };
+    /// Whose process it is; no value: not known.
+    using Owner = std::function<std::optional<unsigned>(int pid)>;
+    explicit Log(std::shared_ptr<spdlog::logger> logger, Owner owner = {});
+    void know_owners(Owner owner) { owner_ = std::move(owner); }
 
-    void info(const std::string& message, std::string_view kind = {});
-    void warn(const std::string& message, std::string_view kind = {});
-    void error(const std::string& message, std::string_view kind = {});
-    /// As error, but always shown: the answer to what somebody asked for just now.
+    void info(const std::string& message, About about = {});
+    void warn(const std::string& message, About about = {});
+    void error(const std::string& message, About about = {});
+    /// As error, but always shown, and perhaps in several lines: the answer to what somebody asked for just
+    /// now.
     void refuse(const std::string& message);
+    /// A warning of several lines, always shown: what is wrong with the administrator's own files.
+    void report(const std::string& message);
     void debug(const std::string& message);
     [[nodiscard]] bool shows_debug() const; ///< otherwise nobody need put the message together
     /// A warning that the journal gets with an id of its own (message_ids.hpp): never held back.
     void event(const char* message_id, const std::string& message);
+    /// Says how many messages were held back in minutes that are over.
+    void tell_held_back(Clock::time_point now = Clock::now());
 
     /// How often a message of this kind (or, without one, of this text) came, shown or not.
     [[nodiscard]] std::uint64_t count(const std::string& kind) const;
 
   private:
-    struct Seen {
+    /// Of one kind.
+    struct Kind {
         std::uint64_t count = 0;
-        Clock::time_point minute{}; ///< when the present minute of a kind began
-        unsigned shown = 0;         ///< in it
+        Clock::time_point minute{};                   ///< when the present one began
+        std::unordered_map<unsigned, unsigned> shown; ///< in it, by user
+        unsigned shown_in_all = 0;
         std::uint64_t held_back = 0;
     };
-    [[nodiscard]] bool is_due(std::string& message, std::string_view kind);
-    [[nodiscard]] static bool is_due_again(Seen& seen, std::string& message);
-    [[nodiscard]] static bool is_due_in_minute(Seen& seen, std::string& message, Clock::time_point now);
+    [[nodiscard]] bool is_due(std::string& message, const About& about);
+    [[nodiscard]] bool is_due_again(std::string& message);
+    [[nodiscard]] bool is_due_in_minute(Kind& kind, const About& about) const;
+    void begin_minute(const std::string& name, Kind& kind, Clock::time_point now);
     std::shared_ptr<spdlog::logger> logger_;
-    std::unordered_map<std::string, Seen> seen_;
+    Owner owner_;
+    std::unordered_map<std::string, std::uint64_t> texts_; ///< of messages without a kind: how often
+    std::unordered_map<std::string, Kind> kinds_;          ///< names are ours: few
 };
 
 } // namespace affinityd::app

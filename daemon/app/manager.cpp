@@ -73,7 +73,7 @@ Result<void> Manager::start() {
     }
     auto loaded = loader.take();
     if (!loaded) return std::unexpected(std::move(loaded.error()));
-    if (!loaded->diagnostics.empty()) parts_.log.warn("policies:\n" + loaded->diagnostics);
+    if (!loaded->diagnostics.empty()) parts_.log.report("policies:\n" + loaded->diagnostics);
     use(std::move(*loaded));
     const auto& world = *shared_.current.world;
     parts_.log.info(fmt::format(
@@ -120,7 +120,10 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
     pass->until(
         [this](const OutOfTime& out_of_time) { return parts_.journal.look_after_files(out_of_time); });
-    pass->then([this] { carrying_.changes.end_pass(); });
+    pass->then([this] {
+        carrying_.changes.end_pass();
+        parts_.log.tell_held_back();
+    });
     return pass;
 }
 

@@ -28,7 +28,7 @@ void Manager::status(OwnedAnswer answer) {
         overview.counters = {.journal = parts_.journal.size(),
                              .passes = work_.passes(),
                              .passing = work_.passing(),
-                             .by_event = tasks_.by_event(),
+                             .by_event = tasks_.events().handled(),
                              .events_lost = shared_.events_lost};
         add_outcomes(carrying_.executor, overview.counters);
         overview.policies = policy_status(*shared_.current.world, tasks_.table(), shared_.releases);
@@ -40,6 +40,9 @@ void Manager::status(OwnedAnswer answer) {
         overview.goodness = balancer_.goodness();
         units_.add_status(overview);
         add_coexistence(coexistence_, overview);
+        overview.floods = tasks_.events().floods().list(Floods::Clock::now());
+        for (auto& flood : overview.floods)
+            flood.user = tasks_.sources().user(flood.uid);
         return status::finish(std::move(text), overview, status::to_text(bookkeeping_.costs()),
                               status::to_text(bookkeeping_.measurement()));
     };

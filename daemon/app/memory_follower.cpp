@@ -34,7 +34,8 @@ void MemoryFollower::take_moved() {
         text = code == 0 ? fmt::format("moved in {} ms, {} pages stayed", took_ms, left)
                          : "not moved: " + std::generic_category().message(code);
         if (code != 0)
-            log_.warn(fmt::format("memory of process {}: {}", move.process.tid, text), "memory not moved");
+            log_.warn(fmt::format("memory of process {}: {}", move.process.tid, text),
+                      {"memory not moved", move.process.tid});
     }
 }
 

@@ -18,33 +18,39 @@ std::string reason_of(const Notice& notice) {
     return notice.code == 0 ? outcome : outcome + ": " + std::generic_category().message(notice.code);
 }
 
+/// A message about a subject; of a task, its process's user is who may cause many.
+Log::About about(const char* kind, const machine::Subject& subject) {
+    const auto* task = std::get_if<machine::TaskMask>(&subject);
+    return {kind, task == nullptr ? 0 : task->pid};
+}
+
 void log_notice(Log& log, const Notice& notice) {
     const auto subject = machine::to_string(notice.subject);
     switch (notice.kind) {
     case Notice::Kind::refused:
         log.warn(
             fmt::format("{} could not be moved to {}: {}", subject, notice.to.to_string(), reason_of(notice)),
-            "refused");
+            about("refused", notice.subject));
         break;
     case Notice::Kind::not_put_back:
         log.warn(fmt::format("{} could not be put back to {}: {}", subject, notice.to.to_string(),
                              reason_of(notice)),
-                 "not put back");
+                 about("not put back", notice.subject));
         break;
     case Notice::Kind::foreign:
         log.info(
             fmt::format("{} keeps {}: somebody else has changed it since", subject, notice.from.to_string()),
-            "foreign");
+            about("foreign", notice.subject));
         break;
     case Notice::Kind::fight:
         log.warn(fmt::format("{}: somebody else keeps changing its mask (now {}): left alone for a while",
                              subject, notice.from.to_string()),
-                 "fight");
+                 about("fight", notice.subject));
         break;
     case Notice::Kind::diverted:
         log.warn(fmt::format("{}: CPU {} has no interrupt vector left, so it is on CPU {}", subject,
                              notice.to.to_string(), notice.granted.to_string()),
-                 "diverted");
+                 about("diverted", notice.subject));
         break;
     case Notice::Kind::journal_failed:
         log.error((notice.fault ? notice.fault->to_string() : "the undo journal failed") +

@@ -17,8 +17,8 @@ constexpr std::chrono::milliseconds at_once{1};
 constexpr std::size_t most_unfinished = 4096;
 
 /// What an event named cannot be read.
-void miss(const Tasks::Parts& parts, const Error& why) {
-    parts.log.error(why.to_string(), "process not read");
+void miss(const Tasks::Parts& parts, int pid, const Error& why) {
+    parts.log.error(why.to_string(), {"process not read", pid});
     parts.observer.missed();
 }
 
@@ -34,9 +34,12 @@ void Tasks::process_changed(int pid, std::optional<int> creator) {
         return;
     }
     auto scan = inventory::ProcessScan::open(parts_.root, pid, &sources_);
-    if (!scan) return miss(parts_, scan.error());
-    if (!*scan) return;
-    ++by_event_;
+    if (!scan) return miss(parts_, pid, scan.error());
+    if (!*scan) { // the ends of its threads may not have been told one by one
+        if (table_.find(pid) != nullptr) parts_.observer.missed();
+        return;
+    }
+    events_.count_handled();
     start(std::move(**scan), creator);
 }
 
@@ -63,7 +66,11 @@ bool Tasks::step(const OutOfTime& out_of_time) {
     while (!unfinished_.empty()) {
         auto turn = std::move(unfinished_.front());
         unfinished_.pop_front();
-        if (!go_on(turn, out_of_time)) {
+        const auto begun = EventQueue::Clock::now();
+        const bool is_finished = go_on(turn, out_of_time);
+        const auto now = EventQueue::Clock::now();
+        events_.floods().spent(turn.scan.id().tid, now - begun, now);
+        if (!is_finished) {
             unfinished_.push_back(std::move(turn)); // others have their turn first
             return false;
         }
@@ -83,7 +90,7 @@ void Tasks::thread_changed(int pid, int tid) {
     KnownProcess* known = table_.find(pid);
     if (known == nullptr) return;
     const auto thread = inventory::read_thread(parts_.root, pid, tid);
-    if (!thread) return miss(parts_, thread.error());
+    if (!thread) return miss(parts_, pid, thread.error());
     if (*thread) place_fresh(*known, **thread);
 }
 
@@ -99,7 +106,7 @@ void Tasks::thread_renamed(int pid, int tid, std::string_view name) {
 }
 
 void Tasks::place_fresh(KnownProcess& process, const inventory::Thread& thread) {
-    ++by_event_;
+    events_.count_handled();
     // One that was told to let go stays known until the next pass.
     if (parts_.releases.covers(parts_.current->policy(process.policy).name, process.id)) return;
     // Threads come in the order of their ids: those before this one that are known give its index, if some

@@ -27,7 +27,7 @@ bool TaskRound::begin_next() {
     if (!pid) return true;
     auto scan = inventory::ProcessScan::open(root_, *pid, &tasks_.sources());
     if (!scan) {
-        log_.error(scan.error().to_string(), "process not read");
+        log_.error(scan.error().to_string(), {"process not read", *pid});
         if (auto* known = tasks_.table().find(*pid)) known->is_unread = true;
     }
     if (!scan || !*scan) return false;

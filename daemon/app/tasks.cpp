@@ -37,7 +37,7 @@ bool read_threads(Turn& turn, const OutOfTime& out_of_time, Log& log) {
     if (threads)
         turn.threads = std::move(*threads);
     else
-        log.error(threads.error().to_string(), "threads not listed");
+        log.error(threads.error().to_string(), {"threads not listed", turn.scan.id().tid});
     turn.is_incomplete = !threads;
     turn.is_read = true;
     return true;
@@ -103,7 +103,7 @@ std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan scan, std::optional
     if (!scan.facts().is_complete()) {
         // What could not be read says nothing: a process that is known stays what it is.
         parts_.log.error("process " + std::to_string(pid) + " cannot be matched: its files cannot be opened",
-                         "process not read");
+                         {"process not read", pid});
         if (auto* known = table_.find(pid)) known->is_unread = true;
         return std::nullopt;
     }

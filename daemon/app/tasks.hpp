@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/event_queue.hpp"
 #include "app/job.hpp"
 #include "app/reaper.hpp"
 #include "app/releases.hpp"
@@ -78,7 +79,8 @@ class Tasks {
     /// True for a process that no policy wants, but that may have something from us, or be on CPUs that a
     /// policy claims.
     [[nodiscard]] bool must_look_at(const inventory::ProcessScan& scan, int creator) const;
-    [[nodiscard]] std::uint64_t by_event() const { return by_event_; } ///< how many events were handled
+    /// Events that wait to be handled, and who floods.
+    [[nodiscard]] EventQueue& events() { return events_; }
 
   private:
     void start(inventory::ProcessScan scan, std::optional<int> creator);
@@ -94,7 +96,7 @@ class Tasks {
     inventory::FactSources sources_;
     std::deque<Turn> unfinished_; ///< of events
     std::uint64_t passes_ = 0;
-    std::uint64_t by_event_ = 0;
+    EventQueue events_;
     std::uint64_t missing_until_ = 0; ///< the pass that makes up for lost events; 0: none were lost
 };
 

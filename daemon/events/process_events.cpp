@@ -2,8 +2,12 @@
 #include "events/process_events.hpp"
 
 #include "host/proc_connector.hpp"
+#include "inventory/lookup.hpp"
 
+#include <algorithm>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace affinityd::events {
 
@@ -13,7 +17,9 @@ using host::ProcEvent;
 using host::ProcSource;
 using std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds slice{2}; ///< after which other work has its turn
+constexpr std::chrono::milliseconds slice{2};   ///< after which other work has its turn
+constexpr std::chrono::milliseconds reading{1}; ///< of it, at most, for taking events from the kernel
+constexpr std::int64_t ahead = SD_EVENT_PRIORITY_IMPORTANT;
 
 Result<std::unique_ptr<ProcSource>> open_connector(ProcSource::Wanted wanted) {
     auto connector = host::ProcConnector::open(wanted);
@@ -22,7 +28,9 @@ Result<std::unique_ptr<ProcSource>> open_connector(ProcSource::Wanted wanted) {
 }
 
 ProcSource::Wanted wanted_events(bool threads) {
-    return {.thread_forks = threads, .process_forks = threads, .exits = threads, .thread_exits = threads};
+    ProcSource::Wanted wanted;
+    wanted.thread_forks = wanted.process_forks = wanted.exits = wanted.thread_exits = threads;
+    return wanted;
 }
 
 } // namespace
@@ -35,7 +43,7 @@ ProcessEvents::ProcessEvents(sd_event* event, app::Manager& manager, app::Log& l
                      .read = [this] { return take(); },
                      .missed = [this] { manager_.events_lost(); },
                      .first_pause = options.first_pause,
-                     .priority = SD_EVENT_PRIORITY_IMPORTANT}) {}
+                     .priority = ahead}) {}
 
 std::unique_ptr<ProcessEvents> ProcessEvents::start(sd_event* event, app::Manager& manager, app::Log& log,
                                                     Options options) {
@@ -53,68 +61,138 @@ Result<void> ProcessEvents::begin(sd_event* event) {
     const int status = sd_event_add_defer(event, &source, on_rest, this);
     if (status < 0) return fail("the loop does not take process events", {}, -status);
     rest_.reset(source);
-    sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IMPORTANT);
+    sd_event_source_set_priority(source, ahead);
     sd_event_source_set_enabled(source, SD_EVENT_OFF);
+    if (auto added = pause_.add_to(event); !added) return added;
     return subscription_.start();
 }
 
 Result<int> ProcessEvents::open() {
     events_.reset();
-    auto opened = open_(wanted_events(follows_threads_));
+    auto opened = open_(wanted_);
     if (!opened) return std::unexpected(opened.error());
     events_ = std::move(*opened);
     return events_->fd();
 }
 
-void ProcessEvents::follow(bool threads) {
-    if (threads == follows_threads_) return;
-    follows_threads_ = threads;
-    if (!events_ || subscription_.is_broken()) return; // the new source is opened with it
-    if (auto set = events_->set_filter(wanted_events(threads)); !set)
-        subscription_.break_off(set.error().to_string());
+bool ProcessEvents::waiting() const {
+    return !queue().empty() || (events_ && !subscription_.is_broken() && events_->has_events());
 }
 
-void ProcessEvents::handle(const ProcEvent& event) {
-    switch (event.kind) {
-    case ProcEvent::Kind::exec:
-        manager_.tasks().process_changed(event.pid);
-        break;
-    case ProcEvent::Kind::comm:
-        if (event.is_thread())
-            manager_.tasks().thread_renamed(event.pid, event.tid, event.comm());
-        else
-            manager_.tasks().process_changed(event.pid);
-        break;
-    case ProcEvent::Kind::fork:
-        if (event.is_thread())
-            manager_.tasks().thread_changed(event.pid, event.tid);
-        else if (manager_.tasks().table().find(event.parent_pid) != nullptr)
-            manager_.tasks().process_changed(event.pid, event.parent_pid);
-        break;
-    case ProcEvent::Kind::exit:
-        manager_.tasks().task_gone(event.pid, event.tid);
-        break;
+void ProcessEvents::follow(bool threads) {
+    if (threads == wanted_.exits) return;
+    auto muted = std::move(wanted_.muted);
+    wanted_ = wanted_events(threads);
+    wanted_.muted = std::move(muted);
+    set_filter();
+}
+
+void ProcessEvents::set_filter() {
+    if (!events_ || subscription_.is_broken()) return; // the new source is opened with it
+    if (auto set = events_->set_filter(wanted_); !set) subscription_.break_off(set.error().to_string());
+}
+
+/// Whose turn it costs to look at a process. One that runs with root's rights may have been started by
+/// anybody: that is asked only where it matters, as it takes longer.
+uid_t ProcessEvents::owner(int pid, const std::function<bool(uid_t)>& crowded) const {
+    const auto& root = manager_.tasks().sources().root();
+    const auto user = root.proc().owner(std::to_string(pid)).value_or(0);
+    return user == 0 && crowded(0) ? inventory::read_real_user(root, pid).value_or(0) : user;
+}
+
+void ProcessEvents::handle(int pid, const app::TaskNews& news) {
+    using Kind = app::TaskNews::Kind;
+    auto& tasks = manager_.tasks();
+    const std::string_view name(news.name.data(), news.name.size());
+    switch (news.kind) {
+    case Kind::process:
+        return tasks.process_changed(pid);
+    case Kind::born:
+        return tasks.thread_changed(pid, news.tid);
+    case Kind::renamed:
+        return tasks.thread_renamed(pid, news.tid, name.substr(0, name.find('\0')));
+    case Kind::gone:
+        return tasks.task_gone(pid, news.tid);
     }
-    if (!follows_threads_ && !manager_.tasks().table().processes().empty()) {
+}
+
+void ProcessEvents::handle(const app::ProcessNews& process) {
+    for (const auto& news : process.news)
+        if (news.kind == app::TaskNews::Kind::process && process.creator)
+            manager_.tasks().process_changed(process.pid, process.creator);
+        else
+            handle(process.pid, news);
+    if (!wanted_.exits && !manager_.tasks().table().processes().empty()) {
         follow(true);
         // Threads that the first process under policy made before births were reported: a pass finds them.
         manager_.work().want(app::Work::Urgency::soon);
     }
 }
 
+void ProcessEvents::work_until(steady_clock::time_point end) {
+    auto begun = steady_clock::now();
+    while (const auto process = queue().next(begun)) {
+        handle(*process);
+        const auto now = steady_clock::now();
+        queue().floods().spent(process->pid, now - begun, now);
+        if (now >= end) break;
+        begun = now;
+    }
+}
+
+/// Events that never end must leave turns to all other work.
+void ProcessEvents::yield(bool others_first) {
+    const auto priority = others_first ? std::int64_t{SD_EVENT_PRIORITY_IDLE} : ahead;
+    subscription_.set_priority(priority);
+    sd_event_source_set_priority(rest_.get(), priority);
+}
+
 Result<void> ProcessEvents::take() {
-    const auto end = steady_clock::now() + slice;
-    const auto drained = events_->drain([&](const ProcEvent& event) { handle(event); },
-                                        [&] { return steady_clock::now() >= end; });
-    if (drained.lost) manager_.events_lost();
+    const auto begun = steady_clock::now();
+    const app::EventQueue::Asked asked{
+        [this](int pid) { return manager_.tasks().table().find(pid) != nullptr; },
+        [this](int pid, const auto& crowded) { return owner(pid, crowded); }};
+    auto now = begun;
+    const auto drained = events_->drain([&](const ProcEvent& event) { queue().add(event, asked, now); },
+                                        [&] {
+                                            now = steady_clock::now();
+                                            return now >= begun + reading;
+                                        });
+    if (drained.lost) {
+        queue().floods().overflowed(now);
+        manager_.events_lost();
+    }
     if (drained.error != 0) return fail(std::generic_category().message(drained.error));
-    if (drained.more) sd_event_source_set_enabled(rest_.get(), SD_EVENT_ONESHOT);
+    work_until(begun + slice);
+    take_care_of_rest(drained.more);
     return {};
 }
 
+void ProcessEvents::take_care_of_rest(bool is_more) {
+    if (queue().take_left_out()) manager_.work().want(app::Work::Urgency::soon);
+    const bool is_unfinished = is_more || !queue().empty();
+    yield(is_unfinished);
+    if (is_unfinished) sd_event_source_set_enabled(rest_.get(), SD_EVENT_ONESHOT);
+    const auto now = steady_clock::now();
+    if (auto muted = queue().floods().muted(now); muted != wanted_.muted) {
+        wanted_.muted = std::move(muted);
+        set_filter();
+    }
+    const auto due = queue().next_due();
+    if (due == steady_clock::time_point::max()) return;
+    pause_.arm(
+        std::chrono::ceil<std::chrono::microseconds>(std::max(due - now, steady_clock::duration::zero())));
+}
+
+void ProcessEvents::take_later() { sd_event_source_set_enabled(rest_.get(), SD_EVENT_ONESHOT); }
+
 int ProcessEvents::on_rest(sd_event_source*, void* userdata) {
     auto& self = *static_cast<ProcessEvents*>(userdata);
-    if (self.subscription_.is_broken()) return 0;
+    if (self.subscription_.is_broken()) { // what has come before waits no longer than that
+        self.work_until(steady_clock::now() + slice);
+        self.take_care_of_rest(false);
+        return 0;
+    }
     if (const auto taken = self.take(); !taken) self.subscription_.break_off(taken.error().to_string());
     return 0;
 }

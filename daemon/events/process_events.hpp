@@ -4,6 +4,7 @@
 #include "app/manager.hpp"
 #include "events/sources.hpp"
 #include "events/subscription.hpp"
+#include "events/timer.hpp"
 #include "host/proc_source.hpp"
 
 #include <chrono>
@@ -15,6 +16,7 @@ namespace affinityd::events {
 /// Hands the kernel's process events to the manager: execs and renames always, births of threads and exits
 /// only while some process is under policy. Lost events become a full pass. A socket that breaks is opened
 /// again, with a pause that grows from one second to a minute; the full pass that follows covers the gap.
+/// A storm of them is bounded in time per turn of the loop, and other work has its turns in between.
 class ProcessEvents {
   public:
     using Open = std::function<Result<std::unique_ptr<host::ProcSource>>(host::ProcSource::Wanted)>;
@@ -36,23 +38,30 @@ class ProcessEvents {
     /// Are births of threads and exits of interest?
     void follow(bool threads);
     /// True if some events wait to be handled.
-    [[nodiscard]] bool waiting() const {
-        return events_ && !subscription_.is_broken() && events_->has_events();
-    }
+    [[nodiscard]] bool waiting() const;
 
   private:
     static int on_rest(sd_event_source*, void* userdata);
     [[nodiscard]] Result<void> begin(sd_event* event);
     [[nodiscard]] Result<int> open();
     [[nodiscard]] Result<void> take();
-    void handle(const host::ProcEvent& event);
+    [[nodiscard]] app::EventQueue& queue() const { return manager_.tasks().events(); }
+    [[nodiscard]] uid_t owner(int pid, const std::function<bool(uid_t)>& crowded) const;
+    void work_until(std::chrono::steady_clock::time_point end);
+    void handle(const app::ProcessNews& process);
+    void handle(int pid, const app::TaskNews& news);
+    void take_care_of_rest(bool is_more);
+    void take_later();
+    void yield(bool others_first);
+    void set_filter();
 
     app::Manager& manager_;
     Open open_;
-    bool follows_threads_ = false;
+    host::ProcSource::Wanted wanted_;
     std::unique_ptr<host::ProcSource> events_;
     Subscription subscription_;
     Source rest_; ///< armed while events wait in memory, which the descriptor does not show
+    Timer pause_{[this] { take_later(); }}; ///< of those that flood
 };
 
 } // namespace affinityd::events

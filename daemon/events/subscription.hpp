@@ -34,6 +34,10 @@ class Subscription {
     /// Opens the source for the first time. After an Error it is not tried again.
     [[nodiscard]] Result<void> start();
 
+    /// Of its messages, until it is opened again.
+    void set_priority(std::int64_t priority) const {
+        if (readable_) sd_event_source_set_priority(readable_.get(), priority);
+    }
     /// Stops reading; the source is opened again later. Nothing happens if it is broken already. May be
     /// called while `read` runs: the source is kept until it is opened again.
     void break_off(const std::string& reason);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/proc_filter.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <span>
 
 #include <arpa/inet.h>
 #include <linux/cn_proc.h>
@@ -25,31 +27,50 @@ sock_filter unless_event(std::uint32_t what, std::uint8_t count) {
     return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(what), 0, count);
 }
 
+constexpr std::size_t most_muted = 16;
+
+/// The answer to an event of a process that is not muted; its number is at `tgid_at`.
+void add_unless_muted(std::vector<sock_filter>& program, std::size_t tgid_at, std::span<const int> muted,
+                      bool pass) {
+    if (muted.empty() || !pass) return program.push_back(answer(pass));
+    program.push_back(load_word(event_data_at + static_cast<std::uint32_t>(tgid_at)));
+    for (std::size_t i = 0; i < muted.size(); ++i)
+        program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(static_cast<std::uint32_t>(muted[i])),
+                                   static_cast<std::uint8_t>(muted.size() - i), 0));
+    program.push_back(answer(true));
+    program.push_back(answer(false));
+}
+
 /// For an event with a thread's and its process's number: two answers.
 void add_split(std::vector<sock_filter>& program, std::uint32_t what, std::size_t pid_at, std::size_t tgid_at,
-               bool process, bool thread) {
-    program.push_back(unless_event(what, 6));
+               bool process, bool thread, std::span<const int> muted) {
+    std::vector<sock_filter> of_thread;
+    add_unless_muted(of_thread, tgid_at, muted, thread);
+    program.push_back(unless_event(what, static_cast<std::uint8_t>(5 + of_thread.size())));
     program.push_back(load_word(event_data_at + static_cast<std::uint32_t>(pid_at)));
     program.push_back(BPF_STMT(BPF_MISC | BPF_TAX, 0));
     program.push_back(load_word(event_data_at + static_cast<std::uint32_t>(tgid_at)));
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, 0, 1));
     program.push_back(answer(process));
-    program.push_back(answer(thread));
+    program.insert(program.end(), of_thread.begin(), of_thread.end());
 }
 
 } // namespace
 
 std::vector<sock_filter> proc_event_filter(const ProcSource::Wanted& wanted) {
+    const auto muted = std::span(wanted.muted).first(std::min(wanted.muted.size(), most_muted));
     std::vector<sock_filter> program;
     program.push_back(load_word(event_at + offsetof(proc_event, what)));
     program.push_back(unless_event(proc_event::PROC_EVENT_EXEC, 1));
     program.push_back(answer(wanted.execs));
-    program.push_back(unless_event(proc_event::PROC_EVENT_COMM, 1));
-    program.push_back(answer(wanted.renames));
+    std::vector<sock_filter> renames;
+    add_unless_muted(renames, offsetof(Data::comm_proc_event, process_tgid), muted, wanted.renames);
+    program.push_back(unless_event(proc_event::PROC_EVENT_COMM, static_cast<std::uint8_t>(renames.size())));
+    program.insert(program.end(), renames.begin(), renames.end());
     add_split(program, proc_event::PROC_EVENT_FORK, offsetof(Data::fork_proc_event, child_pid),
-              offsetof(Data::fork_proc_event, child_tgid), wanted.process_forks, wanted.thread_forks);
+              offsetof(Data::fork_proc_event, child_tgid), wanted.process_forks, wanted.thread_forks, muted);
     add_split(program, proc_event::PROC_EVENT_EXIT, offsetof(Data::exit_proc_event, process_pid),
-              offsetof(Data::exit_proc_event, process_tgid), wanted.exits, wanted.thread_exits);
+              offsetof(Data::exit_proc_event, process_tgid), wanted.exits, wanted.thread_exits, muted);
     program.push_back(answer(false));
     return program;
 }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <vector>
 
 namespace affinityd::host {
 
@@ -20,6 +21,8 @@ class ProcSource {
         bool thread_exits = false;
         bool execs = true;
         bool renames = true; ///< of processes and threads
+        /// Processes of which only execs, forks of processes and the end are reported; at most 16 count.
+        std::vector<int> muted{};
     };
 
     /// What one call of drain() met.

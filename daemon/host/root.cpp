@@ -165,6 +165,18 @@ std::optional<std::string> Dir::stamp(const std::string& path) const {
     return text;
 }
 
+std::optional<unsigned> Dir::owner(const std::string& path) const {
+    struct stat status {};
+    if (!confined_) {
+        if (!fd_ || ::fstatat(fd_.get(), path.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+            return std::nullopt;
+        return status.st_uid;
+    }
+    const Fd fd(open_at(path, O_PATH | O_NOFOLLOW));
+    if (!fd || ::fstat(fd.get(), &status) != 0) return std::nullopt;
+    return status.st_uid;
+}
+
 std::optional<std::string> Dir::link(const std::string& path) const {
     const Fd fd(open_at(path, O_PATH | O_NOFOLLOW));
     if (!fd) return std::nullopt;

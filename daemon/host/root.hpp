@@ -47,6 +47,8 @@ class Dir {
     /// Device, inode, size and time of change of a file: another text as soon as the file is written or
     /// replaced. No value if it is not there.
     [[nodiscard]] std::optional<std::string> stamp(const std::string& path) const;
+    /// The user that a file belongs to; no value if it is not there.
+    [[nodiscard]] std::optional<unsigned> owner(const std::string& path) const;
     /// Target of a symbolic link as written; no value if it is none.
     [[nodiscard]] std::optional<std::string> link(const std::string& path) const;
     /// Path of `path` relative to this directory with all links resolved; no value if it leads outside or

@@ -72,6 +72,12 @@ std::vector<int> read_ancestors(const host::Root& root, int parent) {
     return ancestors;
 }
 
+std::optional<unsigned> read_real_user(const host::Root& root, int pid) {
+    const auto text = read_status(root, std::to_string(pid) + "/", "\nUid:");
+    const auto words = text ? split_words(*text) : std::vector<std::string_view>{};
+    return words.empty() ? std::nullopt : parse_number<unsigned>(words[0]);
+}
+
 std::optional<int> read_process_id(const host::Root& root, int tid) {
     const auto text = read_status(root, std::to_string(tid) + "/", "\nTgid:");
     return text ? parse_number<int>(*text) : std::nullopt;

@@ -31,6 +31,10 @@ namespace affinityd::inventory {
 /// recording.
 [[nodiscard]] std::vector<int> read_ancestors(const host::Root& root, int parent);
 
+/// The user who started a process, also where it runs with another one's rights (Uid of its status file, the
+/// first number); no value if it is gone.
+[[nodiscard]] std::optional<unsigned> read_real_user(const host::Root& root, int pid);
+
 /// The process that a thread belongs to (Tgid of its status file); no value if the thread is gone.
 [[nodiscard]] std::optional<int> read_process_id(const host::Root& root, int tid);
 

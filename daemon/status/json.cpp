@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "status/json.hpp"
 
+#include "base/escape.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -92,6 +94,15 @@ json writer_json(const WriterStatus& writer) {
     return {{"name", writer.name}, {"where", writer.where}, {"note", writer.note}};
 }
 
+json flood_json(const FloodStatus& flood) {
+    return {{"pid", flood.pid},
+            {"uid", flood.uid},
+            {"user", flood.user},
+            {"events_per_minute", flood.events_a_minute},
+            {"looked_at_every_seconds", static_cast<double>(flood.pause.count()) / 1000},
+            {"muted", flood.is_muted}};
+}
+
 template <class Values, class Form>
 json list_of(const Values& values, Form form) {
     json list = json::array();
@@ -107,7 +118,9 @@ json list_of(const Values& values) {
 
 } // namespace
 
-std::string dump(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string dump(const json& value) {
+    return escaped_json(value.dump(-1, ' ', false, json::error_handler_t::replace));
+}
 
 json to_json(const planner::Subject& subject) { return std::visit(SubjectForm{}, subject); }
 
@@ -218,7 +231,8 @@ json to_json(const Overview& overview) {
             {"balance", overview.goodness ? to_json(*overview.goodness) : json(nullptr)},
             {"units", list_of(overview.units, unit_json)},
             {"claimed_by_others", list_of(overview.peers, peer_json)},
-            {"other_writers", list_of(overview.other_writers, writer_json)}};
+            {"other_writers", list_of(overview.other_writers, writer_json)},
+            {"floods", list_of(overview.floods, flood_json)}};
 }
 
 } // namespace affinityd::status

@@ -107,6 +107,16 @@ struct WriterStatus {
     std::string note;
 };
 
+/// A process that makes so many events that it is looked at with pauses.
+struct FloodStatus {
+    int pid = 0;
+    uid_t uid = 0;
+    std::string user{};                 ///< its name, or its number
+    std::uint64_t events_a_minute = 0;  ///< at the rate of its worst second
+    std::chrono::milliseconds pause{0}; ///< between looks
+    bool is_muted = false;              ///< its renames and threads are not reported for a while
+};
+
 /// What the daemon is running with.
 struct Instance {
     int pid = 0;
@@ -136,6 +146,7 @@ struct Overview {
     std::vector<UnitStatus> units;
     std::vector<PeerStatus> peers;
     std::vector<WriterStatus> other_writers;
+    std::vector<FloodStatus> floods{};
     std::optional<planner::Goodness> goodness; ///< of the tasks' places; no value: not measured yet
 };
 

@@ -344,6 +344,20 @@ TEST_F(ManagerTest, NamesOfAnyBytesAreMatchedAndShownAsUtf8) {
     EXPECT_TRUE(instance.explain_text("10"));
 }
 
+TEST_F(ManagerTest, NamesThatTurnTheDirectionOfWritingAreEscapedInJson) {
+    machine_.policy("any", "match: {comm: \"*bad*\"}\ncpus: \"2\"\nbind: set\n");
+    const std::string name = "\u202e\u2066bad\u2028\x7f";
+    machine_.process(10, name);
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    EXPECT_EQ(instance.status()["processes"][0]["comm"], name) << "a program reads the name as it is";
+    for (const auto& text : {instance.status_text().full(), instance.explain_text("10")->full()}) {
+        EXPECT_NE(text.find("\\u202e\\u2066bad\\u2028\\u007f"), std::string::npos) << text;
+        EXPECT_EQ(text.find("\u202e"), std::string::npos);
+    }
+}
+
 TEST_F(ManagerTest, ProcessesThatAPassCannotReadStayKnown) {
     machine_.policy("server", "match: {comm: server}\ncpus: \"2\"\nbind: set\n");
     machine_.process(10, "server");

@@ -48,6 +48,48 @@ TEST(Log, OfAKindTenAMinuteAreShownAndTheOthersAreCounted) {
     EXPECT_EQ(log.times("CPU 3 is full"), 1U) << "each kind has its own ten";
 }
 
+TEST(Log, OneUsersMessagesLeaveRoomForTheOthers) {
+    test::ReadableLog log;
+    log.log().know_owners([](int pid) { return pid < 1000 ? 65534U : static_cast<unsigned>(pid); });
+    for (int pid = 1; pid < 900; ++pid)
+        log.log().warn(fmt::format("task {} could not be moved", pid), {"refused", pid});
+    log.log().warn("task 2000 could not be moved", {"refused", 2000});
+    EXPECT_EQ(log.times("could not be moved"), 11U);
+    EXPECT_EQ(log.times("task 2000"), 1U);
+    for (int pid = 3000; pid < 9000; ++pid) // users in abundance
+        log.log().warn(fmt::format("task {} could not be moved", pid), {"refused", pid});
+    EXPECT_EQ(log.times("could not be moved"), 30U);
+}
+
+TEST(Log, WhatWasHeldBackIsToldAfterTheMinute) {
+    test::ReadableLog log;
+    for (int i = 0; i < 2321; ++i)
+        log.log().warn("task could not be moved", "refused");
+    log.log().tell_held_back();
+    EXPECT_EQ(log.times("more"), 0U) << "the minute is not over";
+    log.log().tell_held_back(Log::Clock::now() + std::chrono::minutes(2));
+    EXPECT_EQ(log.times("refused: and 2,311 more in the last minute\n"), 1U);
+    log.log().tell_held_back(Log::Clock::now() + std::chrono::minutes(4));
+    EXPECT_EQ(log.times("more"), 1U) << "nothing since";
+}
+
+TEST(Log, NamesOfAnyBytesAreOneLineWithoutControlCharacters) {
+    ::unsetenv("JOURNAL_STREAM");
+    const std::string name = "\x1b[2J\nwarning forged\r\x9b\u202e\u2028\x7f";
+    const std::string shown = "\\x1b[2J\\nwarning forged\\r\\x9b\\u202e\\u2028\\x7f";
+    test::ReadableLog log;
+    log.log().info("info " + name);
+    log.log().warn("warn " + name);
+    log.log().error("error " + name, "kind");
+    log.log().debug("debug " + name);
+    log.log().event("0123", "event " + name);
+    EXPECT_EQ(log.text(), "info info " + shown + "\nwarning warn " + shown + "\nerror error " + shown +
+                              "\ndebug debug " + shown + "\nwarning event " + shown + "\n");
+    log.log().refuse("two\nlines\x1b");
+    log.log().report("two\nlines\x1b");
+    EXPECT_EQ(log.times("two\nlines\\x1b\n"), 2U) << "what is the administrator's own";
+}
+
 TEST(Log, BracesInNamesAreNoFormats) {
     test::ReadableLog log;
     log.log().warn("task {} {0:%s} %n");

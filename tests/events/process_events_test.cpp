@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <deque>
+#include <utility>
+#include <vector>
 
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -204,6 +207,104 @@ TEST(StormOfEvents, IsHandledInSlicesWithOtherWorkBetweenThem) {
     EXPECT_LT(play.most_at_once, 1'000'000U) << "the clock ends a slice";
     EXPECT_GE(play.most_at_once, 1U);
     EXPECT_TRUE(events->waiting()) << "work in slices makes room for them";
+}
+
+/// Events that a test has prepared.
+class PreparedSource final : public ProcSource {
+  public:
+    struct Play {
+        std::deque<ProcEvent> events;
+        bool loses = false;
+        Wanted wanted{};
+    };
+    explicit PreparedSource(Play& play) : play_(play), fd_(::eventfd(1, EFD_CLOEXEC)) {}
+    [[nodiscard]] int fd() const override { return fd_.get(); }
+    [[nodiscard]] bool has_events() const override { return !play_.events.empty(); }
+    [[nodiscard]] Result<void> set_filter(Wanted wanted) override {
+        play_.wanted = std::move(wanted);
+        return {};
+    }
+    Drained drain(const std::function<void(const ProcEvent&)>& sink,
+                  const std::function<bool()>& out_of_time) override {
+        Drained drained{.lost = std::exchange(play_.loses, false)};
+        while (!play_.events.empty() && !drained.more) {
+            sink(play_.events.front());
+            play_.events.pop_front();
+            drained.more = out_of_time();
+        }
+        return drained;
+    }
+
+  private:
+    Play& play_;
+    host::Fd fd_;
+};
+
+class Storm : public testing::Test {
+  protected:
+    void SetUp() override {
+        machine_.policy("server", "match: {comm: server}\ncpus: \"2\"\nbind: set\n");
+        machine_.process(10, "server");
+        machine_.process(20, "server");
+        instance_ = std::make_unique<app::test::Instance>(machine_);
+        ASSERT_TRUE(instance_->manager().start());
+        events_ = ProcessEvents::start(turning_.event(), instance_->manager(), instance_->log().log(),
+                                       {.open = [this](auto) -> Result<std::unique_ptr<ProcSource>> {
+                                           return std::make_unique<PreparedSource>(play_);
+                                       }});
+        ASSERT_TRUE(events_);
+    }
+    void renames(int pid, unsigned count) {
+        for (unsigned i = 0; i < count; ++i)
+            play_.events.push_back({.kind = ProcEvent::Kind::comm, .pid = pid, .tid = pid});
+    }
+    Machine machine_;
+    Turning turning_;
+    PreparedSource::Play play_;
+    std::unique_ptr<app::test::Instance> instance_;
+    std::unique_ptr<ProcessEvents> events_;
+};
+
+TEST_F(Storm, OfOneProcessCostsFewLooksAndTheNextOneIsPlaced) {
+    renames(10, 40'000);
+    play_.events.push_back({.kind = ProcEvent::Kind::exec, .pid = 20, .tid = 20});
+    EXPECT_TRUE(turning_.until([&] { return instance_->knows(20); }));
+    EXPECT_EQ(machine_.allowed(20, 20), "2");
+    EXPECT_LT(instance_->tasks().events().handled(), 4000U);
+}
+
+TEST_F(Storm, IsMutedUnderOverflowAndTheStatusCountsIt) {
+    renames(10, 3000);
+    EXPECT_TRUE(turning_.until([&] { return play_.events.empty(); }));
+    play_.loses = true;
+    renames(10, 1);
+    EXPECT_TRUE(turning_.until([&] { return play_.wanted.muted == std::vector{10}; }));
+    const auto floods = instance_->status()["floods"];
+    ASSERT_EQ(floods.size(), 1U);
+    EXPECT_EQ(floods[0]["pid"], 10);
+    EXPECT_GE(floods[0]["events_per_minute"], 60'000);
+    EXPECT_TRUE(floods[0]["muted"]);
+    EXPECT_TRUE(floods[0].contains("user"));
+    EXPECT_TRUE(play_.wanted.exits) << "the rest of the filter stays";
+}
+
+TEST_F(Storm, WithoutEndLeavesTurnsToIdleWork) {
+    unsigned turns = 0;
+    sd_event_source* source = nullptr;
+    const auto count = [](sd_event_source*, void* userdata) {
+        ++*static_cast<unsigned*>(userdata);
+        return 0;
+    };
+    ASSERT_GE(sd_event_add_defer(turning_.event(), &source, count, &turns), 0);
+    const Source idle(source);
+    sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IDLE);
+    sd_event_source_set_enabled(source, SD_EVENT_ON);
+    for (unsigned turn = 0; turn < 50; ++turn) {
+        renames(static_cast<int>(1000 + turn), 20'000); // each turn more than it can take
+        sd_event_run(turning_.event(), 10'000);
+    }
+    EXPECT_GE(turns, 10U);
+    EXPECT_FALSE(play_.events.empty());
 }
 
 TEST_F(BrokenSource, IsOpenedAgainAndAPassFollows) {

@@ -82,6 +82,43 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{{true, true, true, true, true, true},
                          {"exec", "comm", "process fork", "thread fork", "process exit", "thread exit"}}));
 
+TEST(ProcFilterOfAFlood, DropsRenamesAndThreadsOfMutedProcessesAndOfNoOthers) {
+    Wanted wanted{.thread_forks = true, .process_forks = true, .exits = true, .thread_exits = true};
+    for (int pid = 1000; pid < 1015; ++pid)
+        wanted.muted.push_back(pid);
+    wanted.muted.push_back(10);
+    const Filtered filtered(wanted);
+    const auto comm = [](unsigned tid, unsigned pid) {
+        return EventBytes{.what = event_comm}.numbers({tid, pid}).text("x").build();
+    };
+    for (const unsigned pid : {1000U, 1014U, 10U}) {
+        EXPECT_FALSE(filtered.passes(comm(pid, pid))) << pid;
+        EXPECT_FALSE(filtered.passes(comm(pid + 5000, pid))) << "a thread of " << pid;
+        EXPECT_FALSE(filtered.passes(EventBytes{.what = event_fork}.numbers({7, 7, 8000, pid}).build()));
+        EXPECT_FALSE(
+            filtered.passes(EventBytes{.what = event_exit}.numbers({8000, pid, 0, 17, 1, 1}).build()));
+        EXPECT_TRUE(filtered.passes(EventBytes{.what = event_exec}.numbers({pid, pid}).build()));
+        EXPECT_TRUE(filtered.passes(EventBytes{.what = event_fork}.numbers({pid, pid, 9000, 9000}).build()));
+        EXPECT_TRUE(filtered.passes(EventBytes{.what = event_exit}.numbers({pid, pid, 0, 17, 1, 1}).build()))
+            << "its end";
+    }
+    for (const unsigned pid : {999U, 1015U, 11U, 10U << 24U}) {
+        EXPECT_TRUE(filtered.passes(comm(pid, pid))) << pid;
+        EXPECT_TRUE(filtered.passes(EventBytes{.what = event_fork}.numbers({7, 7, 8000, pid}).build()));
+        EXPECT_TRUE(
+            filtered.passes(EventBytes{.what = event_exit}.numbers({8000, pid, 0, 17, 1, 1}).build()));
+    }
+}
+
+TEST(ProcFilterOfAFlood, NoMoreThanSixteenCount) {
+    Wanted wanted;
+    for (int pid = 1; pid <= 500; ++pid)
+        wanted.muted.push_back(pid);
+    const Filtered filtered(wanted);
+    EXPECT_FALSE(filtered.passes(EventBytes{.what = event_comm}.numbers({16, 16}).text("x").build()));
+    EXPECT_TRUE(filtered.passes(EventBytes{.what = event_comm}.numbers({17, 17}).text("x").build()));
+}
+
 TEST(ProcMask, HasABitForEveryKindThatMayPass) {
     EXPECT_EQ(proc_event_mask({}), event_exec | event_comm);
     EXPECT_EQ(proc_event_mask({.thread_forks = true, .execs = false, .renames = false}), event_fork);

@@ -94,6 +94,13 @@ void start_named_threads(int count) {
         std::this_thread::yield();
 }
 
+TEST(RealUser, IsWhoStartedTheProcess) {
+    EXPECT_EQ(read_real_user(live(), ::getpid()), ::getuid());
+    EXPECT_EQ(live().proc().owner(std::to_string(::getpid())), ::geteuid());
+    EXPECT_FALSE(read_real_user(live(), 2'000'000'000));
+    EXPECT_FALSE(live().proc().owner("2000000000"));
+}
+
 TEST(Live, AllThreadsWithNamesAndMasks) {
     const auto root = live();
     const auto machine = host::get_affinity(0);

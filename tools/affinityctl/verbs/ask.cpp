@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/verbs/ask.hpp"
 
+#include "base/escape.hpp"
+
 #include <fmt/format.h>
 
 namespace affinityctl {
 
 int complain(const CallError& error) {
-    fmt::print(stderr, "affinityctl: {}\n", error.message);
+    fmt::print(stderr, "affinityctl: {}\n", affinityd::escaped_lines(error.message));
     return error.code;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/json_text.hpp"
 
+#include "base/escape.hpp"
+
 namespace affinityctl {
 
 using nlohmann::json;
@@ -21,7 +23,7 @@ std::string balance_line(const json& answer) {
 }
 
 std::string dump(const json& document, int indent) {
-    return document.dump(indent, ' ', false, json::error_handler_t::replace);
+    return affinityd::escaped_json(document.dump(indent, ' ', false, json::error_handler_t::replace));
 }
 
 json or_null(const std::string& text) { return text.empty() ? json() : json(text); }

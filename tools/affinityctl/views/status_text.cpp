@@ -4,6 +4,10 @@
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/status_tables.hpp"
 #include "affinityctl/views/table.hpp"
+#include "base/escape.hpp"
+
+#include <cstdint>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -17,6 +21,21 @@ namespace {
 std::string of_policy(const json& problem) {
     const auto policy = problem.value("policy", "");
     return policy.empty() ? policy : "policy " + policy + ": ";
+}
+
+/// "2,311"
+std::string grouped(std::uint64_t value) {
+    auto text = std::to_string(value);
+    for (auto at = text.size(); at > 3; text.insert(at, ","))
+        at -= 3;
+    return text;
+}
+
+std::string flood_line(const json& flood) {
+    return fmt::format("pid {} of user {}: {} events a minute: looked at every {} s{}", text_of(flood, "pid"),
+                       text_of(flood, "user"), grouped(flood.value("events_per_minute", std::uint64_t{0})),
+                       flood.value("looked_at_every_seconds", 0.0),
+                       flood.value("muted", false) ? ", its renames and threads are not listened to" : "");
 }
 
 std::string troubles(const json& status) {
@@ -40,7 +59,9 @@ std::string troubles(const json& status) {
     for (const auto& writer : writers)
         text += fmt::format("\nalso writing here: {} ({}): {}", text_of(writer, "name"),
                             printable(text_of(writer, "where")), printable(text_of(writer, "note")));
-    return text.empty() ? text : text + "\n";
+    for (const auto& flood : status.value("floods", json::array()))
+        text += "\n" + flood_line(flood);
+    return text.empty() ? text : affinityd::escaped_lines(text) + "\n";
 }
 
 std::string measurement(const json& status) {

@@ -1,45 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/svg_text.hpp"
 
-#include "base/utf8.hpp"
+#include "base/escape.hpp"
 
 #include <fmt/format.h>
 
 namespace affinityctl {
 
-namespace {
-
-/// Bytes of the UTF-8 character that begins here; 0 if none does, or one that XML does not allow or a viewer
-/// would act upon.
-std::size_t utf8_length(std::string_view text) {
-    const auto [bytes, point] = affinityd::first_character(text);
-    const bool is_excluded = point == 0xfffe || point == 0xffff || (point >= 0x80 && point < 0xa0);
-    return is_excluded ? 0 : bytes;
-}
-
-} // namespace
-
 std::string xml_text(std::string_view text) {
     std::string result;
-    while (!text.empty()) {
-        const char c = text.front();
-        std::size_t length = 1;
-        if (c == '&')
+    for (const char c : affinityd::escaped_lines(text))
+        switch (c) {
+        case '&':
             result += "&amp;";
-        else if (c == '<')
+            break;
+        case '<':
             result += "&lt;";
-        else if (c == '>')
+            break;
+        case '>':
             result += "&gt;";
-        else if (c == '"')
+            break;
+        case '"':
             result += "&quot;";
-        else if (c == '\n' || (c >= 0x20 && c < 0x7f))
+            break;
+        default:
             result += c;
-        else if (length = static_cast<unsigned char>(c) >= 0x80 ? utf8_length(text) : 0; length > 0)
-            result += text.substr(0, length);
-        else
-            result += '?', length = 1;
-        text.remove_prefix(length);
-    }
+        }
     return result;
 }
 

@@ -6,7 +6,8 @@
 
 namespace affinityctl {
 
-/// Any bytes as text of an XML element: markup is escaped, and '?' replaces what XML forbids.
+/// Any bytes as text of an XML element: markup is escaped, and what XML forbids or a viewer would act upon is
+/// written as its number (base/escape.hpp).
 [[nodiscard]] std::string xml_text(std::string_view text);
 
 /// A <text> element; `more` holds further attributes.

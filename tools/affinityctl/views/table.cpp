@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/table.hpp"
 
+#include "base/escape.hpp"
+
 #include <algorithm>
+#include <utility>
 
 namespace affinityctl {
 
-std::string printable(std::string_view text) {
-    // A second set of control characters, 80 to 9F, follows ASCII; in UTF-8 they are C2 80 to C2 9F.
-    const auto second_set = [&](std::size_t i) {
-        return i < text.size() && static_cast<unsigned char>(text[i]) >= 0x80 &&
-               static_cast<unsigned char>(text[i]) < 0xa0;
-    };
-    std::string result;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const auto byte = static_cast<unsigned char>(text[i]);
-        const bool written_as_two = byte == 0xc2 && second_set(i + 1);
-        const bool stray = second_set(i) && (i == 0 || static_cast<unsigned char>(text[i - 1]) < 0x80);
-        result += byte < 0x20 || byte == 0x7f || written_as_two || stray ? '?' : text[i];
-        if (written_as_two) ++i;
-    }
-    return result;
-}
+std::string printable(std::string_view text) { return affinityd::escaped(text); }
 
 std::string bold(const std::string& text, bool color) { return color ? "\033[1m" + text + "\033[0m" : text; }
+
+void Table::add(std::vector<std::string> row) {
+    for (auto& cell : row)
+        cell = printable(cell);
+    rows_.push_back(std::move(row));
+}
 
 std::string Table::to_string(bool color) const {
     std::vector<std::size_t> widths(heading_.size());
@@ -35,7 +29,7 @@ std::string Table::to_string(bool color) const {
     const auto line = [&](const std::vector<std::string>& row) {
         std::string text;
         for (std::size_t i = 0; i < row.size(); ++i) {
-            text += printable(row[i]);
+            text += row[i];
             if (i + 1 < row.size()) text += std::string(widths[i] - row[i].size() + 2, ' ');
         }
         return text;

@@ -11,7 +11,7 @@ namespace affinityctl {
 class Table {
   public:
     explicit Table(std::vector<std::string> heading) : heading_(std::move(heading)) {}
-    void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+    void add(std::vector<std::string> row);
     [[nodiscard]] bool empty() const { return rows_.empty(); }
     /// Each row ends its line; the heading is bold where colour is wanted.
     [[nodiscard]] std::string to_string(bool color) const;
@@ -21,7 +21,7 @@ class Table {
     std::vector<std::vector<std::string>> rows_;
 };
 
-/// Names of processes may be any bytes. Control characters become '?', so that none reaches a terminal.
+/// Names of processes may be any bytes: none that a terminal would act upon reaches it (base/escape.hpp).
 [[nodiscard]] std::string printable(std::string_view text);
 
 /// In bold where colour is wanted.

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/event_queue.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace affinityd::app {
+
+namespace {
+
+using host::ProcEvent;
+using Kind = TaskNews::Kind;
+
+constexpr std::size_t most_news = 32; // of one process; more: it is looked at as a whole
+constexpr std::size_t most_of_user = 4096, most_in_all = 16'384;
+constexpr std::size_t crowd = 64; // of one user
+
+Kind kind_of(const ProcEvent& event) {
+    if (event.kind == ProcEvent::Kind::exit) return Kind::gone;
+    if (!event.is_thread() || event.kind == ProcEvent::Kind::exec) return Kind::process;
+    return event.kind == ProcEvent::Kind::fork ? Kind::born : Kind::renamed;
+}
+
+bool has_process(const std::vector<TaskNews>& news) {
+    return !news.empty() && news.back().kind == Kind::process;
+}
+
+/// Looking at the whole process, which is still to come, says all that is newer.
+void add_news(ProcessNews& process, Kind kind, const ProcEvent& event) {
+    auto& news = process.news;
+    const bool is_of_main = event.tid == process.pid;
+    if (has_process(news) && !(kind == Kind::gone && is_of_main)) return;
+    if (kind == Kind::gone && !is_of_main) {
+        // Of one that was born and has ended meanwhile nothing need be known.
+        const auto is_birth = [&](const TaskNews& one) {
+            return one.kind == Kind::born && one.tid == event.tid;
+        };
+        if (const auto birth = std::find_if(news.rbegin(), news.rend(), is_birth); birth != news.rend()) {
+            news.erase(std::remove_if(std::prev(birth.base()), news.end(),
+                                      [&](const TaskNews& one) { return one.tid == event.tid; }),
+                       news.end());
+            return;
+        }
+    }
+    if (kind == Kind::renamed) {
+        const auto is_same = [&](const TaskNews& one) { return one.tid == event.tid; };
+        const auto last = std::find_if(news.rbegin(), news.rend(), is_same);
+        if (last != news.rend() && last->kind == Kind::renamed) {
+            last->name = event.name;
+            return;
+        }
+    }
+    if (news.size() < most_news)
+        news.push_back({kind, event.tid, event.name});
+    else
+        news.assign(1, {Kind::process, process.pid, {}});
+}
+
+} // namespace
+
+EventQueue::Entry* EventQueue::entry_of(int pid, const Asked& asked, Clock::time_point now) {
+    const auto found = entries_.find(pid);
+    if (found != entries_.end()) return &found->second;
+    const auto count = [this](uid_t user) {
+        const auto of = waiting_.find(user);
+        return of == waiting_.end() ? std::size_t{0} : of->second.size();
+    };
+    const uid_t user = asked.owner(pid, [&](uid_t one) { return count(one) >= crowd; });
+    if (entries_.size() >= most_in_all || count(user) >= most_of_user) {
+        left_out_ = true;
+        return nullptr;
+    }
+    auto& entry = entries_.try_emplace(pid).first->second;
+    entry.user = user;
+    entry.news.pid = pid;
+    floods_.count(pid, user, now);
+    admit(pid, entry, now);
+    return &entry;
+}
+
+void EventQueue::admit(int pid, Entry& entry, Clock::time_point now) {
+    const auto due = floods_.next_look(pid, now);
+    entry.is_held = due > now;
+    if (entry.is_held)
+        held_.emplace(due, pid);
+    else
+        queue(pid, entry.user);
+}
+
+void EventQueue::queue(int pid, uid_t user) {
+    auto& waiting = waiting_[user];
+    if (waiting.empty()) turns_.push_back(user);
+    waiting.push_back(pid);
+}
+
+void EventQueue::add(const ProcEvent& event, const Asked& asked, Clock::time_point now) {
+    const auto kind = kind_of(event);
+    const auto found = entries_.find(event.pid);
+    const bool waits = found != entries_.end();
+    const bool is_child = event.kind == ProcEvent::Kind::fork && !event.is_thread();
+    // A parent that waits may be one that a policy wants.
+    if (is_child && !asked.is_known(event.parent_pid) && !entries_.contains(event.parent_pid)) return;
+    // Of a process that nobody knows, threads are of no interest; it is read as a whole if it waits.
+    if (kind != Kind::process && !waits && !asked.is_known(event.pid)) {
+        if (kind == Kind::gone && event.tid == event.pid) floods_.forget(event.pid);
+        return;
+    }
+    auto* entry = waits ? &found->second : entry_of(event.pid, asked, now);
+    if (entry == nullptr) return;
+    if (waits) floods_.count(event.pid, entry->user, now);
+    if (is_child && !entry->news.creator) entry->news.creator = event.parent_pid;
+    add_news(entry->news, kind, event);
+    if (kind != Kind::gone || event.tid != event.pid) return;
+    floods_.forget(event.pid);
+    if (std::exchange(entry->is_held, false)) queue(event.pid, entry->user); // held_ finds it moved
+}
+
+void EventQueue::release_due(Clock::time_point now) {
+    while (!held_.empty() && held_.begin()->first <= now) {
+        const int pid = held_.begin()->second;
+        held_.erase(held_.begin());
+        const auto found = entries_.find(pid);
+        if (found != entries_.end() && std::exchange(found->second.is_held, false))
+            queue(pid, found->second.user);
+    }
+}
+
+std::optional<ProcessNews> EventQueue::next(Clock::time_point now) {
+    release_due(now);
+    if (turns_.empty()) return std::nullopt;
+    const uid_t user = turns_.front();
+    turns_.pop_front();
+    const auto of = waiting_.find(user);
+    const int pid = of->second.front();
+    of->second.pop_front();
+    if (of->second.empty())
+        waiting_.erase(of);
+    else
+        turns_.push_back(user);
+    const auto found = entries_.find(pid);
+    auto news = std::move(found->second.news);
+    entries_.erase(found);
+    floods_.looked(pid, now);
+    if (floods_.is_muted(pid, now)) look_again(pid, user, now);
+    return news;
+}
+
+/// What it does is not heard of: it is looked at as if it had done something.
+void EventQueue::look_again(int pid, uid_t user, Clock::time_point now) {
+    auto& entry = entries_.try_emplace(pid).first->second;
+    entry.user = user;
+    entry.news = {pid, {{Kind::process, pid, {}}}, {}};
+    admit(pid, entry, now);
+}
+
+EventQueue::Clock::time_point EventQueue::next_due() const {
+    const auto change = floods_.next_change();
+    return held_.empty() ? change : std::min(change, held_.begin()->first);
+}
+
+} // namespace affinityd::app
