@@ -16,40 +16,42 @@ bool Balancer::is_due() const {
 
 bool Balancer::step(const OutOfTime& out_of_time) {
     if (!weighing_ && !redeal_) {
-        if (moved_ > 0) return measure_again(out_of_time);
-        if (!is_due()) return true;
-        const auto before = std::exchange(begun_, Clock::now());
-        weighing_ = std::make_unique<Weighing>(parts_.root, parts_.tasks, parts_.assignments, before);
+        if (moved_ > 0) {
+            look_at_placements();
+        } else {
+            if (!is_due()) return true;
+            const auto before = std::exchange(begun_, Clock::now());
+            weighing_ = std::make_unique<Weighing>(parts_.root, parts_.tasks, parts_.assignments, before);
+        }
     }
     if (weighing_) {
         if (!weighing_->step(out_of_time)) return false;
         weighing_.reset();
         interrupts_.weigh();
-        parts_.assignments.use(parts_.current.placements().load);
-        basis_ = parts_.current.placements().load;
-        redeal_ = std::make_unique<planner::Redeal>(parts_.current.placements(), parts_.assignments);
+        look_at_placements();
     }
     if (basis_ != parts_.current.placements().load) { // worked out anew: the next time is soon enough
         redeal_.reset();
         return true;
     }
-    if (!redeal_->step(out_of_time)) return false;
-    finish();
-    return true;
+    const bool is_done = moved_ > 0 ? redeal_->measure(out_of_time) : redeal_->step(out_of_time);
+    if (is_done) finish();
+    return is_done;
 }
 
-bool Balancer::measure_again(const OutOfTime& out_of_time) {
-    if (!again_) again_ = std::make_unique<planner::Redeal>(parts_.current.placements(), parts_.assignments);
-    if (!again_->measure(out_of_time)) return false;
-    goodness_ = again_->goodness();
-    goodness_->moves = std::exchange(moved_, 0);
-    again_.reset();
-    return true;
+void Balancer::look_at_placements() {
+    basis_ = parts_.current.placements().load;
+    parts_.assignments.use(basis_);
+    redeal_ = std::make_unique<planner::Redeal>(parts_.current.placements(), parts_.assignments);
 }
 
 void Balancer::finish() {
     const auto redeal = std::exchange(redeal_, nullptr);
     goodness_ = redeal->goodness();
+    if (moved_ > 0) { // this was about what came of it
+        goodness_->moves = std::exchange(moved_, 0);
+        return;
+    }
     if (parts_.interval.count() == 0 || redeal->moves().empty()) return;
     std::set<TaskId> moved; // one may have slots of several distributions
     for (const auto& [task, table, from, to] : redeal->moves()) {

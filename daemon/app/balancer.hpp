@@ -39,15 +39,15 @@ class Balancer {
   private:
     using Clock = std::chrono::steady_clock;
     [[nodiscard]] bool is_due() const;
-    bool measure_again(const OutOfTime& out_of_time);
+    void look_at_placements();
     void finish();
 
     Parts parts_;
     InterruptWeighing interrupts_;
     std::optional<Clock::time_point> begun_; ///< the last time
     std::unique_ptr<Weighing> weighing_;
-    std::unique_ptr<planner::Redeal> redeal_, again_;
-    std::shared_ptr<const planner::CpuLoad> basis_; ///< of the placements that `redeal_` refers to
+    std::unique_ptr<planner::Redeal> redeal_; ///< refers to the placements of `basis_`
+    std::shared_ptr<const planner::CpuLoad> basis_;
     std::optional<planner::Goodness> goodness_;
     std::size_t moved_ = 0; ///< tasks, by the last re-deal: the next pass measures what came of it
 };

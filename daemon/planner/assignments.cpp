@@ -95,25 +95,28 @@ std::size_t Assignments::best(const SlotRequest& request, Table& table) {
     return best;
 }
 
-void Assignments::weigh_place(Table& table, unsigned name, Weight weight, int tasks) {
-    auto& place = table.places[name];
-    const Weight before = place.sum;
-    place.sum += weight;
-    place.tasks += static_cast<unsigned>(tasks);
-    if (!table.is_of_groups) load_.change(place.cpus, before, place.sum, table.own);
-    if (place.tasks == 0) table.places.erase(name);
+void Assignments::weigh_place(Table& table, unsigned place, Weight weight) {
+    const auto& [cpus, sum, tasks] = table.places[place];
+    const Weight before = sum;
+    table.places.weigh(place, weight);
+    if (!table.is_of_groups) load_.change(cpus, before, sum, table.own);
 }
 
 void Assignments::put(Seat& seat, const Slot& slot) {
     auto& table = tables_[seat.table];
-    auto& place = table.places[slot.cpus.first()];
-    if (place.tasks == 0) place.cpus = slot.cpus;
     seat.now = slot.cpus.first();
-    weigh_place(table, seat.now, seat.weight, 1);
+    seat.place = table.places.enter(slot.cpus);
+    weigh_place(table, seat.place, seat.weight);
+}
+
+void Assignments::take_away(const Seat& seat) {
+    auto& table = tables_[seat.table];
+    weigh_place(table, seat.place, -Weight{seat.weight});
+    table.places.leave(seat.place);
 }
 
 void Assignments::change(Seat& seat, const Slot& slot) {
-    weigh_place(tables_[seat.table], seat.now, -Weight{seat.weight}, -1);
+    take_away(seat);
     put(seat, slot);
 }
 
@@ -128,8 +131,8 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         if (!chosen) chosen = slot_named(slots, seat->now);
         if (!chosen) chosen = best(request, tables_[number]);
         const auto& slot = slots[*chosen];
-        const bool has_grown = !request.is_cut && tables_[number].places.at(seat->now).cpus != slot.cpus;
-        if (seat->now != slot.cpus.first() || has_grown) change(*seat, slot);
+        // The slot it has may have other CPUs by now, or other ones in a cpuset.
+        if (tables_[number].places[seat->place].cpus != slot.cpus) change(*seat, slot);
         return *chosen;
     }
     std::uint32_t weight = one_cpu;
@@ -166,8 +169,7 @@ TaskId Assignments::owner(const TaskId& task) const {
 }
 
 Assignments::Seats::iterator Assignments::erase(Seats::iterator seat) {
-    const auto& [table, now, given, weight, is_cut] = seat->second;
-    weigh_place(tables_[table], now, -Weight{weight}, -1);
+    take_away(seat->second);
     return seats_.erase(seat);
 }
 
@@ -198,7 +200,7 @@ void Assignments::weigh(unsigned table, const TaskId& task, Weight weight) {
     auto* seat = seat_of(task, table);
     if (seat == nullptr) return;
     const auto now = static_cast<std::uint32_t>(std::clamp(weight, Weight{0}, most));
-    weigh_place(tables_[table], seat->now, Weight{now} - seat->weight, 0);
+    weigh_place(tables_[table], seat->place, Weight{now} - seat->weight);
     seat->weight = now;
 }
 
@@ -229,9 +231,9 @@ void Assignments::use(const std::shared_ptr<const CpuLoad>& base) {
         table.own = {};
         table.slots = {};
         if (table.is_of_groups) continue;
-        for (const auto& [name, place] : table.places) {
-            load_.add(place.cpus, place.sum);
-            load_.add_around(table.own, place.cpus, place.sum);
+        for (const auto& [cpus, sum, tasks] : table.places) {
+            load_.add(cpus, sum);
+            load_.add_around(table.own, cpus, sum);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 #include "base/task_id.hpp"
 #include "planner/cpu_load.hpp"
+#include "planner/occupied.hpp"
 #include "planner/slots.hpp"
 
 #include <compare>
@@ -82,6 +83,7 @@ class Assignments {
         unsigned given; ///< the first one that it was given
         std::uint32_t weight;
         bool is_cut;
+        unsigned place = 0; ///< the CPUs that it was given there, in what its distribution occupies
     };
     using Seats = std::unordered_multimap<TaskId, Seat>;
     [[nodiscard]] const Seats& seats() const { return seats_; }
@@ -93,11 +95,6 @@ class Assignments {
     void move(const TaskId& task, unsigned table, unsigned from, const Slot& to);
 
   private:
-    struct Place {
-        CpuSet cpus;
-        Weight sum = 0;
-        unsigned tasks = 0;
-    };
     struct SlotCpus {
         const Slot* of = nullptr; ///< the first of the slots; null: of none that last
         std::vector<unsigned> cpus;
@@ -106,7 +103,7 @@ class Assignments {
     struct Table {
         const DistributionId* id = nullptr; ///< null: free
         bool is_of_groups = false;          ///< the slots inside a group count, not the group
-        std::unordered_map<unsigned, Place> places;
+        Occupied places;
         CpuLoad::Around own; ///< what it puts on groups and nodes
         SlotCpus slots;
     };
@@ -117,7 +114,8 @@ class Assignments {
     [[nodiscard]] Seats::iterator in_other_group(const SlotRequest& request, unsigned table);
     void put(Seat& seat, const Slot& slot);
     void change(Seat& seat, const Slot& slot);
-    void weigh_place(Table& table, unsigned name, Weight weight, int tasks);
+    void take_away(const Seat& seat);
+    void weigh_place(Table& table, unsigned place, Weight weight);
     Seats::iterator erase(Seats::iterator seat);
 
     std::shared_ptr<const CpuLoad> base_;

@@ -28,6 +28,8 @@ Weight part_of(Weight amount, const CpuSet& cpus) {
 CpuLoad::CpuLoad(const topology::Topology& topology) : all_(topology.online) {
     if (topology.online.empty()) return;
     places_.resize(topology.online.last() + 1U);
+    for (unsigned cpu = 0; cpu < places_.size(); ++cpu)
+        places_[cpu].core = cpu;
     for (const unsigned cpu : topology.online) {
         const CpuSet core = topology.core_of(cpu);
         places_[cpu].core = core.empty() ? cpu : core.first();
@@ -52,6 +54,7 @@ CpuLoad::CpuLoad(const topology::Topology& topology) : all_(topology.online) {
 void CpuLoad::add(const CpuSet& cpus, Weight amount) {
     const Weight part = part_of(amount, cpus);
     for (const unsigned cpu : cpus) {
+        if (!counts(cpu)) continue;
         put(cpus_, cpu, part);
         put(cores_, where(cpu).core, part);
     }
@@ -61,6 +64,7 @@ void CpuLoad::add(const CpuSet& cpus, Weight amount) {
 void CpuLoad::add_around(Around& around, const CpuSet& cpus, Weight amount) const {
     const Weight part = part_of(amount, cpus);
     for (const unsigned cpu : cpus) {
+        if (!counts(cpu)) continue;
         put(around.groups, where(cpu).group, part);
         put(around.nodes, where(cpu).node, part);
     }
@@ -70,6 +74,7 @@ void CpuLoad::change(const CpuSet& cpus, Weight from, Weight to, Around& around)
     const Weight part = part_of(to, cpus) - part_of(from, cpus);
     if (part == 0) return;
     for (const unsigned cpu : cpus) {
+        if (!counts(cpu)) continue;
         const auto [core, group, node] = where(cpu);
         put(cpus_, cpu, part);
         put(cores_, core, part);

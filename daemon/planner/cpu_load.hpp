@@ -23,7 +23,8 @@ class CpuLoad {
     explicit CpuLoad(const topology::Topology& topology);
 
     /// Puts work on these CPUs, to each its part; a negative amount takes it away again. To add a and take it
-    /// away leaves what was there before.
+    /// away leaves what was there before. The part of a CPU that is offline counts nowhere: who has it gets
+    /// others.
     void add(const CpuSet& cpus, Weight amount);
 
     /// The load of a place, of the core that it is on, and of what lies around it; compared from left to
@@ -66,6 +67,7 @@ class CpuLoad {
     [[nodiscard]] Where where(unsigned cpu) const {
         return cpu < places_.size() ? places_[cpu] : Where{cpu, 0, 0};
     }
+    [[nodiscard]] bool counts(unsigned cpu) const { return all_.empty() || all_.contains(cpu); }
     CpuSet all_;
     std::vector<Where> places_; ///< by CPU
     std::vector<Weight> cpus_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks of several policies share the machine by what they use.
+#include "app/balancer.hpp"
 #include "app/weighing.hpp"
 #include "host/boot_clock.hpp"
 #include "simulated.hpp"
@@ -129,6 +130,43 @@ TEST(Balance, WhoHardlyRunsWeighsLittleHoweverLongItWaits) {
     daemon.pass();
     EXPECT_NE(four.mask(100), four.mask(101)) << "the two that work";
     EXPECT_LT(daemon.tasks().placer().assignments().load().busiest(), planner::one_cpu * 11 / 10);
+}
+
+TEST(Balance, WhatIsMeasuredAfterMovesIsDroppedWhenThePlacementsChangeMeanwhile) {
+    const auto at_once = [] { return true; };
+    const auto never = [] { return false; };
+    for (const bool is_reload : {false, true}) {
+        FourProcesses four({100, 101, 102, 103});
+        Instance daemon(four.machine);
+        ASSERT_TRUE(daemon.manager().start());
+        daemon.pass();
+        for (int pid = 100; pid < 104; ++pid) // two that share a CPU are the busy ones
+            four.machine.wanted(pid, pid, lifetime() / (four.mask(pid) == four.mask(100) ? 1 : 1000));
+        const auto root = host::Root::open(four.machine.path());
+        test::ReadableLog log;
+        auto current = daemon.manager().queues().current();
+        int moved = 0;
+        Balancer balancer({*root, current, daemon.tasks().table(), daemon.tasks().placer().assignments(),
+                           std::chrono::seconds(60), [&] { ++moved; }, log.log()});
+        while (!balancer.step(never)) {
+        }
+        ASSERT_EQ(moved, 1);
+        const auto before = balancer.goodness()->busiest;
+        EXPECT_GT(before, planner::one_cpu * 3 / 2);
+
+        ASSERT_FALSE(balancer.step(at_once)) << "it has only begun to measure again";
+        if (is_reload)
+            current.world = std::make_shared<World>(current->policies(), current->machine());
+        else
+            current->update(machine::Machine(current->machine()));
+        EXPECT_TRUE(balancer.step(never));
+        EXPECT_EQ(balancer.goodness()->busiest, before) << "nothing was measured on what is gone";
+
+        while (!balancer.step(at_once)) {
+        }
+        EXPECT_LT(balancer.goodness()->busiest, planner::one_cpu * 5 / 4) << "the next pass measures anew";
+        EXPECT_EQ(balancer.goodness()->moves, 1U);
+    }
 }
 
 TEST(Balance, APlanSaysHowWellTasksWouldBePlaced) {
