@@ -62,6 +62,11 @@ class Journal final : public planner::UndoLookup {
     /// kept, or somebody set it anew, or its record was lost. No value: it has a record, or it is not ours.
     [[nodiscard]] std::optional<Ours> recall(const machine::Subject& subject, const machine::Setting& present,
                                              const CpuSet& online) const;
+    /// The record, in force or past, of what was where the subject is, under another name. It is the
+    /// subject's own if what it is set to is still ours by that record.
+    [[nodiscard]] std::optional<Entry> find_former(const machine::Subject& subject) const;
+    /// What is known of `from` is known of `to` instead, unless that has a record.
+    [[nodiscard]] Result<void> rename(const machine::Subject& from, const machine::Subject& to);
     /// Subjects that live on without a record.
     [[nodiscard]] const PastRecords& past() const { return contents_.past(); }
 
