@@ -2,6 +2,7 @@
 #include "app/lost_records.hpp"
 
 #include "host/root.hpp"
+#include "planner/plan.hpp"
 
 #include <fmt/format.h>
 
@@ -27,8 +28,20 @@ std::optional<planner::UndoRecord> LostRecords::recall(const machine::Subject& s
     return planner::UndoRecord{std::move(original), present, present, policy};
 }
 
+/// An interface may be renamed, and its interrupts requested anew with its new name in their labels, while
+/// nobody looks.
+Result<void> LostRecords::follow_name(const machine::Subject& subject, const machine::Setting& present,
+                                      const CpuSet& online) {
+    if (journal_.contains(subject)) return {};
+    const auto former = journal_.find_former(subject);
+    if (!former || !planner::is_still_ours(former->record, present, online)) return {};
+    return journal_.rename(former->subject, subject);
+}
+
 void LostRecords::take_up(const machine::Subject& subject, const machine::Setting& present,
                           const std::string& policy, const topology::Topology& topology) {
+    if (const auto done = follow_name(subject, present, topology.online); !done)
+        log_.error(done.error().to_string());
     const auto record = recall(subject, present, policy, topology);
     if (!record) return;
     if (const auto done = journal_.remember(subject, record->original, present, policy); !done)

@@ -30,7 +30,7 @@ class LostRecords {
                                                             const machine::Setting& present,
                                                             const std::string& policy,
                                                             const topology::Topology& topology) const;
-    /// Gives it that record, if it ought to have one.
+    /// Gives it that record, if it ought to have one. One that it has under a former name becomes its own.
     void take_up(const machine::Subject& subject, const machine::Setting& present, const std::string& policy,
                  const topology::Topology& topology);
     [[nodiscard]] bool searching() const { return journal_.damaged(); }
@@ -41,6 +41,8 @@ class LostRecords {
     void end_pass();
 
   private:
+    [[nodiscard]] Result<void> follow_name(const machine::Subject& subject, const machine::Setting& present,
+                                           const CpuSet& online);
     [[nodiscard]] machine::Setting default_of(const machine::Subject& subject,
                                               const topology::Topology& topology) const;
     const host::Root& root_;

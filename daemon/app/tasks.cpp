@@ -197,7 +197,7 @@ bool Tasks::end_pass(const OutOfTime& out_of_time) {
         if (out_of_time()) return false; // those that are left are found again
     }
     if (!reaper_.sweep(table_, placer_.assignments(), out_of_time)) return false;
-    parts_.journal.age_mask_sources();
+    parts_.journal.mask_sources().age();
     if (passes_ >= missing_until_) missing_until_ = 0;
     return true;
 }

@@ -193,7 +193,7 @@ Carried Executor::put_back_inherited(const TaskMask& task, const CpuSet& present
     carried.applied =
         enforcer_.apply({task, present, source.original, source.policy, planner::Restored::asked_for, true});
     count(carried.applied.outcome);
-    journal_.add_mask_source(task.pid, present, source); // it may have created others
+    journal_.mask_sources().add_former(task.pid, present, source); // it may have created others
     return carried;
 }
 

@@ -100,12 +100,31 @@ void CgroupWatch::watch_next() {
     const int watch = ::inotify_add_watch(inotify_.get(), folder.c_str(), mask);
     if (watch < 0 && errno != ENOSPC && errno != ENOMEM) return; // gone, or not to be had
     if (watch < 0) return give_up(std::generic_category().message(errno));
+    // It may be another group than the one that had the name.
+    if (const auto known = watched_.watches.find(path);
+        known != watched_.watches.end() && known->second != watch)
+        forget(path);
     watched_.paths.insert_or_assign(watch, path);
     watched_.watches.insert_or_assign(path, watch);
     // Whoever was put into it before it was watched raised no event.
     if (is_new) note(path);
     for (const auto& name : folders_in(folder))
         unwatched_.push_back({path + "/" + name, is_new});
+}
+
+/// Groups may have come and gone. Those that are watched and not there any more make room first.
+void CgroupWatch::handle_lost_events() {
+    watched_.unsure.clear();
+    for (const auto& group : watched_.watches)
+        watched_.unsure.push_back(group.first);
+    watch_all();
+    leave_to_pass();
+}
+
+void CgroupWatch::check_next() {
+    const auto path = std::move(watched_.unsure.back());
+    watched_.unsure.pop_back();
+    if (!exists(base_ + path)) forget(path);
 }
 
 /// Control groups that are removed keep their watches: only that of the folder above tells.
@@ -152,10 +171,7 @@ void CgroupWatch::read() {
 }
 
 void CgroupWatch::handle(int watch, std::uint32_t mask, std::string_view name) {
-    if ((mask & IN_Q_OVERFLOW) != 0) {
-        watch_all();
-        return leave_to_pass();
-    }
+    if ((mask & IN_Q_OVERFLOW) != 0) return handle_lost_events();
     const auto found = watched_.paths.find(watch);
     if (found == watched_.paths.end()) return;
     const std::string path = found->second;
@@ -215,9 +231,10 @@ int CgroupWatch::on_readable(sd_event_source*, int, std::uint32_t, void* userdat
 int CgroupWatch::on_rest(sd_event_source*, void* userdata) {
     auto& self = *static_cast<CgroupWatch*>(userdata);
     const auto end = steady_clock::now() + slice;
-    while (!self.unwatched_.empty() && steady_clock::now() < end)
-        self.watch_next();
-    if (!self.unwatched_.empty()) sd_event_source_set_enabled(self.rest_.get(), SD_EVENT_ONESHOT);
+    const auto is_done = [&] { return self.watched_.unsure.empty() && self.unwatched_.empty(); };
+    while (!is_done() && steady_clock::now() < end)
+        self.watched_.unsure.empty() ? self.watch_next() : self.check_next();
+    if (!is_done()) sd_event_source_set_enabled(self.rest_.get(), SD_EVENT_ONESHOT);
     return 0;
 }
 

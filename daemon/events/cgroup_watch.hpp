@@ -52,6 +52,7 @@ class CgroupWatch {
     struct Watched {
         std::unordered_map<int, std::string> paths;   ///< by watch
         std::unordered_map<std::string, int> watches; ///< by path
+        std::vector<std::string> unsure;              ///< paths that may be gone: events were lost
     };
     struct Unwatched {
         std::string path;
@@ -69,6 +70,8 @@ class CgroupWatch {
     void watch_all();
     void watch_later(Unwatched group);
     void watch_next();
+    void check_next();
+    void handle_lost_events();
     void read();
     void handle(int watch, std::uint32_t mask, std::string_view name);
     void forget(const std::string& path);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -35,10 +36,24 @@ Result<std::vector<unsigned>> numbers_in(const host::Dir& dir, const std::string
     return numbers;
 }
 
-/// True if the line is set up and nothing handles it.
-bool is_unhandled(const host::Root& root, unsigned number) {
-    const auto actions = root.sys().text(fmt::format("kernel/irq/{}/actions", number));
-    return actions && actions->empty();
+/// True if a label is another with the interface's present name in place of what stood there.
+bool is_renamed(std::string_view before, std::string_view now, std::string_view nic) {
+    const auto at = now.find(nic);
+    if (nic.empty() || at == std::string_view::npos) return false;
+    const auto head = now.substr(0, at);
+    const auto tail = now.substr(at + nic.size());
+    return before.size() > head.size() + tail.size() && before.starts_with(head) && before.ends_with(tail);
+}
+
+/// True if the line is set up, and nothing handles it, or a handler that differs only in the name of the
+/// device's interface: the driver requested it again after that was renamed.
+bool is_still_its(const host::Root& root, const IrqMask& subject) {
+    const auto actions = root.sys().text(fmt::format("kernel/irq/{}/actions", subject.irq));
+    if (!actions || actions->empty()) return actions.has_value();
+    const auto nics = root.sys().list(subject.device + "/net");
+    return nics && std::ranges::any_of(*nics, [&](const std::string& nic) {
+               return is_renamed(subject.label, *actions, nic);
+           });
 }
 
 struct Lines {
@@ -69,10 +84,25 @@ Result<Lines> candidates(const host::Root& root, const std::string& device) {
 
 bool is_path(const std::string& device) { return device.find('/') != std::string::npos; }
 
-/// The interface's present name, by its device. Virtual interfaces have only their name.
-Result<std::optional<std::string>> find_nic(const host::Root& root, const std::string& device,
-                                            const std::string& nic) {
-    if (!is_path(device)) return nic;
+bool has_index(const host::Root& root, const std::string& nic, unsigned ifindex) {
+    return root.sys().number(fmt::format("class/net/{}/ifindex", nic)) == ifindex;
+}
+
+/// A virtual interface's present name: by its index, or else the name that it had.
+Result<std::optional<std::string>> find_virtual(const host::Root& root, const std::string& nic,
+                                                unsigned ifindex) {
+    if (ifindex == 0 || has_index(root, nic, ifindex)) return nic;
+    const auto names = root.sys().list("class/net");
+    if (!names) return std::unexpected(names.error());
+    const auto found =
+        std::ranges::find_if(*names, [&](const auto& name) { return has_index(root, name, ifindex); });
+    return found == names->end() ? nic : *found;
+}
+
+/// The interface's present name, by its device if it has one.
+Result<std::optional<std::string>> find_nic(const host::Root& root, const auto& subject) {
+    const auto& [device, nic] = std::tie(subject.device, subject.nic);
+    if (!is_path(device)) return find_virtual(root, nic, subject.ifindex);
     auto names = root.sys().list(device + "/net");
     if (!names) return std::unexpected(names.error());
     if (std::ranges::find(*names, nic) != names->end()) return nic;
@@ -126,9 +156,9 @@ Result<std::optional<unsigned>> find_irq(const host::Root& root, const IrqMask& 
     for (const unsigned number : lines->numbers)
         if (has_handler(root, number, subject.label) && ordinal++ == subject.ordinal) return number;
     // Some drivers free their handlers while the link is down (igb, e1000e, vmxnet3). Number and mask stay,
-    // and the handlers come back to them.
+    // and the handlers come back to them, maybe under the interface's new name.
     const bool is_owned = lines->are_its_own && std::ranges::binary_search(lines->numbers, subject.irq);
-    return is_owned && is_unhandled(root, subject.irq) ? std::optional(subject.irq) : std::nullopt;
+    return is_owned && is_still_its(root, subject) ? std::optional(subject.irq) : std::nullopt;
 }
 
 bool has_device(const host::Root& root, const Subject& subject) {
@@ -142,7 +172,7 @@ bool has_device(const host::Root& root, const Subject& subject) {
 }
 
 Result<std::optional<std::string>> queue_file(const host::Root& root, const SteeringMask& subject) {
-    const auto nic = find_nic(root, subject.device, subject.nic);
+    const auto nic = find_nic(root, subject);
     if (!nic || !*nic) return nic;
     const bool is_rx = subject.direction == Direction::rx;
     return fmt::format("class/net/{}/queues/{}-{}/{}", **nic, is_rx ? "rx" : "tx", subject.queue,
@@ -151,7 +181,7 @@ Result<std::optional<std::string>> queue_file(const host::Root& root, const Stee
 
 Result<std::optional<std::string>> queue_file(const host::Root& root, const FlowTable& subject) {
     if (subject.is_machine()) return std::nullopt;
-    const auto nic = find_nic(root, subject.device, subject.nic);
+    const auto nic = find_nic(root, subject);
     if (!nic || !*nic) return nic;
     return fmt::format("class/net/{}/queues/rx-{}/rps_flow_cnt", **nic, subject.queue);
 }

@@ -20,15 +20,16 @@ namespace affinityd::machine {
 /// The interrupt's number now: the line with this ordinal among those lines of the device whose handler has
 /// the label. Where the device lists no vectors of its own (platform devices), all lines of the machine with
 /// the label count as the device's. While nothing handles a line of the device, it is the one that had this
-/// number: some drivers free their handlers when the link goes down. No value: the device or the line is
-/// gone.
+/// number: some drivers free their handlers when the link goes down; and so it is if the handler's label has
+/// only got another name of the interface since then. No value: the device or the line is gone.
 [[nodiscard]] Result<std::optional<unsigned>> find_irq(const host::Root& root, const IrqMask& subject);
 
 /// True if what the subject belongs to is still there, and so may have it again: a driver that is bound anew,
 /// an interface that comes back from another namespace or a guest.
 [[nodiscard]] bool has_device(const host::Root& root, const Subject& subject);
 
-/// Path below /sys of the queue's file. The interface is found by its device, under whatever name it has now.
+/// Path below /sys of the queue's file. The interface is found by its device, or, if it is virtual, by its
+/// index, under whatever name it has now.
 /// No value: the device has no interface any more, or several, none of which has the name.
 [[nodiscard]] Result<std::optional<std::string>> queue_file(const host::Root& root,
                                                             const SteeringMask& subject);

@@ -52,7 +52,8 @@ struct SteeringMask {
     std::string device; ///< device path below /sys; for virtual interfaces the interface name
     Direction direction = Direction::rx;
     unsigned queue = 0;
-    std::string nic; ///< interface name when it was read; not part of the identity
+    std::string nic;      ///< interface name when it was read; not part of the identity
+    unsigned ifindex = 0; ///< the interface's number, 0: not known; not part of the identity
     friend bool operator==(const SteeringMask& a, const SteeringMask& b) {
         return a.device == b.device && a.direction == b.direction && a.queue == b.queue;
     }
@@ -61,9 +62,10 @@ struct SteeringMask {
 /// How many flows a receive queue remembers (rps_flow_cnt), or the whole machine does (rps_sock_flow_entries,
 /// where `device` is empty). Source: Documentation/networking/scaling.rst, RFS.
 struct FlowTable {
-    std::string device; ///< as for SteeringMask; "" for the machine's table
-    unsigned queue = 0; ///< receive queue; 0 for the machine's table
-    std::string nic;    ///< interface name when it was read; not part of the identity
+    std::string device;   ///< as for SteeringMask; "" for the machine's table
+    unsigned queue = 0;   ///< receive queue; 0 for the machine's table
+    std::string nic;      ///< interface name when it was read; not part of the identity
+    unsigned ifindex = 0; ///< as for SteeringMask
     [[nodiscard]] bool is_machine() const { return device.empty(); }
     friend bool operator==(const FlowTable& a, const FlowTable& b) {
         return a.device == b.device && a.queue == b.queue;

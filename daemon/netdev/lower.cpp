@@ -33,29 +33,46 @@ std::vector<const Nic*> Stacks::walk(const Nic& from) const {
     return bottom;
 }
 
+/// Each interface above says which of those directly below it carry its traffic. It has none itself if all
+/// those above it use others: then what is below it is spare, too.
 std::set<std::string_view> Stacks::spares() const {
-    std::set<std::string_view> spares, active;
-    for (const auto& bond : nics_) {
-        std::vector<const Nic*> ports;
-        for (const auto& name : bond.lower)
+    std::vector<std::vector<std::size_t>> carriers(nics_.size());
+    std::vector<bool> is_used(nics_.size(), true);
+    for (std::size_t i = 0; i < nics_.size(); ++i) {
+        const auto& upper = nics_[i];
+        std::vector<std::size_t> ports;
+        for (const auto& name : upper.lower)
             if (const auto found = by_name_.find(name); found != by_name_.end())
-                ports.push_back(&nics_[found->second]);
+                ports.push_back(found->second);
         // The active one may be in another namespace, or just be leaving: then nothing is known of the
         // others.
         const bool is_known =
-            !bond.active_lower || std::ranges::find(bond.lower, *bond.active_lower) != bond.lower.end();
+            !upper.active_lower || std::ranges::find(upper.lower, *upper.active_lower) != upper.lower.end();
         const bool has_link =
-            std::ranges::any_of(ports, [](const Nic* port) { return port->operstate == "up"; });
-        if (!is_known || (!bond.active_lower && !has_link)) continue;
-        for (const auto* port : ports) {
-            const bool carries =
-                bond.active_lower ? port->name == *bond.active_lower : port->operstate != "down";
-            for (const auto* nic : under(*port))
-                (carries ? active : spares).insert(nic->name);
+            std::ranges::any_of(ports, [&](std::size_t port) { return nics_[port].operstate == "up"; });
+        if (!is_known || (!upper.active_lower && !has_link)) continue;
+        for (const std::size_t port : ports) {
+            is_used[port] = false;
+            if (upper.active_lower ? nics_[port].name == *upper.active_lower
+                                   : nics_[port].operstate != "down")
+                carriers[i].push_back(port);
         }
     }
-    for (const auto name : active)
-        spares.erase(name);
+    std::vector<std::size_t> open; // from the top
+    for (std::size_t i = 0; i < nics_.size(); ++i)
+        if (is_used[i]) open.push_back(i);
+    while (!open.empty()) {
+        const auto upper = open.back();
+        open.pop_back();
+        for (const std::size_t port : carriers[upper])
+            if (!is_used[port]) {
+                is_used[port] = true;
+                open.push_back(port);
+            }
+    }
+    std::set<std::string_view> spares;
+    for (std::size_t i = 0; i < nics_.size(); ++i)
+        if (!is_used[i] && nics_[i].lower.empty()) spares.insert(nics_[i].name);
     return spares;
 }
 

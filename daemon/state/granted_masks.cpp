@@ -4,12 +4,14 @@
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "state/journal_marks.hpp"
+#include "state/place.hpp"
 #include "state/record.hpp"
 #include "state/set_aside.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -28,9 +30,16 @@ bool is_of_task(const machine::Subject& subject) {
 }
 
 /// The highest bit is left out, so that no number's high half means "none" to a SlotTable.
-std::uint64_t number_of(const machine::Subject& subject, const machine::Setting& setting) {
+std::uint64_t number_of(const std::string& subject, const machine::Setting& setting) {
     constexpr std::uint64_t used = ~std::uint64_t{0} >> 1U;
-    return fnv1a_64(identity_of(subject) + '\t' + setting.to_string()) & used;
+    return fnv1a_64(subject + '\t' + setting.to_string()) & used;
+}
+
+/// By the subject's identity; and by its place, if it has one, in case it is met under another name.
+std::vector<std::uint64_t> numbers_of(const machine::Subject& subject, const machine::Setting& setting) {
+    std::vector<std::uint64_t> numbers{number_of(identity_of(subject), setting)};
+    if (const auto place = place_of(subject); !place.empty()) numbers.push_back(number_of(place, setting));
+    return numbers;
 }
 
 std::string line_of(char mark, std::uint64_t number) { return fmt::format("{}{:016x}\n", mark, number); }
@@ -78,7 +87,10 @@ Result<GrantedMasks> GrantedMasks::open(const std::string& path, std::optional<E
     }
     const auto present = found->text.value_or("");
     masks.replay(present);
-    if (!masks.file_.replace(masks.lines(0, masks.cells())))
+    std::string lines;
+    for (masks.left_ = masks.cells(); masks.left_ > 0;)
+        lines += masks.next_lines();
+    if (!masks.file_.replace(lines))
         if (auto done = masks.file_.use_as_it_is(present); !done) return std::unexpected(done.error());
     return masks;
 }
@@ -94,21 +106,24 @@ NumberSet& GrantedMasks::of(const machine::Subject& subject) {
 }
 
 Result<void> GrantedMasks::note(const machine::Subject& subject, const machine::Setting& setting) {
-    const auto number = number_of(subject, setting);
-    if (of(subject).contains(number)) return {};
-    if (auto done = file_.append(line_of(is_of_task(subject) ? task_mark : queue_mark, number)); !done)
-        return done;
-    of(subject).add(number);
+    for (const auto number : numbers_of(subject, setting)) {
+        if (of(subject).contains(number)) continue;
+        if (auto done = file_.append(line_of(is_of_task(subject) ? task_mark : queue_mark, number)); !done)
+            return done;
+        of(subject).add(number);
+    }
     return {};
 }
 
 bool GrantedMasks::contains(const machine::Subject& subject, const machine::Setting& setting) const {
     const auto& numbers = is_of_task(subject) ? tasks_ : queues_;
-    return numbers.size() > 0 && numbers.contains(number_of(subject, setting));
+    return numbers.size() > 0 && std::ranges::any_of(numbers_of(subject, setting),
+                                                     [&](auto number) { return numbers.contains(number); });
 }
 
 void GrantedMasks::forget(const machine::Subject& subject, const machine::Setting& setting) {
-    of(subject).erase(number_of(subject, setting));
+    for (const auto number : numbers_of(subject, setting))
+        of(subject).erase(number);
 }
 
 /// Of the numbers in these cells, those of tasks first.
@@ -127,13 +142,19 @@ void GrantedMasks::begin_rewrite() {
     cells_ = left_ = cells();
 }
 
-bool GrantedMasks::rewrite_some() {
+/// From the end: what goes over to a lower cell is still to come. The oldest come first, as replay() takes
+/// them.
+std::string GrantedMasks::next_lines() {
     constexpr std::size_t at_a_time = 512;
-    if (cells() != cells_) cells_ = left_ = cells();
-    // From the end: what goes over to a lower cell is still to come.
     const auto from = left_ - std::min(left_, at_a_time);
-    file_.add_to_rewrite(lines(from, left_));
+    auto next = lines(from, left_);
     left_ = from;
+    return next;
+}
+
+bool GrantedMasks::rewrite_some() {
+    if (cells() != cells_) cells_ = left_ = cells();
+    file_.add_to_rewrite(next_lines());
     return left_ == 0;
 }
 

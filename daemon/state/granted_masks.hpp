@@ -24,15 +24,16 @@ class NumberSet {
         return is_in(young_, number) || is_in(old_, number);
     }
     [[nodiscard]] std::size_t size() const { return young_.size() + old_.size(); }
-    /// Uses the numbers in cells from `from` on, before `to`.
+    /// Uses the numbers in cells from `from` on, before `to`. Those that were added first are in the higher
+    /// cells, so that a walk from the end meets them first.
     template <class Use>
     void for_cells(std::size_t from, std::size_t to, Use&& use) const {
         const auto with_number = [&](std::uint32_t hash, std::uint32_t slot) {
             use(static_cast<std::uint64_t>(slot) << 32U | hash);
         };
-        const auto old = old_.cells();
-        old_.for_cells(from, to, with_number);
-        if (to > old) young_.for_cells(from > old ? from - old : 0, to - old, with_number);
+        const auto young = young_.cells();
+        if (to > young) old_.for_cells(from > young ? from - young : 0, to - young, with_number);
+        young_.for_cells(from, to, with_number);
     }
     [[nodiscard]] std::size_t cells() const { return old_.cells() + young_.cells(); }
 
@@ -76,6 +77,7 @@ class GrantedMasks {
     void replay(std::string_view text);
     [[nodiscard]] NumberSet& of(const machine::Subject& subject);
     [[nodiscard]] std::string lines(std::size_t from, std::size_t to) const;
+    [[nodiscard]] std::string next_lines();
     [[nodiscard]] std::size_t cells() const { return tasks_.cells() + queues_.cells(); }
     NumberSet tasks_{most_of_tasks};
     NumberSet queues_{most_of_queues};

@@ -11,6 +11,21 @@ using machine::Setting;
 using machine::Subject;
 using planner::UndoRecord;
 
+namespace {
+
+/// Nothing tells whether a virtual interface was removed, or is in another network namespace and comes back.
+bool may_be_elsewhere(const Subject& subject) {
+    return std::visit(
+        [](const auto& what) {
+            if constexpr (requires { what.nic; })
+                return !what.device.empty() && what.device.find('/') == std::string::npos;
+            return false;
+        },
+        subject);
+}
+
+} // namespace
+
 Result<Journal> Journal::open(const std::string& path) {
     Journal journal;
     const auto damaged = journal.writer_.open(path, journal.contents_);
@@ -49,8 +64,10 @@ Result<void> Journal::forget(const Subject& subject) {
     if (!record)
         if (auto past = contents_.past().find(subject)) record = std::move(past->record);
     if (!record) return {};
-    writer_.granted().forget(subject, record->asked);
-    if (record->granted != record->asked) writer_.granted().forget(subject, record->granted);
+    if (!may_be_elsewhere(subject)) {
+        writer_.granted().forget(subject, record->asked);
+        if (record->granted != record->asked) writer_.granted().forget(subject, record->granted);
+    }
     contents_.erase(subject);
     return writer_.append(to_line(subject, nullptr), contents_, damaged_);
 }
@@ -78,6 +95,34 @@ std::optional<Journal::Ours> Journal::recall(const Subject& subject, const Setti
                          writer_.granted().contains(subject, present);
     if (!is_ours) return std::nullopt;
     return past ? Ours{std::move(past->record.original)} : Ours{};
+}
+
+std::optional<Entry> Journal::find_former(const Subject& subject) const {
+    const auto& past = contents_.past();
+    for (const auto* records : {&contents_.held(), &past.kept(), &past.put_back()})
+        if (const auto* entry = records->queues().find_at_place_of(subject);
+            entry != nullptr && entry->subject != subject)
+            return *entry;
+    return std::nullopt;
+}
+
+Result<void> Journal::rename(const Subject& from, const Subject& to) {
+    const auto held = find(from);
+    const auto past = held ? std::nullopt : contents_.past().find(from);
+    if (!held && !past) return {};
+    const auto& record = held ? *held : past->record;
+    if (!contains(to)) {
+        for (const auto* setting : {&record.asked, &record.granted})
+            if (auto done = writer_.granted().note(to, *setting); !done) return done;
+        const auto line = held ? to_line(to, &record) : to_line(to, &record, past->parting);
+        if (auto done = append(line); !done) return done;
+        if (held)
+            contents_.hold(to, record);
+        else
+            contents_.part(to, record, past->parting);
+    }
+    contents_.erase(from);
+    return append(to_line(from, nullptr));
 }
 
 Result<void> Journal::mended() {

@@ -59,6 +59,11 @@ class Journal final : public planner::UndoLookup {
     /// kept, or somebody set it anew, or its record was lost. No value: it has a record, or it is not ours.
     [[nodiscard]] std::optional<Ours> recall(const machine::Subject& subject, const machine::Setting& present,
                                              const CpuSet& online) const;
+    /// The record, in force or past, of what was where the subject is, under another name. It is the
+    /// subject's own if what it is set to is still ours by that record.
+    [[nodiscard]] std::optional<Entry> find_former(const machine::Subject& subject) const;
+    /// What is known of `from` is known of `to` instead, unless that has a record.
+    [[nodiscard]] Result<void> rename(const machine::Subject& from, const machine::Subject& to);
     /// Subjects that live on without a record: the mask of such a task is its own.
     [[nodiscard]] const PastRecords& past() const { return contents_.past(); }
 
@@ -85,12 +90,9 @@ class Journal final : public planner::UndoLookup {
     /// False if neither process ever passed on a mask that we set, so that find_mask_source need not be
     /// asked.
     [[nodiscard]] bool is_mask_source(int pid, int parent) const;
-    /// A task of process `pid` had this mask from us and has it no more; no record says so.
-    void add_mask_source(int pid, const CpuSet& mask, const MaskSource& source) {
-        contents_.sources().add_former(pid, mask, source);
-    }
-    /// A pass has ended: masks that nobody has since before the last call are forgotten.
-    void age_mask_sources() { contents_.sources().age(); }
+    /// For add_former(), where no record says that a task had a mask from us; and for age(), at each pass's
+    /// end.
+    [[nodiscard]] MaskSources& mask_sources() { return contents_.sources(); }
 
     /// A mask that was given to a task of a policy, unless that is known.
     [[nodiscard]] Result<void> note_given(GivenMask given);

@@ -37,6 +37,7 @@ class PastRecords {
     void erase(const machine::Subject& subject);
 
     [[nodiscard]] const Records& kept() const { return kept_; }
+    [[nodiscard]] const Records& put_back() const { return put_back_; }
     /// The next record of a walk, those that were kept first. No value: the end.
     struct Cursor {
         Records::Cursor kept, put_back;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "state/queue_records.hpp"
 
+#include "state/place.hpp"
+
 #include <utility>
 
 namespace affinityd::state {
@@ -29,12 +31,28 @@ void QueueRecords::put(const machine::Subject& subject, planner::UndoRecord reco
     } else if (is_new) {
         slots_.emplace_back();
     }
+    leave_place(at->second);
     slots_[at->second] = Entry{subject, std::move(record)};
+    if (auto place = place_of(subject); !place.empty())
+        by_place_.insert_or_assign(std::move(place), at->second);
+}
+
+const Entry* QueueRecords::find_at_place_of(const machine::Subject& subject) const {
+    if (by_place_.empty()) return nullptr;
+    const auto found = by_place_.find(place_of(subject));
+    return found == by_place_.end() ? nullptr : entry(found->second);
+}
+
+void QueueRecords::leave_place(std::size_t slot) {
+    if (!slots_[slot]) return;
+    const auto found = by_place_.find(place_of(slots_[slot]->subject));
+    if (found != by_place_.end() && found->second == slot) by_place_.erase(found);
 }
 
 void QueueRecords::erase(const machine::Subject& subject) {
     const auto found = by_subject_.find(subject);
     if (found == by_subject_.end()) return;
+    leave_place(found->second);
     slots_[found->second].reset();
     free_.push_back(found->second);
     by_subject_.erase(found);

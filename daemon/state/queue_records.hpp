@@ -4,6 +4,7 @@
 #include "state/entry.hpp"
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -15,6 +16,8 @@ namespace affinityd::state {
 class QueueRecords {
   public:
     [[nodiscard]] const planner::UndoRecord* find(const machine::Subject& subject) const;
+    /// What was recorded last where the subject is, whatever its name was. nullptr: nothing.
+    [[nodiscard]] const Entry* find_at_place_of(const machine::Subject& subject) const;
     /// Adds the record or replaces it, with the subject's newest number and name.
     void put(const machine::Subject& subject, planner::UndoRecord record);
     void erase(const machine::Subject& subject);
@@ -29,9 +32,11 @@ class QueueRecords {
     [[nodiscard]] std::vector<Entry> all(std::optional<std::string_view> device) const;
 
   private:
+    void leave_place(std::size_t slot);
     std::vector<std::optional<Entry>> slots_;
     std::vector<std::size_t> free_;
     std::unordered_map<machine::Subject, std::size_t> by_subject_;
+    std::unordered_map<std::string, std::size_t> by_place_; ///< of those that have one
 };
 
 } // namespace affinityd::state

@@ -45,12 +45,13 @@ struct SubjectFields {
     LineWriter operator()(const SteeringMask& map) const {
         LineWriter line("steering");
         const char* direction = map.direction == machine::Direction::rx ? "rx" : "tx";
-        line.escaped(map.device).escaped(map.nic).plain(fmt::format("{}-{}", direction, map.queue)).plain("");
+        line.escaped(map.device).escaped(map.nic).plain(fmt::format("{}-{}", direction, map.queue));
+        line.number(map.ifindex);
         return line;
     }
     LineWriter operator()(const FlowTable& table) const {
         LineWriter line("flows");
-        line.escaped(table.device).escaped(table.nic).number(table.queue).plain("");
+        line.escaped(table.device).escaped(table.nic).number(table.queue).number(table.ifindex);
         return line;
     }
     LineWriter operator()(const UnitCpuset& cpuset) const {
@@ -78,19 +79,26 @@ std::optional<Subject> parse_irq(const Fields& fields) {
     return IrqMask{unescaped(fields[1]), unescaped(fields[2]), *ordinal, *number, fields[0] == "line"};
 }
 
+/// Earlier versions left the field empty.
+std::optional<unsigned> parse_ifindex(std::string_view field) {
+    return field.empty() ? std::optional(0U) : parse_number<unsigned>(field);
+}
+
 std::optional<Subject> parse_steering(const Fields& fields) {
     const auto direction = fields[3].substr(0, 3);
     const auto queue = parse_number<unsigned>(fields[3].substr(direction.size()));
-    if (!queue || (direction != "rx-" && direction != "tx-")) return std::nullopt;
+    const auto ifindex = parse_ifindex(fields[4]);
+    if (!queue || !ifindex || (direction != "rx-" && direction != "tx-")) return std::nullopt;
     return SteeringMask{unescaped(fields[1]),
                         direction == "rx-" ? machine::Direction::rx : machine::Direction::tx, *queue,
-                        unescaped(fields[2])};
+                        unescaped(fields[2]), *ifindex};
 }
 
 std::optional<Subject> parse_flows(const Fields& fields) {
     const auto queue = parse_number<unsigned>(fields[3]);
-    if (!queue) return std::nullopt;
-    return FlowTable{unescaped(fields[1]), *queue, unescaped(fields[2])};
+    const auto ifindex = parse_ifindex(fields[4]);
+    if (!queue || !ifindex) return std::nullopt;
+    return FlowTable{unescaped(fields[1]), *queue, unescaped(fields[2]), *ifindex};
 }
 
 std::optional<Subject> parse_subject(const Fields& fields) {

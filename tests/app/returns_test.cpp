@@ -107,6 +107,27 @@ TEST_F(Returns, QueuesOfAnInterfaceThatIsElsewhereAreRestoredByTheNextDaemon) {
     EXPECT_EQ(next.journal().size(), 0U);
 }
 
+TEST_F(Returns, OurSteeringOnAVirtualInterfaceThatWasElsewhereIsNoOriginal) {
+    machine_.add_virtual("va", 7);
+    machine_.policy("nic", "affinity: irq\nnics: [va]\ncpus: \"0,2\"\n");
+    Instance daemon(machine_);
+    ASSERT_TRUE(daemon.manager().start());
+    daemon.pass();
+    EXPECT_EQ(machine_.steering("tx-0/xps_cpus", "va"), "1");
+    machine_.rename_virtual("va", "away");
+    std::filesystem::remove(machine_.path("sys/class/net/away"));
+    daemon.pass(true);
+    EXPECT_EQ(daemon.journal().size(), 0U);
+    std::filesystem::rename(machine_.path("sys/devices/virtual/net/away"),
+                            machine_.path("sys/devices/virtual/net/va"));
+    machine_.tree().link("sys/class/net/va", "../../devices/virtual/net/va");
+    machine_.tree().file("sys/class/net/va/ifindex", "9\n"); // the kernel may give it another
+    daemon.pass(true);
+    EXPECT_EQ(machine_.steering("tx-0/xps_cpus", "va"), "1");
+    daemon.stop();
+    EXPECT_EQ(machine_.steering("tx-0/xps_cpus", "va"), "0");
+}
+
 TEST_F(Returns, RecordsOfADeviceThatWasUnpluggedAreForgotten) {
     Instance daemon(machine_);
     pass(daemon);

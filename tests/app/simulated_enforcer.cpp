@@ -70,15 +70,15 @@ SimulatedEnforcer::Present SimulatedEnforcer::get(const planner::FlowTable& tabl
     return machine::FlowCount{static_cast<std::uint32_t>(std::stoul(number))};
 }
 
-std::string SimulatedEnforcer::file_of(const planner::SteeringMask& steering) {
-    const bool is_rx = steering.direction == machine::Direction::rx;
-    return fmt::format("sys/class/net/{}/queues/{}-{}/{}", steering.nic, is_rx ? "rx" : "tx", steering.queue,
-                       is_rx ? "rps_cpus" : "xps_cpus");
+std::string SimulatedEnforcer::file_of(const planner::SteeringMask& steering) const {
+    const auto path = machine::queue_file(*host::Root::open(machine_.path()), steering);
+    return "sys/" + path.value_or(std::nullopt).value_or("gone");
 }
 
-std::string SimulatedEnforcer::file_of(const planner::FlowTable& table) {
+std::string SimulatedEnforcer::file_of(const planner::FlowTable& table) const {
     if (table.is_machine()) return "proc/sys/net/core/rps_sock_flow_entries";
-    return fmt::format("sys/class/net/{}/queues/rx-{}/rps_flow_cnt", table.nic, table.queue);
+    const auto path = machine::queue_file(*host::Root::open(machine_.path()), table);
+    return "sys/" + path.value_or(std::nullopt).value_or("gone");
 }
 
 void SimulatedEnforcer::write(const planner::TaskMask& task, const machine::Setting& to) const {

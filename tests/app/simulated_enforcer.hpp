@@ -48,8 +48,8 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
     [[nodiscard]] Present get(const planner::FlowTable& table) const;
     [[nodiscard]] Present get(const planner::UnitCpuset&) const { return std::nullopt; } // systemd's
 
-    static std::string file_of(const planner::SteeringMask& steering);
-    static std::string file_of(const planner::FlowTable& table);
+    [[nodiscard]] std::string file_of(const planner::SteeringMask& steering) const;
+    [[nodiscard]] std::string file_of(const planner::FlowTable& table) const;
     void write(const planner::TaskMask& task, const machine::Setting& to) const;
     void write(const planner::IrqMask& irq, const machine::Setting& to) const;
     void write(const planner::SteeringMask& steering, const machine::Setting& to) const;

@@ -96,6 +96,23 @@ void Machine::add_nic(const std::string& name, const std::string& function, unsi
     tree_.link("sys/class/net/" + name, "../../devices/pci0000:00/" + function + "/net/" + name);
 }
 
+void Machine::add_virtual(const std::string& name, unsigned ifindex) const {
+    const std::string nic = "sys/devices/virtual/net/" + name + "/";
+    for (const char* file : {"rx-0/rps_cpus", "tx-0/xps_cpus"})
+        tree_.file(nic + "queues/" + file, "0\n");
+    tree_.file(nic + "ifindex", std::to_string(ifindex) + "\n");
+    tree_.file(nic + "flags", "0x1003\n");
+    tree_.file(nic + "operstate", "up\n");
+    tree_.link("sys/class/net/" + name, "../../devices/virtual/net/" + name);
+}
+
+void Machine::rename_virtual(const std::string& from, const std::string& to) const {
+    const std::string folder = "sys/devices/virtual/net/";
+    std::filesystem::remove(path("sys/class/net/" + from));
+    std::filesystem::rename(path(folder + from), path(folder + to));
+    tree_.link("sys/class/net/" + to, "../../devices/virtual/net/" + to);
+}
+
 void Machine::request_handlers(const std::string& name, const std::string& function, unsigned irq) {
     for (unsigned queue = 0; queue < 2; ++queue) {
         const auto number = std::to_string(irq + queue);

@@ -48,6 +48,10 @@ class Machine {
     /// An interface of two queues, with the interrupts `irq` and `irq` + 1.
     void add_nic(const std::string& name, const std::string& function, unsigned irq);
 
+    /// An interface made of software, of one queue and without interrupts; and the same under another name.
+    void add_virtual(const std::string& name, unsigned ifindex) const;
+    void rename_virtual(const std::string& from, const std::string& to) const;
+
     /// The driver frees the handlers of the interface's interrupts, as some do while the link is down.
     void free_handlers(const std::string& name, unsigned irq);
     /// The driver takes the same lines again.

@@ -3,6 +3,8 @@
 #include "machine/queue_files.hpp"
 #include "support/tree.hpp"
 
+#include <filesystem>
+
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -99,6 +101,49 @@ TEST_F(QueueFilesTest, ALineOfTheDeviceIsFoundByItsNumberWhileNothingHandlesIt) 
     EXPECT_EQ(*find_irq(root, {"", "eth0-TxRx-0", 0, 40}), std::nullopt) << "the device is not known";
     tree_.file("sys/kernel/irq/40/actions", "other\n");
     EXPECT_EQ(*find_irq(root, {"devices/a", "eth0-TxRx-0", 0, 40}), std::nullopt) << "another handler has it";
+}
+
+TEST_F(QueueFilesTest, ALineOfTheDeviceIsFoundUnderTheNewNameOfItsInterface) {
+    struct Case {
+        const char* label;
+        const char* now;
+        bool is_found;
+    };
+    const std::vector<Case> cases{{"eth0-TxRx-0", "lan0-TxRx-0", true},
+                                  {"eth0", "lan0", true},
+                                  {"i40e-eth0-TxRx-0", "i40e-lan0-TxRx-0", true},
+                                  {"eth0-TxRx-0", "lan0-TxRx-1", false},
+                                  {"eth0-TxRx-0", "wan0-TxRx-0", false}, // not its interface's name
+                                  {"-TxRx-0", "lan0-TxRx-0", false},
+                                  {"eth0", "vfio-msix[0](0000:00:03.0)", false}};
+    tree_.file("sys/devices/a/msi_irqs/40", "msix\n");
+    tree_.folder("sys/devices/a/net/lan0");
+    const auto root = this->root();
+    for (const auto& [label, now, is_found] : cases) {
+        const auto folder = std::string("proc/irq/40/") + now;
+        tree_.folder(folder);
+        tree_.file("sys/kernel/irq/40/actions", std::string(now) + "\n");
+        EXPECT_EQ(find_irq(root, {"devices/a", label, 0, 40})->has_value(), is_found) << label << ' ' << now;
+        EXPECT_EQ(*find_irq(root, {"devices/a", label, 0, 41}), std::nullopt) << "not the device's";
+        std::filesystem::remove(tree_.path(folder));
+    }
+}
+
+TEST_F(QueueFilesTest, AVirtualInterfaceIsFoundAgainByItsIndex) {
+    tree_.file("sys/class/net/vx/ifindex", "7\n");
+    tree_.file("sys/class/net/vb/ifindex", "9\n");
+    const auto root = this->root();
+    const auto find = [&](const char* name, unsigned ifindex) {
+        const auto file = *queue_file(root, SteeringMask{name, Direction::tx, 0, name, ifindex});
+        EXPECT_TRUE(file);
+        return file->substr(std::string("class/net/").size(), 2);
+    };
+    EXPECT_EQ(find("va", 7), "vx");
+    EXPECT_EQ(find("vb", 7), "vx") << "another one has the name now";
+    EXPECT_EQ(find("vb", 9), "vb");
+    EXPECT_EQ(find("vb", 8), "vb") << "it was elsewhere, and has got another index";
+    EXPECT_EQ(find("vb", 0), "vb") << "an old record";
+    EXPECT_EQ(*queue_file(root, FlowTable{"va", 3, "va", 7}), "class/net/vx/queues/rx-3/rps_flow_cnt");
 }
 
 TEST_F(QueueFilesTest, AHandlerWithASlashInItsNameIsFoundInSysfs) {

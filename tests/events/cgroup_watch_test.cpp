@@ -151,6 +151,29 @@ TEST_F(CgroupWatchTest, AStormOfThousandsIsLeftToAPassAndThatSeldom) {
     EXPECT_TRUE(turning_.until([&] { return missed_ > 1; })) << "but the last one is not forgotten";
 }
 
+TEST_F(CgroupWatchTest, GroupsThatGoWhileEventsAreLostAreForgotten) {
+    constexpr std::size_t more = 300;
+    const auto name = [](std::size_t i) { return "more" + std::to_string(i); };
+    watch();
+    for (std::size_t i = 0; i < more; ++i)
+        group(name(i));
+    ASSERT_TRUE(turning_.until([&] { return watch_->groups() == 4 + more; })) << watch_->groups();
+    std::size_t longest_queue = 0;
+    ASSERT_TRUE(std::ifstream("/proc/sys/fs/inotify/max_queued_events") >> longest_queue);
+    std::ofstream one(tree_.path("cgroup.procs")), other(tree_.path("c.slice/cgroup.procs"));
+    for (std::size_t i = 0; i < longest_queue + 100; ++i)
+        (i % 2 == 0 ? one : other) << '1' << std::flush; // equal events in a row are one
+    for (std::size_t i = 0; i < more; ++i)
+        std::filesystem::remove_all(tree_.path(name(i)));
+    group(name(0)); // another one
+    ASSERT_TRUE(turning_.until([&] { return watch_->groups() == 5; })) << watch_->groups();
+    EXPECT_TRUE(turning_.until([&] { return missed_ > 0; }));
+    joined_.clear();
+    write(name(0) + "/cgroup.procs");
+    EXPECT_TRUE(has_joined("/" + name(0)));
+    EXPECT_EQ(watch_->groups(), 5U);
+}
+
 TEST_F(CgroupWatchTest, WhoWritesIntoHundredsOfGroupsKeepsNobodyWaiting) {
     watch();
     for (unsigned i = 0; i < 200; ++i)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "netdev/lower.hpp"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 namespace affinityd::netdev {
@@ -93,6 +95,47 @@ TEST(Stacks, SparesAreWhatNoBondUsesNow) {
     nics.push_back(make("bond1", {"eth1", "eth2"}));
     nics.back().active_lower = "eth2";
     EXPECT_EQ(spares(), Names{"eth0"}) << "in use by one of two";
+}
+
+Nic up(Nic nic, const char* operstate = "up") {
+    nic.operstate = operstate;
+    return nic;
+}
+
+Names spares_of(const std::vector<Nic>& nics) {
+    Names names;
+    const Stacks stacks(nics);
+    for (const auto name : stacks.spares())
+        names.emplace_back(name);
+    return names;
+}
+
+TEST(Stacks, WhatIsOnTopOfABondMakesNoneOfItsSparesActive) {
+    const auto vlan = up(make("bond0.7", {"bond0"}));
+    const auto bridge = up(make("br0", {"bond0.7", "tap0"}));
+    for (const bool one_at_a_time : {true, false}) {
+        auto bond = up(make("bond0", {"eth0", "eth1"}));
+        if (one_at_a_time) bond.active_lower = "eth1";
+        std::vector<Nic> nics{up(real("eth0"), one_at_a_time ? "up" : "down"), up(real("eth1")), bond};
+        EXPECT_EQ(spares_of(nics), Names{"eth0"});
+        nics.push_back(vlan);
+        EXPECT_EQ(spares_of(nics), Names{"eth0"}) << "a VLAN";
+        nics.push_back(bridge);
+        nics.push_back(up(make("tap0"), "unknown"));
+        EXPECT_EQ(spares_of(nics), Names{"eth0"}) << "and a bridge";
+        std::ranges::reverse(nics);
+        EXPECT_EQ(spares_of(nics), Names{"eth0"}) << "in any order";
+    }
+}
+
+TEST(Stacks, WhatIsBelowASpareIsSpare) {
+    auto bond = up(make("bond0", {"eth0.5", "eth1.5"}));
+    bond.active_lower = "eth0.5";
+    std::vector<Nic> nics{up(real("eth0")), up(real("eth1")), up(make("eth0.5", {"eth0"})),
+                          up(make("eth1.5", {"eth1"})), bond};
+    EXPECT_EQ(spares_of(nics), Names{"eth1"});
+    nics.push_back(up(make("eth1.6", {"eth1"})));
+    EXPECT_EQ(spares_of(nics), Names{}) << "another VLAN on it is in use";
 }
 
 TEST(Stacks, LoopsAndMissingDevicesHaveNone) {

@@ -93,10 +93,10 @@ TEST_F(JournalTest, TheRecordThatExplainsAnInheritedMaskIsFound) {
     ASSERT_TRUE(journal.forget(task));
     EXPECT_TRUE(journal.find_mask_source(120, CpuSet{1}, online))
         << "a child of a moment ago may be seen later";
-    journal.age_mask_sources();
+    journal.mask_sources().age();
     EXPECT_TRUE(journal.is_mask_source(120, 1));
     EXPECT_TRUE(journal.is_mask_source(1, 120)) << "the parent may have passed it on";
-    journal.age_mask_sources();
+    journal.mask_sources().age();
     EXPECT_FALSE(journal.find_mask_source(120, CpuSet{1}, online));
     EXPECT_FALSE(journal.is_mask_source(120, 1));
 }
@@ -109,8 +109,8 @@ TEST_F(JournalTest, AReplacedMaskStillExplainsChildrenOfBefore) {
     ASSERT_TRUE(journal.confirm(task, CpuSet{2}));
     EXPECT_EQ(journal.find_mask_source(120, CpuSet{1}, online), (MaskSource{online, "p"}));
     EXPECT_TRUE(journal.find_mask_source(120, CpuSet{2}, online));
-    journal.age_mask_sources();
-    journal.age_mask_sources();
+    journal.mask_sources().age();
+    journal.mask_sources().age();
     EXPECT_FALSE(journal.find_mask_source(120, CpuSet{1}, online));
     EXPECT_TRUE(journal.find_mask_source(120, CpuSet{2}, online)) << "present masks are passed on for ever";
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "state/place.hpp"
 #include "state/record.hpp"
 
 #include <utility>
@@ -39,6 +40,8 @@ TEST(Record, EveryKindOfSubjectSurvivesTheWayThroughText) {
         {IrqMask{device, "eth0", 0, 20, true}, of_cpus},
         {SteeringMask{device, machine::Direction::tx, 12, "eth0"}, of_cpus},
         {SteeringMask{"veth0", machine::Direction::rx, 0, "veth0"}, of_cpus},
+        {SteeringMask{"veth0", machine::Direction::rx, 0, "veth0", 7}, of_cpus},
+        {FlowTable{"veth0", 0, "veth0", 7}, of_count},
         {FlowTable{device, 7, "eth0"}, of_count},
         {FlowTable{"", 0, "machine"}, of_count},
         {UnitCpuset{"a\\x2db.service"}, of_cpus}};
@@ -47,6 +50,7 @@ TEST(Record, EveryKindOfSubjectSurvivesTheWayThroughText) {
         ASSERT_TRUE(back) << to_string(subject);
         EXPECT_EQ(back->subject, subject);
         EXPECT_EQ(to_string(back->subject), to_string(subject)) << "what is not part of the identity, too";
+        EXPECT_EQ(place_of(back->subject), place_of(subject));
         ASSERT_TRUE(back->undo);
         EXPECT_EQ(*back->undo, undo);
         const auto gone = parse_line(only_line({subject, std::nullopt}));

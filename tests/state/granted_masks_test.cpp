@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "state/granted_masks.hpp"
+#include "support/tree.hpp"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+namespace affinityd::state {
+namespace {
+
+using machine::IrqMask;
+using machine::SteeringMask;
+using machine::Subject;
+
+const machine::Setting mask = CpuSet{1};
+
+/// One number each: they have no place of their own.
+Subject queue(unsigned number) { return SteeringMask{"devices/a", machine::Direction::tx, number, "eth0"}; }
+
+class Granted : public testing::Test {
+  protected:
+    [[nodiscard]] GrantedMasks open() const {
+        auto masks = GrantedMasks::open(tree_.path("granted"));
+        if (!masks) throw std::runtime_error(masks.error().to_string());
+        return std::move(*masks);
+    }
+    static void note(GrantedMasks& masks, unsigned from, unsigned to) {
+        for (unsigned i = from; i < to; ++i)
+            ASSERT_TRUE(masks.note(queue(i), mask));
+    }
+    static unsigned known(const GrantedMasks& masks, unsigned from, unsigned to) {
+        unsigned count = 0;
+        for (unsigned i = from; i < to; ++i)
+            count += masks.contains(queue(i), mask) ? 1 : 0;
+        return count;
+    }
+    test::Tree tree_;
+};
+
+TEST_F(Granted, ThoseThatWereAddedFirstAreForgottenFirstAfterARewriteAndARestartToo) {
+    constexpr unsigned half = GrantedMasks::most_of_queues / 2;
+    constexpr unsigned before = half + half / 4;
+    for (const bool is_rewritten : {false, true}) {
+        std::filesystem::remove(tree_.path("granted"));
+        {
+            auto masks = open();
+            note(masks, 0, before);
+            if (is_rewritten) {
+                masks.begin_rewrite();
+                while (!masks.rewrite_some()) {
+                }
+                masks.finish_rewrite();
+            }
+        }
+        EXPECT_EQ(open().size(), before); // and the file is written anew
+        auto masks = open();
+        note(masks, before, before + half); // more than there is room for
+        EXPECT_EQ(known(masks, half, before + half), half + half / 4) << is_rewritten;
+        EXPECT_LT(known(masks, 0, half), half / 4) << is_rewritten;
+    }
+}
+
+TEST_F(Granted, AMaskIsKnownUnderAnotherNameOfWhatHasIt) {
+    {
+        auto masks = open();
+        ASSERT_TRUE(masks.note(IrqMask{"devices/a", "eth0-TxRx-0", 0, 40}, mask));
+        ASSERT_TRUE(masks.note(SteeringMask{"va", machine::Direction::tx, 0, "va", 7}, mask));
+    }
+    auto masks = open();
+    EXPECT_TRUE(masks.contains(IrqMask{"devices/a", "eth0-TxRx-0", 0, 41}, mask)) << "another number";
+    EXPECT_TRUE(masks.contains(IrqMask{"devices/a", "lan0-TxRx-0", 0, 40}, mask)) << "another label";
+    EXPECT_FALSE(masks.contains(IrqMask{"devices/a", "lan0-TxRx-0", 0, 41}, mask));
+    EXPECT_FALSE(masks.contains(IrqMask{"devices/b", "lan0-TxRx-0", 0, 40}, mask));
+    EXPECT_TRUE(masks.contains(SteeringMask{"va", machine::Direction::tx, 0, "va", 8}, mask))
+        << "it was elsewhere, and has another index";
+    EXPECT_TRUE(masks.contains(SteeringMask{"vx", machine::Direction::tx, 0, "vx", 7}, mask));
+    EXPECT_FALSE(masks.contains(SteeringMask{"vx", machine::Direction::rx, 0, "vx", 7}, mask));
+    EXPECT_FALSE(masks.contains(SteeringMask{"vx", machine::Direction::tx, 0, "vx", 0}, mask));
+    masks.forget(IrqMask{"devices/a", "eth0-TxRx-0", 0, 40}, mask);
+    EXPECT_FALSE(masks.contains(IrqMask{"devices/a", "lan0-TxRx-0", 0, 40}, mask));
+}
+
+} // namespace
+} // namespace affinityd::state
