@@ -31,7 +31,7 @@ bool LeftChildren::may_be_one(const inventory::ProcessScan& scan, const CpuSet& 
     if (!is_looking_) return false;
     const auto thread = inventory::read_thread(root_, scan.id().tid, scan.id().tid);
     return thread && *thread && !(*thread)->allowed.contains(online) &&
-           journal_.given().contains((*thread)->allowed, online, scan.id().start_time);
+           journal_.contents().given().contains((*thread)->allowed, online, scan.id().start_time);
 }
 
 /// It was given to the init of its PID namespace, or to a manager of services or containers, which has a
@@ -58,18 +58,18 @@ bool LeftChildren::is_of_an_orphan(const inventory::ProcessScan& scan, const Cpu
 
 std::optional<state::MaskSource> LeftChildren::explain(const machine::TaskMask& task, const CpuSet& present,
                                                        const CpuSet& online) const {
-    if (!is_looking_ || present.contains(online) || journal_.past().contains(task) ||
-        !journal_.given().contains(present, online, task.task.start_time))
+    if (!is_looking_ || present.contains(online) || journal_.contents().past().contains(task) ||
+        !journal_.contents().given().contains(present, online, task.task.start_time))
         return std::nullopt;
     const auto scan = inventory::ProcessScan::open(root_, task.pid);
     if (!scan || !*scan || !is_of_an_orphan(**scan, online)) return std::nullopt;
-    return journal_.given().find(present, online, task.task.start_time, descent_of((*scan)->id()));
+    return journal_.contents().given().find(present, online, task.task.start_time, descent_of((*scan)->id()));
 }
 
 void LeftChildren::leave(const machine::TaskMask& task, const CpuSet& present, const CpuSet& online) {
     constexpr std::size_t most_named = 3;
-    if (!is_looking_ || present.contains(online) || journal_.past().contains(task) ||
-        !journal_.given().contains(present, online, task.task.start_time))
+    if (!is_looking_ || present.contains(online) || journal_.contents().past().contains(task) ||
+        !journal_.contents().given().contains(present, online, task.task.start_time))
         return;
     if (++left_ > most_named) return;
     first_left_ += (first_left_.empty() ? "" : ", ") + machine::to_string(task);

@@ -25,7 +25,7 @@ class LeftChildren {
     LeftChildren(const host::Root& root, state::Journal& journal, const enforcer::Enforcer& enforcer,
                  Log& log)
         : root_(root), journal_(journal), enforcer_(enforcer), log_(log),
-          is_looking_(journal.given().size() > 0) {}
+          is_looking_(journal.contents().given().size() > 0) {}
 
     [[nodiscard]] std::uint64_t now() const { return enforcer_.ticks(); }
     /// Threads of the process have been given the masks of the record, `since` at the earliest.

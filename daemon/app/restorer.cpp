@@ -41,7 +41,7 @@ bool Restorer::step(const OutOfTime& out_of_time) {
         if (out_of_time()) return false;
     }
     while (with_kept_) {
-        const auto entry = parts_.journal.past().kept().next(kept_cursor_);
+        const auto entry = parts_.journal.contents().past().kept().next(kept_cursor_);
         if (!entry) break;
         resume(*entry);
         if (out_of_time()) return false;

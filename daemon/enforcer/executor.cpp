@@ -175,7 +175,7 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
 
 std::optional<state::MaskSource> Executor::inherited(const TaskMask& task, const CpuSet& present, int creator,
                                                      const CpuSet& online) {
-    if (present.contains(online) || journal_.contains(task) || journal_.past().contains(task))
+    if (present.contains(online) || journal_.contains(task) || journal_.contents().past().contains(task))
         return std::nullopt;
     return journal_.find_mask_source(creator, present, online, task.task.start_time);
 }
@@ -211,7 +211,7 @@ void Executor::drop_gone(std::size_t most) {
         refusals_.erase(subject);
         backoff_.forget(subject);
     }
-    const auto& past = journal_.past();
+    const auto& past = journal_.contents().past();
     for (auto left = std::min(most, past.size()); left > 0; --left) {
         const auto found = past.next(past_);
         if (!found) {

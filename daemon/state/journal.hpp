@@ -64,8 +64,8 @@ class Journal final : public planner::UndoLookup {
     [[nodiscard]] std::optional<Entry> find_former(const machine::Subject& subject) const;
     /// What is known of `from` is known of `to` instead, unless that has a record.
     [[nodiscard]] Result<void> rename(const machine::Subject& from, const machine::Subject& to);
-    /// Subjects that live on without a record: the mask of such a task is its own.
-    [[nodiscard]] const PastRecords& past() const { return contents_.past(); }
+    /// Its parts, such as past(): subjects that live on without a record, the mask of such a task is its own.
+    [[nodiscard]] const JournalContents& contents() const { return contents_; }
 
     using Cursor = Records::Cursor;
     /// The next record, tasks first; with `policy` only records on its behalf. No value: the end.
@@ -98,7 +98,6 @@ class Journal final : public planner::UndoLookup {
     [[nodiscard]] Result<void> note_given(GivenMask given);
     /// The daemon ends and has put everything back.
     [[nodiscard]] Result<void> forget_given();
-    [[nodiscard]] const GivenMasks& given() const { return contents_.given(); }
 
     /// True if lines of the file were lost, until mended() has succeeded, possibly in a later daemon:
     /// subjects without a record may be ours.

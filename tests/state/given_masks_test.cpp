@@ -41,7 +41,7 @@ TEST_F(Given, MasksAreKnownToTheNextDaemonAlsoWhenFilesWereRewritten) {
 TEST_F(Given, MasksExplainExactlyThoseOfTheSameDescentThatWereBornLater) {
     auto journal = open();
     ASSERT_TRUE(journal.note_given(given(1)));
-    const auto& known = journal.given();
+    const auto& known = journal.contents().given();
     EXPECT_TRUE(known.find(CpuSet{1}, online, 200, {"", 77}));
     EXPECT_TRUE(known.find(CpuSet{1}, online, 200, {descent.group, 0}));
     EXPECT_TRUE(known.find(CpuSet{1, 9}, online, 200, descent)) << "CPU 9 is offline";
@@ -64,7 +64,7 @@ TEST_F(Given, MasksOfAPolicyThatKeepsAreForgottenAndSoAreAllAtTheEnd) {
         ASSERT_TRUE(journal.note_given(given(2, "other")));
         ASSERT_TRUE(journal.remember(task, online, CpuSet{1}, "keeps"));
         ASSERT_TRUE(journal.settle(task, Parting::kept));
-        EXPECT_EQ(journal.given().size(), 1U);
+        EXPECT_EQ(journal.contents().given().size(), 1U);
     }
     EXPECT_EQ(open().given().size(), 1U);
     EXPECT_FALSE(open().given().contains(CpuSet{1}, online, 300));

@@ -402,14 +402,15 @@ TEST_F(JournalTest, ATaskThatLivesOnWithoutItsRecordIsSettledUntilItIsGone) {
         ASSERT_TRUE(journal.remember(task, CpuSet{0}, CpuSet{1}, "p"));
         ASSERT_TRUE(journal.settle(task));
         EXPECT_FALSE(journal.find(task));
-        EXPECT_TRUE(journal.past().contains(TaskMask{{123, 456}, 0, {}}));
-        EXPECT_FALSE(journal.past().contains(TaskMask{{123, 457}, 0, {}}));
+        EXPECT_TRUE(journal.contents().past().contains(TaskMask{{123, 456}, 0, {}}));
+        EXPECT_FALSE(journal.contents().past().contains(TaskMask{{123, 457}, 0, {}}));
     }
     auto journal = open();
-    EXPECT_TRUE(journal.past().contains(TaskMask{{123, 456}, 0, {}})) << "also for the next daemon";
+    EXPECT_TRUE(journal.contents().past().contains(TaskMask{{123, 456}, 0, {}}))
+        << "also for the next daemon";
     ASSERT_TRUE(journal.forget(task));
-    EXPECT_FALSE(journal.past().contains(TaskMask{{123, 456}, 0, {}}));
-    EXPECT_EQ(journal.past().size(), 0U);
+    EXPECT_FALSE(journal.contents().past().contains(TaskMask{{123, 456}, 0, {}}));
+    EXPECT_EQ(journal.contents().past().size(), 0U);
 }
 
 TEST_F(JournalTest, AFormerMaskDoesNotExplainThatOfAChildThatIsBornLater) {

@@ -76,7 +76,7 @@ TEST_F(Past, TheNextDaemonKnowsTheOriginalOfWhatWasKept) {
     const auto journal = open();
     EXPECT_FALSE(journal.damaged());
     EXPECT_EQ(journal.size(), 0U);
-    EXPECT_EQ(journal.past().kept().size(), cases().size());
+    EXPECT_EQ(journal.contents().past().kept().size(), cases().size());
     for (const auto& one : cases()) {
         const auto ours = journal.recall(one.subject, one.granted, online_);
         ASSERT_TRUE(ours) << to_string(one.subject);
@@ -215,7 +215,7 @@ TEST_F(Past, WhatWasKeptMayBeTakenUpAgain) {
     ASSERT_TRUE(journal.settle(one.subject, Parting::kept));
     ASSERT_TRUE(journal.resume(one.subject));
     EXPECT_EQ(journal.find(one.subject), record);
-    EXPECT_EQ(journal.past().size(), 0U);
+    EXPECT_EQ(journal.contents().past().size(), 0U);
     ASSERT_TRUE(journal.settle(one.subject));
     ASSERT_TRUE(journal.resume(one.subject));
     EXPECT_FALSE(journal.find(one.subject)) << "it was put back";
@@ -263,8 +263,8 @@ TEST_F(Past, TasksThatArePutBackTakeBoundedMemoryAndLeaveQueuesAlone) {
         ASSERT_TRUE(journal.remember(task, online_, CpuSet{1}, "p"));
         ASSERT_TRUE(journal.settle(task));
     }
-    EXPECT_EQ(journal.past().size(), PastRecords::most_put_back + 1);
-    EXPECT_TRUE(journal.past().contains(TaskMask{{tasks, 1}, 0, {}}));
+    EXPECT_EQ(journal.contents().past().size(), PastRecords::most_put_back + 1);
+    EXPECT_TRUE(journal.contents().past().contains(TaskMask{{tasks, 1}, 0, {}}));
     EXPECT_EQ(journal.recall(queue.subject, queue.granted, online_)->original, queue.original);
 }
 
