@@ -115,14 +115,14 @@ Result<void> Journal::rename(const Subject& from, const Subject& to) {
         for (const auto* setting : {&record.asked, &record.granted})
             if (auto done = writer_.granted().note(to, *setting); !done) return done;
         const auto line = held ? to_line(to, &record) : to_line(to, &record, past->parting);
-        if (auto done = append(line); !done) return done;
+        if (auto done = writer_.append(line, contents_, damaged_); !done) return done;
         if (held)
             contents_.hold(to, record);
         else
             contents_.part(to, record, past->parting);
     }
     contents_.erase(from);
-    return append(to_line(from, nullptr));
+    return writer_.append(to_line(from, nullptr), contents_, damaged_);
 }
 
 Result<void> Journal::mended() {
