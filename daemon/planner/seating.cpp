@@ -15,12 +15,14 @@ constexpr int tids_at_once = 64; ///< tasks that are put in order in one go
 /// The CPUs that a policy's interfaces are near to; null: the distribution has nothing to do with them.
 const CpuSet* near_of(const Placements& placements, const DistributionId& distribution) {
     const auto* resolved = placements.find(distribution.policy);
-    if (resolved == nullptr) return nullptr;
+    if (resolved == nullptr || distribution.kind != DistributionId::Kind::lanes) return nullptr;
     const auto* lanes = resolved->lanes(distribution.among);
     return lanes == nullptr ? nullptr : &lanes->near;
 }
 
-bool is_in_group(const DistributionId& distribution) { return distribution.among.starts_with("together:"); }
+bool is_in_group(const DistributionId& distribution) {
+    return distribution.kind == DistributionId::Kind::in_group;
+}
 
 std::vector<Deal::Part> parts_of(const Slot& slot, const CpuLoad& load) {
     std::vector<unsigned> cores;
@@ -47,7 +49,7 @@ Seating::Kind Seating::make_kind(const DistributionId& distribution) const {
             kind.cpus |= slot.cpus;
         }
     };
-    if (distribution.among == "together") {
+    if (distribution.kind == DistributionId::Kind::groups) {
         const auto* resolved = placements_.find(distribution.policy);
         if (resolved != nullptr && resolved->active)
             for (unsigned i = 0; i < resolved->together.size(); ++i)
@@ -69,7 +71,7 @@ const Seating::Kind& Seating::kind_of(unsigned table) {
     const auto [at, is_new] = tables_.try_emplace(table);
     if (!is_new) return *at->second;
     auto distribution = assignments_.distribution(table);
-    if (is_in_group(distribution)) distribution.among = "together";
+    if (is_in_group(distribution)) distribution = {distribution.policy, 0, "", DistributionId::Kind::groups};
     auto found = kinds_.find(distribution);
     if (found == kinds_.end()) found = kinds_.emplace(distribution, make_kind(distribution)).first;
     at->second = &found->second;
@@ -79,7 +81,7 @@ const Seating::Kind& Seating::kind_of(unsigned table) {
 void Seating::collect(const TaskId& task, const Assignments::Seat& seat) {
     if (seat.is_cut) return;
     const auto& distribution = assignments_.distribution(seat.table);
-    if (distribution.among == "together") {
+    if (distribution.kind == DistributionId::Kind::groups) {
         families_[{distribution.policy, task}].seat.emplace(seat.table, seat.now);
         return;
     }

@@ -209,8 +209,9 @@ TEST(Redeal, AProcessLeavesItsGroupAsAWhole) {
     const unsigned busy_node = node_of(processes.front().front());
     for (const auto& threads : processes)
         for (const auto& task : threads)
-            world.assignments.weigh({"p0", 0, "together:" + std::to_string(node_of(task) * 8)}, task.id,
-                                    node_of(task) == busy_node ? one_cpu * 9 / 10 : one_cpu / 50);
+            world.assignments.weigh(
+                {"p0", 0, std::to_string(node_of(task) * 8), DistributionId::Kind::in_group}, task.id,
+                node_of(task) == busy_node ? one_cpu * 9 / 10 : one_cpu / 50);
     ASSERT_NEAR(redealt(world).goodness().balance(), 0.5, 0.05);
     plan_all();
     EXPECT_GT(redealt(world).goodness().balance(), 0.9);
