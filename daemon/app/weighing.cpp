@@ -54,9 +54,15 @@ bool Weighing::weigh(KnownProcess& process, const OutOfTime& out_of_time) {
     while (auto* thread = process.threads.next(sums_->next_tid)) {
         sums_->next_tid = thread->id.tid + 1;
         if (!thread->seat.table) continue;
+        const unsigned table = *thread->seat.table;
         const auto weight = weight_of(*thread, process.id.tid);
-        auto& sum = sums_->weights[{*thread->seat.table, thread->seat.is_own ? thread->id : process.id}];
-        if (weight) sum = sum.value_or(0) + *weight;
+        if (thread->seat.is_own && thread->id != process.id) {
+            assignments_.weigh(table, thread->id, weight.value_or(one_cpu));
+            assignments_.leave_others(thread->id, std::span(&table, 1));
+        } else { // the process may have slots of several distributions
+            auto& sum = sums_->weights[table];
+            if (weight) sum = sum.value_or(0) + *weight;
+        }
         if (out_of_time()) return false;
     }
     settle(process);
@@ -77,14 +83,12 @@ std::optional<Weight> Weighing::weight_of(KnownThread& thread, int pid) const {
 }
 
 void Weighing::settle(const KnownProcess& process) {
-    std::map<TaskId, std::vector<unsigned>> tables;
-    for (const auto& [seat, weight] : sums_->weights) {
-        assignments_.weigh(seat.first, seat.second, weight.value_or(one_cpu));
-        tables[seat.second].push_back(seat.first);
+    std::vector<unsigned> tables;
+    for (const auto& [table, weight] : sums_->weights) {
+        assignments_.weigh(table, process.id, weight.value_or(one_cpu));
+        tables.push_back(table);
     }
-    assignments_.leave_others(process.id, std::span<const unsigned>(tables[process.id]));
-    for (const auto& [task, own] : tables)
-        assignments_.leave_others(task, std::span<const unsigned>(own));
+    assignments_.leave_others(process.id, tables);
 }
 
 } // namespace affinityd::app

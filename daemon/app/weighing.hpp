@@ -32,11 +32,12 @@ class Weighing final : public Job {
     bool step(const OutOfTime& out_of_time) override;
 
   private:
-    /// What the threads of one process use, by their distribution and by what has the slot.
+    /// What the threads of one process use that have no slots of their own, by distribution; and its main
+    /// thread, which goes by the same name.
     struct Sums {
         TaskId process;
         int next_tid = 0;
-        std::map<std::pair<unsigned, TaskId>, std::optional<planner::Weight>> weights;
+        std::map<unsigned, std::optional<planner::Weight>> weights;
     };
     [[nodiscard]] bool weigh(KnownProcess& process, const OutOfTime& out_of_time);
     [[nodiscard]] std::optional<planner::Weight> weight_of(KnownThread& thread, int pid) const;

@@ -41,7 +41,8 @@ unsigned Assignments::table_of(const DistributionId& distribution) {
     const auto number = static_cast<unsigned>(unused - tables_.begin());
     if (unused == tables_.end()) tables_.emplace_back();
     const auto entry = numbers_.emplace(distribution, number).first;
-    tables_[number] = Table{.id = &entry->first, .is_of_groups = distribution.among == "together"};
+    tables_[number] =
+        Table{.id = &entry->first, .is_of_groups = distribution.kind == DistributionId::Kind::groups};
     return number;
 }
 
@@ -157,7 +158,7 @@ Assignments::Seats::iterator Assignments::in_other_group(const SlotRequest& requ
     for (auto [at, end] = seats_.equal_range(request.task); at != end; ++at) {
         const auto& id = *tables_[at->second.table].id;
         if (at->second.table != table && id.policy == request.distribution.policy &&
-            id.rule == request.distribution.rule && id.among.starts_with("together:"))
+            id.rule == request.distribution.rule && id.kind == DistributionId::Kind::in_group)
             return at;
     }
     return seats_.end();

@@ -3,29 +3,20 @@
 
 #include "base/task_id.hpp"
 #include "planner/cpu_load.hpp"
+#include "planner/distribution.hpp"
 #include "planner/occupied.hpp"
 #include "planner/slots.hpp"
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 namespace affinityd::planner {
-
-/// What is distributed: one placement of one policy. The name survives re-plans and reloads.
-struct DistributionId {
-    std::string policy;
-    unsigned rule = 0; ///< 0: the policy's own placement; i + 1: its thread rule i
-    std::string
-        among; ///< an interface: its lanes; "*": all lanes; "together[:CPU]": groups; "": the plain slots
-    friend auto operator<=>(const DistributionId&, const DistributionId&) = default;
-};
 
 /// What a slot is wanted for.
 struct SlotRequest {

@@ -2,6 +2,7 @@
 #include "planner/deal.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -16,7 +17,7 @@ constexpr unsigned longest_chain = 4;
 constexpr unsigned most_looks = 6'000;       ///< at places, for one core: less than a millisecond
 constexpr std::size_t most_detours = 8;      ///< by which a chain may begin
 constexpr std::size_t most_candidates = 24;  ///< of one core
-constexpr int most_of_a_kind = 256;          ///< on one place, that are looked at: the heaviest
+constexpr std::size_t glances_per_look = 16; ///< at pieces: these take as long as a look at a place
 constexpr std::size_t most_pieces = 4'000;   ///< that are dealt afresh
 constexpr std::size_t most_afresh = 500'000; ///< looks at places in a fresh deal: a few milliseconds
 
@@ -49,26 +50,20 @@ unsigned Deal::add_kind(std::vector<Place> places) {
 unsigned Deal::add(const Piece& piece) {
     const auto number = static_cast<unsigned>(pieces_.size());
     pieces_.push_back(piece);
+    first_.push_back(piece.place);
     kinds_[piece.kind].pieces[piece.place].push_back(number);
-    if (piece.family != no_family) families_[piece.family].push_back(number);
     return number;
 }
 
-unsigned Deal::add_family() {
-    families_.emplace_back();
+unsigned Deal::add_family(std::vector<unsigned> pieces) {
+    families_.push_back(std::move(pieces));
     return static_cast<unsigned>(families_.size()) - 1;
 }
 
 void Deal::start(const CpuLoad& load) {
-    // The order in which pieces were found is nobody's business.
-    for (auto& family : families_)
-        std::ranges::sort(family, {},
-                          [&](unsigned i) { return std::pair(-pieces_[i].weight, pieces_[i].task); });
     cores_.resize(places_on_.size());
     for (unsigned core = 0; core < cores_.size(); ++core)
         if (!places_on_[core].empty()) cores_[core] = load.on_core(core);
-    for (const auto& piece : pieces_)
-        first_.push_back(piece.place);
     try_all_cores();
 }
 
@@ -84,30 +79,29 @@ const Deal::Place& Deal::place_of(unsigned piece) const {
 Weight Deal::busiest() const { return cores_.empty() ? 0 : std::ranges::max(cores_); }
 
 /// Pieces that may leave a core: of those that are alike, one; the heaviest first.
-std::vector<unsigned> Deal::candidates(unsigned core, const Trial& trial) const {
-    std::vector<unsigned> all, found;
-    const auto heaviest = [&](unsigned i) { return std::pair(-pieces_[i].weight, pieces_[i].task); };
+std::vector<unsigned> Deal::candidates(unsigned core, Trial& trial) const {
+    std::map<std::tuple<Weight, unsigned, unsigned, unsigned>, unsigned> best; // what makes them alike: which
+    std::size_t seen = 0;
     for (const auto& [number, index] : places_on_[core]) {
         const auto& kind = kinds_[number];
         if (kind.places.size() < 2) continue;
-        const auto before = static_cast<std::ptrdiff_t>(all.size());
-        for (const unsigned i : kind.pieces[index])
-            if (pieces_[i].weight > 0 && !trial.has_moved(i)) all.push_back(i);
-        if (all.size() - static_cast<std::size_t>(before) <= most_of_a_kind) continue;
-        const auto end = all.begin() + before + most_of_a_kind;
-        std::ranges::nth_element(all.begin() + before, end, all.end(), {}, heaviest);
-        all.erase(end, all.end());
+        seen += kind.pieces[index].size();
+        for (const unsigned i : kind.pieces[index]) {
+            const auto& piece = pieces_[i];
+            const bool is_lighter =
+                best.size() == most_candidates && -piece.weight > std::get<0>(best.rbegin()->first);
+            if (piece.weight <= 0 || is_lighter || trial.has_moved(i)) continue;
+            const auto [at, is_new] =
+                best.try_emplace({-piece.weight, piece.kind, piece.place, piece.family}, i);
+            if (!is_new && piece.task < pieces_[at->second].task) at->second = i;
+            if (best.size() > most_candidates) best.erase(std::prev(best.end()));
+        }
     }
-    const auto alike = [&](unsigned i) {
-        const auto& piece = pieces_[i];
-        return std::tuple(-piece.weight, piece.kind, piece.place, piece.family);
-    };
-    std::ranges::sort(all, {}, [&](unsigned i) { return std::pair(alike(i), pieces_[i].task); });
-    for (const unsigned i : all) {
-        if (found.size() == most_candidates) break;
-        if (found.empty() || alike(found.back()) != alike(i)) found.push_back(i);
-    }
-    std::ranges::sort(found, {}, heaviest);
+    trial.looks -= std::min(trial.looks, static_cast<unsigned>(seen / glances_per_look));
+    std::vector<unsigned> found;
+    for (const auto& [alike, piece] : best)
+        found.push_back(piece);
+    std::ranges::sort(found, {}, [&](unsigned i) { return std::pair(-pieces_[i].weight, pieces_[i].task); });
     return found;
 }
 
@@ -131,6 +125,7 @@ void Deal::weigh(unsigned piece, int sign) {
 void Deal::put(unsigned number, unsigned place) {
     auto& piece = pieces_[number];
     auto& kind = kinds_[piece.kind];
+    if (piece.place == place) return;
     weigh(number, -1);
     std::erase(kind.pieces[piece.place], number);
     kind.pieces[place].push_back(number);
@@ -245,9 +240,11 @@ Weight Deal::settle(const std::vector<unsigned>& family, unsigned group) {
         for (unsigned place = 0; place < kind.places.size(); ++place)
             if (kind.places[place].group == group)
                 best = std::min(best, {busiest_with(number, place), place != first_[number], place});
-        std::erase(kind.pieces[piece.place], number);
-        piece.place = std::get<2>(best);
-        kind.pieces[piece.place].push_back(number);
+        if (const unsigned place = std::get<2>(best); place != piece.place) {
+            std::erase(kind.pieces[piece.place], number);
+            kind.pieces[place].push_back(number);
+            piece.place = place;
+        }
         weigh(number, 1);
         busiest = std::max(busiest, std::get<0>(best));
     }
@@ -307,12 +304,12 @@ bool Deal::relieve_busiest() {
 bool Deal::improve() {
     if (stage_ == Stage::chains && !relieve_busiest()) {
         std::size_t work = 0;
-        for (const auto& piece : pieces_) {
-            const auto& places = kinds_[piece.kind].places;
-            const std::size_t times = piece.family == no_family ? 2 : places.back().group + 3;
+        for (std::size_t i = 0; i < pieces_.size() && pieces_.size() < most_pieces; ++i) {
+            const auto& places = kinds_[pieces_[i].kind].places;
+            const std::size_t times = pieces_[i].family == no_family ? 2 : places.back().group + 3;
             work += times * places.size() * places.front().parts.size();
         }
-        stage_ = work > 0 && work < most_afresh && pieces_.size() < most_pieces ? Stage::afresh : Stage::done;
+        stage_ = work > 0 && work < most_afresh ? Stage::afresh : Stage::done;
     } else if (stage_ == Stage::afresh) {
         for (const auto& piece : pieces_)
             if (chained_.size() < pieces_.size()) chained_.push_back(piece.place);

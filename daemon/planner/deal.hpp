@@ -31,6 +31,7 @@ class Deal {
         std::vector<Part> parts;
     };
     static constexpr unsigned no_family = ~0U;
+    static constexpr std::size_t largest_family = 4'000; ///< a larger one would not be moved in any case
     struct Piece {
         TaskId task; ///< decides between pieces that are alike
         Weight weight = 0;
@@ -41,7 +42,8 @@ class Deal {
     unsigned add_kind(std::vector<Place> places);
     /// Its weight is counted already in the loads that start() gets.
     unsigned add(const Piece& piece);
-    unsigned add_family();
+    /// `pieces`: those of a family, by the numbers that they will get; the heaviest first.
+    unsigned add_family(std::vector<unsigned> pieces);
     /// `load`: of all cores, with the pieces.
     void start(const CpuLoad& load);
     /// A step, of a few milliseconds at most; false: there is no more to do.
@@ -77,7 +79,7 @@ class Deal {
     };
     [[nodiscard]] Movable can_leave(unsigned core, const Trial& trial) const;
     [[nodiscard]] Weight busiest() const;
-    [[nodiscard]] std::vector<unsigned> candidates(unsigned core, const Trial& trial) const;
+    [[nodiscard]] std::vector<unsigned> candidates(unsigned core, Trial& trial) const;
     bool relieve_busiest();
     bool relieve(unsigned core, Trial& trial);
     bool move_one(unsigned core, const std::vector<unsigned>& pieces, Trial& trial);

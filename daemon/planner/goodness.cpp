@@ -2,7 +2,10 @@
 #include "planner/goodness.hpp"
 
 #include <algorithm>
-#include <functional>
+#include <bit>
+#include <cstdint>
+#include <ranges>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,30 +16,13 @@ namespace {
 /// More sets than these are not compared with each other.
 constexpr std::size_t most_sets = 64;
 
-/// Of n pieces on m cores, some core has at least k + 1 of the k * m + 1 largest.
-Weight least_by_pieces(std::vector<Weight> pieces, std::size_t cores) {
-    std::ranges::sort(pieces, std::greater<>());
-    Weight least = 0;
-    for (std::size_t k = 0; k * cores < pieces.size(); ++k)
-        least = std::max(least, static_cast<Weight>(k + 1) * pieces[k * cores]);
-    return least;
-}
-
-Weight least_within(const CpuSet& cpus, const std::vector<Confined>& work, const CpuLoad& fixed) {
-    CpuSet cores;
-    Weight total = 0;
-    for (const unsigned cpu : cpus) {
-        cores.insert(fixed.core_of(cpu));
-        total += fixed.on_cpu(cpu);
-    }
-    std::vector<Weight> pieces;
-    for (const auto& confined : work) {
-        if (!cpus.contains(confined.cpus)) continue;
-        total += confined.total;
-        pieces.insert(pieces.end(), confined.pieces.begin(), confined.pieces.end());
-    }
-    const auto count = cores.count();
-    return std::max(total / static_cast<Weight>(count), least_by_pieces(std::move(pieces), count));
+/// An index that grows with the weight, by its nine most significant bits.
+std::size_t index_of(Weight weight) {
+    constexpr unsigned bits = 9;
+    const auto value = static_cast<std::uint64_t>(weight);
+    const unsigned width = static_cast<unsigned>(std::bit_width(value));
+    const unsigned shift = width > bits ? width - bits : 0;
+    return (std::size_t{shift} << (bits - 1)) + (value >> shift);
 }
 
 std::string cpus_text(Weight load) {
@@ -45,21 +31,68 @@ std::string cpus_text(Weight load) {
 
 } // namespace
 
-Weight least_busiest(const std::vector<Confined>& work, const CpuLoad& fixed) {
+LeastBusiest::LeastBusiest(std::vector<Confined> work, CpuLoad fixed)
+    : work_(std::move(work)), fixed_(std::move(fixed)), least_(fixed_.busiest()) {
     CpuSet all;
-    std::vector<CpuSet> sets;
-    for (const auto& confined : work) {
+    for (const auto& confined : work_) {
         all |= confined.cpus;
-        if (sets.size() < most_sets) sets.push_back(confined.cpus);
+        if (sets_.size() < most_sets) sets_.push_back(confined.cpus);
     }
-    Weight least = fixed.busiest();
-    if (all.empty()) return least;
-    sets.push_back(std::move(all));
-    std::ranges::sort(sets);
-    sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
-    for (const auto& set : sets)
-        least = std::max(least, least_within(set, work, fixed));
-    return least;
+    sets_.push_back(std::move(all));
+    std::ranges::sort(sets_);
+    sets_.erase(std::unique(sets_.begin(), sets_.end()), sets_.end());
+    std::erase_if(sets_, &CpuSet::empty);
+}
+
+bool LeastBusiest::step(const std::function<bool()>& out_of_time) {
+    while (!sets_.empty()) {
+        if (cores_ == 0)
+            begin_set();
+        else if (next_ < work_.size())
+            add(work_[next_++]);
+        else
+            end_set();
+        if (out_of_time()) break;
+    }
+    return sets_.empty();
+}
+
+void LeastBusiest::begin_set() {
+    CpuSet cores;
+    total_ = 0;
+    for (const unsigned cpu : sets_.back()) {
+        cores.insert(fixed_.core_of(cpu));
+        total_ += fixed_.on_cpu(cpu);
+    }
+    cores_ = cores.count();
+    next_ = 0;
+    std::ranges::fill(pieces_, Alike{});
+}
+
+void LeastBusiest::add(const Confined& confined) {
+    if (!sets_.back().contains(confined.cpus)) return;
+    total_ += confined.total;
+    for (const Weight piece : confined.pieces) {
+        if (piece <= 0) continue;
+        const auto index = index_of(piece);
+        if (index >= pieces_.size()) pieces_.resize(index + 1);
+        auto& [count, least] = pieces_[index];
+        least = count++ == 0 ? piece : std::min(least, piece);
+    }
+}
+
+/// Of n pieces on m cores, some core has at least k + 1 of the k * m + 1 largest.
+void LeastBusiest::end_set() {
+    least_ = std::max(least_, total_ / static_cast<Weight>(cores_));
+    std::size_t before = 0; // larger ones
+    for (const auto& [count, least] : pieces_ | std::views::reverse) {
+        if (count == 0) continue;
+        const auto k = (before + count - 1) / cores_;
+        if (k * cores_ >= before) least_ = std::max(least_, static_cast<Weight>(k + 1) * least);
+        before += count;
+    }
+    cores_ = 0;
+    sets_.pop_back();
 }
 
 double Goodness::balance() const {

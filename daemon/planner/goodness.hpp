@@ -4,6 +4,7 @@
 #include "planner/cpu_load.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,33 @@ struct Confined {
 };
 
 /// A lower bound for the load of the busiest core, by counting: work that is confined to some cores has to be
-/// done there, and of n tasks on m cores some core has n/m, rounded up. `fixed`: work that cannot be moved.
-[[nodiscard]] Weight least_busiest(const std::vector<Confined>& work, const CpuLoad& fixed);
+/// done there, and of n tasks on m cores some core has n/m, rounded up. Tasks whose weights differ by less
+/// than half a percent count as the least of them.
+class LeastBusiest {
+  public:
+    /// `fixed`: work that cannot be moved.
+    LeastBusiest(std::vector<Confined> work, CpuLoad fixed);
+    /// Goes on until the time is over. True: value() is the bound.
+    bool step(const std::function<bool()>& out_of_time);
+    [[nodiscard]] Weight value() const { return least_; }
+
+  private:
+    struct Alike {
+        std::size_t count = 0;
+        Weight least = 0;
+    };
+    void begin_set();
+    void add(const Confined& confined);
+    void end_set();
+
+    std::vector<Confined> work_;
+    CpuLoad fixed_;
+    std::vector<CpuSet> sets_;  ///< of CPUs that are still to be looked at: what is confined to these
+    std::size_t next_ = 0;      ///< of the work, for the set
+    std::size_t cores_ = 0;     ///< of the set
+    Weight total_ = 0;          ///< work in the set
+    std::vector<Alike> pieces_; ///< in the set, by weight
+    Weight least_ = 0;
+};
 
 } // namespace affinityd::planner

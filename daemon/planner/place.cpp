@@ -20,13 +20,17 @@ struct Choice {
     bool are_lanes = false;
 };
 
+using Kind = DistributionId::Kind;
+
 /// What the slots inside a group are called.
-std::string group_name(const CpuSet& group) { return "together:" + std::to_string(group.first()); }
+DistributionId in_group(const std::string& policy, const CpuSet& group) {
+    return {policy, 0, std::to_string(group.first()), Kind::in_group};
+}
 
 /// The lanes a task belongs to: those of the interfaces that serve its process, else of all the policy's.
 Choice lanes_of(const ResolvedPolicy& resolved, const ProcessView& process) {
     const auto of_nic = [&](const NicLanes& nic) {
-        return Choice{{resolved.policy->name, 0, nic.name}, &nic.lanes, true};
+        return Choice{{resolved.policy->name, 0, nic.name, Kind::lanes}, &nic.lanes, true};
     };
     if (resolved.nics.size() == 1) return of_nic(resolved.nics.front());
     if (process.nics != nullptr) {
@@ -40,7 +44,7 @@ Choice lanes_of(const ResolvedPolicy& resolved, const ProcessView& process) {
             }
         if (only != nullptr && is_only) return of_nic(*only);
     }
-    return {{resolved.policy->name, 0, "*"}, &resolved.all_lanes, true};
+    return {{resolved.policy->name, 0, "", Kind::all_lanes}, &resolved.all_lanes, true};
 }
 
 /// The slots inside the group that the whole process stays in; none if its cpuset has no CPU of any group.
@@ -55,14 +59,14 @@ Choice group_of(const ResolvedPolicy& resolved, Assignments& assignments, const 
         reachable.push_back(&group);
     }
     const auto& name = resolved.policy->name;
-    if (groups.empty()) return {{name, 0, "together"}, &none};
-    const DistributionId together{name, 0, "together"};
+    const DistributionId together{name, 0, "", Kind::groups};
+    if (groups.empty()) return {together, &none};
     const auto chosen = assignments.assign({.distribution = together,
                                             .slots = groups,
                                             .task = process.id,
                                             .present = thread.thread.allowed,
                                             .is_cut = groups.size() < resolved.together.size()});
-    return {{name, 0, group_name(groups[chosen].cpus)}, &reachable[chosen]->slots};
+    return {in_group(name, groups[chosen].cpus), &reachable[chosen]->slots};
 }
 
 Choice choose(const ResolvedPolicy& resolved, Assignments& assignments, const ProcessView& process,
@@ -104,15 +108,23 @@ bool distributes_threads(const policy::Placement& placement) {
 const std::vector<Slot>* slots_of(const Placements& placements, const DistributionId& distribution) {
     const auto* resolved = placements.find(distribution.policy);
     if (resolved == nullptr || !resolved->active) return nullptr;
-    const auto& among = distribution.among;
-    if (among.empty())
-        return distribution.rule < resolved->distributions.size()
-                   ? &resolved->distributions[distribution.rule]
-                   : nullptr;
-    if (among == "*") return &resolved->all_lanes;
-    if (const auto* nic = resolved->lanes(among)) return &nic->lanes;
-    for (const auto& group : resolved->together)
-        if (among == group_name(group.cpus)) return &group.slots;
+    switch (distribution.kind) {
+    case Kind::slots:
+        if (distribution.rule < resolved->distributions.size())
+            return &resolved->distributions[distribution.rule];
+        break;
+    case Kind::lanes:
+        if (const auto* nic = resolved->lanes(distribution.among)) return &nic->lanes;
+        break;
+    case Kind::all_lanes:
+        return &resolved->all_lanes;
+    case Kind::in_group:
+        for (const auto& group : resolved->together)
+            if (distribution == in_group(distribution.policy, group.cpus)) return &group.slots;
+        break;
+    case Kind::groups:
+        break; // these are not slots
+    }
     return nullptr;
 }
 
@@ -136,7 +148,7 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
     const auto& placement = rule ? policy.threads[*rule].placement : policy.placement;
     const bool is_thread = distributes_threads(placement);
     const TaskId unit = is_thread ? thread.thread.id : process.id;
-    const bool is_in_group = choice.distribution.among.starts_with("together:");
+    const bool is_in_group = choice.distribution.kind == Kind::in_group;
     const Slot& slot = (*choice.slots)[assignments.assign({.distribution = choice.distribution,
                                                            .slots = *choice.slots,
                                                            .task = unit,
@@ -149,12 +161,14 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
 
 Reason reason_of(const Placements& placements, const Target& target) {
     const auto& policy = *placements.policies[target.policy].policy;
-    const unsigned rule = target.distribution.rule;
+    const auto& [name, rule, among, kind] = target.distribution;
     const auto& placement = rule == 0 ? policy.placement : policy.threads[rule - 1].placement;
-    auto among = target.distribution.among;
-    if (const auto* lanes = placements.policies[target.policy].lanes(among))
-        among = fmt::format("{}", fmt::join(lanes->nics, ", "));
-    return InSlot{rule, std::move(among), target.slot, placement.bind};
+    std::string nics;
+    if (kind == Kind::lanes) {
+        const auto* lanes = placements.policies[target.policy].lanes(among);
+        nics = lanes == nullptr ? among : fmt::format("{}", fmt::join(lanes->nics, ", "));
+    }
+    return InSlot{rule, kind, std::move(nics), target.slot, placement.bind};
 }
 
 } // namespace affinityd::planner

@@ -20,12 +20,12 @@ struct Printer {
     std::string operator()(const InSlot& reason) const {
         std::string text = "policy " + policy;
         if (reason.rule > 0) text += fmt::format(", thread rule {}", reason.rule);
-        if (reason.among.starts_with("together:"))
+        if (reason.kind == DistributionId::Kind::in_group)
             text += ", kept together with its process";
-        else if (reason.among == "*")
+        else if (reason.kind == DistributionId::Kind::all_lanes)
             text += ", a lane of its interfaces";
-        else if (!reason.among.empty())
-            text += ", the lane of " + reason.among;
+        else if (reason.kind == DistributionId::Kind::lanes)
+            text += ", the lane of " + reason.nics;
         return text +
                fmt::format(": slot {}, bound to its {}", reason.slot.to_list(), bind_name(reason.bind));
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/cpu_set.hpp"
+#include "planner/distribution.hpp"
 #include "policy/policy.hpp"
 
 #include <string>
@@ -12,8 +13,8 @@ namespace affinityd::planner {
 /// A task sits in a slot of a distribution.
 struct InSlot {
     unsigned rule = 0; ///< 0: the policy's own placement; i + 1: its thread rule i
-    std::string among; ///< which lanes or group were distributed, as DistributionId::among has it, or the
-                       ///< interfaces whose lanes they are
+    DistributionId::Kind kind = DistributionId::Kind::slots;
+    std::string nics; ///< whose lanes they are; else ""
     CpuSet slot;
     policy::Bind bind = policy::Bind::llc;
 };

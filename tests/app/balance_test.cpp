@@ -103,6 +103,30 @@ TEST(Balance, AProcessCountsByAllItsThreadsAndARuleThatItLeftCountsNoMore) {
     EXPECT_EQ(load.on_cpu(1) + load.on_cpu(3), planner::one_cpu);
 }
 
+TEST(Balance, AThreadThatGetsAnotherRuleWhileItsProcessIsWeighedKeepsItsNewSlot) {
+    Machine machine;
+    machine.policy("app", std::string(two_places) +
+                              "threads:\n  - {name: \"io*\", cpus: \"1,3\", spread: cpu, bind: cpu}\n");
+    machine.process(100, "app");
+    machine.thread(100, 101, "io1");
+    machine.thread(100, 102, "io2");
+    Instance daemon(machine);
+    ASSERT_TRUE(daemon.manager().start());
+    daemon.pass();
+    const auto& load = daemon.tasks().placer().assignments().load();
+    EXPECT_EQ(load.on_cpu(0) + load.on_cpu(2), planner::one_cpu);
+    const auto root = host::Root::open(machine.path());
+    Weighing weighing(*root, daemon.tasks().table(), daemon.tasks().placer().assignments(), std::nullopt);
+    for (int slices = 0; slices < 2; ++slices)
+        ASSERT_FALSE(weighing.step([] { return true; })) << "a thread each";
+    machine.thread(100, 101, "other");
+    daemon.manager().tasks().thread_renamed(100, 101, "other");
+    daemon.finish();
+    while (!weighing.step([] { return true; })) {
+    }
+    EXPECT_EQ(load.on_cpu(0) + load.on_cpu(2), 2 * planner::one_cpu);
+}
+
 TEST(Balance, AThreadWeighsWhatItUsedSinceItWasLastWeighed) {
     FourProcesses four({100, 101, 102, 103});
     Instance daemon(four.machine);

@@ -95,7 +95,8 @@ TEST(Assignments, AllDistributionsAreCountedTogether) {
     const auto slots = slots_at({0, 1});
     EXPECT_EQ(assign(assignments, distribution, slots, task(1), {}), 0U);
     EXPECT_EQ(assign(assignments, {"p", 1, ""}, slots, task(2), {}), 1U) << "another thread rule";
-    EXPECT_EQ(assign(assignments, {"p", 0, "eth0"}, slots, task(3), {}), 0U) << "the lanes of an interface";
+    EXPECT_EQ(assign(assignments, {"p", 0, "eth0", DistributionId::Kind::lanes}, slots, task(3), {}), 0U)
+        << "the lanes of an interface";
     EXPECT_EQ(assign(assignments, {"q", 0, ""}, slots, task(4), {}), 1U) << "another policy";
     EXPECT_EQ(assign(assignments, distribution, slots, task(5), {}), 0U) << "the same";
 }

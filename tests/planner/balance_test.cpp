@@ -209,8 +209,9 @@ TEST(Redeal, AProcessLeavesItsGroupAsAWhole) {
     const unsigned busy_node = node_of(processes.front().front());
     for (const auto& threads : processes)
         for (const auto& task : threads)
-            world.assignments.weigh({"p0", 0, "together:" + std::to_string(node_of(task) * 8)}, task.id,
-                                    node_of(task) == busy_node ? one_cpu * 9 / 10 : one_cpu / 50);
+            world.assignments.weigh(
+                {"p0", 0, std::to_string(node_of(task) * 8), DistributionId::Kind::in_group}, task.id,
+                node_of(task) == busy_node ? one_cpu * 9 / 10 : one_cpu / 50);
     ASSERT_NEAR(redealt(world).goodness().balance(), 0.5, 0.05);
     plan_all();
     EXPECT_GT(redealt(world).goodness().balance(), 0.9);
@@ -244,6 +245,13 @@ TEST(Goodness, SaysWhatIsWrong) {
     EXPECT_EQ(Goodness{}.balance(), 1.0);
 }
 
+Weight least_busiest(std::vector<Confined> work, const CpuLoad& fixed) {
+    LeastBusiest least(std::move(work), fixed);
+    while (!least.step([] { return true; })) {
+    }
+    return least.value();
+}
+
 TEST(Goodness, TheLeastIsFoundByCounting) {
     const CpuLoad none{test::plain().topology};
     EXPECT_EQ(least_busiest({{CpuSet::range(0, 7), {4, 3}, 7}}, none), 4) << "the largest piece";
@@ -253,6 +261,15 @@ TEST(Goodness, TheLeastIsFoundByCounting) {
     CpuLoad busy = none;
     busy.add({0}, 9);
     EXPECT_EQ(least_busiest({}, busy), 9) << "what cannot be moved";
+    EXPECT_EQ(least_busiest({{CpuSet::range(0, 7), std::vector<Weight>(9, one_cpu), 9 * one_cpu}}, none),
+              3 * one_cpu)
+        << "nine that are alike";
+    std::vector<Weight> unlike;
+    for (Weight i = 0; i < 9; ++i)
+        unlike.push_back(one_cpu - i * 100);
+    EXPECT_NEAR(static_cast<double>(least_busiest({{CpuSet::range(0, 7), unlike, 0}}, none)), 3.0 * one_cpu,
+                3.0 * one_cpu / 200)
+        << "nearly";
 }
 
 } // namespace

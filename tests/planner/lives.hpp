@@ -295,7 +295,7 @@ class Life {
                     numbers.try_emplace({target.unit, target.distribution}, pieces.size());
                 if (is_new) {
                     pieces.push_back(piece_of(target, now.emplace_back()));
-                    const bool is_in_group = target.distribution.among.starts_with("together:");
+                    const bool is_in_group = target.distribution.kind == DistributionId::Kind::in_group;
                     const int family = is_in_group ? number : -static_cast<int>(pieces.size());
                     pieces.back().family =
                         families.try_emplace({target.policy, family}, families.size()).first->second;
@@ -364,7 +364,7 @@ class Life {
                                   [](const Slot& slot) { return slot.cpus.first(); }) -
                 slots.begin());
         };
-        if (!target.distribution.among.starts_with("together:")) {
+        if (target.distribution.kind != DistributionId::Kind::in_group) {
             const auto& slots = *slots_of(placements_, target.distribution);
             add_spots(piece, slots, 0);
             now = find(slots);

@@ -4,6 +4,8 @@
 #include "planner/redeal.hpp"
 #include "world.hpp"
 
+#include <set>
+
 namespace affinityd::planner {
 namespace {
 
@@ -104,6 +106,30 @@ TEST(Load, TasksThatACpusetCutsCountOnTheirCpusAndTheOthersOnAll) {
                                                                  2 * one_cpu, 2 * one_cpu, 0, 0, 0, 0}));
         world.assignments.use(std::make_shared<const CpuLoad>(CpuLoad(world.machine.topology)));
         EXPECT_EQ(world.assignments.load().on_cpu(0), 7 * one_cpu / 2) << "counted anew, the same";
+    }
+}
+
+TEST(Load, TheLanesOfAnInterfaceCountWhateverItsName) {
+    for (const std::string name : {"eth7", "together", "*", "8"}) {
+        auto machine = test::plain();
+        test::add_nic(machine, name, 0, 4, 100);
+        const auto nics = name == "*" ? "\"\\\\*\"" : "\"" + name + "\"";
+        World world({"match: {comm: app}\naffinity: full\nnics: [" + nics + "]\nspread: core\nbind: core\n"},
+                    machine);
+        std::set<std::string> masks;
+        for (int tid = 1; tid < 5; ++tid) {
+            auto task = test::thread(tid, "app");
+            const auto plan = world.plan(task);
+            ASSERT_TRUE(plan.action) << name;
+            const auto why = to_string(plan.action->reason, "p0");
+            EXPECT_NE(why.find("the lane of " + name + ":"), std::string::npos) << why;
+            masks.insert(world.settle(task));
+        }
+        EXPECT_EQ(masks.size(), 2U) << name << ": a lane for each core near it";
+        Weight tasks = 0;
+        for (unsigned cpu = 0; cpu < 8; ++cpu)
+            tasks += world.assignments.load().on_cpu(cpu) - world.placements.load->on_cpu(cpu);
+        EXPECT_EQ(tasks, 4 * one_cpu) << name;
     }
 }
 
