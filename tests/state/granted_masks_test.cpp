@@ -16,9 +16,7 @@ using machine::Subject;
 const machine::Setting mask = CpuSet{1};
 
 /// One number each: they have no place of their own.
-Subject queue(unsigned number) {
-    return SteeringMask{"devices/a", machine::Direction::tx, number, "eth0"};
-}
+Subject queue(unsigned number) { return SteeringMask{"devices/a", machine::Direction::tx, number, "eth0"}; }
 
 class Granted : public testing::Test {
   protected:
