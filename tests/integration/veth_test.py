@@ -242,6 +242,36 @@ class Veth(unittest.TestCase):
         print("measured: seen in the status after", ", ".join(times), flush=True)
         daemon.stop()
 
+    def test_an_interface_gets_back_what_it_had_also_under_another_name(self):
+        names = [f"a{self.mark}{letter}" for letter in "xyz"]
+        self.near.ip("link", "add", names[0], "type", "veth", "peer", "name", "peer0")
+        self.near.ip("link", "set", names[0], "up")
+        before = self.xps(names[0])
+        daemon = self.daemon({"named.yaml": NAMED % self.mark}).start()
+
+        def is_ours(name):
+            queues = [queue for queue in daemon.status()["queues"] if (queue["nic"], queue["queue"]) == (name, "tx-0")]
+            return bool(queues) and queues[0].get("original") is not None and self.xps(name) != before
+
+        def rename(name, other):
+            self.near.ip("link", "set", name, "down")
+            self.near.ip("link", "set", name, "name", other)
+            self.near.ip("link", "set", other, "up")
+
+        wait_for(lambda: is_ours(names[0]), "it is placed")
+        rename(names[0], names[1])
+        wait_for(lambda: is_ours(names[1]), "the running daemon knows the record")
+        daemon.kill()
+        rename(names[1], names[2])
+        daemon.start()
+        wait_for(lambda: is_ours(names[2]), "the next one does, too")
+        self.near.ip("link", "set", names[2], "netns", self.far.name)
+        wait_for(lambda: not [queue for queue in daemon.status()["queues"] if queue["nic"] == names[2]], "it is elsewhere")
+        self.far.ip("link", "set", names[2], "netns", self.near.name)
+        wait_for(lambda: is_ours(names[2]), "what it has is still known as ours")
+        daemon.stop()
+        self.assertEqual(before, self.xps(names[2]))
+
 
 if __name__ == "__main__":
     unittest.main()
