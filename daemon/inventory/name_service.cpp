@@ -12,6 +12,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -82,7 +83,8 @@ void NameService::State::work() {
         has_news = has_news || answer.name != name;
         answer = {std::move(name), false, false};
         const std::uint64_t one = 1;
-        if (has_news) static_cast<void>(::write(arrived.get(), &one, sizeof one));
+        if (has_news)
+            std::ignore = ::write(arrived.get(), &one, sizeof one); // a counter that is full is readable
     }
 }
 
@@ -136,7 +138,7 @@ int NameService::fd() const { return state_->arrived.get(); }
 
 bool NameService::take_answers() {
     std::uint64_t count = 0;
-    static_cast<void>(::read(state_->arrived.get(), &count, sizeof count));
+    std::ignore = ::read(state_->arrived.get(), &count, sizeof count);
     const std::lock_guard lock(state_->mutex);
     return std::exchange(state_->has_news, false);
 }

@@ -33,4 +33,4 @@ def make(folder, words, header):
 
 if __name__ == "__main__":
     make(pathlib.Path(sys.argv[1], "plain"), sys.argv[2:], HERE / "plain.hpp")
-    make(pathlib.Path(sys.argv[1], "gtest"), [*sys.argv[2:], "-O0"], HERE / "gtest.hpp")
+    make(pathlib.Path(sys.argv[1], "gtest"), [*sys.argv[2:], "-O0", "-U_FORTIFY_SOURCE"], HERE / "gtest.hpp")
