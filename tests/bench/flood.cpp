@@ -17,6 +17,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include <grp.h>
@@ -89,7 +90,7 @@ void flood(const std::string& kind, char* self, Clock::time_point end, int threa
         else if (kind == "masks")
             one_mask();
         else if (kind == "users")
-            static_cast<void>(::setresuid(nobody, nobody, nobody));
+            std::ignore = ::setresuid(nobody, nobody, nobody);
     }
     over = true;
     over.notify_all();

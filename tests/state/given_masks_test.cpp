@@ -32,8 +32,8 @@ TEST_F(Given, MasksAreKnownToTheNextDaemonAlsoWhenFilesWereRewritten) {
             ASSERT_TRUE(journal.remember(task, online, CpuSet{static_cast<unsigned>(i % 2)}, "p"));
         const auto again = open();
         EXPECT_FALSE(again.damaged());
-        EXPECT_EQ(again.given().size(), 1U) << "each once";
-        EXPECT_EQ(again.given().find(CpuSet{1}, online, 200, descent), (MaskSource{online, "p"}));
+        EXPECT_EQ(again.contents().given().size(), 1U) << "each once";
+        EXPECT_EQ(again.contents().given().find(CpuSet{1}, online, 200, descent), (MaskSource{online, "p"}));
     }
     EXPECT_LT(std::filesystem::file_size(tree_.path("undo.journal")), 5000U * 100) << "it was rewritten";
 }
@@ -66,13 +66,13 @@ TEST_F(Given, MasksOfAPolicyThatKeepsAreForgottenAndSoAreAllAtTheEnd) {
         ASSERT_TRUE(journal.settle(task, Parting::kept));
         EXPECT_EQ(journal.contents().given().size(), 1U);
     }
-    EXPECT_EQ(open().given().size(), 1U);
-    EXPECT_FALSE(open().given().contains(CpuSet{1}, online, 300));
+    EXPECT_EQ(open().contents().given().size(), 1U);
+    EXPECT_FALSE(open().contents().given().contains(CpuSet{1}, online, 300));
     ASSERT_TRUE(open().forget_given());
-    EXPECT_EQ(open().given().size(), 0U);
+    EXPECT_EQ(open().contents().given().size(), 0U);
     EXPECT_FALSE(open().damaged());
     ASSERT_TRUE(open().note_given(given(1, "keeps")));
-    EXPECT_EQ(open().given().size(), 1U) << "given again";
+    EXPECT_EQ(open().contents().given().size(), 1U) << "given again";
 }
 
 TEST_F(Given, MasksTakeBoundedMemoryAndTheOldestMakeRoom) {

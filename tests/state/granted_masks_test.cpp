@@ -3,6 +3,7 @@
 #include "support/tree.hpp"
 
 #include <filesystem>
+#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -21,7 +22,9 @@ Subject queue(unsigned number) { return SteeringMask{"devices/a", machine::Direc
 class Granted : public testing::Test {
   protected:
     [[nodiscard]] GrantedMasks open() const {
-        auto masks = GrantedMasks::open(tree_.path("granted"));
+        std::optional<Error> fault;
+        auto masks = GrantedMasks::open(tree_.path("granted"), fault);
+        EXPECT_FALSE(fault);
         if (!masks) throw std::runtime_error(masks.error().to_string());
         return std::move(*masks);
     }
