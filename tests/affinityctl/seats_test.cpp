@@ -49,9 +49,9 @@ TEST(Seats, ATaskOfSeveralCpusCountsForAPartOnEach) {
     EXPECT_EQ(all[2]["holds"][0], json({{"policy", "db"}, {"what", "io, 2 threads"}, {"cpus", "2-3"}}));
 }
 
-TEST(Seats, TextNamesEachPolicyOnceAndHidesControlBytes) {
+TEST(Seats, TextNamesEachPolicyOnceAndEscapesControlBytes) {
     const auto text = seats_text(occupancy_of_status(json::parse(status), Masks::wanted), four_cpus(), false);
-    EXPECT_NE(text.find("db: main; web: n?x, eth0-rx-0 (IRQ 45)"), std::string::npos) << text;
+    EXPECT_NE(text.find("db: main; web: n\\x1bx, eth0-rx-0 (IRQ 45)"), std::string::npos) << text;
     EXPECT_NE(text.find("db: io, 2 threads on 2-3"), std::string::npos) << text;
     EXPECT_EQ(text.find("gone"), std::string::npos) << text;
 }

@@ -74,10 +74,10 @@ TEST(Watch, Keys) {
     EXPECT_FALSE(view.press(Key::quit, 1, 1));
 }
 
-TEST(Watch, CellsFitTheHeadingAndHideControlBytes) {
+TEST(Watch, CellsFitTheHeadingAndEscapeControlBytes) {
     const auto cells = watch_cells(row(7, "\033[31mred", 0.25, 0));
     ASSERT_EQ(cells.size(), watch_heading.size());
-    EXPECT_EQ(cells[2], "?[31mred");
+    EXPECT_EQ(cells[2], "\\x1b[31mred");
     EXPECT_EQ(cells[4], "0!") << "it runs where it should not";
     EXPECT_EQ(cells[6], "25.0%");
     EXPECT_EQ(cells[7], "-");

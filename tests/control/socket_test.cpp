@@ -292,6 +292,12 @@ TEST_F(ControlTest, BytesThatAreNoMessageEndTheirConnectionOnly) {
 }
 
 TEST_F(ControlTest, WhenAllPlacesAreTakenTheOldestSilentPeerMakesRoom) {
+    server_.reset();
+    Server::Limits limits;
+    limits.socket.authentication = std::chrono::minutes(10); // they would make room by themselves
+    auto again = Server::start(event_, tree_.path(), commands_, {}, bus_, limits);
+    ASSERT_TRUE(again) << again.error().to_string();
+    server_ = std::move(*again);
     std::vector<int> held;
     for (int i = 0; i < 80; ++i) {
         held.push_back(bare());
