@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/callback_watch.hpp"
 
+#include "base/text.hpp"
 #include "host/boot_clock.hpp"
 
 #include <algorithm>
@@ -26,19 +27,25 @@ std::chrono::nanoseconds cpu_time() {
 
 } // namespace
 
+CallbackWatch::CallbackWatch() {
+    if (!watches) return;
+    const auto* other = ::secure_getenv("AFFINITYD_CALLBACK_LIMIT_MS");
+    if (other != nullptr) limit_ = std::chrono::milliseconds(parse_number<unsigned>(other).value_or(0));
+}
+
 void CallbackWatch::look() {
     looked_ = std::chrono::steady_clock::now();
     stolen_ = host::stolen_ticks();
 }
 
 void CallbackWatch::note(std::chrono::nanoseconds used) {
-    if (used > limit) {
+    if (used > limit_) {
         const auto before = stolen_;
         look();
         if (stolen_ != before) return;
     }
     longest_ = std::max(longest_, used);
-    if (used <= limit) return;
+    if (used <= limit_) return;
     std::fprintf(stderr, "affinityd: a callback took %lld us of CPU time\n",
                  static_cast<long long>(std::chrono::duration_cast<std::chrono::microseconds>(used).count()));
     std::abort();
