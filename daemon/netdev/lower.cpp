@@ -2,6 +2,7 @@
 #include "netdev/lower.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace affinityd::netdev {
 
@@ -33,38 +34,41 @@ std::vector<const Nic*> Stacks::walk(const Nic& from) const {
     return bottom;
 }
 
+/// Those directly below an interface that carry its traffic. No value: nothing is known of any.
+std::optional<Stacks::Carriers> Stacks::carriers(const Nic& upper) const {
+    std::vector<std::size_t> ports;
+    for (const auto& name : upper.lower)
+        if (const auto found = by_name_.find(name); found != by_name_.end()) ports.push_back(found->second);
+    // The active one may be in another namespace, or just be leaving: then nothing is known of the others.
+    const bool is_known =
+        !upper.active_lower || std::ranges::find(upper.lower, *upper.active_lower) != upper.lower.end();
+    const auto has_link = [&](std::size_t port) { return nics_[port].operstate == "up"; };
+    if (!is_known || (!upper.active_lower && std::ranges::none_of(ports, has_link))) return std::nullopt;
+    Carriers found{ports, {}};
+    std::ranges::copy_if(ports, std::back_inserter(found.active), [&](std::size_t port) {
+        return upper.active_lower ? nics_[port].name == *upper.active_lower : nics_[port].operstate != "down";
+    });
+    return found;
+}
+
 /// Each interface above says which of those directly below it carry its traffic. It has none itself if all
 /// those above it use others: then what is below it is spare, too.
 std::set<std::string_view> Stacks::spares() const {
-    std::vector<std::vector<std::size_t>> carriers(nics_.size());
+    std::vector<std::vector<std::size_t>> active(nics_.size());
     std::vector<bool> is_used(nics_.size(), true);
-    for (std::size_t i = 0; i < nics_.size(); ++i) {
-        const auto& upper = nics_[i];
-        std::vector<std::size_t> ports;
-        for (const auto& name : upper.lower)
-            if (const auto found = by_name_.find(name); found != by_name_.end())
-                ports.push_back(found->second);
-        // The active one may be in another namespace, or just be leaving: then nothing is known of the
-        // others.
-        const bool is_known =
-            !upper.active_lower || std::ranges::find(upper.lower, *upper.active_lower) != upper.lower.end();
-        const bool has_link =
-            std::ranges::any_of(ports, [&](std::size_t port) { return nics_[port].operstate == "up"; });
-        if (!is_known || (!upper.active_lower && !has_link)) continue;
-        for (const std::size_t port : ports) {
-            is_used[port] = false;
-            if (upper.active_lower ? nics_[port].name == *upper.active_lower
-                                   : nics_[port].operstate != "down")
-                carriers[i].push_back(port);
+    for (std::size_t i = 0; i < nics_.size(); ++i)
+        if (auto found = carriers(nics_[i])) {
+            for (const std::size_t port : found->ports)
+                is_used[port] = false;
+            active[i] = std::move(found->active);
         }
-    }
     std::vector<std::size_t> open; // from the top
     for (std::size_t i = 0; i < nics_.size(); ++i)
         if (is_used[i]) open.push_back(i);
     while (!open.empty()) {
         const auto upper = open.back();
         open.pop_back();
-        for (const std::size_t port : carriers[upper])
+        for (const std::size_t port : active[upper])
             if (!is_used[port]) {
                 is_used[port] = true;
                 open.push_back(port);

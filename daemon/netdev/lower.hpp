@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -41,7 +42,12 @@ class Stacks {
     [[nodiscard]] std::set<std::string_view> spares() const;
 
   private:
+    /// Places of interfaces directly below one, and of those of them that carry its traffic.
+    struct Carriers {
+        std::vector<std::size_t> ports, active;
+    };
     [[nodiscard]] std::vector<const Nic*> walk(const Nic& from) const;
+    [[nodiscard]] std::optional<Carriers> carriers(const Nic& upper) const;
     std::span<const Nic> nics_;
     std::unordered_map<std::string_view, std::size_t> by_name_;
     /// What is under these lower devices: a bridge with a thousand ports may have a thousand VLANs on it.
