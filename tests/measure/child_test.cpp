@@ -78,7 +78,8 @@ TEST(Child, TimeOutEndsTheWholeGroup) {
     pid_t sleeper = 0;
     for (int i = 0; sleeper == 0 && i < 3000; ++i, ::usleep(10'000)) {
         char text[32] = {};
-        if (::read(child->output(), text, sizeof text - 1) > 0) sleeper = std::atoi(text);
+        if (::read(child->output(), text, sizeof text - 1) > 0)
+            sleeper = static_cast<pid_t>(std::strtol(text, nullptr, 10));
     }
     ASSERT_GT(sleeper, 0);
     child->time_out();

@@ -13,7 +13,6 @@ namespace {
 using machine::FlowCount;
 using machine::FlowTable;
 using machine::IrqMask;
-using machine::Setting;
 using machine::SteeringMask;
 using machine::Subject;
 using machine::TaskMask;
