@@ -19,6 +19,14 @@ namespace {
 namespace fs = std::filesystem;
 
 class MeasurementTest : public ::testing::Test {
+  public:
+    MeasurementTest(const MeasurementTest&) = delete;
+    MeasurementTest& operator=(const MeasurementTest&) = delete;
+    ~MeasurementTest() override {
+        ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
+        fs::remove_all(folder_);
+    }
+
   protected:
     MeasurementTest() {
         std::string name = (fs::temp_directory_path() / "measurement-XXXXXX").string();
@@ -28,10 +36,6 @@ class MeasurementTest : public ::testing::Test {
         sd_event* event = nullptr;
         EXPECT_GE(sd_event_new(&event), 0);
         event_.reset(event);
-    }
-    ~MeasurementTest() override {
-        ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
-        fs::remove_all(folder_);
     }
     static void block_child_signals(bool block) {
         sigset_t set;
