@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
     if (argc != 3) return 2;
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
-    CPU_SET(static_cast<std::size_t>(std::atoi(argv[2])), &cpus);
+    CPU_SET(static_cast<std::size_t>(static_cast<int>(std::strtol(argv[2], nullptr, 10))), &cpus);
     const int fd = ::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
     sockaddr_nl address{};
     address.nl_family = AF_NETLINK;

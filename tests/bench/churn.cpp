@@ -47,7 +47,7 @@ void* sleep_for_ever(void*) {
 
 int main(int argc, char** argv) {
     if (argc != 3) return 2;
-    const int firm = std::atoi(argv[1]);
+    const int firm = static_cast<int>(std::strtol(argv[1], nullptr, 10));
     const int parent = ::getpid();
     std::mt19937 random(7);
     const auto start = [&](bool mortal) {

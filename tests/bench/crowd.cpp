@@ -39,8 +39,8 @@ void* sleep_for_ever(void*) {
 
 int main(int argc, char** argv) {
     if (argc < 3) return 2;
-    const int processes = std::atoi(argv[1]);
-    const int threads = std::atoi(argv[2]);
+    const int processes = static_cast<int>(std::strtol(argv[1], nullptr, 10));
+    const int threads = static_cast<int>(std::strtol(argv[2], nullptr, 10));
     if (argc > 3) ::prctl(PR_SET_NAME, argv[3]);
     const int parent = ::getpid();
     std::vector<int> children;

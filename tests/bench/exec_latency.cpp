@@ -55,10 +55,12 @@ int main(int argc, char** argv) {
     int load = 0;
     const char* thread = nullptr;
     for (int i = 4; i + 1 < argc; i += 2) {
-        if (std::strcmp(argv[i], "--load") == 0) load = std::atoi(argv[i + 1]);
+        if (std::strcmp(argv[i], "--load") == 0)
+            load = static_cast<int>(std::strtol(argv[i + 1], nullptr, 10));
         if (std::strcmp(argv[i], "--thread") == 0) thread = argv[i + 1];
     }
     const bench::Load busy(load);
     if (thread != nullptr) return time_threads(argv[1], thread, argv[2], argv[3]);
-    return time_execs(argv[1], std::atoi(argv[2]), std::atoi(argv[3]));
+    return time_execs(argv[1], static_cast<int>(std::strtol(argv[2], nullptr, 10)),
+                      static_cast<int>(std::strtol(argv[3], nullptr, 10)));
 }

@@ -108,8 +108,11 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: flood KIND[,KIND...] SECONDS [THREADS]\n");
         return 2;
     }
-    const auto end = Clock::now() + std::chrono::seconds(std::min(std::atoi(argv[2]), longest));
-    const int threads = argc > 3 ? std::min(std::atoi(argv[3]), most_threads) : 0;
+    const auto end =
+        Clock::now() +
+        std::chrono::seconds(std::min(static_cast<int>(std::strtol(argv[2], nullptr, 10)), longest));
+    const int threads =
+        argc > 3 ? std::min(static_cast<int>(std::strtol(argv[3], nullptr, 10)), most_threads) : 0;
     ::setpriority(PRIO_PROCESS, 0, 5);
     std::istringstream kinds(argv[1]);
     std::vector<pid_t> children;

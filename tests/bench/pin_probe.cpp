@@ -47,11 +47,13 @@ int time_threads(const char* name, int cpu, int count) {
 
 int main(int argc, char** argv) {
     if (argc == 5 && std::strcmp(argv[1], "thread") == 0)
-        return time_threads(argv[2], std::atoi(argv[3]), std::atoi(argv[4]));
+        return time_threads(argv[2], static_cast<int>(std::strtol(argv[3], nullptr, 10)),
+                            static_cast<int>(std::strtol(argv[4], nullptr, 10)));
     const auto entered = bench::now_ns();
     auto* page = bench::map_shared(bench::shared_descriptor);
     if (argc != 2 || page == nullptr) return 2;
     page->entered = entered;
-    page->pinned = bench::spin_until_pinned(std::atoi(argv[1])) ? bench::now_ns() : 0;
+    page->pinned =
+        bench::spin_until_pinned(static_cast<int>(std::strtol(argv[1], nullptr, 10))) ? bench::now_ns() : 0;
     return 0;
 }

@@ -69,7 +69,7 @@ double median(std::vector<double> values) {
 } // namespace
 
 int main(int argc, char** argv) {
-    const int rounds = argc > 1 ? std::atoi(argv[1]) : 5;
+    const int rounds = argc > 1 ? static_cast<int>(std::strtol(argv[1], nullptr, 10)) : 5;
     const auto root = host::Root::open();
     if (!root || rounds < 1) return 2;
     std::vector<double> ours;

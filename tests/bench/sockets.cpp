@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
     if (::pipe(ready) != 0) return complain("pipe");
     const int parent = ::getpid();
     int processes = 0;
-    for (int pairs = std::atoi(argv[1]) / 2; pairs > 0; pairs -= each) {
+    for (int pairs = static_cast<int>(std::strtol(argv[1], nullptr, 10)) / 2; pairs > 0; pairs -= each) {
         if (const int pid = ::fork(); pid == 0) live(processes, std::min(pairs, each), ready[1], parent);
         ++processes;
     }

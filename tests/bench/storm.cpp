@@ -45,13 +45,14 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: storm CHILD COUNT [--listener PID] [--probe FILE CPU]\n");
         return 2;
     }
-    const int count = std::atoi(argv[2]);
+    const int count = static_cast<int>(std::strtol(argv[2], nullptr, 10));
     int listener = 0;
     std::optional<bench::ProbeStarter> probe;
     for (int i = 3; i < argc; ++i) {
-        if (std::strcmp(argv[i], "--listener") == 0 && i + 1 < argc) listener = std::atoi(argv[i + 1]);
+        if (std::strcmp(argv[i], "--listener") == 0 && i + 1 < argc)
+            listener = static_cast<int>(std::strtol(argv[i + 1], nullptr, 10));
         if (std::strcmp(argv[i], "--probe") == 0 && i + 2 < argc)
-            probe.emplace(argv[i + 1], std::atoi(argv[i + 2]));
+            probe.emplace(argv[i + 1], static_cast<int>(std::strtol(argv[i + 2], nullptr, 10)));
     }
     char* arguments[] = {argv[1], nullptr};
     const double cpu_before = listener > 0 ? cpu_time_ms(listener) : 0;
