@@ -78,9 +78,9 @@ std::string bars(const std::vector<ModelSummary>& summaries, unsigned width) {
         const auto columns = [&](double value) {
             return static_cast<std::size_t>(std::lround(std::max(0.0, value) / top * width));
         };
-        const std::string bar =
+        const std::string drawn =
             std::string(columns(rate->low), '#') + std::string(columns(rate->high) - columns(rate->low), '+');
-        text += fmt::format("{:<11} {:<{}} {:.2f} Gbit/s ({:.2f} to {:.2f})\n", labels[i], bar, width,
+        text += fmt::format("{:<11} {:<{}} {:.2f} Gbit/s ({:.2f} to {:.2f})\n", labels[i], drawn, width,
                             rate->estimate / 1e9, rate->low / 1e9, rate->high / 1e9);
     }
     return text;
