@@ -79,6 +79,7 @@ Result<void> CgroupWatch::start() {
 
 /// Those that are watched already are not watched twice.
 void CgroupWatch::watch_all() {
+    watched_.is_walk = true;
     if (exists(base_ + "/cgroup.controllers")) return watch_later({"", false});
     // Version 1: one hierarchy has the cpusets, another the groups of systemd.
     for (const char* hierarchy : {"/cpuset", "/unified", "/systemd"})
@@ -234,7 +235,10 @@ int CgroupWatch::on_rest(sd_event_source*, void* userdata) {
     const auto is_done = [&] { return self.watched_.unsure.empty() && self.unwatched_.empty(); };
     while (!is_done() && steady_clock::now() < end)
         self.watched_.unsure.empty() ? self.watch_next() : self.check_next();
-    if (!is_done()) sd_event_source_set_enabled(self.rest_.get(), SD_EVENT_ONESHOT);
+    if (!is_done())
+        sd_event_source_set_enabled(self.rest_.get(), SD_EVENT_ONESHOT);
+    else if (std::exchange(self.watched_.is_walk, false))
+        self.listeners_.all_watched();
     return 0;
 }
 

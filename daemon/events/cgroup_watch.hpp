@@ -32,6 +32,8 @@ class CgroupWatch {
         std::function<void()> cpuset_written; ///< one that is followed
         std::function<void(std::vector<std::string> groups)> joined;
         std::function<void()> missed; ///< too much at once: processes may have moved anywhere
+        /// All groups that there are have been found: who moved into one before it was watched was not told.
+        std::function<void()> all_watched = [] {};
     };
     /// `base`: where control groups are mounted. References must outlive it.
     CgroupWatch(sd_event* event, app::Log& log, std::string base, Listeners listeners);
@@ -53,6 +55,7 @@ class CgroupWatch {
         std::unordered_map<int, std::string> paths;   ///< by watch
         std::unordered_map<std::string, int> watches; ///< by path
         std::vector<std::string> unsure;              ///< paths that may be gone: events were lost
+        bool is_walk = false;                         ///< through all groups
     };
     struct Unwatched {
         std::string path;

@@ -146,6 +146,7 @@ void EventLoop::watch_groups() {
                                                            watches_.cgroups->leave_to_pass();
                                                    }));
                                            },
+                                           [this] { passes_.begin_soon(); },
                                            [this] { passes_.begin_soon(); }};
     watches_.cgroups = std::make_unique<CgroupWatch>(event_.get(), log_, root.cgroup_folder(), listeners);
     if (const auto begun = watches_.cgroups->start(); !begun) {

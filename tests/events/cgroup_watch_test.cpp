@@ -34,7 +34,7 @@ class CgroupWatchTest : public testing::Test {
                                        ++batches_;
                                        joined_.insert(joined_.end(), names.begin(), names.end());
                                    },
-                                   [this] { ++missed_; }});
+                                   [this] { ++missed_; }, [this] { found_.push_back(watch_->groups()); }});
         ASSERT_TRUE(watch_->start());
         ASSERT_TRUE(turning_.until([&] { return watch_->groups() >= groups; })) << watch_->groups();
         EXPECT_EQ(watch_->groups(), groups);
@@ -55,7 +55,17 @@ class CgroupWatchTest : public testing::Test {
     std::unique_ptr<CgroupWatch> watch_;
     unsigned written_ = 0, missed_ = 0, batches_ = 0;
     Names joined_;
+    std::vector<std::size_t> found_; ///< groups that were watched when all were found
 };
+
+TEST_F(CgroupWatchTest, ThatAllGroupsAreWatchedIsSaidOnce) {
+    watch();
+    EXPECT_TRUE(turning_.until([&] { return !found_.empty(); }));
+    group("late.slice");
+    EXPECT_TRUE(turning_.until([&] { return watch_->groups() == 5; }));
+    turning_.turn_for(milliseconds(50));
+    EXPECT_EQ(found_, std::vector<std::size_t>{4}) << "who moved before was not told of";
+}
 
 TEST_F(CgroupWatchTest, WritesToAFollowedCpusetAndToAllAboveItAreReported) {
     watch();
