@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/topology/facts.hpp"
 
+#include "affinityctl/values/counted.hpp"
 #include "affinityctl/views/table.hpp"
+#include "affinityctl/views/topology/cpu_list.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -20,6 +22,14 @@ std::string distances(const Topology& topology) {
     if (nodes.size() < 2 ||
         std::ranges::any_of(nodes, [](const auto& node) { return node.distance.empty(); }))
         return {};
+    constexpr std::size_t most = 64; // a wider table helps nobody
+    if (nodes.size() > most) {
+        unsigned farthest = 0;
+        for (const auto& node : nodes)
+            farthest = std::max(farthest, std::ranges::max(node.distance));
+        return fmt::format("node distances: {} at most, between {}\n", farthest,
+                           counted(nodes.size(), "node"));
+    }
     std::string text = "node distances:\n     ";
     for (const auto& node : nodes)
         text += fmt::format("{:>5}", node.id);
@@ -38,11 +48,11 @@ std::string facts_text(const Topology& topology) {
     const std::pair<const char*, const CpuSet*> sets[] = {
         {"offline", &topology.offline}, {"isolated", &topology.isolated}, {"nohz_full", &topology.nohz_full}};
     for (const auto& [name, cpus] : sets)
-        if (!cpus->empty()) text += fmt::format("{}: CPUs {}\n", name, cpus->to_list());
+        if (!cpus->empty()) text += fmt::format("{}: CPUs {}\n", name, short_list(*cpus));
     if (topology.housekeeping != topology.online)
-        text += fmt::format("housekeeping: CPUs {}\n", topology.housekeeping.to_list());
+        text += fmt::format("housekeeping: CPUs {}\n", short_list(topology.housekeeping));
     for (const auto& kind : topology.kinds)
-        text += fmt::format("{} cores: CPUs {}\n", kind.name, kind.cpus.to_list());
+        text += fmt::format("{} cores: CPUs {}\n", kind.name, short_list(kind.cpus));
     return text + distances(topology);
 }
 
@@ -53,7 +63,7 @@ std::string tenants_text(const Occupancy& occupancy, bool color) {
     for (const auto& tenant : occupancy.tenants)
         text += fmt::format("  {} (affinity {}{}): CPUs {}{}\n", printable(tenant.policy),
                             printable(tenant.model), tenant.exclusive ? ", exclusive" : "",
-                            tenant.cpus.empty() ? "-" : tenant.cpus.to_list(),
+                            tenant.cpus.empty() ? "-" : short_list(tenant.cpus),
                             tenant.summary.empty() ? "" : "; " + printable(tenant.summary));
     for (const auto& remark : occupancy.remarks)
         text += "  note: " + printable(remark) + "\n";

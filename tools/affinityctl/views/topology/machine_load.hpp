@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace affinityctl {
@@ -16,14 +17,26 @@ enum class Hold { may, wide, narrow };
 struct Claim {
     std::size_t tenant = 0; ///< position in Occupancy::tenants
     Hold hold = Hold::may;
+    unsigned pins = 0, irqs = 0; ///< of the tenant, that hold the CPU
+};
+
+struct OwnedPin {
+    std::size_t tenant = 0; ///< position in Occupancy::tenants
+    const Pin* pin = nullptr;
 };
 
 /// What is on one CPU.
 struct CpuLoad {
-    std::vector<Claim> claims;
+    static constexpr std::size_t most_pins = 16;
+    std::vector<Claim> claims;          ///< by tenant
     unsigned tasks = 0, interrupts = 0; ///< pinned to its core
+    std::vector<OwnedPin> first_pins;   ///< of all claims, at most `most_pins`
+    [[nodiscard]] std::size_t pins() const;
 };
-[[nodiscard]] CpuLoad load_of(const MachineView& view, unsigned cpu);
+/// By online CPU; one that nobody holds may be missing. The pins are those of the view, which must outlive
+/// them.
+using CpuLoads = std::unordered_map<unsigned, CpuLoad>;
+[[nodiscard]] CpuLoads loads_of(const MachineView& view);
 
 struct Badge {
     unsigned tasks = 0, interrupts = 0;

@@ -85,18 +85,6 @@ void hang_devices(const MachineView& view, const Part& tree, HangingByPart& hang
 
 } // namespace
 
-const Part& smallest_holding(const Part& whole, const CpuSet& cpus) {
-    const Part* at = &whole;
-    while (!cpus.empty() && at->kind != Part::Kind::core) {
-        const auto found = std::ranges::find_if(at->parts, [&](const Part& part) {
-            return part.kind != Part::Kind::cpu && part.cpus.contains(cpus);
-        });
-        if (found == at->parts.end()) break;
-        at = &*found;
-    }
-    return *at;
-}
-
 HangingByPart hang_up(const MachineView& view, const Part& tree) {
     HangingByPart hanging;
     hang_memory(view.topology, tree, hanging);

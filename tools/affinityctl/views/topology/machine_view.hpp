@@ -32,10 +32,6 @@ struct MachineView {
 
 using affinityd::topology::Part;
 
-/// The deepest part that holds all of `cpus`, at most as deep as a core; the whole machine if there is none,
-/// or for the empty set.
-[[nodiscard]] const Part& smallest_holding(const Part& whole, const affinityd::CpuSet& cpus);
-
 /// What hangs where, by the part's address in `tree`: interfaces and devices at their node, memory-only nodes
 /// at the nearest node, and anything without a known place at the machine.
 using HangingByPart = std::map<const Part*, std::vector<Hanging>>;

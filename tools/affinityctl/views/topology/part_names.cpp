@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,19 +15,53 @@ using affinityd::topology::Cache;
 using affinityd::topology::Part;
 using affinityd::topology::Topology;
 
-namespace {
+PartNames::PartNames(const Topology& topology) : topology_(topology) {
+    for (auto& group : topology.llc_groups())
+        llcs_.emplace(std::move(group), llcs_.size());
+}
 
-std::string cache_text(const Topology& topology, const Part& part) {
-    const Cache& cache = topology.caches[part.index];
+std::string PartNames::of_cache(const Part& part) const {
+    const Cache& cache = topology_.caches[part.index];
     std::string text = affinityd::topology::cache_name(cache);
     if (cache.size_bytes > 0) text += " " + size_text(cache.size_bytes);
     if (cache.level < 3 || cache.type == Cache::Type::instruction) return text;
-    const auto groups = topology.llc_groups();
-    const auto found = std::ranges::find(groups, part.cpus);
-    return found == groups.end() ? text : fmt::format("llc {} ({})", found - groups.begin(), text);
+    const auto found = llcs_.find(part.cpus);
+    return found == llcs_.end() ? text : fmt::format("llc {} ({})", found->second, text);
 }
 
-} // namespace
+std::string PartNames::of(const Part& part) const {
+    switch (part.kind) {
+    case Part::Kind::machine:
+        return "machine";
+    case Part::Kind::drawer:
+        return fmt::format("drawer {}", part.index);
+    case Part::Kind::book:
+        return fmt::format("book {}", part.index);
+    case Part::Kind::package:
+        return fmt::format("package {}", package_number(topology_, part.index));
+    case Part::Kind::die:
+        return fmt::format("die {}", part.index);
+    case Part::Kind::cluster:
+        return fmt::format("cluster {}", part.index);
+    case Part::Kind::core:
+        return fmt::format("core {}", part.index);
+    case Part::Kind::cpu:
+        return fmt::format("CPU {}", topology_.cpus[part.index].id);
+    case Part::Kind::cache:
+        return of_cache(part);
+    case Part::Kind::node:
+        break;
+    }
+    const auto& node = topology_.nodes[part.index];
+    return node.memory_bytes ? fmt::format("node {} ({})", node.id, size_text(*node.memory_bytes))
+                             : fmt::format("node {}", node.id);
+}
+
+std::string PartNames::kind_of(const Part& core) const {
+    const auto found = std::ranges::find_if(topology_.kinds,
+                                            [&](const auto& kind) { return kind.cpus.contains(core.cpus); });
+    return found == topology_.kinds.end() ? "" : found->name;
+}
 
 std::string size_text(std::uint64_t bytes) {
     constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
@@ -45,34 +80,6 @@ std::string size_text(std::uint64_t bytes) {
     return text + " " + units[unit];
 }
 
-std::string part_name(const Topology& topology, const Part& part) {
-    switch (part.kind) {
-    case Part::Kind::machine:
-        return "machine";
-    case Part::Kind::drawer:
-        return fmt::format("drawer {}", part.index);
-    case Part::Kind::book:
-        return fmt::format("book {}", part.index);
-    case Part::Kind::package:
-        return fmt::format("package {}", package_number(topology, part.index));
-    case Part::Kind::die:
-        return fmt::format("die {}", part.index);
-    case Part::Kind::cluster:
-        return fmt::format("cluster {}", part.index);
-    case Part::Kind::core:
-        return fmt::format("core {}", part.index);
-    case Part::Kind::cpu:
-        return fmt::format("CPU {}", topology.cpus[part.index].id);
-    case Part::Kind::cache:
-        return cache_text(topology, part);
-    case Part::Kind::node:
-        break;
-    }
-    const auto& node = topology.nodes[part.index];
-    return node.memory_bytes ? fmt::format("node {} ({})", node.id, size_text(*node.memory_bytes))
-                             : fmt::format("node {}", node.id);
-}
-
 std::string machine_summary(const Topology& topology) {
     std::string text =
         counted(topology.online.count(), "CPU") + ", " + counted(topology.cores.size(), "core");
@@ -85,12 +92,17 @@ std::string machine_summary(const Topology& topology) {
     return text;
 }
 
-std::vector<std::string> cpu_marks(const Topology& topology, unsigned cpu) {
+std::vector<std::string> boot_marks(const Topology& topology, unsigned cpu) {
     std::vector<std::string> marks;
-    for (const auto& kind : topology.kinds)
-        if (kind.cpus.contains(cpu)) marks.push_back(kind.name);
     if (topology.isolated.contains(cpu)) marks.emplace_back("isolated");
     if (topology.nohz_full.contains(cpu)) marks.emplace_back("nohz_full");
+    return marks;
+}
+
+std::vector<std::string> cpu_marks(const Topology& topology, unsigned cpu) {
+    auto marks = boot_marks(topology, cpu);
+    for (const auto& kind : topology.kinds)
+        if (kind.cpus.contains(cpu)) marks.insert(marks.begin(), kind.name);
     return marks;
 }
 

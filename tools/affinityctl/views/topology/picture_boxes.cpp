@@ -2,7 +2,7 @@
 #include "affinityctl/views/topology/picture_boxes.hpp"
 
 #include "affinityctl/views/svg_text.hpp"
-#include "affinityctl/views/topology/part_names.hpp"
+#include "affinityctl/views/topology/cpu_list.hpp"
 
 #include <algorithm>
 
@@ -42,7 +42,7 @@ void Boxes::rect(const Block& block, const Look& look, const char* more) {
 }
 
 void Boxes::group(const Block& block) {
-    out_ += svg_title(block.title + ": CPUs " + block.part->cpus.to_list());
+    out_ += svg_title(block.title + ": CPUs " + short_list(block.part->cpus));
     const bool outer = block.part->kind == Kind::drawer || block.part->kind == Kind::book;
     rect(block, look_of(block.part->kind), outer ? " stroke-dasharray=\"6 4\"" : "");
     out_ += svg_text(block.x + 10, block.y + 16, 12, "#2a323d", block.title, "font-weight=\"600\"");
@@ -52,27 +52,24 @@ void Boxes::group(const Block& block) {
 
 void Boxes::core(const Block& block) {
     Look look = look_of(Kind::core);
-    const auto& kinds = view_.topology.kinds;
-    const auto kind =
-        std::ranges::find_if(kinds, [&](const auto& each) { return each.cpus.contains(block.part->cpus); });
-    if (kind != kinds.end() && kind->rank > 0) look.fill = "#f6f4ec", look.radius = 11;
-    out_ += svg_title(block.title + (kind == kinds.end() ? "" : " (" + kind->name + ")") +
+    const auto kind = names_.kind_of(*block.part);
+    const auto found = std::ranges::find(view_.topology.kinds, kind, &affinityd::topology::Kind::name);
+    if (found != view_.topology.kinds.end() && found->rank > 0) look.fill = "#f6f4ec", look.radius = 11;
+    out_ += svg_title(block.title + (kind.empty() ? "" : " (" + kind + ")") +
                       (block.caches.empty() ? "" : ": " + block.caches));
     rect(block, look);
     out_ += svg_text(block.x + 6, block.y + 11, 9, "#66717f", block.title);
 }
 
-std::string Boxes::cpu_title(unsigned cpu, const std::string& caches) const {
-    constexpr std::size_t most = 16;
+std::string Boxes::cpu_title(unsigned cpu, const std::string& caches, const CpuLoad& load) const {
     std::string text = fmt::format("CPU {}", cpu) + (caches.empty() ? "" : ", " + caches);
     for (const auto& mark : cpu_marks(view_.topology, cpu))
         text += ", " + mark;
-    std::size_t lines = 0;
-    for (const auto& tenant : view_.occupancy.tenants)
-        for (const auto& pin : tenant.pins)
-            if (pin.cpus.contains(cpu) && ++lines <= most)
-                text += "\n" + tenant.policy + ": " + pin.label + " on " + pin.cpus.to_list();
-    if (lines > most) text += fmt::format("\nand {} more", lines - most);
+    for (const auto& [tenant, pin] : load.first_pins)
+        text += "\n" + view_.occupancy.tenants[tenant].policy + ": " + pin->label + " on " +
+                short_list(pin->cpus);
+    if (const auto all = load.pins(); all > load.first_pins.size())
+        text += fmt::format("\nand {} more", all - load.first_pins.size());
     return text;
 }
 
@@ -108,8 +105,8 @@ void Boxes::claims(const Block& block, const CpuLoad& load) {
 
 void Boxes::cpu(const Block& block) {
     const unsigned cpu = block.part->cpus.first();
-    const auto load = load_of(view_, cpu);
-    out_ += fmt::format("<g id=\"cpu-{}\">", cpu) + svg_title(cpu_title(cpu, block.caches));
+    const auto& load = loads_[cpu];
+    out_ += fmt::format("<g id=\"cpu-{}\">", cpu) + svg_title(cpu_title(cpu, block.caches, load));
     rect(block, {"#f1f3f6", "#c3cbd6", 4, 1});
     claims(block, load);
     if (view_.topology.isolated.contains(cpu)) rect(block, {"url(#hatch)", "#20262e", 4, 1.2});

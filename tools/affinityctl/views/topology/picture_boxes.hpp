@@ -2,6 +2,7 @@
 #pragma once
 
 #include "affinityctl/views/topology/machine_load.hpp"
+#include "affinityctl/views/topology/part_names.hpp"
 #include "affinityctl/views/topology/picture_layout.hpp"
 #include "affinityctl/views/topology/picture_look.hpp"
 
@@ -13,7 +14,8 @@ namespace affinityctl {
 class Boxes {
   public:
     /// Both must outlive this object.
-    Boxes(const MachineView& view, const Badges& badges) : view_(view), badges_(badges) {}
+    Boxes(const MachineView& view, const Badges& badges)
+        : view_(view), badges_(badges), names_(view.topology), loads_(loads_of(view)) {}
     /// A box and all that is inside and below it.
     void draw(const Block& block);
     [[nodiscard]] const std::string& text() const { return out_; }
@@ -24,12 +26,14 @@ class Boxes {
     void core(const Block& block);
     void cpu(const Block& block);
     void claims(const Block& block, const CpuLoad& load);
-    [[nodiscard]] std::string cpu_title(unsigned cpu, const std::string& caches) const;
+    [[nodiscard]] std::string cpu_title(unsigned cpu, const std::string& caches, const CpuLoad& load) const;
     void badges(const Block& block, double left);
     void pills(const Block& block);
 
     const MachineView& view_;
     const Badges& badges_;
+    PartNames names_;
+    CpuLoads loads_;
     std::string out_;
 };
 

@@ -80,23 +80,21 @@ Block cpu_block(const Part& cpu, std::string caches) {
 }
 
 /// The CPUs of a core. Caches inside the core, as in the modules of old Opterons, appear in the tooltip only.
-void add_cpus(const Topology& topology, const Part& part, const std::string& caches,
-              std::vector<Block>& into) {
+void add_cpus(const PartNames& names, const Part& part, const std::string& caches, std::vector<Block>& into) {
     for (const auto& inner : part.parts) {
         if (inner.kind == Kind::cpu)
             into.push_back(cpu_block(inner, caches));
         else
-            add_cpus(topology, inner, caches + (caches.empty() ? "" : ", ") + part_name(topology, inner),
-                     into);
+            add_cpus(names, inner, caches + (caches.empty() ? "" : ", ") + names.of(inner), into);
     }
 }
 
-Block core_block(const Topology& topology, const Part& core) {
+Block core_block(const PartNames& names, const Part& core) {
     Block block;
     block.part = &core;
-    block.title = part_name(topology, core);
+    block.title = names.of(core);
     constexpr double pad = 5, head = 15, gap = 4;
-    add_cpus(topology, core, "", block.inside);
+    add_cpus(names, core, "", block.inside);
     const auto size = in_rows(block.inside, 4, gap, true);
     for (auto& inner : block.inside)
         inner.x += pad, inner.y += head;
@@ -138,27 +136,26 @@ void hang_pills(Block& block, const std::vector<Hanging>& hanging) {
     block.below = y + pill_height - block.height + 4;
 }
 
-Block make_block(const Topology& topology, const Part& top, const HangingByPart& hanging,
-                 double heading_room) {
+Block make_block(const PartNames& names, const Part& top, const HangingByPart& hanging, double heading_room) {
     Block block;
     const Part* part = &top;
     std::string caches;
     for (const Part* next = only_inside(*part, hanging); next != nullptr;
          next = only_inside(*part, hanging)) {
-        caches += (caches.empty() ? "" : ", ") + part_name(topology, *part);
+        caches += (caches.empty() ? "" : ", ") + names.of(*part);
         part = next;
     }
     if (part->kind == Kind::core) {
-        block = core_block(topology, *part);
+        block = core_block(names, *part);
         block.caches = std::move(caches);
         return block;
     }
     if (part->kind == Kind::cpu)
         return cpu_block(*part, std::move(caches)); // its core has no place in the tree
     block.part = part;
-    block.title = caches.empty() ? part_name(topology, *part) : caches + ", " + part_name(topology, *part);
+    block.title = caches.empty() ? names.of(*part) : caches + ", " + names.of(*part);
     for (const auto& inner : part->parts)
-        block.inside.push_back(make_block(topology, inner, hanging, heading_room));
+        block.inside.push_back(make_block(names, inner, hanging, heading_room));
     const bool of_cores = !block.inside.empty() && block.inside[0].part->kind >= Kind::core;
     if (const auto common = common_caches(block.inside); !common.empty()) block.note = "each core: " + common;
     const double pad = part->kind == Kind::machine ? 0 : 10;
@@ -195,7 +192,7 @@ double text_width(const std::string& text, double font_size) {
 
 Block lay_out(const Topology& topology, const Part& tree, const HangingByPart& hanging, double x, double y,
               double heading_room) {
-    Block block = make_block(topology, tree, hanging, heading_room);
+    Block block = make_block(PartNames(topology), tree, hanging, heading_room);
     move(block, x, y);
     return block;
 }

@@ -2,6 +2,7 @@
 #include "affinityctl/views/topology/picture_legend.hpp"
 
 #include "affinityctl/views/svg_text.hpp"
+#include "affinityctl/views/topology/cpu_list.hpp"
 #include "affinityctl/views/topology/picture_boxes.hpp"
 #include "affinityctl/views/topology/picture_layout.hpp"
 
@@ -53,7 +54,7 @@ void Legend::tenants() {
         swatch(color_of(i), "0.92", color_of(i));
         std::string rest = "affinity " + tenant.model + (tenant.exclusive ? ", exclusive" : "");
         if (!tenant.summary.empty()) rest += "; " + tenant.summary;
-        rest += tenant.cpus.empty() ? "; no CPUs" : "; CPUs " + shortened(tenant.cpus.to_list());
+        rest += tenant.cpus.empty() ? "; no CPUs" : "; CPUs " + short_list(tenant.cpus);
         line(tenant.policy, rest);
         interrupts = interrupts || std::ranges::any_of(tenant.pins, &Pin::interrupt);
     }
@@ -76,7 +77,7 @@ void Legend::shades() {
 
 void Legend::sets() {
     const auto& topology = view_.topology;
-    const auto cpus = [](const affinityd::CpuSet& set) { return "CPUs " + shortened(set.to_list()); };
+    const auto cpus = [](const affinityd::CpuSet& set) { return "CPUs " + short_list(set); };
     if (!topology.isolated.empty()) {
         swatch("url(#hatch)", "1", "#20262e");
         line("isolated", cpus(topology.isolated));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/table.hpp"
 
+#include "affinityctl/views/topology/machine_load.hpp"
 #include "affinityctl/views/topology/part_names.hpp"
 #include "affinityctl/views/topology/text.hpp"
 
@@ -40,15 +41,11 @@ std::vector<Level> cache_levels(const Topology& topology) {
     return levels;
 }
 
-std::string holders(const Occupancy& occupancy, unsigned cpu) {
+std::string holders(const Occupancy& occupancy, const CpuLoad& load) {
     std::string text;
-    for (const auto& tenant : occupancy.tenants) {
-        const auto pins = std::ranges::count_if(
-            tenant.pins, [cpu](const Pin& pin) { return !pin.interrupt && pin.cpus.contains(cpu); });
-        const auto irqs = std::ranges::count_if(
-            tenant.pins, [cpu](const Pin& pin) { return pin.interrupt && pin.cpus.contains(cpu); });
+    for (const auto& [tenant, hold, pins, irqs] : load.claims) {
         if (pins == 0 && irqs == 0) continue;
-        text += (text.empty() ? "" : ", ") + tenant.policy;
+        text += (text.empty() ? "" : ", ") + occupancy.tenants[tenant].policy;
         if (irqs > 0) text += pins > 0 ? fmt::format(" + {} IRQs", irqs) : fmt::format(" ({} IRQs)", irqs);
     }
     return text.empty() ? "-" : text;
@@ -117,6 +114,7 @@ std::string table_text(const MachineView& view, bool color) {
     heading.emplace_back("ONLINE");
     if (has_marks) heading.emplace_back("WHAT");
     if (has_tenants) heading.emplace_back("HELD BY");
+    auto loads = loads_of(view);
     Table table(heading);
     for (const auto& cpu : topology.cpus) {
         std::vector<std::string> row;
@@ -124,7 +122,7 @@ std::string table_text(const MachineView& view, bool color) {
             row.push_back(column.value(cpu));
         row.emplace_back("yes");
         if (has_marks) row.push_back(marks_text(topology, cpu.id));
-        if (has_tenants) row.push_back(holders(view.occupancy, cpu.id));
+        if (has_tenants) row.push_back(holders(view.occupancy, loads[cpu.id]));
         table.add(std::move(row));
     }
     for (const unsigned cpu : topology.offline) {
