@@ -8,6 +8,7 @@
 //   label    makes children that take a name and end
 //   masks    resets its own mask at full speed
 //   users    changes its real user back and forth, as far as it may
+//   sockets  opens sockets that listen, and closes them
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -26,6 +27,7 @@
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,7 +38,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr uid_t nobody = 65534;
 constexpr int most_threads = 4000;
-constexpr int longest = 60; // seconds
+constexpr int longest = 660; // seconds
 
 bool give_up_root() {
     if (::geteuid() != 0) return true;
@@ -72,6 +74,13 @@ void one_mask() {
     ::sched_setaffinity(0, sizeof all, &all);
 }
 
+void one_socket() {
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (socket < 0) return;
+    ::listen(socket, 1); // at a port that the kernel chooses
+    ::close(socket);
+}
+
 void flood(const std::string& kind, char* self, Clock::time_point end, int threads) {
     std::atomic<bool> over = false;
     std::vector<std::thread> others;
@@ -91,6 +100,8 @@ void flood(const std::string& kind, char* self, Clock::time_point end, int threa
             one_mask();
         else if (kind == "users")
             std::ignore = ::setresuid(nobody, nobody, nobody);
+        else if (kind == "sockets")
+            one_socket();
     }
     over = true;
     over.notify_all();

@@ -15,6 +15,8 @@ BOOT_CPU_LIMIT, BOOT_LIMIT = 250, 900
 BOOTS = 3
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
 INSIDE = SOURCE / "tests/vm/inside"
+# Of the build, beside what it installs; the guest finds them in /host.
+PROGRAMS = ("vm/vm-sources", "bench/flood", "bench/exec_latency", "bench/pin-probe")
 # Begins the names of all that this process makes: two suites at once never touch each other's.
 PREFIX = f"affinityd-vm-{os.getpid()}-"
 
@@ -102,7 +104,8 @@ class Run:
                                   capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise SystemExit(f"vm: {build} cannot be installed: {(done.stdout + done.stderr).strip()}")
-            shutil.copy(pathlib.Path(build) / "tests" / "vm" / "vm-sources", self.share)
+            for program in PROGRAMS:
+                shutil.copy(pathlib.Path(build) / "tests" / program, self.share)
         if self.console:
             (self.share / "console").touch()
 
