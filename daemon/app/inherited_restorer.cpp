@@ -16,9 +16,9 @@ bool InheritedRestorer::begin_round() {
     if (rounds_ > 0) empty_rounds_ = count_ == 0 ? empty_rounds_ + 1 : 0;
     if (empty_rounds_ == enough_empty_rounds || rounds_++ == most_rounds) return false;
     count_ = 0;
-    auto pids = inventory::PidStream::open(root_);
+    auto pids = inventory::PidStream::open(parts_.root);
     if (!pids) {
-        log_.error("the processes could not be listed: " + pids.error().to_string());
+        parts_.log.error("the processes could not be listed: " + pids.error().to_string());
         return false;
     }
     pids_ = std::move(*pids);
@@ -26,19 +26,21 @@ bool InheritedRestorer::begin_round() {
 }
 
 void InheritedRestorer::begin_process(int pid) {
-    auto scan = inventory::ProcessScan::open(root_, pid);
+    auto scan = inventory::ProcessScan::open(parts_.root, pid);
     if (!scan || !*scan || (*scan)->is_kernel()) return;
-    if (journal_.is_mask_source(pid, (*scan)->parent())) scan_ = std::move(**scan);
+    if (parts_.journal.is_mask_source(pid, (*scan)->parent()) || parts_.left.may_be_one(**scan, online_))
+        scan_ = std::move(**scan);
 }
 
 void InheritedRestorer::put_back(const inventory::Thread& thread) {
     const int pid = scan_->id().tid;
     const machine::TaskMask task{thread.id, pid, thread.comm};
     const int creator = thread.id == scan_->id() ? scan_->parent() : pid;
-    const auto source = executor_.inherited(task, thread.allowed, creator, online_);
+    auto source = parts_.executor.inherited(task, thread.allowed, creator, online_);
+    if (!source) source = parts_.left.explain(task, thread.allowed, online_);
     if (!source || source->is_kept || keeps_(source->policy)) return;
-    const auto carried = executor_.put_back_inherited(task, thread.allowed, *source);
-    log_notices(log_, carried.notices);
+    const auto carried = parts_.executor.put_back_inherited(task, thread.allowed, *source);
+    log_notices(parts_.log, carried.notices);
     if (enforcer::took_effect(carried.applied.outcome)) ++count_;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/job.hpp"
+#include "app/left_children.hpp"
 #include "app/log.hpp"
 #include "enforcer/executor.hpp"
 #include "inventory/pid_stream.hpp"
@@ -15,16 +16,22 @@
 namespace affinityd::app {
 
 /// At the end: tasks that inherited one of our masks, and that no event has announced yet, get what their
-/// creators got back. Children of such tasks may have inherited it too, so the processes are gone through
-/// until none is left.
+/// creators got back, also if these have ended since. Children of such tasks may have inherited it too, so
+/// the processes are gone through until none is left.
 class InheritedRestorer final : public Job {
   public:
     /// True if a policy's masks stay when the daemon stops.
     using Keeps = std::function<bool(const std::string& policy)>;
-    InheritedRestorer(const host::Root& root, state::Journal& journal, enforcer::Executor& executor,
-                      CpuSet online, Log& log, Keeps keeps)
-        : root_(root), journal_(journal), executor_(executor), online_(std::move(online)), log_(log),
-          keeps_(std::move(keeps)) {}
+    /// References must outlive it.
+    struct Parts {
+        const host::Root& root;
+        state::Journal& journal;
+        enforcer::Executor& executor;
+        const LeftChildren& left;
+        Log& log;
+    };
+    InheritedRestorer(const Parts& parts, CpuSet online, Keeps keeps)
+        : parts_(parts), online_(std::move(online)), keeps_(std::move(keeps)) {}
 
     bool step(const OutOfTime& out_of_time) override;
 
@@ -34,11 +41,8 @@ class InheritedRestorer final : public Job {
     [[nodiscard]] bool finish_process(const OutOfTime& out_of_time);
     void put_back(const inventory::Thread& thread);
 
-    const host::Root& root_;
-    state::Journal& journal_;
-    enforcer::Executor& executor_;
+    Parts parts_;
     CpuSet online_;
-    Log& log_;
     Keeps keeps_;
     std::optional<inventory::PidStream> pids_;   ///< of the round
     std::optional<inventory::ProcessScan> scan_; ///< of the process that is looked at now

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/left_children.hpp"
 
+#include "host/boot_clock.hpp"
 #include "host/root.hpp"
 #include "inventory/lookup.hpp"
 #include "inventory/session.hpp"
@@ -8,6 +9,11 @@
 #include <fmt/format.h>
 
 namespace affinityd::app {
+
+bool LeftChildren::may_be_given(const CpuSet& mask, const CpuSet& online, std::uint64_t born) const {
+    return is_looking_ && born >= born_from_ && !mask.contains(online) &&
+           journal_.contents().given().contains(mask, online, born);
+}
 
 state::Descent LeftChildren::descent_of(const TaskId& process) const {
     const auto scan = inventory::ProcessScan::open(root_, process.tid);
@@ -28,10 +34,9 @@ void LeftChildren::note(const TaskId& process, const planner::UndoRecord& record
 }
 
 bool LeftChildren::may_be_one(const inventory::ProcessScan& scan, const CpuSet& online) const {
-    if (!is_looking_) return false;
+    if (!is_looking_ || scan.id().start_time < born_from_) return false;
     const auto thread = inventory::read_thread(root_, scan.id().tid, scan.id().tid);
-    return thread && *thread && !(*thread)->allowed.contains(online) &&
-           journal_.contents().given().contains((*thread)->allowed, online, scan.id().start_time);
+    return thread && *thread && may_be_given((*thread)->allowed, online, scan.id().start_time);
 }
 
 /// It was given to the init of its PID namespace, or to a manager of services or containers, which has a
@@ -58,8 +63,7 @@ bool LeftChildren::is_of_an_orphan(const inventory::ProcessScan& scan, const Cpu
 
 std::optional<state::MaskSource> LeftChildren::explain(const machine::TaskMask& task, const CpuSet& present,
                                                        const CpuSet& online) const {
-    if (!is_looking_ || present.contains(online) || journal_.contents().past().contains(task) ||
-        !journal_.contents().given().contains(present, online, task.task.start_time))
+    if (!may_be_given(present, online, task.task.start_time) || journal_.contents().past().contains(task))
         return std::nullopt;
     const auto scan = inventory::ProcessScan::open(root_, task.pid);
     if (!scan || !*scan || !is_of_an_orphan(**scan, online)) return std::nullopt;
@@ -68,8 +72,7 @@ std::optional<state::MaskSource> LeftChildren::explain(const machine::TaskMask& 
 
 void LeftChildren::leave(const machine::TaskMask& task, const CpuSet& present, const CpuSet& online) {
     constexpr std::size_t most_named = 3;
-    if (!is_looking_ || present.contains(online) || journal_.contents().past().contains(task) ||
-        !journal_.contents().given().contains(present, online, task.task.start_time))
+    if (!may_be_given(present, online, task.task.start_time) || journal_.contents().past().contains(task))
         return;
     if (++left_ > most_named) return;
     first_left_ += (first_left_.empty() ? "" : ", ") + machine::to_string(task);
@@ -84,6 +87,13 @@ void LeftChildren::end_pass() {
     left_ = 0;
     first_left_.clear();
     is_looking_ = false;
+}
+
+void LeftChildren::begin_stop() {
+    constexpr std::uint64_t seconds = 5; // events of an earlier time have been handled
+    const auto before = seconds * host::ticks_a_second();
+    is_looking_ = journal_.contents().given().size() > 0;
+    born_from_ = now() > before ? now() - before : 0;
 }
 
 } // namespace affinityd::app

@@ -19,7 +19,8 @@ namespace affinityd::app {
 /// record would explain it. The undo journal remembers which masks were given out since boot, and when. In
 /// the first pass, a task without a record is taken for such a child if it has exactly one of these masks,
 /// was born after that was given, has lost its parent, and is of the control group or the session of the
-/// process that had the mask. Of others with such a mask nothing is known; they are told.
+/// process that had the mask. Of others with such a mask nothing is known; they are told. At the end the same
+/// holds for children whose birth no event has announced any more.
 class LeftChildren {
   public:
     LeftChildren(const host::Root& root, state::Journal& journal, const enforcer::Enforcer& enforcer,
@@ -40,8 +41,12 @@ class LeftChildren {
     void leave(const machine::TaskMask& task, const CpuSet& present, const CpuSet& online);
     /// The first pass is over: whoever has been left behind was found.
     void end_pass();
+    /// The daemon ends, and handles no events any more.
+    void begin_stop();
 
   private:
+    /// A task that was born then has the mask: whether it may be one of ours.
+    [[nodiscard]] bool may_be_given(const CpuSet& mask, const CpuSet& online, std::uint64_t born) const;
     [[nodiscard]] state::Descent descent_of(const TaskId& process) const;
     [[nodiscard]] bool has_lost_its_parent(const inventory::ProcessScan& scan) const;
     [[nodiscard]] bool is_of_an_orphan(const inventory::ProcessScan& scan, const CpuSet& online) const;
@@ -50,7 +55,8 @@ class LeftChildren {
     const enforcer::Enforcer& enforcer_;
     Log& log_;
     bool is_looking_;
-    struct Noted { ///< the last process, of which there may be many threads
+    std::uint64_t born_from_ = 0; ///< those that are looked for; clock ticks since boot
+    struct Noted {                ///< the last process, of which there may be many threads
         TaskId process;
         state::Descent descent;
     } noted_;

@@ -169,6 +169,7 @@ void Manager::begin_stop(std::function<void()> done) {
     shared_.is_stopping = true;
     carrying_.changes.stop();
     tasks_.begin_stop();
+    carrying_.left.begin_stop();
     if (!parts_.enforcer.acts() || !shared_.current.world) return done();
     auto stop = std::make_unique<Sequence>();
     stop->then([this] {
@@ -193,8 +194,9 @@ void Manager::begin_stop(std::function<void()> done) {
     });
     stop->then_do([this, online] {
         return std::make_unique<InheritedRestorer>(
-            parts_.root, parts_.journal, carrying_.executor, online, parts_.log,
-            [this](const std::string& policy) { return shared_.current->keeps_on_stop(policy); });
+            InheritedRestorer::Parts{parts_.root, parts_.journal, carrying_.executor, carrying_.left,
+                                     parts_.log},
+            online, [this](const std::string& policy) { return shared_.current->keeps_on_stop(policy); });
     });
     stop->then([this] {
         if (const auto forgotten = parts_.journal.forget_given(); !forgotten)

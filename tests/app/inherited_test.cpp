@@ -13,7 +13,7 @@ class InheritedTest : public testing::Test {
   protected:
     InheritedTest()
         : root_(*host::Root::open(machine_.path())), journal_(*state::Journal::open("")), enforcer_(machine_),
-          executor_(journal_, enforcer_) {
+          executor_(journal_, enforcer_), left_(root_, journal_, enforcer_, log_.log()) {
         machine_.process(10, "server", "2");
         machine_.process(20, "other");
         machine_.process(30, "another");
@@ -24,7 +24,8 @@ class InheritedTest : public testing::Test {
         EXPECT_EQ(machine_.allowed(10, 10), "0-3");
     }
     [[nodiscard]] InheritedRestorer restorer() {
-        return {root_, journal_, executor_, all_, log_.log(), [](const std::string&) { return false; }};
+        return {
+            {root_, journal_, executor_, left_, log_.log()}, all_, [](const std::string&) { return false; }};
     }
     /// Descriptors of this process on the list of processes: a round has one more open than there were.
     [[nodiscard]] std::ptrdiff_t listings() const {
@@ -44,6 +45,7 @@ class InheritedTest : public testing::Test {
     state::Journal journal_;
     test::SimulatedEnforcer enforcer_;
     enforcer::Executor executor_;
+    LeftChildren left_;
 };
 
 TEST_F(InheritedTest, ATaskThatTheFirstRoundDidNotFindGetsItsOriginal) {

@@ -154,6 +154,32 @@ TEST_F(LeftChildren, AfterAnOrderlyEndNobodyIsTakenForOne) {
     expect_that_it_stays("2", 0);
 }
 
+TEST_F(LeftChildren, BornWhileTheDaemonEndsByParentsThatEndGetTheOriginal) {
+    policy();
+    Instance instance(machine_);
+    place(instance);
+    instance.enforcer().now = 2000;
+    leave_child("2", server_group, 1, 1990);
+    machine_.process(60, "child", "2", 1, 0, 1000); // its birth was told, and explained nothing
+    move(60, server_group);
+    machine_.process(70, "child", "2", 1, 0, 1990);
+    move(70, "/user.slice");
+    instance.stop();
+    EXPECT_EQ(machine_.allowed(50, 50), "0-3");
+    EXPECT_EQ(machine_.allowed(60, 60), "2");
+    EXPECT_EQ(machine_.allowed(70, 70), "2");
+}
+
+TEST_F(LeftChildren, BornWhileTheDaemonEndsOfAPolicyThatKeepsAreKept) {
+    policy("on_stop: keep\n");
+    Instance instance(machine_);
+    place(instance);
+    instance.enforcer().now = 2000;
+    leave_child("2", server_group, 1, 1990);
+    instance.stop();
+    EXPECT_EQ(machine_.allowed(50, 50), "2");
+}
+
 TEST_F(LeftChildren, OfAPolicyThatKeepsAtTheEndAreKept) {
     policy("on_stop: keep\n");
     {
