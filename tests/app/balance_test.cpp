@@ -79,13 +79,17 @@ TEST(Balance, SlotsAreDealtAnewNotMoreThanOnceInTheInterval) {
     EXPECT_EQ(four.mask(102), even);
 }
 
-TEST(Balance, AProcessCountsByAllItsThreadsAndARuleThatItLeftCountsNoMore) {
-    Machine machine;
+void add_app_with_io_threads(Machine& machine) {
     machine.policy("app", std::string(two_places) +
                               "threads:\n  - {name: \"io*\", cpus: \"1,3\", spread: cpu, bind: cpu}\n");
     machine.process(100, "app");
     machine.thread(100, 101, "io1");
     machine.thread(100, 102, "io2");
+}
+
+TEST(Balance, AProcessCountsByAllItsThreadsAndARuleThatItLeftCountsNoMore) {
+    Machine machine;
+    add_app_with_io_threads(machine);
     Instance daemon(machine);
     ASSERT_TRUE(daemon.manager().start());
     daemon.pass();
@@ -105,11 +109,7 @@ TEST(Balance, AProcessCountsByAllItsThreadsAndARuleThatItLeftCountsNoMore) {
 
 TEST(Balance, AThreadThatGetsAnotherRuleWhileItsProcessIsWeighedKeepsItsNewSlot) {
     Machine machine;
-    machine.policy("app", std::string(two_places) +
-                              "threads:\n  - {name: \"io*\", cpus: \"1,3\", spread: cpu, bind: cpu}\n");
-    machine.process(100, "app");
-    machine.thread(100, 101, "io1");
-    machine.thread(100, 102, "io2");
+    add_app_with_io_threads(machine);
     Instance daemon(machine);
     ASSERT_TRUE(daemon.manager().start());
     daemon.pass();

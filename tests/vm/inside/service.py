@@ -73,29 +73,7 @@ def a_policy_dropped_in_is_loaded_by_reload_and_a_broken_one_changes_nothing():
     sleeper.wait()
 
 
-@test()
-def every_verb_answers_under_the_installed_unit():
-    return f"{verbs.every_verb_answers()} verbs"
-
-
-@test()
-def measuring_works_under_the_installed_units():
-    return verbs.measuring_works_when_asked_and_by_itself()
-
-
-@test()
-def a_sink_serves_under_its_unit():
-    verbs.a_sink_for_other_machines_serves()
-
-
-@test()
-def units_are_as_closed_as_promised():
-    return verbs.units_are_as_closed_as_promised()
-
-
-@test()
-def nothing_was_refused_to_the_units():
-    verbs.nothing_was_refused_to_the_units()
+verbs.register()
 
 
 @test()

@@ -91,24 +91,7 @@ def a_policy_that_is_removed_lets_go():
     wait_for(lambda: interrupts() == before, lambda: f"before {before}, now {interrupts()}")
 
 
-@test()
-def every_verb_answers_under_the_installed_unit():
-    return f"{verbs.every_verb_answers()} verbs"
-
-
-@test()
-def measuring_works_under_the_installed_units():
-    return verbs.measuring_works_when_asked_and_by_itself()
-
-
-@test()
-def a_sink_serves_under_its_unit():
-    verbs.a_sink_for_other_machines_serves()
-
-
-@test()
-def nothing_was_refused_to_the_units():
-    verbs.nothing_was_refused_to_the_units()
+verbs.register()
 
 
 @test()

@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 import xml.dom.minidom
 
-from harness import run, wait_for
+from harness import run, test, wait_for
 
 SETTINGS = pathlib.Path("/etc/affinityd/affinityd.yaml")
 POLICIES = pathlib.Path("/etc/affinityd/policies.d")
@@ -15,8 +15,7 @@ def asked(*words):
     return json.loads(run("affinityctl", *words, "--json"))
 
 
-def every_verb_answers():
-    """Returns how many were asked."""
+def every_verb_answers_under_the_installed_unit():
     sleeper = subprocess.Popen(["sleep", "1000"])
     policy = POLICIES / "sleepers.yaml"
     policy.write_text('version: 1\nmatch: {exe: /usr/bin/sleep, user: root}\ncpus: "0"\nbind: set\n', encoding="utf-8")
@@ -34,7 +33,7 @@ def every_verb_answers():
         picture = pathlib.Path("/run/topology.svg")
         run("affinityctl", "topology", "--svg", str(picture))
         xml.dom.minidom.parse(str(picture))
-        return len(answers) + 6
+        return f"{len(answers) + 6} verbs"
     finally:
         policy.unlink()
         sleeper.kill()
@@ -53,7 +52,8 @@ def last_run(number):
     return record
 
 
-def measuring_works_when_asked_and_by_itself():
+def measuring_works_under_the_installed_units():
+    """When asked for, and by itself."""
     known = len(runs())
     run("affinityctl", "measure")
     asked_for = last_run(known + 1)
@@ -68,7 +68,7 @@ def measuring_works_when_asked_and_by_itself():
     return f"{asked_for['bits_per_second'] / 1e9:.2f} Gbit/s"
 
 
-def a_sink_for_other_machines_serves():
+def a_sink_serves_under_its_unit():
     run("systemctl", "start", "affinity-ttcp.socket")
     try:
         report = json.loads(run("affinity-ttcp", "--target", "127.0.0.1:5001", "--bytes", "10000000", "--json"))
@@ -96,3 +96,10 @@ def units_are_as_closed_as_promised():
     found = {unit: exposure(unit) for unit in ("affinityd.service", "affinity-measure@.service", "affinity-ttcp@.service")}
     assert found["affinityd.service"] <= 2.2 and found["affinity-measure@.service"] <= 1.5 and found["affinity-ttcp@.service"] <= 1.5, found
     return json.dumps(found)
+
+
+def register():
+    """Makes these the next tests of the machine."""
+    for each in (every_verb_answers_under_the_installed_unit, measuring_works_under_the_installed_units, a_sink_serves_under_its_unit,
+                 units_are_as_closed_as_promised, nothing_was_refused_to_the_units):
+        test()(each)
