@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "state/journal.hpp"
 
+#include "host/boot_clock.hpp"
 #include "planner/plan.hpp"
 #include "state/journal_marks.hpp"
 #include "state/record.hpp"
@@ -43,7 +44,7 @@ Result<void> Journal::remember(const Subject& subject, const Setting& original, 
         if (original == past->record.granted || original == past->record.asked)
             record.original = past->record.original;
     if (auto done = writer_.granted().note(subject, asked); !done) return done;
-    if (auto done = writer_.append(to_line(subject, &record), contents_, damaged_); !done) return done;
+    if (auto done = writer_.append(to_line(subject, &record, since), contents_, damaged_); !done) return done;
     contents_.hold(subject, std::move(record), since);
     return {};
 }
@@ -51,11 +52,12 @@ Result<void> Journal::remember(const Subject& subject, const Setting& original, 
 Result<void> Journal::confirm(const Subject& subject, const Setting& granted) {
     const auto known = find(subject);
     if (!known || known->granted == granted) return {};
+    const auto since = contents_.span_of(subject, *known).since;
     UndoRecord record = *known;
     record.granted = granted;
     if (auto done = writer_.granted().note(subject, granted); !done) return done;
-    if (auto done = writer_.append(to_line(subject, &record), contents_, damaged_); !done) return done;
-    contents_.hold(subject, std::move(record));
+    if (auto done = writer_.append(to_line(subject, &record, since), contents_, damaged_); !done) return done;
+    contents_.hold(subject, std::move(record), since);
     return {};
 }
 
@@ -75,8 +77,10 @@ Result<void> Journal::forget(const Subject& subject) {
 Result<void> Journal::settle(const Subject& subject, Parting parting) {
     const auto record = find(subject);
     if (!record) return {};
+    const bool is_task = std::holds_alternative<machine::TaskMask>(subject);
+    const auto until = is_task && parting == Parting::put_back ? host::ticks_since_boot() : 0;
     contents_.part(subject, *record, parting);
-    return writer_.append(to_line(subject, &*record, parting), contents_, damaged_);
+    return writer_.append(to_line(subject, &*record, parting, until), contents_, damaged_);
 }
 
 Result<void> Journal::resume(const Subject& subject) {

@@ -46,7 +46,8 @@ void JournalContents::hold(const Subject& subject, UndoRecord record, std::uint6
     held_.put(subject, std::move(record));
 }
 
-void JournalContents::part(const Subject& subject, const UndoRecord& record, Parting parting) {
+void JournalContents::part(const Subject& subject, const UndoRecord& record, Parting parting,
+                           std::uint64_t until) {
     const auto* task = std::get_if<TaskMask>(&subject);
     erase_past(subject);
     if (task != nullptr && parting == Parting::kept) {
@@ -55,6 +56,11 @@ void JournalContents::part(const Subject& subject, const UndoRecord& record, Par
         add_sources(sources_, pid, record, true);
     }
     erase_held(subject);
+    // The file may not say any more that it had a record.
+    if (task != nullptr && parting == Parting::put_back && until > 0)
+        each_mask(record, [&](const CpuSet& mask) {
+            sources_.add_former(task->pid, mask, {record.original.cpus(), record.policy}, until);
+        });
     if (const auto surplus = past_.put(subject, record, parting)) erase_past(*surplus);
 }
 
@@ -94,23 +100,29 @@ bool JournalContents::replay(std::string_view text) {
         else if (!record)
             is_damaged = !is_whole || line != mended_mark;
         else if (record->undo)
-            hold(record->subject, std::move(*record->undo));
+            hold(record->subject, std::move(*record->undo), record->since_or_until);
         else if (record->past)
-            part(record->subject, record->past->record, record->past->parting);
+            part(record->subject, record->past->record, record->past->parting, record->since_or_until);
         else
             erase(record->subject);
     }
     return is_damaged;
 }
 
+MaskSources::Span JournalContents::span_of(const Subject& subject, const UndoRecord& record) const {
+    const auto* task = std::get_if<TaskMask>(&subject);
+    return task == nullptr ? MaskSources::Span{} : sources_.span_of(task->pid, record.granted.cpus());
+}
+
 // Masks that were given come last: one that was kept makes those of its policy forgotten.
 std::optional<JournalContents::Line> JournalContents::next(Cursor& cursor) const {
     if (auto entry = held_.next(cursor.held)) {
-        auto text = to_line(entry->subject, &entry->record);
+        auto text = to_line(entry->subject, &entry->record, span_of(entry->subject, entry->record).since);
         return Line{std::move(text), std::move(*entry)};
     }
     if (auto found = past_.next(cursor.past)) {
-        auto text = to_line(found->entry.subject, &found->entry.record, found->parting);
+        auto text = to_line(found->entry.subject, &found->entry.record, found->parting,
+                            span_of(found->entry.subject, found->entry.record).until);
         return Line{std::move(text), std::move(found->entry)};
     }
     if (cursor.given < given_.size()) return Line{to_line(given_[cursor.given++])};

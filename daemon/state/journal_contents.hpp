@@ -20,8 +20,10 @@ class JournalContents {
     /// The subject has an undo record from now on. `since`: when it was given the mask, in clock ticks since
     /// boot; 0: it may have had it for longer.
     void hold(const machine::Subject& subject, planner::UndoRecord record, std::uint64_t since = 0);
-    /// It has one no more, and lives on.
-    void part(const machine::Subject& subject, const planner::UndoRecord& record, Parting parting);
+    /// It has one no more, and lives on. `until`: when it had the mask last, in clock ticks since boot; 0:
+    /// now.
+    void part(const machine::Subject& subject, const planner::UndoRecord& record, Parting parting,
+              std::uint64_t until = 0);
     /// Nothing is known of it any more.
     void erase(const machine::Subject& subject);
     /// Takes over what the file's text says. True: lines of it are lost.
@@ -47,6 +49,10 @@ class JournalContents {
     };
     /// No value: the end.
     [[nodiscard]] std::optional<Line> next(Cursor& cursor) const;
+
+    /// For how long a task has, or had, the mask of a record.
+    [[nodiscard]] MaskSources::Span span_of(const machine::Subject& subject,
+                                            const planner::UndoRecord& record) const;
 
   private:
     void erase_held(const machine::Subject& subject);

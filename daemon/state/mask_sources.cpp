@@ -74,10 +74,10 @@ void MaskSources::erase(std::uint32_t at) {
     free_ = none;
 }
 
-void MaskSources::link_as_youngest(std::uint32_t at) {
+void MaskSources::link_as_youngest(std::uint32_t at, std::uint64_t until) {
     Slot& slot = slots_[at];
     slot.generation = generation_;
-    slot.until = host::ticks_since_boot();
+    slot.until = until > 0 ? until : host::ticks_since_boot();
     slot.older = youngest_;
     slot.younger = none;
     (youngest_ == none ? oldest_ : slots_[youngest_].younger) = at;
@@ -121,13 +121,18 @@ void MaskSources::remove(int pid, const CpuSet& mask) {
     drop_expired(expired_at_a_time);
 }
 
-void MaskSources::add_former(int pid, const CpuSet& mask, const MaskSource& source) {
+void MaskSources::add_former(int pid, const CpuSet& mask, const MaskSource& source, std::uint64_t until) {
     const auto at = insert(pid, mask, source);
     if (slots_[at].live > 0) return;
     const bool was_former = at == oldest_ || slots_[at].older != none;
     if (was_former) unlink(at);
-    link_as_youngest(at);
+    link_as_youngest(at, until);
     drop_expired(expired_at_a_time);
+}
+
+MaskSources::Span MaskSources::span_of(int pid, const CpuSet& mask) const {
+    const auto at = find_slot(pid, mask, hash_of(pid, mask));
+    return at == none ? Span{} : Span{slots_[at].since, slots_[at].live > 0 ? 0 : slots_[at].until};
 }
 
 std::optional<MaskSource> MaskSources::find(int pid, const CpuSet& mask, const CpuSet& online,

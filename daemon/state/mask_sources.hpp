@@ -35,8 +35,8 @@ class MaskSources {
     void add(int pid, const CpuSet& mask, const MaskSource& source, std::uint64_t since = 0);
     /// The thread has it no more.
     void remove(int pid, const CpuSet& mask);
-    /// A thread had it, and no record says so.
-    void add_former(int pid, const CpuSet& mask, const MaskSource& source);
+    /// A thread had it, and no record says so. `until`: when, in clock ticks since boot; 0: now.
+    void add_former(int pid, const CpuSet& mask, const MaskSource& source, std::uint64_t until = 0);
 
     /// What explains `mask`, compared on online CPUs, in a child of process `pid`. Not const: the index holds
     /// masks as far as CPUs are online, and is made anew when these change.
@@ -44,6 +44,12 @@ class MaskSources {
     /// was not inherited.
     [[nodiscard]] std::optional<MaskSource> find(int pid, const CpuSet& mask, const CpuSet& online,
                                                  std::uint64_t born = 0);
+    /// For how long threads of a process have had a mask, in clock ticks since boot; 0: not known.
+    struct Span {
+        std::uint64_t since = 0;
+        std::uint64_t until = 0; ///< 0 also if some have it now
+    };
+    [[nodiscard]] Span span_of(int pid, const CpuSet& mask) const;
     /// True if the process has former masks.
     [[nodiscard]] bool has_former(int pid) const { return former_of_.contains(pid); }
     /// A generation ends: every child of before it has been seen by now.
@@ -71,7 +77,7 @@ class MaskSources {
     std::uint32_t insert(int pid, const CpuSet& mask, const MaskSource& source, std::uint64_t since = 0);
     void set_source(Slot& slot, const MaskSource& source);
     void erase(std::uint32_t at);
-    void link_as_youngest(std::uint32_t at);
+    void link_as_youngest(std::uint32_t at, std::uint64_t until = 0);
     void unlink(std::uint32_t at);
     void drop_expired(std::size_t most);
     void use_online(const CpuSet& online);

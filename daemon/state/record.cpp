@@ -119,7 +119,12 @@ std::optional<Setting> parse_setting(const Subject& subject, std::string_view te
     return cpus ? std::optional<Setting>(std::move(*cpus)) : std::nullopt;
 }
 
-std::string line_of(const Subject& subject, std::string_view standing, const UndoRecord& record) {
+/// "back", or with a time "back 4711".
+std::string standing_of(std::string_view word, std::uint64_t ticks) {
+    return ticks == 0 ? std::string(word) : fmt::format("{} {}", word, ticks);
+}
+
+std::string line_of(const Subject& subject, const std::string& standing, const UndoRecord& record) {
     LineWriter line = std::visit(SubjectFields{}, subject);
     const auto asked = record.asked.to_string();
     line.plain(standing).plain(record.original.to_string()).plain(asked);
@@ -147,14 +152,14 @@ struct Identity {
 
 } // namespace
 
-std::string to_line(const Subject& subject, const UndoRecord* undo) {
-    if (undo != nullptr) return line_of(subject, held, *undo);
+std::string to_line(const Subject& subject, const UndoRecord* undo, std::uint64_t since) {
+    if (undo != nullptr) return line_of(subject, standing_of(held, since), *undo);
     LineWriter line = std::visit(SubjectFields{}, subject);
     return line.plain(gone).plain("").plain("").plain("").plain("").finish();
 }
 
-std::string to_line(const Subject& subject, const UndoRecord* last, Parting parting) {
-    return line_of(subject, parting == Parting::kept ? kept : put_back, *last);
+std::string to_line(const Subject& subject, const UndoRecord* last, Parting parting, std::uint64_t until) {
+    return line_of(subject, standing_of(parting == Parting::kept ? kept : put_back, until), *last);
 }
 
 std::string identity_of(const Subject& subject) { return std::visit(Identity{}, subject); }
@@ -167,18 +172,23 @@ std::optional<Record> parse_line(std::string_view line) {
     auto subject = parse_subject(fields);
     if (!subject) return std::nullopt;
     Record record{std::move(*subject), std::nullopt};
-    if (fields[5] == gone) return record;
+    const auto standing = fields[5].substr(0, fields[5].find(' '));
+    if (standing == gone) return record;
     auto original = parse_setting(record.subject, fields[6]);
     auto asked = parse_setting(record.subject, fields[7]);
     auto granted = parse_setting(record.subject, fields[8]);
     if (!original || !asked || !granted) return std::nullopt;
     UndoRecord undo{std::move(*original), std::move(*asked), std::move(*granted), unescaped(fields[9])};
-    if (fields[5] == held)
+    if (standing == held)
         record.undo = std::move(undo);
-    else if (fields[5] == kept || fields[5] == put_back)
-        record.past = {std::move(undo), fields[5] == kept ? Parting::kept : Parting::put_back};
+    else if (standing == kept || standing == put_back)
+        record.past = {std::move(undo), standing == kept ? Parting::kept : Parting::put_back};
     else
         return std::nullopt;
+    if (standing.size() == fields[5].size()) return record;
+    const auto ticks = parse_number<std::uint64_t>(fields[5].substr(standing.size() + 1));
+    if (!ticks) return std::nullopt;
+    record.since_or_until = *ticks;
     return record;
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "host/boot_clock.hpp"
 #include "state/journal.hpp"
 #include "state/journal_marks.hpp"
 #include "support/full_disk.hpp"
@@ -422,6 +423,34 @@ TEST_F(JournalTest, AFormerMaskDoesNotExplainThatOfAChildThatIsBornLater) {
     ASSERT_TRUE(journal.forget(task));
     EXPECT_TRUE(journal.find_mask_source(120, CpuSet{1}, online, 1));
     EXPECT_FALSE(journal.find_mask_source(120, CpuSet{1}, online, never));
+}
+
+TEST_F(JournalTest, WhenATaskHadAMaskIsKnownAfterRestartsToo) {
+    const CpuSet online = CpuSet::range(0, 3);
+    constexpr auto never = ~std::uint64_t{0};
+    {
+        auto journal = open();
+        ASSERT_TRUE(journal.remember(task, online, CpuSet{1, 2}, "p", 500));
+        ASSERT_TRUE(journal.confirm(task, CpuSet{1}));
+    }
+    const auto explains = [&](Journal& journal, std::uint64_t born) {
+        return journal.find_mask_source(120, CpuSet{1}, online, born).has_value();
+    };
+    for (int restart = 0; restart < 2; ++restart) { // each rewrites the file
+        auto journal = open();
+        EXPECT_FALSE(explains(journal, 499)) << "its parent had no such mask yet";
+        EXPECT_TRUE(explains(journal, 500));
+        EXPECT_TRUE(explains(journal, never)) << "it has it still";
+    }
+    {
+        auto journal = open();
+        ASSERT_TRUE(journal.settle(task));
+    }
+    for (int restart = 0; restart < 3; ++restart) {
+        auto journal = open();
+        EXPECT_TRUE(explains(journal, host::ticks_since_boot() - 1)) << "its parent had it when it was born";
+        EXPECT_FALSE(explains(journal, never));
+    }
 }
 
 } // namespace

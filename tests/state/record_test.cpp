@@ -70,6 +70,20 @@ TEST(Record, EveryKindOfSubjectSurvivesTheWayThroughText) {
     }
 }
 
+TEST(Record, TheTimeOfATasksMaskSurvivesTheWayThroughText) {
+    const Subject task = TaskMask{{123, 456}, 120, "worker"};
+    const UndoRecord undo{CpuSet::range(0, 7), CpuSet{1}, CpuSet{1}, "p"};
+    const auto read = [](std::string line) {
+        line.pop_back();
+        return parse_line(line);
+    };
+    EXPECT_EQ(read(to_line(task, &undo, 4711))->since_or_until, 4711U);
+    EXPECT_EQ(read(to_line(task, &undo, 4711))->undo, undo);
+    EXPECT_EQ(read(to_line(task, &undo, Parting::put_back, 4712))->since_or_until, 4712U);
+    EXPECT_EQ(read(to_line(task, &undo, Parting::put_back, 4712))->past->record, undo);
+    EXPECT_EQ(read(to_line(task, &undo))->since_or_until, 0U) << "it is not known";
+}
+
 TEST(Record, AnIdentityIsTheSameTextWhateverNumberAndNameAre) {
     const auto same = [](const Subject& a, const Subject& b) { return identity_of(a) == identity_of(b); };
     EXPECT_TRUE(same(TaskMask{{1, 2}, 3, "a"}, TaskMask{{1, 2}, 4, "b"}));
