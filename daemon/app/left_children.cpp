@@ -61,12 +61,22 @@ bool LeftChildren::is_of_an_orphan(const inventory::ProcessScan& scan, const Cpu
     return false;
 }
 
+/// Its parent lives, and has or had masks from us: maybe another one by now, and of those before no record is
+/// left after a crash.
+bool LeftChildren::is_of_a_policys_process(const inventory::ProcessScan& scan) const {
+    const auto& contents = journal_.contents();
+    for (const auto* records : {&contents.held(), &contents.past().kept(), &contents.past().put_back()})
+        if (records->threads().has_process(scan.parent())) return true;
+    return false;
+}
+
 std::optional<state::MaskSource> LeftChildren::explain(const machine::TaskMask& task, const CpuSet& present,
                                                        const CpuSet& online) const {
     if (!may_be_given(present, online, task.task.start_time) || journal_.contents().past().contains(task))
         return std::nullopt;
     const auto scan = inventory::ProcessScan::open(root_, task.pid);
-    if (!scan || !*scan || !is_of_an_orphan(**scan, online)) return std::nullopt;
+    if (!scan || !*scan) return std::nullopt;
+    if (!is_of_a_policys_process(**scan) && !is_of_an_orphan(**scan, online)) return std::nullopt;
     return journal_.contents().given().find(present, online, task.task.start_time, descent_of((*scan)->id()));
 }
 

@@ -18,9 +18,9 @@ namespace affinityd::app {
 /// Children whose parents were killed while no daemon ran have a mask of ours, and nobody is left whose
 /// record would explain it. The undo journal remembers which masks were given out since boot, and when. In
 /// the first pass, a task without a record is taken for such a child if it has exactly one of these masks,
-/// was born after that was given, has lost its parent, and is of the control group or the session of the
-/// process that had the mask. Of others with such a mask nothing is known; they are told. At the end the same
-/// holds for children whose birth no event has announced any more.
+/// was born after that was given, has lost its parent or has one with a record, and is of the control group
+/// or the session of the process that had the mask. Of others with such a mask nothing is known; they are
+/// told. At the end the same holds for children whose birth no event has announced any more.
 class LeftChildren {
   public:
     LeftChildren(const host::Root& root, state::Journal& journal, const enforcer::Enforcer& enforcer,
@@ -49,6 +49,7 @@ class LeftChildren {
     [[nodiscard]] bool may_be_given(const CpuSet& mask, const CpuSet& online, std::uint64_t born) const;
     [[nodiscard]] state::Descent descent_of(const TaskId& process) const;
     [[nodiscard]] bool has_lost_its_parent(const inventory::ProcessScan& scan) const;
+    [[nodiscard]] bool is_of_a_policys_process(const inventory::ProcessScan& scan) const;
     [[nodiscard]] bool is_of_an_orphan(const inventory::ProcessScan& scan, const CpuSet& online) const;
     const host::Root& root_;
     state::Journal& journal_;

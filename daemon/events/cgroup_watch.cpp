@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace affinityd::events {
@@ -95,18 +96,17 @@ void CgroupWatch::watch_next() {
     const auto [path, is_new] = std::move(unwatched_.back());
     unwatched_.pop_back();
     if (path.size() > longest_path) return;
-    if (watched_.paths.size() >= most_groups) return give_up("there are too many");
     constexpr std::uint32_t mask = IN_MODIFY | IN_CREATE | IN_DELETE | IN_ONLYDIR;
     const auto folder = base_ + path;
+    struct stat status {};
+    if (::stat(folder.c_str(), &status) != 0) return; // gone
+    const auto known = watched_.table.watch_of(path);
+    if (!known && !watched_.table.has_room(status.st_uid)) return leave_out("there are too many");
     const int watch = ::inotify_add_watch(inotify_.get(), folder.c_str(), mask);
     if (watch < 0 && errno != ENOSPC && errno != ENOMEM) return; // gone, or not to be had
-    if (watch < 0) return give_up(std::generic_category().message(errno));
-    // It may be another group than the one that had the name.
-    if (const auto known = watched_.watches.find(path);
-        known != watched_.watches.end() && known->second != watch)
-        forget(path);
-    watched_.paths.insert_or_assign(watch, path);
-    watched_.watches.insert_or_assign(path, watch);
+    if (watch < 0) return leave_out(std::generic_category().message(errno));
+    if (known && *known != watch) forget(path); // another group than the one that had the name
+    watched_.table.add(watch, path, status.st_uid);
     // Whoever was put into it before it was watched raised no event.
     if (is_new) note(path);
     for (const auto& name : folders_in(folder))
@@ -115,9 +115,7 @@ void CgroupWatch::watch_next() {
 
 /// Groups may have come and gone. Those that are watched and not there any more make room first.
 void CgroupWatch::handle_lost_events() {
-    watched_.unsure.clear();
-    for (const auto& group : watched_.watches)
-        watched_.unsure.push_back(group.first);
+    watched_.unsure = watched_.table.paths();
     watch_all();
     leave_to_pass();
 }
@@ -130,15 +128,20 @@ void CgroupWatch::check_next() {
 
 /// Control groups that are removed keep their watches: only that of the folder above tells.
 void CgroupWatch::forget(const std::string& path) {
-    const auto found = watched_.watches.find(path);
-    if (found == watched_.watches.end()) return;
-    ::inotify_rm_watch(inotify_.get(), found->second);
-    watched_.paths.erase(found->second);
-    watched_.watches.erase(found);
+    const auto watch = watched_.table.erase(path);
+    if (!watch) return;
+    ::inotify_rm_watch(inotify_.get(), *watch);
+    note_room();
 }
 
-void CgroupWatch::give_up(const std::string& why) {
-    unwatched_.clear();
+/// Who was left out may be watched now; not at once, since groups that go seldom go alone.
+void CgroupWatch::note_room() {
+    if (watched_.has_left_out && !std::exchange(watched_.has_new_room, true)) leave_to_pass();
+}
+
+/// With it those below it, and no others.
+void CgroupWatch::leave_out(const std::string& why) {
+    watched_.has_left_out = true;
     log_.warn("not all control groups can be watched, a process that moves between the others is found by "
               "the next pass: " +
                   why,
@@ -173,12 +176,12 @@ void CgroupWatch::read() {
 
 void CgroupWatch::handle(int watch, std::uint32_t mask, std::string_view name) {
     if ((mask & IN_Q_OVERFLOW) != 0) return handle_lost_events();
-    const auto found = watched_.paths.find(watch);
-    if (found == watched_.paths.end()) return;
-    const std::string path = found->second;
+    const auto* known = watched_.table.path_of(watch);
+    if (known == nullptr) return;
+    const std::string path = *known;
     if ((mask & IN_IGNORED) != 0) {
-        watched_.watches.erase(path); // gone
-        watched_.paths.erase(watch);
+        watched_.table.erase_watch(watch); // gone
+        note_room();
     } else if ((mask & IN_ISDIR) != 0) {
         const auto inner = path + "/" + std::string(name);
         if ((mask & IN_CREATE) != 0) watch_later({inner, true});
@@ -208,6 +211,10 @@ void CgroupWatch::tell() {
     if (std::exchange(news_.has_missed, false)) {
         news_.told_missed = news_.told;
         news_.joined.clear();
+        if (std::exchange(watched_.has_new_room, false)) {
+            watched_.has_left_out = false;
+            watch_all();
+        }
         return listeners_.missed();
     }
     // In turn: who writes into hundreds of groups all the time keeps nobody else waiting for long.
@@ -224,6 +231,11 @@ void CgroupWatch::tell() {
     listeners_.joined(std::move(told));
 }
 
+/// Who moved into a group before it was watched was not told.
+void CgroupWatch::end_walk() {
+    std::exchange(watched_.has_walked, true) ? leave_to_pass() : listeners_.missed();
+}
+
 int CgroupWatch::on_readable(sd_event_source*, int, std::uint32_t, void* userdata) {
     static_cast<CgroupWatch*>(userdata)->read();
     return 0;
@@ -238,7 +250,7 @@ int CgroupWatch::on_rest(sd_event_source*, void* userdata) {
     if (!is_done())
         sd_event_source_set_enabled(self.rest_.get(), SD_EVENT_ONESHOT);
     else if (std::exchange(self.watched_.is_walk, false))
-        self.listeners_.all_watched();
+        self.end_walk();
     return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include "app/log.hpp"
 #include "base/error.hpp"
+#include "events/group_table.hpp"
 #include "events/sources.hpp"
 #include "events/timer.hpp"
 #include "host/fd.hpp"
@@ -12,7 +13,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -24,7 +24,6 @@ namespace affinityd::events {
 /// Documentation/admin-guide/cgroup-v2.rst; cpuset(7) for version 1.
 class CgroupWatch {
   public:
-    static constexpr std::size_t most_groups = 8192;  ///< kernels limit the watches of a user
     static constexpr std::size_t longest_path = 1024; ///< groups nested deeper are left to the passes
     /// Groups are paths below the folder where they are mounted: "/system.slice/nginx.service", for version 1
     /// with the hierarchy: "/cpuset/docker".
@@ -32,8 +31,6 @@ class CgroupWatch {
         std::function<void()> cpuset_written; ///< one that is followed
         std::function<void(std::vector<std::string> groups)> joined;
         std::function<void()> missed; ///< too much at once: processes may have moved anywhere
-        /// All groups that there are have been found: who moved into one before it was watched was not told.
-        std::function<void()> all_watched = [] {};
     };
     /// `base`: where control groups are mounted. References must outlive it.
     CgroupWatch(sd_event* event, app::Log& log, std::string base, Listeners listeners);
@@ -45,17 +42,19 @@ class CgroupWatch {
     /// Paths of the cpusets ("/system.slice/nginx.service") whose writes matter, and those of all their
     /// parents, instead of those so far. Those of the root always matter.
     void follow(const std::vector<std::string>& cpusets);
-    [[nodiscard]] std::size_t groups() const { return watched_.paths.size(); } ///< that are watched
+    [[nodiscard]] std::size_t groups() const { return watched_.table.size(); } ///< that are watched
     /// Processes may have moved anywhere: a pass is asked for, but not one after the other, whoever plays
     /// with control groups.
     void leave_to_pass();
 
   private:
     struct Watched {
-        std::unordered_map<int, std::string> paths;   ///< by watch
-        std::unordered_map<std::string, int> watches; ///< by path
-        std::vector<std::string> unsure;              ///< paths that may be gone: events were lost
-        bool is_walk = false;                         ///< through all groups
+        GroupTable table;
+        std::vector<std::string> unsure; ///< paths that may be gone: events were lost
+        bool is_walk = false;            ///< through all groups
+        bool has_walked = false;         ///< through all once
+        bool has_left_out = false;       ///< groups, for want of room
+        bool has_new_room = false;       ///< since
     };
     struct Unwatched {
         std::string path;
@@ -78,9 +77,11 @@ class CgroupWatch {
     void read();
     void handle(int watch, std::uint32_t mask, std::string_view name);
     void forget(const std::string& path);
+    void note_room();
     void note(const std::string& path);
     void tell();
-    void give_up(const std::string& why);
+    void end_walk();
+    void leave_out(const std::string& why);
 
     sd_event* event_;
     app::Log& log_;

@@ -146,7 +146,6 @@ void EventLoop::watch_groups() {
                                                            watches_.cgroups->leave_to_pass();
                                                    }));
                                            },
-                                           [this] { passes_.begin_soon(); },
                                            [this] { passes_.begin_soon(); }};
     watches_.cgroups = std::make_unique<CgroupWatch>(event_.get(), log_, root.cgroup_folder(), listeners);
     if (const auto begun = watches_.cgroups->start(); !begun) {
@@ -276,6 +275,9 @@ void Loop::block_signals() {
     for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD})
         sigaddset(&handled, number);
     ::sigprocmask(SIG_BLOCK, &handled, nullptr);
+    // A reader of our output that ends, or a limit on files, is an error of that write, and no end of ours.
+    ::signal(SIGPIPE, SIG_IGN);
+    ::signal(SIGXFSZ, SIG_IGN);
 }
 
 Result<std::unique_ptr<Loop>> Loop::create(app::Manager& manager, app::Log& log) {

@@ -67,8 +67,10 @@ int Measurement::on_output(sd_event_source*, int, std::uint32_t, void* userdata)
     if (std::visit([](auto& run) { return run.drain(); }, watched.run)) return 0;
     if (auto* unit = std::get_if<measure::UnitRun>(&watched.run))
         self->end(unit->ended());
-    else
-        watched.output.reset(); // the exit comes by itself
+    else {
+        watched.output.reset();
+        std::get<measure::Child>(watched.run).close_output(); // the exit comes by itself
+    }
     return 0;
 }
 

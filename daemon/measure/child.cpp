@@ -27,6 +27,7 @@ constexpr int exit_privileges = 126, exit_exec = 127;
     ::setpgid(0, 0);
     ::dup2(output, STDOUT_FILENO);
     ::signal(SIGPIPE, SIG_DFL);
+    ::signal(SIGXFSZ, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);

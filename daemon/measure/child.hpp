@@ -32,6 +32,8 @@ class Child {
     [[nodiscard]] int output() const { return output_.descriptor(); }
     /// Takes what can be read now. False once nothing more will come; the exit is told apart from that.
     bool drain() { return output_.drain(); }
+    /// Whatever it prints from now on is dropped.
+    void close_output() { output_.close(); }
     /// Kills the whole group because its time is over; ended() then says so.
     void time_out();
     /// `info` is what waitid(2) with WNOWAIT reported. The caller, or its event loop, reaps the process; this

@@ -14,8 +14,10 @@ class Output {
     explicit Output(host::Fd source) : source_(std::move(source)) {}
 
     [[nodiscard]] int descriptor() const { return source_.get(); }
-    /// Takes what can be read now; what exceeds 256 KiB in all is dropped. False once no more will come.
+    /// Takes what can be read now, 64 KiB at most. False once no more will come, or after 256 KiB in all.
     bool drain();
+    /// Whoever writes more gets SIGPIPE.
+    void close() { source_ = {}; }
     /// All that came.
     [[nodiscard]] std::string take() { return std::move(text_); }
 

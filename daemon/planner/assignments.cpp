@@ -124,7 +124,11 @@ void Assignments::change(Seat& seat, const Slot& slot) {
 std::size_t Assignments::assign(const SlotRequest& request) {
     const auto slots = request.slots;
     assert(!slots.empty());
-    if (slots.size() == 1 && load_.covers(slots[0].cpus)) return 0; // it weighs on all CPUs alike
+    if (slots.size() == 1 && load_.covers(slots[0].cpus)) { // it weighs on all CPUs alike
+        if (const auto table = number(request.distribution))
+            if (auto* seat = seat_of(request.task, *table)) change(*seat, slots[0]);
+        return 0;
+    }
     const unsigned number = table_of(request.distribution);
     if (auto* seat = seat_of(request.task, number)) {
         seat->is_cut = request.is_cut;
@@ -138,13 +142,12 @@ std::size_t Assignments::assign(const SlotRequest& request) {
     }
     std::uint32_t weight = one_cpu;
     std::optional<std::size_t> kept;
-    if (request.group_of != TaskId{}) {
-        if (request.group_of != request.task) owners_.insert_or_assign(request.task, request.group_of);
-        if (const auto other = in_other_group(request, number); other != seats_.end()) {
-            weight = other->second.weight;
-            kept = slot_named(slots, other->second.now);
-            erase(other);
-        }
+    if (request.group_of != TaskId{} && request.group_of != request.task)
+        owners_.insert_or_assign(request.task, request.group_of);
+    if (const auto other = under_another_name(request, number); other != seats_.end()) {
+        weight = other->second.weight;
+        kept = slot_named(slots, other->second.now);
+        erase(other);
     }
     const auto chosen = kept ? *kept : best(request, tables_[number]);
     const unsigned name = slots[chosen].cpus.first();
@@ -153,12 +156,17 @@ std::size_t Assignments::assign(const SlotRequest& request) {
     return chosen;
 }
 
-/// Where the task was before its process went to another group of the policy.
-Assignments::Seats::iterator Assignments::in_other_group(const SlotRequest& request, unsigned table) {
+/// Where the task was before its process went to another group of the policy, or before other interfaces
+/// served it, or the same ones under other names.
+Assignments::Seats::iterator Assignments::under_another_name(const SlotRequest& request, unsigned table) {
+    using Kind = DistributionId::Kind;
+    const auto are_lanes = [](Kind kind) { return kind == Kind::lanes || kind == Kind::all_lanes; };
+    const auto& own = request.distribution;
     for (auto [at, end] = seats_.equal_range(request.task); at != end; ++at) {
         const auto& id = *tables_[at->second.table].id;
-        if (at->second.table != table && id.policy == request.distribution.policy &&
-            id.rule == request.distribution.rule && id.kind == DistributionId::Kind::in_group)
+        const bool are_alike = (id.kind == Kind::in_group && own.kind == Kind::in_group) ||
+                               (are_lanes(id.kind) && are_lanes(own.kind));
+        if (at->second.table != table && id.policy == own.policy && id.rule == own.rule && are_alike)
             return at;
     }
     return seats_.end();

@@ -102,7 +102,7 @@ class Assignments {
     [[nodiscard]] Seat* seat_of(const TaskId& task, unsigned table);
     const SlotCpus& cpus_of(const SlotRequest& request, Table& table);
     [[nodiscard]] std::size_t best(const SlotRequest& request, Table& table);
-    [[nodiscard]] Seats::iterator in_other_group(const SlotRequest& request, unsigned table);
+    [[nodiscard]] Seats::iterator under_another_name(const SlotRequest& request, unsigned table);
     void put(Seat& seat, const Slot& slot);
     void change(Seat& seat, const Slot& slot);
     void take_away(const Seat& seat);

@@ -134,7 +134,9 @@ std::size_t count_systems(const std::vector<std::string_view>& parts) {
     bool is_users = false; // inside user.slice, where every unit is a user's
     for (std::size_t at = 0; at < parts.size(); ++at) {
         is_users = is_users || parts[at] == "user.slice";
-        const bool is_end = is_user_manager(parts[at]) || (is_users && !is_slice(parts[at]));
+        // A scope is what a machine's guest or a session's user has for himself.
+        const bool is_end =
+            is_user_manager(parts[at]) || parts[at].ends_with(".scope") || (is_users && !is_slice(parts[at]));
         if (is_end || container_at(parts, at)) return at + 1;
     }
     return parts.size();

@@ -51,53 +51,59 @@ std::optional<GivenMask> parse_given(std::string_view line) {
 bool GivenMasks::add(GivenMask given) {
     const auto key = key_of(given);
     if (places_.contains(key)) return false;
-    if (given_.size() < most) {
-        places_[key] = given_.size();
-        given_.push_back(std::move(given));
-        return true;
+    const auto place = given_.size() < most ? given_.size() : who_makes_room();
+    if (place == given_.size()) {
+        given_.emplace_back();
+    } else {
+        places_.erase(key_of(given_[place].mask));
+        if (--of_groups_[given_[place].mask.descent.group] == 0) of_groups_.erase(given_[place].mask.descent.group);
     }
-    places_.erase(key_of(given_[next_]));
-    places_[key] = next_;
-    given_[next_] = std::move(given);
-    next_ = (next_ + 1) % most;
+    places_[key] = place;
+    ++of_groups_[given.descent.group];
+    given_[place] = {std::move(given), ++added_};
     return true;
+}
+
+std::size_t GivenMasks::who_makes_room() const {
+    const auto fullest =
+        std::ranges::max_element(of_groups_, {}, [](const auto& group) { return group.second; });
+    std::size_t oldest = given_.size();
+    for (std::size_t i = 0; i < given_.size(); ++i)
+        if (given_[i].mask.descent.group == fullest->first &&
+            (oldest == given_.size() || given_[i].number < given_[oldest].number))
+            oldest = i;
+    return oldest;
 }
 
 void GivenMasks::index() {
     places_.clear();
-    for (std::size_t i = 0; i < given_.size(); ++i)
-        places_[key_of(given_[i])] = i;
+    of_groups_.clear();
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+        places_[key_of(given_[i].mask)] = i;
+        ++of_groups_[given_[i].mask.descent.group];
+    }
 }
 
 void GivenMasks::forget(const std::string& policy) {
-    const auto is_meant = [&](const GivenMask& given) { return given.policy == policy; };
-    if (std::ranges::none_of(given_, is_meant)) return;
-    std::rotate(given_.begin(), given_.begin() + static_cast<std::ptrdiff_t>(next_), given_.end());
-    std::erase_if(given_, is_meant);
-    next_ = 0;
-    index();
+    if (std::erase_if(given_, [&](const Given& given) { return given.mask.policy == policy; }) > 0) index();
 }
 
-void GivenMasks::clear() {
-    given_ = {};
-    places_.clear();
-    next_ = 0;
-}
+void GivenMasks::clear() { *this = {}; }
 
 bool GivenMasks::contains(const CpuSet& mask, const CpuSet& online, std::uint64_t born) const {
     const auto wanted = mask & online;
     return std::ranges::any_of(
-        given_, [&](const GivenMask& given) { return may_explain(given, wanted, online, born); });
+        given_, [&](const Given& given) { return may_explain(given.mask, wanted, online, born); });
 }
 
 std::optional<MaskSource> GivenMasks::find(const CpuSet& mask, const CpuSet& online, std::uint64_t born,
                                            const Descent& descent) const {
     const auto wanted = mask & online;
-    const auto found = std::ranges::find_if(given_, [&](const GivenMask& given) {
-        return may_explain(given, wanted, online, born) && descent.may_be_of(given.descent);
+    const auto found = std::ranges::find_if(given_, [&](const Given& given) {
+        return may_explain(given.mask, wanted, online, born) && descent.may_be_of(given.mask.descent);
     });
     if (found == given_.end()) return std::nullopt;
-    return MaskSource{found->original, found->policy};
+    return MaskSource{found->mask.original, found->mask.policy};
 }
 
 } // namespace affinityd::state

@@ -36,7 +36,8 @@ struct GivenMask {
 [[nodiscard]] std::optional<GivenMask> parse_given(std::string_view line);
 
 /// Which masks were given to whom, and when: a child that was left behind by a killed parent while no daemon
-/// ran is recognized by that. At most `most`; the oldest make room.
+/// ran is recognized by that. At most `most`; the oldest of the control group that has most of them makes
+/// room: nobody who begins many sessions has others forgotten.
 class GivenMasks {
   public:
     static constexpr std::size_t most = 4096;
@@ -53,13 +54,19 @@ class GivenMasks {
     [[nodiscard]] std::optional<MaskSource> find(const CpuSet& mask, const CpuSet& online, std::uint64_t born,
                                                  const Descent& descent) const;
     [[nodiscard]] std::size_t size() const { return given_.size(); }
-    [[nodiscard]] const GivenMask& operator[](std::size_t i) const { return given_[i]; } ///< in no order
+    [[nodiscard]] const GivenMask& operator[](std::size_t i) const { return given_[i].mask; } ///< in no order
 
   private:
     void index();
-    std::vector<GivenMask> given_;
-    std::size_t next_ = 0; ///< who makes room next, once there are `most`
+    [[nodiscard]] std::size_t who_makes_room() const;
+    struct Given {
+        GivenMask mask;
+        std::uint64_t number = 0; ///< the oldest has the least
+    };
+    std::vector<Given> given_;
+    std::uint64_t added_ = 0;
     std::unordered_map<std::uint64_t, std::size_t> places_;
+    std::unordered_map<std::string, std::size_t> of_groups_; ///< how many there are of each
 };
 
 } // namespace affinityd::state

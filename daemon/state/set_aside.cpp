@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 namespace affinityd::state {
@@ -27,7 +28,7 @@ std::string set_aside(const std::string& path) {
     constexpr int most = 9;
     for (int i = 1; i <= most; ++i) {
         auto place = path + ".unreadable" + (i == 1 ? "" : "-" + std::to_string(i));
-        if (std::rename(path.c_str(), place.c_str()) == 0) return place;
+        if (::renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, place.c_str(), RENAME_NOREPLACE) == 0) return place;
     }
     return {};
 }

@@ -143,6 +143,25 @@ TEST_F(LeftChildren, WhoseParentIsThereAreItsOwnAndAreSaid) {
     expect_that_it_stays("2", 1);
 }
 
+TEST_F(LeftChildren, WhoseParentHadThatMaskAndHasAnotherGetTheOriginal) {
+    policy();
+    place_and_be_killed();
+    machine_.policy("server", "match: {comm: server}\ncpus: \"3\"\nbind: set\n");
+    machine_.process(50, "child", "2", 10, 0, born); // while no daemon runs
+    move(50, server_group);
+    {
+        // The next one is killed before it comes to the child.
+        std::filesystem::rename(machine_.path("proc/50"), machine_.path("away"));
+        Instance second(machine_);
+        start(second);
+        ASSERT_EQ(machine_.allowed(10, 10), "3");
+    }
+    std::filesystem::rename(machine_.path("away"), machine_.path("proc/50"));
+    Instance third(machine_);
+    start(third);
+    EXPECT_EQ(machine_.allowed(50, 50), "0-3");
+}
+
 TEST_F(LeftChildren, AfterAnOrderlyEndNobodyIsTakenForOne) {
     policy();
     {

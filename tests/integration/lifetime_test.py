@@ -53,6 +53,19 @@ class Lifetime(unittest.TestCase):
         daemon.start()
         wait_for(lambda: allowed(load.pid) == self.everywhere, "its own mask is back")
 
+    def test_a_reader_of_its_log_that_ends_does_not_end_it(self):
+        load = workload(self.stack)
+        daemon = Daemon(self.stack, {"demo.yaml": DEMO})
+        daemon.process = subprocess.Popen(daemon.command(), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        self.stack.callback(daemon.process.stderr.close)
+        wait_for(lambda: allowed(load.pid) == "1", "pinned")
+        daemon.process.stderr.close()
+        daemon.process.send_signal(signal.SIGHUP)  # of which it writes a line
+        daemon.write("demo.yaml", DEMO.replace("demo-workload", "nobody-has-this"))
+        daemon.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: allowed(load.pid) == self.everywhere, "it works on")
+        daemon.stop()
+
     def test_two_daemons_cannot_run_in_one_place(self):
         daemon = Daemon(self.stack, {"demo.yaml": DEMO}).start()
         second = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=60, check=False)

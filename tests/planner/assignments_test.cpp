@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "machines.hpp"
 #include "planner/assignments.hpp"
 
 #include <gtest/gtest.h>
@@ -122,6 +123,45 @@ TEST(Assignments, ATaskThatLeftIsForgottenInEachDistribution) {
     assignments.leave(task(7)); // was never there
     for (const unsigned rule : {0U, 1U})
         EXPECT_EQ(assign(assignments, {"p", rule, ""}, slots, task(2), {}), rule) << "all is free again";
+}
+
+TEST(Assignments, ATaskThatMayRunEverywhereWeighsOnAllCpusAlikeAndHasItsSlotAgainLater) {
+    Assignments assignments;
+    const auto topology = test::plain().topology;
+    assignments.use(std::make_shared<const CpuLoad>(CpuLoad(topology)));
+    const auto slots = slots_at({0, 1});
+    for (int i = 0; i < 2; ++i)
+        assign(assignments, distribution, slots, task(i), {});
+    EXPECT_EQ(assignments.load().on_cpu(0), one_cpu);
+    const std::vector<Slot> everywhere{{topology.online, topology.online}};
+    for (int i = 0; i < 2; ++i)
+        assign(assignments, distribution, everywhere, task(i), {});
+    const auto share = 2 * one_cpu / static_cast<Weight>(topology.online.count());
+    for (const unsigned cpu : topology.online)
+        EXPECT_EQ(assignments.load().on_cpu(cpu), share) << cpu;
+    EXPECT_EQ(assign(assignments, distribution, slots, task(1), {}), 1U);
+    EXPECT_EQ(assign(assignments, distribution, slots, task(0), {}), 0U);
+}
+
+TEST(Assignments, ATaskKeepsSlotAndWeightWhenItsInterfaceHasAnotherName) {
+    using Kind = DistributionId::Kind;
+    Assignments assignments;
+    const auto lanes = slots_at({0, 1, 2});
+    const DistributionId before{"p", 0, "eth0", Kind::lanes};
+    for (int i = 0; i < 3; ++i)
+        assign(assignments, before, lanes, task(i), {});
+    assignments.leave(task(0));
+    assignments.weigh(before, task(2), 3 * one_cpu);
+    for (const auto& now :
+         {DistributionId{"p", 0, "lan0", Kind::lanes}, DistributionId{"p", 0, "", Kind::all_lanes}})
+        for (const int one : {2, 1}) {
+            EXPECT_EQ(assign(assignments, now, lanes, task(one), {}), static_cast<std::size_t>(one));
+            assignments.leave_others(task(one), std::vector<DistributionId>{now});
+        }
+    EXPECT_EQ(assignments.load().on_cpu(2), 3 * one_cpu);
+    EXPECT_EQ(assignments.load().on_cpu(1), one_cpu);
+    EXPECT_EQ(assign(assignments, {"other", 0, "lan0", Kind::lanes}, lanes, task(1), {}), 0U)
+        << "another policy";
 }
 
 } // namespace

@@ -88,5 +88,14 @@ TEST_F(Given, MasksTakeBoundedMemoryAndTheOldestMakeRoom) {
     EXPECT_TRUE(masks.add(given(1, "p", 100)));
 }
 
+TEST_F(Given, MasksOfManySessionsDoNotPushOutThoseOfAnotherGroup) {
+    GivenMasks masks;
+    EXPECT_TRUE(masks.add({CpuSet{1}, online, "p", {"/system.slice/victim.service", 5}, 200}));
+    for (int i = 0; i < 2 * static_cast<int>(GivenMasks::most); ++i)
+        EXPECT_TRUE(masks.add(given(1, "p", 100 + i)));
+    EXPECT_EQ(masks.size(), GivenMasks::most);
+    EXPECT_TRUE(masks.find(CpuSet{1}, online, 200, {"/system.slice/victim.service", 0}));
+}
+
 } // namespace
 } // namespace affinityd::state

@@ -97,6 +97,15 @@ TEST_F(SetAside, WhatWasPutAsideBeforeIsNotLost) {
     EXPECT_TRUE(fs::is_directory(path(".unreadable-2")));
 }
 
+TEST_F(SetAside, AFileThatWasPutAsideBeforeIsNotOverwritten) {
+    tree_.file("undo.journal.unreadable", "of before");
+    std::ofstream(path("")).flush();
+    fs::resize_file(path(""), (256U << 20) + 1);
+    EXPECT_EQ(open().faults().size(), 1U);
+    EXPECT_EQ(**host::read_file(path(".unreadable")), "of before");
+    EXPECT_EQ(fs::file_size(path(".unreadable-2")), (256U << 20) + 1);
+}
+
 TEST_F(SetAside, BothFilesBeginWithTheBoot) {
     change();
     ASSERT_FALSE(host::boot_id().empty());
