@@ -56,7 +56,8 @@ bool GivenMasks::add(GivenMask given) {
         given_.emplace_back();
     } else {
         places_.erase(key_of(given_[place].mask));
-        if (--of_groups_[given_[place].mask.descent.group] == 0) of_groups_.erase(given_[place].mask.descent.group);
+        if (--of_groups_[given_[place].mask.descent.group] == 0)
+            of_groups_.erase(given_[place].mask.descent.group);
     }
     places_[key] = place;
     ++of_groups_[given.descent.group];
