@@ -93,11 +93,13 @@ void ProcessEvents::set_filter() {
 }
 
 /// Whose turn it costs to look at a process. One that runs with root's rights may have been started by
-/// anybody: that is asked only where it matters, as it takes longer.
-uid_t ProcessEvents::owner(int pid, const std::function<bool(uid_t)>& crowded) const {
+/// anybody: that is asked only where it matters, as it takes longer. All subordinate ids of a user have one
+/// turn.
+uid_t ProcessEvents::owner(int pid, const std::function<bool(uid_t)>& crowded) {
     const auto& root = manager_.tasks().sources().root();
     const auto user = root.proc().owner(std::to_string(pid)).value_or(0);
-    return user == 0 && crowded(0) ? inventory::read_real_user(root, pid).value_or(0) : user;
+    const auto real = user == 0 && crowded(0) ? inventory::read_real_user(root, pid).value_or(0) : user;
+    return persons_.person(real);
 }
 
 void ProcessEvents::handle(int pid, const app::TaskNews& news) {

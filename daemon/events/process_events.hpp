@@ -6,6 +6,7 @@
 #include "events/subscription.hpp"
 #include "events/timer.hpp"
 #include "host/proc_source.hpp"
+#include "host/subordinate_ids.hpp"
 
 #include <chrono>
 #include <functional>
@@ -46,7 +47,7 @@ class ProcessEvents {
     [[nodiscard]] Result<int> open();
     [[nodiscard]] Result<void> take();
     [[nodiscard]] app::EventQueue& queue() const { return manager_.tasks().events(); }
-    [[nodiscard]] uid_t owner(int pid, const std::function<bool(uid_t)>& crowded) const;
+    [[nodiscard]] uid_t owner(int pid, const std::function<bool(uid_t)>& crowded);
     void work_until(std::chrono::steady_clock::time_point end);
     void handle(const app::ProcessNews& process);
     void handle(int pid, const app::TaskNews& news);
@@ -60,6 +61,7 @@ class ProcessEvents {
     host::ProcSource::Wanted wanted_;
     std::unique_ptr<host::ProcSource> events_;
     Subscription subscription_;
+    host::SubordinateIds persons_;
     Source rest_; ///< armed while events wait in memory, which the descriptor does not show
     Timer pause_{[this] { take_later(); }}; ///< of those that flood
 };

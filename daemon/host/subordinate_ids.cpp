@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/subordinate_ids.hpp"
+
+#include "base/text.hpp"
+#include "host/file.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include <sys/stat.h>
+
+namespace affinityd::host {
+
+/// Lines "name:first:count". Others are none of ours.
+void SubordinateIds::parse(std::string_view text) {
+    ranges_.clear();
+    while (!text.empty()) {
+        const auto line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(text.size(), line.size() + 1));
+        const auto name_end = line.find(':');
+        const auto first_end = name_end == std::string_view::npos ? name_end : line.find(':', name_end + 1);
+        if (first_end == std::string_view::npos) continue;
+        const auto first = parse_number<uid_t>(line.substr(name_end + 1, first_end - name_end - 1));
+        const auto count = parse_number<std::uint32_t>(line.substr(first_end + 1));
+        if (first && count && *first > 0 && *count > 0) ranges_.push_back({*first, *count});
+    }
+    std::ranges::sort(ranges_, {}, &Range::first);
+}
+
+void SubordinateIds::refresh() {
+    constexpr std::chrono::seconds between_looks{10};
+    constexpr std::size_t largest = 1U << 20;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_look_) return;
+    next_look_ = now + between_looks;
+    struct stat status {};
+    const bool is_there = ::stat(path_.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+    const auto changed =
+        is_there ? std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec : 0;
+    if (changed == changed_) return;
+    changed_ = changed;
+    const auto text = is_there ? read_file(path_, largest) : Result<std::optional<std::string>>{};
+    parse(text && *text ? **text : "");
+}
+
+uid_t SubordinateIds::person(uid_t user) {
+    if (user == 0) return user;
+    refresh();
+    const auto after = std::ranges::upper_bound(ranges_, user, {}, &Range::first);
+    if (after == ranges_.begin()) return user;
+    const auto& range = *std::prev(after);
+    return user - range.first < range.count ? range.first : user;
+}
+
+} // namespace affinityd::host
