@@ -2,6 +2,7 @@
 #include "planner/deal.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -20,6 +21,10 @@ constexpr std::size_t most_candidates = 24;  ///< of one core
 constexpr std::size_t glances_per_look = 16; ///< at pieces: these take as long as a look at a place
 constexpr std::size_t most_pieces = 4'000;   ///< that are dealt afresh
 constexpr std::size_t most_afresh = 500'000; ///< looks at places in a fresh deal: a few milliseconds
+
+constexpr double sure = 3; ///< standard errors
+
+constexpr double few_moves = 16;
 
 constexpr Weight next_to_nothing = one_cpu / 50; ///< a core that has less need not be relieved
 
@@ -74,6 +79,21 @@ void Deal::try_all_cores() {
 
 const Deal::Place& Deal::place_of(unsigned piece) const {
     return kinds_[pieces_[piece].kind].places[pieces_[piece].place];
+}
+
+/// What a core must gain for anybody to move: more than chance may have brought about, and the more for many
+/// moves.
+Weight Deal::worth_moving(unsigned core, Weight load, std::size_t moves) const {
+    double sum = 0;
+    for (const auto& [number, index] : places_on_[core]) {
+        const auto& kind = kinds_[number];
+        if (kind.places.size() < 2) continue;
+        const auto cpus = static_cast<double>(kind.places[index].cpus);
+        for (const unsigned i : kind.pieces[index])
+            sum += std::pow(static_cast<double>(pieces_[i].error) / cpus, 2);
+    }
+    return std::max(least_gain(load), static_cast<Weight>(sure * std::sqrt(sum) *
+                                                          (1 + static_cast<double>(moves) / few_moves)));
 }
 
 Weight Deal::busiest() const { return cores_.empty() ? 0 : std::ranges::max(cores_); }
@@ -293,7 +313,7 @@ bool Deal::relieve_busiest() {
     const Weight load = cores_[core];
     if (load < next_to_nothing) return false;
     // A fresh deal may be improved by little: whether it is worth its moves is decided at the end.
-    const Weight gain = stage_ == Stage::polish ? load / 50 : least_gain(load);
+    const Weight gain = stage_ == Stage::polish ? load / 50 : worth_moving(core, load);
     Trial trial{load - gain, longest_chain, most_looks, {}};
     if (relieve(core, trial)) return true;
     undo(trial, 0);

@@ -66,7 +66,7 @@ void Redeal::add_pieces() {
     for (const auto end = std::min(items.size(), next_ + some); next_ < end; ++next_) {
         const auto& item = items[next_];
         const auto family = item.family == nullptr ? Deal::no_family : item.family->number;
-        deal_.add({item.task, item.weight, item.kind->number, item.before, family});
+        deal_.add({item.task, item.weight, item.error, item.kind->number, item.before, family});
     }
 }
 
