@@ -57,7 +57,7 @@ bool Weighing::weigh(KnownProcess& process, const OutOfTime& out_of_time) {
         const unsigned table = *thread->seat.table;
         const auto weight = weight_of(*thread, process.id.tid);
         if (thread->seat.is_own && thread->id != process.id) {
-            assignments_.weigh(table, thread->id, weight.value_or(one_cpu));
+            if (weight) assignments_.weigh(table, thread->id, *weight);
             assignments_.leave_others(thread->id, std::span(&table, 1));
         } else { // the process may have slots of several distributions
             auto& sum = sums_->weights[table];
@@ -85,7 +85,7 @@ std::optional<Weight> Weighing::weight_of(KnownThread& thread, int pid) const {
 void Weighing::settle(const KnownProcess& process) {
     std::vector<unsigned> tables;
     for (const auto& [table, weight] : sums_->weights) {
-        assignments_.weigh(table, process.id, weight.value_or(one_cpu));
+        if (weight) assignments_.weigh(table, process.id, *weight);
         tables.push_back(table);
     }
     assignments_.leave_others(process.id, tables);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -107,12 +106,12 @@ void Assignments::put(Seat& seat, const Slot& slot) {
     auto& table = tables_[seat.table];
     seat.now = slot.cpus.first();
     seat.place = table.places.enter(slot.cpus);
-    weigh_place(table, seat.place, seat.weight);
+    weigh_place(table, seat.place, seat.weight.weight());
 }
 
 void Assignments::take_away(const Seat& seat) {
     auto& table = tables_[seat.table];
-    weigh_place(table, seat.place, -Weight{seat.weight});
+    weigh_place(table, seat.place, -seat.weight.weight());
     table.places.leave(seat.place);
 }
 
@@ -140,7 +139,7 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         if (tables_[number].places[seat->place].cpus != slot.cpus) change(*seat, slot);
         return *chosen;
     }
-    std::uint32_t weight = one_cpu;
+    Estimate weight;
     std::optional<std::size_t> kept;
     if (request.group_of != TaskId{} && request.group_of != request.task)
         owners_.insert_or_assign(request.task, request.group_of);
@@ -151,7 +150,7 @@ std::size_t Assignments::assign(const SlotRequest& request) {
     }
     const auto chosen = kept ? *kept : best(request, tables_[number]);
     const unsigned name = slots[chosen].cpus.first();
-    const auto seat = seats_.emplace(request.task, Seat{number, name, name, weight, request.is_cut});
+    const auto seat = seats_.emplace(request.task, Seat{number, name, name, request.is_cut, weight});
     put(seat->second, slots[chosen]);
     return chosen;
 }
@@ -205,12 +204,11 @@ std::optional<unsigned> Assignments::number(const DistributionId& distribution) 
 }
 
 void Assignments::weigh(unsigned table, const TaskId& task, Weight weight) {
-    constexpr Weight most = std::numeric_limits<std::uint32_t>::max();
     auto* seat = seat_of(task, table);
     if (seat == nullptr) return;
-    const auto now = static_cast<std::uint32_t>(std::clamp(weight, Weight{0}, most));
-    weigh_place(tables_[table], seat->place, Weight{now} - seat->weight);
-    seat->weight = now;
+    const Weight before = seat->weight.weight();
+    seat->weight.weigh(weight);
+    weigh_place(tables_[table], seat->place, seat->weight.weight() - before);
 }
 
 void Assignments::weigh(const DistributionId& distribution, const TaskId& task, Weight weight) {

@@ -4,6 +4,7 @@
 #include "base/task_id.hpp"
 #include "planner/cpu_load.hpp"
 #include "planner/distribution.hpp"
+#include "planner/estimate.hpp"
 #include "planner/occupied.hpp"
 #include "planner/slots.hpp"
 
@@ -52,7 +53,8 @@ class Assignments {
     void leave(const TaskId& task);
     /// Forgets the slots of a policy that no longer exists.
     void forget_policy(std::string_view policy);
-    /// What the task uses in its slot of the distribution, >= 0; `one_cpu` until that is known.
+    /// What the task used in its slot of the distribution since it was last weighed, >= 0: it counts with its
+    /// average; `one_cpu` until anything is known.
     void weigh(const DistributionId& distribution, const TaskId& task, Weight weight);
     /// The task has slots of these distributions only: it goes by another thread rule now. Groups stay.
     void leave_others(const TaskId& task, std::span<const DistributionId> distributions);
@@ -72,8 +74,8 @@ class Assignments {
         unsigned table; ///< its distribution: an index for distribution()
         unsigned now;   ///< the slot, by its first CPU
         unsigned given; ///< the first one that it was given
-        std::uint32_t weight;
         bool is_cut;
+        Estimate weight;
         unsigned place = 0; ///< the CPUs that it was given there, in what its distribution occupies
     };
     using Seats = std::unordered_multimap<TaskId, Seat>;

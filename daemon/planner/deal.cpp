@@ -2,6 +2,7 @@
 #include "planner/deal.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -15,11 +16,17 @@ namespace {
 
 constexpr unsigned longest_chain = 4;
 constexpr unsigned most_looks = 6'000;       ///< at places, for one core: less than a millisecond
+constexpr unsigned most_for_family = 60'000; ///< the same for families, which seldom move
+constexpr Weight most_steps = 64;            ///< moves that relieve one core, in one go
 constexpr std::size_t most_detours = 8;      ///< by which a chain may begin
 constexpr std::size_t most_candidates = 24;  ///< of one core
 constexpr std::size_t glances_per_look = 16; ///< at pieces: these take as long as a look at a place
 constexpr std::size_t most_pieces = 4'000;   ///< that are dealt afresh
 constexpr std::size_t most_afresh = 500'000; ///< looks at places in a fresh deal: a few milliseconds
+
+constexpr double sure = 3; ///< standard errors
+
+constexpr double few_moves = 16;
 
 constexpr Weight next_to_nothing = one_cpu / 50; ///< a core that has less need not be relieved
 
@@ -76,7 +83,20 @@ const Deal::Place& Deal::place_of(unsigned piece) const {
     return kinds_[pieces_[piece].kind].places[pieces_[piece].place];
 }
 
-Weight Deal::busiest() const { return cores_.empty() ? 0 : std::ranges::max(cores_); }
+/// What a core must gain for anybody to move: more than chance may have brought about, and the more for many
+/// moves.
+Weight Deal::worth_moving(unsigned core, Weight load, std::size_t moves) const {
+    double sum = 0;
+    for (const auto& [number, index] : places_on_[core]) {
+        const auto& kind = kinds_[number];
+        if (kind.places.size() < 2) continue;
+        const auto cpus = static_cast<double>(kind.places[index].cpus);
+        for (const unsigned i : kind.pieces[index])
+            sum += std::pow(static_cast<double>(pieces_[i].error) / cpus, 2);
+    }
+    return std::max(least_gain(load), static_cast<Weight>(sure * std::sqrt(sum) *
+                                                          (1 + static_cast<double>(moves) / few_moves)));
+}
 
 /// Pieces that may leave a core: of those that are alike, one; the heaviest first.
 std::vector<unsigned> Deal::candidates(unsigned core, Trial& trial) const {
@@ -153,14 +173,32 @@ bool Deal::move_one(unsigned core, const std::vector<unsigned>& pieces, Trial& t
     const auto key = [](const Choice& choice) {
         return std::tuple(choice.is_short, choice.weight, choice.busiest);
     };
+    std::map<std::pair<unsigned, unsigned>, std::vector<unsigned>> open; // by kind and group
+    // All places on several cores, and of the others the one whose core has least: it is the best for any
+    // weight.
+    const auto find_open = [&](const std::vector<Place>& places, unsigned group) {
+        std::vector<unsigned> found;
+        std::pair<Weight, unsigned> least{std::numeric_limits<Weight>::max(), 0};
+        for (unsigned place = 0; place < places.size(); ++place) {
+            if (places[place].group != group) continue;
+            if (places[place].parts.size() > 1)
+                found.push_back(place);
+            else
+                least = std::min(least, {cores_[places[place].parts.front().core], place});
+        }
+        if (least.first < std::numeric_limits<Weight>::max()) found.push_back(least.second);
+        trial.looks -= std::min(trial.looks, static_cast<unsigned>(places.size()));
+        return found;
+    };
     for (const unsigned piece : pieces) {
-        const auto& places = kinds_[pieces_[piece].kind].places;
         const auto& here = place_of(piece);
         const Weight weight = pieces_[piece].weight;
         const bool is_short = cores_[core] - weight / here.cpus > trial.limit;
-        for (unsigned place = 0; place < places.size() && trial.looks > 0; ++place) {
-            if (place == pieces_[piece].place || places[place].group != here.group) continue;
-            --trial.looks;
+        const auto [at, is_new] = open.try_emplace({pieces_[piece].kind, here.group});
+        if (is_new && trial.looks > 0) at->second = find_open(kinds_[pieces_[piece].kind].places, here.group);
+        for (const unsigned place : at->second) {
+            if (place == pieces_[piece].place) continue;
+            trial.looks -= std::min(trial.looks, 1U);
             const Weight busiest = busiest_with(piece, place);
             if (busiest > trial.limit) continue;
             const Choice choice{is_short, is_short ? -weight : weight, busiest, piece, place};
@@ -237,9 +275,10 @@ Weight Deal::settle(const std::vector<unsigned>& family, unsigned group) {
         auto& piece = pieces_[number];
         auto& kind = kinds_[piece.kind];
         std::tuple<Weight, bool, unsigned> best{std::numeric_limits<Weight>::max(), true, piece.place};
-        for (unsigned place = 0; place < kind.places.size(); ++place)
-            if (kind.places[place].group == group)
-                best = std::min(best, {busiest_with(number, place), place != first_[number], place});
+        const auto inside = std::ranges::equal_range(kind.places, group, {}, &Place::group);
+        const auto end = static_cast<unsigned>(inside.end() - kind.places.begin());
+        for (auto place = static_cast<unsigned>(inside.begin() - kind.places.begin()); place < end; ++place)
+            best = std::min(best, {busiest_with(number, place), place != first_[number], place});
         if (const unsigned place = std::get<2>(best); place != piece.place) {
             std::erase(kind.pieces[piece.place], number);
             kind.pieces[place].push_back(number);
@@ -261,12 +300,13 @@ bool Deal::move_family(const std::vector<unsigned>& pieces, Trial& trial) {
         if (std::ranges::any_of(family, [&](unsigned i) { return trial.has_moved(i); })) continue;
         const auto& places = kinds_[pieces_[piece].kind].places;
         const unsigned home = place_of(piece).group, groups = places.back().group + 1;
-        for (unsigned group = 0; group < groups && trial.looks > places.size() * family.size(); ++group) {
+        const auto looks = places.size() / groups * family.size();
+        for (unsigned group = 0; group < groups && trial.family_looks > looks; ++group) {
             if (group == home) continue;
             const auto mark = trial.done.size();
             for (const unsigned i : family)
                 trial.done.emplace_back(i, pieces_[i].place);
-            trial.looks -= static_cast<unsigned>(places.size() * family.size());
+            trial.family_looks -= static_cast<unsigned>(looks);
             if (settle(family, group) <= trial.limit) return true;
             undo(trial, mark);
         }
@@ -293,9 +333,17 @@ bool Deal::relieve_busiest() {
     const Weight load = cores_[core];
     if (load < next_to_nothing) return false;
     // A fresh deal may be improved by little: whether it is worth its moves is decided at the end.
-    const Weight gain = stage_ == Stage::polish ? load / 50 : least_gain(load);
-    Trial trial{load - gain, longest_chain, most_looks, {}};
+    const Weight gain = stage_ == Stage::polish ? load / 50 : worth_moving(core, load);
+    Trial trial{load - gain, longest_chain, most_looks, most_for_family, {}};
+    // Of very many pieces more have to go.
+    if (const auto [work, pieces] = can_leave(core, trial); work > 0)
+        trial.steps =
+            std::max(trial.steps,
+                     static_cast<unsigned>(std::min(most_steps, gain * pieces / work + longest_chain - 1)));
     if (relieve(core, trial)) return true;
+    // What was found before time was up is a relief, too, if it is half of what was wanted.
+    const bool is_over = trial.looks == 0 || trial.steps == 0;
+    if (is_over && (load - cores_[core]) * 2 >= gain) return true;
     undo(trial, 0);
     left_.erase(core);
     return true;
@@ -319,9 +367,9 @@ bool Deal::improve() {
         stage_ = Stage::polish;
     } else if (stage_ == Stage::polish) {
         const auto before = left_.size();
-        const Weight most = busiest();
+        const Weight most = cores_.empty() ? 0 : std::ranges::max(cores_);
         // Only the busiest counts: it has to be better than what the chains came to.
-        if (!relieve_busiest() || (left_.size() < before && busiest() == most))
+        if (!relieve_busiest() || (left_.size() < before && std::ranges::max(cores_) == most))
             stage_ = has_another_round() ? Stage::afresh : Stage::choose;
     } else if (stage_ == Stage::choose) {
         choose();

@@ -33,8 +33,8 @@ class Deal {
     static constexpr unsigned no_family = ~0U;
     static constexpr std::size_t largest_family = 4'000; ///< a larger one would not be moved in any case
     struct Piece {
-        TaskId task; ///< decides between pieces that are alike
-        Weight weight = 0;
+        TaskId task;                  ///< decides between pieces that are alike
+        Weight weight = 0, error = 0; ///< `error`: how far the weight may be from the truth
         unsigned kind = 0, place = 0;
         unsigned family = no_family; ///< without any: it stays in its group
     };
@@ -65,6 +65,7 @@ class Deal {
         Weight limit;                                    ///< no core that it touches may have more afterwards
         unsigned steps;                                  ///< moves that are left
         unsigned looks;                                  ///< at places, that are left
+        unsigned family_looks;                           ///< the same for families
         std::vector<std::pair<unsigned, unsigned>> done; ///< pieces, and the places that they had
         [[nodiscard]] bool has_moved(unsigned piece) const;
     };
@@ -78,7 +79,7 @@ class Deal {
         unsigned pieces = 0;
     };
     [[nodiscard]] Movable can_leave(unsigned core, const Trial& trial) const;
-    [[nodiscard]] Weight busiest() const;
+    [[nodiscard]] Weight worth_moving(unsigned core, Weight load, std::size_t moves = 0) const;
     [[nodiscard]] std::vector<unsigned> candidates(unsigned core, Trial& trial) const;
     bool relieve_busiest();
     bool relieve(unsigned core, Trial& trial);

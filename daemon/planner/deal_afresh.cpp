@@ -75,11 +75,17 @@ void Deal::choose() {
     const auto& fresh = fresh_.places;
     for (unsigned i = 0; i < pieces_.size(); ++i)
         put(i, chained_[i]);
-    const Weight chained = busiest();
-    if (afresh > chained - least_gain(chained)) return;
+    const auto most = std::ranges::max_element(cores_);
+    const Weight chained = *most;
+    std::size_t moves = 0;
+    for (unsigned i = 0; i < pieces_.size(); ++i)
+        moves += fresh[i] == chained_[i] ? 0 : 1;
+    const auto core = static_cast<unsigned>(most - cores_.begin());
+    const Weight limit_of_gain = chained - worth_moving(core, chained, moves);
+    if (afresh > limit_of_gain) return;
     for (unsigned i = 0; i < pieces_.size(); ++i)
         put(i, fresh[i]);
-    const Weight limit = std::max(afresh, std::min(chained - least_gain(chained), afresh + afresh / 20));
+    const Weight limit = std::max(afresh, std::min(limit_of_gain, afresh + afresh / 20));
     for (unsigned i = 0; i < pieces_.size(); ++i)
         if (pieces_[i].place != first_[i] &&
             kinds_[pieces_[i].kind].places[first_[i]].group == place_of(i).group &&

@@ -37,8 +37,12 @@ void Redeal::work_some() {
         if (next_ < seating_.items().size()) return add_pieces();
         deal_.start(seating_.load());
         stage_ = Stage::improve;
-    } else if (!deal_.improve()) {
-        list_moves();
+    } else if (stage_ == Stage::improve) {
+        if (deal_.improve()) return;
+        next_ = 0;
+        last_family_.reset();
+        stage_ = Stage::moves;
+    } else if (!list_moves()) {
         stage_ = Stage::done;
     }
 }
@@ -66,28 +70,34 @@ void Redeal::add_pieces() {
     for (const auto end = std::min(items.size(), next_ + some); next_ < end; ++next_) {
         const auto& item = items[next_];
         const auto family = item.family == nullptr ? Deal::no_family : item.family->number;
-        deal_.add({item.task, item.weight, item.kind->number, item.before, family});
+        deal_.add({item.task, item.weight, item.error, item.kind->number, item.before, family});
     }
 }
 
-void Redeal::list_moves() {
+/// A few more: of tasks, then of families. False: that was all.
+bool Redeal::list_moves() {
+    constexpr std::size_t some = 128;
     const auto& items = seating_.items();
-    for (std::size_t i = 0; i < items.size(); ++i) {
-        const auto& item = items[i];
-        const unsigned now = deal_.pieces()[i].place;
+    for (const auto end = std::min(items.size(), next_ + some); next_ < end; ++next_) {
+        const auto& item = items[next_];
+        const unsigned now = deal_.pieces()[next_].place;
         if (now != item.before)
             moves_.push_back(
                 {item.task, item.table, item.kind->slots[item.before]->cpus.first(), *item.kind->slots[now]});
     }
-    for (const auto& [id, family] : seating_.families()) {
-        if (family.number == Deal::no_family) continue;
-        const auto& item = items[family.items.front()];
-        const unsigned group = item.kind->groups[deal_.pieces()[family.items.front()].place];
-        if (group == item.kind->groups[item.before]) continue;
-        const auto& cpus = seating_.placements().find(id.first)->together[group].cpus;
-        moves_.push_back({id.second, family.seat->first, family.seat->second, {cpus, cpus}});
-    }
-    std::ranges::stable_sort(moves_, {}, &Move::task);
+    if (next_ < items.size()) return true;
+    auto& families = seating_.families();
+    const auto next = last_family_ ? families.upper_bound(*last_family_) : families.begin();
+    if (next == families.end()) return false;
+    const auto& [id, family] = *next;
+    last_family_ = id;
+    if (family.number == Deal::no_family) return true;
+    const auto& item = items[family.items.front()];
+    const unsigned group = item.kind->groups[deal_.pieces()[family.items.front()].place];
+    if (group == item.kind->groups[item.before]) return true;
+    const auto& cpus = seating_.placements().find(id.first)->together[group].cpus;
+    moves_.push_back({id.second, family.seat->first, family.seat->second, {cpus, cpus}});
+    return true;
 }
 
 } // namespace affinityd::planner

@@ -43,18 +43,18 @@ class Redeal {
     [[nodiscard]] const std::vector<Move>& moves() const { return moves_; }
 
   private:
-    enum class Stage : std::uint8_t { kinds, families, pieces, improve, done };
+    enum class Stage : std::uint8_t { kinds, families, pieces, improve, moves, done };
     void work_some();
     void add_kind();
     void add_family(Seating::Family& family);
     void add_pieces();
-    void list_moves();
+    [[nodiscard]] bool list_moves();
 
     Seating seating_;
     Measurement measurement_;
     Deal deal_;
     Stage stage_ = Stage::kinds;
-    std::size_t next_ = 0;                         ///< of the kinds, then of the pieces
+    std::size_t next_ = 0;                         ///< of the kinds, then of the pieces, then of the moves
     std::optional<Seating::FamilyId> last_family_; ///< that was added
     std::vector<Move> moves_;
 };

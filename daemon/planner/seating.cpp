@@ -92,7 +92,8 @@ void Seating::collect(const TaskId& task, const Assignments::Seat& seat) {
     auto* family =
         is_in_group(distribution) ? &families_[{distribution.policy, assignments_.owner(task)}] : nullptr;
     const auto index = static_cast<unsigned>(slot - kind.slots.begin());
-    found_[task.tid / tids_at_once].push_back({task, seat.weight, &kind, family, seat.table, index});
+    found_[task.tid / tids_at_once].push_back(
+        {task, seat.weight.weight(), seat.weight.error(), &kind, family, seat.table, index});
     ++walk_.items;
 }
 

@@ -38,7 +38,7 @@ class Seating {
     /// A task in a slot.
     struct Item {
         TaskId task;
-        Weight weight;
+        Weight weight, error; ///< `error`: how far the weight may be from the truth
         const Kind* kind;
         Family* family;         ///< null: it is in no group
         unsigned table, before; ///< `before`: index of its slot as yet

@@ -90,5 +90,46 @@ TEST(Redeal, NoStepDoesMostOfTheWork) {
     }
 }
 
+/// Busy tasks that were all on CPUs 0 and 1 beside idle ones everywhere: those may go to all CPUs now.
+std::unique_ptr<World> widened(int busy, int idle) {
+    auto world = std::make_unique<World>(policies_saying(2, "spread: cpu\nbind: cpu\n"), test::plain());
+    world->assignments.use(world->placements.load);
+    for (int i = 0; i < idle; ++i) {
+        seat(world->assignments, 1, {100'000 + i, 7}, static_cast<unsigned>(i % 8));
+        world->assignments.weigh({"p1", 0, ""}, {100'000 + i, 7}, one_cpu / 5000);
+    }
+    for (int i = 0; i < busy; ++i) {
+        seat(world->assignments, 0, {1 + i, 7}, static_cast<unsigned>(i % 2));
+        world->assignments.weigh({"p0", 0, ""}, {1 + i, 7}, one_cpu / 5);
+    }
+    return world;
+}
+
+TEST(Redeal, ManyTasksLeaveTwoCpusForAllOthersBesideACrowd) {
+    const auto world = widened(200, 3900);
+    for (int round = 0; round < 3; ++round) {
+        Redeal redeal(world->placements, world->assignments);
+        redeal.step([] { return false; });
+        for (const auto& move : redeal.moves())
+            world->assignments.move(move.task, move.table, move.from, move.to);
+    }
+    Weight sum = 0;
+    for (unsigned cpu = 0; cpu < 8; ++cpu)
+        sum += world->assignments.load().on_cpu(cpu);
+    EXPECT_LE(world->assignments.load().busiest(), sum / 4 * 3 / 2);
+}
+
+TEST(Redeal, NoStepListsMoreThanAFewMoves) {
+    const auto world = widened(1000, 0);
+    Redeal redeal(world->placements, world->assignments);
+    std::size_t before = 0, most = 0;
+    for (bool is_done = false; !is_done; before = redeal.moves().size()) {
+        is_done = redeal.step([] { return true; });
+        most = std::max(most, redeal.moves().size() - before);
+    }
+    EXPECT_GT(redeal.moves().size(), 400U);
+    EXPECT_LE(most, 128U);
+}
+
 } // namespace
 } // namespace affinityd::planner
