@@ -22,14 +22,13 @@ unsigned common(const Interfaces::Group& group, const NicLanes& lanes) {
 }
 
 /// Those of the earlier lanes that are this group's now; they are taken out.
-std::span<const Slot> taken(Earlier& earlier, const Interfaces::Group& group) {
+const NicLanes* taken(Earlier& earlier, const Interfaces::Group& group) {
     const auto best =
         std::ranges::max_element(earlier, {}, [&](const auto* lanes) { return common(group, *lanes); });
-    if (best == earlier.end() || common(group, **best) == 0) return {};
-    const auto& lanes = **best;
+    if (best == earlier.end() || common(group, **best) == 0) return nullptr;
+    const auto* lanes = *best;
     earlier.erase(best);
-    if (lanes.is_guess && group.tasks > 0) return {};
-    return lanes.lanes;
+    return lanes->is_guess && group.tasks > 0 ? nullptr : lanes;
 }
 
 } // namespace
@@ -45,8 +44,8 @@ std::vector<LaneGroup> lane_groups(const policy::Policy& policy, const Interface
     const bool is_full = policy.model == policy::Model::full;
     std::vector<LaneGroup> groups;
     for (auto& group : is_full ? interfaces.together(nics, policy, usage) : interfaces.apart(nics)) {
-        const auto kept = taken(earlier, group);
-        groups.push_back({std::move(group), kept});
+        const auto* lanes = taken(earlier, group);
+        groups.push_back({std::move(group), lanes});
     }
     return groups;
 }

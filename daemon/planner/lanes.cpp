@@ -187,10 +187,17 @@ void tell_of_spares(const ResolvedPolicy& resolved, const NicLanes& lanes, Place
                                      "tasks stay near an interface that is a spare"});
 }
 
+bool may_move(const NicLanes& now, const LaneGroup& group, Moves moves) {
+    const auto* before = group.before;
+    const bool has_changed =
+        before != nullptr && (before->wanted != now.wanted || before->candidates != now.candidates);
+    return moves == Moves::all || (moves == Moves::of_changed && has_changed);
+}
+
 void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const LaneGroup& group, LaneLoad& load,
                Placements& into) {
     const auto& machine = interfaces.machine();
-    for (const auto& lane : group.kept) // they count once: where they go now
+    for (const auto& lane : group.kept()) // they count once: where they go now
         load.expected.add({lane.cpus.first()}, -one_cpu);
     auto jobs = jobs_of(resolved, machine, group.interfaces, into);
     if (jobs.empty()) return;
@@ -207,7 +214,9 @@ void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Lan
         queues = std::max(queues, job.queues.size());
     }
     const auto home = lane_home(resolved, interfaces, nics);
-    const LaneDemand demand{tasks == 0 ? queues : tasks, queues, group.kept};
+    lanes.candidates = home.first | home.then;
+    lanes.wanted = tasks == 0 ? queues : tasks;
+    const LaneDemand demand{lanes.wanted, queues, group.kept(), may_move(lanes, group, load.moves)};
     lanes.lanes = choose_lanes(resolved, machine, home, demand, load);
     lanes.near = home.near;
     if (std::ranges::any_of(lanes.lanes, [&](const Slot& lane) { return lane.cpus.intersects(home.others); }))

@@ -15,6 +15,7 @@ struct LaneLoad {
     CpuLoad interrupts; ///< of lanes
     CpuLoad expected;   ///< the same, and that of policies, each spread over the CPUs that it may use
     CpuLoad queues;     ///< of the CPUs that queues interrupt: RPS takes the rest of the work to all lanes
+    Moves moves = Moves::none; ///< of lanes whose load is in `expected` before they are chosen
     void add_interrupts(unsigned cpu) {
         interrupts.add({cpu}, one_cpu);
         expected.add({cpu}, one_cpu);
