@@ -157,11 +157,11 @@ std::vector<Slot> in_turn(const std::vector<NicLanes>& nics) {
 
 /// The interfaces of a group that can be placed.
 std::vector<Job> jobs_of(ResolvedPolicy& resolved, const Machine& machine, const Interfaces::Group& group,
-                         Placements& into) {
+                         const LaneLoad& load, Placements& into) {
     std::vector<Job> jobs;
     const auto& policy = resolved.policy->name;
     for (const auto* nic : group.nics) {
-        if (std::ranges::find(into.queues, nic->name, &QueueTarget::nic) != into.queues.end()) {
+        if (load.placed.contains(nic->name)) {
             into.problems.push_back(
                 {policy, nic->name, "its queues are already placed by a policy of higher order"});
             continue;
@@ -199,7 +199,7 @@ void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Lan
     const auto& machine = interfaces.machine();
     for (const auto& lane : group.kept()) // they count once: where they go now
         load.expected.add({lane.cpus.first()}, -one_cpu);
-    auto jobs = jobs_of(resolved, machine, group.interfaces, into);
+    auto jobs = jobs_of(resolved, machine, group.interfaces, load, into);
     if (jobs.empty()) return;
     const unsigned tasks = group.interfaces.tasks;
     NicLanes lanes{.name = group.interfaces.nics.front()->name};
@@ -226,9 +226,11 @@ void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Lan
     for (auto& job : jobs) {
         job.shared = lanes;
         job.interrupt_cpus = cpus;
+        const auto before = into.queues.size();
         add_interrupts(job);
         add_napi_threads(job);
         add_steering(job);
+        if (into.queues.size() > before) load.placed.insert(job.nic.name);
     }
     resolved.nics.push_back(std::move(lanes));
 }
@@ -242,7 +244,7 @@ void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const std
     for (auto& name : interfaces.hollow(policy))
         into.problems.push_back(
             {policy.name, std::move(name),
-             "nothing of hardware is under it: its ports are those of guests and containers, "
+             "nothing of hardware is under it: it has no ports, or only those of guests and containers, "
              "which are left alone unless they are named themselves"});
     for (const auto& group : groups)
         add_group(resolved, interfaces, group, load, into);

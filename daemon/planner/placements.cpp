@@ -202,7 +202,8 @@ Placements work_out(const PolicySet& policies, const Machine& machine, const Nic
         if (run.result.policies[i].active)
             groups[i] = lane_groups(policies.policies[i], interfaces, nics[i], usage,
                                     before == nullptr ? nullptr : before->find(policies.policies[i].name));
-    LaneLoad load{CpuLoad(machine.topology), expected_load(run, groups), CpuLoad(machine.topology), moves};
+    LaneLoad load{
+        CpuLoad(machine.topology), expected_load(run, groups), CpuLoad(machine.topology), {}, moves};
     const auto add_all = [&](std::size_t i) {
         ResolvedPolicy& resolved = run.result.policies[i];
         const CpuSet own = own_nic_cpus(run, nics[i]);
