@@ -3,6 +3,7 @@
 
 #include "host/root.hpp"
 #include "planner/plan.hpp"
+#include "state/namesake.hpp"
 
 #include <fmt/format.h>
 
@@ -29,9 +30,11 @@ std::optional<planner::UndoRecord> LostRecords::recall(const machine::Subject& s
 }
 
 /// An interface may be renamed, and its interrupts requested anew with its new name in their labels, while
-/// nobody looks.
+/// nobody looks. Who has a virtual interface's name now need not be who had it.
 Result<void> LostRecords::follow_name(const machine::Subject& subject, const machine::Setting& present,
                                       const CpuSet& online) {
+    if (const auto other = state::find_namesake(journal_.contents(), subject))
+        if (auto done = journal_.rename(other->subject, state::by_index(other->subject)); !done) return done;
     if (journal_.contains(subject)) return {};
     const auto former = journal_.find_former(subject);
     if (!former || !planner::is_still_ours(former->record, present, online)) return {};

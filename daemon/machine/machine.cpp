@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/machine.hpp"
 
+#include "machine/candidates.hpp"
+
 #include <algorithm>
 
 namespace affinityd::machine {
@@ -17,8 +19,10 @@ std::span<const Vector> Machine::vectors_of(std::string_view nic) const {
 
 void link_vectors(Machine& machine) {
     machine.vectors.clear();
-    for (const auto& nic : machine.nics)
-        machine.vectors.emplace(nic.name, nic_vectors(nic, machine.irqs));
+    const auto lines = possible_lines(machine.nics, machine.irqs);
+    for (std::size_t i = 0; i < lines.size(); ++i)
+        machine.vectors.emplace(machine.nics[i].name,
+                                vectors_among(lines[i], machine.nics[i], machine.irqs.cpus.size()));
 }
 
 } // namespace affinityd::machine

@@ -88,7 +88,8 @@ bool has_index(const host::Root& root, const std::string& nic, unsigned ifindex)
     return root.sys().number(fmt::format("class/net/{}/ifindex", nic)) == ifindex;
 }
 
-/// A virtual interface's present name: by its index, or else the name that it had.
+/// A virtual interface's present name: by its index, or else the name that it had, unless another one has
+/// that now.
 Result<std::optional<std::string>> find_virtual(const host::Root& root, const std::string& nic,
                                                 unsigned ifindex) {
     if (ifindex == 0 || has_index(root, nic, ifindex)) return nic;
@@ -96,7 +97,9 @@ Result<std::optional<std::string>> find_virtual(const host::Root& root, const st
     if (!names) return std::unexpected(names.error());
     const auto found =
         std::ranges::find_if(*names, [&](const auto& name) { return has_index(root, name, ifindex); });
-    return found == names->end() ? nic : *found;
+    if (found != names->end()) return *found;
+    const bool is_of_another = root.sys().number(fmt::format("class/net/{}/ifindex", nic)).has_value();
+    return is_of_another ? std::nullopt : std::optional(nic);
 }
 
 /// The interface's present name, by its device if it has one.

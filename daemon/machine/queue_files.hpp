@@ -30,7 +30,8 @@ namespace affinityd::machine {
 
 /// Path below /sys of the queue's file. The interface is found by its device, or, if it is virtual, by its
 /// index, under whatever name it has now.
-/// No value: the device has no interface any more, or several, none of which has the name.
+/// No value: the device has no interface any more, or several, none of which has the name; or a virtual one
+/// of this name has another index.
 [[nodiscard]] Result<std::optional<std::string>> queue_file(const host::Root& root,
                                                             const SteeringMask& subject);
 /// The same for a queue's rps_flow_cnt. The machine's table is below /proc, at machine_flow_entries.

@@ -127,7 +127,9 @@ Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine&
     // One that was renamed is known by its former name.
     if (*fresh && (*fresh)->ifindex != 0)
         std::erase_if(machine.nics, [&](const netdev::Nic& other) {
-            return other.ifindex == (*fresh)->ifindex && other.name != nic;
+            const bool is_former = other.ifindex == (*fresh)->ifindex && other.name != nic;
+            if (is_former) machine.vectors.erase(other.name);
+            return is_former;
         });
     const auto known = std::ranges::find(machine.nics, nic, &netdev::Nic::name);
     if (!*fresh && known != machine.nics.end())
@@ -144,7 +146,9 @@ Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine&
     if (!threads) return std::unexpected(threads.error());
     machine.kernel_threads = std::move(*threads);
     attach_kernel_threads(machine);
-    link_vectors(machine);
+    // Others have events of their own.
+    machine.vectors.erase(nic);
+    if (const auto* now = machine.nic(nic)) machine.vectors.emplace(nic, nic_vectors(*now, machine.irqs));
     return {};
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/vectors.hpp"
 
+#include "machine/candidates.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -35,21 +37,6 @@ std::map<unsigned, Linked> linked_queues(const Nic& nic) {
             slot = queue.index; // the first stands for several queues on one vector
     }
     return linked;
-}
-
-/// True if a line may be this interface's at all: a coarse and cheap choice before labels are read.
-bool may_belong(const Irq& line, const Nic& nic, const std::map<unsigned, Linked>& linked) {
-    if (std::ranges::binary_search(nic.msi_irqs, line.number) || nic.legacy_irq == line.number ||
-        linked.contains(line.number))
-        return true;
-    if (!nic.pci.empty() && line.pci == nic.pci) return true;
-    const auto platform = nic.pci.empty() && nic.virtio.empty() ? last_part(nic.device) : std::string_view();
-    return std::ranges::any_of(line.actions, [&](const std::string& action) {
-        const auto holds = [&](std::string_view name) {
-            return !name.empty() && action.find(name) != std::string::npos;
-        };
-        return holds(nic.name) || holds(nic.pci) || holds(nic.virtio) || holds(platform);
-    });
 }
 
 bool shares_function(const Nic& nic) {
@@ -184,12 +171,14 @@ std::string_view to_string(irq::Kind kind) {
 }
 
 std::vector<Vector> nic_vectors(const Nic& nic, const irq::InterruptTable& table) {
+    return vectors_among(possible_lines({&nic, 1}, table).front(), nic, table.cpus.size());
+}
+
+std::vector<Vector> vectors_among(const std::vector<const Irq*>& candidates, const Nic& nic,
+                                  std::size_t cpu_count) {
     const auto linked = linked_queues(nic);
-    std::vector<const Irq*> candidates;
-    for (const auto& line : table.irqs)
-        if (may_belong(line, nic, linked)) candidates.push_back(&line);
     const auto device = to_device(nic);
-    const auto lines = irq::classify(candidates, {&device, 1}, table.cpus.size());
+    const auto lines = irq::classify(candidates, {&device, 1}, cpu_count);
     const Owner owner(nic, lines);
     std::map<unsigned, Vector> found;
     std::set<unsigned> recognised;

@@ -11,8 +11,13 @@ Stacks::Stacks(std::span<const Nic> nics) : nics_(nics) {
         by_name_.try_emplace(nics[i].name, i);
 }
 
+const Nic* Stacks::find(std::string_view name) const {
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : &nics_[found->second];
+}
+
 std::vector<const Nic*> Stacks::under(const Nic& nic) const {
-    if (nic.lower.empty()) return {&nic};
+    if (nic.lower.empty()) return takes_ports(nic) ? std::vector<const Nic*>{} : std::vector{&nic};
     const auto known = known_.find(nic.lower);
     return known != known_.end() ? known->second : known_.emplace(nic.lower, walk(nic)).first->second;
 }

@@ -25,14 +25,21 @@ namespace affinityd::netdev {
     return !is_physical(nic) && nic.lower.empty() && (!nic.master.empty() || nic.is_representor);
 }
 
+/// What it carries goes through its ports. Its own queues are for show: without ports there is nothing.
+[[nodiscard]] inline bool takes_ports(const Nic& nic) {
+    return !is_physical(nic) && (nic.driver == "bonding" || nic.driver == "bridge" || nic.driver == "team");
+}
+
 /// Which interfaces are below which: all that need to know it go this one way. The interfaces must outlive
 /// it.
 class Stacks {
   public:
     explicit Stacks(std::span<const Nic> nics);
 
+    [[nodiscard]] const Nic* find(std::string_view name) const; ///< nullptr: none has that name
     /// The physical interfaces at the bottom of an interface's stack (a VLAN on a bond: the bond's ports), in
-    /// the order of all; the interface itself, whatever it is, if it has no lower devices. Each device is
+    /// the order of all; the interface itself, whatever it is, if it has no lower devices; a bond or
+    /// bridge without ports has none. Each device is
     /// visited once, so that loops and diamonds in a hostile recording cost no more than a list. Lower
     /// devices that are not among these (in another network namespace) are left out, and so is what is not
     /// physical: a bridge's ports to guests and containers.

@@ -172,19 +172,26 @@ bool is_representor_name(std::string_view port) {
     return skip("pf") && (skip("vf") || skip("sf")) && port.empty();
 }
 
-bool is_routing_domain(const host::Dir& sys, std::string_view name) {
-    const auto kind = sys.text(std::string(class_net) + std::string(name) + "/uevent").value_or("");
-    return ("\n" + kind + "\n").contains("\nDEVTYPE=vrf\n");
+bool is_of_kind(const host::Dir& sys, std::string_view name, std::string_view kind) {
+    const auto text = sys.text(std::string(class_net) + std::string(name) + "/uevent").value_or("");
+    return ("\n" + text + "\n").contains("\nDEVTYPE=" + std::string(kind) + "\n");
 }
 
-/// What it is a port of, and what are its ports.
+/// The driver of a virtual interface that takes ports, as ethtool calls it; "": another one.
+std::string port_taker(const host::Dir& sys, const std::string& name) {
+    if (is_of_kind(sys, name, "bond") || sys.exists(std::string(class_net) + name + "/bonding"))
+        return "bonding";
+    return is_of_kind(sys, name, "bridge") ? "bridge" : "";
+}
+
+/// What it is a port of, and what are its ports. A routing domain (VRF) is no switch: what is in it is the
+/// host's as before.
 void read_stack(const host::Dir& sys, const std::string& base, const std::vector<std::string>& entries,
                 Nic& nic) {
     for (const auto& entry : entries)
         if (entry.starts_with("lower_")) nic.lower.push_back(entry.substr(6));
     if (!nic.lower.empty()) nic.active_lower = read_active_lower(sys, base);
-    // A routing domain (VRF) is no switch: what is in it is the host's as before.
-    if (const auto master = sys.link(base + "/master"); master && !is_routing_domain(sys, last_part(*master)))
+    if (const auto master = sys.link(base + "/master"); master && !is_of_kind(sys, last_part(*master), "vrf"))
         nic.master = last_part(*master);
 }
 
@@ -208,7 +215,9 @@ Result<std::optional<Nic>> read_files(const host::Dir& sys, const std::string& n
     nic.threaded_napi = sys.number(base + "/threaded").value_or(0) > 0;
     read_stack(sys, base, *entries, nic);
     if (auto device = read_device(sys, base, nic); !device) return std::unexpected(device.error());
-    if (!nic.device.empty())
+    if (nic.device.empty())
+        nic.driver = port_taker(sys, name);
+    else
         nic.is_representor = is_representor_name(sys.text(base + "/phys_port_name").value_or(""));
     if (auto queues = read_queues(sys, base, nic); !queues) return std::unexpected(queues.error());
     return nic;

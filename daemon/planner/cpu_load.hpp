@@ -15,6 +15,9 @@ namespace affinityd::planner {
 using Weight = std::int64_t;
 constexpr Weight one_cpu = 1'000'000; ///< also the weight of a task of which nothing is known
 
+/// More than this, and lanes are worth being moved.
+constexpr Weight much = one_cpu / 2;
+
 /// How much work sits on each CPU, core, cache group and node of a machine. A value.
 class CpuLoad {
   public:

@@ -78,7 +78,7 @@ NicNames Interfaces::hollow(const Policy& policy) const {
     NicNames names;
     if (policy.nics_auto) return names;
     for (const auto& pattern : policy.nics) {
-        const auto* nic = pattern.is_literal() ? machine_.nic(pattern.text()) : nullptr;
+        const auto* nic = pattern.is_literal() ? stacks_.find(pattern.text()) : nullptr;
         if (nic != nullptr && stacks_.under(*nic).empty()) names.push_back(nic->name);
     }
     return names;
@@ -87,7 +87,7 @@ NicNames Interfaces::hollow(const Policy& policy) const {
 NicNames Interfaces::physical(const NicNames& names) const {
     NicNames found;
     for (const auto& name : names)
-        if (const auto* nic = machine_.nic(name))
+        if (const auto* nic = stacks_.find(name))
             for (auto& other : names_of(stacks_.under(*nic)))
                 found.push_back(std::move(other));
     return found;
@@ -96,7 +96,7 @@ NicNames Interfaces::physical(const NicNames& names) const {
 std::vector<Interfaces::Group> Interfaces::apart(const NicNames& names) const {
     std::vector<Group> groups;
     for (const auto& name : names)
-        if (const auto* nic = machine_.nic(name)) groups.push_back({{nic}, 0});
+        if (const auto* nic = stacks_.find(name)) groups.push_back({{nic}, 0});
     return groups;
 }
 
@@ -129,7 +129,7 @@ std::vector<Interfaces::Group> Interfaces::together(const NicNames& names, const
         }
     std::map<std::size_t, Group> groups;
     for (std::size_t i = 0; i < names.size(); ++i)
-        if (const auto* nic = machine_.nic(names[i])) groups[sets.first_of(i)].nics.push_back(nic);
+        if (const auto* nic = stacks_.find(names[i])) groups[sets.first_of(i)].nics.push_back(nic);
     std::vector<Group> result;
     for (auto& [first, group] : groups) {
         for (const auto& [by, tasks] : all)

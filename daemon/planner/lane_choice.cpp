@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace affinityd::planner {
@@ -98,7 +99,11 @@ std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Ma
         auto candidates = make_slots(machine.topology, placement, *cpus, {});
         while (lanes.size() < demand.lanes && !candidates.empty()) {
             const auto best = std::ranges::min_element(candidates, {}, [&](const Slot& slot) {
-                return std::pair(place_among(demand.kept, slot), expected.on_core(slot.cpus.first()));
+                const auto place = place_among(demand.kept, slot);
+                const auto there = expected.on_core(slot.cpus.first());
+                const bool is_kept = place < demand.kept.size();
+                return demand.may_move ? std::tuple(there - (is_kept ? much : 0), place, Weight{0})
+                                       : std::tuple(Weight{0}, place, there);
             });
             expected.add({best->cpus.first()}, one_cpu);
             lanes.push_back(std::move(*best));

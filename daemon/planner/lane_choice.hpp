@@ -24,6 +24,7 @@ struct LaneDemand {
     std::size_t lanes = 0;
     std::size_t queues = 0;     ///< of the interface that has most: the first so many lanes get interrupts
     std::span<const Slot> kept; ///< lanes that the interfaces have had until now: those come first, in order
+    bool may_move = false;      ///< unless another core has much less load
 };
 
 /// Up to as many lanes there: those that are kept, then cores with the least load. First those that get

@@ -1,13 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/lane_groups.hpp"
 
-#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace affinityd::planner {
 
 namespace {
 
-using Earlier = std::vector<const NicLanes*>;
+/// The lanes of a policy as it was placed last: who has taken his is not among them any more.
+class Earlier {
+  public:
+    explicit Earlier(const ResolvedPolicy* before) {
+        if (before == nullptr) return;
+        for (const auto& lanes : before->nics)
+            for (const auto& id : lanes.ids) {
+                by_index_.emplace(id.ifindex, &lanes);
+                if (!id.device.empty()) by_device_.emplace(id.device, &lanes);
+            }
+    }
+    [[nodiscard]] const NicLanes* take(const Interfaces::Group& group);
+
+  private:
+    std::unordered_multimap<unsigned, const NicLanes*> by_index_;
+    std::unordered_multimap<std::string_view, const NicLanes*> by_device_;
+    std::unordered_set<const NicLanes*> taken_;
+};
 
 /// How much a group and earlier lanes have in common. An interface's number survives a renaming, its device
 /// also an absence; but a device may have several interfaces.
@@ -21,15 +40,29 @@ unsigned common(const Interfaces::Group& group, const NicLanes& lanes) {
     return score;
 }
 
-/// Those of the earlier lanes that are this group's now; they are taken out.
-std::span<const Slot> taken(Earlier& earlier, const Interfaces::Group& group) {
-    const auto best =
-        std::ranges::max_element(earlier, {}, [&](const auto* lanes) { return common(group, *lanes); });
-    if (best == earlier.end() || common(group, **best) == 0) return {};
-    const auto& lanes = **best;
-    earlier.erase(best);
-    if (lanes.is_guess && group.tasks > 0) return {};
-    return lanes.lanes;
+/// Those that are this group's now; nullptr: none that it might keep.
+const NicLanes* Earlier::take(const Interfaces::Group& group) {
+    const NicLanes* best = nullptr;
+    unsigned most = 0;
+    const auto consider = [&](const auto& known, const auto& key) {
+        const auto [begin, end] = known.equal_range(key);
+        for (auto at = begin; at != end; ++at) {
+            const auto* lanes = at->second;
+            const auto score = taken_.contains(lanes) ? 0 : common(group, *lanes);
+            // They are in one array: of equals the first.
+            if (score > most || (score > 0 && score == most && lanes < best)) {
+                best = lanes;
+                most = score;
+            }
+        }
+    };
+    for (const auto* nic : group.nics) {
+        consider(by_index_, nic->ifindex);
+        consider(by_device_, std::string_view(nic->device));
+    }
+    if (best == nullptr) return nullptr;
+    taken_.insert(best);
+    return best->is_guess && group.tasks > 0 ? nullptr : best;
 }
 
 } // namespace
@@ -38,15 +71,12 @@ std::vector<LaneGroup> lane_groups(const policy::Policy& policy, const Interface
                                    const NicNames& nics, const NicUsage& usage,
                                    const ResolvedPolicy* before) {
     if (policy.model != policy::Model::irq && policy.model != policy::Model::full) return {};
-    Earlier earlier;
-    if (before != nullptr)
-        for (const auto& lanes : before->nics)
-            earlier.push_back(&lanes);
+    Earlier earlier(before);
     const bool is_full = policy.model == policy::Model::full;
     std::vector<LaneGroup> groups;
     for (auto& group : is_full ? interfaces.together(nics, policy, usage) : interfaces.apart(nics)) {
-        const auto kept = taken(earlier, group);
-        groups.push_back({std::move(group), kept});
+        const auto* lanes = earlier.take(group);
+        groups.push_back({std::move(group), lanes});
     }
     return groups;
 }

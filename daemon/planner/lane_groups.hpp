@@ -9,11 +9,20 @@
 
 namespace affinityd::planner {
 
+/// Which lanes may go to other cores although they could stay.
+enum class Moves {
+    none,
+    of_changed, ///< of interfaces that want more or fewer lanes than before, or may have them elsewhere
+    all,
+};
+
 /// Interfaces that are about to get lanes, all the same ones.
 struct LaneGroup {
     Interfaces::Group interfaces;
-    std::span<const Slot>
-        kept; ///< the lanes that they had until now, which they keep if they can; in `before`
+    const NicLanes* before = nullptr; ///< what they had until now; nullptr: nothing that they might keep
+    [[nodiscard]] std::span<const Slot> kept() const {
+        return before == nullptr ? std::span<const Slot>() : before->lanes;
+    }
 };
 
 /// The groups of a policy's interfaces. Under `full` those that serve the same tasks are in one, under `irq`

@@ -157,11 +157,11 @@ std::vector<Slot> in_turn(const std::vector<NicLanes>& nics) {
 
 /// The interfaces of a group that can be placed.
 std::vector<Job> jobs_of(ResolvedPolicy& resolved, const Machine& machine, const Interfaces::Group& group,
-                         Placements& into) {
+                         const LaneLoad& load, Placements& into) {
     std::vector<Job> jobs;
     const auto& policy = resolved.policy->name;
     for (const auto* nic : group.nics) {
-        if (std::ranges::find(into.queues, nic->name, &QueueTarget::nic) != into.queues.end()) {
+        if (load.placed.contains(nic->name)) {
             into.problems.push_back(
                 {policy, nic->name, "its queues are already placed by a policy of higher order"});
             continue;
@@ -187,12 +187,19 @@ void tell_of_spares(const ResolvedPolicy& resolved, const NicLanes& lanes, Place
                                      "tasks stay near an interface that is a spare"});
 }
 
+bool may_move(const NicLanes& now, const LaneGroup& group, Moves moves) {
+    const auto* before = group.before;
+    const bool has_changed =
+        before != nullptr && (before->wanted != now.wanted || before->candidates != now.candidates);
+    return moves == Moves::all || (moves == Moves::of_changed && has_changed);
+}
+
 void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const LaneGroup& group, LaneLoad& load,
                Placements& into) {
     const auto& machine = interfaces.machine();
-    for (const auto& lane : group.kept) // they count once: where they go now
+    for (const auto& lane : group.kept()) // they count once: where they go now
         load.expected.add({lane.cpus.first()}, -one_cpu);
-    auto jobs = jobs_of(resolved, machine, group.interfaces, into);
+    auto jobs = jobs_of(resolved, machine, group.interfaces, load, into);
     if (jobs.empty()) return;
     const unsigned tasks = group.interfaces.tasks;
     NicLanes lanes{.name = group.interfaces.nics.front()->name};
@@ -207,7 +214,9 @@ void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Lan
         queues = std::max(queues, job.queues.size());
     }
     const auto home = lane_home(resolved, interfaces, nics);
-    const LaneDemand demand{tasks == 0 ? queues : tasks, queues, group.kept};
+    lanes.candidates = home.first | home.then;
+    lanes.wanted = tasks == 0 ? queues : tasks;
+    const LaneDemand demand{lanes.wanted, queues, group.kept(), may_move(lanes, group, load.moves)};
     lanes.lanes = choose_lanes(resolved, machine, home, demand, load);
     lanes.near = home.near;
     if (std::ranges::any_of(lanes.lanes, [&](const Slot& lane) { return lane.cpus.intersects(home.others); }))
@@ -217,9 +226,11 @@ void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Lan
     for (auto& job : jobs) {
         job.shared = lanes;
         job.interrupt_cpus = cpus;
+        const auto before = into.queues.size();
         add_interrupts(job);
         add_napi_threads(job);
         add_steering(job);
+        if (into.queues.size() > before) load.placed.insert(job.nic.name);
     }
     resolved.nics.push_back(std::move(lanes));
 }
@@ -233,7 +244,7 @@ void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const std
     for (auto& name : interfaces.hollow(policy))
         into.problems.push_back(
             {policy.name, std::move(name),
-             "nothing of hardware is under it: its ports are those of guests and containers, "
+             "nothing of hardware is under it: it has no ports, or only those of guests and containers, "
              "which are left alone unless they are named themselves"});
     for (const auto& group : groups)
         add_group(resolved, interfaces, group, load, into);

@@ -5,7 +5,9 @@
 #include "planner/lane_groups.hpp"
 #include "planner/placements.hpp"
 
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace affinityd::planner {
@@ -15,6 +17,8 @@ struct LaneLoad {
     CpuLoad interrupts; ///< of lanes
     CpuLoad expected;   ///< the same, and that of policies, each spread over the CPUs that it may use
     CpuLoad queues;     ///< of the CPUs that queues interrupt: RPS takes the rest of the work to all lanes
+    std::set<std::string_view> placed; ///< interfaces whose queues have lanes
+    Moves moves = Moves::none;         ///< of lanes whose load is in `expected` before they are chosen
     void add_interrupts(unsigned cpu) {
         interrupts.add({cpu}, one_cpu);
         expected.add({cpu}, one_cpu);

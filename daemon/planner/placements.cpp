@@ -157,7 +157,7 @@ CpuLoad expected_load(const Run& run, const std::vector<std::vector<LaneGroup>>&
             load.add(resolved.allowed, one_cpu);
     for (const auto& of_policy : groups)
         for (const auto& group : of_policy)
-            for (const auto& lane : group.kept)
+            for (const auto& lane : group.kept())
                 load.add({lane.cpus.first()}, one_cpu);
     return load;
 }
@@ -170,15 +170,8 @@ std::vector<Weight> core_loads(const topology::Topology& topology, const CpuLoad
     return cores;
 }
 
-/// More than this, and lanes are worth being moved.
-constexpr Weight much = one_cpu / 2;
-
-bool is_much_better(const std::vector<Weight>& cores, const std::vector<Weight>& than) {
-    for (std::size_t i = 0; i < std::min(cores.size(), than.size()); ++i) {
-        if (cores[i] + much < than[i]) return true;
-        if (than[i] + much < cores[i]) return false;
-    }
-    return false;
+Weight busiest(const Placements& placements) {
+    return placements.cores.empty() ? 0 : placements.cores.front();
 }
 
 /// No other order of such a sum could be much better.
@@ -186,6 +179,46 @@ bool is_even(const std::vector<Weight>& cores) {
     if (cores.empty()) return true;
     const auto sum = std::accumulate(cores.begin(), cores.end(), Weight{0});
     return cores.front() <= sum / static_cast<Weight>(cores.size()) + much;
+}
+
+Placements work_out(const PolicySet& policies, const Machine& machine, const NicUsage& usage,
+                    const Placements* before, Moves moves) {
+    Run run{policies, machine, usage, machine::nic_cpus(machine), {}};
+    run.result.online = machine.topology.online;
+    run.result.policies.resize(policies.policies.size());
+    const Interfaces interfaces(machine);
+    std::vector<NicNames> nics;
+    for (std::size_t i = 0; i < policies.policies.size(); ++i) {
+        run.result.policies[i].policy = &policies.policies[i];
+        nics.push_back(interfaces.of(policies.policies[i], usage));
+    }
+    // Exclusive policies come first, so that no other is given CPUs that a later one claims.
+    for (const bool exclusive : {true, false})
+        for (std::size_t i = 0; i < policies.policies.size(); ++i)
+            if (policies.policies[i].exclusive == exclusive)
+                find_allowed(run, run.result.policies[i], own_nic_cpus(run, nics[i]));
+    std::vector<std::vector<LaneGroup>> groups(nics.size());
+    for (std::size_t i = 0; i < nics.size(); ++i)
+        if (run.result.policies[i].active)
+            groups[i] = lane_groups(policies.policies[i], interfaces, nics[i], usage,
+                                    before == nullptr ? nullptr : before->find(policies.policies[i].name));
+    LaneLoad load{
+        CpuLoad(machine.topology), expected_load(run, groups), CpuLoad(machine.topology), {}, moves};
+    const auto add_all = [&](std::size_t i) {
+        ResolvedPolicy& resolved = run.result.policies[i];
+        const CpuSet own = own_nic_cpus(run, nics[i]);
+        add_distributions(run, resolved, own);
+        add_together(run, resolved, own);
+        add_lanes(resolved, interfaces, groups[i], load, run.result);
+    };
+    // An interface that one policy names and another one only finds by its sockets is that of the first.
+    for (const bool is_auto : {false, true})
+        for (std::size_t i = 0; i < policies.policies.size(); ++i)
+            if (run.result.policies[i].active && policies.policies[i].nics_auto == is_auto) add_all(i);
+    settle_shared_lines(machine, run.result);
+    run.result.cores = core_loads(machine.topology, load.expected);
+    run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
+    return std::move(run.result);
 }
 
 } // namespace
@@ -214,49 +247,20 @@ NicNames policy_nics(const Policy& policy, const Machine& machine, const NicUsag
 
 Placements compile(const PolicySet& policies, const Machine& machine, const NicUsage& usage,
                    const Placements* before) {
-    Run run{policies, machine, usage, machine::nic_cpus(machine), {}};
-    run.result.online = machine.topology.online;
-    run.result.policies.resize(policies.policies.size());
-    const Interfaces interfaces(machine);
-    std::vector<NicNames> nics;
-    for (std::size_t i = 0; i < policies.policies.size(); ++i) {
-        run.result.policies[i].policy = &policies.policies[i];
-        nics.push_back(interfaces.of(policies.policies[i], usage));
-    }
-    // Exclusive policies come first, so that no other is given CPUs that a later one claims.
-    for (const bool exclusive : {true, false})
-        for (std::size_t i = 0; i < policies.policies.size(); ++i)
-            if (policies.policies[i].exclusive == exclusive)
-                find_allowed(run, run.result.policies[i], own_nic_cpus(run, nics[i]));
-    std::vector<std::vector<LaneGroup>> groups(nics.size());
-    for (std::size_t i = 0; i < nics.size(); ++i)
-        if (run.result.policies[i].active)
-            groups[i] = lane_groups(policies.policies[i], interfaces, nics[i], usage,
-                                    before == nullptr ? nullptr : before->find(policies.policies[i].name));
-    LaneLoad load{CpuLoad(machine.topology), expected_load(run, groups), CpuLoad(machine.topology)};
-    const auto add_all = [&](std::size_t i) {
-        ResolvedPolicy& resolved = run.result.policies[i];
-        const CpuSet own = own_nic_cpus(run, nics[i]);
-        add_distributions(run, resolved, own);
-        add_together(run, resolved, own);
-        add_lanes(resolved, interfaces, groups[i], load, run.result);
-    };
-    // An interface that one policy names and another one only finds by its sockets is that of the first.
-    for (const bool is_auto : {false, true})
-        for (std::size_t i = 0; i < policies.policies.size(); ++i)
-            if (run.result.policies[i].active && policies.policies[i].nics_auto == is_auto) add_all(i);
-    settle_shared_lines(machine, run.result);
-    run.result.cores = core_loads(machine.topology, load.expected);
-    run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));
-    return std::move(run.result);
+    return work_out(policies, machine, usage, before, Moves::none);
 }
 
 Placements recompile(const PolicySet& policies, const Machine& machine, const NicUsage& usage,
                      const Placements& before) {
-    auto kept = compile(policies, machine, usage, &before);
-    if (is_even(kept.cores)) return kept;
-    auto fresh = compile(policies, machine, usage);
-    return is_much_better(fresh.cores, kept.cores) ? std::move(fresh) : std::move(kept);
+    auto best = work_out(policies, machine, usage, &before, Moves::of_changed);
+    const auto try_next = [&](const Placements* kept) {
+        if (is_even(best.cores)) return;
+        auto next = work_out(policies, machine, usage, kept, Moves::all);
+        if (busiest(next) + much < busiest(best)) best = std::move(next);
+    };
+    try_next(&before);
+    try_next(nullptr);
+    return best;
 }
 
 } // namespace affinityd::planner

@@ -52,9 +52,11 @@ struct NicLanes {
     NicNames nics;    ///< that have these lanes now, in the machine's order
     NicNames spares;  ///< those of them whose traffic another one carries now
     std::vector<Slot> lanes;
-    CpuSet near;           ///< the CPUs near the interfaces that the lanes are near to
-    std::vector<Id> ids;   ///< of `nics`, in their order
-    bool is_guess = false; ///< as many lanes as queues, because it is not known how many tasks they serve
+    CpuSet near;            ///< the CPUs near the interfaces that the lanes are near to
+    std::vector<Id> ids;    ///< of `nics`, in their order
+    bool is_guess = false;  ///< as many lanes as queues, because it is not known how many tasks they serve
+    CpuSet candidates;      ///< where the lanes were chosen
+    std::size_t wanted = 0; ///< how many there were to be, if there are cores enough
 };
 
 /// Processes of a policy with `together` stay inside one such group.
@@ -96,9 +98,10 @@ struct Placements {
 [[nodiscard]] Placements compile(const policy::PolicySet& policies, const machine::Machine& machine,
                                  const NicUsage& usage, const Placements* before = nullptr);
 
-/// The same after something has changed: lanes stay where they are, so that one worker's birth moves nobody
-/// else's interrupts, unless the busiest core would have much less to do with others; where those are alike,
-/// the second busiest, and so on: one that cannot be helped hides nothing.
+/// The same after something has changed. Interfaces that need other lanes than before, or may have them
+/// elsewhere, move those for which another core is much less busy: one core that cannot be helped hides
+/// nothing. The lanes of all others stay where they are, so that one worker's birth moves nobody else's
+/// interrupts, unless the busiest core of all would have much less to do.
 [[nodiscard]] Placements recompile(const policy::PolicySet& policies, const machine::Machine& machine,
                                    const NicUsage& usage, const Placements& before);
 

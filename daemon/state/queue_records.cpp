@@ -18,9 +18,14 @@ struct DeviceOf {
 
 } // namespace
 
-const planner::UndoRecord* QueueRecords::find(const machine::Subject& subject) const {
+const Entry* QueueRecords::find_entry(const machine::Subject& subject) const {
     const auto found = by_subject_.find(subject);
-    return found == by_subject_.end() ? nullptr : &slots_[found->second]->record;
+    return found == by_subject_.end() ? nullptr : entry(found->second);
+}
+
+const planner::UndoRecord* QueueRecords::find(const machine::Subject& subject) const {
+    const auto* found = find_entry(subject);
+    return found == nullptr ? nullptr : &found->record;
 }
 
 void QueueRecords::put(const machine::Subject& subject, planner::UndoRecord record) {

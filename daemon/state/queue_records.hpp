@@ -16,6 +16,7 @@ namespace affinityd::state {
 class QueueRecords {
   public:
     [[nodiscard]] const planner::UndoRecord* find(const machine::Subject& subject) const;
+    [[nodiscard]] const Entry* find_entry(const machine::Subject& subject) const; ///< nullptr: no record
     /// What was recorded last where the subject is, whatever its name was. nullptr: nothing.
     [[nodiscard]] const Entry* find_at_place_of(const machine::Subject& subject) const;
     /// Adds the record or replaces it, with the subject's newest number and name.

@@ -141,7 +141,9 @@ TEST_F(QueueFilesTest, AVirtualInterfaceIsFoundAgainByItsIndex) {
     EXPECT_EQ(find("va", 7), "vx");
     EXPECT_EQ(find("vb", 7), "vx") << "another one has the name now";
     EXPECT_EQ(find("vb", 9), "vb");
-    EXPECT_EQ(find("vb", 8), "vb") << "it was elsewhere, and has got another index";
+    EXPECT_EQ(*queue_file(root, SteeringMask{"vb", Direction::tx, 0, "vb", 8}), std::nullopt)
+        << "another one has the name, and it is gone";
+    EXPECT_EQ(find("vc", 8), "vc") << "it is gone";
     EXPECT_EQ(find("vb", 0), "vb") << "an old record";
     EXPECT_EQ(*queue_file(root, FlowTable{"va", 3, "va", 7}), "class/net/vx/queues/rx-3/rps_flow_cnt");
 }

@@ -68,6 +68,17 @@ TEST(Stacks, PortsOfGuestsAreNoneOfTheirs) {
     EXPECT_FALSE(is_foreign_port(make("bond0.5", {"bond0"}, "br0"))) << "it may lead to a device";
 }
 
+TEST(Stacks, WhatTakesPortsAndHasNoneLeadsToNothing) {
+    for (const char* driver : {"bonding", "bridge", "team"}) {
+        std::vector<Nic> nics{make("top0"), make("top0.7", {"top0"}), real("eth0")};
+        nics[0].driver = driver;
+        EXPECT_EQ(below(nics, 0), Names{}) << driver;
+        EXPECT_EQ(below(nics, 1), Names{}) << driver;
+        nics[0].lower = {"eth0"};
+        EXPECT_EQ(below(nics, 0), Names{"eth0"}) << driver;
+    }
+}
+
 TEST(Stacks, ADeviceOnTopOfAnotherLeadsToThatOne) {
     const std::vector<Nic> nics{real("eth0", {"vf0"}), real("vf0"), real("lan1", {"eth1"}), real("eth1")};
     EXPECT_EQ(below(nics, 0), Names{"vf0"}) << "hv_netvsc and its virtual function";

@@ -152,6 +152,19 @@ TEST(ReadNics, PortsNameWhatTheyArePortsOf) {
     EXPECT_EQ(tree.nics().at(1).master, "") << "no switch";
 }
 
+TEST(ReadNics, WhatTakesPortsIsKnownByItsDriverAlsoWithoutAny) {
+    const auto driver = [](const char* kind) {
+        const Tree tree;
+        tree.put("sys/class/net/top0/ifindex", "2\n");
+        tree.put("sys/class/net/top0/uevent", std::string(kind) + "INTERFACE=top0\nIFINDEX=2\n");
+        return tree.nics().at(0).driver;
+    };
+    EXPECT_EQ(driver("DEVTYPE=bond\n"), "bonding");
+    EXPECT_EQ(driver("DEVTYPE=bridge\n"), "bridge");
+    EXPECT_EQ(driver("DEVTYPE=vlan\n"), "");
+    EXPECT_EQ(driver(""), "");
+}
+
 TEST(ReadNics, RepresentorsAreKnownByTheNameOfTheirPort) {
     const Tree tree;
     tree.link("sys/class/net/eth0", "../../devices/pci0000:00/0000:00:05.0/net/eth0");

@@ -3,6 +3,7 @@
 #include "world.hpp"
 
 #include <map>
+#include <random>
 #include <set>
 
 namespace affinityd::planner {
@@ -90,6 +91,73 @@ TEST(Lanes, ABirthMovesNoInterruptOfOthers) {
         now = std::move(next);
     }
     EXPECT_EQ(arrivals(now), first) << "who grew and shrank has its first lanes again";
+}
+
+/// Two nodes of so many CPUs without SMT, and as many interfaces of eight queues, on either node in turn.
+machine::Machine two_nodes(unsigned cpus, unsigned nics) {
+    auto machine = eight(nics, 8);
+    auto& topology = machine.topology;
+    topology = {};
+    const CpuSet all = CpuSet::range(0, 2 * cpus - 1);
+    topology.possible = topology.present = topology.online = topology.housekeeping = all;
+    for (unsigned node = 0; node < 2; ++node) {
+        const CpuSet own = CpuSet::range(node * cpus, (node + 1) * cpus - 1);
+        topology.packages.push_back(own);
+        topology.nodes.push_back(
+            {node, own, 1U << 30, node == 0 ? std::vector{10U, 21U} : std::vector{21U, 10U}});
+        topology.caches.push_back({3, topology::Cache::Type::unified, 1U << 20, own});
+        for (const unsigned cpu : own) {
+            topology.cores.push_back({cpu});
+            topology.cpus.push_back(
+                {cpu, static_cast<int>(node), {}, {}, static_cast<int>(cpu), node, {}, {cpu}});
+        }
+    }
+    for (unsigned i = 0; i < nics; ++i) {
+        machine.nics[i].ifindex = i + 2;
+        machine.nics[i].node = i % 2;
+        machine.nics[i].local_cpus = topology.nodes[i % 2].cpus;
+    }
+    return machine;
+}
+
+/// What births and deaths of workers, up to eight of each policy, make of others' interrupts.
+struct Unrest {
+    int events = 0, moved = 0;
+    int in_vain = 0; ///< events that moved some, and the busiest core has no less to do
+};
+
+Unrest unrest(const std::vector<std::string>& texts, const machine::Machine& machine, unsigned seed) {
+    std::mt19937 random(seed);
+    std::vector<unsigned> counts(texts.size(), 2);
+    const World world(texts, machine, workers(counts));
+    auto now = world.placements;
+    Unrest sum;
+    for (int i = 0; i < 100; ++i) {
+        const auto who = random() % counts.size();
+        const bool is_birth = random() % 2 == 0;
+        if (counts[who] == (is_birth ? 8U : 1U)) continue;
+        counts[who] += is_birth ? 1U : -1U;
+        auto next = recompile(world.set, machine, workers(counts), now);
+        const int moved = others_moved(now, next, "p" + std::to_string(who));
+        const auto stayed = compile(world.set, machine, workers(counts), &now);
+        ++sum.events;
+        sum.moved += moved;
+        sum.in_vain += moved > 0 && next.cores.front() + one_cpu / 2 >= stayed.cores.front() ? 1 : 0;
+        now = std::move(next);
+    }
+    return sum;
+}
+
+TEST(Lanes, BirthsAndDeathsMoveInterruptsOfOthersSeldomAndNotInVain) {
+    for (const unsigned nics : {6U, 8U})
+        for (const unsigned cpus : {8U, 16U})
+            for (const unsigned seed : {5U, 6U}) {
+                const auto sum = unrest(policies_of(nics), two_nodes(cpus, nics), seed);
+                ASSERT_GT(sum.events, 50);
+                EXPECT_LE(sum.moved, sum.events)
+                    << nics << " NICs, " << cpus << " CPUs a node, seed " << seed;
+                EXPECT_EQ(sum.in_vain, 0) << nics << " NICs, " << cpus << " CPUs a node, seed " << seed;
+            }
 }
 
 TEST(Lanes, AMuchBetterOrderIsTakenAllTheSame) {
