@@ -50,7 +50,7 @@ void Tasks::start(inventory::ProcessScan scan, std::optional<int> creator) {
     const auto facts = scan.shared_facts();
     auto turn = begin_turn(std::move(scan), creator);
     if (was_known != (table_.find(pid) != nullptr)) parts_.observer.came_or_went();
-    if (!facts->is_complete()) parts_.observer.missed();
+    if (!facts->is_complete() && !facts->is_silent()) parts_.observer.missed();
     if (!turn) return;
     const auto until = std::chrono::steady_clock::now() + at_once;
     if (go_on(*turn, [&] { return std::chrono::steady_clock::now() >= until; })) {

@@ -102,8 +102,10 @@ std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan scan, std::optional
     const auto policy = match(scan);
     if (!scan.facts().is_complete()) {
         // What could not be read says nothing: a process that is known stays what it is.
-        parts_.log.error("process " + std::to_string(pid) + " cannot be matched: its files cannot be opened",
-                         {"process not read", pid});
+        if (!scan.facts().is_silent())
+            parts_.log.error("process " + std::to_string(pid) +
+                                 " cannot be matched: its files cannot be opened",
+                             {"process not read", pid});
         if (auto* known = table_.find(pid)) known->is_unread = true;
         return std::nullopt;
     }

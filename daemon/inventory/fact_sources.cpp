@@ -17,6 +17,7 @@ constexpr std::size_t most_cpusets = 65536;
 
 FactSources::FactSources(const host::Root& root)
     : root_(&root), service_(root.is_live() ? std::make_unique<NameService>() : nullptr),
+      command_lines_(root.is_live() ? std::make_unique<CommandLines>() : nullptr),
       names_(root, service_ ? AskName([service = service_.get()](NameKind kind, unsigned id) {
                  return service->find(kind, id);
              })

@@ -8,6 +8,8 @@
 
 #include <cerrno>
 
+#include <fcntl.h>
+
 namespace affinityd::inventory {
 
 namespace {
@@ -93,10 +95,33 @@ bool LazyFacts::is_exe_true() const {
     return *is_true;
 }
 
+/// A kernel thread has none, and no memory that could keep anybody waiting.
+std::string LazyFacts::read_cmdline() const {
+    auto* lines = sources_ == nullptr ? nullptr : sources_->command_lines();
+    if (lines == nullptr || is_kernel()) return file("cmdline", cmdline_limit);
+    auto answer = lines->find(cheap_.id);
+    if (!answer) {
+        const auto dir = directory();
+        if (!dir) return {};
+        auto opened = dir->open_file("cmdline", O_RDONLY);
+        if (!opened) {
+            note(opened.error());
+            return {};
+        }
+        answer = lines->read(cheap_.id, std::move(*opened), cmdline_limit);
+    }
+    is_silent_ = answer->code == EAGAIN;
+    if (is_silent_)
+        is_complete_ = false;
+    else if (answer->code != 0)
+        note(fail("cannot read", "cmdline", answer->code).error());
+    return answer->code == 0 ? std::move(answer->text) : "";
+}
+
 const std::string& LazyFacts::cmdline() const {
     auto& cmdline = expensive().cmdline;
     if (!cmdline) {
-        cmdline = file("cmdline", cmdline_limit);
+        cmdline = read_cmdline();
         while (!cmdline->empty() && cmdline->back() == '\0') // programs that rewrite it leave many
             cmdline->pop_back();
         for (char& c : *cmdline)

@@ -44,6 +44,7 @@ class LazyFacts final : public ProcessFacts {
     [[nodiscard]] const std::vector<std::uint16_t>& listen_ports() const override;
     [[nodiscard]] const std::vector<std::uint16_t>& foreign_ports() const override;
     [[nodiscard]] bool is_complete() const override { return is_complete_; }
+    [[nodiscard]] bool is_silent() const override { return is_silent_; }
 
   private:
     struct Owner {
@@ -61,6 +62,7 @@ class LazyFacts final : public ProcessFacts {
     /// Its directory, if it is still the same process.
     [[nodiscard]] std::optional<host::Dir> directory() const;
     [[nodiscard]] std::string file(const std::string& name, std::size_t limit) const;
+    [[nodiscard]] std::string read_cmdline() const;
     void note(const Error& fault) const;
     [[nodiscard]] Expensive& expensive() const;
     [[nodiscard]] const Program& program() const;
@@ -71,6 +73,7 @@ class LazyFacts final : public ProcessFacts {
     Cheap cheap_;
     mutable std::unique_ptr<Expensive> expensive_; ///< none for the many processes that are never asked
     mutable bool is_complete_ = true;
+    mutable bool is_silent_ = false;
 };
 
 /// Effective user and group from the text of /proc/PID/status; no value if it lacks them.
