@@ -38,12 +38,13 @@ const FactSources::PortsByInode& FactSources::own_namespace_ports() {
     return *ports_;
 }
 
-std::vector<std::uint16_t> FactSources::listen_ports(int pid) {
-    const auto inodes = socket_inodes(*root_, pid).value_or(std::vector<std::uint64_t>{});
+std::vector<std::uint16_t> FactSources::listen_ports(const std::string& process,
+                                                     const std::vector<std::uint64_t>& inodes) {
     if (inodes.empty()) return {};
     const auto& known = own_namespace_ports();
     std::vector<std::uint16_t> ports;
-    if (!root_->is_live()) ports = foreign_listen_ports(*root_, pid); // nobody forges anything in a recording
+    if (!root_->is_live())
+        ports = foreign_listen_ports(*root_, process, inodes); // nobody forges anything in a recording
     for (const auto inode : inodes)
         if (const auto found = known.find(inode); found != known.end()) ports.push_back(found->second);
     std::ranges::sort(ports);

@@ -36,8 +36,9 @@ class FactSources {
     [[nodiscard]] CommandLines* command_lines() { return command_lines_.get(); }
 
     /// TCP and UDP ports of this network namespace that the process listens on, ascending, each once; in a
-    /// recording, of the process's own namespace, too.
-    [[nodiscard]] std::vector<std::uint16_t> listen_ports(int pid);
+    /// recording, of the process's own namespace, too. `inodes`: of its sockets, ascending.
+    [[nodiscard]] std::vector<std::uint16_t> listen_ports(const std::string& process,
+                                                          const std::vector<std::uint64_t>& inodes);
 
     /// CPUs that the process's cpuset lets it have: cpuset(7), cgroups v1 and v2. nullptr: all, or not known.
     /// Valid until refresh().
