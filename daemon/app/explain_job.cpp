@@ -22,6 +22,7 @@ bool ExplainJob::step(const OutOfTime& out_of_time) {
         answer_(fail("there is no such process", std::to_string(value_.pid)));
         return true;
     }
+    if (!consider(out_of_time)) return false;
     if (!is_read_) {
         if (!scan_->step(out_of_time)) return false;
         auto threads = scan_->take_threads();
@@ -48,7 +49,6 @@ bool ExplainJob::begin() {
     scan_ = std::move(**scan);
     value_.comm = scan_->comm();
     value_.owner = scan_->facts().uid();
-    consider();
     if (const auto* known = parts_.tasks.table().find(value_.pid)) {
         value_.nics = known->nics;
         value_.nics_note = nic_note(basis_.world(), *known);
@@ -58,7 +58,16 @@ bool ExplainJob::begin() {
     return true;
 }
 
-void ExplainJob::consider() {
+/// False: more of the process is to be read first.
+bool ExplainJob::consider(const OutOfTime& out_of_time) {
+    if (is_considered_) return true;
+    const auto& facts = scan_->shared_facts();
+    static_cast<void>(facts->listen_ports());
+    while (facts->is_unfinished()) {
+        facts->go_on();
+        if (facts->is_unfinished() && out_of_time()) return false;
+    }
+    is_considered_ = true;
     const ProcessLineage lineage(parts_.root, parts_.tasks.table(), basis_.world().policies());
     for (auto& verdict : basis_.world().matcher().explain(scan_->facts(), lineage)) {
         const auto& policy = basis_.world().policy(verdict.policy);
@@ -68,6 +77,7 @@ void ExplainJob::consider() {
     if (policy_) value_.policy = basis_.world().policy(*policy_).name;
     value_.released = serves_released_queue(*scan_, basis_.world().placements(), parts_.releases) ||
                       (policy_ && !parts_.tasks.match(*scan_));
+    return true;
 }
 
 /// Where the file says what becomes of a thread: its thread rule, or the policy's `match`.

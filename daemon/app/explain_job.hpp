@@ -30,7 +30,7 @@ class ExplainJob final : public Job {
 
   private:
     [[nodiscard]] bool begin();
-    void consider();
+    [[nodiscard]] bool consider(const OutOfTime& out_of_time);
     void explain(std::size_t index);
     [[nodiscard]] std::optional<policy::Position> decided_by(std::size_t index,
                                                              const planner::ThreadPlan& plan) const;
@@ -43,7 +43,8 @@ class ExplainJob final : public Job {
     std::optional<inventory::ProcessScan> scan_;
     std::optional<std::size_t> policy_;
     std::vector<inventory::Thread> threads_;
-    std::size_t next_ = 0;   ///< of `threads_`
+    std::size_t next_ = 0; ///< of `threads_`
+    bool is_considered_ = false;
     bool is_read_ = false;   ///< `threads_` is complete
     bool is_listed_ = false; ///< threads are in the text
 };

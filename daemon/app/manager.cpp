@@ -4,6 +4,7 @@
 #include "app/inherited_restorer.hpp"
 #include "app/pass_stages.hpp"
 #include "app/restorer.hpp"
+#include "app/silent_processes.hpp"
 #include "app/task_round.hpp"
 #include "machine/reader.hpp"
 
@@ -91,6 +92,7 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->then([this] {
         carrying_.changes.begin_pass();
         carrying_.lost.begin_pass();
+        log_silent(tasks_.sources().command_lines(), parts_.log);
         tasks_.begin_pass();
         bookkeeping_.begin_pass();
         coexistence_.begin_pass();

@@ -6,6 +6,7 @@
 #include "app/overview.hpp"
 #include "app/plan_job.hpp"
 #include "app/restorer.hpp"
+#include "app/silent_processes.hpp"
 #include "app/status_job.hpp"
 #include "base/text.hpp"
 #include "inventory/lookup.hpp"
@@ -37,6 +38,8 @@ void Manager::status(OwnedAnswer answer) {
                           std::back_inserter(overview.problems));
         for (const auto& fault : parts_.journal.faults())
             overview.problems.push_back({{}, fault.subject, "the undo journal: " + fault.message});
+        std::ranges::move(silence_problems(tasks_.sources().command_lines()),
+                          std::back_inserter(overview.problems));
         overview.goodness = balancer_.goodness();
         units_.add_status(overview);
         add_coexistence(coexistence_, overview);

@@ -48,18 +48,34 @@ bool PlanJob::step_tasks(const OutOfTime& out_of_time) {
 void PlanJob::begin(int pid) {
     auto scan = inventory::ProcessScan::open(parts_.root, pid, &parts_.tasks.sources());
     if (!scan || !*scan) return;
-    const auto policy = parts_.tasks.match(**scan);
-    if (!policy && !parts_.tasks.must_look_at(**scan, (*scan)->parent())) return;
-    looking_ = Looking{std::move(**scan), policy};
+    looking_ = Looking{std::move(**scan)};
+    if (!decide(*looking_)) looking_.reset();
+}
+
+/// Finds the policy that wants it, if that is known yet. False: it need not be looked at.
+bool PlanJob::decide(Looking& looking) {
+    const auto& scan = looking.scan;
+    const auto policy = parts_.tasks.match(scan);
+    if (scan.facts().is_unfinished()) return true;
+    if (!policy && !parts_.tasks.must_look_at(scan, scan.parent())) return false;
+    looking.policy = policy;
     // The pass would drop what is known of another process, or of one that was under another policy.
-    const auto* known = parts_.tasks.table().find(pid);
-    if (known == nullptr || (known->id == looking_->scan.id() && known->policy == policy)) return;
+    const auto* known = parts_.tasks.table().find(scan.id().tid);
+    if (known == nullptr || (known->id == scan.id() && known->policy == policy)) return true;
     basis_.assignments().leave(known->id);
     for (const auto& thread : known->threads)
         basis_.assignments().leave(thread.id);
+    return true;
 }
 
 bool PlanJob::plan(Looking& looking, const OutOfTime& out_of_time) {
+    if (const auto& facts = looking.scan.shared_facts(); facts->is_unfinished()) {
+        while (facts->is_unfinished()) {
+            facts->go_on();
+            if (facts->is_unfinished() && out_of_time()) return false;
+        }
+        if (!decide(looking)) return true;
+    }
     if (!looking.is_read) {
         if (!looking.scan.step(out_of_time)) return false;
         if (auto threads = looking.scan.take_threads()) looking.threads = std::move(*threads);

@@ -47,6 +47,7 @@ class PlanJob final : public Job {
     [[nodiscard]] bool step_tasks(const OutOfTime& out_of_time);
     [[nodiscard]] bool step_queues(const OutOfTime& out_of_time);
     void begin(int pid);
+    [[nodiscard]] bool decide(Looking& looking);
     [[nodiscard]] bool plan(Looking& looking, const OutOfTime& out_of_time);
 
     Parts parts_;

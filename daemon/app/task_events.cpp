@@ -40,17 +40,12 @@ void Tasks::process_changed(int pid, std::optional<int> creator) {
         return;
     }
     events_.count_handled();
-    start(std::move(**scan), creator);
-}
-
-void Tasks::start(inventory::ProcessScan scan, std::optional<int> creator) {
-    const int pid = scan.id().tid;
     const bool was_known = table_.find(pid) != nullptr;
-    parts_.observer.named(scan);
-    const auto facts = scan.shared_facts();
-    auto turn = begin_turn(std::move(scan), creator);
+    parts_.observer.named(**scan);
+    const auto facts = (*scan)->shared_facts();
+    auto turn = begin_turn(std::move(**scan), creator);
     if (was_known != (table_.find(pid) != nullptr)) parts_.observer.came_or_went();
-    if (!facts->is_complete()) parts_.observer.missed();
+    if (!facts->is_complete() && !facts->is_silent()) parts_.observer.missed();
     if (!turn) return;
     const auto until = std::chrono::steady_clock::now() + at_once;
     if (go_on(*turn, [&] { return std::chrono::steady_clock::now() >= until; })) {
@@ -67,15 +62,18 @@ bool Tasks::step(const OutOfTime& out_of_time) {
         auto turn = std::move(unfinished_.front());
         unfinished_.pop_front();
         const auto begun = EventQueue::Clock::now();
+        const int pid = turn.scan.id().tid;
+        const bool was_known = table_.find(pid) != nullptr;
         const bool is_finished = go_on(turn, out_of_time);
+        if (was_known != (table_.find(pid) != nullptr)) parts_.observer.came_or_went();
         const auto now = EventQueue::Clock::now();
-        events_.floods().spent(turn.scan.id().tid, now - begun, now);
+        events_.floods().spent(pid, now - begun, now);
         if (!is_finished) {
             unfinished_.push_back(std::move(turn)); // others have their turn first
             return false;
         }
         if (turn.is_incomplete) parts_.observer.missed();
-        if (turn.is_outdated) process_changed(turn.scan.id().tid);
+        if (turn.is_outdated) process_changed(pid);
         if (out_of_time()) break;
     }
     return unfinished_.empty();

@@ -30,6 +30,16 @@ std::vector<TaskId> find_unseen(const Turn& turn, const KnownProcess& known, con
     return unseen;
 }
 
+/// Reads on what it takes to know which policy wants the process. True: all of it.
+bool read_facts(const Turn& turn, const OutOfTime& out_of_time) {
+    const auto& facts = turn.scan.shared_facts();
+    while (facts->is_unfinished()) {
+        facts->go_on();
+        if (facts->is_unfinished() && out_of_time()) return false;
+    }
+    return true;
+}
+
 /// True: they were read, or cannot be.
 bool read_threads(Turn& turn, const OutOfTime& out_of_time, Log& log) {
     if (!turn.scan.step(out_of_time)) return false;
@@ -99,16 +109,34 @@ std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan scan, std::optional
     const int pid = scan.id().tid;
     const int parent = creator.value_or(scan.parent());
     if (const auto* known = table_.find(pid); known != nullptr && known->id != scan.id()) drop(pid);
+    Turn turn{std::move(scan), parent, {}, {}};
+    if (!decide(turn)) return std::nullopt;
+    return turn;
+}
+
+/// Finds the policy that wants it. False: it need not be looked at further.
+bool Tasks::decide(Turn& turn) {
+    const auto& scan = turn.scan;
+    const int pid = scan.id().tid;
     const auto policy = match(scan);
+    turn.world = parts_.current.world;
+    if (scan.facts().is_unfinished()) { // it is decided when go_on() has read all
+        if (auto* known = table_.find(pid)) known->is_unread = true; // stays what it is until then
+        return true;
+    }
     if (!scan.facts().is_complete()) {
         // What could not be read says nothing: a process that is known stays what it is.
-        parts_.log.error("process " + std::to_string(pid) + " cannot be matched: its files cannot be opened",
-                         {"process not read", pid});
+        if (!scan.facts().is_silent())
+            parts_.log.error("process " + std::to_string(pid) +
+                                 " cannot be matched: its files cannot be opened",
+                             {"process not read", pid});
         if (auto* known = table_.find(pid)) known->is_unread = true;
-        return std::nullopt;
+        return false;
     }
-    if (!policy && !must_look_at(scan, parent)) return std::nullopt;
+    if (const auto* known = table_.find(pid); known != nullptr && known->id != scan.id()) return false;
+    if (!policy && !must_look_at(scan, turn.creator)) return false;
     if (const auto* before = table_.find(pid); before != nullptr && before->policy != policy) drop(pid);
+    turn.policy = policy;
     if (policy) {
         auto& process = table_.insert(scan.id());
         process.comm = scan.comm();
@@ -116,7 +144,7 @@ std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan scan, std::optional
         process.seen = passes_;
         parts_.observer.matched(process, scan.facts());
     }
-    return Turn{std::move(scan), parent, policy, parts_.current.world};
+    return true;
 }
 
 bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
@@ -126,6 +154,12 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
         turn.was_left |= left;
         return left;
     };
+    if (turn.scan.facts().is_unfinished()) {
+        if (!read_facts(turn, leave)) return false;
+        if (!decide(turn)) turn.world.reset();
+        turn.is_incomplete |= !turn.scan.facts().is_complete() && !turn.scan.facts().is_silent();
+        if (!turn.world) return true;
+    }
     if (!turn.is_read && !read_threads(turn, leave, parts_.log)) return false;
     auto* known = table_.find(pid);
     // The process may have ended meanwhile, or gone over to another policy: whoever did that has done the

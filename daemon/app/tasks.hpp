@@ -83,10 +83,10 @@ class Tasks {
     [[nodiscard]] EventQueue& events() { return events_; }
 
   private:
-    void start(inventory::ProcessScan scan, std::optional<int> creator);
     void place_fresh(KnownProcess& process, const inventory::Thread& thread);
     [[nodiscard]] bool finish(Turn& turn, const OutOfTime& out_of_time);
     void drop(int pid);
+    [[nodiscard]] bool decide(Turn& turn);
     [[nodiscard]] const CpuSet* cpuset_of(KnownCpuset& known, int pid, const inventory::Thread& thread);
 
     Parts parts_;

@@ -18,7 +18,7 @@ struct Turn {
     inventory::ProcessScan scan;
     int creator = 0;                   ///< the process that made it
     std::optional<std::size_t> policy; ///< that wants it, as index into the world's set
-    std::shared_ptr<World> world;      ///< in force when it began: another set has other indices
+    std::shared_ptr<World> world; ///< in force when it began: another set has other indices; null: it is over
     std::vector<inventory::Thread> threads{};
     std::size_t next = 0;       ///< of `threads`
     bool is_read = false;       ///< `threads` has been read

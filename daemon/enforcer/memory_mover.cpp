@@ -2,6 +2,7 @@
 #include "enforcer/memory_mover.hpp"
 
 #include "base/text.hpp"
+#include "host/blocked_signals.hpp"
 #include "host/numa.hpp"
 #include "host/root.hpp"
 #include "inventory/lookup.hpp"
@@ -9,7 +10,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
 #include <system_error>
+#include <thread>
+#include <tuple>
+#include <utility>
 
 #include <unistd.h>
 
@@ -19,61 +26,106 @@ using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
+namespace {
+
+constexpr std::chrono::seconds longest_wait{1}; ///< at the end
+
+/// proc_pid_statm(5): the second number, in pages.
+std::uint64_t resident_bytes(const host::Root& root, int pid) {
+    const auto text = root.proc().text(std::to_string(pid) + "/statm");
+    if (!text) return 0;
+    const auto words = split_words(*text);
+    const auto pages = words.size() > 1 ? parse_number<std::uint64_t>(words[1]) : std::nullopt;
+    return pages.value_or(0) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+} // namespace
+
+struct MemoryMover::State {
+    const host::Root* root; ///< used only while the mover lives, or in its last second
+    Migrate migrate;
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<MemoryMove> waiting;
+    std::vector<MemoryMoved> done;
+    bool is_running = false; ///< the thread
+    bool is_over = false;
+
+    State(const host::Root& of, Migrate by) : root(&of), migrate(std::move(by)) {}
+    void work();
+    [[nodiscard]] MemoryMoved carry_out(const MemoryMove& move);
+    [[nodiscard]] bool has_ended() {
+        const std::lock_guard lock(mutex);
+        return is_over;
+    }
+};
+
+MemoryMover::MemoryMover(const host::Root& root, Migrate migrate)
+    : state_(std::make_shared<State>(root, migrate ? std::move(migrate) : Migrate(host::migrate_pages))) {}
+
+MemoryMover::~MemoryMover() {
+    std::unique_lock lock(state_->mutex);
+    state_->is_over = true;
+    state_->changed.notify_all();
+    state_->changed.wait_for(lock, longest_wait, [this] { return !state_->is_running; });
+}
+
 void MemoryMover::ask(MemoryMove move) {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(waiting_, [&](const MemoryMove& other) { return other.process == move.process; });
-    waiting_.push_back(std::move(move));
-    if (!worker_.joinable()) {
+    const std::lock_guard lock(state_->mutex);
+    std::erase_if(state_->waiting, [&](const MemoryMove& other) { return other.process == move.process; });
+    state_->waiting.push_back(std::move(move));
+    if (!state_->is_running) {
+        const host::BlockedSignals blocked;
         try {
-            worker_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
+            std::thread([state = state_] { state->work(); }).detach();
+            state_->is_running = true;
         } catch (const std::system_error&) { // no thread is to be had now: the next move tries again
         }
     }
-    wake_.notify_one();
+    state_->changed.notify_all();
 }
 
 std::vector<MemoryMoved> MemoryMover::take_done() {
-    const std::lock_guard lock(mutex_);
-    return std::exchange(done_, {});
+    const std::lock_guard lock(state_->mutex);
+    return std::exchange(state_->done, {});
 }
 
-void MemoryMover::work(const std::stop_token& stop) {
-    std::unique_lock lock(mutex_);
-    while (wake_.wait(lock, stop, [&] { return !waiting_.empty(); })) {
-        const MemoryMove move = std::move(waiting_.front());
-        waiting_.pop_front();
+void MemoryMover::State::work() {
+    std::unique_lock lock(mutex);
+    while (true) {
+        changed.wait(lock, [this] { return is_over || !waiting.empty(); });
+        if (is_over) break;
+        const MemoryMove move = std::move(waiting.front());
+        waiting.pop_front();
         lock.unlock();
-        const auto bytes = resident_bytes(move.process.tid);
+        const auto bytes = resident_bytes(*root, move.process.tid);
         const auto begun = steady_clock::now();
         auto moved = carry_out(move);
         const auto took = steady_clock::now() - begun;
         moved.took_ms = static_cast<std::uint64_t>(duration_cast<milliseconds>(took).count());
         lock.lock();
-        done_.push_back(std::move(moved));
+        done.push_back(std::move(moved));
         const auto rest = std::chrono::duration<double>(static_cast<double>(bytes) /
                                                         static_cast<double>(most_bytes_per_second));
-        wake_.wait_until(lock, stop, begun + duration_cast<steady_clock::duration>(rest),
-                         [] { return false; });
+        changed.wait_until(lock, begun + duration_cast<steady_clock::duration>(rest),
+                           [this] { return is_over; });
     }
+    is_running = false;
+    changed.notify_all();
 }
 
-MemoryMoved MemoryMover::carry_out(const MemoryMove& move) const {
+MemoryMoved MemoryMover::State::carry_out(const MemoryMove& move) {
     const int pid = move.process.tid;
-    const auto thread = inventory::read_thread(*root_, pid, pid);
+    const auto thread = inventory::read_thread(*root, pid, pid);
     if (!thread) return {move, thread.error().code, 0, 0};
     if (!*thread || (*thread)->id != move.process) return {move, ESRCH, 0, 0};
-    const auto left = host::migrate_pages(pid, move.from, move.to);
+    // Both wait for the lock of the process's memory map; only this one can be ended by a signal meanwhile,
+    // so that the daemon's process can go.
+    std::ignore = root->proc().read(std::to_string(pid) + "/cmdline", 1);
+    if (has_ended()) return {move, ECANCELED, 0, 0};
+    const auto left = migrate(pid, move.from, move.to);
     if (!left) return {move, left.error(), 0, 0};
     return {move, 0, *left, 0};
-}
-
-/// proc_pid_statm(5): the second number, in pages.
-std::uint64_t MemoryMover::resident_bytes(int pid) const {
-    const auto text = root_->proc().text(std::to_string(pid) + "/statm");
-    if (!text) return 0;
-    const auto words = split_words(*text);
-    const auto pages = words.size() > 1 ? parse_number<std::uint64_t>(words[1]) : std::nullopt;
-    return pages.value_or(0) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 } // namespace affinityd::enforcer

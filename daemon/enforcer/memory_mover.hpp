@@ -3,11 +3,10 @@
 
 #include "base/task_id.hpp"
 
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
-#include <mutex>
-#include <thread>
+#include <expected>
+#include <functional>
+#include <memory>
 #include <vector>
 
 namespace affinityd::host {
@@ -32,13 +31,20 @@ struct MemoryMoved {
 
 /// Moves memory one process at a time on a thread of its own, because the call lasts as long as the memory is
 /// large, and rests after each so long that no more than `most_bytes_per_second` of resident memory are moved
-/// in the mean.
+/// in the mean. A process can keep the call from coming back (one of its pages lies on a file system in user
+/// space that does not answer): at the end, the thread is waited for for a second, then left to itself.
 class MemoryMover {
   public:
     static constexpr std::uint64_t most_bytes_per_second = 512ULL << 20;
+    /// host::migrate_pages
+    using Migrate = std::function<std::expected<long, int>(int pid, const std::vector<unsigned>& from,
+                                                           const std::vector<unsigned>& to)>;
 
     /// `root` must be live and outlive the mover.
-    explicit MemoryMover(const host::Root& root) : root_(&root) {}
+    explicit MemoryMover(const host::Root& root, Migrate migrate = {});
+    MemoryMover(const MemoryMover&) = delete;
+    MemoryMover& operator=(const MemoryMover&) = delete;
+    ~MemoryMover();
 
     /// Queues a move; one of the same process that still waits is replaced. The thread starts with the first.
     void ask(MemoryMove move);
@@ -46,16 +52,8 @@ class MemoryMover {
     [[nodiscard]] std::vector<MemoryMoved> take_done();
 
   private:
-    void work(const std::stop_token& stop);
-    [[nodiscard]] MemoryMoved carry_out(const MemoryMove& move) const;
-    [[nodiscard]] std::uint64_t resident_bytes(int pid) const;
-
-    const host::Root* root_;
-    std::mutex mutex_;
-    std::condition_variable_any wake_;
-    std::deque<MemoryMove> waiting_;
-    std::vector<MemoryMoved> done_;
-    std::jthread worker_; ///< last: it ends before what it uses
+    struct State;
+    std::shared_ptr<State> state_; ///< the thread's, too
 };
 
 } // namespace affinityd::enforcer

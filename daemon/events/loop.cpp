@@ -30,7 +30,7 @@ struct Watches {
     std::unique_ptr<FolderWatch> folders;
     std::unique_ptr<CgroupWatch> cgroups;
     std::unique_ptr<InterruptWatch> interrupts;
-    Source irqbalance, names, after_all;
+    Source irqbalance, names, arguments, after_all;
     std::size_t watched_cpusets = 0;
 };
 
@@ -67,6 +67,7 @@ class EventLoop final : public Loop {
     static int on_hangup(sd_event_source*, const signalfd_siginfo*, void* userdata);
     static int on_irqbalance(sd_event_source*, int, std::uint32_t, void* userdata);
     static int on_names(sd_event_source*, int, std::uint32_t, void* userdata);
+    static int on_arguments(sd_event_source*, int, std::uint32_t, void* userdata);
     static int on_handled(sd_event_source*, void* userdata);
 
     app::Manager& manager_;
@@ -154,14 +155,20 @@ void EventLoop::watch_groups() {
     }
 }
 
-/// Those of irqbalance and of the name service. Where the kernel has no descriptor left for one, it is not
-/// asked.
+/// Those of irqbalance, of processes asked for their arguments, and of the name service. Where the kernel has
+/// no descriptor left for one, it is not asked.
 Result<void> EventLoop::watch_answers() {
     sd_event_source* source = nullptr;
     if (const int fd = manager_.coexistence().fd(); fd >= 0) {
         const int status = sd_event_add_io(event_.get(), &source, fd, EPOLLIN, on_irqbalance, this);
         if (status < 0) return fail("cannot watch irqbalance's answers", {}, -status);
         watches_.irqbalance.reset(source);
+    }
+    if (const auto* lines = manager_.tasks().sources().command_lines();
+        lines != nullptr && lines->fd() >= 0) {
+        const int status = sd_event_add_io(event_.get(), &source, lines->fd(), EPOLLIN, on_arguments, this);
+        if (status < 0) return fail("cannot watch the reading of arguments", {}, -status);
+        watches_.arguments.reset(source);
     }
     const auto* service = manager_.tasks().sources().name_service();
     if (service == nullptr || service->fd() < 0) return {};
@@ -251,6 +258,18 @@ int EventLoop::on_names(sd_event_source*, int, std::uint32_t, void* userdata) {
     auto& loop = self(userdata);
     // Users have names now that were numbers when their processes were matched.
     if (loop.manager_.tasks().sources().name_service()->take_answers()) loop.passes_.begin_soon();
+    return 0;
+}
+
+/// Of processes that did not answer in time: at most a few at once.
+int EventLoop::on_arguments(sd_event_source*, int, std::uint32_t, void* userdata) {
+    auto& loop = self(userdata);
+    auto& tasks = loop.manager_.tasks();
+    const auto late = tasks.sources().command_lines()->take_late();
+    if (loop.is_stopping_) return 0;
+    for (const auto& process : late.processes)
+        tasks.process_changed(process.tid);
+    if (late.has_room) loop.passes_.begin_soon();
     return 0;
 }
 

@@ -17,6 +17,7 @@ constexpr std::size_t most_cpusets = 65536;
 
 FactSources::FactSources(const host::Root& root)
     : root_(&root), service_(root.is_live() ? std::make_unique<NameService>() : nullptr),
+      command_lines_(root.is_live() ? std::make_unique<CommandLines>() : nullptr),
       names_(root, service_ ? AskName([service = service_.get()](NameKind kind, unsigned id) {
                  return service->find(kind, id);
              })
@@ -37,12 +38,13 @@ const FactSources::PortsByInode& FactSources::own_namespace_ports() {
     return *ports_;
 }
 
-std::vector<std::uint16_t> FactSources::listen_ports(int pid) {
-    const auto inodes = socket_inodes(*root_, pid).value_or(std::vector<std::uint64_t>{});
+std::vector<std::uint16_t> FactSources::listen_ports(const std::string& process,
+                                                     const std::vector<std::uint64_t>& inodes) {
     if (inodes.empty()) return {};
     const auto& known = own_namespace_ports();
     std::vector<std::uint16_t> ports;
-    if (!root_->is_live()) ports = foreign_listen_ports(*root_, pid); // nobody forges anything in a recording
+    if (!root_->is_live())
+        ports = foreign_listen_ports(*root_, process, inodes); // nobody forges anything in a recording
     for (const auto inode : inodes)
         if (const auto found = known.find(inode); found != known.end()) ports.push_back(found->second);
     std::ranges::sort(ports);

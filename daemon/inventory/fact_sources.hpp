@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host/root.hpp"
+#include "inventory/command_lines.hpp"
 #include "inventory/name_service.hpp"
 #include "inventory/user_names.hpp"
 
@@ -30,10 +31,14 @@ class FactSources {
     /// The thread that asks for names: when its descriptor is readable, names have come that were numbers
     /// before. nullptr: no thread asks.
     [[nodiscard]] NameService* name_service() { return service_.get(); }
+    /// The threads that read arguments: when the descriptor is readable, some have come late. nullptr: no
+    /// thread reads; whoever asks may wait.
+    [[nodiscard]] CommandLines* command_lines() { return command_lines_.get(); }
 
     /// TCP and UDP ports of this network namespace that the process listens on, ascending, each once; in a
-    /// recording, of the process's own namespace, too.
-    [[nodiscard]] std::vector<std::uint16_t> listen_ports(int pid);
+    /// recording, of the process's own namespace, too. `inodes`: of its sockets, ascending.
+    [[nodiscard]] std::vector<std::uint16_t> listen_ports(const std::string& process,
+                                                          const std::vector<std::uint64_t>& inodes);
 
     /// CPUs that the process's cpuset lets it have: cpuset(7), cgroups v1 and v2. nullptr: all, or not known.
     /// Valid until refresh().
@@ -54,6 +59,7 @@ class FactSources {
 
     const host::Root* root_;
     std::unique_ptr<NameService> service_;
+    std::unique_ptr<CommandLines> command_lines_;
     UserNames names_;
     std::unordered_map<std::string, std::optional<CpuSet>> cpusets_; ///< by the cpuset's path
     std::optional<PortsByInode> ports_;                              ///< of this network namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host/root.hpp"
+#include "inventory/descriptor_walk.hpp"
 #include "inventory/fact_sources.hpp"
 #include "inventory/program_file.hpp"
 #include "inventory/task.hpp"
@@ -24,6 +25,7 @@ class LazyFacts final : public ProcessFacts {
         int parent = 0;
         unsigned flags = 0;
         std::string comm;
+        bool is_leader_dead = false; ///< the main thread has ended, others go on
     };
     /// Both references must outlive the object; `sources` may be null.
     LazyFacts(const host::Root& root, FactSources* sources, Cheap cheap)
@@ -44,6 +46,9 @@ class LazyFacts final : public ProcessFacts {
     [[nodiscard]] const std::vector<std::uint16_t>& listen_ports() const override;
     [[nodiscard]] const std::vector<std::uint16_t>& foreign_ports() const override;
     [[nodiscard]] bool is_complete() const override { return is_complete_; }
+    [[nodiscard]] bool is_silent() const override { return is_silent_; }
+    [[nodiscard]] bool is_unfinished() const override { return expensive_ && expensive_->walk; }
+    void go_on() override;
 
   private:
     struct Owner {
@@ -56,12 +61,13 @@ class LazyFacts final : public ProcessFacts {
         std::optional<bool> is_exe_true;
         std::optional<std::string> cmdline, cgroup, user, group;
         std::optional<Owner> owner;
+        std::optional<DescriptorWalk> walk;               ///< under way
+        std::optional<std::vector<std::uint64_t>> inodes; ///< of its sockets
         std::optional<std::vector<std::uint16_t>> ports, foreign_ports;
     };
-    /// Its directory, if it is still the same process.
-    [[nodiscard]] std::optional<host::Dir> directory() const;
-    [[nodiscard]] std::string file(const std::string& name, std::size_t limit) const;
-    void note(const Error& fault) const;
+    [[nodiscard]] const std::vector<std::uint64_t>* socket_inodes() const; ///< nullptr: not known yet
+    void walk_on(std::size_t most) const;
+    [[nodiscard]] std::string arguments() const;
     [[nodiscard]] Expensive& expensive() const;
     [[nodiscard]] const Program& program() const;
     [[nodiscard]] const Owner& owner() const;
@@ -71,6 +77,7 @@ class LazyFacts final : public ProcessFacts {
     Cheap cheap_;
     mutable std::unique_ptr<Expensive> expensive_; ///< none for the many processes that are never asked
     mutable bool is_complete_ = true;
+    mutable bool is_silent_ = false;
 };
 
 /// Effective user and group from the text of /proc/PID/status; no value if it lacks them.

@@ -106,7 +106,7 @@ Result<std::optional<ProcessScan>> ProcessScan::open(const host::Root& root, int
     leader.comm = unescape_comm(line->comm);
     leader.flags = line->flags;
     auto facts = std::make_shared<LazyFacts>(
-        root, sources, LazyFacts::Cheap{leader.id, line->parent, line->flags, leader.comm});
+        root, sources, LazyFacts::Cheap{leader.id, line->parent, line->flags, leader.comm, line->is_dead()});
     return ProcessScan(root, std::move(leader), line->threads, line->is_dead(), std::move(facts));
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace affinityd::inventory {
@@ -17,13 +18,18 @@ namespace affinityd::inventory {
 [[nodiscard]] Result<std::vector<std::uint64_t>> socket_inodes(const host::Root& root, int pid,
                                                                std::size_t most = 65536);
 
-/// Listening sockets of the namespace that `pid` lives in, by the files /proc/PID/net/{tcp,udp}{,6}. Only the
+// `process` is a process's folder below /proc: "PID", or "PID/task/TID" where its main thread has ended.
+
+/// Listening sockets of the namespace that it lives in, by its files net/{tcp,udp}{,6}. Only the
 /// first 256 KiB of each are read (some 1,700 sockets): the owner of a namespace may fill them.
-[[nodiscard]] Result<std::vector<LocalSocket>> read_namespace_listeners(const host::Root& root, int pid);
+[[nodiscard]] Result<std::vector<LocalSocket>> read_namespace_listeners(const host::Root& root,
+                                                                        const std::string& process);
 
 /// TCP and UDP ports that the process listens on in the network namespace that it lives in, ascending, each
-/// once; none if that is this one.
-[[nodiscard]] std::vector<std::uint16_t> foreign_listen_ports(const host::Root& root, int pid);
+/// once; none if that is this one. `inodes`: of its sockets, ascending.
+[[nodiscard]] std::vector<std::uint16_t> foreign_listen_ports(const host::Root& root,
+                                                              const std::string& process,
+                                                              const std::vector<std::uint64_t>& inodes);
 
 /// False if the process is known to live in another network namespace than this one.
 [[nodiscard]] bool shares_network_namespace(const host::Root& root, int pid);

@@ -59,6 +59,12 @@ class ProcessFacts {
     /// False: a file was asked for and could not be opened, because no descriptor or memory was left. What is
     /// empty then need not be so.
     [[nodiscard]] virtual bool is_complete() const { return true; }
+    /// True: it is incomplete because the process gives no answer. When it does, it is looked at again.
+    [[nodiscard]] virtual bool is_silent() const { return false; }
+    /// True: the ports are asked for and not known yet, as the process has very many descriptors: go_on().
+    [[nodiscard]] virtual bool is_unfinished() const { return false; }
+    /// Reads on, for a fraction of a millisecond.
+    virtual void go_on() {}
 };
 
 /// Facts as plain values: for tests, recordings and snapshots. Missing ones are empty.

@@ -17,7 +17,10 @@ using Field = Condition::Field;
 constexpr std::array<std::string_view, 11> field_names{
     "comm", "exe", "cmdline", "unit", "cgroup", "user", "group", "container", "parent", "listen", "kthread"};
 
-/// What reading the fact costs. 0: it is known already; 1: a small file; 2: a walk over all descriptors.
+constexpr unsigned dearest = 3;
+
+/// What reading the fact costs. 0: it is known already; 1: a small file; 2: a walk over all descriptors; 3:
+/// what the process itself may keep from being read.
 unsigned cost(const Selector& selector) {
     if (selector.op != Selector::Op::test) {
         unsigned worst = 0;
@@ -31,6 +34,8 @@ unsigned cost(const Selector& selector) {
         return 0;
     case Field::listen:
         return 2;
+    case Field::cmdline:
+        return dearest;
     default:
         return 1;
     }
@@ -220,7 +225,7 @@ bool is_met(const Selector& selector, const Question& asked);
 /// The first child, in order of cost, for which `is_met` is `value`; null if there is none.
 const Selector* first_child(const Selector& selector, bool value, const Question& asked) {
     const auto inside = asked.inside(selector);
-    for (unsigned level = 0; level <= 2; ++level)
+    for (unsigned level = 0; level <= dearest; ++level)
         for (const auto& child : selector.children)
             if (cost(child) == level && is_met(child, inside) == value) return &child;
     return nullptr;

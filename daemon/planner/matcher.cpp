@@ -51,7 +51,7 @@ void Matcher::add(std::size_t policy) {
         return found == required.end() ? nullptr : *found;
     };
     for (auto [field, index] : {std::pair{Field::comm, &by_comm_}, std::pair{Field::unit, &by_unit_},
-                                std::pair{Field::exe, &by_exe_}, std::pair{Field::cmdline, &by_cmdline_}}) {
+                                std::pair{Field::exe, &by_exe_}}) {
         const Condition* condition = pick(field);
         if (condition == nullptr) continue;
         for (const auto& pattern : condition->patterns) {
@@ -73,7 +73,6 @@ std::optional<std::size_t> Matcher::match(const inventory::ProcessFacts& process
         for (const auto& name : unit_names(process))
             by_unit_.collect(name, candidates);
     if (!by_exe_.empty()) by_exe_.collect(process.exe(), candidates);
-    if (!by_cmdline_.empty()) by_cmdline_.collect(process.cmdline(), candidates);
     std::ranges::sort(candidates);
     const auto repeated = std::ranges::unique(candidates);
     candidates.erase(repeated.begin(), repeated.end());

@@ -34,7 +34,8 @@ struct Verdict {
 
 /// Finds the policy of a process: the first in the set's total order whose selector holds. Each policy is
 /// indexed by one condition that must hold; literal texts are looked up, patterns are tried one after the
-/// other. So expensive facts are read only while a policy that asks for them is still in play.
+/// other. So expensive facts are read only while a policy that asks for them is still in play. Arguments are
+/// no index: each process decides how long reading them takes, so they are asked for last.
 class Matcher {
   public:
     /// `set` must outlive the matcher.
@@ -63,7 +64,7 @@ class Matcher {
         [[nodiscard]] bool empty() const { return literal.empty() && patterns.empty(); }
     };
     const policy::PolicySet* set_;
-    Index by_comm_, by_unit_, by_exe_, by_cmdline_;
+    Index by_comm_, by_unit_, by_exe_;
     std::vector<std::size_t> always_; ///< policies without a condition that can be indexed
     void add(std::size_t policy);
 };

@@ -5,6 +5,9 @@
 
 #include <cerrno>
 #include <chrono>
+#include <future>
+#include <memory>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -52,6 +55,23 @@ TEST_F(MemoryMoverTest, AnotherProcessOfTheSameNumberIsLeftAlone) {
 TEST_F(MemoryMoverTest, EndsWhileMovesWait) {
     for (int i = 0; i < 50; ++i)
         mover_.ask({{self_.tid, self_.start_time + static_cast<std::uint64_t>(i)}, {}, {0}});
+}
+
+TEST_F(MemoryMoverTest, TheEndWaitsForNoCallThatDoesNotComeBack) {
+    auto gate = std::make_shared<std::promise<void>>();
+    auto entered = std::make_shared<std::promise<void>>();
+    const auto shut = gate->get_future().share();
+    {
+        MemoryMover mover(root_,
+                          [shut, gate, entered](int, const auto&, const auto&) -> std::expected<long, int> {
+                              entered->set_value();
+                              shut.wait();
+                              return 0;
+                          });
+        mover.ask({self_, {}, {0}});
+        entered->get_future().wait();
+    } // would never end
+    gate->set_value();
 }
 
 } // namespace

@@ -24,6 +24,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +32,7 @@ namespace affinityd::inventory {
 namespace {
 
 using affinityd::test::read_process;
+using host::Fd;
 
 host::Root live() {
     auto root = host::Root::open();
@@ -156,6 +158,77 @@ TEST(Live, ListOfProcessesHasThisOneAndItsChild) {
     EXPECT_EQ(read_threads(root, child.pid())->size(), 3U);
 }
 
+TEST(Live, AProcessWhoseMainThreadHasEndedKeepsItsFacts) {
+    const auto root = live();
+    std::array<int, 2> ports{};
+    ASSERT_EQ(::pipe2(ports.data(), O_CLOEXEC), 0);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        const int server = ::socket(AF_INET, SOCK_STREAM, 0);
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof address;
+        if (::bind(server, reinterpret_cast<sockaddr*>(&address), size) != 0 || ::listen(server, 1) != 0 ||
+            ::getsockname(server, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+            ::_exit(1);
+        const int port = ntohs(address.sin_port);
+        std::thread([] {
+            while (true)
+                ::pause();
+        }).detach();
+        static_cast<void>(::write(ports[1], &port, sizeof port));
+        ::syscall(SYS_exit, 0); // this thread alone
+    }
+    ::close(ports[1]);
+    int port = 0;
+    ASSERT_EQ(::read(ports[0], &port, sizeof port), static_cast<ssize_t>(sizeof port));
+    ::close(ports[0]);
+    const auto own = read_process(root, ::getpid());
+    const auto is_dead = [&] {
+        return root.proc().text(std::to_string(pid) + "/status")->find("\nState:\tZ") != std::string::npos;
+    };
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!is_dead() && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    ASSERT_TRUE(is_dead());
+    const auto process = read_process(root, pid);
+    ASSERT_TRUE(process);
+    EXPECT_EQ(process->facts->exe(), own->facts->exe());
+    EXPECT_TRUE(process->facts->is_exe_true());
+    EXPECT_EQ(process->facts->cmdline(), own->facts->cmdline());
+    EXPECT_EQ(process->facts->cgroup(), own->facts->cgroup());
+    EXPECT_EQ(process->facts->listen_ports(), std::vector<std::uint16_t>{static_cast<std::uint16_t>(port)});
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+}
+
+TEST(Live, ManyDescriptorsAreReadBitByBit) {
+    const auto root = live();
+    FactSources sources(root);
+    const Fd server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::listen(server.get(), 1), 0); // at any port
+    std::vector<Fd> many;
+    while (many.size() < 800)
+        many.emplace_back(::fcntl(server.get(), F_DUPFD_CLOEXEC, 0));
+    const auto scan = ProcessScan::open(root, ::getpid(), &sources).value();
+    ASSERT_TRUE(scan);
+    const auto& facts = scan->shared_facts();
+    EXPECT_FALSE(facts->is_unfinished()) << "nobody has asked";
+    EXPECT_TRUE(facts->listen_ports().empty());
+    EXPECT_TRUE(facts->is_unfinished());
+    EXPECT_TRUE(facts->listen_ports().empty()) << "asking reads nothing further";
+    EXPECT_TRUE(facts->is_unfinished());
+    unsigned steps = 0;
+    for (; facts->is_unfinished() && steps < 100; ++steps)
+        facts->go_on();
+    EXPECT_GE(steps, 2U);
+    EXPECT_LT(steps, 100U);
+    EXPECT_EQ(facts->listen_ports().size(), 1U);
+    EXPECT_TRUE(facts->is_complete());
+}
+
 TEST(Live, KernelThreadsAreToldApart) {
     const auto root = live();
     std::size_t kernel = 0;
@@ -243,7 +316,8 @@ TEST(Live, ListenersAreFoundByPortAndOwner) {
     EXPECT_TRUE(find(Protocol::tcp, tcp.port())->listens());
     EXPECT_NE(find(Protocol::udp, udp.port()), nullptr);
     FactSources sources(root);
-    const auto ports = sources.listen_ports(::getpid());
+    const auto ports =
+        sources.listen_ports(std::to_string(::getpid()), socket_inodes(root, ::getpid()).value());
     EXPECT_TRUE(std::ranges::binary_search(ports, tcp.port()));
     EXPECT_TRUE(std::ranges::binary_search(ports, udp.port()));
 }

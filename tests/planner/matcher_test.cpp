@@ -185,6 +185,7 @@ TEST(Matcher, KernelThreadsAreMatchedOnlyByPoliciesThatAskForThem) {
 struct Counting final : inventory::ProcessFacts {
     inventory::PlainFacts inner;
     mutable unsigned expensive = 0;
+    mutable unsigned arguments = 0; ///< of them
     explicit Counting(const std::string& comm) : inner(facts(comm)) {}
     [[nodiscard]] TaskId id() const override { return inner.id(); }
     [[nodiscard]] int parent() const override { return 0; }
@@ -192,7 +193,9 @@ struct Counting final : inventory::ProcessFacts {
     [[nodiscard]] const std::string& comm() const override { return inner.comm(); }
     [[nodiscard]] const std::string& exe() const override { return ++expensive, inner.exe(); }
     [[nodiscard]] bool is_exe_true() const override { return ++expensive, true; }
-    [[nodiscard]] const std::string& cmdline() const override { return ++expensive, inner.cmdline(); }
+    [[nodiscard]] const std::string& cmdline() const override {
+        return ++expensive, ++arguments, inner.cmdline();
+    }
     [[nodiscard]] const std::string& cgroup() const override { return ++expensive, inner.cgroup(); }
     [[nodiscard]] unsigned uid() const override { return ++expensive, inner.uid(); }
     [[nodiscard]] unsigned gid() const override { return ++expensive, inner.gid(); }
@@ -216,6 +219,21 @@ TEST(Matcher, ExpensiveFactsAreReadOnlyForPoliciesStillInPlay) {
     const Counting other("redis");
     EXPECT_FALSE(is_matched("{exe: /usr/sbin/nginx}", other));
     EXPECT_EQ(other.expensive, 1U) << "the path says that it is another: no file is looked for";
+}
+
+TEST(Matcher, ArgumentsAreReadLastAndOnlyIfTheyDecide) {
+    const Counting process("nginx");
+    for (const char* other :
+         {"user: postgres", "group: postgres", "unit: redis.service", "cgroup: \"/redis*\"",
+          "container: \"*\"", "listen: 8080", "exe: /usr/bin/redis", "parent: p9"})
+        EXPECT_FALSE(is_matched("{cmdline: \"*\", " + std::string(other) + "}", process)) << other;
+    EXPECT_EQ(process.arguments, 0U);
+    const auto set =
+        policies({"match: {user: www-data}\npriority: 10\n", "match: {cmdline: \"*\"}\npriority: 5\n"});
+    EXPECT_EQ(Matcher(set).match(process, test::NoLineage()), 0U);
+    EXPECT_EQ(process.arguments, 0U) << "a policy before decides";
+    EXPECT_TRUE(is_matched("{cmdline: \"*\", user: www-data}", process));
+    EXPECT_EQ(process.arguments, 1U);
 }
 
 TEST(Matcher, TheFirstThreadRuleThatFitsNameAndIndexWins) {
