@@ -41,7 +41,9 @@ class CgroupWatchTest : public testing::Test {
         ASSERT_TRUE(turning_.until([&] { return watch_->groups() >= groups; })) << watch_->groups();
         EXPECT_EQ(watch_->groups(), groups);
         // Who moved before all were watched is left to a pass.
-        if (groups > 0) EXPECT_TRUE(turning_.until([&] { return missed_ == 1; })) << missed_;
+        if (groups > 0) {
+            EXPECT_TRUE(turning_.until([&] { return missed_ == 1; })) << missed_;
+        }
         missed_ = 0;
     }
     void write(const std::string& file) const { std::ofstream(tree_.path(file), std::ios::app) << "1\n"; }
