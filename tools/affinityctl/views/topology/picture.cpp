@@ -46,12 +46,11 @@ std::string svg_picture(const MachineView& view) {
     const Block top = lay_out(view.topology, nested.machine, hanging, margin, headline,
                               view.occupancy.tenants.empty() ? 0 : badge_room);
     const auto badges = badges_of(view, nested.machine);
-    Boxes boxes(view, badges);
-    boxes.draw(top);
     const Legend legend(view, margin, top.y + top.height + top.below + 30);
     const double right = std::max(legend.right(), top.x + top.width);
-    return head_of(view, std::max(right + margin, least_width), legend.bottom() + margin) + boxes.text() +
-           legend.text() + "</svg>\n";
+    Boxes boxes(view, badges, head_of(view, std::max(right + margin, least_width), legend.bottom() + margin));
+    boxes.draw(top);
+    return boxes.take() + legend.text() + "</svg>\n";
 }
 
 } // namespace affinityctl

@@ -7,18 +7,20 @@
 #include "affinityctl/views/topology/picture_look.hpp"
 
 #include <string>
+#include <utility>
 
 namespace affinityctl {
 
 /// Draws the boxes of a machine that are laid out already.
 class Boxes {
   public:
-    /// Both must outlive this object.
-    Boxes(const MachineView& view, const Badges& badges)
-        : view_(view), badges_(badges), names_(view.topology), loads_(loads_of(view)) {}
+    /// Goes on with `text`, which may become long: it is never copied. The others must outlive this object.
+    Boxes(const MachineView& view, const Badges& badges, std::string text)
+        : view_(view), badges_(badges), names_(view.topology), loads_(loads_of(view)), out_(std::move(text)) {
+    }
     /// A box and all that is inside and below it.
     void draw(const Block& block);
-    [[nodiscard]] const std::string& text() const { return out_; }
+    [[nodiscard]] std::string take() { return std::move(out_); }
 
   private:
     void rect(const Block& block, const Look& look, const char* more = "");
