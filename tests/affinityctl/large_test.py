@@ -14,7 +14,7 @@ PROGRAM = os.environ.get("AFFINITYCTL", "affinityctl")
 CPUS = 8192
 CPU = "sys/devices/system/cpu/"
 MOST_KIB = 100 * 1000
-MOST_SECONDS = 6  # of CPU time; one is promised, on an idle machine
+MOST_SECONDS = 20  # of CPU time; one is promised, for an optimized build on an idle machine
 
 
 def to_list(cpus):
