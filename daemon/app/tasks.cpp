@@ -61,6 +61,20 @@ void learn_cpuset(KnownCpuset& known, int pid, inventory::FactSources& sources, 
     known.read_in = pass;
 }
 
+/// Others had their turn meanwhile. False: the thread has ended.
+bool read_again(const host::Root& root, inventory::Thread& thread, Turn& turn) {
+    auto now = inventory::read_thread(root, turn.scan.id().tid, thread.id.tid);
+    turn.is_incomplete |= !now;
+    if (!now || !*now || (*now)->id != thread.id) return false;
+    thread = std::move(**now);
+    return true;
+}
+
+bool is_released(const Turn& turn, const Tasks::Parts& parts) {
+    return serves_released_queue(turn.scan, parts.current.placements(), parts.releases) ||
+           (turn.policy && parts.releases.covers(turn.world->policy(*turn.policy).name, turn.scan.id()));
+}
+
 } // namespace
 
 bool serves_released_queue(const inventory::ProcessScan& scan, const planner::Placements& placements,
@@ -166,19 +180,12 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
     // rest.
     const bool is_same = known != nullptr && known->id == turn.scan.id() && known->policy == turn.policy;
     if (turn.world != parts_.current.world || (turn.policy ? !is_same : known != nullptr)) return true;
-    if (serves_released_queue(turn.scan, parts_.current.placements(), parts_.releases) ||
-        (turn.policy && parts_.releases.covers(turn.world->policy(*turn.policy).name, turn.scan.id())))
-        return true;
+    if (is_released(turn, parts_)) return true;
     auto view = view_of(turn.scan.id(), turn.policy, known);
     while (turn.next < turn.threads.size()) {
         const auto index = turn.next++;
         auto& thread = turn.threads[index];
-        if (turn.was_left) {
-            auto now = inventory::read_thread(parts_.root, pid, thread.id.tid);
-            turn.is_incomplete |= !now;
-            if (!now || !*now || (*now)->id != thread.id) continue;
-            thread = std::move(**now);
-        }
+        if (turn.was_left && !read_again(parts_.root, thread, turn)) continue;
         // Of a process that no policy wants, the cpuset matters only where it may have cut one of our masks.
         view.cpuset = nullptr;
         if (known != nullptr || parts_.journal.contains(machine::TaskMask{thread.id, pid, {}}))

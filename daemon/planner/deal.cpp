@@ -30,6 +30,22 @@ constexpr double few_moves = 16;
 
 constexpr Weight next_to_nothing = one_cpu / 50; ///< a core that has less need not be relieved
 
+/// Of the places in a group all that are on several cores, and of the others the one whose core has least: it
+/// is the best for any weight.
+std::vector<unsigned> open_places(const auto& places, unsigned group, const auto& cores) {
+    std::vector<unsigned> found;
+    std::pair<Weight, unsigned> least{std::numeric_limits<Weight>::max(), 0};
+    for (unsigned place = 0; place < places.size(); ++place) {
+        if (places[place].group != group) continue;
+        if (places[place].parts.size() > 1)
+            found.push_back(place);
+        else
+            least = std::min(least, {cores[places[place].parts.front().core], place});
+    }
+    if (least.first < std::numeric_limits<Weight>::max()) found.push_back(least.second);
+    return found;
+}
+
 } // namespace
 
 /// What the busiest core must gain for anybody to move.
@@ -174,28 +190,16 @@ bool Deal::move_one(unsigned core, const std::vector<unsigned>& pieces, Trial& t
         return std::tuple(choice.is_short, choice.weight, choice.busiest);
     };
     std::map<std::pair<unsigned, unsigned>, std::vector<unsigned>> open; // by kind and group
-    // All places on several cores, and of the others the one whose core has least: it is the best for any
-    // weight.
-    const auto find_open = [&](const std::vector<Place>& places, unsigned group) {
-        std::vector<unsigned> found;
-        std::pair<Weight, unsigned> least{std::numeric_limits<Weight>::max(), 0};
-        for (unsigned place = 0; place < places.size(); ++place) {
-            if (places[place].group != group) continue;
-            if (places[place].parts.size() > 1)
-                found.push_back(place);
-            else
-                least = std::min(least, {cores_[places[place].parts.front().core], place});
-        }
-        if (least.first < std::numeric_limits<Weight>::max()) found.push_back(least.second);
-        trial.looks -= std::min(trial.looks, static_cast<unsigned>(places.size()));
-        return found;
-    };
     for (const unsigned piece : pieces) {
         const auto& here = place_of(piece);
         const Weight weight = pieces_[piece].weight;
         const bool is_short = cores_[core] - weight / here.cpus > trial.limit;
         const auto [at, is_new] = open.try_emplace({pieces_[piece].kind, here.group});
-        if (is_new && trial.looks > 0) at->second = find_open(kinds_[pieces_[piece].kind].places, here.group);
+        if (is_new && trial.looks > 0) {
+            const auto& places = kinds_[pieces_[piece].kind].places;
+            at->second = open_places(places, here.group, cores_);
+            trial.looks -= std::min(trial.looks, static_cast<unsigned>(places.size()));
+        }
         for (const unsigned place : at->second) {
             if (place == pieces_[piece].place) continue;
             trial.looks -= std::min(trial.looks, 1U);
