@@ -17,6 +17,7 @@
 #include <cstring>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <tuple>
 #include <vector>
@@ -81,17 +82,27 @@ void one_socket() {
     ::close(socket);
 }
 
+/// False: the user may have no more threads.
+bool try_thread(const auto& start) {
+    try {
+        start();
+    } catch (const std::system_error&) {
+        return false;
+    }
+    return true;
+}
+
 void flood(const std::string& kind, char* self, Clock::time_point end, int threads) {
     std::atomic<bool> over = false;
     std::vector<std::thread> others;
     for (int i = 0; i < threads && kind == "rename"; ++i)
-        others.emplace_back([&] { over.wait(false); });
+        if (!try_thread([&] { others.emplace_back([&] { over.wait(false); }); })) break;
     unsigned long turns = 0;
     for (; Clock::now() < end; ++turns) {
         if (kind == "rename")
             rename_once(turns);
         else if (kind == "threads")
-            std::thread([] {}).join();
+            try_thread([] { std::thread([] {}).join(); });
         else if (kind == "fork" || kind == "label")
             one_child(kind == "label");
         else if (kind == "exec")
