@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,16 +13,15 @@
 
 namespace affinityd::inventory {
 
-namespace {
-
-/// The number in "socket:[123]".
-std::optional<std::uint64_t> socket_inode(std::string_view link) {
+std::optional<std::uint64_t> socket_inode(const host::Dir& descriptors, int number) {
     constexpr std::string_view head = "socket:[";
+    std::array<char, 64> target{}; // what is longer is no socket
+    const auto length =
+        ::readlinkat(descriptors.fd(), std::to_string(number).c_str(), target.data(), target.size());
+    const std::string_view link(target.data(), static_cast<std::size_t>(std::max<ssize_t>(0, length)));
     if (!link.starts_with(head) || !link.ends_with("]")) return std::nullopt;
     return parse_number<std::uint64_t>(link.substr(head.size(), link.size() - head.size() - 1));
 }
-
-} // namespace
 
 Result<DescriptorWalk> DescriptorWalk::open(const host::Dir& process) {
     auto entries = NumberedEntries::open(process, "fd");
@@ -32,16 +30,11 @@ Result<DescriptorWalk> DescriptorWalk::open(const host::Dir& process) {
 }
 
 Result<bool> DescriptorWalk::step(std::size_t most) {
-    std::array<char, 64> target{}; // what is longer is no socket
     for (std::size_t looked = 0; looked < most; ++looked) {
         const auto number = entries_.next();
         if (!number) return std::unexpected(number.error());
         if (!*number) return true;
-        const auto length =
-            ::readlinkat(entries_.dir().fd(), std::to_string(**number).c_str(), target.data(), target.size());
-        if (length <= 0) continue;
-        if (const auto inode = socket_inode({target.data(), static_cast<std::size_t>(length)}))
-            inodes_.push_back(*inode);
+        if (const auto inode = socket_inode(entries_.dir(), **number)) inodes_.push_back(*inode);
     }
     return false;
 }

@@ -7,9 +7,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace affinityd::inventory {
+
+/// The socket behind a descriptor; no value: it is something else, or closed. `descriptors`: /proc/PID/fd.
+[[nodiscard]] std::optional<std::uint64_t> socket_inode(const host::Dir& descriptors, int number);
 
 /// Finds the sockets that a process has open, with one readlink(2) for each of its descriptors. It may have a
 /// million: the walk can be left and taken up again.

@@ -11,25 +11,6 @@ namespace {
 
 using test::World;
 
-/// Sixteen CPUs without SMT in two nodes.
-machine::Machine sixteen() {
-    machine::Machine machine;
-    auto& topology = machine.topology;
-    topology.possible = topology.present = topology.online = topology.housekeeping = CpuSet::range(0, 15);
-    for (unsigned node = 0; node < 2; ++node) {
-        const CpuSet cpus = CpuSet::range(node * 8, node * 8 + 7);
-        topology.packages.push_back(cpus);
-        topology.nodes.push_back({node, cpus, 1U << 30, {}});
-        topology.caches.push_back({3, topology::Cache::Type::unified, 1U << 20, cpus});
-        for (const unsigned cpu : cpus) {
-            topology.cores.push_back({cpu});
-            topology.cpus.push_back(
-                {cpu, static_cast<int>(node), {}, {}, static_cast<int>(cpu), node, {}, {cpu}});
-        }
-    }
-    return machine;
-}
-
 std::vector<std::string> policies_saying(unsigned count, const std::string& text) {
     std::vector<std::string> texts;
     for (unsigned i = 0; i < count; ++i)
@@ -88,7 +69,7 @@ TEST(Balance, TenThreadsOfTwoHundredPoliciesSpreadEvenly) {
 TEST(Balance, ThreadsOfOnePolicyStayInOneCacheGroupWhileItHasRoom) {
     World world(
         {"match: {comm: a}\nspread: core\nbind: cpu\n", "match: {comm: b}\nspread: core\nbind: cpu\n"},
-        sixteen());
+        test::without_smt(16));
     for (int policy = 0; policy < 2; ++policy) {
         CpuSet cpus;
         for (int i = 0; i < 4; ++i)
@@ -102,7 +83,7 @@ TEST(Balance, ThreadRulesOfOnePolicyDoNotCollide) {
                  "  - {name: main, cpus: \"0\", bind: cpu}\n"
                  "  - {name: \"io-*\", cpus: \"0-3\", spread: cpu, bind: cpu}\n"
                  "  - {name: \"net-*\", cpus: \"0-3\", spread: cpu, bind: cpu}\n"},
-                sixteen());
+                test::without_smt(16));
     std::multiset<std::string> cpus;
     for (const char* name : {"main", "io-1", "net-1", "net-2"})
         cpus.insert(start(world, 100 + static_cast<int>(cpus.size()), 0, name).to_list());
@@ -119,7 +100,7 @@ TEST(Balance, ATaskStaysOffTheCoresThatTakeInterrupts) {
 }
 
 TEST(Balance, SeparatedInterruptsOfSeveralInterfacesAreSpread) {
-    auto machine = sixteen();
+    auto machine = test::without_smt(16);
     std::vector<std::string> texts;
     for (unsigned i = 0; i < 6; ++i) {
         const auto name = "eth" + std::to_string(i);
@@ -190,7 +171,7 @@ TEST(Redeal, ATaskTakesTheSlotOfAnotherWhichGoesOn) {
 }
 
 TEST(Redeal, AProcessLeavesItsGroupAsAWhole) {
-    World world({"match: {comm: a}\ntogether: node\nspread: cpu\nbind: cpu\n"}, sixteen());
+    World world({"match: {comm: a}\ntogether: node\nspread: cpu\nbind: cpu\n"}, test::without_smt(16));
     // Four processes of eight threads each; the two on the first node turn out to be the busy ones.
     std::vector<std::vector<inventory::Thread>> processes;
     const auto plan_all = [&] {

@@ -41,4 +41,24 @@ struct NoLineage final : Lineage {
     }
 };
 
+/// Cores without SMT in two nodes.
+inline machine::Machine without_smt(unsigned cores) {
+    machine::Machine machine;
+    auto& topology = machine.topology;
+    topology.possible = topology.present = topology.online = topology.housekeeping =
+        CpuSet::range(0, cores - 1);
+    for (unsigned node = 0; node < 2; ++node) {
+        const CpuSet cpus = CpuSet::range(node * cores / 2, (node + 1) * cores / 2 - 1);
+        topology.packages.push_back(cpus);
+        topology.nodes.push_back({node, cpus, 1U << 30, {}});
+        topology.caches.push_back({3, topology::Cache::Type::unified, 1U << 20, cpus});
+        for (const unsigned cpu : cpus) {
+            topology.cores.push_back({cpu});
+            topology.cpus.push_back(
+                {cpu, static_cast<int>(node), {}, {}, static_cast<int>(cpu), node, {}, {cpu}});
+        }
+    }
+    return machine;
+}
+
 } // namespace affinityd::planner::test

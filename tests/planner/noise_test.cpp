@@ -15,26 +15,6 @@ namespace {
 
 using test::World;
 
-/// Cores without SMT in two nodes.
-machine::Machine machine_of(unsigned cores) {
-    machine::Machine machine;
-    auto& topology = machine.topology;
-    topology.possible = topology.present = topology.online = topology.housekeeping =
-        CpuSet::range(0, cores - 1);
-    for (unsigned node = 0; node < 2; ++node) {
-        const CpuSet cpus = CpuSet::range(node * cores / 2, (node + 1) * cores / 2 - 1);
-        topology.packages.push_back(cpus);
-        topology.nodes.push_back({node, cpus, 1U << 30, {}});
-        topology.caches.push_back({3, topology::Cache::Type::unified, 1U << 20, cpus});
-        for (const unsigned cpu : cpus) {
-            topology.cores.push_back({cpu});
-            topology.cpus.push_back(
-                {cpu, static_cast<int>(node), {}, {}, static_cast<int>(cpu), node, {}, {cpu}});
-        }
-    }
-    return machine;
-}
-
 /// What thread i uses in the next minute.
 using Use = std::function<Weight(unsigned i)>;
 
@@ -47,7 +27,7 @@ constexpr unsigned cores = 32, minutes = 100, settling = 10;
 
 /// Threads whose use is looked at each minute, and after that their slots are dealt anew or not.
 Outcome live(unsigned threads, bool is_dealt, const Use& use) {
-    World world({"match: {comm: app}\nspread: cpu\nbind: cpu\n"}, machine_of(cores));
+    World world({"match: {comm: app}\nspread: cpu\nbind: cpu\n"}, test::without_smt(cores));
     auto& assignments = world.assignments;
     assignments.use(world.placements.load);
     const DistributionId id{"p0", 0, ""};
@@ -121,7 +101,7 @@ TEST(Noise, ThreadsThatAreBusyInSomeMinutesOnlyStayWhereTheyAre) {
 }
 
 TEST(Noise, ThreadsThatAwakeOnOneCoreAreTakenApartInTheSecondRound) {
-    World world({"match: {comm: app}\nspread: cpu\nbind: cpu\n"}, machine_of(cores));
+    World world({"match: {comm: app}\nspread: cpu\nbind: cpu\n"}, test::without_smt(cores));
     auto& assignments = world.assignments;
     assignments.use(world.placements.load);
     const DistributionId id{"p0", 0, ""};
