@@ -18,7 +18,7 @@ bool is_privileged_user(uid_t user) { return user == 0 || user == ::geteuid(); }
 
 BusFront::BusFront(sd_event* event, CommandRunner& runner, Limits limits)
     : runner_(runner), is_privileged_(std::move(limits.is_privileged)),
-      rate_(limits.calls_per_second, limits.calls_at_once), polkit_(limits.polkit), answers_(event) {}
+      rate_(limits.calls_per_second, limits.calls_at_once), polkit_(limits.polkit), answers_(event, {}) {}
 
 void BusFront::take(Request request) {
     const auto sender = request.call.sender();

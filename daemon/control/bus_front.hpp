@@ -4,9 +4,9 @@
 #include "control/command_runner.hpp"
 #include "control/manager_object.hpp"
 #include "control/polkit.hpp"
-#include "control/public_answers.hpp"
 #include "control/rate_limit.hpp"
 #include "control/sender_users.hpp"
+#include "control/shared_answers.hpp"
 
 #include <functional>
 
@@ -42,7 +42,7 @@ class BusFront final : public Front {
     SenderUsers users_;
     RateLimit rate_;
     Polkit polkit_;
-    PublicAnswers answers_;
+    SharedAnswers answers_;
 };
 
 } // namespace affinityd::control

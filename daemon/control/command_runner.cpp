@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/command_runner.hpp"
 
+#include <string>
+#include <utility>
+
 namespace affinityd::control {
+
+CommandRunner::CommandRunner(sd_event* event, app::Commands& commands, std::function<Result<void>()> measure,
+                             const SharedAnswers::Terms& answers)
+    : commands_(commands), measure_(std::move(measure)), answers_(event, answers) {}
 
 void CommandRunner::read(Method method, const std::string& argument, app::OwnedAnswer answer) {
     if (method == Method::get_status) return commands_.status(std::move(answer));
@@ -11,15 +18,22 @@ void CommandRunner::read(Method method, const std::string& argument, app::OwnedA
 }
 
 void CommandRunner::run(Request request) {
+    if (!only_reads(request.method)) return change(std::move(request));
+    const auto key = std::to_string(*changes_) + " " + std::to_string(static_cast<int>(request.method)) +
+                     " " + request.argument;
+    const auto build = [&](app::OwnedAnswer answer) {
+        read(request.method, request.argument, std::move(answer));
+    };
+    answers_.ask(key, build, std::nullopt, std::move(request.call));
+}
+
+void CommandRunner::change(Request request) {
     auto& [method, argument, call] = request;
-    if (only_reads(method))
-        return read(method, argument, [to = std::move(call)](Result<OwnedText> text) mutable {
-            if (text)
-                to.reply(text->full());
-            else
-                to.reply(std::unexpected(text.error()));
-        });
-    auto answer = [to = std::move(call)](const Result<std::string>& text) mutable { to.reply(text); };
+    ++*changes_;
+    auto answer = [to = std::move(call), changes = changes_](const Result<std::string>& text) mutable {
+        ++*changes;
+        to.reply(text);
+    };
     switch (method) {
     case Method::reload:
         return commands_.reload(std::move(answer));

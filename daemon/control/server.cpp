@@ -21,7 +21,8 @@ Result<std::unique_ptr<Server>> Server::start(sd_event* event, const std::string
 }
 
 Server::Server(sd_event* event, app::Commands& commands, Hooks hooks, SystemBus& bus, Limits limits)
-    : bus_(bus), runner_(commands, std::move(hooks.measure)), front_(event, runner_, std::move(limits.bus)) {}
+    : bus_(bus), runner_(event, commands, std::move(hooks.measure), limits.answers),
+      front_(event, runner_, std::move(limits.bus)) {}
 
 Server::~Server() { bus_.stop(); }
 

@@ -31,6 +31,7 @@ class Server {
     struct Limits {
         BusFront::Limits bus{};
         PrivateSocket::Limits socket{};
+        SharedAnswers::Terms answers = CommandRunner::terms; ///< for the privileged
     };
 
     /// Binds the socket, joins the bus and begins to serve from the loop. `event`, `commands` and `bus` must

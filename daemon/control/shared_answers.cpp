@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "control/public_answers.hpp"
+#include "control/shared_answers.hpp"
 
 #include "base/clock.hpp"
 #include "control/rate_limit.hpp"
@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -16,16 +15,9 @@ namespace affinityd::control {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using std::chrono::seconds;
-
-constexpr std::size_t most_waiting = 64;   // callers, for one answer
-constexpr std::size_t most_questions = 64; // answers kept or under way
-constexpr double builds_per_second = 10, most_builds_at_once = 20;
-constexpr Clock::duration shortest_use = seconds{1}, longest_use = seconds{30};
-constexpr int share = 20; // an answer is used this many times as long as it took to work out
 
 struct Waiting {
-    uid_t user;
+    std::optional<uid_t> user; ///< no value: the privileged
     Call call;
 };
 
@@ -41,30 +33,31 @@ struct Question {
 
 void reply(Waiting& to, const Result<OwnedText>& value) {
     if (value)
-        to.call.reply(value->seen_by(to.user));
+        to.call.reply(to.user ? value->seen_by(*to.user) : value->full());
     else
         to.call.reply(std::unexpected(value.error()));
 }
 
 } // namespace
 
-class PublicAnswers::State : public std::enable_shared_from_this<State> {
+class SharedAnswers::State : public std::enable_shared_from_this<State> {
   public:
-    explicit State(sd_event* event) : event_(event) {}
+    State(sd_event* event, const Terms& terms)
+        : event_(event), terms_(terms), budget_(terms.builds_per_second, terms.builds_at_once) {}
 
-    void ask(const std::string& key, const Build& build, uid_t user, Call call) {
+    void ask(const std::string& key, const Build& build, std::optional<uid_t> user, Call call) {
         const auto now = Clock::now();
         drop_expired(now);
         auto found = questions_.find(key);
         if (found == questions_.end()) {
-            if (questions_.size() >= most_questions)
+            if (questions_.size() >= terms_.most_questions)
                 return fail_for_limits(call, "too many different questions at once");
             found = questions_.try_emplace(key).first;
         }
         auto& question = found->second;
         Waiting waiting{user, std::move(call)};
         if (question.value) return reply(waiting, *question.value);
-        if (question.waiting.size() >= most_waiting)
+        if (question.waiting.size() >= terms_.most_waiting)
             return fail_for_limits(waiting.call, "too many callers wait for this answer");
         if (!question.is_under_way && !budget_.take(now)) {
             fail_for_limits(waiting.call, "too many different questions at once");
@@ -87,12 +80,15 @@ class PublicAnswers::State : public std::enable_shared_from_this<State> {
         }
         const auto now = Clock::now();
         question.value = std::make_shared<const Result<OwnedText>>(std::move(*result));
-        question.expires = now + std::clamp((now - question.asked) * share, shortest_use, longest_use);
+        question.expires = now + use_of(question, now);
         for (auto& waiting : question.waiting)
             due_.emplace_back(std::move(waiting), question.value);
         question.waiting.clear();
         arm_delivery();
-        arm_cleaning(question.expires - now);
+        if (question.expires <= now)
+            questions_.erase(found);
+        else
+            arm_cleaning(question.expires - now);
     }
 
   private:
@@ -116,6 +112,13 @@ class PublicAnswers::State : public std::enable_shared_from_this<State> {
         build([ticket = Ticket(weak_from_this(), key)](Result<OwnedText> result) mutable {
             ticket.finish(std::move(result));
         });
+    }
+
+    [[nodiscard]] Clock::duration use_of(const Question& question, Clock::time_point now) const {
+        const auto& value = *question.value;
+        if ((value ? value->size() : 0) < terms_.least_bytes) return {};
+        return std::clamp<Clock::duration>((now - question.asked) * terms_.share, terms_.shortest_use,
+                                           terms_.longest_use);
     }
 
     void drop_expired(Clock::time_point now) {
@@ -164,16 +167,18 @@ class PublicAnswers::State : public std::enable_shared_from_this<State> {
     }
 
     sd_event* event_;
+    Terms terms_;
     std::unordered_map<std::string, Question> questions_;
     std::deque<std::pair<Waiting, Value>> due_;
-    TokenBucket budget_{builds_per_second, most_builds_at_once};
+    TokenBucket budget_;
     Source delivery_, cleaning_;
 };
 
-PublicAnswers::PublicAnswers(sd_event* event) : state_(std::make_shared<State>(event)) {}
-PublicAnswers::~PublicAnswers() = default;
+SharedAnswers::SharedAnswers(sd_event* event, const Terms& terms)
+    : state_(std::make_shared<State>(event, terms)) {}
+SharedAnswers::~SharedAnswers() = default;
 
-void PublicAnswers::ask(const std::string& key, const Build& build, uid_t user, Call call) {
+void SharedAnswers::ask(const std::string& key, const Build& build, std::optional<uid_t> user, Call call) {
     state_->ask(key, build, user, std::move(call));
 }
 
