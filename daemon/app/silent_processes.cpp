@@ -26,9 +26,16 @@ std::vector<planner::Problem> silence_problems(const inventory::CommandLines* li
     if (lines == nullptr) return problems;
     for (const auto& process : lines->silent())
         problems.push_back({{}, fmt::format("process {}", process.tid), silence_text(process)});
-    if (problems.size() == inventory::CommandLines::most_waiting)
+    const auto refused = lines->refused();
+    if (!refused)
         problems.push_back(
             {{}, "cmdline", "no command line is read until one of these processes answers or ends"});
+    for (const auto user : refused.value_or(std::vector<uid_t>{}))
+        problems.push_back({{},
+                            "cmdline",
+                            fmt::format("no command line of processes of user {} is read until one of these "
+                                        "processes answers or ends",
+                                        user)});
     return problems;
 }
 

@@ -99,7 +99,7 @@ uid_t ProcessEvents::owner(int pid, const std::function<bool(uid_t)>& crowded) {
     const auto& root = manager_.tasks().sources().root();
     const auto user = root.proc().owner(std::to_string(pid)).value_or(0);
     const auto real = user == 0 && crowded(0) ? inventory::read_real_user(root, pid).value_or(0) : user;
-    return persons_.person(real);
+    return manager_.tasks().sources().person(real);
 }
 
 void ProcessEvents::handle(int pid, const app::TaskNews& news) {

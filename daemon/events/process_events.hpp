@@ -6,7 +6,6 @@
 #include "events/subscription.hpp"
 #include "events/timer.hpp"
 #include "host/proc_source.hpp"
-#include "host/subordinate_ids.hpp"
 
 #include <chrono>
 #include <functional>
@@ -61,7 +60,6 @@ class ProcessEvents {
     host::ProcSource::Wanted wanted_;
     std::unique_ptr<host::ProcSource> events_;
     Subscription subscription_;
-    host::SubordinateIds persons_;
     Source rest_; ///< armed while events wait in memory, which the descriptor does not show
     Timer pause_{[this] { take_later(); }}; ///< of those that flood
 };

@@ -63,7 +63,8 @@ struct CommandLines::Reader {
     std::mutex mutex;
     std::condition_variable changed;
     TaskId process;
-    host::Fd file; ///< to be read; none: nothing is asked
+    uid_t user = 0; ///< the loop's: whose process, once it is among those that are waited for
+    host::Fd file;  ///< to be read; none: nothing is asked
     std::size_t limit = 0;
     std::optional<Answer> answer;
     bool is_over = false;    ///< nobody waits for it any more: it ends with its answer
@@ -114,7 +115,13 @@ bool CommandLines::start() {
     return true;
 }
 
-std::optional<CommandLines::Answer> CommandLines::find(const TaskId& process, Clock::time_point now) {
+std::size_t CommandLines::count_waiting(uid_t user) const {
+    return static_cast<std::size_t>(
+        std::ranges::count(waiting_, user, [](const auto& reader) { return reader->user; }));
+}
+
+std::optional<CommandLines::Answer> CommandLines::find(const TaskId& process, const User& user,
+                                                       Clock::time_point now) {
     if (const auto late = late_.find(process); late != late_.end()) {
         auto found = std::move(late->second);
         late_.erase(late);
@@ -122,12 +129,14 @@ std::optional<CommandLines::Answer> CommandLines::find(const TaskId& process, Cl
     }
     const auto is_asked = [&](const auto& reader) { return reader->process == process; };
     if (std::ranges::any_of(waiting_, is_asked)) return Answer{EAGAIN, {}};
-    if (waiting_.size() < most_waiting) return std::nullopt;
+    if (waiting_.size() < most_waiting_for_one) return std::nullopt;
+    if (waiting_.size() < most_waiting && count_waiting(user()) < most_waiting_for_one) return std::nullopt;
     was_full_ = true;
     return Answer{EAGAIN, {}};
 }
 
-CommandLines::Answer CommandLines::read(const TaskId& process, host::Fd file, std::size_t limit) {
+CommandLines::Answer CommandLines::read(const TaskId& process, host::Fd file, std::size_t limit,
+                                        const User& user) {
     if (!reader_ && !start()) return {EMFILE, {}};
     const auto& reader = reader_;
     std::unique_lock lock(reader->mutex);
@@ -142,6 +151,7 @@ CommandLines::Answer CommandLines::read(const TaskId& process, host::Fd file, st
         return std::move(*reader->answer);
     reader->is_over = true;
     lock.unlock();
+    reader->user = user();
     waiting_.push_back(std::exchange(reader_, nullptr));
     pause(process, Clock::now());
     return {EAGAIN, {}};
@@ -201,6 +211,16 @@ std::vector<TaskId> CommandLines::take_silent(Clock::time_point now) {
         if (now - reader->asked >= long_silence && !std::exchange(reader->is_told, true))
             processes.push_back(reader->process);
     return processes;
+}
+
+std::optional<std::vector<uid_t>> CommandLines::refused() const {
+    if (waiting_.size() >= most_waiting) return std::nullopt;
+    std::vector<uid_t> users;
+    for (const auto& reader : waiting_)
+        if (count_waiting(reader->user) >= most_waiting_for_one) users.push_back(reader->user);
+    std::ranges::sort(users);
+    users.erase(std::ranges::unique(users).begin(), users.end());
+    return users;
 }
 
 } // namespace affinityd::inventory

@@ -6,11 +6,14 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include <sys/types.h>
 
 namespace affinityd::inventory {
 
@@ -22,7 +25,11 @@ namespace affinityd::inventory {
 class CommandLines {
   public:
     using Clock = std::chrono::steady_clock;
-    static constexpr std::size_t most_waiting = 4; ///< then nothing is read until one of them has come back
+    /// Threads that wait: when there are so many, of one user or of all, nothing is read for that user, or
+    /// for anybody, until one of them has come back.
+    static constexpr std::size_t most_waiting_for_one = 2, most_waiting = 16;
+    /// Whose process it is; asked only where it matters.
+    using User = std::function<uid_t()>;
 
     explicit CommandLines(Clock::duration patience = std::chrono::milliseconds(3));
     CommandLines(const CommandLines&) = delete;
@@ -35,9 +42,10 @@ class CommandLines {
     };
     /// The answer that came late; EAGAIN: a thread waits for one still, or too many threads wait. No value:
     /// read() it.
-    [[nodiscard]] std::optional<Answer> find(const TaskId& process, Clock::time_point now = Clock::now());
+    [[nodiscard]] std::optional<Answer> find(const TaskId& process, const User& user,
+                                             Clock::time_point now = Clock::now());
     /// Reads `file`, at most `limit` bytes. EMFILE: no thread is to be had.
-    [[nodiscard]] Answer read(const TaskId& process, host::Fd file, std::size_t limit);
+    [[nodiscard]] Answer read(const TaskId& process, host::Fd file, std::size_t limit, const User& user);
 
     /// Readable when an answer has come that nobody waited for any more.
     [[nodiscard]] int fd() const;
@@ -50,6 +58,8 @@ class CommandLines {
     [[nodiscard]] std::vector<TaskId> silent(Clock::time_point now = Clock::now()) const;
     /// Those of them that have not been told here before.
     [[nodiscard]] std::vector<TaskId> take_silent(Clock::time_point now = Clock::now());
+    /// Users for whom nothing is read now, ascending; no value: nothing is read at all.
+    [[nodiscard]] std::optional<std::vector<uid_t>> refused() const;
 
   private:
     struct Arrivals;
@@ -63,6 +73,7 @@ class CommandLines {
         Clock::time_point came;
     };
     [[nodiscard]] bool start();
+    [[nodiscard]] std::size_t count_waiting(uid_t user) const;
     [[nodiscard]] bool is_paused(const TaskId& process, Clock::time_point now) const;
     void pause(const TaskId& process, Clock::time_point now);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host/root.hpp"
+#include "host/subordinate_ids.hpp"
 #include "inventory/command_lines.hpp"
 #include "inventory/name_service.hpp"
 #include "inventory/user_names.hpp"
@@ -28,6 +29,8 @@ class FactSources {
 
     [[nodiscard]] std::string user(unsigned uid); ///< its number as text if it has no name
     [[nodiscard]] std::string group(unsigned gid);
+    /// Under whose account this user's processes run: all subordinate ids of a user stand for one.
+    [[nodiscard]] uid_t person(uid_t user) { return persons_.person(user); }
     /// The thread that asks for names: when its descriptor is readable, names have come that were numbers
     /// before. nullptr: no thread asks.
     [[nodiscard]] NameService* name_service() { return service_.get(); }
@@ -61,6 +64,7 @@ class FactSources {
     std::unique_ptr<NameService> service_;
     std::unique_ptr<CommandLines> command_lines_;
     UserNames names_;
+    host::SubordinateIds persons_;
     std::unordered_map<std::string, std::optional<CpuSet>> cpusets_; ///< by the cpuset's path
     std::optional<PortsByInode> ports_;                              ///< of this network namespace
 };

@@ -144,7 +144,8 @@ std::string LazyFacts::arguments() const {
     auto* lines = sources_ == nullptr ? nullptr : sources_->command_lines();
     if (lines == nullptr || is_kernel())
         return read_file(*root_, cheap_, Of::living, is_complete_, "cmdline", cmdline_limit);
-    auto answer = lines->find(cheap_.id);
+    const auto user = [this] { return sources_->person(owner().uid); };
+    auto answer = lines->find(cheap_.id, user);
     if (!answer) {
         const auto its = open_folder(*root_, cheap_, Of::living, is_complete_);
         if (!its) return {};
@@ -153,7 +154,7 @@ std::string LazyFacts::arguments() const {
             note(is_complete_, opened.error());
             return {};
         }
-        answer = lines->read(cheap_.id, std::move(*opened), cmdline_limit);
+        answer = lines->read(cheap_.id, std::move(*opened), cmdline_limit, user);
     }
     is_silent_ = answer->code == EAGAIN;
     if (is_silent_)

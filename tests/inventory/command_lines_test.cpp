@@ -22,6 +22,11 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t enough = 1024;
 
+uid_t somebody() { return 1000; }
+CommandLines::User user(uid_t number) {
+    return [number] { return number; };
+}
+
 /// Arguments that can be read once they were said.
 class Arguments {
   public:
@@ -60,39 +65,39 @@ TEST(CommandLines, WhatIsThereIsReadToTheLimit) {
     Arguments arguments, more;
     arguments.say("sleep");
     more.say(std::string(100, 'x'));
-    EXPECT_EQ(lines.find({50, 1}), std::nullopt);
-    const auto answer = lines.read({50, 1}, arguments.file(), enough);
+    EXPECT_EQ(lines.find({50, 1}, somebody), std::nullopt);
+    const auto answer = lines.read({50, 1}, arguments.file(), enough, somebody);
     EXPECT_EQ(answer.code, 0);
     EXPECT_EQ(answer.text, "sleep");
-    EXPECT_EQ(lines.read({51, 1}, more.file(), 10).text, std::string(10, 'x'));
-    EXPECT_EQ(lines.read({52, 1}, Fd(::open("/", O_RDONLY | O_CLOEXEC)), enough).code, EISDIR);
+    EXPECT_EQ(lines.read({51, 1}, more.file(), 10, somebody).text, std::string(10, 'x'));
+    EXPECT_EQ(lines.read({52, 1}, Fd(::open("/", O_RDONLY | O_CLOEXEC)), enough, somebody).code, EISDIR);
     EXPECT_FALSE(is_readable(lines.fd(), 0));
 }
 
 TEST(CommandLines, ASilentProcessKeepsNobodyWaitingAndIsAskedOnce) {
     CommandLines lines(1ms);
     Arguments silent;
-    EXPECT_EQ(lines.read({50, 1}, silent.file(), enough).code, EAGAIN);
+    EXPECT_EQ(lines.read({50, 1}, silent.file(), enough, somebody).code, EAGAIN);
     for (int i = 0; i < 1000; ++i) {
-        const auto answer = lines.find({50, 1});
+        const auto answer = lines.find({50, 1}, somebody);
         ASSERT_TRUE(answer);
         EXPECT_EQ(answer->code, EAGAIN);
     }
-    EXPECT_EQ(lines.find({51, 1}), std::nullopt) << "others are asked";
-    EXPECT_EQ(lines.find({50, 2}), std::nullopt) << "also a later one of the same number";
+    EXPECT_EQ(lines.find({51, 1}, somebody), std::nullopt) << "others are asked";
+    EXPECT_EQ(lines.find({50, 2}, somebody), std::nullopt) << "also a later one of the same number";
     silent.say("late");
     EXPECT_EQ(await_late(lines, 1), std::set{50});
-    EXPECT_EQ(lines.find({50, 1}).value().text, "late");
-    EXPECT_EQ(lines.find({50, 1}), std::nullopt) << "the next look reads it again";
+    EXPECT_EQ(lines.find({50, 1}, somebody).value().text, "late");
+    EXPECT_EQ(lines.find({50, 1}, somebody), std::nullopt) << "the next look reads it again";
 }
 
 TEST(CommandLines, AnAnswerThatIsLateForLongIsNoneAnyMore) {
     CommandLines lines(1ms);
     Arguments silent;
-    EXPECT_EQ(lines.read({50, 1}, silent.file(), enough).code, EAGAIN);
+    EXPECT_EQ(lines.read({50, 1}, silent.file(), enough, somebody).code, EAGAIN);
     silent.say("late");
     EXPECT_EQ(await_late(lines, 1), std::set{50});
-    EXPECT_EQ(lines.find({50, 1}, CommandLines::Clock::now() + 1h), std::nullopt);
+    EXPECT_EQ(lines.find({50, 1}, somebody, CommandLines::Clock::now() + 1h), std::nullopt);
 }
 
 TEST(CommandLines, OfSilentProcessesNoMoreThanAFewAreAskedUntilOneAnswers) {
@@ -100,23 +105,43 @@ TEST(CommandLines, OfSilentProcessesNoMoreThanAFewAreAskedUntilOneAnswers) {
     std::array<Arguments, CommandLines::most_waiting> silent;
     int pid = 100;
     for (const auto& arguments : silent) {
-        ASSERT_EQ(lines.find({pid, 1}), std::nullopt);
-        EXPECT_EQ(lines.read({pid++, 1}, arguments.file(), enough).code, EAGAIN);
+        const auto its = user(static_cast<uid_t>(pid));
+        ASSERT_EQ(lines.find({pid, 1}, its), std::nullopt);
+        EXPECT_EQ(lines.read({pid++, 1}, arguments.file(), enough, its).code, EAGAIN);
     }
-    ASSERT_TRUE(lines.find({500, 1}));
-    EXPECT_EQ(lines.find({500, 1})->code, EAGAIN) << "who could answer is not asked either";
+    ASSERT_TRUE(lines.find({500, 1}, somebody));
+    EXPECT_EQ(lines.find({500, 1}, somebody)->code, EAGAIN) << "who could answer is not asked either";
+    EXPECT_FALSE(lines.refused());
     silent[1].say("at last");
     ASSERT_TRUE(is_readable(lines.fd(), 20'000));
     const auto late = lines.take_late();
     EXPECT_EQ(late.processes, (std::vector<TaskId>{{101, 1}}));
     EXPECT_TRUE(late.has_room);
-    EXPECT_EQ(lines.find({500, 1}), std::nullopt);
+    EXPECT_EQ(lines.find({500, 1}, somebody), std::nullopt);
+    EXPECT_EQ(lines.refused(), std::vector<uid_t>{});
+}
+
+TEST(CommandLines, OneUsersSilentProcessesKeepNobodyElseFromBeingAsked) {
+    CommandLines lines(1ms);
+    std::array<Arguments, CommandLines::most_waiting_for_one> silent;
+    int pid = 100;
+    for (const auto& arguments : silent) {
+        ASSERT_EQ(lines.find({pid, 1}, user(7)), std::nullopt);
+        EXPECT_EQ(lines.read({pid++, 1}, arguments.file(), enough, user(7)).code, EAGAIN);
+    }
+    ASSERT_TRUE(lines.find({500, 1}, user(7)));
+    EXPECT_EQ(lines.find({501, 1}, user(8)), std::nullopt);
+    EXPECT_EQ(lines.refused(), std::vector<uid_t>{7});
+    silent[0].say("at last");
+    ASSERT_TRUE(is_readable(lines.fd(), 20'000));
+    EXPECT_TRUE(lines.take_late().has_room);
+    EXPECT_EQ(lines.find({500, 1}, user(7)), std::nullopt);
 }
 
 TEST(CommandLines, ASilentProcessIsToldOnceAfterASecond) {
     CommandLines lines(1ms);
     Arguments silent;
-    EXPECT_EQ(lines.read({50, 7}, silent.file(), enough).code, EAGAIN);
+    EXPECT_EQ(lines.read({50, 7}, silent.file(), enough, somebody).code, EAGAIN);
     const auto begun = CommandLines::Clock::now();
     const std::vector<TaskId> told{{50, 7}};
     EXPECT_TRUE(lines.silent(begun - 1s).empty());
@@ -133,16 +158,16 @@ TEST(CommandLines, OneThatIsOftenLateIsNotWaitedFor) {
     constexpr auto patience = 300ms;
     CommandLines lines(patience);
     Arguments first, second;
-    EXPECT_EQ(lines.read({50, 1}, first.file(), enough).code, EAGAIN);
+    EXPECT_EQ(lines.read({50, 1}, first.file(), enough, somebody).code, EAGAIN);
     first.say("one");
     EXPECT_EQ(await_late(lines, 1), std::set{50});
-    EXPECT_EQ(lines.find({50, 1}).value().text, "one");
+    EXPECT_EQ(lines.find({50, 1}, somebody).value().text, "one");
     const auto begun = CommandLines::Clock::now();
-    EXPECT_EQ(lines.read({50, 1}, second.file(), enough).code, EAGAIN);
+    EXPECT_EQ(lines.read({50, 1}, second.file(), enough, somebody).code, EAGAIN);
     EXPECT_LT(CommandLines::Clock::now() - begun, patience);
     second.say("two");
     EXPECT_EQ(await_late(lines, 1), std::set{50});
-    EXPECT_EQ(lines.find({50, 1}).value().text, "two");
+    EXPECT_EQ(lines.find({50, 1}, somebody).value().text, "two");
 }
 
 TEST(CommandLines, WhereNoThreadCanBeMadeNothingIsReadAndTheNextCallTriesAgain) {
@@ -152,7 +177,7 @@ TEST(CommandLines, WhereNoThreadCanBeMadeNothingIsReadAndTheNextCallTriesAgain) 
         constexpr uid_t nobody = 65534; // the limit does not hold root
         if (::setrlimit(RLIMIT_NPROC, &none) != 0 || (::geteuid() == 0 && ::setuid(nobody) != 0)) ::_exit(2);
         CommandLines lines;
-        const auto is_short = [&] { return lines.read({50, 1}, Fd(), enough).code == EMFILE; };
+        const auto is_short = [&] { return lines.read({50, 1}, Fd(), enough, somebody).code == EMFILE; };
         ::_exit(is_short() && is_short() ? 0 : 1);
     }
     int status = 0;
@@ -165,9 +190,9 @@ TEST(CommandLines, TheEndWaitsForNoSilentProcess) {
     Arguments silent, other;
     {
         CommandLines lines(1ms);
-        EXPECT_EQ(lines.read({50, 1}, silent.file(), enough).code, EAGAIN);
+        EXPECT_EQ(lines.read({50, 1}, silent.file(), enough, somebody).code, EAGAIN);
         other.say("x");
-        static_cast<void>(lines.read({51, 1}, other.file(), enough));
+        static_cast<void>(lines.read({51, 1}, other.file(), enough, somebody));
     }
     silent.say("too late");
 }
