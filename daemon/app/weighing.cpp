@@ -55,7 +55,9 @@ bool Weighing::weigh(KnownProcess& process, const OutOfTime& out_of_time) {
         sums_->next_tid = thread->id.tid + 1;
         if (!thread->seat.table) continue;
         const unsigned table = *thread->seat.table;
-        const auto weight = weight_of(*thread, process.id.tid);
+        auto weight = weight_of(*thread, process.id.tid);
+        // Its slot is free for others to use. What it does elsewhere counts as little as any foreign task's.
+        if (thread->state == planner::ThreadPlan::State::yielded) weight = 0;
         if (thread->seat.is_own && thread->id != process.id) {
             if (weight) assignments_.weigh(table, thread->id, *weight);
             assignments_.leave_others(thread->id, std::span(&table, 1));

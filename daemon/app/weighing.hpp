@@ -22,7 +22,8 @@ namespace affinityd::app {
 /// Weighs all tasks under policy, so that the load of the machine is what they use and not how many they are:
 /// the share of a CPU for which a thread ran since it was last weighed, or would have run had it not waited;
 /// when it is weighed for the first time, since its birth, if that was long enough ago. What is not known
-/// is left as it was: one CPU at first. The assignments take the average over several times.
+/// is left as it was: one CPU at first; a thread that the policy leaves to somebody else counts nothing. The
+/// assignments take the average over several times.
 class Weighing final : public Job {
   public:
     using Clock = std::chrono::steady_clock;

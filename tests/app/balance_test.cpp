@@ -157,6 +157,29 @@ TEST(Balance, WhoHardlyRunsWeighsLittleHoweverLongItWaits) {
     EXPECT_LT(daemon.tasks().placer().assignments().load().busiest(), planner::one_cpu * 11 / 10);
 }
 
+TEST(Balance, WhomSomebodyElseMovedAwayForGoodCountsNoMoreWhereItWas) {
+    FourProcesses four({100, 101, 102, 103}, std::string(two_places) + "drift: yield\n");
+    Instance daemon(four.machine);
+    ASSERT_TRUE(daemon.manager().start());
+    daemon.pass();
+    const auto& load = daemon.tasks().placer().assignments().load();
+    const auto sum = [&] { return load.on_cpu(0) + load.on_cpu(2); };
+    EXPECT_NEAR(static_cast<double>(sum()), 4.0 * planner::one_cpu, planner::one_cpu / 10.0);
+    auto& machine = four.machine;
+    machine.process(100, "app", "1");
+    daemon.pass();
+    ASSERT_EQ(four.mask(100), "1");
+    const auto root = host::Root::open(machine.path());
+    for (int round = 1; round <= 3; ++round) {
+        for (int pid = 100; pid < 104; ++pid)
+            machine.wanted(pid, pid, lifetime() + round * std::chrono::seconds(100));
+        Weighing weighing(*root, daemon.tasks().table(), daemon.tasks().placer().assignments(),
+                          Weighing::Clock::now() - std::chrono::seconds(100));
+        EXPECT_TRUE(weighing.step([] { return false; }));
+    }
+    EXPECT_NEAR(static_cast<double>(sum()), 3.0 * planner::one_cpu, planner::one_cpu / 3.0) << "on average";
+}
+
 TEST(Balance, WhatIsMeasuredAfterMovesIsDroppedWhenThePlacementsChangeMeanwhile) {
     const auto at_once = [] { return true; };
     const auto never = [] { return false; };
