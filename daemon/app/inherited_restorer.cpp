@@ -28,7 +28,8 @@ bool InheritedRestorer::begin_round() {
 void InheritedRestorer::begin_process(int pid) {
     auto scan = inventory::ProcessScan::open(parts_.root, pid);
     if (!scan || !*scan || (*scan)->is_kernel()) return;
-    if (parts_.journal.is_mask_source(pid, (*scan)->parent()) || parts_.left.may_be_one(**scan, online_))
+    if (parts_.journal.contents().is_mask_source(pid, (*scan)->parent()) ||
+        parts_.left.may_be_one(**scan, online_))
         scan_ = std::move(**scan);
 }
 

@@ -80,23 +80,31 @@ std::optional<state::MaskSource> LeftChildren::explain(const machine::TaskMask& 
     return journal_.contents().given().find(present, online, task.task.start_time, descent_of((*scan)->id()));
 }
 
-void LeftChildren::leave(const machine::TaskMask& task, const CpuSet& present, const CpuSet& online) {
+void LeftChildren::add(Tasks& tasks, const machine::TaskMask& task) {
     constexpr std::size_t most_named = 3;
-    if (!may_be_given(present, online, task.task.start_time) || journal_.contents().past().contains(task))
-        return;
-    if (++left_ > most_named) return;
-    first_left_ += (first_left_.empty() ? "" : ", ") + machine::to_string(task);
+    if (++tasks.count > most_named + 1) return;
+    const auto* separator = tasks.count == 1 ? "" : ", ";
+    tasks.first += tasks.count > most_named ? " and others" : separator + machine::to_string(task);
+}
+
+void LeftChildren::leave(const machine::TaskMask& task, const CpuSet& present, const CpuSet& online) {
+    if (may_be_given(present, online, task.task.start_time) && !journal_.contents().past().contains(task))
+        add(left_, task);
 }
 
 void LeftChildren::end_pass() {
-    if (left_ > 0)
+    if (taken_in_.count > 0)
+        log_.info(fmt::format("{} tasks have masks of ours from parents that ended while no daemon ran, and "
+                              "get back what these had: {}",
+                              taken_in_.count, taken_in_.first));
+    if (left_.count > 0)
         log_.warn(fmt::format(
             "{} tasks have masks that policies gave out since boot, and nothing shows that they have "
-            "them from there, so they are left alone: {}{}",
-            left_, first_left_, left_ > 3 ? " and others" : ""));
-    left_ = 0;
-    first_left_.clear();
+            "them from there, so they are left alone: {}",
+            left_.count, left_.first));
+    taken_in_ = left_ = {};
     is_looking_ = false;
+    if (const auto done = journal_.end_given(now()); !done) log_.error(done.error().to_string());
 }
 
 void LeftChildren::begin_stop() {

@@ -37,9 +37,11 @@ class LeftChildren {
     /// What explains the mask of a task that nothing else explains.
     [[nodiscard]] std::optional<state::MaskSource> explain(const machine::TaskMask& task,
                                                            const CpuSet& present, const CpuSet& online) const;
+    /// A task that explain() has explained has a record now.
+    void take_in(const machine::TaskMask& task) { add(taken_in_, task); }
     /// A task without a record, and without an explanation.
     void leave(const machine::TaskMask& task, const CpuSet& present, const CpuSet& online);
-    /// The first pass is over: whoever has been left behind was found.
+    /// A pass is over; after the first, whoever has been left behind was found.
     void end_pass();
     /// The daemon ends, and handles no events any more.
     void begin_stop();
@@ -61,8 +63,13 @@ class LeftChildren {
         TaskId process;
         state::Descent descent;
     } noted_;
-    std::size_t left_ = 0;   ///< tasks of which nothing is known
-    std::string first_left_; ///< some of them
+    struct Tasks {
+        std::size_t count = 0;
+        std::string first; ///< some of them
+    };
+    static void add(Tasks& tasks, const machine::TaskMask& task);
+    Tasks taken_in_; ///< get back what their parents had
+    Tasks left_;     ///< nothing is known of them
 };
 
 } // namespace affinityd::app

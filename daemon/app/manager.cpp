@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/manager.hpp"
 
+#include "app/dead_processes.hpp"
 #include "app/inherited_restorer.hpp"
 #include "app/pass_stages.hpp"
 #include "app/restorer.hpp"
 #include "app/silent_processes.hpp"
 #include "app/task_round.hpp"
 #include "machine/reader.hpp"
+#include "topology/reader.hpp"
 
 #include <algorithm>
 
@@ -66,6 +68,7 @@ void Manager::use(LoadedWorld loaded) {
 Result<void> Manager::start() {
     for (const auto& fault : parts_.journal.faults())
         parts_.log.error("the undo journal: " + fault.to_string());
+    forget_dead_processes(parts_.root, parts_.journal, parts_.log);
     auto machine = machine::read_machine(parts_.root);
     if (!machine) return std::unexpected(std::move(machine.error()));
     WorldLoader loader(parts_.settings.policy_folders, std::move(*machine), {},
@@ -182,7 +185,8 @@ void Manager::begin_stop(std::function<void()> done) {
         units_.begin_stop();
     });
     stop->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
-    const auto online = shared_.current.placements().online;
+    // CPUs may have gone a moment ago, and the kernel may have widened masks for that.
+    const auto online = topology::read_online(parts_.root).value_or(shared_.current.placements().online);
     stop->then_do([this, online] {
         const auto choose = [this](const state::Entry& entry) {
             return shared_.current->keeps_on_stop(entry.record.policy) ? Restorer::Choice::keep

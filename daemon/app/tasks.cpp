@@ -23,7 +23,7 @@ std::vector<TaskId> find_unseen(const Turn& turn, const KnownProcess& known, con
     };
     for (const auto& thread : known.threads)
         note(thread.id);
-    for (const auto& id : journal.threads().of(known.id.tid))
+    for (const auto& id : journal.contents().held().threads().of(known.id.tid))
         note(id);
     std::ranges::sort(unseen);
     unseen.erase(std::unique(unseen.begin(), unseen.end()), unseen.end());
@@ -99,7 +99,7 @@ std::optional<std::size_t> Tasks::match(const inventory::ProcessScan& scan) cons
 bool Tasks::must_look_at(const inventory::ProcessScan& scan, int creator) const {
     const int pid = scan.id().tid;
     if (serves_released_queue(scan, parts_.current.placements(), parts_.releases)) return false;
-    if (table_.find(pid) != nullptr || parts_.journal.is_mask_source(pid, creator)) return true;
+    if (table_.find(pid) != nullptr || parts_.journal.contents().is_mask_source(pid, creator)) return true;
     const auto& placements = parts_.current.placements();
     // A kernel thread that served a queue and does no more is looked at once again, to get its mask back.
     if (scan.is_kernel())

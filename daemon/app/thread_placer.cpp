@@ -49,15 +49,17 @@ void ThreadPlacer::note(KnownProcess& process, const inventory::Thread& thread,
 void ThreadPlacer::apply(KnownProcess* process, const TaskId& thread, const planner::Action& action,
                          const CpuSet* cpuset) {
     auto* known = process == nullptr ? nullptr : process->threads.find(thread.tid);
-    const auto since = left_.now();
+    const auto note_given = [this, process, since = left_.now()](const planner::UndoRecord& record) {
+        if (process != nullptr) left_.note(process->id, record, since);
+    };
     const auto carried =
-        executor_.run(action, {current_->machine().topology, {}, [cpuset] { return cpuset; }});
+        executor_.run(action, {current_->machine().topology, {}, [cpuset] { return cpuset; }, note_given});
     if (!carried) return;
     log_notices(log_, carried->notices);
     const auto& applied = carried->applied;
     if (enforcer::took_effect(applied.outcome)) log_change(log_, action);
-    if (process != nullptr && !action.restore)
-        if (const auto record = journal_.find(action.subject)) left_.note(process->id, *record, since);
+    if (!action.restore && applied.granted != action.to)
+        if (const auto record = journal_.find(action.subject)) note_given(*record);
     if (known == nullptr) return;
     known->outcome = applied.outcome;
     if (!enforcer::took_effect(applied.outcome)) return;
@@ -74,37 +76,42 @@ const std::string* ThreadPlacer::policy_of(const Look& look) const {
 }
 
 /// The thread's undo record, or the one that add_record() would give it.
-std::optional<planner::UndoRecord> ThreadPlacer::record_of(const machine::TaskMask& subject,
+std::optional<ThreadPlacer::Found> ThreadPlacer::record_of(const machine::TaskMask& subject,
                                                            const Look& look) const {
-    if (auto record = journal_.find(subject)) return record;
+    if (auto record = journal_.find(subject)) return Found{std::move(*record)};
     const auto& allowed = look.thread.allowed;
     const auto* wanted_by = policy_of(look);
     if (wanted_by != nullptr)
         if (auto record = lost_.recall(subject, allowed, *wanted_by, current_->machine().topology))
-            return record;
+            return Found{std::move(*record)};
     if (look.thread.is_kernel()) return std::nullopt;
     const auto& online = current_.placements().online;
     auto source = executor_.inherited(subject, allowed, look.creator, online);
+    const bool is_inherited = source.has_value();
     if (!source) source = left_.explain(subject, allowed, online);
     if (!source || current_->keeps_after_removal(source->policy)) return std::nullopt;
     if (source->is_kept && wanted_by == nullptr) return std::nullopt;
-    return planner::UndoRecord{source->original, allowed, allowed, source->policy};
+    return Found{{source->original, allowed, allowed, source->policy}, !is_inherited};
 }
 
 void ThreadPlacer::add_record(const machine::TaskMask& subject, const Look& look) {
     if (journal_.contains(subject)) return;
-    const auto record = record_of(subject, look);
-    if (!record && !look.thread.is_kernel())
+    const auto found = record_of(subject, look);
+    if (!found && !look.thread.is_kernel())
         left_.leave(subject, look.thread.allowed, current_.placements().online);
-    if (!record) return;
-    const auto done = journal_.remember(subject, record->original, record->asked, record->policy);
-    if (!done) log_.error(done.error().to_string()); // the end looks for it again
+    if (!found) return;
+    const auto& record = found->record;
+    const auto done = journal_.remember(subject, record.original, record.asked, record.policy);
+    if (!done) return log_.error(done.error().to_string()); // the end looks for it again
+    if (found->is_of_left_child) left_.take_in(subject);
+    if (!look.thread.is_kernel()) left_.note(look.process.id, record, look.thread.id.start_time);
 }
 
 planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& look,
                                        planner::Assignments& assignments) const {
     const auto& [process, thread, index, creator] = look;
-    OneRecord record(record_of({thread.id, process.id.tid, thread.comm}, look));
+    auto found = record_of({thread.id, process.id.tid, thread.comm}, look);
+    OneRecord record(found ? std::optional(std::move(found->record)) : std::nullopt);
     const bool is_kept = record.get() && current_->keeps_after_removal(record.get()->policy);
     if (is_kept) record.drop();
     const planner::Planning planning{current_.placements(), assignments, record, &executor_};

@@ -41,8 +41,11 @@ class ThreadPlacer {
     [[nodiscard]] planner::Assignments& assignments() { return assignments_; }
 
   private:
-    [[nodiscard]] std::optional<planner::UndoRecord> record_of(const machine::TaskMask& subject,
-                                                               const Look& look) const;
+    struct Found {
+        planner::UndoRecord record;
+        bool is_of_left_child = false;
+    };
+    [[nodiscard]] std::optional<Found> record_of(const machine::TaskMask& subject, const Look& look) const;
     [[nodiscard]] const std::string* policy_of(const Look& look) const;
     void add_record(const machine::TaskMask& subject, const Look& look);
     void apply(KnownProcess* process, const TaskId& thread, const planner::Action& action,

@@ -46,8 +46,8 @@ bool Executor::is_put_off(const Action& action) const {
 std::optional<Carried> Executor::run(const Action& action, const Circumstances& circumstances) {
     if (action.restore) return restore(action.subject, circumstances.topology.online, circumstances.cpuset);
     if (is_put_off(action)) return std::nullopt;
-    const auto before = journal_.find(action.subject);
-    Carried carried = carry_out(action, before, circumstances.topology);
+    const auto before = find_settled(action);
+    Carried carried = carry_out(action, before, circumstances);
     // What was refused was not put right, and is no blow in a fight.
     if (!expects_changes(action.subject) && took_effect(carried.applied.outcome) &&
         backoff_.correct(action, before, now_()))
@@ -55,6 +55,15 @@ std::optional<Carried> Executor::run(const Action& action, const Circumstances& 
     if (carried.applied.outcome == Outcome::full) divert(action, circumstances, carried);
     note_refusal(action, carried);
     return carried;
+}
+
+/// The subject's record. If an earlier daemon was killed in the middle of a change, what the subject is set
+/// to tells now whether that was made.
+std::optional<UndoRecord> Executor::find_settled(const Action& action) {
+    auto record = journal_.find(action.subject);
+    if (record && record->before && enforcer_.acts() && action.from == *record->before)
+        if (journal_.confirm(action.subject, action.from)) return journal_.find(action.subject);
+    return record;
 }
 
 /// What has to be put back later. A task that may run everywhere has no preference, and gets none back. Where
@@ -68,10 +77,10 @@ Setting Executor::original_of(const Action& action, const topology::Topology& to
 }
 
 Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord>& before,
-                            const topology::Topology& topology) {
+                            const Circumstances& circumstances) {
     Carried carried;
     if (enforcer_.acts()) {
-        const Setting original = before ? before->original : original_of(action, topology);
+        const Setting original = before ? before->original : original_of(action, circumstances.topology);
         if (auto done =
                 journal_.remember(action.subject, original, action.to, action.policy, enforcer_.ticks());
             !done) {
@@ -81,6 +90,8 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
             tell_fault(Notice::Kind::journal_failed, action, done.error(), carried);
             return carried;
         }
+        if (circumstances.written_down)
+            circumstances.written_down({original, action.to, action.to, action.policy});
     }
     carried.applied = enforcer_.apply(action);
     count(carried.applied.outcome);
@@ -98,9 +109,7 @@ Result<void> Executor::take_back(const Action& action, Outcome outcome,
     if (!before || (has_gone(outcome) && !enforcer_.may_return(action.subject)))
         return journal_.forget(action.subject);
     // What an earlier change did is still in force and still has to be undone.
-    if (auto done = journal_.remember(action.subject, before->original, before->asked, before->policy); !done)
-        return done;
-    return journal_.confirm(action.subject, before->granted);
+    return journal_.revert(action.subject, *before);
 }
 
 void Executor::divert(const Action& action, const Circumstances& circumstances, Carried& carried) {
@@ -110,7 +119,7 @@ void Executor::divert(const Action& action, const Circumstances& circumstances, 
     for (const unsigned cpu : others) {
         Action other = action;
         other.to = CpuSet{cpu};
-        auto tried = carry_out(other, journal_.find(action.subject), circumstances.topology);
+        auto tried = carry_out(other, journal_.find(action.subject), circumstances);
         carried.applied = std::move(tried.applied);
         std::ranges::move(tried.notices, std::back_inserter(carried.notices));
         if (carried.applied.outcome == Outcome::full) continue;

@@ -33,6 +33,8 @@ struct Circumstances {
     /// only then.
     std::function<std::vector<unsigned>()> others{};
     CpusetLookup cpuset{}; ///< of the task that is restored
+    /// Told of a change that is written down, before it is made.
+    std::function<void(const planner::UndoRecord&)> written_down{};
 };
 
 /// Whose masks may have changed without anybody's doing.
@@ -110,8 +112,9 @@ class Executor final : public planner::BackoffLookup {
     [[nodiscard]] bool expects_changes(const machine::Subject& subject) const {
         return std::holds_alternative<machine::TaskMask>(subject) ? expected_.of_tasks : expected_.of_queues;
     }
+    [[nodiscard]] std::optional<planner::UndoRecord> find_settled(const planner::Action& action);
     Carried carry_out(const planner::Action& action, const std::optional<planner::UndoRecord>& before,
-                      const topology::Topology& topology);
+                      const Circumstances& circumstances);
     [[nodiscard]] machine::Setting original_of(const planner::Action& action,
                                                const topology::Topology& topology);
     [[nodiscard]] Result<void> take_back(const planner::Action& action, Outcome outcome,

@@ -16,6 +16,15 @@ bool same(const Setting& a, const Setting& b, const CpuSet& online) {
     return a.is_cpus() && b.is_cpus() ? same(a.cpus(), b.cpus(), online) : a == b;
 }
 
+/// None of the CPUs that it was given is online any more, so the kernel let the subject have all that are.
+bool was_widened(const UndoRecord& record, const Setting& present, const CpuSet& online) {
+    const auto is_offline = [&](const Setting& given) {
+        return given.is_cpus() && !given.cpus().intersects(online);
+    };
+    return is_offline(record.granted) && is_offline(record.asked) && present.is_cpus() &&
+           present.cpus().contains(online);
+}
+
 /// The kernel was asked for this before and granted less (a cpuset): asking again changes nothing.
 bool granted_already(const std::optional<UndoRecord>& record, const Setting& wanted, const Setting& present,
                      const CpuSet& online) {
@@ -125,9 +134,14 @@ bool is_put_off(const Planning& planning, const Action& action) {
 
 } // namespace
 
+bool is_as_given(const UndoRecord& record, const Setting& present, const CpuSet& online) {
+    return same(present, record.granted, online) || same(present, record.asked, online) ||
+           (record.before && same(present, *record.before, online));
+}
+
 bool is_still_ours(const UndoRecord& record, const Setting& present, const CpuSet& online,
                    const CpuSet* cpuset) {
-    if (same(present, record.granted, online) || same(present, record.asked, online)) return true;
+    if (is_as_given(record, present, online) || was_widened(record, present, online)) return true;
     if (cpuset == nullptr || !present.is_cpus()) return false;
     const CpuSet kept = record.asked.cpus() & *cpuset;
     return same(present.cpus(), kept.intersects(online) ? kept : *cpuset, online);

@@ -65,9 +65,13 @@ void plan_process(const Planning& planning, const ProcessView& process,
 [[nodiscard]] std::optional<Action> plan_queue(const Planning& planning, const QueueTarget& target,
                                                const Setting& present);
 
+/// True if a subject is set to what we asked for or were granted, compared on online CPUs.
+[[nodiscard]] bool is_as_given(const UndoRecord& record, const Setting& present, const CpuSet& online);
+
 /// True if a subject still has what we gave it, so that its original may be restored. `cpuset`: the CPUs that
 /// a task's cgroup lets it have; null: all, or not known. When it changes, the kernel cuts masks to it, and
-/// gives all of it to a task whose mask has no CPU there.
+/// gives all of it to a task whose mask has no CPU there. Of a subject whose CPUs have all gone offline it is
+/// the kernel, too, that lets it have all others.
 [[nodiscard]] bool is_still_ours(const UndoRecord& record, const Setting& present, const CpuSet& online,
                                  const CpuSet* cpuset = nullptr);
 

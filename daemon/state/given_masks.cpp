@@ -3,6 +3,7 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
+#include "host/boot_clock.hpp"
 #include "state/journal_line.hpp"
 
 #include <algorithm>
@@ -12,16 +13,18 @@ namespace affinityd::state {
 
 namespace {
 
-constexpr std::string_view kind = "given";
+constexpr std::string_view kind = "given", end_kind = "over";
+constexpr std::uint64_t grace = 1; // seconds; a mask may be put back a moment after it is said to be over
 
 std::uint64_t key_of(const GivenMask& given) {
     auto copy = given;
-    copy.since = 0;
+    copy.since = copy.until = 0;
     return fnv1a_64(to_line(copy));
 }
 
 bool may_explain(const GivenMask& given, const CpuSet& wanted, const CpuSet& online, std::uint64_t born) {
-    return born >= given.since && (given.mask & online) == wanted;
+    const bool is_over = given.until > 0 && born > given.until + grace * host::ticks_a_second();
+    return born >= given.since && !is_over && (given.mask & online) == wanted;
 }
 
 } // namespace
@@ -29,28 +32,48 @@ bool may_explain(const GivenMask& given, const CpuSet& wanted, const CpuSet& onl
 std::string to_line(const GivenMask& given) {
     LineWriter line(kind);
     line.number(given.since).number(given.descent.session).escaped(given.descent.group);
-    return line.plain(given.mask.to_list()).plain(given.original.to_list()).escaped(given.policy).finish();
+    line.plain(given.mask.to_list()).plain(given.original.to_list()).escaped(given.policy);
+    if (given.until > 0) line.number(given.until);
+    return line.finish();
 }
 
 std::optional<GivenMask> parse_given(std::string_view line) {
     if (!line.starts_with(kind)) return std::nullopt;
     const auto fields = fields_of(line);
-    if (fields.size() != 7 || fields[0] != kind) return std::nullopt;
+    if (fields.size() < 7 || fields.size() > 8 || fields[0] != kind) return std::nullopt;
     const auto since = parse_number<std::uint64_t>(fields[1]);
     const auto session = parse_number<int>(fields[2]);
     auto mask = CpuSet::parse_list(fields[4]);
     auto original = CpuSet::parse_list(fields[5]);
-    if (!since || !session || !mask || !original) return std::nullopt;
+    const auto until = fields.size() == 8 ? parse_number<std::uint64_t>(fields[7]) : std::uint64_t{0};
+    if (!since || !session || !mask || !original || !until) return std::nullopt;
     return GivenMask{std::move(*mask),
                      std::move(*original),
                      unescaped(fields[6]),
                      {unescaped(fields[3]), *session},
-                     *since};
+                     *since,
+                     *until};
+}
+
+std::string to_line(const EndOfGiven& end) {
+    return LineWriter(end_kind).number(end.until).escaped(end.policy).finish();
+}
+
+std::optional<EndOfGiven> parse_end_of_given(std::string_view line) {
+    if (!line.starts_with(end_kind)) return std::nullopt;
+    const auto fields = fields_of(line);
+    if (fields.size() != 3 || fields[0] != end_kind) return std::nullopt;
+    const auto until = parse_number<std::uint64_t>(fields[1]);
+    if (!until) return std::nullopt;
+    return EndOfGiven{unescaped(fields[2]), *until};
 }
 
 bool GivenMasks::add(GivenMask given) {
     const auto key = key_of(given);
-    if (places_.contains(key)) return false;
+    if (const auto known = places_.find(key); known != places_.end()) {
+        auto& until = given_[known->second].mask.until;
+        return given.until == 0 && std::exchange(until, 0) > 0;
+    }
     const auto place = given_.size() < most ? given_.size() : who_makes_room();
     if (place == given_.size()) {
         given_.emplace_back();
@@ -83,6 +106,22 @@ void GivenMasks::index() {
         places_[key_of(given_[i].mask)] = i;
         ++of_groups_[given_[i].mask.descent.group];
     }
+}
+
+std::vector<std::string> GivenMasks::end(const std::function<bool(const std::string&)>& has_tasks,
+                                         std::uint64_t now) {
+    std::vector<std::string> ended;
+    for (auto& [mask, number] : given_) {
+        if (mask.until > 0 || has_tasks(mask.policy)) continue;
+        mask.until = now;
+        if (std::ranges::find(ended, mask.policy) == ended.end()) ended.push_back(mask.policy);
+    }
+    return ended;
+}
+
+void GivenMasks::end(std::string_view policy, std::uint64_t until) {
+    for (auto& given : given_)
+        if (given.mask.until == 0 && given.mask.policy == policy) given.mask.until = until;
 }
 
 void GivenMasks::forget(const std::string& policy) {

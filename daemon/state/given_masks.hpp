@@ -4,6 +4,7 @@
 #include "state/mask_sources.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,10 +31,19 @@ struct GivenMask {
     std::string policy;
     Descent descent;
     std::uint64_t since = 0; ///< when it was first given, in clock ticks since boot; 0: not known
+    std::uint64_t until = 0; ///< when no task of the policy had a mask from us any more; 0: some may have
 };
 [[nodiscard]] std::string to_line(const GivenMask& given);
 /// No value: no such line.
 [[nodiscard]] std::optional<GivenMask> parse_given(std::string_view line);
+
+/// A policy's given masks are over.
+struct EndOfGiven {
+    std::string policy;
+    std::uint64_t until = 0; ///< clock ticks since boot
+};
+[[nodiscard]] std::string to_line(const EndOfGiven& end);
+[[nodiscard]] std::optional<EndOfGiven> parse_end_of_given(std::string_view line);
 
 /// Which masks were given to whom, and when: a child that was left behind by a killed parent while no daemon
 /// ran is recognized by that. At most `most`; the oldest of the control group that has most of them makes
@@ -42,8 +52,14 @@ class GivenMasks {
   public:
     static constexpr std::size_t most = 4096;
 
-    /// False: it is known, from the same time or an earlier one.
+    /// False: it is known, from the same time or an earlier one, and not over.
     bool add(GivenMask given);
+    /// Those of policies that have no task any more are over: a task born later has the mask from somebody
+    /// else. Returns the policies concerned, each once.
+    std::vector<std::string> end(const std::function<bool(const std::string& policy)>& has_tasks,
+                                 std::uint64_t now);
+    /// The same for one policy.
+    void end(std::string_view policy, std::uint64_t until);
     /// The masks of a policy are to stay: they are no left-overs.
     void forget(const std::string& policy);
     void clear();

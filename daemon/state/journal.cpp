@@ -39,6 +39,7 @@ Result<void> Journal::remember(const Subject& subject, const Setting& original, 
                                const std::string& policy, std::uint64_t since) {
     const auto known = find(subject);
     UndoRecord record{known ? known->original : original, asked, asked, policy};
+    if (known && known->granted != asked) record.before = known->granted;
     // A mask of ours is no original.
     if (const auto past = known ? std::nullopt : contents_.past().find(subject))
         if (original == past->record.granted || original == past->record.asked)
@@ -51,13 +52,25 @@ Result<void> Journal::remember(const Subject& subject, const Setting& original, 
 
 Result<void> Journal::confirm(const Subject& subject, const Setting& granted) {
     const auto known = find(subject);
-    if (!known || known->granted == granted) return {};
+    if (!known || (known->granted == granted && !known->before)) return {};
     const auto since = contents_.span_of(subject, *known).since;
     UndoRecord record = *known;
+    record.before.reset();
+    if (known->granted == granted) { // the file may go on saying that either is in force
+        contents_.hold(subject, std::move(record), since);
+        return {};
+    }
     record.granted = granted;
     if (auto done = writer_.granted().note(subject, granted); !done) return done;
     if (auto done = writer_.append(to_line(subject, &record, since), contents_, damaged_); !done) return done;
     contents_.hold(subject, std::move(record), since);
+    return {};
+}
+
+Result<void> Journal::revert(const Subject& subject, UndoRecord before) {
+    const auto since = contents_.span_of(subject, before).since;
+    if (auto done = writer_.append(to_line(subject, &before, since), contents_, damaged_); !done) return done;
+    contents_.hold(subject, std::move(before), since);
     return {};
 }
 
@@ -95,8 +108,11 @@ std::optional<Journal::Ours> Journal::recall(const Subject& subject, const Setti
                                              const CpuSet& online) const {
     if (contains(subject)) return std::nullopt;
     auto past = contents_.past().find(subject);
-    const bool is_ours = (past && planner::is_still_ours(past->record, present, online)) ||
-                         writer_.granted().contains(subject, present);
+    // Who has its own back may run everywhere.
+    const bool is_past =
+        past && (past->parting == Parting::kept ? planner::is_still_ours(past->record, present, online)
+                                                : planner::is_as_given(past->record, present, online));
+    const bool is_ours = is_past || writer_.granted().contains(subject, present);
     if (!is_ours) return std::nullopt;
     return past ? Ours{std::move(past->record.original)} : Ours{};
 }
@@ -105,8 +121,11 @@ std::optional<Entry> Journal::find_former(const Subject& subject) const {
     const auto& past = contents_.past();
     for (const auto* records : {&contents_.held(), &past.kept(), &past.put_back()})
         if (const auto* entry = records->queues().find_at_place_of(subject);
-            entry != nullptr && entry->subject != subject)
-            return *entry;
+            entry != nullptr && entry->subject != subject) {
+            auto found = *entry;
+            if (auto record = contents_.find(found.subject)) found.record = std::move(*record);
+            return found;
+        }
     return std::nullopt;
 }
 
@@ -146,17 +165,20 @@ Result<void> Journal::note_given(GivenMask given) {
     return writer_.append(line, contents_, damaged_);
 }
 
+Result<void> Journal::end_given(std::uint64_t now) {
+    const auto& threads = contents_.held().threads();
+    const auto ended =
+        contents_.given().end([&](const std::string& policy) { return threads.has_policy(policy); }, now);
+    for (const auto& policy : ended)
+        if (auto done = writer_.append(to_line(EndOfGiven{policy, now}), contents_, damaged_); !done)
+            return done;
+    return {};
+}
+
 Result<void> Journal::forget_given() {
     if (contents_.given().size() == 0) return {};
     contents_.given().clear();
     return writer_.append(std::string(none_given_mark) + '\n', contents_, damaged_);
-}
-
-bool Journal::is_mask_source(int pid, int parent) const {
-    const auto is_one = [&](int process) {
-        return threads().has_process(process) || contents_.sources().has_former(process);
-    };
-    return is_one(pid) || is_one(parent);
 }
 
 } // namespace affinityd::state

@@ -29,7 +29,7 @@ class Journal final : public planner::UndoLookup {
     static Result<Journal> open(const std::string& path);
 
     [[nodiscard]] std::optional<planner::UndoRecord> find(const machine::Subject& subject) const override {
-        return contents_.held().find(subject);
+        return contents_.find(subject);
     }
     /// The same without a copy.
     [[nodiscard]] bool contains(const machine::Subject& subject) const {
@@ -43,6 +43,8 @@ class Journal final : public planner::UndoLookup {
                                         std::uint64_t since = 0);
     /// After it: what the kernel made of it.
     [[nodiscard]] Result<void> confirm(const machine::Subject& subject, const machine::Setting& granted);
+    /// The subject was not changed after all: its record is the one that it had.
+    [[nodiscard]] Result<void> revert(const machine::Subject& subject, planner::UndoRecord before);
     /// The subject is gone, or was not changed after all.
     [[nodiscard]] Result<void> forget(const machine::Subject& subject);
     /// It has no record in force any more, and lives on: the mask that a task has from now on is its own, and
@@ -73,8 +75,6 @@ class Journal final : public planner::UndoLookup {
                                             std::optional<std::string_view> policy = {}) const {
         return contents_.held().next(cursor, policy);
     }
-    /// Those of threads: by process, too.
-    [[nodiscard]] const ThreadRecords& threads() const { return contents_.held().threads(); }
     /// Everything but tasks: interrupts, steering maps, flow tables, units. With `device`, only what belongs
     /// to that device.
     [[nodiscard]] std::vector<Entry> queues(std::optional<std::string_view> device = {}) const {
@@ -87,15 +87,14 @@ class Journal final : public planner::UndoLookup {
     /// known.
     [[nodiscard]] std::optional<MaskSource> find_mask_source(int creator, const CpuSet& mask,
                                                              const CpuSet& online, std::uint64_t born = 0);
-    /// False if neither process ever passed on a mask that we set, so that find_mask_source need not be
-    /// asked.
-    [[nodiscard]] bool is_mask_source(int pid, int parent) const;
     /// For add_former(), where no record says that a task had a mask from us; and for age(), at each pass's
     /// end.
     [[nodiscard]] MaskSources& mask_sources() { return contents_.sources(); }
 
     /// A mask that was given to a task of a policy, unless that is known.
     [[nodiscard]] Result<void> note_given(GivenMask given);
+    /// A pass has ended: what was given to policies that have no task any more is over.
+    [[nodiscard]] Result<void> end_given(std::uint64_t now);
     /// The daemon ends and has put everything back.
     [[nodiscard]] Result<void> forget_given();
 

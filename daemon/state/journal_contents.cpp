@@ -18,6 +18,8 @@ template <class Use>
 void each_mask(const UndoRecord& record, const Use& use) {
     use(record.granted.cpus());
     if (record.asked != record.granted) use(record.asked.cpus());
+    if (record.before && record.before != record.granted && record.before != record.asked)
+        use(record.before->cpus());
 }
 
 void add_sources(MaskSources& sources, int pid, const UndoRecord& record, bool is_kept,
@@ -33,16 +35,27 @@ void remove_sources(MaskSources& sources, int pid, const UndoRecord& record) {
 
 } // namespace
 
+std::optional<UndoRecord> JournalContents::find(const Subject& subject) const {
+    auto record = held_.find(subject);
+    if (before_.empty() || !record) return record;
+    if (const auto before = before_.find(subject); before != before_.end()) record->before = before->second;
+    return record;
+}
+
 // New sources come before old ones go, so that a mask in both is not taken for a former one.
 
 void JournalContents::hold(const Subject& subject, UndoRecord record, std::uint64_t since) {
     if (const auto* task = std::get_if<TaskMask>(&subject)) {
         const int pid = held_.threads().process_of(task->task).value_or(task->pid);
-        const auto before = held_.find(subject);
+        const auto known = find(subject);
         add_sources(sources_, pid, record, false, since);
-        if (before) remove_sources(sources_, pid, *before);
+        if (known) remove_sources(sources_, pid, *known);
     }
     erase_past(subject);
+    if (record.before)
+        before_.insert_or_assign(subject, *std::exchange(record.before, std::nullopt));
+    else if (!before_.empty())
+        before_.erase(subject);
     held_.put(subject, std::move(record));
 }
 
@@ -53,7 +66,9 @@ void JournalContents::part(const Subject& subject, const UndoRecord& record, Par
     if (task != nullptr && parting == Parting::kept) {
         given_.forget(record.policy); // what its children have is theirs, too
         const int pid = held_.threads().process_of(task->task).value_or(task->pid);
-        add_sources(sources_, pid, record, true);
+        auto last = record;
+        last.before.reset();
+        add_sources(sources_, pid, last, true);
     }
     erase_held(subject);
     // The file may not say any more that it had a record.
@@ -61,7 +76,16 @@ void JournalContents::part(const Subject& subject, const UndoRecord& record, Par
         each_mask(record, [&](const CpuSet& mask) {
             sources_.add_former(task->pid, mask, {record.original.cpus(), record.policy}, until);
         });
-    if (const auto surplus = past_.put(subject, record, parting)) erase_past(*surplus);
+    auto last = record;
+    last.before.reset();
+    if (const auto surplus = past_.put(subject, std::move(last), parting)) erase_past(*surplus);
+}
+
+bool JournalContents::is_mask_source(int pid, int parent) const {
+    const auto is_one = [&](int process) {
+        return held_.threads().has_process(process) || sources_.has_former(process);
+    };
+    return is_one(pid) || is_one(parent);
 }
 
 void JournalContents::erase(const Subject& subject) {
@@ -71,9 +95,10 @@ void JournalContents::erase(const Subject& subject) {
 
 void JournalContents::erase_held(const Subject& subject) {
     if (const auto* task = std::get_if<TaskMask>(&subject))
-        if (const auto before = held_.find(subject))
-            remove_sources(sources_, *held_.threads().process_of(task->task), *before);
+        if (const auto known = find(subject))
+            remove_sources(sources_, *held_.threads().process_of(task->task), *known);
     held_.erase(subject);
+    if (!before_.empty()) before_.erase(subject);
 }
 
 void JournalContents::erase_past(const Subject& subject) {
@@ -95,6 +120,8 @@ bool JournalContents::replay(std::string_view text) {
         auto record = is_whole ? parse_line(line) : std::nullopt;
         if (auto given = record || !is_whole ? std::nullopt : parse_given(line))
             given_.add(std::move(*given));
+        else if (const auto over = record || !is_whole ? std::nullopt : parse_end_of_given(line))
+            given_.end(over->policy, over->until);
         else if (is_whole && line == none_given_mark)
             given_.clear();
         else if (!record)
@@ -117,6 +144,7 @@ MaskSources::Span JournalContents::span_of(const Subject& subject, const UndoRec
 // Masks that were given come last: one that was kept makes those of its policy forgotten.
 std::optional<JournalContents::Line> JournalContents::next(Cursor& cursor) const {
     if (auto entry = held_.next(cursor.held)) {
+        entry->record = *find(entry->subject);
         auto text = to_line(entry->subject, &entry->record, span_of(entry->subject, entry->record).since);
         return Line{std::move(text), std::move(*entry)};
     }

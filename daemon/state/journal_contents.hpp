@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace affinityd::state {
 
@@ -24,11 +25,17 @@ class JournalContents {
     /// now.
     void part(const machine::Subject& subject, const planner::UndoRecord& record, Parting parting,
               std::uint64_t until = 0);
+    /// False if neither process ever passed on a mask that we set, so that nothing need be looked for in
+    /// sources().
+    [[nodiscard]] bool is_mask_source(int pid, int parent) const;
     /// Nothing is known of it any more.
     void erase(const machine::Subject& subject);
     /// Takes over what the file's text says. True: lines of it are lost.
     [[nodiscard]] bool replay(std::string_view text);
 
+    /// The record in force.
+    [[nodiscard]] std::optional<planner::UndoRecord> find(const machine::Subject& subject) const;
+    /// All of them, without what a subject was set to before an unconfirmed change.
     [[nodiscard]] const Records& held() const { return held_; }
     [[nodiscard]] const PastRecords& past() const { return past_; }
     [[nodiscard]] MaskSources& sources() { return sources_; }
@@ -58,6 +65,7 @@ class JournalContents {
     void erase_held(const machine::Subject& subject);
     void erase_past(const machine::Subject& subject);
     Records held_;
+    std::unordered_map<machine::Subject, machine::Setting> before_; ///< of unconfirmed changes
     PastRecords past_;
     MaskSources sources_;
     GivenMasks given_;

@@ -150,6 +150,17 @@ std::optional<MaskSource> MaskSources::find(int pid, const CpuSet& mask, const C
     return MaskSource{masks_[slots_[at].original], policies_[slots_[at].policy], slots_[at].is_kept};
 }
 
+void MaskSources::forget_former(const std::unordered_set<int>& pids) {
+    for (auto at = oldest_; at != none;) {
+        const auto next = slots_[at].younger;
+        if (pids.contains(slots_[at].pid)) {
+            unlink(at);
+            erase(at);
+        }
+        at = table_.size() > 0 ? next : none; // else nothing is left to walk over
+    }
+}
+
 void MaskSources::age() {
     ++generation_;
     drop_expired(expired_with_a_pass);

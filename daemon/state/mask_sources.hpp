@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace affinityd::state {
 
@@ -52,6 +53,8 @@ class MaskSources {
     [[nodiscard]] Span span_of(int pid, const CpuSet& mask) const;
     /// True if the process has former masks.
     [[nodiscard]] bool has_former(int pid) const { return former_of_.contains(pid); }
+    /// These processes have ended: what they had explains no mask of whoever has their numbers now.
+    void forget_former(const std::unordered_set<int>& pids);
     /// A generation ends: every child of before it has been seen by now.
     void age();
 

@@ -31,6 +31,7 @@ class Pool {
         ids_.erase(at);
     }
     [[nodiscard]] const Value& operator[](Id id) const { return *values_[id]; }
+    [[nodiscard]] bool contains(const Value& value) const { return ids_.contains(value); }
     [[nodiscard]] std::size_t size() const { return ids_.size(); } ///< different values
 
   private:

@@ -26,6 +26,8 @@ using planner::UndoRecord;
 
 // What a line says of its subject's record.
 constexpr std::string_view held = "held";
+constexpr std::string_view moved =
+    "moved"; // and the last setting is what it was before, not what was granted
 constexpr std::string_view kept = "kept";
 constexpr std::string_view put_back = "back";
 constexpr std::string_view gone = "gone";
@@ -124,11 +126,12 @@ std::string standing_of(std::string_view word, std::uint64_t ticks) {
     return ticks == 0 ? std::string(word) : fmt::format("{} {}", word, ticks);
 }
 
-std::string line_of(const Subject& subject, const std::string& standing, const UndoRecord& record) {
+std::string line_of(const Subject& subject, const std::string& standing, const UndoRecord& record,
+                    const Setting& third) {
     LineWriter line = std::visit(SubjectFields{}, subject);
     const auto asked = record.asked.to_string();
     line.plain(standing).plain(record.original.to_string()).plain(asked);
-    line.plain(record.granted == record.asked ? asked : record.granted.to_string());
+    line.plain(third == record.asked ? asked : third.to_string());
     return line.escaped(record.policy).finish();
 }
 
@@ -153,13 +156,16 @@ struct Identity {
 } // namespace
 
 std::string to_line(const Subject& subject, const UndoRecord* undo, std::uint64_t since) {
-    if (undo != nullptr) return line_of(subject, standing_of(held, since), *undo);
+    if (undo != nullptr)
+        return line_of(subject, standing_of(undo->before ? moved : held, since), *undo,
+                       undo->before ? *undo->before : undo->granted);
     LineWriter line = std::visit(SubjectFields{}, subject);
     return line.plain(gone).plain("").plain("").plain("").plain("").finish();
 }
 
 std::string to_line(const Subject& subject, const UndoRecord* last, Parting parting, std::uint64_t until) {
-    return line_of(subject, standing_of(parting == Parting::kept ? kept : put_back, until), *last);
+    return line_of(subject, standing_of(parting == Parting::kept ? kept : put_back, until), *last,
+                   last->granted);
 }
 
 std::string identity_of(const Subject& subject) { return std::visit(Identity{}, subject); }
@@ -179,7 +185,8 @@ std::optional<Record> parse_line(std::string_view line) {
     auto granted = parse_setting(record.subject, fields[8]);
     if (!original || !asked || !granted) return std::nullopt;
     UndoRecord undo{std::move(*original), std::move(*asked), std::move(*granted), unescaped(fields[9])};
-    if (standing == held)
+    if (standing == moved) undo.before = std::exchange(undo.granted, undo.asked);
+    if (standing == held || standing == moved)
         record.undo = std::move(undo);
     else if (standing == kept || standing == put_back)
         record.past = {std::move(undo), standing == kept ? Parting::kept : Parting::put_back};

@@ -154,4 +154,12 @@ Result<Topology> read_topology(const Root& root, Detail detail) {
     return topology;
 }
 
+std::optional<CpuSet> read_online(const host::Root& root) {
+    const auto dir = root.sys().dir("devices/system/cpu");
+    if (!dir) return std::nullopt;
+    auto online = dir->cpu_list("online");
+    if (!online) return std::nullopt;
+    return std::move(*online);
+}
+
 } // namespace affinityd::topology

@@ -4,6 +4,8 @@
 #include "base/error.hpp"
 #include "topology/topology.hpp"
 
+#include <optional>
+
 namespace affinityd::host {
 class Root;
 }
@@ -19,5 +21,8 @@ enum class Detail {
 /// CPU 0, NUL padding) are values, not faults; an Error only if no CPU can be found at all. Source:
 /// Documentation/admin-guide/cputopology.rst, Documentation/ABI/stable/sysfs-devices-{system-cpu,node}.
 [[nodiscard]] Result<Topology> read_topology(const host::Root& root, Detail detail = Detail::all);
+
+/// CPUs that are online now: /sys/devices/system/cpu/online alone. No value: it cannot be read.
+[[nodiscard]] std::optional<CpuSet> read_online(const host::Root& root);
 
 } // namespace affinityd::topology

@@ -338,6 +338,7 @@ TEST_F(LostJournal, ALaterTaskOfTheSameNumberKeepsItsOwnMask) {
     lose();
     machine_.process(10, "server", "2", 1, 0, 999);
     Instance next(machine_);
+    next.enforcer().now = 100'000;
     start(next);
     next.stop();
     EXPECT_EQ(machine_.allowed(10, 10), "2");

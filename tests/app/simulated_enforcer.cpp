@@ -14,6 +14,7 @@
 namespace affinityd::app::test {
 
 enforcer::Applied SimulatedEnforcer::apply(const planner::Action& action) {
+    if (before_apply) before_apply();
     ++applied;
     done.push_back(action.subject);
     std::this_thread::sleep_for(takes);

@@ -5,6 +5,7 @@
 #include "simulated_machine.hpp"
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -38,6 +39,7 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
     std::uint64_t now = 0;              ///< clock ticks since boot; 0: not known
     unsigned read = 0;                  ///< calls of present()
     std::chrono::milliseconds takes{0}; ///< each change
+    std::function<void()> before_apply; ///< may be empty
 
   private:
     using Present = std::optional<machine::Setting>;

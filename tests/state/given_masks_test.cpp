@@ -75,6 +75,33 @@ TEST_F(Given, MasksOfAPolicyThatKeepsAreForgottenAndSoAreAllAtTheEnd) {
     EXPECT_EQ(open().contents().given().size(), 1U) << "given again";
 }
 
+TEST_F(Given, MasksOfAPolicyWithoutTasksAreOverUntilItGivesThemAgain) {
+    const machine::TaskMask task{{7, 8}, 7, "t"};
+    constexpr std::uint64_t end = 1000, soon = end + 1, later = 1'000'000;
+    {
+        auto journal = open();
+        ASSERT_TRUE(journal.remember(task, online, CpuSet{1}, "p"));
+        ASSERT_TRUE(journal.note_given(given(1)));
+        ASSERT_TRUE(journal.note_given(given(2, "other")));
+        ASSERT_TRUE(journal.end_given(end));
+        EXPECT_TRUE(journal.contents().given().contains(CpuSet{1}, online, later)) << "a task has it";
+        EXPECT_FALSE(journal.contents().given().contains(CpuSet{2}, online, later));
+        ASSERT_TRUE(journal.settle(task));
+        ASSERT_TRUE(journal.end_given(end));
+    }
+    for (int restart = 0; restart < 2; ++restart) { // each rewrites the file
+        const auto again = open();
+        EXPECT_FALSE(again.damaged());
+        for (const unsigned cpu : {1U, 2U}) {
+            EXPECT_TRUE(again.contents().given().contains(CpuSet{cpu}, online, soon));
+            EXPECT_FALSE(again.contents().given().contains(CpuSet{cpu}, online, later));
+        }
+    }
+    ASSERT_TRUE(open().note_given(given(1)));
+    EXPECT_TRUE(open().contents().given().contains(CpuSet{1}, online, later)) << "given again";
+    EXPECT_FALSE(open().contents().given().contains(CpuSet{2}, online, later));
+}
+
 TEST_F(Given, MasksTakeBoundedMemoryAndTheOldestMakeRoom) {
     GivenMasks masks;
     constexpr int surplus = 10;

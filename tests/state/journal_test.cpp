@@ -60,8 +60,8 @@ TEST_F(JournalTest, KeepsTheFirstOriginalOverChangesAndRestarts) {
     EXPECT_EQ(record->original, CpuSet::range(0, 3));
     EXPECT_EQ(record->asked, CpuSet{2});
     EXPECT_EQ(record->policy, "q");
-    EXPECT_EQ(journal.threads().of(120), std::vector<TaskId>({{123, 456}}));
-    EXPECT_TRUE(journal.threads().of(123).empty());
+    EXPECT_EQ(journal.contents().held().threads().of(120), std::vector<TaskId>({{123, 456}}));
+    EXPECT_TRUE(journal.contents().held().threads().of(123).empty());
 }
 
 TEST_F(JournalTest, WhatIsForgottenStaysForgotten) {
@@ -71,7 +71,7 @@ TEST_F(JournalTest, WhatIsForgottenStaysForgotten) {
             ASSERT_TRUE(journal.remember(subject, CpuSet{0}, CpuSet{1}, "p"));
         ASSERT_TRUE(journal.forget(task));
         ASSERT_TRUE(journal.forget(steering));
-        EXPECT_TRUE(journal.threads().of(120).empty());
+        EXPECT_TRUE(journal.contents().held().threads().of(120).empty());
     }
     const auto journal = open();
     EXPECT_EQ(journal.size(), 1U);
@@ -95,11 +95,11 @@ TEST_F(JournalTest, TheRecordThatExplainsAnInheritedMaskIsFound) {
     EXPECT_TRUE(journal.find_mask_source(120, CpuSet{1}, online))
         << "a child of a moment ago may be seen later";
     journal.mask_sources().age();
-    EXPECT_TRUE(journal.is_mask_source(120, 1));
-    EXPECT_TRUE(journal.is_mask_source(1, 120)) << "the parent may have passed it on";
+    EXPECT_TRUE(journal.contents().is_mask_source(120, 1));
+    EXPECT_TRUE(journal.contents().is_mask_source(1, 120)) << "the parent may have passed it on";
     journal.mask_sources().age();
     EXPECT_FALSE(journal.find_mask_source(120, CpuSet{1}, online));
-    EXPECT_FALSE(journal.is_mask_source(120, 1));
+    EXPECT_FALSE(journal.contents().is_mask_source(120, 1));
 }
 
 TEST_F(JournalTest, AReplacedMaskStillExplainsChildrenOfBefore) {
@@ -188,7 +188,7 @@ TEST_F(JournalTest, AWalkInSlicesMeetsEveryRecordWhileRecordsGo) {
     EXPECT_EQ(odd, 52U);
     std::set<int> processes;
     std::size_t of_process = 0;
-    while (const auto pid = journal.threads().next_process(of_process))
+    while (const auto pid = journal.contents().held().threads().next_process(of_process))
         EXPECT_TRUE(processes.insert(*pid).second) << "each once";
     EXPECT_EQ(processes.size(), 7U);
 
@@ -395,6 +395,53 @@ TEST(JournalInMemory, WritesNothing) {
     ASSERT_TRUE(journal);
     ASSERT_TRUE(journal->remember(task, CpuSet{0}, CpuSet{1}, "p"));
     EXPECT_TRUE(journal->find(task));
+}
+
+TEST_F(JournalTest, WhatASubjectWasSetToBeforeAChangeIsKnownUntilThatIsConfirmed) {
+    for (const auto& subject : {task, irq, steering}) {
+        {
+            auto journal = open();
+            ASSERT_TRUE(journal.remember(subject, CpuSet::range(0, 3), CpuSet{1}, "p"));
+            EXPECT_FALSE(journal.find(subject)->before) << "that is the original";
+            ASSERT_TRUE(journal.confirm(subject, CpuSet{1}));
+            ASSERT_TRUE(journal.remember(subject, CpuSet{1}, CpuSet{2}, "p"));
+            EXPECT_EQ(journal.find(subject)->before, machine::Setting(CpuSet{1}));
+        }
+        for (int restart = 0; restart < 2; ++restart) { // each rewrites the file
+            const auto again = open();
+            EXPECT_FALSE(again.damaged());
+            EXPECT_EQ(again.find(subject),
+                      (planner::UndoRecord{CpuSet::range(0, 3), CpuSet{2}, CpuSet{2}, "p", CpuSet{1}}));
+        }
+        {
+            auto journal = open();
+            ASSERT_TRUE(journal.confirm(subject, CpuSet{2}));
+            EXPECT_FALSE(journal.find(subject)->before);
+            ASSERT_TRUE(journal.remember(subject, CpuSet{1}, CpuSet{3}, "p"));
+            ASSERT_TRUE(journal.revert(subject, {CpuSet::range(0, 3), CpuSet{2}, CpuSet{2}, "p"}));
+        }
+        const planner::UndoRecord reverted{CpuSet::range(0, 3), CpuSet{2}, CpuSet{2}, "p"};
+        EXPECT_EQ(open().find(subject), reverted);
+        ASSERT_TRUE(open().forget(subject));
+        EXPECT_FALSE(open().find(subject));
+    }
+}
+
+TEST_F(JournalTest, ChildrenOfATaskThatIsBeingMovedHaveEitherMaskFromUs) {
+    auto journal = open();
+    const auto online = CpuSet::range(0, 3);
+    ASSERT_TRUE(journal.remember(task, online, CpuSet{1}, "p"));
+    ASSERT_TRUE(journal.confirm(task, CpuSet{1}));
+    ASSERT_TRUE(journal.remember(task, CpuSet{1}, CpuSet{2}, "p"));
+    for (const unsigned cpu : {1U, 2U})
+        EXPECT_TRUE(journal.find_mask_source(120, CpuSet{cpu}, online)) << cpu;
+    ASSERT_TRUE(journal.confirm(task, CpuSet{2}));
+    ASSERT_TRUE(journal.forget(task));
+    for (int pass = 0; pass < 2; ++pass)
+        journal.mask_sources().age();
+    for (const unsigned cpu : {1U, 2U})
+        EXPECT_FALSE(journal.find_mask_source(120, CpuSet{cpu}, online)) << cpu;
+    EXPECT_EQ(journal.mask_sources().size(), 0U);
 }
 
 TEST_F(JournalTest, ATaskThatLivesOnWithoutItsRecordIsSettledUntilItIsGone) {

@@ -81,6 +81,25 @@ TEST(MaskSources, OfFormerMasksTheOldestMakesRoom) {
     EXPECT_EQ(sources.size(), 1U);
 }
 
+TEST(MaskSources, FormerOnesOfProcessesThatEndedAreForgottenTogether) {
+    MaskSources sources;
+    for (const int pid : {1, 2, 3, 2}) {
+        sources.add(pid, CpuSet{static_cast<unsigned>(pid)}, everywhere);
+        sources.remove(pid, CpuSet{static_cast<unsigned>(pid)});
+    }
+    sources.add(4, CpuSet{1}, everywhere);
+    sources.forget_former({2, 3, 4, 5});
+    EXPECT_TRUE(sources.find(1, CpuSet{1}, few));
+    EXPECT_FALSE(sources.find(2, CpuSet{2}, few));
+    EXPECT_FALSE(sources.find(3, CpuSet{3}, few));
+    EXPECT_TRUE(sources.find(4, CpuSet{1}, few)) << "it has it still";
+    EXPECT_EQ(sources.former(), 1U);
+    sources.remove(4, CpuSet{1});
+    sources.forget_former({1, 4});
+    EXPECT_EQ(sources.size(), 0U);
+    sources.forget_former({1});
+}
+
 TEST(MaskSources, AgreeWithAPlainModelOverRandomChanges) {
     std::mt19937 random(7);
     MaskSources sources;
