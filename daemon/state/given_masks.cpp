@@ -3,7 +3,6 @@
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
-#include "host/boot_clock.hpp"
 #include "state/journal_line.hpp"
 
 #include <algorithm>
@@ -14,7 +13,6 @@ namespace affinityd::state {
 namespace {
 
 constexpr std::string_view kind = "given", end_kind = "over";
-constexpr std::uint64_t grace = 1; // seconds; a mask may be put back a moment after it is said to be over
 
 std::uint64_t key_of(const GivenMask& given) {
     auto copy = given;
@@ -23,7 +21,7 @@ std::uint64_t key_of(const GivenMask& given) {
 }
 
 bool may_explain(const GivenMask& given, const CpuSet& wanted, const CpuSet& online, std::uint64_t born) {
-    const bool is_over = given.until > 0 && born > given.until + grace * host::ticks_a_second();
+    const bool is_over = given.until > 0 && born > given.until;
     return born >= given.since && !is_over && (given.mask & online) == wanted;
 }
 
