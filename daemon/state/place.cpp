@@ -9,7 +9,7 @@ namespace {
 
 struct Place {
     std::string operator()(const machine::IrqMask& mask) const {
-        return mask.is_line || mask.device.empty() ? "" : fmt::format("irq\t{}\t{}", mask.device, mask.irq);
+        return mask.device.empty() ? "" : fmt::format("irq\t{}\t{}", mask.device, mask.irq);
     }
     std::string operator()(const machine::SteeringMask& map) const {
         if (!is_virtual(map)) return {};

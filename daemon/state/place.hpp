@@ -9,7 +9,8 @@ namespace affinityd::state {
 
 /// Where the kernel keeps what a subject is set to. It outlasts names that are part of the subject's
 /// identity: a device's interrupt keeps its mask under its number when a driver requests it again under the
-/// interface's new name, and a virtual interface keeps its queues under its index. "" where the identity has
+/// interface's new name, also when another device gets a handler there and the number is the identity from
+/// then on; and a virtual interface keeps its queues under its index. "" where the identity has
 /// no such name, or the place is not known. A place may be given to another subject later, with a setting of
 /// its own: so what is there is compared with the record before this is believed.
 [[nodiscard]] std::string place_of(const machine::Subject& subject);
