@@ -7,23 +7,26 @@ namespace affinityd::state {
 
 namespace {
 
+bool is_virtual(const auto& queue) { return queue.device.find('/') == std::string::npos; }
+
 struct Place {
     std::string operator()(const machine::IrqMask& mask) const {
         return mask.device.empty() ? "" : fmt::format("irq\t{}\t{}", mask.device, mask.irq);
     }
     std::string operator()(const machine::SteeringMask& map) const {
-        if (!is_virtual(map)) return {};
         const char direction = map.direction == machine::Direction::rx ? 'r' : 't';
-        return fmt::format("steering\t#{}\t{}\t{}", map.ifindex, direction, map.queue);
+        return map.ifindex == 0
+                   ? ""
+                   : fmt::format("steering\t{}#{}\t{}\t{}", path_of(map), map.ifindex, direction, map.queue);
     }
     std::string operator()(const machine::FlowTable& table) const {
-        return is_virtual(table) ? fmt::format("flows\t#{}\t{}", table.ifindex, table.queue) : "";
+        return table.ifindex == 0
+                   ? ""
+                   : fmt::format("flows\t{}#{}\t{}", path_of(table), table.ifindex, table.queue);
     }
     std::string operator()(const auto&) const { return {}; }
-    /// Its name is its identity.
-    static bool is_virtual(const auto& queue) {
-        return queue.ifindex != 0 && queue.device.find('/') == std::string::npos;
-    }
+    /// "" of a virtual interface: there, it is the name.
+    static std::string path_of(const auto& queue) { return is_virtual(queue) ? "" : queue.device; }
 };
 
 } // namespace

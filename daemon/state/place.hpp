@@ -10,9 +10,9 @@ namespace affinityd::state {
 /// Where the kernel keeps what a subject is set to. It outlasts names that are part of the subject's
 /// identity: a device's interrupt keeps its mask under its number when a driver requests it again under the
 /// interface's new name, also when another device gets a handler there and the number is the identity from
-/// then on; and a virtual interface keeps its queues under its index. "" where the identity has
-/// no such name, or the place is not known. A place may be given to another subject later, with a setting of
-/// its own: so what is there is compared with the record before this is believed.
+/// then on; and an interface keeps its queues under its index, whatever name it has and how many interfaces
+/// its device has. "" where the place is not known. A place may be given to another subject later, with a
+/// setting of its own: so what is there is compared with the record before this is believed.
 [[nodiscard]] std::string place_of(const machine::Subject& subject);
 
 } // namespace affinityd::state
