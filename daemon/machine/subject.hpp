@@ -55,6 +55,7 @@ struct SteeringMask {
     std::string nic;          ///< interface name when it was read; not part of the identity
     unsigned ifindex = 0;     ///< the interface's number, 0: not known; part of the identity of a port only
     bool is_port = false;     ///< the device has several interfaces, which the number tells apart
+    std::uint64_t folder = 0; ///< netdev::NicLink::folder; not part of the identity
     [[nodiscard]] unsigned port() const { return is_port ? ifindex : 0; }
     friend bool operator==(const SteeringMask& a, const SteeringMask& b) {
         return a.device == b.device && a.direction == b.direction && a.queue == b.queue &&
@@ -70,6 +71,7 @@ struct FlowTable {
     std::string nic;      ///< interface name when it was read; not part of the identity
     unsigned ifindex = 0; ///< as for SteeringMask
     bool is_port = false;
+    std::uint64_t folder = 0;
     [[nodiscard]] unsigned port() const { return is_port ? ifindex : 0; }
     [[nodiscard]] bool is_machine() const { return device.empty(); }
     friend bool operator==(const FlowTable& a, const FlowTable& b) {

@@ -118,7 +118,7 @@ void add_flow_tables(Job& job, const netdev::Queue& queue, std::size_t queues) {
     if (std::ranges::find(job.into.queues, machine_table, &QueueTarget::subject) == job.into.queues.end())
         job.into.queues.push_back(
             {machine_table, FlowCount{entries}, "", job.resolved.policy->name, Steering::rfs_machine});
-    job.want(FlowTable{job.device, queue.index, job.nic.name, job.nic.ifindex, job.is_port},
+    job.want(FlowTable{job.device, queue.index, job.nic.name, job.nic.ifindex, job.is_port, job.nic.folder},
              FlowCount{share}, Steering::rfs_queue);
 }
 
@@ -136,7 +136,7 @@ void add_steering(Job& job) {
         const bool is_spread = !is_tx && !wanted.empty();
         const auto reason = is_tx ? Steering::xps_lane : is_spread ? Steering::rps_lanes : Steering::rps_off;
         job.want(SteeringMask{job.device, queue.direction, queue.index, job.nic.name, job.nic.ifindex,
-                              job.is_port},
+                              job.is_port, job.nic.folder},
                  std::move(wanted), reason);
         if (is_spread) add_flow_tables(job, queue, queues);
     }

@@ -15,4 +15,11 @@ namespace affinityd::state {
 /// setting of its own: so what is there is compared with the record before this is believed.
 [[nodiscard]] std::string place_of(const machine::Subject& subject);
 
+/// The same by the interface's folder in sysfs, which outlasts a change of its index, too: in another
+/// namespace, that may be taken. "" where it is not known, or not needed.
+[[nodiscard]] std::string folder_of(const machine::Subject& subject);
+
+/// True if the subject's identity is a name that another one may have by now, and its place is known.
+[[nodiscard]] bool has_only_name(const machine::Subject& subject);
+
 } // namespace affinityd::state
