@@ -64,10 +64,13 @@ Result<void> LostRecords::follow_name(const machine::Subject& subject, const mac
     if (journal_.contains(subject)) return {};
     const auto former = journal_.find_former(subject);
     if (!former) return {};
-    if (planner::is_still_ours(former->record, present, online))
-        return journal_.rename(former->subject, subject);
-    // Somebody else set it. With two records in force, each would undo what is done by the other.
-    return are_one(root_, former->subject, subject) ? journal_.settle(former->subject) : Result<void>();
+    if (!planner::is_still_ours(former->record, present, online)) {
+        if (!are_one(root_, former->subject, subject)) return {};
+        // Put back, or set by somebody else. With two records in force, each would undo what the other does;
+        // but which original it had has to be known: it may be equal to a mask that it once had from us.
+        if (auto done = journal_.settle(former->subject); !done) return done;
+    }
+    return journal_.rename(former->subject, subject);
 }
 
 void LostRecords::take_up(const machine::Subject& subject, const machine::Setting& present,

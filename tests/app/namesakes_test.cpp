@@ -113,6 +113,27 @@ TEST_F(Namesakes, WhoHadWhatThePolicyWantsBeforeItTookANameGetsItsOwnOriginal) {
     expect("vb", "8");
 }
 
+TEST_F(Namesakes, WhoWasPutBackGetsItsOwnOriginalThoughItOnceHadThatFromUs) {
+    {
+        Instance killed(machine_);
+        ASSERT_TRUE(killed.manager().start());
+        killed.pass();
+        for (const char* rest : {"nics: [\"v*\"]\ncpus: \"1\"\n", "nics: [\"v*\"]\ncpus: \"0\"\n",
+                                 "nics: [va]\ncpus: \"0\"\n"}) {
+            machine_.policy("nic", std::string("affinity: irq\n") + rest);
+            ASSERT_TRUE(killed.reload());
+            killed.finish();
+            killed.pass(true);
+        }
+        expect("vb", "2");
+    }
+    swap_names();
+    machine_.policy("nic", "affinity: irq\nnics: [\"v*\"]\ncpus: \"1\"\n");
+    place_and_restore();
+    expect("va", "2");
+    expect("vb", "8");
+}
+
 TEST_F(Namesakes, ANewOneKeepsAMaskOfItsOwnThatTheOneBeforeHadFromUs) {
     for (const bool is_killed : {false, true}) {
         auto daemon = std::make_unique<Instance>(machine_);
