@@ -2,12 +2,38 @@
 #include "app/lost_records.hpp"
 
 #include "host/root.hpp"
+#include "machine/queue_files.hpp"
 #include "planner/plan.hpp"
 #include "state/namesake.hpp"
+
+#include <type_traits>
 
 #include <fmt/format.h>
 
 namespace affinityd::app {
+
+namespace {
+
+/// True if both names lead to the same interrupt, or to the same file. What was at a place before may be at
+/// another one now: a vector of the device that has got another number.
+bool are_one(const host::Root& root, const machine::Subject& former, const machine::Subject& subject) {
+    return std::visit(
+        [&]<class What>(const What& what) {
+            const auto* other = std::get_if<What>(&former);
+            if constexpr (std::is_same_v<What, machine::IrqMask>) {
+                const auto number = machine::find_irq(root, what).value_or(std::nullopt);
+                return number && other && number == machine::find_irq(root, *other).value_or(std::nullopt);
+            } else if constexpr (requires { machine::queue_file(root, what); }) {
+                const auto file = machine::queue_file(root, what).value_or(std::nullopt);
+                return file && other && file == machine::queue_file(root, *other).value_or(std::nullopt);
+            } else {
+                return false;
+            }
+        },
+        subject);
+}
+
+} // namespace
 
 machine::Setting LostRecords::default_of(const machine::Subject& subject,
                                          const topology::Topology& topology) const {
@@ -37,7 +63,13 @@ Result<void> LostRecords::follow_name(const machine::Subject& subject, const mac
         if (auto done = journal_.rename(other->subject, state::by_index(other->subject)); !done) return done;
     if (journal_.contains(subject)) return {};
     const auto former = journal_.find_former(subject);
-    if (!former || !planner::is_still_ours(former->record, present, online)) return {};
+    if (!former) return {};
+    if (!planner::is_still_ours(former->record, present, online)) {
+        if (!are_one(root_, former->subject, subject)) return {};
+        // Put back, or set by somebody else. With two records in force, each would undo what the other does;
+        // but which original it had has to be known: it may be equal to a mask that it once had from us.
+        if (auto done = journal_.settle(former->subject); !done) return done;
+    }
     return journal_.rename(former->subject, subject);
 }
 

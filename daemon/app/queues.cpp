@@ -117,7 +117,7 @@ std::vector<Subject> Queues::unwanted(const std::optional<std::string>& nic) con
     }
     std::unordered_set<Subject> wanted;
     for (const auto& target : parts_.current.placements().queues)
-        wanted.insert(target.subject);
+        if (is_wanted(target)) wanted.insert(target.subject);
     std::vector<Subject> rest;
     for (auto& entry : parts_.journal.queues(device))
         if (machine::is_queue(entry.subject) && !wanted.contains(entry.subject))

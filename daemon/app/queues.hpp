@@ -53,7 +53,8 @@ class Queues {
     [[nodiscard]] const Current& current() const { return parts_.current; }
     /// True if interrupts are under policy, and are set.
     [[nodiscard]] bool guards_interrupts() const;
-    /// The subjects in the undo journal that no policy wants now; with `nic`, only those of that interface.
+    /// The subjects in the undo journal that no policy wants now, or only released ones; with `nic`, only
+    /// those of that interface.
     [[nodiscard]] std::vector<planner::Subject> unwanted(const std::optional<std::string>& nic = {}) const;
 
   private:

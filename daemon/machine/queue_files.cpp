@@ -102,13 +102,23 @@ Result<std::optional<std::string>> find_virtual(const host::Root& root, const st
     return is_of_another ? std::nullopt : std::optional(nic);
 }
 
-/// The interface's present name, by its device if it has one.
+/// The interface's present name, by its device if it has one. The index may change in other namespaces: of
+/// an interface that was the device's only one, it need not be the same.
 Result<std::optional<std::string>> find_nic(const host::Root& root, const auto& subject) {
     const auto& [device, nic] = std::tie(subject.device, subject.nic);
     if (!is_path(device)) return find_virtual(root, nic, subject.ifindex);
     auto names = root.sys().list(device + "/net");
     if (!names) return std::unexpected(names.error());
-    if (std::ranges::find(*names, nic) != names->end()) return nic;
+    const auto is_its = [&](const std::string& name) {
+        return root.sys().number(fmt::format("{}/net/{}/ifindex", device, name)) == subject.ifindex;
+    };
+    const bool has_name = std::ranges::find(*names, nic) != names->end();
+    if (has_name && (subject.ifindex == 0 || is_its(nic))) return nic;
+    if (const auto found = std::ranges::find_if(*names, is_its);
+        subject.ifindex != 0 && found != names->end())
+        return *found;
+    if (subject.is_port) return std::nullopt;
+    if (has_name) return nic;
     if (names->size() == 1) return std::move(names->front());
     return std::nullopt;
 }

@@ -28,10 +28,10 @@ namespace affinityd::machine {
 /// an interface that comes back from another namespace or a guest.
 [[nodiscard]] bool has_device(const host::Root& root, const Subject& subject);
 
-/// Path below /sys of the queue's file. The interface is found by its device, or, if it is virtual, by its
-/// index, under whatever name it has now.
-/// No value: the device has no interface any more, or several, none of which has the name; or a virtual one
-/// of this name has another index.
+/// Path below /sys of the queue's file. The interface is found by its device, and by its index if that has
+/// several; or, if it is virtual, by its index alone, under whatever name it has now. No value: the device
+/// has no interface any more, or several, none of which has the name; or a virtual one of this name has
+/// another index.
 [[nodiscard]] Result<std::optional<std::string>> queue_file(const host::Root& root,
                                                             const SteeringMask& subject);
 /// The same for a queue's rps_flow_cnt. The machine's table is below /proc, at machine_flow_entries.

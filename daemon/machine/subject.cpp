@@ -36,9 +36,12 @@ struct Hasher {
         return mix(mix(text(mask.device), text(mask.label)), mask.ordinal);
     }
     std::size_t operator()(const SteeringMask& map) const {
-        return mix(mix(text(map.device), static_cast<std::size_t>(map.direction)), map.queue);
+        return mix(mix(text(map.device), static_cast<std::size_t>(map.direction)),
+                   mix(map.queue, map.port()));
     }
-    std::size_t operator()(const FlowTable& table) const { return mix(text(table.device), table.queue); }
+    std::size_t operator()(const FlowTable& table) const {
+        return mix(text(table.device), mix(table.queue, table.port()));
+    }
     std::size_t operator()(const UnitCpuset& cpuset) const { return text(cpuset.unit); }
     static std::size_t text(const std::string& value) { return std::hash<std::string>{}(value); }
 };

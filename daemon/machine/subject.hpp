@@ -52,10 +52,14 @@ struct SteeringMask {
     std::string device; ///< device path below /sys; for virtual interfaces the interface name
     Direction direction = Direction::rx;
     unsigned queue = 0;
-    std::string nic;      ///< interface name when it was read; not part of the identity
-    unsigned ifindex = 0; ///< the interface's number, 0: not known; not part of the identity
+    std::string nic;          ///< interface name when it was read; not part of the identity
+    unsigned ifindex = 0;     ///< the interface's number, 0: not known; part of the identity of a port only
+    bool is_port = false;     ///< the device has several interfaces, which the number tells apart
+    std::uint64_t folder = 0; ///< netdev::NicLink::folder; not part of the identity
+    [[nodiscard]] unsigned port() const { return is_port ? ifindex : 0; }
     friend bool operator==(const SteeringMask& a, const SteeringMask& b) {
-        return a.device == b.device && a.direction == b.direction && a.queue == b.queue;
+        return a.device == b.device && a.direction == b.direction && a.queue == b.queue &&
+               a.port() == b.port();
     }
 };
 
@@ -66,9 +70,12 @@ struct FlowTable {
     unsigned queue = 0;   ///< receive queue; 0 for the machine's table
     std::string nic;      ///< interface name when it was read; not part of the identity
     unsigned ifindex = 0; ///< as for SteeringMask
+    bool is_port = false;
+    std::uint64_t folder = 0;
+    [[nodiscard]] unsigned port() const { return is_port ? ifindex : 0; }
     [[nodiscard]] bool is_machine() const { return device.empty(); }
     friend bool operator==(const FlowTable& a, const FlowTable& b) {
-        return a.device == b.device && a.queue == b.queue;
+        return a.device == b.device && a.queue == b.queue && a.port() == b.port();
     }
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/cpu_set.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,6 +49,9 @@ struct NicLink {
     std::string master;                 ///< the bridge, bond, switch ... that it is a port of; "": none
     bool is_representor = false;        ///< the switch's end of a virtual function or subfunction
     std::vector<std::string> addresses; ///< IPv4 and IPv6 without prefix length, ascending; live only
+    /// The inode of its folder in sysfs, 0: not known. It keeps that as long as it lives, with another name,
+    /// in other namespaces and with another number, too; and one that is made anew has a new one.
+    std::uint64_t folder = 0;
 
     friend bool operator==(const NicLink&, const NicLink&) = default;
 };

@@ -195,6 +195,13 @@ void read_stack(const host::Dir& sys, const std::string& base, const std::vector
         nic.master = last_part(*master);
 }
 
+/// 0: not known.
+std::uint64_t folder_number(const host::Dir& sys, const std::string& folder) {
+    const auto stamp = sys.stamp(folder).value_or("");
+    const auto parts = split(stamp, ' '); // device, inode, ...
+    return parts.size() < 2 ? 0 : parse_number<std::uint64_t>(parts[1]).value_or(0);
+}
+
 /// What sysfs says of one interface; no value: there is no such interface.
 Result<std::optional<Nic>> read_files(const host::Dir& sys, const std::string& name) {
     const auto base = std::string(class_net) + name;
@@ -209,6 +216,7 @@ Result<std::optional<Nic>> read_files(const host::Dir& sys, const std::string& n
     Nic nic;
     nic.name = name;
     if (ifindex && *ifindex <= 0x7fffffff) nic.ifindex = *ifindex;
+    nic.folder = folder_number(sys, base);
     nic.mac = sys.text(base + "/address").value_or("");
     nic.up = parse_up(sys.text(base + "/flags").value_or(""));
     nic.operstate = sys.text(base + "/operstate").value_or("");

@@ -28,6 +28,7 @@ struct Job {
     const Machine& machine;
     const Nic& nic;
     std::string device;           ///< as the subjects name it
+    bool is_port;                 ///< one of several interfaces of the device
     std::vector<Vector> vectors;  ///< data vectors only
     std::vector<unsigned> queues; ///< distinct queue numbers, ascending
     Placements& into;
@@ -117,8 +118,8 @@ void add_flow_tables(Job& job, const netdev::Queue& queue, std::size_t queues) {
     if (std::ranges::find(job.into.queues, machine_table, &QueueTarget::subject) == job.into.queues.end())
         job.into.queues.push_back(
             {machine_table, FlowCount{entries}, "", job.resolved.policy->name, Steering::rfs_machine});
-    job.want(FlowTable{job.device, queue.index, job.nic.name, job.nic.ifindex}, FlowCount{share},
-             Steering::rfs_queue);
+    job.want(FlowTable{job.device, queue.index, job.nic.name, job.nic.ifindex, job.is_port, job.nic.folder},
+             FlowCount{share}, Steering::rfs_queue);
 }
 
 void add_steering(Job& job) {
@@ -134,7 +135,8 @@ void add_steering(Job& job) {
         if (is_tx || job.lanes().size() > queues) wanted = lane_cpus(job, queue.index, queues);
         const bool is_spread = !is_tx && !wanted.empty();
         const auto reason = is_tx ? Steering::xps_lane : is_spread ? Steering::rps_lanes : Steering::rps_off;
-        job.want(SteeringMask{job.device, queue.direction, queue.index, job.nic.name, job.nic.ifindex},
+        job.want(SteeringMask{job.device, queue.direction, queue.index, job.nic.name, job.nic.ifindex,
+                              job.is_port, job.nic.folder},
                  std::move(wanted), reason);
         if (is_spread) add_flow_tables(job, queue, queues);
     }
@@ -155,6 +157,10 @@ std::vector<Slot> in_turn(const std::vector<NicLanes>& nics) {
     return all;
 }
 
+bool shares_device(const Machine& machine, const Nic& nic) {
+    return !nic.device.empty() && std::ranges::count(machine.nics, nic.device, &Nic::device) > 1;
+}
+
 /// The interfaces of a group that can be placed.
 std::vector<Job> jobs_of(ResolvedPolicy& resolved, const Machine& machine, const Interfaces::Group& group,
                          const LaneLoad& load, Placements& into) {
@@ -166,7 +172,16 @@ std::vector<Job> jobs_of(ResolvedPolicy& resolved, const Machine& machine, const
                 {policy, nic->name, "its queues are already placed by a policy of higher order"});
             continue;
         }
-        Job job{resolved, machine, *nic, nic->device.empty() ? nic->name : nic->device, {}, {}, into, {}, {}};
+        Job job{resolved,
+                machine,
+                *nic,
+                nic->device.empty() ? nic->name : nic->device,
+                shares_device(machine, *nic),
+                {},
+                {},
+                into,
+                {},
+                {}};
         std::ranges::copy_if(machine.vectors_of(nic->name), std::back_inserter(job.vectors), carries_data);
         job.queues = queue_numbers(job.vectors, *nic);
         if (job.queues.empty())

@@ -35,10 +35,13 @@ std::uint64_t number_of(const std::string& subject, const machine::Setting& sett
     return fnv1a_64(subject + '\t' + setting.to_string()) & used;
 }
 
-/// By the subject's identity; and by its place, if it has one, in case it is met under another name.
+/// By the subject's identity; and by its place, if it has one, in case it is met under another name. What is
+/// only a name does not count: an interface that takes it may have set the same mask itself.
 std::vector<std::uint64_t> numbers_of(const machine::Subject& subject, const machine::Setting& setting) {
-    std::vector<std::uint64_t> numbers{number_of(identity_of(subject), setting)};
-    if (const auto place = place_of(subject); !place.empty()) numbers.push_back(number_of(place, setting));
+    std::vector<std::uint64_t> numbers;
+    if (!has_only_name(subject)) numbers.push_back(number_of(identity_of(subject), setting));
+    for (const auto& text : {place_of(subject), folder_of(subject)})
+        if (!text.empty()) numbers.push_back(number_of(text, setting));
     return numbers;
 }
 

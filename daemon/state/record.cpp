@@ -45,14 +45,14 @@ struct SubjectFields {
         return line;
     }
     LineWriter operator()(const SteeringMask& map) const {
-        LineWriter line("steering");
+        LineWriter line(map.is_port ? "port" : "steering");
         const char* direction = map.direction == machine::Direction::rx ? "rx" : "tx";
         line.escaped(map.device).escaped(map.nic).plain(fmt::format("{}-{}", direction, map.queue));
         line.number(map.ifindex);
         return line;
     }
     LineWriter operator()(const FlowTable& table) const {
-        LineWriter line("flows");
+        LineWriter line(table.is_port ? "port-flows" : "flows");
         line.escaped(table.device).escaped(table.nic).number(table.queue).number(table.ifindex);
         return line;
     }
@@ -92,22 +92,25 @@ std::optional<Subject> parse_steering(const Fields& fields) {
     const auto ifindex = parse_ifindex(fields[4]);
     if (!queue || !ifindex || (direction != "rx-" && direction != "tx-")) return std::nullopt;
     return SteeringMask{unescaped(fields[1]),
-                        direction == "rx-" ? machine::Direction::rx : machine::Direction::tx, *queue,
-                        unescaped(fields[2]), *ifindex};
+                        direction == "rx-" ? machine::Direction::rx : machine::Direction::tx,
+                        *queue,
+                        unescaped(fields[2]),
+                        *ifindex,
+                        fields[0] == "port"};
 }
 
 std::optional<Subject> parse_flows(const Fields& fields) {
     const auto queue = parse_number<unsigned>(fields[3]);
     const auto ifindex = parse_ifindex(fields[4]);
     if (!queue || !ifindex) return std::nullopt;
-    return FlowTable{unescaped(fields[1]), *queue, unescaped(fields[2]), *ifindex};
+    return FlowTable{unescaped(fields[1]), *queue, unescaped(fields[2]), *ifindex, fields[0] == "port-flows"};
 }
 
 std::optional<Subject> parse_subject(const Fields& fields) {
     if (fields[0] == "task") return parse_task(fields);
     if (fields[0] == "irq" || fields[0] == "line") return parse_irq(fields);
-    if (fields[0] == "steering") return parse_steering(fields);
-    if (fields[0] == "flows") return parse_flows(fields);
+    if (fields[0] == "steering" || fields[0] == "port") return parse_steering(fields);
+    if (fields[0] == "flows" || fields[0] == "port-flows") return parse_flows(fields);
     if (fields[0] == "unit") return UnitCpuset{unescaped(fields[1])};
     return std::nullopt;
 }
@@ -145,10 +148,13 @@ struct Identity {
     }
     std::string operator()(const SteeringMask& map) const {
         const char direction = map.direction == machine::Direction::rx ? 'r' : 't';
-        return fmt::format("steering\t{}\t{}\t{}", map.device, direction, map.queue);
+        return fmt::format("steering\t{}\t{}\t{}", map.device, direction, map.queue) + port(map);
     }
     std::string operator()(const FlowTable& table) const {
-        return fmt::format("flows\t{}\t{}", table.device, table.queue);
+        return fmt::format("flows\t{}\t{}", table.device, table.queue) + port(table);
+    }
+    static std::string port(const auto& queue) {
+        return queue.port() == 0 ? "" : fmt::format("\t#{}", queue.port());
     }
     std::string operator()(const UnitCpuset& cpuset) const { return "unit\t" + cpuset.unit; }
 };

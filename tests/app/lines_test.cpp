@@ -221,6 +221,81 @@ TEST_F(Lines, AnInterfaceThatGetsAnotherLineLeavesTheFirstAsItWas) {
     EXPECT_EQ(machine_.irq(21), "0-1");
 }
 
+/// An interrupt of eth0's own gets a second handler, and loses it again.
+class OwnLines : public Lines {
+  protected:
+    OwnLines() {
+        machine_.set_irq(30, "1-2");
+        machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"0\"\n");
+        machine_.tree().file("sys/kernel/irq/30/chip_name", "GIC\n");
+    }
+    void share() {
+        auto text = machine_.all_of("proc/interrupts");
+        text.insert(text.find(own) + own.size(), ", other");
+        machine_.tree().file("proc/interrupts", text);
+        machine_.tree().folder("proc/irq/30/other");
+        machine_.tree().file("sys/kernel/irq/30/actions", own + ",other\n");
+    }
+    void share_no_more() {
+        auto text = machine_.all_of("proc/interrupts");
+        text.erase(text.find(", other"), 7);
+        machine_.tree().file("proc/interrupts", text);
+        std::filesystem::remove(machine_.path("proc/irq/30/other"));
+        machine_.tree().file("sys/kernel/irq/30/actions", own + "\n");
+    }
+    void place_on(Instance& daemon, const std::string& cpus) const {
+        machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"" + cpus + "\"\n");
+        ASSERT_TRUE(daemon.reload());
+        daemon.finish();
+        daemon.pass(true);
+        EXPECT_EQ(machine_.irq(30), cpus);
+    }
+    static inline const std::string own = "eth0-TxRx-0";
+};
+
+TEST_F(OwnLines, GetTheirOriginalsThoughTheyAreSharedByThenAndPlacedElsewhere) {
+    Instance daemon(machine_);
+    start(daemon);
+    EXPECT_EQ(machine_.irq(30), "0");
+    share();
+    place_on(daemon, "2");
+    daemon.stop();
+    EXPECT_EQ(machine_.irq(30), "1-2");
+    EXPECT_EQ(daemon.journal().size(), 0U);
+}
+
+TEST_F(OwnLines, GetTheirOriginalsThoughTheyWereSharedForAWhile) {
+    share();
+    {
+        Instance killed(machine_);
+        start(killed);
+        EXPECT_EQ(machine_.irq(30), "0");
+    }
+    share_no_more();
+    Instance daemon(machine_);
+    start(daemon);
+    place_on(daemon, "2");
+    daemon.stop();
+    EXPECT_EQ(machine_.irq(30), "1-2");
+    EXPECT_EQ(daemon.journal().size(), 0U);
+}
+
+TEST_F(OwnLines, AreStillKnownAsOursWhenTheyAreSharedByThenAndTheJournalIsLost) {
+    machine_.tree().file("proc/irq/default_smp_affinity", "f\n");
+    {
+        Instance killed(machine_);
+        start(killed);
+    }
+    share();
+    std::filesystem::remove(machine_.path("undo.journal"));
+    machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"2\"\n");
+    Instance daemon(machine_);
+    start(daemon);
+    EXPECT_EQ(machine_.irq(30), "2");
+    daemon.stop();
+    EXPECT_EQ(machine_.irq(30), "0-3") << "the kernel's default";
+}
+
 TEST_F(Lines, ThreadsOfASharedLineGoWhereTheDecidersDo) {
     constexpr unsigned kernel = 0x00200000; // PF_KTHREAD
     machine_.process(50, "irq/20-lan0", "0-3", 2, kernel);

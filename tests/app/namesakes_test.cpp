@@ -99,6 +99,64 @@ TEST_F(Namesakes, WhoSwappedTheirNamesWhileTheirMasksWereKeptGetTheirOwnOriginal
     expect("vb", "8");
 }
 
+TEST_F(Namesakes, WhoHadWhatThePolicyWantsBeforeItTookANameGetsItsOwnOriginal) {
+    machine_.policy("nic", "affinity: irq\nnics: [\"v*\"]\ncpus: \"1\"\n"); // as vb is sent from
+    {
+        Instance killed(machine_);
+        ASSERT_TRUE(killed.manager().start());
+        killed.pass();
+        EXPECT_EQ(machine_.steering("tx-0/xps_cpus", "va"), "2");
+    }
+    swap_names();
+    place_and_restore();
+    expect("va", "2");
+    expect("vb", "8");
+}
+
+TEST_F(Namesakes, WhoWasPutBackGetsItsOwnOriginalThoughItOnceHadThatFromUs) {
+    {
+        Instance killed(machine_);
+        ASSERT_TRUE(killed.manager().start());
+        killed.pass();
+        for (const char* rest : {"nics: [\"v*\"]\ncpus: \"1\"\n", "nics: [\"v*\"]\ncpus: \"0\"\n",
+                                 "nics: [va]\ncpus: \"0\"\n"}) {
+            machine_.policy("nic", std::string("affinity: irq\n") + rest);
+            ASSERT_TRUE(killed.reload());
+            killed.finish();
+            killed.pass(true);
+        }
+        expect("vb", "2");
+    }
+    swap_names();
+    machine_.policy("nic", "affinity: irq\nnics: [\"v*\"]\ncpus: \"1\"\n");
+    place_and_restore();
+    expect("va", "2");
+    expect("vb", "8");
+}
+
+TEST_F(Namesakes, ANewOneKeepsAMaskOfItsOwnThatTheOneBeforeHadFromUs) {
+    for (const bool is_killed : {false, true}) {
+        auto daemon = std::make_unique<Instance>(machine_);
+        ASSERT_TRUE(daemon->manager().start());
+        daemon->pass();
+        EXPECT_EQ(machine_.steering("tx-0/xps_cpus", "va"), "1");
+        if (is_killed) daemon.reset();
+        machine_.rename_virtual("va", "gone"); // so that the new one's folder has another inode for sure
+        machine_.add_virtual("va", is_killed ? 12 : 11);
+        remove("gone");
+        set("va", "1"); // whoever made it
+        if (is_killed) daemon = std::make_unique<Instance>(machine_);
+        ASSERT_TRUE(!is_killed || daemon->manager().start());
+        daemon->manager().link_changed("va");
+        daemon->finish();
+        daemon->pass(true);
+        daemon->stop();
+        expect("va", "1");
+        expect("vb", "2");
+        set("va", "0");
+    }
+}
+
 TEST_F(Namesakes, WhoTookTheNameOfOneThatIsGoneGetsItsOwnOriginal) {
     place_and_die();
     remove("vb");

@@ -160,6 +160,75 @@ TEST_F(Renames, AMaskThatSomebodyElseSetMeanwhileStays) {
     expect_irqs("0-3", "1");
 }
 
+TEST_F(Renames, AMaskThatSomebodyElseSetMeanwhileYieldsToThePolicyAndIsTheOriginal) {
+    policy("*0", "0,2");
+    {
+        Instance killed(machine_);
+        start(killed);
+        expect_irqs("0", "2");
+    }
+    rename("eth0", "lan0");
+    machine_.set_irq(31, "3");
+    Instance next(machine_);
+    ASSERT_TRUE(next.manager().start());
+    for (const bool machine_changed : {false, true}) {
+        next.pass(machine_changed);
+        expect_irqs("0", "2");
+    }
+    next.stop();
+    expect_originals("lan0", next, "3");
+}
+
+TEST_F(Renames, SteeringThatSomebodyElseSetMeanwhileIsTheOriginalAlsoOfADaemonThatEndsSoon) {
+    const std::string file = "tx-0/xps_cpus";
+    for (const int passes : {1, 2}) {
+        machine_.add_virtual("va", 7);
+        machine_.tree().file("sys/class/net/va/queues/" + file, "8\n");
+        policy("v*", "0");
+        {
+            Instance killed(machine_);
+            start(killed);
+            EXPECT_EQ(machine_.steering(file, "va"), "1");
+        }
+        machine_.rename_virtual("va", "vt");
+        machine_.tree().file("sys/class/net/vt/queues/" + file, "4\n");
+        Instance next(machine_);
+        ASSERT_TRUE(next.manager().start());
+        for (int pass = 0; pass < passes; ++pass)
+            next.pass(pass > 0);
+        EXPECT_EQ(machine_.steering(file, "vt"), "1");
+        next.stop();
+        EXPECT_EQ(machine_.steering(file, "vt"), "4");
+        EXPECT_EQ(next.journal().size(), 0U);
+        std::filesystem::remove(machine_.path("sys/class/net/vt"));
+        std::filesystem::remove_all(machine_.path("sys/devices/virtual/net/vt"));
+    }
+}
+
+TEST_F(Renames, TheRecordOfAnInterruptThatHasAnotherNumberByNowIsKept) {
+    place_and_die();
+    // The device has one more vector, which got the number of the second; that has a new one.
+    machine_.free_handlers("eth0", 30);
+    machine_.request_handlers("eth0", function, 30);
+    std::filesystem::remove_all(machine_.path("proc/irq/31/eth0-TxRx-1"));
+    machine_.tree().folder("proc/irq/31/eth0-TxRx-2");
+    machine_.tree().file("sys/kernel/irq/31/actions", "eth0-TxRx-2\n");
+    machine_.tree().folder("proc/irq/33/eth0-TxRx-1");
+    machine_.tree().file("sys/kernel/irq/33/actions", "eth0-TxRx-1\n");
+    machine_.tree().file("sys/devices/pci0000:00/0000:00:03.0/msi_irqs/33", "msix\n");
+    auto text = machine_.all_of("proc/interrupts");
+    text.replace(text.find("eth0-TxRx-1"), 11, "eth0-TxRx-2");
+    machine_.tree().file("proc/interrupts",
+                         text + " 33:  5 0 0 0  PCI-MSIX-0000:00:03.0  2-edge  eth0-TxRx-1\n");
+    machine_.set_irq(31, "0-3");
+    machine_.set_irq(33, "2"); // ours, which came along
+    Instance next(machine_);
+    start(next);
+    next.stop();
+    EXPECT_EQ(machine_.irq(31), "0-3");
+    EXPECT_EQ(machine_.irq(33), "1-2");
+}
+
 TEST_F(Renames, QueuesOfVirtualInterfacesAreKnownByTheirIndex) {
     for (const bool is_killed : {true, false}) {
         machine_.add_virtual("va", 7);

@@ -2,6 +2,8 @@
 // Interrupts and queues that cannot be reached for a while get their originals back all the same.
 #include "simulated.hpp"
 
+#include <cerrno>
+
 namespace affinityd::app {
 namespace {
 
@@ -105,6 +107,39 @@ TEST_F(Returns, QueuesOfAnInterfaceThatIsElsewhereAreRestoredByTheNextDaemon) {
     next.pass();
     expect_originals();
     EXPECT_EQ(next.journal().size(), 0U);
+}
+
+TEST_F(Returns, QueuesOfAnInterfaceThatIsElsewhereWhenItsPolicyIsReleasedAreRestoredWhenItComesBack) {
+    Instance daemon(machine_);
+    pass(daemon);
+    take_away();
+    daemon.manager().link_changed("eth0");
+    daemon.finish();
+    ASSERT_TRUE(daemon.release("nic"));
+    daemon.finish();
+    bring_back();
+    daemon.manager().link_changed("eth0");
+    daemon.finish();
+    daemon.pass(true);
+    expect_originals();
+    EXPECT_EQ(daemon.journal().size(), 0U);
+}
+
+TEST_F(Returns, InterruptsThatAreBusyWhileTheirPolicyIsReleasedAreRestoredByTheNextPass) {
+    Instance daemon(machine_);
+    pass(daemon);
+    for (const auto& entry : daemon.journal().queues())
+        if (std::holds_alternative<machine::IrqMask>(entry.subject))
+            daemon.enforcer().refuse_with[entry.subject] = EBUSY;
+    ASSERT_TRUE(daemon.release("nic"));
+    daemon.finish();
+    EXPECT_EQ(machine_.irq(31), "2");
+    daemon.enforcer().refuse_with.clear();
+    daemon.pass(true);
+    expect_originals();
+    daemon.manager().apply();
+    daemon.finish();
+    EXPECT_EQ(machine_.irq(31), "2") << "under policy again";
 }
 
 TEST_F(Returns, OurSteeringOnAVirtualInterfaceThatWasElsewhereIsNoOriginal) {

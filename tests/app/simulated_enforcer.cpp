@@ -98,7 +98,8 @@ void SimulatedEnforcer::write(const planner::TaskMask& task, const machine::Sett
 }
 
 void SimulatedEnforcer::write(const planner::IrqMask& irq, const machine::Setting& to) const {
-    machine_.set_irq(irq.irq, to.to_string());
+    const auto number = machine::find_irq(*host::Root::open(machine_.path()), irq);
+    machine_.set_irq(number.value_or(std::nullopt).value_or(irq.irq), to.to_string());
 }
 
 void SimulatedEnforcer::write(const planner::SteeringMask& steering, const machine::Setting& to) const {

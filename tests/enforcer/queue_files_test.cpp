@@ -180,6 +180,22 @@ TEST_F(QueueFilesTest, AnInterfaceIsFoundAgainByItsDevice) {
         << "another device's interface has the name now";
 }
 
+TEST_F(QueueFilesTest, AnInterfaceOfADeviceThatHasSeveralIsFoundByItsIndex) {
+    tree_.file("sys/devices/dual/net/p0/ifindex", "40\n");
+    tree_.file("sys/devices/dual/net/p1/ifindex", "41\n");
+    tree_.file("sys/devices/a/net/new0/ifindex", "9\n");
+    const auto root = this->root();
+    const auto file = [&](const std::string& device, const std::string& nic, unsigned ifindex, bool is_port) {
+        return *queue_file(root, SteeringMask{device, Direction::rx, 0, nic, ifindex, is_port});
+    };
+    EXPECT_EQ(file("devices/dual", "p1", 40, true), "class/net/p0/queues/rx-0/rps_cpus");
+    EXPECT_EQ(file("devices/dual", "p0", 41, false), "class/net/p1/queues/rx-0/rps_cpus");
+    EXPECT_EQ(file("devices/dual", "p0", 42, true), std::nullopt) << "another one has its name";
+    EXPECT_EQ(file("devices/a", "old0", 8, true), std::nullopt) << "the other port";
+    EXPECT_EQ(file("devices/a", "old0", 8, false), "class/net/new0/queues/rx-0/rps_cpus")
+        << "it was elsewhere, and has another index";
+}
+
 TEST_F(QueueFilesTest, SettingsAreReadAsTheKernelWritesThem) {
     tree_.folder("proc/irq/40/eth0-TxRx-0");
     tree_.file("proc/irq/40/smp_affinity_list", "0-3,8\n");

@@ -44,6 +44,10 @@ TEST(Subject, SubjectsThatDifferInAnyPartOfTheirIdentityAreDifferent) {
         SteeringMask{"devices/b", Direction::rx, 0, "eth0"},
         FlowTable{"devices/a", 0, "eth0"}, // its fields are those of a steering map
         FlowTable{"devices/a", 1, "eth0"},
+        FlowTable{"devices/a", 1, "eth0", 7, true},
+        FlowTable{"devices/a", 1, "eth0", 8, true},
+        SteeringMask{"devices/a", Direction::rx, 1, "eth0", 7, true},
+        SteeringMask{"devices/a", Direction::rx, 1, "eth0", 8, true},
         FlowTable{"devices/b", 0, "eth0"},
         FlowTable{},
         UnitCpuset{"nginx.service"},

@@ -68,15 +68,24 @@ TEST_F(Granted, AMaskIsKnownUnderAnotherNameOfWhatHasIt) {
     {
         auto masks = open();
         ASSERT_TRUE(masks.note(IrqMask{"devices/a", "eth0-TxRx-0", 0, 40}, mask));
-        ASSERT_TRUE(masks.note(SteeringMask{"va", machine::Direction::tx, 0, "va", 7}, mask));
+        ASSERT_TRUE(masks.note(SteeringMask{"va", machine::Direction::tx, 0, "va", 7, false, 4711}, mask));
+        ASSERT_TRUE(masks.note(machine::FlowTable{"va", 0, "va", 7, false, 4711}, mask));
+        ASSERT_TRUE(masks.note(SteeringMask{"devices/a", machine::Direction::tx, 0, "p0", 8, true}, mask));
     }
     auto masks = open();
     EXPECT_TRUE(masks.contains(IrqMask{"devices/a", "eth0-TxRx-0", 0, 41}, mask)) << "another number";
     EXPECT_TRUE(masks.contains(IrqMask{"devices/a", "lan0-TxRx-0", 0, 40}, mask)) << "another label";
     EXPECT_FALSE(masks.contains(IrqMask{"devices/a", "lan0-TxRx-0", 0, 41}, mask));
     EXPECT_FALSE(masks.contains(IrqMask{"devices/b", "lan0-TxRx-0", 0, 40}, mask));
-    EXPECT_TRUE(masks.contains(SteeringMask{"va", machine::Direction::tx, 0, "va", 8}, mask))
+    EXPECT_TRUE(masks.contains(SteeringMask{"va", machine::Direction::tx, 0, "va", 8, false, 4711}, mask))
         << "it was elsewhere, and has another index";
+    EXPECT_TRUE(masks.contains(machine::FlowTable{"va", 0, "va", 8, false, 4711}, mask));
+    EXPECT_FALSE(masks.contains(SteeringMask{"va", machine::Direction::tx, 0, "va", 8, false, 4712}, mask))
+        << "it was made anew";
+    EXPECT_FALSE(masks.contains(SteeringMask{"va", machine::Direction::tx, 0, "va", 8}, mask));
+    EXPECT_TRUE(masks.contains(SteeringMask{"devices/a", machine::Direction::tx, 0, "p0", 8}, mask))
+        << "the other port is elsewhere";
+    EXPECT_FALSE(masks.contains(SteeringMask{"devices/a", machine::Direction::tx, 0, "p1", 9, true}, mask));
     EXPECT_TRUE(masks.contains(SteeringMask{"vx", machine::Direction::tx, 0, "vx", 7}, mask));
     EXPECT_FALSE(masks.contains(SteeringMask{"vx", machine::Direction::rx, 0, "vx", 7}, mask));
     EXPECT_FALSE(masks.contains(SteeringMask{"vx", machine::Direction::tx, 0, "vx", 0}, mask));

@@ -41,6 +41,8 @@ TEST(Record, EveryKindOfSubjectSurvivesTheWayThroughText) {
         {SteeringMask{"veth0", machine::Direction::rx, 0, "veth0"}, of_cpus},
         {SteeringMask{"veth0", machine::Direction::rx, 0, "veth0", 7}, of_cpus},
         {FlowTable{"veth0", 0, "veth0", 7}, of_count},
+        {SteeringMask{device, machine::Direction::rx, 0, "p1", 7, true}, of_cpus},
+        {FlowTable{device, 0, "p1", 7, true}, of_count},
         {FlowTable{device, 7, "eth0"}, of_count},
         {FlowTable{"", 0, "machine"}, of_count},
         {UnitCpuset{"a\\x2db.service"}, of_cpus}};
@@ -95,6 +97,10 @@ TEST(Record, AnIdentityIsTheSameTextWhateverNumberAndNameAre) {
     EXPECT_FALSE(same(SteeringMask{device, machine::Direction::rx, 1, "a"},
                       SteeringMask{device, machine::Direction::tx, 1, "a"}));
     EXPECT_TRUE(same(FlowTable{device, 1, "a"}, FlowTable{device, 1, "b"}));
+    EXPECT_TRUE(same(FlowTable{device, 1, "a", 7}, FlowTable{device, 1, "a", 8}));
+    EXPECT_FALSE(same(FlowTable{device, 1, "a", 7, true}, FlowTable{device, 1, "b", 8, true}));
+    EXPECT_FALSE(same(SteeringMask{device, machine::Direction::rx, 1, "a", 7, true},
+                      SteeringMask{device, machine::Direction::rx, 1, "b", 8, true}));
 }
 
 TEST(Record, ALineCutOrChangedAnywhereIsNoRecord) {
