@@ -188,4 +188,12 @@ std::vector<Slot> make_slots(const Topology& topology, const policy::Placement& 
     return slots;
 }
 
+std::vector<Slot> cut_slots(const std::vector<Slot>& slots, const CpuSet& cpuset) {
+    std::vector<Slot> rest;
+    for (const auto& slot : slots)
+        if (slot.cpus.intersects(cpuset))
+            rest.push_back({slot.cpus & cpuset, slot.mask & cpuset, slot.distance});
+    return rest;
+}
+
 } // namespace affinityd::planner

@@ -34,4 +34,8 @@ struct Slot {
                                            const policy::Placement& placement, const CpuSet& allowed,
                                            const CpuSet& near);
 
+/// Those of the slots that a cpuset leaves, cut to it: the kernel would cut the mask, or refuse it if no CPU
+/// were left.
+[[nodiscard]] std::vector<Slot> cut_slots(const std::vector<Slot>& slots, const CpuSet& cpuset);
+
 } // namespace affinityd::planner

@@ -270,6 +270,25 @@ TEST(Balance, TheSharedSlotOfAProcessStaysWhileOnlyItsMainThreadIsLeftAlone) {
     }
 }
 
+TEST(Balance, BusyProcessesInACpusetAreTakenApartWithinIt) {
+    Machine machine;
+    machine.policy("app", "match: {comm: app}\nspread: cpu\nbind: cpu\n");
+    machine.tree().file("sys/fs/cgroup/pod/cpuset.cpus.effective", "0,2\n");
+    for (int pid = 100; pid < 104; ++pid) {
+        machine.process(pid, "app", "0,2");
+        machine.tree().file(fmt::format("proc/{}/cpuset", pid), "/pod\n");
+        machine.wanted(pid, pid, lifetime() / (pid % 2 == 0 ? 1 : 1000));
+    }
+    Instance daemon(machine);
+    ASSERT_TRUE(daemon.manager().start());
+    daemon.pass();
+    ASSERT_EQ(machine.allowed(100, 100), machine.allowed(102, 102)) << "nothing was known of them";
+    daemon.pass();
+    EXPECT_NE(machine.allowed(100, 100), machine.allowed(102, 102));
+    EXPECT_EQ(machine.allowed(101, 101), machine.allowed(103, 103)) << "who may stay, stays";
+    EXPECT_GT(daemon.status()["balance"]["quotient"], 0.95);
+}
+
 TEST(Balance, WhatIsMeasuredAfterMovesIsDroppedWhenThePlacementsChangeMeanwhile) {
     const auto at_once = [] { return true; };
     const auto never = [] { return false; };
