@@ -41,7 +41,11 @@ void ThreadPlacer::note(KnownProcess& process, const inventory::Thread& thread,
     if (!changes_.is_fresh() || plan.state != State::yielded) known.state = plan.state;
     known.present = thread.allowed;
     known.seat.table = plan.target ? assignments_.number(plan.target->distribution) : std::nullopt;
-    if (!plan.target) return;
+    if (!plan.target) {
+        // A main thread stands for its process, whose slots others may use yet: the next weighing finds out.
+        if (thread.id != process.id) assignments_.leave_others(thread.id, std::span<const unsigned>{});
+        return;
+    }
     known.wanted = plan.target->mask;
     known.seat.is_own = plan.target->is_own;
 }

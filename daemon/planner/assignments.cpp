@@ -28,6 +28,14 @@ struct Rank {
     friend auto operator<=>(const Rank&, const Rank&) = default;
 };
 
+/// Notes what cuts a task's slots now; null: nothing does.
+void note_cpuset(Occupied& cpusets, unsigned& noted, const CpuSet* now) {
+    constexpr unsigned none = Assignments::no_cpuset;
+    if (noted == none ? now == nullptr : now != nullptr && cpusets[noted].cpus == *now) return;
+    if (noted != none) cpusets.leave(noted);
+    noted = now == nullptr ? none : cpusets.enter(*now);
+}
+
 /// Loads that differ by less than an eighth of a CPU are alike.
 Weight rounded(Weight load) { return (load * 8 + one_cpu / 2) / one_cpu * one_cpu / 8; }
 
@@ -56,7 +64,7 @@ Assignments::Seat* Assignments::seat_of(const TaskId& task, unsigned table) {
 const Assignments::SlotCpus& Assignments::cpus_of(const SlotRequest& request, Table& table) {
     auto& known = table.slots;
     // Slots that placements hold stay where they are as long as these; others are made for one question.
-    const bool is_lasting = base_ && !request.is_cut && !table.is_of_groups;
+    const bool is_lasting = base_ && request.cpuset == nullptr && !table.is_of_groups;
     if (is_lasting && known.of == request.slots.data() && known.ends.size() == request.slots.size())
         return known;
     known = {.of = is_lasting ? request.slots.data() : nullptr};
@@ -130,7 +138,7 @@ std::size_t Assignments::assign(const SlotRequest& request) {
     }
     const unsigned number = table_of(request.distribution);
     if (auto* seat = seat_of(request.task, number)) {
-        seat->is_cut = request.is_cut;
+        note_cpuset(cpusets_, seat->cpuset, request.cpuset);
         auto chosen = slot_named(slots, seat->given);
         if (!chosen) chosen = slot_named(slots, seat->now);
         if (!chosen) chosen = best(request, tables_[number]);
@@ -150,7 +158,8 @@ std::size_t Assignments::assign(const SlotRequest& request) {
     }
     const auto chosen = kept ? *kept : best(request, tables_[number]);
     const unsigned name = slots[chosen].cpus.first();
-    const auto seat = seats_.emplace(request.task, Seat{number, name, name, request.is_cut, weight});
+    const auto seat = seats_.emplace(request.task, Seat{number, name, name, weight});
+    note_cpuset(cpusets_, seat->second.cpuset, request.cpuset);
     put(seat->second, slots[chosen]);
     return chosen;
 }
@@ -171,6 +180,11 @@ Assignments::Seats::iterator Assignments::under_another_name(const SlotRequest& 
     return seats_.end();
 }
 
+const CpuSet& Assignments::cpuset_of(const Seat& seat) const {
+    static const CpuSet none;
+    return seat.cpuset == no_cpuset ? none : cpusets_[seat.cpuset].cpus;
+}
+
 TaskId Assignments::owner(const TaskId& task) const {
     const auto found = owners_.find(task);
     return found == owners_.end() ? task : found->second;
@@ -178,6 +192,7 @@ TaskId Assignments::owner(const TaskId& task) const {
 
 Assignments::Seats::iterator Assignments::erase(Seats::iterator seat) {
     take_away(seat->second);
+    note_cpuset(cpusets_, seat->second.cpuset, nullptr);
     return seats_.erase(seat);
 }
 

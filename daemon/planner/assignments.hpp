@@ -28,7 +28,7 @@ struct SlotRequest {
     /// What is distributed: processes as a whole; threads, which stay close to others of their distribution;
     /// or either over lanes, which are taken in their order.
     enum class Unit : std::uint8_t { process, thread, lane } unit = Unit::process;
-    bool is_cut = false;  ///< these are not all slots of the distribution: a cpuset allows no others
+    const CpuSet* cpuset = nullptr; ///< it leaves no other slots, or less of these; null: it cuts nothing
     TaskId group_of = {}; ///< the process whose group these slots are in; {}: they are not those of a group
 };
 
@@ -69,18 +69,21 @@ class Assignments {
 
     [[nodiscard]] const CpuLoad& load() const { return load_; }
 
+    static constexpr unsigned no_cpuset = ~0U;
     /// A task in its slot.
     struct Seat {
         unsigned table; ///< its distribution: an index for distribution()
         unsigned now;   ///< the slot, by its first CPU
         unsigned given; ///< the first one that it was given
-        bool is_cut;
         Estimate weight;
-        unsigned place = 0; ///< the CPUs that it was given there, in what its distribution occupies
+        unsigned cpuset = no_cpuset; ///< for cpuset_of()
+        unsigned place = 0;          ///< the CPUs that it was given there, in what its distribution occupies
     };
     using Seats = std::unordered_multimap<TaskId, Seat>;
     [[nodiscard]] const Seats& seats() const { return seats_; }
     [[nodiscard]] const DistributionId& distribution(unsigned table) const { return *tables_[table].id; }
+    /// The cpuset that leaves the task fewer slots than its distribution has; empty: it may have all.
+    [[nodiscard]] const CpuSet& cpuset_of(const Seat& seat) const;
     /// The process in whose group the task is; otherwise itself.
     [[nodiscard]] TaskId owner(const TaskId& task) const;
     /// The task changes over from one slot of a distribution to another for good. Nothing happens if it is
@@ -116,6 +119,7 @@ class Assignments {
     std::map<DistributionId, unsigned> numbers_;
     std::vector<Table> tables_;
     Seats seats_;
+    Occupied cpusets_;                          ///< that cut slots, each once
     std::unordered_map<TaskId, TaskId> owners_; ///< of tasks in groups that are not their own process
 };
 

@@ -18,6 +18,7 @@ struct Choice {
     DistributionId distribution;
     const std::vector<Slot>* slots;
     bool are_lanes = false;
+    bool is_cut = false; ///< the process's cpuset leaves it less than that
 };
 
 using Kind = DistributionId::Kind;
@@ -53,7 +54,9 @@ Choice group_of(const ResolvedPolicy& resolved, Assignments& assignments, const 
     static const std::vector<Slot> none;
     std::vector<Slot> groups;
     std::vector<const Group*> reachable;
+    bool is_cut = false;
     for (const auto& group : resolved.together) {
+        is_cut = is_cut || (process.cpuset != nullptr && !process.cpuset->contains(group.cpus));
         if (process.cpuset != nullptr && !group.cpus.intersects(*process.cpuset)) continue;
         groups.push_back({group.cpus, group.cpus});
         reachable.push_back(&group);
@@ -65,8 +68,8 @@ Choice group_of(const ResolvedPolicy& resolved, Assignments& assignments, const 
                                             .slots = groups,
                                             .task = process.id,
                                             .present = thread.thread.allowed,
-                                            .is_cut = groups.size() < resolved.together.size()});
-    return {in_group(name, groups[chosen].cpus), &reachable[chosen]->slots};
+                                            .cpuset = is_cut ? process.cpuset : nullptr});
+    return {in_group(name, groups[chosen].cpus), &reachable[chosen]->slots, false, is_cut};
 }
 
 Choice choose(const ResolvedPolicy& resolved, Assignments& assignments, const ProcessView& process,
@@ -83,15 +86,6 @@ Choice choose(const ResolvedPolicy& resolved, Assignments& assignments, const Pr
 bool is_within(const std::vector<Slot>& slots, const CpuSet& cpuset) {
     return !slots.empty() &&
            std::ranges::all_of(slots, [&](const Slot& slot) { return cpuset.contains(slot.mask); });
-}
-
-/// Slots that a cpuset leaves, cut to it: the kernel would cut the mask, or refuse it if no CPU were left.
-std::vector<Slot> reachable_slots(const std::vector<Slot>& slots, const CpuSet& cpuset) {
-    std::vector<Slot> rest;
-    for (const auto& slot : slots)
-        if (slot.cpus.intersects(cpuset))
-            rest.push_back({slot.cpus & cpuset, slot.mask & cpuset, slot.distance});
-    return rest;
 }
 
 SlotRequest::Unit unit_of(const Choice& choice, bool is_thread) {
@@ -141,9 +135,10 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
     Choice choice = choose(resolved, assignments, process, thread, rule);
     std::vector<Slot> reachable;
     if (process.cpuset != nullptr && !is_within(*choice.slots, *process.cpuset)) {
-        reachable = reachable_slots(*choice.slots, *process.cpuset);
+        reachable = cut_slots(*choice.slots, *process.cpuset);
         if (reachable.empty()) return std::unexpected(NoPlace::outside);
         choice.slots = &reachable;
+        choice.is_cut = true;
     }
     const auto& placement = rule ? policy.threads[*rule].placement : policy.placement;
     const bool is_thread = distributes_threads(placement);
@@ -154,7 +149,7 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
                                                            .task = unit,
                                                            .present = thread.thread.allowed,
                                                            .unit = unit_of(choice, is_thread),
-                                                           .is_cut = choice.slots == &reachable,
+                                                           .cpuset = choice.is_cut ? process.cpuset : nullptr,
                                                            .group_of = is_in_group ? process.id : TaskId{}})];
     return Target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
 }

@@ -58,18 +58,15 @@ std::optional<CpuSet> allowed_cpus(Run& run, const Policy& policy, const policy:
     return std::nullopt;
 }
 
-/// The scheduler does not balance load over isolated CPUs: a task with several of them in its mask stays on
-/// one. So each task is given one of its own.
-policy::Placement for_isolated(Run& run, const Policy& policy, policy::Placement placement,
-                               const CpuSet& allowed) {
-    const auto& isolated = run.machine.topology.isolated;
-    if (allowed.count() < 2 || !isolated.contains(allowed) || placement.bind == policy::Bind::cpu)
-        return placement;
+/// A task is given one isolated CPU, or none (make_slots()): it may be less than its policy asks for.
+void tell_of_isolated(Run& run, const Policy& policy, const policy::Placement& placement,
+                      const CpuSet& allowed) {
+    const auto& topology = run.machine.topology;
+    if (!parts_isolated(topology, placement.bind, allowed)) return;
     run.result.problems.push_back(
-        {policy.name, allowed.to_list(),
-         "these CPUs are isolated and not load-balanced: each task is given one CPU (bind: cpu)"});
-    placement.bind = policy::Bind::cpu;
-    return placement;
+        {policy.name, (allowed & topology.isolated).to_list(),
+         "these CPUs are isolated and not load-balanced: each task is given one CPU of them (bind: cpu)" +
+             std::string(topology.isolated.contains(allowed) ? "" : ", or only others")});
 }
 
 std::vector<Slot> distribute(Run& run, const Policy& policy, const policy::Placement& placement,
@@ -109,7 +106,8 @@ void add_together(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
 
 void add_distributions(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
     const Policy& policy = *resolved.policy;
-    resolved.placement = for_isolated(run, policy, policy.placement, resolved.allowed);
+    resolved.placement = policy.placement;
+    tell_of_isolated(run, policy, policy.placement, resolved.allowed);
     resolved.distributions.push_back(distribute(run, policy, resolved.placement, resolved.allowed, own_nics));
     for (const auto& rule : policy.threads) {
         auto allowed = allowed_cpus(run, policy, rule.placement, own_nics);
@@ -117,8 +115,8 @@ void add_distributions(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nic
         if (!allowed || !rule.placement.cpus) allowed = resolved.allowed;
         if (!policy.exclusive) *allowed -= run.result.claimed;
         if (allowed->empty()) allowed = resolved.allowed;
-        const auto placement = for_isolated(run, policy, rule.placement, *allowed);
-        resolved.distributions.push_back(distribute(run, policy, placement, *allowed, own_nics));
+        tell_of_isolated(run, policy, rule.placement, *allowed);
+        resolved.distributions.push_back(distribute(run, policy, rule.placement, *allowed, own_nics));
     }
 }
 

@@ -68,7 +68,7 @@ struct Group {
 /// A resolved policy: one policy, worked out on one machine.
 struct ResolvedPolicy {
     const policy::Policy* policy = nullptr;
-    policy::Placement placement; ///< its own as it is carried out: on isolated CPUs each task has one
+    policy::Placement placement; ///< its own
     CpuSet allowed;              ///< never empty if active
     bool active = false;         ///< false: it cannot be carried out here; `problems` says why
     std::vector<std::vector<Slot>> distributions; ///< 0: own placement; i + 1: thread rule i

@@ -39,23 +39,31 @@ std::vector<Deal::Part> parts_of(const Slot& slot, const CpuLoad& load) {
 
 } // namespace
 
-Seating::Kind Seating::make_kind(const DistributionId& distribution) const {
+/// The slots of a group; `group`: its index among the policy's.
+void Seating::add_slots(Kind& kind, const std::vector<Slot>& slots, const CpuSet& cpuset,
+                        unsigned group) const {
+    const auto* all = &slots;
+    if (!cpuset.empty()) all = &kind.cut.emplace_back(cut_slots(slots, cpuset));
+    // The deal counts those groups only that have slots.
+    const unsigned number = kind.places.empty() ? 0 : kind.places.back().group + 1;
+    for (const auto& slot : *all) {
+        kind.slots.push_back(&slot);
+        kind.groups.push_back(group);
+        kind.places.push_back({number, static_cast<Weight>(slot.cpus.count()), parts_of(slot, load_)});
+        kind.cpus |= slot.cpus;
+    }
+}
+
+Seating::Kind Seating::make_kind(const KindId& id) const {
+    const auto& [distribution, cpuset] = id;
     Kind kind;
-    const auto add = [&](const std::vector<Slot>& slots, unsigned group) {
-        for (const auto& slot : slots) {
-            kind.slots.push_back(&slot);
-            kind.groups.push_back(group);
-            kind.places.push_back({group, static_cast<Weight>(slot.cpus.count()), parts_of(slot, load_)});
-            kind.cpus |= slot.cpus;
-        }
-    };
     if (distribution.kind == DistributionId::Kind::groups) {
         const auto* resolved = placements_.find(distribution.policy);
         if (resolved != nullptr && resolved->active)
             for (unsigned i = 0; i < resolved->together.size(); ++i)
-                add(resolved->together[i].slots, i);
+                add_slots(kind, resolved->together[i].slots, cpuset, i);
     } else if (const auto* slots = slots_of(placements_, distribution)) {
-        add(*slots, 0);
+        add_slots(kind, *slots, cpuset, 0);
     }
     kind.near = near_of(placements_, distribution);
     for (const auto& place : kind.places) {
@@ -67,25 +75,27 @@ Seating::Kind Seating::make_kind(const DistributionId& distribution) const {
     return kind;
 }
 
-const Seating::Kind& Seating::kind_of(unsigned table) {
-    const auto [at, is_new] = tables_.try_emplace(table);
-    if (!is_new) return *at->second;
-    auto distribution = assignments_.distribution(table);
+const Seating::Kind& Seating::kind_of(const Assignments::Seat& seat) {
+    const auto& cpuset = assignments_.cpuset_of(seat);
+    auto& known = tables_[{seat.table, seat.cpuset}];
+    if (known != nullptr && known->first.second == cpuset)
+        return known->second; // else a new one has its number
+    KindId id{assignments_.distribution(seat.table), cpuset};
+    auto& distribution = id.first;
     if (is_in_group(distribution)) distribution = {distribution.policy, 0, "", DistributionId::Kind::groups};
-    auto found = kinds_.find(distribution);
-    if (found == kinds_.end()) found = kinds_.emplace(distribution, make_kind(distribution)).first;
-    at->second = &found->second;
+    auto found = kinds_.find(id);
+    if (found == kinds_.end()) found = kinds_.emplace(id, make_kind(id)).first;
+    known = &*found;
     return found->second;
 }
 
 void Seating::collect(const TaskId& task, const Assignments::Seat& seat) {
-    if (seat.is_cut) return;
     const auto& distribution = assignments_.distribution(seat.table);
     if (distribution.kind == DistributionId::Kind::groups) {
         families_[{distribution.policy, task}].seat.emplace(seat.table, seat.now);
         return;
     }
-    const auto& kind = kind_of(seat.table);
+    const auto& kind = kind_of(seat);
     const auto slot =
         std::ranges::find(kind.slots, seat.now, [](const Slot* one) { return one->cpus.first(); });
     if (slot == kind.slots.end()) return;
@@ -97,7 +107,7 @@ void Seating::collect(const TaskId& task, const Assignments::Seat& seat) {
     ++walk_.items;
 }
 
-/// A part of the seats.
+/// A part of the seats; to make a kind takes as long as many of these.
 void Seating::collect_some() {
     constexpr std::size_t some = 16;
     const auto& seats = assignments_.seats();
@@ -108,7 +118,8 @@ void Seating::collect_some() {
         tables_.clear();
         kinds_.clear();
     }
-    for (const auto end = std::min(walk_.buckets, walk_.bucket + some); walk_.bucket < end; ++walk_.bucket)
+    const auto end = std::min(walk_.buckets, walk_.bucket + some);
+    for (const auto kinds = kinds_.size(); walk_.bucket < end && kinds_.size() == kinds; ++walk_.bucket)
         for (auto seat = seats.begin(walk_.bucket); seat != seats.end(walk_.bucket); ++seat)
             collect(seat->first, seat->second);
     if (walk_.bucket < walk_.buckets) return;

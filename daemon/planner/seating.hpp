@@ -19,15 +19,17 @@ namespace affinityd::planner {
 /// order that depends on nothing but the tasks and the policies.
 class Seating {
   public:
-    /// What tasks of one distribution may have; those of all groups of a policy are one kind.
+    /// What tasks of one distribution may have, or as much of it as a cpuset leaves; those of all groups of a
+    /// policy are one kind.
     struct Kind {
-        std::vector<const Slot*> slots;  ///< none: they are not known any more
-        std::vector<unsigned> groups;    ///< of each slot
-        std::vector<Deal::Place> places; ///< the same for the deal, which takes them
-        CpuSet cpus;                     ///< of all of them
-        const CpuSet* near = nullptr;    ///< the CPUs near its interface; null: it has none
-        unsigned number = 0;             ///< among the kinds that have slots
-        Weight least = 0, of = 1;        ///< the part of a task, at least, that one core has to do
+        std::vector<const Slot*> slots;     ///< none: they are not known any more
+        std::vector<unsigned> groups;       ///< of each slot
+        std::vector<Deal::Place> places;    ///< the same for the deal, which takes them
+        CpuSet cpus;                        ///< of all of them
+        const CpuSet* near = nullptr;       ///< the CPUs near its interface; null: it has none
+        unsigned number = 0;                ///< among the kinds that have slots
+        std::vector<std::vector<Slot>> cut; ///< those of `slots` that placements do not have
+        Weight least = 0, of = 1;           ///< the part of a task, at least, that one core has to do
     };
     /// A process that stays inside a group.
     struct Family {
@@ -66,16 +68,19 @@ class Seating {
     void collect(const TaskId& task, const Assignments::Seat& seat);
     void number_kinds();
     void order_some();
-    const Kind& kind_of(unsigned table);
-    [[nodiscard]] Kind make_kind(const DistributionId& distribution) const;
+    using KindId = std::pair<DistributionId, CpuSet>; ///< what cuts it; empty: nothing
+    const Kind& kind_of(const Assignments::Seat& seat);
+    [[nodiscard]] Kind make_kind(const KindId& id) const;
+    void add_slots(Kind& kind, const std::vector<Slot>& slots, const CpuSet& cpuset, unsigned group) const;
 
     const Placements& placements_;
     const Assignments& assignments_;
     CpuLoad load_;
     Walk walk_;
-    std::map<DistributionId, Kind> kinds_;
+    std::map<KindId, Kind> kinds_;
     std::vector<Kind*> numbered_;
-    std::map<unsigned, const Kind*> tables_;
+    /// By distribution and cpuset.
+    std::map<std::pair<unsigned, unsigned>, const std::pair<const KindId, Kind>*> tables_;
     std::map<int, std::vector<Item>> found_; ///< by task, roughly: each small enough to be sorted in one go
     std::vector<Item> items_;
     std::map<FamilyId, Family> families_;

@@ -141,6 +141,17 @@ CpuSet widen(const Topology& topology, Bind bind, const CpuSet& cpus, const CpuS
     return allowed;
 }
 
+/// Isolated CPUs are places of their own: the first part of each place, then the second of each, ...
+std::vector<CpuSet> part_isolated(const std::vector<CpuSet>& places, const CpuSet& isolated) {
+    std::vector<CpuSet> parts;
+    for (const auto& place : places) {
+        if (CpuSet rest = place - isolated; !rest.empty()) parts.push_back(std::move(rest));
+        for (const unsigned cpu : place& isolated)
+            parts.push_back({cpu});
+    }
+    return parts.size() == places.size() ? parts : take_in_turn(places, parts);
+}
+
 /// The CPUs that share a core with an earlier one of the set.
 CpuSet second_threads(const Topology& topology, const CpuSet& set) {
     CpuSet result;
@@ -173,6 +184,8 @@ std::vector<Slot> make_slots(const Topology& topology, const policy::Placement& 
     else
         places = spread_groups(topology, placement.spread, usable);
 
+    if (allowed.intersects(topology.isolated)) places = part_isolated(places, topology.isolated);
+
     std::ranges::stable_partition(places, [&](const CpuSet& place) { return !secondary.contains(place); });
     if (!near.empty())
         std::ranges::stable_sort(places, {},
@@ -182,10 +195,28 @@ std::vector<Slot> make_slots(const Topology& topology, const policy::Placement& 
     for (auto& place : places) {
         CpuSet mask = widen(topology, placement.bind, place, usable);
         if (mask.empty()) mask = place; // the machine records no such level for this CPU
+        if (place.intersects(topology.isolated))
+            mask = place;
+        else
+            mask -= topology.isolated;
         const unsigned away = near.empty() ? 0 : distance(topology, place, near);
         slots.push_back({std::move(place), std::move(mask), away});
     }
     return slots;
+}
+
+bool parts_isolated(const Topology& topology, Bind bind, const CpuSet& allowed) {
+    return std::ranges::any_of(allowed & topology.isolated, [&](unsigned cpu) {
+        return widen(topology, bind, {cpu}, allowed).count() > 1;
+    });
+}
+
+std::vector<Slot> cut_slots(const std::vector<Slot>& slots, const CpuSet& cpuset) {
+    std::vector<Slot> rest;
+    for (const auto& slot : slots)
+        if (slot.cpus.intersects(cpuset))
+            rest.push_back({slot.cpus & cpuset, slot.mask & cpuset, slot.distance});
+    return rest;
 }
 
 } // namespace affinityd::planner

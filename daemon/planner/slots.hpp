@@ -29,9 +29,20 @@ struct Slot {
 ///  - A coarser `spread` takes its groups in turn: llc 0, llc 1, llc 0, ...
 ///  - Single CPUs that share a core with an earlier allowed one come last; `smt: avoid` leaves them out.
 ///  - With `near`, slots that are closer to those CPUs by NUMA distance come first.
+///  - The scheduler does not balance load over isolated CPUs: a task with several of them in its mask stays
+///  on
+///    one. So each of them is a slot of its own, and in the mask of no other slot.
 /// `allowed` holds online CPUs only, at least one. Masks are never empty and stay within `allowed`.
 [[nodiscard]] std::vector<Slot> make_slots(const topology::Topology& topology,
                                            const policy::Placement& placement, const CpuSet& allowed,
                                            const CpuSet& near);
+
+/// True if `bind` would give tasks isolated CPUs together with others, were these not slots of their own.
+[[nodiscard]] bool parts_isolated(const topology::Topology& topology, policy::Bind bind,
+                                  const CpuSet& allowed);
+
+/// Those of the slots that a cpuset leaves, cut to it: the kernel would cut the mask, or refuse it if no CPU
+/// were left.
+[[nodiscard]] std::vector<Slot> cut_slots(const std::vector<Slot>& slots, const CpuSet& cpuset);
 
 } // namespace affinityd::planner

@@ -10,6 +10,7 @@
 namespace affinityd::app {
 namespace {
 
+using planner::Weight;
 using test::Instance;
 using test::Machine;
 
@@ -178,6 +179,114 @@ TEST(Balance, WhomSomebodyElseMovedAwayForGoodCountsNoMoreWhereItWas) {
         EXPECT_TRUE(weighing.step([] { return false; }));
     }
     EXPECT_NEAR(static_cast<double>(sum()), 3.0 * planner::one_cpu, planner::one_cpu / 3.0) << "on average";
+}
+
+/// What is on the CPUs of the machine.
+Weight load_of_all(Instance& daemon) {
+    const auto& load = daemon.tasks().placer().assignments().load();
+    return load.on_cpu(0) + load.on_cpu(1) + load.on_cpu(2) + load.on_cpu(3);
+}
+
+void weigh_all(const Machine& machine, Instance& daemon) {
+    const auto root = host::Root::open(machine.path());
+    Weighing weighing(*root, daemon.tasks().table(), daemon.tasks().placer().assignments(), std::nullopt);
+    EXPECT_TRUE(weighing.step([] { return false; }));
+}
+
+void add_app_with_workers(Machine& machine) {
+    machine.policy("app", "match: {comm: app}\nspread: cpu\nbind: cpu\n"
+                          "threads:\n  - {name: \"own*\", leave: true}\n");
+    machine.process(100, "app");
+    for (int tid = 101; tid < 104; ++tid)
+        machine.thread(100, tid, "worker");
+}
+
+TEST(Balance, ThreadsThatAPolicyDoesNotPlaceAnyMoreFreeTheirSlots) {
+    for (const std::string affinity : {"affinity: none\n", "affinity: irq\nnics: [eth0]\n"}) {
+        Machine machine;
+        add_app_with_workers(machine);
+        Instance daemon(machine);
+        ASSERT_TRUE(daemon.manager().start());
+        daemon.pass();
+        ASSERT_EQ(load_of_all(daemon), 4 * planner::one_cpu);
+        machine.policy("app", "match: {comm: app}\n" + affinity);
+        ASSERT_TRUE(daemon.reload());
+        daemon.pass();
+        EXPECT_LE(load_of_all(daemon), planner::one_cpu) << affinity << "the main thread waits to be weighed";
+        weigh_all(machine, daemon);
+        EXPECT_EQ(load_of_all(daemon), 0) << affinity;
+    }
+}
+
+TEST(Balance, AThreadThatComesUnderARuleThatLeavesItFreesItsSlot) {
+    Machine machine;
+    add_app_with_workers(machine);
+    Instance daemon(machine);
+    ASSERT_TRUE(daemon.manager().start());
+    daemon.pass();
+    for (int tid = 101; tid < 103; ++tid) {
+        machine.thread(100, tid, "own", machine.allowed(100, tid));
+        daemon.manager().tasks().thread_renamed(100, tid, "own");
+    }
+    daemon.finish();
+    EXPECT_EQ(load_of_all(daemon), 2 * planner::one_cpu);
+}
+
+TEST(Balance, AThreadWhoseCpusetHasNoneOfThePolicysCpusFreesItsSlot) {
+    Machine machine;
+    machine.policy("app", two_places);
+    machine.process(100, "app");
+    machine.thread(100, 101, "worker");
+    Instance daemon(machine);
+    ASSERT_TRUE(daemon.manager().start());
+    daemon.pass();
+    ASSERT_EQ(load_of_all(daemon), 2 * planner::one_cpu);
+    machine.tree().file("sys/fs/cgroup/pod/cpuset.cpus.effective", "1,3\n");
+    machine.tree().file("proc/100/cpuset", "/pod\n");
+    machine.process(100, "app", "1,3");
+    machine.thread(100, 101, "worker", "1,3");
+    daemon.pass();
+    weigh_all(machine, daemon);
+    EXPECT_EQ(load_of_all(daemon), 0);
+}
+
+TEST(Balance, TheSharedSlotOfAProcessStaysWhileOnlyItsMainThreadIsLeftAlone) {
+    Machine machine;
+    machine.policy("app", "match: {comm: app}\nspread: any\nbind: cpu\n"
+                          "threads:\n  - {name: app, leave: true}\n");
+    machine.process(100, "app");
+    machine.thread(100, 101, "worker");
+    Instance daemon(machine);
+    ASSERT_TRUE(daemon.manager().start());
+    daemon.pass();
+    const auto slot = machine.allowed(100, 101);
+    machine.process(200, "app", slot);
+    machine.thread(200, 201, "worker");
+    for (int round = 0; round < 3; ++round) {
+        daemon.pass();
+        weigh_all(machine, daemon);
+        EXPECT_EQ(machine.allowed(100, 101), slot);
+        EXPECT_EQ(load_of_all(daemon), 2 * planner::one_cpu);
+    }
+}
+
+TEST(Balance, BusyProcessesInACpusetAreTakenApartWithinIt) {
+    Machine machine;
+    machine.policy("app", "match: {comm: app}\nspread: cpu\nbind: cpu\n");
+    machine.tree().file("sys/fs/cgroup/pod/cpuset.cpus.effective", "0,2\n");
+    for (int pid = 100; pid < 104; ++pid) {
+        machine.process(pid, "app", "0,2");
+        machine.tree().file(fmt::format("proc/{}/cpuset", pid), "/pod\n");
+        machine.wanted(pid, pid, lifetime() / (pid % 2 == 0 ? 1 : 1000));
+    }
+    Instance daemon(machine);
+    ASSERT_TRUE(daemon.manager().start());
+    daemon.pass();
+    ASSERT_EQ(machine.allowed(100, 100), machine.allowed(102, 102)) << "nothing was known of them";
+    daemon.pass();
+    EXPECT_NE(machine.allowed(100, 100), machine.allowed(102, 102));
+    EXPECT_EQ(machine.allowed(101, 101), machine.allowed(103, 103)) << "who may stay, stays";
+    EXPECT_GT(daemon.status()["balance"]["quotient"], 0.95);
 }
 
 TEST(Balance, WhatIsMeasuredAfterMovesIsDroppedWhenThePlacementsChangeMeanwhile) {

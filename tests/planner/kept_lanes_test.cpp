@@ -292,6 +292,20 @@ TEST(Lanes, ACpuThatGoesOfflineMovesNoQueueOfOtherCores) {
     EXPECT_EQ(lanes_of(without_core, "p0", "eth0"), "0,8;4,12;2,10;3,11");
 }
 
+TEST(Lanes, OnSomeIsolatedCpusALaneHasOneOfThemOrNone) {
+    auto machine = with_siblings(CpuSet::range(0, 15));
+    machine.topology.isolated = CpuSet{2, 3, 10, 11};
+    for (const std::string bind : {"core", "llc", "set"}) {
+        const World world(
+            {"match: {comm: a}\naffinity: full\nbind: " + bind + "\ncpus: \"1-3,9-11\"\nnics: [eth0]\n"},
+            machine, workers({3}));
+        EXPECT_EQ(lanes_of(world.placements, "p0", "eth0"), "1,9;2;3") << bind;
+        for (const auto& lane : world.placements.policies[0].nics.front().lanes)
+            EXPECT_TRUE(lane.mask.count() == 1 || lane.mask == (CpuSet{1, 9})) << lane.mask.to_list();
+        EXPECT_EQ(std::ranges::count(world.placements.problems, "2-3,10-11", &Problem::subject), 1) << bind;
+    }
+}
+
 TEST(Lanes, OnIsolatedCpusEachTaskHasOneCpu) {
     auto machine = with_siblings(CpuSet::range(0, 15));
     machine.topology.isolated = CpuSet{2, 3, 10, 11};

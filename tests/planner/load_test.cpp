@@ -15,13 +15,10 @@ const DistributionId distribution{"p", 0, ""};
 
 std::vector<Slot> one_slot(const CpuSet& cpus) { return {{cpus, cpus}}; }
 
-void assign_all(Assignments& assignments, int tasks, const std::vector<Slot>& slots, bool is_cut = false) {
+void assign_all(Assignments& assignments, int tasks, const std::vector<Slot>& slots) {
     for (int tid = 1; tid <= tasks; ++tid)
-        (void)assignments.assign({.distribution = distribution,
-                                  .slots = slots,
-                                  .task = {tid, 1},
-                                  .present = {},
-                                  .is_cut = is_cut});
+        (void)assignments.assign(
+            {.distribution = distribution, .slots = slots, .task = {tid, 1}, .present = {}});
 }
 
 std::vector<Weight> loads(const Assignments& assignments) {

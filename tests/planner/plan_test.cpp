@@ -103,6 +103,57 @@ TEST(Plan, IsolatedCpusAreGivenOneToEachTask) {
     EXPECT_EQ(world.settle(other, 1), "0-3") << "isolated CPUs are only for policies that name them";
 }
 
+std::vector<std::string> masks_on_mixed_cpus(const std::string& placement) {
+    auto machine = plain();
+    machine.topology.isolated = CpuSet{3, 4, 5, 6, 7};
+    World world({"match: {comm: a}\ncpus: \"1-7\"\n" + placement}, machine);
+    EXPECT_EQ(world.placements.problems.size(), 1U) << placement;
+    for (const auto& problem : world.placements.problems)
+        EXPECT_EQ(problem.subject, "3-7") << placement;
+    std::vector<std::string> masks;
+    for (int tid = 1; tid <= 6; ++tid) {
+        auto task = thread(tid, "a");
+        masks.push_back(world.settle(task));
+    }
+    std::ranges::sort(masks);
+    return masks;
+}
+
+TEST(Plan, APolicyWithIsolatedAndOtherCpusGivesATaskOneOfThoseOrSeveralOfThese) {
+    using Masks = std::vector<std::string>;
+    EXPECT_EQ(masks_on_mixed_cpus("bind: set\n"), (Masks{"1-2", "3", "4", "5", "6", "7"}));
+    EXPECT_EQ(masks_on_mixed_cpus("bind: llc\n"), (Masks{"1-2", "3", "4", "5", "6", "7"}));
+    EXPECT_EQ(masks_on_mixed_cpus("bind: node\nspread: node\n"), (Masks{"1-2", "3", "4", "5", "6", "7"}));
+    // CPUs 2 and 3 share a core, and only one of them is isolated.
+    EXPECT_EQ(masks_on_mixed_cpus("bind: core\nspread: core\n"), (Masks{"1", "2", "3", "4", "5", "6"}));
+    EXPECT_EQ(masks_on_mixed_cpus("bind: set\nspread: cpu\n"), (Masks{"1-2", "1-2", "3", "4", "5", "6"}));
+}
+
+TEST(Plan, IsolatedCpusAreNoProblemWhereAMaskHasOneCpuAnyway) {
+    auto machine = test::without_smt(8);
+    machine.topology.isolated = CpuSet{4, 5, 6, 7};
+    for (const std::string bind : {"cpu", "core"}) {
+        const World world({"match: {comm: a}\ncpus: \"2-7\"\nbind: " + bind + "\n"}, machine);
+        EXPECT_TRUE(world.placements.problems.empty()) << bind;
+    }
+}
+
+TEST(Plan, AThreadRuleAndAGroupGiveOneIsolatedCpuToo) {
+    auto machine = plain();
+    machine.topology.isolated = CpuSet{3, 4, 5, 6, 7};
+    World world({"match: {comm: a}\ncpus: \"0-2\"\nthreads:\n  - {name: io, cpus: \"2-7\", bind: set}\n",
+                 "match: {comm: b}\ncpus: \"2-7\"\ntogether: node\nbind: set\n"},
+                machine);
+    const auto& isolated = machine.topology.isolated;
+    for (std::size_t policy = 0; policy < 2; ++policy)
+        for (int tid = 1; tid <= 8; ++tid) {
+            auto task = thread(static_cast<int>(policy) * 100 + tid, policy == 0 ? "io" : "b");
+            world.settle(task, policy);
+            EXPECT_TRUE(task.allowed.count() == 1 || !task.allowed.intersects(isolated))
+                << policy << ": " << task.allowed.to_list();
+        }
+}
+
 TEST(Plan, ReasonsNameThePolicyTheRuleAndTheSlot) {
     World world({"match: {comm: a}\ncpus: \"0-3\"\nbind: llc\nthreads:\n  - {name: io, cpus: \"7\", bind: "
                  "cpu}\n"},
