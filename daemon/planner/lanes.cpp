@@ -37,8 +37,11 @@ struct Job {
 
     [[nodiscard]] const std::vector<Slot>& lanes() const { return shared.lanes; }
     [[nodiscard]] std::size_t lane_of(unsigned queue) const {
-        const auto place = std::ranges::lower_bound(queues, queue) - queues.begin();
-        return static_cast<std::size_t>(place) % lanes().size();
+        const auto own = std::ranges::lower_bound(queues, queue);
+        // One that has no interrupt of its own is dealt to those that are there.
+        const bool has_own = own != queues.end() && *own == queue;
+        const auto place = has_own ? static_cast<std::size_t>(own - queues.begin()) : queue % queues.size();
+        return place % lanes().size();
     }
     [[nodiscard]] CpuSet interrupt_mask(std::size_t lane) const { return CpuSet{interrupt_cpus[lane]}; }
     [[nodiscard]] std::string near(const Slot& lane) const;
@@ -98,10 +101,12 @@ void add_napi_threads(Job& job) {
     }
 }
 
-/// CPUs of the lanes that a queue has: its own, or several where there are more lanes than queues.
+/// CPUs of the lanes that a queue has: its own, or several where there are more lanes than queues, or than
+/// queues with interrupts.
 CpuSet lane_cpus(const Job& job, unsigned queue, std::size_t queue_count) {
     CpuSet cpus;
-    for (std::size_t lane = job.lane_of(queue); lane < job.lanes().size(); lane += queue_count)
+    const std::size_t step = std::min(queue_count, job.queues.size());
+    for (std::size_t lane = job.lane_of(queue); lane < job.lanes().size(); lane += step)
         cpus |= job.lanes()[lane].cpus;
     return cpus;
 }
