@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 namespace affinityd::planner {
@@ -47,24 +49,85 @@ LaneHome lane_home(const ResolvedPolicy& resolved, const Interfaces& interfaces,
 
 namespace {
 
-/// Which of the kept lanes it is; their number if none. A core that has lost a sibling, or has it again, is
-/// still the same lane.
-std::size_t place_among(std::span<const Slot> kept, const Slot& slot) {
-    const auto found =
-        std::ranges::find_if(kept, [&](const Slot& other) { return other.cpus.intersects(slot.cpus); });
-    return static_cast<std::size_t>(found - kept.begin());
-}
+/// Knows which of the kept lanes a slot is.
+class Kept {
+  public:
+    explicit Kept(std::span<const Slot> kept) : lanes_(kept.size()) {
+        for (std::size_t place = 0; place < kept.size(); ++place)
+            for (const unsigned cpu : kept[place].cpus)
+                by_cpu_.try_emplace(cpu, place); // of several the first
+    }
+    [[nodiscard]] std::size_t lanes() const { return lanes_; }
+    /// Their number if it is none of them. A core that has lost a sibling, or has it again, is still the same
+    /// lane.
+    [[nodiscard]] std::size_t place_of(const Slot& slot) const {
+        std::size_t place = lanes_;
+        for (const unsigned cpu : slot.cpus)
+            if (const auto found = by_cpu_.find(cpu); found != by_cpu_.end())
+                place = std::min(place, found->second);
+        return place;
+    }
+
+  private:
+    std::size_t lanes_;
+    std::unordered_map<unsigned, std::size_t> by_cpu_;
+};
+
+/// Cores that may become lanes, the best first: those that are kept, unless another one may have much less
+/// load, then those with the least.
+class Candidates {
+  public:
+    /// `load` must outlive it, and change by take() only.
+    Candidates(std::vector<Slot> slots, const Kept& kept, bool may_move, CpuLoad& load)
+        : slots_(std::move(slots)), kept_(kept), may_move_(may_move), load_(load) {
+        for (std::size_t i = 0; i < slots_.size(); ++i) {
+            places_.push_back(kept.place_of(slots_[i]));
+            on_core_[core_of(i)].push_back(i);
+            order_.insert(key(i));
+        }
+    }
+    [[nodiscard]] bool empty() const { return order_.empty(); }
+    /// The best, which gets the work of one CPU.
+    Slot take() {
+        const auto best = std::get<3>(*order_.begin());
+        auto& same_core = on_core_[core_of(best)];
+        for (const auto i : same_core)
+            order_.erase(key(i));
+        std::erase(same_core, best);
+        load_.add({slots_[best].cpus.first()}, one_cpu);
+        for (const auto i : same_core)
+            order_.insert(key(i));
+        return std::move(slots_[best]);
+    }
+
+  private:
+    using Key = std::tuple<Weight, std::size_t, Weight, std::size_t>; ///< the last: which it is
+    [[nodiscard]] unsigned core_of(std::size_t i) const { return load_.core_of(slots_[i].cpus.first()); }
+    [[nodiscard]] Key key(std::size_t i) const {
+        const auto there = load_.on_core(slots_[i].cpus.first());
+        if (!may_move_) return {0, places_[i], there, i};
+        return {there - (places_[i] < kept_.lanes() ? much : 0), places_[i], 0, i};
+    }
+
+    std::vector<Slot> slots_;
+    const Kept& kept_;
+    const bool may_move_;
+    CpuLoad& load_;
+    std::vector<std::size_t> places_; ///< of each slot among those that are kept
+    std::unordered_map<unsigned, std::vector<std::size_t>> on_core_;
+    std::set<Key> order_;
+};
 
 bool is_lower(const Slot& one, const Slot& other) { return one.cpus.first() < other.cpus.first(); }
 
 /// In the order of the lanes that are kept: who comes anew takes the place of one that has gone, or the end.
-std::vector<Slot> in_kept_order(std::vector<Slot> lanes, std::span<const Slot> kept) {
+std::vector<Slot> in_kept_order(std::vector<Slot> lanes, const Kept& kept) {
     std::vector<std::optional<Slot>> places(lanes.size());
     std::vector<Slot> others;
     std::ranges::sort(lanes, is_lower);
     for (auto& lane : lanes) {
-        const auto place = place_among(kept, lane);
-        if (place < places.size() && place < kept.size() && !places[place])
+        const auto place = kept.place_of(lane);
+        if (place < places.size() && place < kept.lanes() && !places[place])
             places[place] = std::move(lane);
         else
             others.push_back(std::move(lane));
@@ -92,25 +155,17 @@ std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Ma
                                const LaneHome& home, const LaneDemand& demand, const LaneLoad& load) {
     policy::Placement placement = resolved.placement;
     placement.spread = policy::Spread::core;
+    const Kept kept(demand.kept);
     CpuLoad expected = load.expected;
     std::vector<Slot> lanes;
     for (const CpuSet* cpus : {&home.first, &home.then}) {
         if (cpus->empty()) continue;
-        auto candidates = make_slots(machine.topology, placement, *cpus, {});
-        while (lanes.size() < demand.lanes && !candidates.empty()) {
-            const auto best = std::ranges::min_element(candidates, {}, [&](const Slot& slot) {
-                const auto place = place_among(demand.kept, slot);
-                const auto there = expected.on_core(slot.cpus.first());
-                const bool is_kept = place < demand.kept.size();
-                return demand.may_move ? std::tuple(there - (is_kept ? much : 0), place, Weight{0})
-                                       : std::tuple(Weight{0}, place, there);
-            });
-            expected.add({best->cpus.first()}, one_cpu);
-            lanes.push_back(std::move(*best));
-            candidates.erase(best);
-        }
+        Candidates candidates(make_slots(machine.topology, placement, *cpus, {}), kept, demand.may_move,
+                              expected);
+        while (lanes.size() < demand.lanes && !candidates.empty())
+            lanes.push_back(candidates.take());
     }
-    lanes = in_kept_order(std::move(lanes), demand.kept);
+    lanes = in_kept_order(std::move(lanes), kept);
     if (demand.queues < lanes.size() && demand.kept.empty())
         put_quiet_cores_first(lanes, demand.queues, load);
     return lanes;
