@@ -89,6 +89,7 @@ struct Placements {
     std::unordered_map<int, QueueThread> threads; ///< by tid
     std::vector<Problem> problems;
     std::shared_ptr<const CpuLoad> load; ///< of the interrupts of lanes; each compile() makes another
+    LoadErrors load_errors;              ///< of `load`; none until it is measured
     std::vector<Weight> cores; ///< load of each, descending, by interrupts and by what tasks may use
 
     [[nodiscard]] const ResolvedPolicy* find(std::string_view policy) const; ///< nullptr: none of that name
