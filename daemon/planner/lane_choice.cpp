@@ -175,31 +175,50 @@ namespace {
 
 /// Where the interrupts of a lane may go with `separate`: its cache group without its core, best without any
 /// lane.
-CpuSet separate_cpus(const ResolvedPolicy& resolved, const machine::Machine& machine,
-                     std::span<const Slot> lanes, unsigned own) {
+CpuSet separate_cpus(const ResolvedPolicy& resolved, const machine::Machine& machine, const CpuSet& of_lanes,
+                     unsigned own) {
     const auto& topology = machine.topology;
     const CpuSet others = (topology.llc_of(own) & resolved.allowed) - topology.core_of(own);
-    CpuSet free = others;
-    for (const auto& slot : lanes)
-        free -= slot.cpus;
+    CpuSet free = others - of_lanes;
     return free.empty() ? others : free;
+}
+
+/// The one with the least load. That which was chosen before stays, unless another one has much less and it
+/// may move.
+unsigned separate_cpu(const CpuSet& cpus, std::optional<unsigned> before, bool may_move,
+                      const CpuLoad& load) {
+    if (before && !may_move && cpus.contains(*before)) return *before;
+    return *std::ranges::min_element(cpus, {}, [&](unsigned cpu) {
+        auto level = load.of({cpu});
+        if (cpu == before) level.core -= much;
+        return level;
+    });
 }
 
 } // namespace
 
 std::vector<unsigned> interrupt_cpus(const ResolvedPolicy& resolved, const machine::Machine& machine,
-                                     std::span<const Slot> lanes, std::size_t queues, LaneLoad& load) {
+                                     std::span<const Slot> lanes, const LaneDemand& demand, LaneLoad& load) {
+    const bool is_separate = resolved.policy->separate;
+    CpuSet of_lanes;
+    for (const auto& lane : lanes)
+        of_lanes |= lane.cpus;
     std::vector<unsigned> cpus;
     for (const auto& lane : lanes) {
-        unsigned cpu = lane.cpus.first();
-        if (resolved.policy->separate)
-            if (const auto others = separate_cpus(resolved, machine, lanes, cpu); !others.empty())
-                cpu = *std::ranges::min_element(others, {},
-                                                [&](unsigned other) { return load.expected.of({other}); });
-        if (cpu != lane.cpus.first()) load.expected.add({lane.cpus.first()}, one_cpu); // its tasks
-        const bool has_queue = cpus.size() < queues;
+        const unsigned own = lane.cpus.first();
+        const auto number = cpus.size();
+        const bool has_queue = number < demand.queues;
+        unsigned cpu = own;
+        if (is_separate && has_queue) {
+            std::optional<unsigned> before;
+            if (number < demand.kept_interrupts.size()) before = demand.kept_interrupts[number];
+            if (const auto others = separate_cpus(resolved, machine, of_lanes, own); !others.empty())
+                cpu = separate_cpu(others, before, demand.may_move, load.expected);
+        }
+        const bool has_tasks_only = is_separate && !has_queue;
+        if (cpu != own || has_tasks_only) load.expected.add({own}, one_cpu);
         if (has_queue) load.queues.add({cpu}, one_cpu);
-        if (has_queue || !resolved.policy->separate) load.add_interrupts(cpu);
+        if (!has_tasks_only) load.add_interrupts(cpu);
         cpus.push_back(cpu);
     }
     return cpus;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/lane_groups.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -66,6 +67,16 @@ const NicLanes* Earlier::take(const Interfaces::Group& group) {
 }
 
 } // namespace
+
+std::vector<unsigned> LaneGroup::kept_work() const {
+    std::vector<unsigned> cpus;
+    for (const auto& lane : kept())
+        cpus.push_back(lane.cpus.first());
+    const auto interrupts = kept_interrupts();
+    for (std::size_t i = 0; i < std::min(kept().size(), interrupts.size()); ++i)
+        if (interrupts[i] != cpus[i]) cpus.push_back(interrupts[i]);
+    return cpus;
+}
 
 std::vector<LaneGroup> lane_groups(const policy::Policy& policy, const Interfaces& interfaces,
                                    const NicNames& nics, const NicUsage& usage,

@@ -23,6 +23,11 @@ struct LaneGroup {
     [[nodiscard]] std::span<const Slot> kept() const {
         return before == nullptr ? std::span<const Slot>() : before->lanes;
     }
+    [[nodiscard]] std::span<const unsigned> kept_interrupts() const {
+        return before == nullptr ? std::span<const unsigned>() : before->interrupts;
+    }
+    /// CPUs with the work of one: of each lane, and of its interrupts, if these are elsewhere.
+    [[nodiscard]] std::vector<unsigned> kept_work() const;
 };
 
 /// The groups of a policy's interfaces. Under `full` those that serve the same tasks are in one, under `irq`

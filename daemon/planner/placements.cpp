@@ -157,8 +157,8 @@ CpuLoad expected_load(const Run& run, const std::vector<std::vector<LaneGroup>>&
             load.add(resolved.allowed, one_cpu);
     for (const auto& of_policy : groups)
         for (const auto& group : of_policy)
-            for (const auto& lane : group.kept())
-                load.add({lane.cpus.first()}, one_cpu);
+            for (const unsigned cpu : group.kept_work())
+                load.add({cpu}, one_cpu);
     return load;
 }
 

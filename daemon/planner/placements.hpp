@@ -57,6 +57,8 @@ struct NicLanes {
     bool is_guess = false;  ///< as many lanes as queues, because it is not known how many tasks they serve
     CpuSet candidates;      ///< where the lanes were chosen
     std::size_t wanted = 0; ///< how many there were to be, if there are cores enough
+    std::vector<unsigned> interrupts; ///< the CPU that takes those of each lane: its first, or with
+                                      ///< `separate` another; empty: none of these are this policy's
 };
 
 /// Processes of a policy with `together` stay inside one such group.

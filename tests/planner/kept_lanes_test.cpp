@@ -160,6 +160,31 @@ TEST(Lanes, BirthsAndDeathsMoveInterruptsOfOthersSeldomAndNotInVain) {
             }
 }
 
+TEST(Lanes, ABirthMovesNoInterruptOfOthersThatAreApartFromTheirTasks) {
+    const World world(policies_of(6, "separate: true\n"), two_nodes(12, 6), workers({2, 2, 2, 2, 2, 2}));
+    auto now = world.placements;
+    const auto first = arrivals(now);
+    for (const unsigned count : {3U, 4U, 3U, 2U, 1U, 2U}) {
+        auto next = recompile(world.set, world.machine, workers({count, 2, 2, 2, 2, 2}), now);
+        EXPECT_EQ(others_moved(now, next, "p0"), 0) << count;
+        now = std::move(next);
+    }
+    EXPECT_EQ(arrivals(now), first) << "who grew and shrank is where it was";
+}
+
+TEST(Lanes, AnInterruptApartFromItsTasksMovesWhenItsCpuGoesOfflineAndNoOtherDoes) {
+    auto machine = two_nodes(12, 1);
+    const World world(policies_of(1, "separate: true\n"), machine, workers({2}));
+    const auto first = arrivals(world.placements);
+    ASSERT_EQ(first.size(), 2U);
+    const auto gone = static_cast<unsigned>(std::stoul(first.rbegin()->first));
+    machine.topology.online -= CpuSet{gone};
+    const auto next = recompile(world.set, machine, workers({2}), world.placements);
+    EXPECT_FALSE(arrivals(next).contains(first.rbegin()->first));
+    EXPECT_TRUE(arrivals(next).contains(first.begin()->first));
+    EXPECT_EQ(arrivals(next).size(), 2U);
+}
+
 TEST(Lanes, AMuchBetterOrderIsTakenAllTheSame) {
     // All came under policy while the machine had one CPU.
     auto small = eight(4, 1);
