@@ -40,4 +40,10 @@ struct LaneGroup {
                                                  const NicNames& nics, const NicUsage& usage,
                                                  const ResolvedPolicy* before);
 
+/// Lanes of a policy that none of its interfaces has now: their links are down, they are unplugged, or they
+/// serve nobody. They are kept for when these are back; other interfaces may have their cores meanwhile. Of
+/// very many those that were there last.
+[[nodiscard]] std::vector<NicLanes> absent_lanes(const ResolvedPolicy& before, const ResolvedPolicy& now,
+                                                 const machine::Machine& machine);
+
 } // namespace affinityd::planner

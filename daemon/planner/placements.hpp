@@ -76,6 +76,7 @@ struct ResolvedPolicy {
     std::vector<std::vector<Slot>> distributions; ///< 0: own placement; i + 1: thread rule i
     std::vector<Group> together;                  ///< empty without `together`
     std::vector<NicLanes> nics;                   ///< of irq and full
+    std::vector<NicLanes> absent; ///< those of interfaces without queues, as they were: for when these return
     std::vector<Slot> all_lanes; ///< lanes of all its interfaces in turn, for tasks served by several or none
     [[nodiscard]] const NicLanes* nic(std::string_view name) const;   ///< that this interface has
     [[nodiscard]] const NicLanes* lanes(std::string_view name) const; ///< of that name
