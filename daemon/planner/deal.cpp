@@ -83,10 +83,14 @@ unsigned Deal::add_family(std::vector<unsigned> pieces) {
     return static_cast<unsigned>(families_.size()) - 1;
 }
 
-void Deal::start(const CpuLoad& load) {
+void Deal::start(const CpuLoad& load, const LoadErrors& errors) {
     cores_.resize(places_on_.size());
     for (unsigned core = 0; core < cores_.size(); ++core)
         if (!places_on_[core].empty()) cores_[core] = load.on_core(core);
+    vary_.resize(places_on_.size());
+    for (const auto& [cpu, error] : errors)
+        if (const auto core = load.core_of(cpu); core < vary_.size())
+            vary_[core] += std::pow(static_cast<double>(error), 2);
     try_all_cores();
 }
 
@@ -102,7 +106,7 @@ const Deal::Place& Deal::place_of(unsigned piece) const {
 /// What a core must gain for anybody to move: more than chance may have brought about, and the more for many
 /// moves.
 Weight Deal::worth_moving(unsigned core, Weight load, std::size_t moves) const {
-    double sum = 0;
+    double sum = vary_[core];
     for (const auto& [number, index] : places_on_[core]) {
         const auto& kind = kinds_[number];
         if (kind.places.size() < 2) continue;

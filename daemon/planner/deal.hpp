@@ -44,8 +44,8 @@ class Deal {
     unsigned add(const Piece& piece);
     /// `pieces`: those of a family, by the numbers that they will get; the heaviest first.
     unsigned add_family(std::vector<unsigned> pieces);
-    /// `load`: of all cores, with the pieces.
-    void start(const CpuLoad& load);
+    /// `load`: of all cores, with the pieces. `errors`: of the work that is there without being a piece.
+    void start(const CpuLoad& load, const LoadErrors& errors);
     /// A step, of a few milliseconds at most; false: there is no more to do.
     bool improve();
 
@@ -99,6 +99,7 @@ class Deal {
     std::vector<Kind> kinds_;
     std::vector<std::vector<unsigned>> families_;
     std::vector<Weight> cores_; ///< the load of each, by its first CPU
+    std::vector<double> vary_;  ///< by core: the squares of the errors of what is no piece
     std::vector<std::vector<std::pair<unsigned, unsigned>>> places_on_; ///< by core: kinds and places
     std::set<unsigned> left_;                                           ///< cores that may be relieved yet
     std::vector<unsigned> first_, chained_; ///< the place of each piece at the start, and after the chains

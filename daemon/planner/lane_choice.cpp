@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 namespace affinityd::planner {
@@ -47,24 +49,85 @@ LaneHome lane_home(const ResolvedPolicy& resolved, const Interfaces& interfaces,
 
 namespace {
 
-/// Which of the kept lanes it is; their number if none. A core that has lost a sibling, or has it again, is
-/// still the same lane.
-std::size_t place_among(std::span<const Slot> kept, const Slot& slot) {
-    const auto found =
-        std::ranges::find_if(kept, [&](const Slot& other) { return other.cpus.intersects(slot.cpus); });
-    return static_cast<std::size_t>(found - kept.begin());
-}
+/// Knows which of the kept lanes a slot is.
+class Kept {
+  public:
+    explicit Kept(std::span<const Slot> kept) : lanes_(kept.size()) {
+        for (std::size_t place = 0; place < kept.size(); ++place)
+            for (const unsigned cpu : kept[place].cpus)
+                by_cpu_.try_emplace(cpu, place); // of several the first
+    }
+    [[nodiscard]] std::size_t lanes() const { return lanes_; }
+    /// Their number if it is none of them. A core that has lost a sibling, or has it again, is still the same
+    /// lane.
+    [[nodiscard]] std::size_t place_of(const Slot& slot) const {
+        std::size_t place = lanes_;
+        for (const unsigned cpu : slot.cpus)
+            if (const auto found = by_cpu_.find(cpu); found != by_cpu_.end())
+                place = std::min(place, found->second);
+        return place;
+    }
+
+  private:
+    std::size_t lanes_;
+    std::unordered_map<unsigned, std::size_t> by_cpu_;
+};
+
+/// Cores that may become lanes, the best first: those that are kept, unless another one may have much less
+/// load, then those with the least.
+class Candidates {
+  public:
+    /// `load` must outlive it, and change by take() only.
+    Candidates(std::vector<Slot> slots, const Kept& kept, bool may_move, CpuLoad& load)
+        : slots_(std::move(slots)), kept_(kept), may_move_(may_move), load_(load) {
+        for (std::size_t i = 0; i < slots_.size(); ++i) {
+            places_.push_back(kept.place_of(slots_[i]));
+            on_core_[core_of(i)].push_back(i);
+            order_.insert(key(i));
+        }
+    }
+    [[nodiscard]] bool empty() const { return order_.empty(); }
+    /// The best, which gets the work of one CPU.
+    Slot take() {
+        const auto best = std::get<3>(*order_.begin());
+        auto& same_core = on_core_[core_of(best)];
+        for (const auto i : same_core)
+            order_.erase(key(i));
+        std::erase(same_core, best);
+        load_.add({slots_[best].cpus.first()}, one_cpu);
+        for (const auto i : same_core)
+            order_.insert(key(i));
+        return std::move(slots_[best]);
+    }
+
+  private:
+    using Key = std::tuple<Weight, std::size_t, Weight, std::size_t>; ///< the last: which it is
+    [[nodiscard]] unsigned core_of(std::size_t i) const { return load_.core_of(slots_[i].cpus.first()); }
+    [[nodiscard]] Key key(std::size_t i) const {
+        const auto there = load_.on_core(slots_[i].cpus.first());
+        if (!may_move_) return {0, places_[i], there, i};
+        return {there - (places_[i] < kept_.lanes() ? much : 0), places_[i], 0, i};
+    }
+
+    std::vector<Slot> slots_;
+    const Kept& kept_;
+    const bool may_move_;
+    CpuLoad& load_;
+    std::vector<std::size_t> places_; ///< of each slot among those that are kept
+    std::unordered_map<unsigned, std::vector<std::size_t>> on_core_;
+    std::set<Key> order_;
+};
 
 bool is_lower(const Slot& one, const Slot& other) { return one.cpus.first() < other.cpus.first(); }
 
 /// In the order of the lanes that are kept: who comes anew takes the place of one that has gone, or the end.
-std::vector<Slot> in_kept_order(std::vector<Slot> lanes, std::span<const Slot> kept) {
+std::vector<Slot> in_kept_order(std::vector<Slot> lanes, const Kept& kept) {
     std::vector<std::optional<Slot>> places(lanes.size());
     std::vector<Slot> others;
     std::ranges::sort(lanes, is_lower);
     for (auto& lane : lanes) {
-        const auto place = place_among(kept, lane);
-        if (place < places.size() && place < kept.size() && !places[place])
+        const auto place = kept.place_of(lane);
+        if (place < places.size() && place < kept.lanes() && !places[place])
             places[place] = std::move(lane);
         else
             others.push_back(std::move(lane));
@@ -92,25 +155,17 @@ std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Ma
                                const LaneHome& home, const LaneDemand& demand, const LaneLoad& load) {
     policy::Placement placement = resolved.placement;
     placement.spread = policy::Spread::core;
+    const Kept kept(demand.kept);
     CpuLoad expected = load.expected;
     std::vector<Slot> lanes;
     for (const CpuSet* cpus : {&home.first, &home.then}) {
         if (cpus->empty()) continue;
-        auto candidates = make_slots(machine.topology, placement, *cpus, {});
-        while (lanes.size() < demand.lanes && !candidates.empty()) {
-            const auto best = std::ranges::min_element(candidates, {}, [&](const Slot& slot) {
-                const auto place = place_among(demand.kept, slot);
-                const auto there = expected.on_core(slot.cpus.first());
-                const bool is_kept = place < demand.kept.size();
-                return demand.may_move ? std::tuple(there - (is_kept ? much : 0), place, Weight{0})
-                                       : std::tuple(Weight{0}, place, there);
-            });
-            expected.add({best->cpus.first()}, one_cpu);
-            lanes.push_back(std::move(*best));
-            candidates.erase(best);
-        }
+        Candidates candidates(make_slots(machine.topology, placement, *cpus, {}), kept, demand.may_move,
+                              expected);
+        while (lanes.size() < demand.lanes && !candidates.empty())
+            lanes.push_back(candidates.take());
     }
-    lanes = in_kept_order(std::move(lanes), demand.kept);
+    lanes = in_kept_order(std::move(lanes), kept);
     if (demand.queues < lanes.size() && demand.kept.empty())
         put_quiet_cores_first(lanes, demand.queues, load);
     return lanes;
@@ -120,31 +175,50 @@ namespace {
 
 /// Where the interrupts of a lane may go with `separate`: its cache group without its core, best without any
 /// lane.
-CpuSet separate_cpus(const ResolvedPolicy& resolved, const machine::Machine& machine,
-                     std::span<const Slot> lanes, unsigned own) {
+CpuSet separate_cpus(const ResolvedPolicy& resolved, const machine::Machine& machine, const CpuSet& of_lanes,
+                     unsigned own) {
     const auto& topology = machine.topology;
     const CpuSet others = (topology.llc_of(own) & resolved.allowed) - topology.core_of(own);
-    CpuSet free = others;
-    for (const auto& slot : lanes)
-        free -= slot.cpus;
+    CpuSet free = others - of_lanes;
     return free.empty() ? others : free;
+}
+
+/// The one with the least load. That which was chosen before stays, unless another one has much less and it
+/// may move.
+unsigned separate_cpu(const CpuSet& cpus, std::optional<unsigned> before, bool may_move,
+                      const CpuLoad& load) {
+    if (before && !may_move && cpus.contains(*before)) return *before;
+    return *std::ranges::min_element(cpus, {}, [&](unsigned cpu) {
+        auto level = load.of({cpu});
+        if (cpu == before) level.core -= much;
+        return level;
+    });
 }
 
 } // namespace
 
 std::vector<unsigned> interrupt_cpus(const ResolvedPolicy& resolved, const machine::Machine& machine,
-                                     std::span<const Slot> lanes, std::size_t queues, LaneLoad& load) {
+                                     std::span<const Slot> lanes, const LaneDemand& demand, LaneLoad& load) {
+    const bool is_separate = resolved.policy->separate;
+    CpuSet of_lanes;
+    for (const auto& lane : lanes)
+        of_lanes |= lane.cpus;
     std::vector<unsigned> cpus;
     for (const auto& lane : lanes) {
-        unsigned cpu = lane.cpus.first();
-        if (resolved.policy->separate)
-            if (const auto others = separate_cpus(resolved, machine, lanes, cpu); !others.empty())
-                cpu = *std::ranges::min_element(others, {},
-                                                [&](unsigned other) { return load.expected.of({other}); });
-        if (cpu != lane.cpus.first()) load.expected.add({lane.cpus.first()}, one_cpu); // its tasks
-        const bool has_queue = cpus.size() < queues;
+        const unsigned own = lane.cpus.first();
+        const auto number = cpus.size();
+        const bool has_queue = number < demand.queues;
+        unsigned cpu = own;
+        if (is_separate && has_queue) {
+            std::optional<unsigned> before;
+            if (number < demand.kept_interrupts.size()) before = demand.kept_interrupts[number];
+            if (const auto others = separate_cpus(resolved, machine, of_lanes, own); !others.empty())
+                cpu = separate_cpu(others, before, demand.may_move, load.expected);
+        }
+        const bool has_tasks_only = is_separate && !has_queue;
+        if (cpu != own || has_tasks_only) load.expected.add({own}, one_cpu);
         if (has_queue) load.queues.add({cpu}, one_cpu);
-        if (has_queue || !resolved.policy->separate) load.add_interrupts(cpu);
+        if (!has_tasks_only) load.add_interrupts(cpu);
         cpus.push_back(cpu);
     }
     return cpus;

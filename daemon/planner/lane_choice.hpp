@@ -25,6 +25,7 @@ struct LaneDemand {
     std::size_t queues = 0;     ///< of the interface that has most: the first so many lanes get interrupts
     std::span<const Slot> kept; ///< lanes that the interfaces have had until now: those come first, in order
     bool may_move = false;      ///< unless another core has much less load
+    std::span<const unsigned> kept_interrupts = {}; ///< CPUs that took those of the kept lanes
 };
 
 /// Up to as many lanes there: those that are kept, then cores with the least load. First those that get
@@ -34,11 +35,11 @@ struct LaneDemand {
                                              const LaneLoad& load);
 
 /// The CPUs that take the interrupts of each lane: the lane's own, or with `separate` others in its cache
-/// group, those with the least load. They are counted in `load`; with `separate` only those
-/// of the first `queues` lanes, where a queue interrupts.
+/// group: that which took them until now, else those with the least load. They are counted in `load`; with
+/// `separate` only those of the lanes where a queue interrupts have such CPUs.
 [[nodiscard]] std::vector<unsigned> interrupt_cpus(const ResolvedPolicy& resolved,
                                                    const machine::Machine& machine,
-                                                   std::span<const Slot> lanes, std::size_t queues,
+                                                   std::span<const Slot> lanes, const LaneDemand& demand,
                                                    LaneLoad& load);
 
 } // namespace affinityd::planner

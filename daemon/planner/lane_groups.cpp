@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/lane_groups.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 namespace affinityd::planner {
 
@@ -14,18 +16,21 @@ class Earlier {
   public:
     explicit Earlier(const ResolvedPolicy* before) {
         if (before == nullptr) return;
-        for (const auto& lanes : before->nics)
-            for (const auto& id : lanes.ids) {
-                by_index_.emplace(id.ifindex, &lanes);
-                if (!id.device.empty()) by_device_.emplace(id.device, &lanes);
+        for (const auto* all : {&before->nics, &before->absent})
+            for (const auto& lanes : *all) {
+                for (const auto& id : lanes.ids) {
+                    by_index_.emplace(id.ifindex, all_.size());
+                    if (!id.device.empty()) by_device_.emplace(id.device, all_.size());
+                }
+                all_.push_back(&lanes);
             }
     }
     [[nodiscard]] const NicLanes* take(const Interfaces::Group& group);
 
   private:
-    std::unordered_multimap<unsigned, const NicLanes*> by_index_;
-    std::unordered_multimap<std::string_view, const NicLanes*> by_device_;
-    std::unordered_set<const NicLanes*> taken_;
+    std::vector<const NicLanes*> all_; ///< null: taken
+    std::unordered_multimap<unsigned, std::size_t> by_index_;
+    std::unordered_multimap<std::string_view, std::size_t> by_device_;
 };
 
 /// How much a group and earlier lanes have in common. An interface's number survives a renaming, its device
@@ -42,16 +47,15 @@ unsigned common(const Interfaces::Group& group, const NicLanes& lanes) {
 
 /// Those that are this group's now; nullptr: none that it might keep.
 const NicLanes* Earlier::take(const Interfaces::Group& group) {
-    const NicLanes* best = nullptr;
+    std::size_t best = all_.size();
     unsigned most = 0;
     const auto consider = [&](const auto& known, const auto& key) {
         const auto [begin, end] = known.equal_range(key);
         for (auto at = begin; at != end; ++at) {
-            const auto* lanes = at->second;
-            const auto score = taken_.contains(lanes) ? 0 : common(group, *lanes);
-            // They are in one array: of equals the first.
-            if (score > most || (score > 0 && score == most && lanes < best)) {
-                best = lanes;
+            const auto which = at->second;
+            const auto score = all_[which] == nullptr ? 0 : common(group, *all_[which]);
+            if (score > most || (score > 0 && score == most && which < best)) { // of equals the first
+                best = which;
                 most = score;
             }
         }
@@ -60,12 +64,22 @@ const NicLanes* Earlier::take(const Interfaces::Group& group) {
         consider(by_index_, nic->ifindex);
         consider(by_device_, std::string_view(nic->device));
     }
-    if (best == nullptr) return nullptr;
-    taken_.insert(best);
-    return best->is_guess && group.tasks > 0 ? nullptr : best;
+    if (best == all_.size()) return nullptr;
+    const auto* lanes = std::exchange(all_[best], nullptr);
+    return lanes->is_guess && group.tasks > 0 ? nullptr : lanes;
 }
 
 } // namespace
+
+std::vector<unsigned> LaneGroup::kept_work() const {
+    std::vector<unsigned> cpus;
+    for (const auto& lane : kept())
+        cpus.push_back(lane.cpus.first());
+    const auto interrupts = kept_interrupts();
+    for (std::size_t i = 0; i < std::min(kept().size(), interrupts.size()); ++i)
+        if (interrupts[i] != cpus[i]) cpus.push_back(interrupts[i]);
+    return cpus;
+}
 
 std::vector<LaneGroup> lane_groups(const policy::Policy& policy, const Interfaces& interfaces,
                                    const NicNames& nics, const NicUsage& usage,
@@ -79,6 +93,35 @@ std::vector<LaneGroup> lane_groups(const policy::Policy& policy, const Interface
         groups.push_back({std::move(group), lanes});
     }
     return groups;
+}
+
+std::vector<NicLanes> absent_lanes(const ResolvedPolicy& before, const ResolvedPolicy& now,
+                                   const machine::Machine& machine) {
+    constexpr std::size_t most_absent = 64;
+    std::unordered_set<unsigned> present, placed;
+    for (const auto& nic : machine.nics)
+        present.insert(nic.ifindex);
+    std::unordered_set<std::string_view> placed_devices;
+    for (const auto& lanes : now.nics)
+        for (const auto& id : lanes.ids) {
+            placed.insert(id.ifindex);
+            if (!id.device.empty()) placed_devices.insert(id.device);
+        }
+    // One that is not there may come back as another interface of its device.
+    const auto is_placed = [&](const NicLanes::Id& id) {
+        return placed.contains(id.ifindex) ||
+               (!present.contains(id.ifindex) && placed_devices.contains(id.device));
+    };
+    const auto may_return = [&](const NicLanes::Id& id) {
+        return !id.device.empty() || present.contains(id.ifindex);
+    };
+    std::vector<NicLanes> absent;
+    for (const auto* all : {&before.nics, &before.absent})
+        for (const auto& lanes : *all)
+            if (absent.size() < most_absent && std::ranges::none_of(lanes.ids, is_placed) &&
+                std::ranges::any_of(lanes.ids, may_return))
+                absent.push_back(lanes);
+    return absent;
 }
 
 } // namespace affinityd::planner

@@ -23,6 +23,11 @@ struct LaneGroup {
     [[nodiscard]] std::span<const Slot> kept() const {
         return before == nullptr ? std::span<const Slot>() : before->lanes;
     }
+    [[nodiscard]] std::span<const unsigned> kept_interrupts() const {
+        return before == nullptr ? std::span<const unsigned>() : before->interrupts;
+    }
+    /// CPUs with the work of one: of each lane, and of its interrupts, if these are elsewhere.
+    [[nodiscard]] std::vector<unsigned> kept_work() const;
 };
 
 /// The groups of a policy's interfaces. Under `full` those that serve the same tasks are in one, under `irq`
@@ -34,5 +39,11 @@ struct LaneGroup {
 [[nodiscard]] std::vector<LaneGroup> lane_groups(const policy::Policy& policy, const Interfaces& interfaces,
                                                  const NicNames& nics, const NicUsage& usage,
                                                  const ResolvedPolicy* before);
+
+/// Lanes of a policy that none of its interfaces has now: their links are down, they are unplugged, or they
+/// serve nobody. They are kept for when these are back; other interfaces may have their cores meanwhile. Of
+/// very many those that were there last.
+[[nodiscard]] std::vector<NicLanes> absent_lanes(const ResolvedPolicy& before, const ResolvedPolicy& now,
+                                                 const machine::Machine& machine);
 
 } // namespace affinityd::planner

@@ -34,18 +34,20 @@ struct Job {
     Placements& into;
     // Once they are chosen, for all interfaces that share them:
     NicLanes shared;
-    std::vector<unsigned> interrupt_cpus; ///< of each lane
 
     [[nodiscard]] const std::vector<Slot>& lanes() const { return shared.lanes; }
     [[nodiscard]] std::size_t lane_of(unsigned queue) const {
-        const auto place = std::ranges::lower_bound(queues, queue) - queues.begin();
-        return static_cast<std::size_t>(place) % lanes().size();
+        const auto own = std::ranges::lower_bound(queues, queue);
+        // One that has no interrupt of its own is dealt to those that are there.
+        const bool has_own = own != queues.end() && *own == queue;
+        const auto place = has_own ? static_cast<std::size_t>(own - queues.begin()) : queue % queues.size();
+        return place % lanes().size();
     }
-    [[nodiscard]] CpuSet interrupt_mask(std::size_t lane) const { return CpuSet{interrupt_cpus[lane]}; }
+    [[nodiscard]] CpuSet interrupt_mask(std::size_t lane) const { return CpuSet{shared.interrupts[lane]}; }
     [[nodiscard]] std::string near(const Slot& lane) const;
     [[nodiscard]] Reason why(unsigned queue, std::size_t lane) const {
         const auto& own = lanes()[lane].cpus;
-        const CpuSet apart = own.contains(interrupt_cpus[lane]) ? CpuSet() : interrupt_mask(lane);
+        const CpuSet apart = own.contains(shared.interrupts[lane]) ? CpuSet() : interrupt_mask(lane);
         return OnLane{resolved.policy->model, nic.name, queue, own, near(lanes()[lane]), apart};
     }
     void want(Subject subject, Setting wanted, Reason reason) const {
@@ -99,10 +101,12 @@ void add_napi_threads(Job& job) {
     }
 }
 
-/// CPUs of the lanes that a queue has: its own, or several where there are more lanes than queues.
+/// CPUs of the lanes that a queue has: its own, or several where there are more lanes than queues, or than
+/// queues with interrupts.
 CpuSet lane_cpus(const Job& job, unsigned queue, std::size_t queue_count) {
     CpuSet cpus;
-    for (std::size_t lane = job.lane_of(queue); lane < job.lanes().size(); lane += queue_count)
+    const std::size_t step = std::min(queue_count, job.queues.size());
+    for (std::size_t lane = job.lane_of(queue); lane < job.lanes().size(); lane += step)
         cpus |= job.lanes()[lane].cpus;
     return cpus;
 }
@@ -180,7 +184,6 @@ std::vector<Job> jobs_of(ResolvedPolicy& resolved, const Machine& machine, const
                 {},
                 {},
                 into,
-                {},
                 {}};
         std::ranges::copy_if(machine.vectors_of(nic->name), std::back_inserter(job.vectors), carries_data);
         job.queues = queue_numbers(job.vectors, *nic);
@@ -212,8 +215,8 @@ bool may_move(const NicLanes& now, const LaneGroup& group, Moves moves) {
 void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const LaneGroup& group, LaneLoad& load,
                Placements& into) {
     const auto& machine = interfaces.machine();
-    for (const auto& lane : group.kept()) // they count once: where they go now
-        load.expected.add({lane.cpus.first()}, -one_cpu);
+    for (const unsigned cpu : group.kept_work()) // it counts once: where it goes now
+        load.expected.add({cpu}, -one_cpu);
     auto jobs = jobs_of(resolved, machine, group.interfaces, load, into);
     if (jobs.empty()) return;
     const unsigned tasks = group.interfaces.tasks;
@@ -231,16 +234,16 @@ void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Lan
     const auto home = lane_home(resolved, interfaces, nics);
     lanes.candidates = home.first | home.then;
     lanes.wanted = tasks == 0 ? queues : tasks;
-    const LaneDemand demand{lanes.wanted, queues, group.kept(), may_move(lanes, group, load.moves)};
+    const LaneDemand demand{lanes.wanted, queues, group.kept(), may_move(lanes, group, load.moves),
+                            group.kept_interrupts()};
     lanes.lanes = choose_lanes(resolved, machine, home, demand, load);
     lanes.near = home.near;
     if (std::ranges::any_of(lanes.lanes, [&](const Slot& lane) { return lane.cpus.intersects(home.others); }))
         lanes.near |= home.others;
     if (home.is_of_spares) tell_of_spares(resolved, lanes, into);
-    const auto cpus = interrupt_cpus(resolved, machine, lanes.lanes, queues, load);
+    lanes.interrupts = interrupt_cpus(resolved, machine, lanes.lanes, demand, load);
     for (auto& job : jobs) {
         job.shared = lanes;
-        job.interrupt_cpus = cpus;
         const auto before = into.queues.size();
         add_interrupts(job);
         add_napi_threads(job);

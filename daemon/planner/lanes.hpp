@@ -30,7 +30,8 @@ struct LaneLoad {
 /// its interrupt, its NAPI or irq thread and its steering maps. Under `full`, interfaces that serve the same
 /// tasks (a bond's ports) share their lanes: a task has the interrupts of all of them on its core.
 ///
-/// Queue k (in order of queue numbers) goes to lane k modulo lanes. Under `full` there are as many lanes as
+/// Queue k (in order of queue numbers) goes to lane k modulo lanes; queues without interrupts of their own go
+/// to the lanes of those that have some, in turn. Under `full` there are as many lanes as
 /// tasks are served, at most one per core: NICs that serve one process bring all their queues to that
 /// process. Under `irq` there are as many lanes as data queues, at most one per core. Transmit queues get the
 /// CPUs of their lanes (XPS); receive queues are steered in software (RPS) only where there are more lanes

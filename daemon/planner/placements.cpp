@@ -155,8 +155,8 @@ CpuLoad expected_load(const Run& run, const std::vector<std::vector<LaneGroup>>&
             load.add(resolved.allowed, one_cpu);
     for (const auto& of_policy : groups)
         for (const auto& group : of_policy)
-            for (const auto& lane : group.kept())
-                load.add({lane.cpus.first()}, one_cpu);
+            for (const unsigned cpu : group.kept_work())
+                load.add({cpu}, one_cpu);
     return load;
 }
 
@@ -196,10 +196,12 @@ Placements work_out(const PolicySet& policies, const Machine& machine, const Nic
             if (policies.policies[i].exclusive == exclusive)
                 find_allowed(run, run.result.policies[i], own_nic_cpus(run, nics[i]));
     std::vector<std::vector<LaneGroup>> groups(nics.size());
+    const auto earlier = [&](std::size_t i) {
+        return before == nullptr ? nullptr : before->find(policies.policies[i].name);
+    };
     for (std::size_t i = 0; i < nics.size(); ++i)
         if (run.result.policies[i].active)
-            groups[i] = lane_groups(policies.policies[i], interfaces, nics[i], usage,
-                                    before == nullptr ? nullptr : before->find(policies.policies[i].name));
+            groups[i] = lane_groups(policies.policies[i], interfaces, nics[i], usage, earlier(i));
     LaneLoad load{
         CpuLoad(machine.topology), expected_load(run, groups), CpuLoad(machine.topology), {}, moves};
     const auto add_all = [&](std::size_t i) {
@@ -208,6 +210,7 @@ Placements work_out(const PolicySet& policies, const Machine& machine, const Nic
         add_distributions(run, resolved, own);
         add_together(run, resolved, own);
         add_lanes(resolved, interfaces, groups[i], load, run.result);
+        if (const auto* last = earlier(i)) resolved.absent = absent_lanes(*last, resolved, machine);
     };
     // An interface that one policy names and another one only finds by its sockets is that of the first.
     for (const bool is_auto : {false, true})

@@ -57,6 +57,8 @@ struct NicLanes {
     bool is_guess = false;  ///< as many lanes as queues, because it is not known how many tasks they serve
     CpuSet candidates;      ///< where the lanes were chosen
     std::size_t wanted = 0; ///< how many there were to be, if there are cores enough
+    std::vector<unsigned> interrupts; ///< the CPU that takes those of each lane: its first, or with
+                                      ///< `separate` another; empty: none of these are this policy's
 };
 
 /// Processes of a policy with `together` stay inside one such group.
@@ -74,6 +76,7 @@ struct ResolvedPolicy {
     std::vector<std::vector<Slot>> distributions; ///< 0: own placement; i + 1: thread rule i
     std::vector<Group> together;                  ///< empty without `together`
     std::vector<NicLanes> nics;                   ///< of irq and full
+    std::vector<NicLanes> absent; ///< those of interfaces without queues, as they were: for when these return
     std::vector<Slot> all_lanes; ///< lanes of all its interfaces in turn, for tasks served by several or none
     [[nodiscard]] const NicLanes* nic(std::string_view name) const;   ///< that this interface has
     [[nodiscard]] const NicLanes* lanes(std::string_view name) const; ///< of that name
@@ -89,6 +92,7 @@ struct Placements {
     std::unordered_map<int, QueueThread> threads; ///< by tid
     std::vector<Problem> problems;
     std::shared_ptr<const CpuLoad> load; ///< of the interrupts of lanes; each compile() makes another
+    LoadErrors load_errors;              ///< of `load`; none until it is measured
     std::vector<Weight> cores; ///< load of each, descending, by interrupts and by what tasks may use
 
     [[nodiscard]] const ResolvedPolicy* find(std::string_view policy) const; ///< nullptr: none of that name

@@ -35,7 +35,7 @@ void Redeal::work_some() {
         last_family_ = next->first;
     } else if (stage_ == Stage::pieces) {
         if (next_ < seating_.items().size()) return add_pieces();
-        deal_.start(seating_.load());
+        deal_.start(seating_.load(), seating_.placements().load_errors);
         stage_ = Stage::improve;
     } else if (stage_ == Stage::improve) {
         if (deal_.improve()) return;

@@ -2,6 +2,7 @@
 // Lanes of several policies: where interrupts of few queues go, and what the birth of a worker moves.
 #include "world.hpp"
 
+#include <functional>
 #include <map>
 #include <random>
 #include <set>
@@ -160,6 +161,31 @@ TEST(Lanes, BirthsAndDeathsMoveInterruptsOfOthersSeldomAndNotInVain) {
             }
 }
 
+TEST(Lanes, ABirthMovesNoInterruptOfOthersThatAreApartFromTheirTasks) {
+    const World world(policies_of(6, "separate: true\n"), two_nodes(12, 6), workers({2, 2, 2, 2, 2, 2}));
+    auto now = world.placements;
+    const auto first = arrivals(now);
+    for (const unsigned count : {3U, 4U, 3U, 2U, 1U, 2U}) {
+        auto next = recompile(world.set, world.machine, workers({count, 2, 2, 2, 2, 2}), now);
+        EXPECT_EQ(others_moved(now, next, "p0"), 0) << count;
+        now = std::move(next);
+    }
+    EXPECT_EQ(arrivals(now), first) << "who grew and shrank is where it was";
+}
+
+TEST(Lanes, AnInterruptApartFromItsTasksMovesWhenItsCpuGoesOfflineAndNoOtherDoes) {
+    auto machine = two_nodes(12, 1);
+    const World world(policies_of(1, "separate: true\n"), machine, workers({2}));
+    const auto first = arrivals(world.placements);
+    ASSERT_EQ(first.size(), 2U);
+    const auto gone = static_cast<unsigned>(std::stoul(first.rbegin()->first));
+    machine.topology.online -= CpuSet{gone};
+    const auto next = recompile(world.set, machine, workers({2}), world.placements);
+    EXPECT_FALSE(arrivals(next).contains(first.rbegin()->first));
+    EXPECT_TRUE(arrivals(next).contains(first.begin()->first));
+    EXPECT_EQ(arrivals(next).size(), 2U);
+}
+
 TEST(Lanes, AMuchBetterOrderIsTakenAllTheSame) {
     // All came under policy while the machine had one CPU.
     auto small = eight(4, 1);
@@ -239,6 +265,73 @@ TEST_F(Neighbours, APolicyStaysOnItsLanesWhenMoreOrFewerInterfacesServeIt) {
     EXPECT_EQ(lanes_of(other, "p0", "eth1"), first);
     const auto again = recompile(world.set, world.machine, served({"eth0"}), both);
     EXPECT_EQ(lanes_of(again, "p0", "eth0"), first);
+}
+
+/// An interface that was there with its queues, and is not now.
+struct Absence {
+    const char* name;
+    std::function<void(machine::Machine&, NicUsage&)> begin, end;
+};
+
+const std::vector<Absence>& absences() {
+    using machine::Machine;
+    static const std::vector<Absence> all{
+        {"its link is down",
+         [](Machine& machine, NicUsage&) {
+             machine.nics[1].queues.clear();
+             machine.nics[1].msi_irqs.clear();
+             machine.irqs.irqs.erase(machine.irqs.irqs.begin() + 4, machine.irqs.irqs.begin() + 8);
+             link_vectors(machine);
+         },
+         [](Machine&, NicUsage&) {}},
+        {"it is unplugged",
+         [](Machine& machine, NicUsage&) {
+             machine.nics.erase(machine.nics.begin() + 1);
+             link_vectors(machine);
+         },
+         [](Machine& machine, NicUsage&) { machine.nics[1].ifindex = 17; }},
+        {"it serves nobody", [](Machine&, NicUsage& usage) { usage.erase("p1"); },
+         [](Machine&, NicUsage&) {}}};
+    return all;
+}
+
+TEST(Lanes, AnInterfaceThatIsBackHasTheLanesThatItHad) {
+    auto texts = policies_of(3);
+    texts[1] = "match: {comm: a1}\naffinity: full\nbind: cpu\nnics: auto\n";
+    for (const auto& absence : absences()) {
+        auto machine = eight(3, 4);
+        for (unsigned i = 0; i < 3; ++i)
+            machine.nics[i].ifindex = i + 2;
+        const World world(texts, machine, workers({2, 2, 2}));
+        ASSERT_EQ(lanes_of(world.placements, "p1", "eth1"), "4;5");
+        auto without = machine;
+        auto served = workers({2, 2, 2});
+        absence.begin(without, served);
+        auto now = recompile(world.set, without, served, world.placements);
+        EXPECT_EQ(now.find("p1")->nics.size(), 0U) << absence.name;
+        served["p0"] = {{{"eth0"}, 1}}; // its second core is free now
+        now = recompile(world.set, without, served, now);
+        absence.end(machine, served);
+        now = recompile(world.set, machine, workers({1, 2, 2}), now);
+        EXPECT_EQ(lanes_of(now, "p1", "eth1"), "4;5") << absence.name;
+        EXPECT_TRUE(now.find("p1")->absent.empty()) << absence.name;
+    }
+}
+
+TEST(Lanes, OfInterfacesThatComeAndGoForGoodFewAreRemembered) {
+    for (const bool is_virtual : {false, true}) {
+        const World world({"match: {comm: a}\naffinity: irq\nnics: [\"e*\"]\n"}, eight(0, 4));
+        auto now = world.placements;
+        for (unsigned i = 0; i < 200; ++i) {
+            auto machine = eight(0, 4);
+            test::add_nic(machine, "e" + std::to_string(i), 0, 4, 40);
+            machine.nics[0].ifindex = i + 2;
+            if (is_virtual) machine.nics[0].device.clear();
+            now = recompile(world.set, machine, {}, now);
+            ASSERT_EQ(now.find("p0")->nics.size(), 1U);
+        }
+        EXPECT_LE(now.find("p0")->absent.size(), is_virtual ? 0U : 64U);
+    }
 }
 
 TEST_F(Neighbours, APolicyStaysOnItsLanesWhenItsInterfaceIsRenamed) {

@@ -57,6 +57,34 @@ TEST(Lanes, FewerQueuesThanLanesAreSpreadInSoftware) {
     EXPECT_EQ(wanted(world.placements).at("eth0 rx-0"), "0-3") << "RPS over both lanes";
 }
 
+/// eth0 with two interrupts and eight transmit queues, as drivers have whose vectors are few.
+machine::Machine with_more_transmit_queues_than_vectors() {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 2, 30);
+    for (unsigned i = 2; i < 8; ++i)
+        machine.nics.front().queues.push_back({netdev::Direction::tx, i, {}, {}, {}, CpuSet{}, {}});
+    return machine;
+}
+
+TEST(Lanes, TransmitQueuesWithoutVectorsOfTheirOwnAreDealtToTheLanesInTurn) {
+    const World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\n"},
+                      with_more_transmit_queues_than_vectors(), {{"p0", {{{"eth0"}, 2}}}});
+    const auto where = wanted(world.placements);
+    for (unsigned i = 0; i < 8; ++i)
+        EXPECT_EQ(where.at("eth0 tx-" + std::to_string(i)), i % 2 == 0 ? "0-1" : "2-3") << i;
+}
+
+TEST(Lanes, EachLaneHasATransmitQueueAlsoWhereVectorsAreFewerThanLanes) {
+    auto machine = with_more_transmit_queues_than_vectors();
+    machine.nics.front().node.reset(); // near all CPUs alike: four lanes
+    machine.nics.front().local_cpus = machine.topology.online;
+    const World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\n"}, machine,
+                      {{"p0", {{{"eth0"}, 4}}}});
+    const auto where = wanted(world.placements);
+    for (unsigned i = 0; i < 8; ++i)
+        EXPECT_EQ(where.at("eth0 tx-" + std::to_string(i)), i % 2 == 0 ? "0-1,4-5" : "2-3,6-7") << i;
+}
+
 TEST(Lanes, NicsOfOneNodeTakeItsCoresInTurnAndEachProcessGoesToItsOwn) {
     auto machine = plain();
     test::add_nic(machine, "eth0", 0, 1, 30);
