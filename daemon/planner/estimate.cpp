@@ -9,8 +9,10 @@ namespace affinityd::planner {
 
 namespace {
 
-constexpr std::uint16_t most_times = 10;    ///< that count
+constexpr std::uint16_t most_times = 60;    ///< that count
+constexpr std::uint16_t recent_times = 10;  ///< that are recent
 constexpr std::uint16_t enough_times = 5;   ///< to know how far a task's weights are from each other
+constexpr double least_change = 0.7;        ///< of recent times, in spreads: three standard errors
 constexpr double least_odd = one_cpu * 0.2; ///< what is less than this from the average is not odd
 
 } // namespace
@@ -26,7 +28,7 @@ void Estimate::weigh(Weight weight) {
     odd_ = is_odd ? side : std::int16_t{0};
     if (times_ == 0 || (is_odd && is_second)) {
         *this = {};
-        mean_ = static_cast<std::uint32_t>(now);
+        mean_ = recent_ = static_cast<std::uint32_t>(now);
         times_ = 1;
         return;
     }
@@ -35,10 +37,19 @@ void Estimate::weigh(Weight weight) {
     mean_ = static_cast<std::uint32_t>(std::lround(mean_ + part * away));
     spread_ = static_cast<std::uint32_t>(
         std::lround(std::sqrt((1 - part) * (spread * spread + part * away * away))));
+    const double recent_part = 1.0 / std::min(times_, recent_times);
+    recent_ = static_cast<std::uint32_t>(std::lround(recent_ + recent_part * (now - recent_)));
+    const double change = std::abs(static_cast<double>(recent_) - mean_);
+    if (times_ <= recent_times || change <= least_change * spread_) return;
+    mean_ = recent_;
+    times_ = recent_times;
 }
 
 Weight Estimate::error() const {
-    return times_ < 2 ? 0 : static_cast<Weight>(spread_ / std::sqrt(times_ - 1.0));
+    if (times_ < 2) return 0;
+    // What is longer ago proves half: use in one minute is often like that of the minute before.
+    const double later = std::max(0, times_ - recent_times) / 2.0;
+    return static_cast<Weight>(spread_ / std::sqrt(std::min(times_, recent_times) - 1 + later));
 }
 
 } // namespace affinityd::planner
