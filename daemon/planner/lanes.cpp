@@ -165,17 +165,17 @@ bool shares_device(const Machine& machine, const Nic& nic) {
     return !nic.device.empty() && std::ranges::count(machine.nics, nic.device, &Nic::device) > 1;
 }
 
-/// The interfaces of a group that can be placed.
-std::vector<Job> jobs_of(ResolvedPolicy& resolved, const Machine& machine, const Interfaces::Group& group,
-                         const LaneLoad& load, Placements& into) {
-    std::vector<Job> jobs;
+/// The interfaces of a group that have queues now.
+struct Members {
+    std::vector<Job> jobs;   ///< whose queues can be placed
+    std::vector<Job> others; ///< whose queues are placed by another policy already
+};
+
+Members members_of(ResolvedPolicy& resolved, const Machine& machine, const Interfaces::Group& group,
+                   const LaneLoad& load, Placements& into) {
+    Members members;
     const auto& policy = resolved.policy->name;
     for (const auto* nic : group.nics) {
-        if (load.placed.contains(nic->name)) {
-            into.problems.push_back(
-                {policy, nic->name, "its queues are already placed by a policy of higher order"});
-            continue;
-        }
         Job job{resolved,
                 machine,
                 *nic,
@@ -187,13 +187,21 @@ std::vector<Job> jobs_of(ResolvedPolicy& resolved, const Machine& machine, const
                 {}};
         std::ranges::copy_if(machine.vectors_of(nic->name), std::back_inserter(job.vectors), carries_data);
         job.queues = queue_numbers(job.vectors, *nic);
-        if (job.queues.empty())
+        if (load.placed.contains(nic->name))
+            members.others.push_back(std::move(job));
+        else if (job.queues.empty())
             into.problems.push_back(
                 {policy, nic->name, "it has no queue that could be placed now (is the link down?)"});
         else
-            jobs.push_back(std::move(job));
+            members.jobs.push_back(std::move(job));
     }
-    return jobs;
+    const bool is_full = resolved.policy->model == policy::Model::full;
+    for (const auto& other : members.others)
+        into.problems.push_back(
+            {policy, other.nic.name,
+             "its queues are already placed by policy " + load.placed.at(other.nic.name) +
+                 (is_full && members.jobs.empty() ? ": affinity: full acts as process near it" : "")});
+    return members;
 }
 
 /// What is to be said of interfaces that share their lanes.
@@ -212,13 +220,11 @@ bool may_move(const NicLanes& now, const LaneGroup& group, Moves moves) {
     return moves == Moves::all || (moves == Moves::of_changed && has_changed);
 }
 
-void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const LaneGroup& group, LaneLoad& load,
-               Placements& into) {
+/// Lanes for these, as many as they serve tasks, else as many as they have queues.
+/// `have_interrupts`: these queues are to interrupt them.
+NicLanes lanes_for(ResolvedPolicy& resolved, const Interfaces& interfaces, const LaneGroup& group,
+                   const std::vector<Job>& jobs, bool have_interrupts, LaneLoad& load) {
     const auto& machine = interfaces.machine();
-    for (const unsigned cpu : group.kept_work()) // it counts once: where it goes now
-        load.expected.add({cpu}, -one_cpu);
-    auto jobs = jobs_of(resolved, machine, group.interfaces, load, into);
-    if (jobs.empty()) return;
     const unsigned tasks = group.interfaces.tasks;
     NicLanes lanes{.name = group.interfaces.nics.front()->name};
     lanes.is_guess = tasks == 0 && resolved.policy->model == policy::Model::full;
@@ -233,24 +239,43 @@ void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Lan
     }
     const auto home = lane_home(resolved, interfaces, nics);
     lanes.candidates = home.first | home.then;
-    lanes.wanted = tasks == 0 ? queues : tasks;
-    const LaneDemand demand{lanes.wanted, queues, group.kept(), may_move(lanes, group, load.moves),
-                            group.kept_interrupts()};
+    lanes.wanted = tasks == 0 ? std::max<std::size_t>(1, queues) : tasks;
+    const LaneDemand demand{lanes.wanted, have_interrupts ? queues : 0, group.kept(),
+                            may_move(lanes, group, load.moves), group.kept_interrupts()};
     lanes.lanes = choose_lanes(resolved, machine, home, demand, load);
     lanes.near = home.near;
     if (std::ranges::any_of(lanes.lanes, [&](const Slot& lane) { return lane.cpus.intersects(home.others); }))
         lanes.near |= home.others;
-    if (home.is_of_spares) tell_of_spares(resolved, lanes, into);
-    lanes.interrupts = interrupt_cpus(resolved, machine, lanes.lanes, demand, load);
-    for (auto& job : jobs) {
-        job.shared = lanes;
-        const auto before = into.queues.size();
-        add_interrupts(job);
-        add_napi_threads(job);
-        add_steering(job);
-        if (into.queues.size() > before) load.placed.insert(job.nic.name);
+    if (home.is_of_spares) tell_of_spares(resolved, lanes, jobs.front().into);
+    if (have_interrupts) {
+        lanes.interrupts = interrupt_cpus(resolved, machine, lanes.lanes, demand, load);
+    } else {
+        for (const auto& lane : lanes.lanes)
+            load.expected.add({lane.cpus.first()}, one_cpu); // its tasks
     }
-    resolved.nics.push_back(std::move(lanes));
+    return lanes;
+}
+
+void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const LaneGroup& group, LaneLoad& load,
+               Placements& into) {
+    for (const unsigned cpu : group.kept_work()) // it counts once: where it goes now
+        load.expected.add({cpu}, -one_cpu);
+    auto [jobs, others] = members_of(resolved, interfaces.machine(), group.interfaces, load, into);
+    if (!jobs.empty()) {
+        const auto lanes = lanes_for(resolved, interfaces, group, jobs, true, load);
+        for (auto& job : jobs) {
+            job.shared = lanes;
+            const auto before = into.queues.size();
+            add_interrupts(job);
+            add_napi_threads(job);
+            add_steering(job);
+            if (into.queues.size() > before) load.placed.emplace(job.nic.name, resolved.policy->name);
+        }
+        resolved.nics.push_back(lanes);
+    } else if (!others.empty() && resolved.policy->model == policy::Model::full) {
+        // Its tasks are near the interface all the same, each on a core of its own.
+        resolved.nics.push_back(lanes_for(resolved, interfaces, group, others, false, load));
+    }
 }
 
 } // namespace

@@ -5,7 +5,7 @@
 #include "planner/lane_groups.hpp"
 #include "planner/placements.hpp"
 
-#include <set>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +17,9 @@ struct LaneLoad {
     CpuLoad interrupts; ///< of lanes
     CpuLoad expected;   ///< the same, and that of policies, each spread over the CPUs that it may use
     CpuLoad queues;     ///< of the CPUs that queues interrupt: RPS takes the rest of the work to all lanes
-    std::set<std::string_view> placed; ///< interfaces whose queues have lanes
-    Moves moves = Moves::none;         ///< of lanes whose load is in `expected` before they are chosen
+    std::map<std::string_view, std::string>
+        placed;                ///< interfaces whose queues have lanes, and of which policy
+    Moves moves = Moves::none; ///< of lanes whose load is in `expected` before they are chosen
     void add_interrupts(unsigned cpu) {
         interrupts.add({cpu}, one_cpu);
         expected.add({cpu}, one_cpu);
@@ -37,6 +38,8 @@ struct LaneLoad {
 /// CPUs of their lanes (XPS); receive queues are steered in software (RPS) only where there are more lanes
 /// than queues, and off otherwise, because left-over maps would carry packets away from the lane. Model:
 /// Foong, Fung, Newell; kernel: Documentation/networking/scaling.rst.
+///
+/// An interface whose queues another policy has placed already gets lanes for this policy's tasks alone.
 ///
 /// The lanes that `groups` keep are counted in `load.expected` already.
 void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const std::vector<LaneGroup>& groups,

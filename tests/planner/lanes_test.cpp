@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where interrupts, steering maps and the tasks that they serve belong.
+#include "planner/redeal.hpp"
 #include "world.hpp"
 
 #include <map>
@@ -143,6 +144,44 @@ TEST(Lanes, ControlVectorsAndNicsOfAnotherPolicyAreLeftAlone) {
     EXPECT_FALSE(wanted(world.placements).contains("eth0"));
     ASSERT_EQ(world.placements.problems.size(), 1U);
     EXPECT_EQ(world.placements.problems.front().policy, "p1");
+}
+
+TEST(Lanes, TasksOfASecondPolicyOnOneNicAreNearItWithCoresOfTheirOwn) {
+    for (const std::string nics : {"auto", "[eth0]"}) {
+        auto machine = test::without_smt(8);
+        test::add_nic(machine, "eth0", 1, 2, 30);
+        const auto text = [&](const char* comm) {
+            return std::string("match: {comm: ") + comm + "}\naffinity: full\nnics: " + nics +
+                   "\nbind: core\n";
+        };
+        World world({text("a"), text("b")}, machine, {{"p0", {{{"eth0"}, 2}}}, {"p1", {{{"eth0"}, 2}}}});
+        const std::vector<std::string> eth0{"eth0"};
+        std::vector<std::string> cores;
+        for (int i = 0; i < 4; ++i) {
+            auto task = thread(i + 1, i < 2 ? "a" : "b");
+            cores.push_back(world.settle(task, i / 2, &eth0));
+        }
+        EXPECT_EQ(cores, (std::vector<std::string>{"4", "5", "6", "7"})) << nics;
+        for (const auto& target : world.placements.queues)
+            EXPECT_EQ(target.policy, "p0") << to_string(target.subject);
+        ASSERT_EQ(world.placements.problems.size(), 1U);
+        EXPECT_EQ(world.placements.problems.front().message,
+                  "its queues are already placed by policy p0: affinity: full acts as process near it");
+    }
+}
+
+TEST(Lanes, ATaskOfASecondPolicyThatIsOffTheNodeOfItsNicIsCounted) {
+    auto machine = test::without_smt(8);
+    test::add_nic(machine, "eth0", 1, 2, 30);
+    const std::string far = "match: {comm: b}\naffinity: full\nnics: [eth0]\ncpus: 0-3\nbind: core\n";
+    World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\n", far}, machine,
+                {{"p0", {{{"eth0"}, 1}}}, {"p1", {{{"eth0"}, 1}}}});
+    const std::vector<std::string> eth0{"eth0"};
+    auto task = thread(1, "b");
+    (void)world.settle(task, 1, &eth0);
+    Redeal redeal(world.placements, world.assignments);
+    ASSERT_TRUE(redeal.measure([] { return false; }));
+    EXPECT_EQ(redeal.goodness().off_node, 1U);
 }
 
 TEST(Lanes, NicsOfAStackAreThoseAtItsBottomAndALoopHasNone) {
