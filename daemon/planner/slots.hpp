@@ -30,8 +30,7 @@ struct Slot {
 ///  - Single CPUs that share a core with an earlier allowed one come last; `smt: avoid` leaves them out.
 ///  - With `near`, slots that are closer to those CPUs by NUMA distance come first.
 ///  - The scheduler does not balance load over isolated CPUs: a task with several of them in its mask stays
-///  on
-///    one. So each of them is a slot of its own, and in the mask of no other slot.
+///    on one. So each of them is a slot of its own, and in the mask of no other slot.
 /// `allowed` holds online CPUs only, at least one. Masks are never empty and stay within `allowed`.
 [[nodiscard]] std::vector<Slot> make_slots(const topology::Topology& topology,
                                            const policy::Placement& placement, const CpuSet& allowed,
