@@ -61,6 +61,9 @@ void FenceWriter::take_up(const Case& what, const CpuSet& present) {
 
 void FenceWriter::set(const CasePointer& what) {
     const auto& wish = what->wish;
+    // An earlier change was not made, whoever was killed or got no answer meanwhile.
+    if (what->before && what->before->before == machine::Setting(what->present))
+        report(journal_.confirm(what->subject, what->present));
     if (const auto written = journal_.remember(what->subject, what->present, wish.cpus, wish.policy);
         !written) {
         log_.error(written.error().to_string() + ": nothing is changed until it can be written");
@@ -118,9 +121,7 @@ void FenceWriter::was_restored(const CasePointer& what, int code) {
 /// The change was refused: what an earlier change did still holds, and still has to be undone.
 void FenceWriter::take_record_back(const Case& what) {
     if (!what.before) return forget(what);
-    const auto& before = *what.before;
-    report(journal_.remember(what.subject, before.original, before.asked, before.policy));
-    report(journal_.confirm(what.subject, before.granted));
+    report(journal_.revert(what.subject, *what.before));
 }
 
 void FenceWriter::forget(const Case& what) { report(journal_.forget(what.subject)); }

@@ -129,7 +129,9 @@ std::optional<Action> Queues::plan_restore(const Subject& subject) {
     const auto record = parts_.journal.find(subject);
     if (!record || parts_.current->keeps_after_removal(record->policy)) return std::nullopt;
     const auto present = read(subject);
-    if (!present || !planner::is_still_ours(*record, *present, parts_.current.placements().online))
+    const auto& online = parts_.current.placements().online;
+    if (!present || (!planner::is_still_ours(*record, *present, online) &&
+                     !planner::was_widened(subject, *record, *present, online)))
         return std::nullopt;
     return Action{subject, *present, record->original, "", planner::Restored::unwanted, true};
 }

@@ -46,7 +46,7 @@ bool Executor::is_put_off(const Action& action) const {
 std::optional<Carried> Executor::run(const Action& action, const Circumstances& circumstances) {
     if (action.restore) return restore(action.subject, circumstances.topology.online, circumstances.cpuset);
     if (is_put_off(action)) return std::nullopt;
-    const auto before = find_settled(action);
+    const auto before = find_settled(action, circumstances.topology.online);
     Carried carried = carry_out(action, before, circumstances);
     // What was refused was not put right, and is no blow in a fight.
     if (!expects_changes(action.subject) && took_effect(carried.applied.outcome) &&
@@ -59,10 +59,15 @@ std::optional<Carried> Executor::run(const Action& action, const Circumstances& 
 
 /// The subject's record. If an earlier daemon was killed in the middle of a change, what the subject is set
 /// to tells now whether that was made.
-std::optional<UndoRecord> Executor::find_settled(const Action& action) {
+std::optional<UndoRecord> Executor::find_settled(const Action& action, const CpuSet& online) {
     auto record = journal_.find(action.subject);
-    if (record && record->before && enforcer_.acts() && action.from == *record->before)
-        if (journal_.confirm(action.subject, action.from)) return journal_.find(action.subject);
+    if (!record || !record->before || !enforcer_.acts()) return record;
+    const auto& before = *record->before;
+    const bool was_not_made = action.from.is_cpus() && before.is_cpus()
+                                  ? (action.from.cpus() & online) == (before.cpus() & online)
+                                  : action.from == before;
+    if (was_not_made && journal_.confirm(action.subject, Setting(before)))
+        return journal_.find(action.subject);
     return record;
 }
 
@@ -160,6 +165,7 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
     if (!present) { // nothing is known of it
         carried.applied = {Outcome::busy, {}, present.error().code};
     } else if (*present && !planner::is_still_ours(*record, **present, online) &&
+               !planner::was_widened(subject, *record, **present, online) &&
                !(cpuset && planner::is_still_ours(*record, **present, online, cpuset()))) {
         carried.applied = {Outcome::foreign, **present, 0};
         carried.notices.push_back(notice_of(Notice::Kind::foreign, action, carried.applied));

@@ -112,7 +112,8 @@ class Executor final : public planner::BackoffLookup {
     [[nodiscard]] bool expects_changes(const machine::Subject& subject) const {
         return std::holds_alternative<machine::TaskMask>(subject) ? expected_.of_tasks : expected_.of_queues;
     }
-    [[nodiscard]] std::optional<planner::UndoRecord> find_settled(const planner::Action& action);
+    [[nodiscard]] std::optional<planner::UndoRecord> find_settled(const planner::Action& action,
+                                                                  const CpuSet& online);
     Carried carry_out(const planner::Action& action, const std::optional<planner::UndoRecord>& before,
                       const Circumstances& circumstances);
     [[nodiscard]] machine::Setting original_of(const planner::Action& action,

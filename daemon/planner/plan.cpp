@@ -16,15 +16,6 @@ bool same(const Setting& a, const Setting& b, const CpuSet& online) {
     return a.is_cpus() && b.is_cpus() ? same(a.cpus(), b.cpus(), online) : a == b;
 }
 
-/// None of the CPUs that it was given is online any more, so the kernel let the subject have all that are.
-bool was_widened(const UndoRecord& record, const Setting& present, const CpuSet& online) {
-    const auto is_offline = [&](const Setting& given) {
-        return given.is_cpus() && !given.cpus().intersects(online);
-    };
-    return is_offline(record.granted) && is_offline(record.asked) && present.is_cpus() &&
-           present.cpus().contains(online);
-}
-
 /// The kernel was asked for this before and granted less (a cpuset): asking again changes nothing.
 bool granted_already(const std::optional<UndoRecord>& record, const Setting& wanted, const Setting& present,
                      const CpuSet& online) {
@@ -47,7 +38,9 @@ struct Case {
     /// True if only the kernel has changed the mask that we gave it.
     [[nodiscard]] bool is_ours() const {
         const bool was_reset = view.may_be_reset && may_run_everywhere();
-        return record && (was_reset || is_still_ours(*record, present(), online(), process.cpuset));
+        return record &&
+               (was_reset || is_still_ours(*record, present(), online(), process.cpuset) ||
+                was_widened(TaskMask{view.thread.id, process.id.tid, {}}, *record, present(), online()));
     }
     [[nodiscard]] bool has(const CpuSet& wanted) const {
         return same(present(), wanted, online()) || granted_already(record, wanted, present(), online());
@@ -141,7 +134,7 @@ bool is_as_given(const UndoRecord& record, const Setting& present, const CpuSet&
 
 bool is_still_ours(const UndoRecord& record, const Setting& present, const CpuSet& online,
                    const CpuSet* cpuset) {
-    if (is_as_given(record, present, online) || was_widened(record, present, online)) return true;
+    if (is_as_given(record, present, online)) return true;
     if (cpuset == nullptr || !present.is_cpus()) return false;
     const CpuSet kept = record.asked.cpus() & *cpuset;
     return same(present.cpus(), kept.intersects(online) ? kept : *cpuset, online);
@@ -182,6 +175,17 @@ std::optional<Action> plan_queue(const Planning& planning, const QueueTarget& ta
     Action action{target.subject, present, target.wanted, target.policy, target.reason, false};
     if (is_put_off(planning, action)) return std::nullopt;
     return action;
+}
+
+bool was_widened(const Subject& subject, const UndoRecord& record, const Setting& present,
+                 const CpuSet& online) {
+    if (!std::holds_alternative<TaskMask>(subject) && !std::holds_alternative<IrqMask>(subject)) return false;
+    const auto is_offline = [&](const Setting& given) {
+        return given.is_cpus() && !given.cpus().empty() && !given.cpus().intersects(online);
+    };
+    const bool lost_all = (is_offline(record.granted) && is_offline(record.asked)) ||
+                          (record.before && is_offline(*record.before));
+    return lost_all && present.is_cpus() && present.cpus().contains(online);
 }
 
 } // namespace affinityd::planner

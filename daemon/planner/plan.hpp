@@ -70,9 +70,13 @@ void plan_process(const Planning& planning, const ProcessView& process,
 
 /// True if a subject still has what we gave it, so that its original may be restored. `cpuset`: the CPUs that
 /// a task's cgroup lets it have; null: all, or not known. When it changes, the kernel cuts masks to it, and
-/// gives all of it to a task whose mask has no CPU there. Of a subject whose CPUs have all gone offline it is
-/// the kernel, too, that lets it have all others.
+/// gives all of it to a task whose mask has no CPU there.
 [[nodiscard]] bool is_still_ours(const UndoRecord& record, const Setting& present, const CpuSet& online,
                                  const CpuSet* cpuset = nullptr);
+
+/// True if a task or an interrupt may use all online CPUs, and those that we gave it have all gone offline:
+/// the kernel lets it have the others then.
+[[nodiscard]] bool was_widened(const Subject& subject, const UndoRecord& record, const Setting& present,
+                               const CpuSet& online);
 
 } // namespace affinityd::planner

@@ -16,7 +16,7 @@ constexpr std::string_view kind = "given", end_kind = "over";
 
 std::uint64_t key_of(const GivenMask& given) {
     auto copy = given;
-    copy.since = copy.until = 0;
+    copy.since = 0;
     return fnv1a_64(to_line(copy));
 }
 
@@ -68,10 +68,7 @@ std::optional<EndOfGiven> parse_end_of_given(std::string_view line) {
 
 bool GivenMasks::add(GivenMask given) {
     const auto key = key_of(given);
-    if (const auto known = places_.find(key); known != places_.end()) {
-        auto& until = given_[known->second].mask.until;
-        return given.until == 0 && std::exchange(until, 0) > 0;
-    }
+    if (places_.contains(key)) return false;
     const auto place = given_.size() < most ? given_.size() : who_makes_room();
     if (place == given_.size()) {
         given_.emplace_back();
@@ -109,17 +106,26 @@ void GivenMasks::index() {
 std::vector<std::string> GivenMasks::end(const std::function<bool(const std::string&)>& has_tasks,
                                          std::uint64_t now) {
     std::vector<std::string> ended;
-    for (auto& [mask, number] : given_) {
+    for (std::size_t place = 0; place < given_.size(); ++place) {
+        const auto& mask = given_[place].mask;
         if (mask.until > 0 || has_tasks(mask.policy)) continue;
-        mask.until = now;
         if (std::ranges::find(ended, mask.policy) == ended.end()) ended.push_back(mask.policy);
+        end(place, now);
     }
     return ended;
 }
 
 void GivenMasks::end(std::string_view policy, std::uint64_t until) {
-    for (auto& given : given_)
-        if (given.mask.until == 0 && given.mask.policy == policy) given.mask.until = until;
+    for (std::size_t place = 0; place < given_.size(); ++place)
+        if (given_[place].mask.until == 0 && given_[place].mask.policy == policy) end(place, until);
+}
+
+/// Given again, it is another one: in between, somebody else may have set it.
+void GivenMasks::end(std::size_t place, std::uint64_t until) {
+    auto& given = given_[place];
+    places_.erase(key_of(given.mask));
+    given.mask.until = until;
+    places_.insert_or_assign(key_of(given.mask), place);
 }
 
 void GivenMasks::forget(const std::string& policy) {

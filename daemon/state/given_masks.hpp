@@ -74,6 +74,7 @@ class GivenMasks {
 
   private:
     void index();
+    void end(std::size_t place, std::uint64_t until);
     [[nodiscard]] std::size_t who_makes_room() const;
     struct Given {
         GivenMask mask;

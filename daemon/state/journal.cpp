@@ -39,7 +39,7 @@ Result<void> Journal::remember(const Subject& subject, const Setting& original, 
                                const std::string& policy, std::uint64_t since) {
     const auto known = find(subject);
     UndoRecord record{known ? known->original : original, asked, asked, policy};
-    if (known && known->granted != asked) record.before = known->granted;
+    if (known) record.before = known->granted != asked ? std::optional(known->granted) : known->before;
     // A mask of ours is no original.
     if (const auto past = known ? std::nullopt : contents_.past().find(subject))
         if (original == past->record.granted || original == past->record.asked)
@@ -56,10 +56,6 @@ Result<void> Journal::confirm(const Subject& subject, const Setting& granted) {
     const auto since = contents_.span_of(subject, *known).since;
     UndoRecord record = *known;
     record.before.reset();
-    if (known->granted == granted) { // the file may go on saying that either is in force
-        contents_.hold(subject, std::move(record), since);
-        return {};
-    }
     record.granted = granted;
     if (auto done = writer_.granted().note(subject, granted); !done) return done;
     if (auto done = writer_.append(to_line(subject, &record, since), contents_, damaged_); !done) return done;
@@ -109,9 +105,10 @@ std::optional<Journal::Ours> Journal::recall(const Subject& subject, const Setti
     if (contains(subject)) return std::nullopt;
     auto past = contents_.past().find(subject);
     // Who has its own back may run everywhere.
-    const bool is_past =
-        past && (past->parting == Parting::kept ? planner::is_still_ours(past->record, present, online)
-                                                : planner::is_as_given(past->record, present, online));
+    const bool is_past = past && (past->parting == Parting::kept
+                                      ? planner::is_still_ours(past->record, present, online) ||
+                                            planner::was_widened(subject, past->record, present, online)
+                                      : planner::is_as_given(past->record, present, online));
     const bool is_ours = is_past || writer_.granted().contains(subject, present);
     if (!is_ours) return std::nullopt;
     return past ? Ours{std::move(past->record.original)} : Ours{};

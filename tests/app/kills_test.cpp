@@ -33,6 +33,29 @@ class Kills : public testing::Test {
     /// CPU 3 goes offline, and who was there may run everywhere.
     void take_cpu_3() { machine_.tree().file("sys/devices/system/cpu/online", "0-2\n"); }
 
+    void want(const std::string& cpus) {
+        machine_.policy("server", "match: {comm: server}\nbind: set\ncpus: \"" + cpus + "\"\n");
+    }
+    struct Killed {};
+    void kill_before_moving_to(const std::string& cpus) {
+        const auto before = machine_.allowed(10, 10);
+        want(cpus);
+        Instance daemon(machine_);
+        ASSERT_TRUE(daemon.manager().start());
+        daemon.enforcer().before_apply = [] { throw Killed(); };
+        EXPECT_THROW(daemon.pass(), Killed);
+        ASSERT_EQ(machine_.allowed(10, 10), before);
+    }
+    void run_until_moved_from(const std::string& first, const std::string& second) {
+        want(first);
+        {
+            Instance daemon(machine_);
+            start(daemon);
+            ASSERT_EQ(machine_.allowed(10, 10), first);
+        }
+        kill_before_moving_to(second);
+    }
+
     Machine machine_;
 };
 
@@ -75,22 +98,10 @@ TEST_F(Kills, BeforeATaskIsMovedOnAreNobodysDoing) {
 }
 
 TEST_F(Kills, AgainAndAgainBeforeATaskIsMovedOnKeepItsOriginal) {
-    struct Killed {};
     machine_.process(10, "server", "0-1");
-    machine_.policy("server", on_two);
-    {
-        Instance daemon(machine_);
-        start(daemon);
-        ASSERT_EQ(machine_.allowed(10, 10), "2");
-    }
-    for (const auto* cpus : {"3", "1", "0", "3"}) {
-        machine_.policy("server", fmt::format("match: {{comm: server}}\ncpus: \"{}\"\nbind: set\n", cpus));
-        Instance daemon(machine_);
-        ASSERT_TRUE(daemon.manager().start());
-        daemon.enforcer().before_apply = [] { throw Killed(); };
-        EXPECT_THROW(daemon.pass(), Killed);
-        ASSERT_EQ(machine_.allowed(10, 10), "2");
-    }
+    run_until_moved_from("2", "3");
+    for (const auto* cpus : {"1", "0", "3"})
+        kill_before_moving_to(cpus);
     remove_policies();
     Instance next(machine_);
     start(next);
@@ -114,6 +125,25 @@ TEST_F(Kills, BeforeAnInterruptIsMovedOnLeaveItsOriginalToTheNextDaemon) {
     Instance next(machine_);
     start(next);
     EXPECT_EQ(machine_.irq(31), "1-2");
+}
+
+TEST_F(Kills, AfterAChangeLeaveWhatItHadBeforeToOthers) {
+    machine_.set_irq(31, "1-2");
+    machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"0,3\"\n");
+    {
+        Instance daemon(machine_);
+        start(daemon);
+        ASSERT_EQ(machine_.irq(31), "3");
+        machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"0,2\"\n");
+        ASSERT_TRUE(daemon.reload());
+        daemon.pass();
+        ASSERT_EQ(machine_.irq(31), "2");
+    }
+    machine_.set_irq(31, "3"); // somebody else
+    remove_policies();
+    Instance next(machine_);
+    start(next);
+    EXPECT_EQ(machine_.irq(31), "3");
 }
 
 // CPUs that go
@@ -178,6 +208,49 @@ TEST_F(Kills, OriginalsOfInterruptsOutliveTheirCpus) {
     }
 }
 
+TEST_F(Kills, WhileATaskIsMovedOffACpuThatThenGoesLeaveItsOriginal) {
+    machine_.process(10, "server", "0-1");
+    run_until_moved_from("3", "2");
+    take_cpu_3();
+    machine_.process(10, "server", "0-2");
+    remove_policies();
+    Instance next(machine_);
+    start(next);
+    EXPECT_EQ(machine_.allowed(10, 10), "0-1");
+}
+
+TEST_F(Kills, TwiceWhilePartOfAMaskIsOfflineLeaveItsOriginal) {
+    machine_.process(10, "server", "0-1");
+    run_until_moved_from("2-3", "1");
+    take_cpu_3();
+    machine_.process(10, "server", "2");
+    kill_before_moving_to("0");
+    remove_policies();
+    Instance next(machine_);
+    start(next);
+    EXPECT_EQ(machine_.allowed(10, 10), "0-1");
+}
+
+TEST_F(Kills, SettingsThatTheKernelDoesNotWidenAreTheirOwnersAlsoIfTheyAreOfAllCpus) {
+    for (const std::string own : {"3", "f"}) {
+        const std::string queues = "sys/class/net/eth0/queues/";
+        machine_.tree().file(queues + "rx-0/rps_cpus", "4\n");
+        machine_.tree().file(queues + "tx-0/xps_cpus", "2\n");
+        machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"3\"\n");
+        Instance daemon(machine_);
+        start(daemon);
+        ASSERT_EQ(machine_.steering("rx-0/rps_cpus"), "0") << "off";
+        ASSERT_EQ(machine_.steering("tx-0/xps_cpus"), "8");
+        take_cpu_3();
+        machine_.tree().file(queues + "rx-0/rps_cpus", own + "\n");
+        machine_.tree().file(queues + "tx-0/xps_cpus", own + "\n");
+        daemon.stop();
+        EXPECT_EQ(machine_.steering("rx-0/rps_cpus"), own);
+        EXPECT_EQ(machine_.steering("tx-0/xps_cpus"), own);
+        machine_.tree().file("sys/devices/system/cpu/online", "0-3\n");
+    }
+}
+
 // Masks of somebody's own
 
 TEST_F(Kills, AMaskThatIsSetAfterThePolicyWentIsNoLeftOver) {
@@ -202,6 +275,30 @@ TEST_F(Kills, AMaskThatIsSetAfterThePolicyWentIsNoLeftOver) {
     start(next);
     EXPECT_EQ(machine_.allowed(20, 20), "2");
     next.stop();
+    EXPECT_EQ(machine_.allowed(20, 20), "2");
+}
+
+TEST_F(Kills, AMaskThatIsSetBetweenTwoTasksOfAPolicyIsNoLeftOver) {
+    machine_.process(10, "server");
+    machine_.policy("server", on_two);
+    {
+        Instance daemon(machine_);
+        daemon.enforcer().now = 200;
+        start(daemon);
+        ASSERT_EQ(machine_.allowed(10, 10), "2");
+        machine_.end(10);
+        daemon.enforcer().now = 1000;
+        daemon.pass();
+        machine_.process(20, "job", "2", 1, 0, 5000);
+        move(20, "/system.slice/server.service");
+        machine_.process(30, "server", "0-3", 1, 0, 7000);
+        daemon.enforcer().now = 8000;
+        daemon.pass();
+        ASSERT_EQ(machine_.allowed(30, 30), "2");
+    }
+    Instance next(machine_);
+    next.enforcer().now = 9000;
+    start(next);
     EXPECT_EQ(machine_.allowed(20, 20), "2");
 }
 

@@ -97,9 +97,16 @@ TEST_F(Given, MasksOfAPolicyWithoutTasksAreOverUntilItGivesThemAgain) {
             EXPECT_FALSE(again.contents().given().contains(CpuSet{cpu}, online, later));
         }
     }
-    ASSERT_TRUE(open().note_given(given(1)));
-    EXPECT_TRUE(open().contents().given().contains(CpuSet{1}, online, later)) << "given again";
-    EXPECT_FALSE(open().contents().given().contains(CpuSet{2}, online, later));
+    auto again = given(1);
+    again.since = later + 10;
+    ASSERT_TRUE(open().note_given(again));
+    for (int restart = 0; restart < 2; ++restart) {
+        const auto journal = open();
+        EXPECT_TRUE(journal.contents().given().contains(CpuSet{1}, online, again.since)) << "given again";
+        EXPECT_FALSE(journal.contents().given().contains(CpuSet{1}, online, later)) << "not in between";
+        EXPECT_TRUE(journal.contents().given().contains(CpuSet{1}, online, end));
+        EXPECT_FALSE(journal.contents().given().contains(CpuSet{2}, online, again.since));
+    }
 }
 
 TEST_F(Given, MasksTakeBoundedMemoryAndTheOldestMakeRoom) {

@@ -415,8 +415,11 @@ TEST_F(JournalTest, WhatASubjectWasSetToBeforeAChangeIsKnownUntilThatIsConfirmed
         }
         {
             auto journal = open();
+            ASSERT_TRUE(journal.remember(subject, CpuSet{1}, CpuSet{2}, "p"));
+            EXPECT_EQ(journal.find(subject)->before, machine::Setting(CpuSet{1})) << "it is still not known";
             ASSERT_TRUE(journal.confirm(subject, CpuSet{2}));
             EXPECT_FALSE(journal.find(subject)->before);
+            EXPECT_FALSE(open().find(subject)->before) << "also to a later daemon";
             ASSERT_TRUE(journal.remember(subject, CpuSet{1}, CpuSet{3}, "p"));
             ASSERT_TRUE(journal.revert(subject, {CpuSet::range(0, 3), CpuSet{2}, CpuSet{2}, "p"}));
         }
