@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """One user who means ill, under the installed unit: a storm of each kind, then all at once. Meanwhile programs of somebody else are placed,
-the daemon is not restarted, writes few lines and does not grow. The argument: seconds that each storm lasts."""
+the daemon is not restarted, writes few lines and does not grow. The arguments: seconds that each storm lasts; which kinds, if not every
+one ("together": all at once)."""
 import pathlib
 import re
 import subprocess
@@ -90,18 +91,14 @@ def programs_are_placed_without_a_storm():
 
 def register(kind):
     def the_storm():
-        return storm(kind, 1500)
-    the_storm.__name__ = f"a_storm_of_{kind}_stops_nobody"
+        return storm(",".join(KINDS) if kind == "together" else kind, 1500)
+    the_storm.__name__ = "all_storms_at_once_stop_nobody" if kind == "together" else f"a_storm_of_{kind}_stops_nobody"
     test(limit=LIMIT)(the_storm)
 
 
-for each in KINDS:
+CHOSEN = sys.argv[2:] or [*KINDS, "together"]
+for each in CHOSEN:
     register(each)
-
-
-@test(limit=LIMIT)
-def all_storms_at_once_stop_nobody():
-    return storm(",".join(KINDS), 1500)
 
 
 def load(seconds=3):
