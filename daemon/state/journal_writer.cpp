@@ -17,7 +17,11 @@ constexpr std::size_t fewest_lines_to_compact = 4096;
 constexpr std::size_t compacted_at_a_time = 32; // with each line that is appended
 constexpr std::size_t largest_journal = 256U << 20;
 
-std::string marked(bool is_damaged) { return is_damaged ? std::string(damage_mark) + '\n' : ""; }
+std::string marked(bool is_damaged) {
+    std::string line;
+    if (is_damaged) line.append(damage_mark).push_back('\n');
+    return line;
+}
 
 } // namespace
 
