@@ -13,11 +13,13 @@ using Kind = TaskNews::Kind;
 
 constexpr std::size_t most_news = 32; // of one process; more: it is looked at as a whole
 constexpr std::size_t most_of_user = 4096, most_in_all = 16'384;
-constexpr std::size_t crowd = 64; // of one user
+constexpr std::size_t crowd = 64;    // of one user
+constexpr std::size_t most_due = 64; // that begin to wait at once, because their time has come
 
 Kind kind_of(const ProcEvent& event) {
     if (event.kind == ProcEvent::Kind::exit) return Kind::gone;
-    if (!event.is_thread() || event.kind == ProcEvent::Kind::exec) return Kind::process;
+    if (!event.is_thread() || event.kind == ProcEvent::Kind::exec || event.kind == ProcEvent::Kind::ids)
+        return Kind::process;
     return event.kind == ProcEvent::Kind::fork ? Kind::born : Kind::renamed;
 }
 
@@ -58,18 +60,18 @@ void add_news(ProcessNews& process, Kind kind, const ProcEvent& event) {
 
 } // namespace
 
-EventQueue::Entry* EventQueue::entry_of(int pid, const Asked& asked, Clock::time_point now) {
-    const auto found = entries_.find(pid);
-    if (found != entries_.end()) return &found->second;
-    const auto count = [this](uid_t user) {
-        const auto of = waiting_.find(user);
-        return of == waiting_.end() ? std::size_t{0} : of->second.size();
-    };
-    const uid_t user = asked.owner(pid, [&](uid_t one) { return count(one) >= crowd; });
-    if (entries_.size() >= most_in_all || count(user) >= most_of_user) {
-        left_out_ = true;
-        return nullptr;
-    }
+std::size_t EventQueue::waiting_of(uid_t user) const {
+    const auto of = waiting_.find(user);
+    return of == waiting_.end() ? 0 : of->second.size();
+}
+
+uid_t EventQueue::owner_of(int pid, const Asked& asked) const {
+    return asked.owner(pid, [this](uid_t one) { return waiting_of(one) >= crowd; });
+}
+
+/// Of a process that does not wait yet; null: too many do.
+EventQueue::Entry* EventQueue::entry_of(int pid, uid_t user, Clock::time_point now) {
+    if (entries_.size() >= most_in_all || waiting_of(user) >= most_of_user) return nullptr;
     auto& entry = entries_.try_emplace(pid).first->second;
     entry.user = user;
     entry.news.pid = pid;
@@ -99,18 +101,29 @@ void EventQueue::add(const ProcEvent& event, const Asked& asked, Clock::time_poi
     const bool waits = found != entries_.end();
     const bool is_child = event.kind == ProcEvent::Kind::fork && !event.is_thread();
     // A parent that waits may be one that a policy wants.
-    if (is_child && !asked.is_known(event.parent_pid) && !entries_.contains(event.parent_pid)) return;
-    // Of a process that nobody knows, threads are of no interest; it is read as a whole if it waits.
-    if (kind != Kind::process && !waits && !asked.is_known(event.pid)) {
-        if (kind == Kind::gone && event.tid == event.pid) floods_.forget(event.pid);
+    if (is_child && !asked.is_known(event.parent_pid) && !entries_.contains(event.parent_pid)) {
+        // So far it is what its parent is.
+        if (asked.all_children) later_.begin_series(event.pid, owner_of(event.pid, asked), now);
         return;
     }
-    auto* entry = waits ? &found->second : entry_of(event.pid, asked, now);
-    if (entry == nullptr) return;
+    const bool is_end = kind == Kind::gone && event.tid == event.pid;
+    if (is_end) later_.forget(event.pid);
+    // Of a process that nobody knows, threads are of no interest; it is read as a whole if it waits.
+    if (kind != Kind::process && !waits && !asked.is_known(event.pid)) {
+        if (is_end) floods_.forget(event.pid);
+        return;
+    }
+    auto* entry = waits ? &found->second : entry_of(event.pid, owner_of(event.pid, asked), now);
+    if (entry == nullptr) {
+        left_out_ = true;
+        return;
+    }
     if (waits) floods_.count(event.pid, entry->user, now);
+    entry->news.has_changed |= kind == Kind::process;
+    entry->news.is_executed |= event.kind == ProcEvent::Kind::exec;
     if (is_child && !entry->news.creator) entry->news.creator = event.parent_pid;
     add_news(entry->news, kind, event);
-    if (kind != Kind::gone || event.tid != event.pid) return;
+    if (!is_end) return;
     floods_.forget(event.pid);
     if (std::exchange(entry->is_held, false)) queue(event.pid, entry->user); // held_ finds it moved
 }
@@ -122,6 +135,15 @@ void EventQueue::release_due(Clock::time_point now) {
         const auto found = entries_.find(pid);
         if (found != entries_.end() && std::exchange(found->second.is_held, false))
             queue(pid, found->second.user);
+    }
+    for (std::size_t i = 0; i < most_due; ++i) {
+        const auto due = later_.take_due(now);
+        if (!due) return;
+        const auto found = entries_.find(due->pid);
+        auto* entry = found != entries_.end() ? &found->second : entry_of(due->pid, due->user, now);
+        // One for which there is no room is found by a pass.
+        if (entry != nullptr && !has_process(entry->news.news))
+            entry->news.news.push_back({Kind::process, due->pid, {}});
     }
 }
 
@@ -149,12 +171,12 @@ std::optional<ProcessNews> EventQueue::next(Clock::time_point now) {
 void EventQueue::look_again(int pid, uid_t user, Clock::time_point now) {
     auto& entry = entries_.try_emplace(pid).first->second;
     entry.user = user;
-    entry.news = {pid, {{Kind::process, pid, {}}}, {}};
+    entry.news = {.pid = pid, .news = {{Kind::process, pid, {}}}};
     admit(pid, entry, now);
 }
 
 EventQueue::Clock::time_point EventQueue::next_due() const {
-    const auto change = floods_.next_change();
+    const auto change = std::min(floods_.next_change(), later_.next_due());
     return held_.empty() ? change : std::min(change, held_.begin()->first);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/floods.hpp"
+#include "app/later_looks.hpp"
 #include "host/proc_event.hpp"
 
 #include <array>
@@ -38,6 +39,8 @@ struct ProcessNews {
     int pid = 0;
     std::vector<TaskNews> news;
     std::optional<int> creator; ///< the process that forked it, if that is why it is looked at
+    bool has_changed = false;   ///< some event said so; otherwise its time to be looked at again has come
+    bool is_executed = false;   ///< it runs another program
 };
 
 /// Process events that wait to be handled. Those of one process are one entry, however many they are; users
@@ -50,6 +53,8 @@ class EventQueue {
     struct Asked {
         std::function<bool(int pid)>
             is_known; ///< a process under policy: births and ends of its threads matter
+        /// Children matter, whoever made them: some policy asks for what they may do without an event.
+        bool all_children = false;
         /// Whose process it is; asked once for each that begins to wait. `crowded`: many of that user wait.
         std::function<uid_t(int pid, const std::function<bool(uid_t)>& crowded)> owner;
     };
@@ -65,6 +70,7 @@ class EventQueue {
     [[nodiscard]] bool take_left_out() { return std::exchange(left_out_, false); }
     [[nodiscard]] Floods& floods() { return floods_; }
     [[nodiscard]] const Floods& floods() const { return floods_; }
+    [[nodiscard]] LaterLooks& later() { return later_; }
     /// A process or thread was looked at because of an event.
     void count_handled() { ++handled_; }
     [[nodiscard]] std::uint64_t handled() const { return handled_; }
@@ -75,7 +81,9 @@ class EventQueue {
         ProcessNews news;
         bool is_held = false; ///< until its pause is over
     };
-    Entry* entry_of(int pid, const Asked& asked, Clock::time_point now);
+    Entry* entry_of(int pid, uid_t user, Clock::time_point now);
+    [[nodiscard]] uid_t owner_of(int pid, const Asked& asked) const;
+    [[nodiscard]] std::size_t waiting_of(uid_t user) const;
     void admit(int pid, Entry& entry, Clock::time_point now);
     void look_again(int pid, uid_t user, Clock::time_point now);
     void queue(int pid, uid_t user);
@@ -88,6 +96,7 @@ class EventQueue {
     bool left_out_ = false;
     std::uint64_t handled_ = 0;
     Floods floods_;
+    LaterLooks later_;
 };
 
 } // namespace affinityd::app

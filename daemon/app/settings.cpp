@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/settings.hpp"
 
+#include "base/duration.hpp"
 #include "base/text.hpp"
 #include "policy/fields.hpp"
 #include "policy/report.hpp"
@@ -44,22 +45,6 @@ constexpr std::array measure_keys{
     Key{Level::top, "busy_above", Type::described, {}, "20%", "a share from 1% to 100%", "20%", "What counts as busy."},
 };
 // clang-format on
-
-/// "30", "30s", "5m", "2h", "1d".
-std::optional<seconds> parse_duration(std::string_view text) {
-    constexpr std::array<std::pair<char, long long>, 4> units{
-        {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}}};
-    long long factor = 1;
-    for (const auto& [unit, value] : units) {
-        if (!text.ends_with(unit)) continue;
-        factor = value;
-        text.remove_suffix(1);
-        break;
-    }
-    const auto number = parse_number<long long>(text);
-    if (!number || *number < 0 || *number > 86400) return std::nullopt;
-    return seconds(*number * factor);
-}
 
 /// "500M", "10G": powers of 1000.
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {
@@ -107,7 +92,9 @@ void set(const Fields& fields, std::string_view name, Value& target, Report& rep
 auto duration_within(seconds least, seconds most) {
     return [=](std::string_view text) -> std::optional<seconds> {
         const auto value = parse_duration(text);
-        return value && *value >= least && *value <= most ? value : std::nullopt;
+        if (!value || *value < least || *value > most || *value % seconds(1) != std::chrono::milliseconds(0))
+            return std::nullopt;
+        return std::chrono::duration_cast<seconds>(*value);
     };
 }
 

@@ -24,18 +24,21 @@ void miss(const Tasks::Parts& parts, int pid, const Error& why) {
 
 } // namespace
 
-void Tasks::process_changed(int pid, std::optional<int> creator) {
+void Tasks::process_changed(int pid, const ProcessChange& change) {
     // A process that is named again and again keeps the progress of its turn, and gets another one
     // afterwards.
     const auto under_way =
         std::ranges::find_if(unfinished_, [&](const Turn& turn) { return turn.scan.id().tid == pid; });
     if (under_way != unfinished_.end()) {
-        under_way->is_outdated = true;
+        if (!under_way->again) under_way->again = change;
+        under_way->again->is_executed |= change.is_executed;
+        under_way->again->has_changed |= change.has_changed;
         return;
     }
     auto scan = inventory::ProcessScan::open(parts_.root, pid, &sources_);
     if (!scan) return miss(parts_, pid, scan.error());
     if (!*scan) { // the ends of its threads may not have been told one by one
+        events_.later().forget(pid);
         if (table_.find(pid) != nullptr) parts_.observer.missed();
         return;
     }
@@ -43,9 +46,10 @@ void Tasks::process_changed(int pid, std::optional<int> creator) {
     const bool was_known = table_.find(pid) != nullptr;
     parts_.observer.named(**scan);
     const auto facts = (*scan)->shared_facts();
-    auto turn = begin_turn(std::move(**scan), creator);
+    auto turn = begin_turn(std::move(**scan), change);
     if (was_known != (table_.find(pid) != nullptr)) parts_.observer.came_or_went();
     if (!facts->is_complete() && !facts->is_silent()) parts_.observer.missed();
+    look_later(*facts, turn ? turn->policy : std::nullopt, change.has_changed);
     if (!turn) return;
     const auto until = std::chrono::steady_clock::now() + at_once;
     if (go_on(*turn, [&] { return std::chrono::steady_clock::now() >= until; })) {
@@ -73,7 +77,7 @@ bool Tasks::step(const OutOfTime& out_of_time) {
             return false;
         }
         if (turn.is_incomplete) parts_.observer.missed();
-        if (turn.is_outdated) process_changed(pid);
+        if (turn.again) process_changed(pid, *turn.again);
         if (out_of_time()) break;
     }
     return unfinished_.empty();
@@ -89,7 +93,9 @@ void Tasks::thread_changed(int pid, int tid) {
     if (known == nullptr) return;
     const auto thread = inventory::read_thread(parts_.root, pid, tid);
     if (!thread) return miss(parts_, pid, thread.error());
-    if (*thread) place_fresh(*known, **thread);
+    if (!*thread) return;
+    place_fresh(*known, **thread);
+    settle_soon(*known);
 }
 
 void Tasks::thread_renamed(int pid, int tid, std::string_view name) {

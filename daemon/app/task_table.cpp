@@ -43,6 +43,7 @@ planner::ProcessView view_of(const TaskId& id, std::optional<std::size_t> policy
     planner::ProcessView view{id, policy};
     if (known == nullptr) return view;
     view.nics = &known->nics;
+    view.is_settling = known->settling.has_value();
     view.is_elsewhere = known->is_elsewhere;
     return view;
 }

@@ -7,6 +7,7 @@
 #include "inventory/run_record.hpp"
 #include "planner/plan.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -62,6 +63,12 @@ struct KnownCpuset {
     std::uint64_t read_in = ~0ULL; ///< number of that pass
 };
 
+/// A new process may use all CPUs of its policy, as it may count them when it starts.
+struct KnownSettling {
+    std::chrono::steady_clock::time_point until; ///< at the latest
+    std::chrono::steady_clock::time_point due;   ///< unless it makes another thread before
+};
+
 /// A process that a policy wants.
 struct KnownProcess {
     TaskId id;
@@ -74,6 +81,7 @@ struct KnownProcess {
     std::uint64_t seen = 0; ///< number of the last pass that saw it
     bool is_unread = false; ///< this pass could not read it: it may still be there
     KnownCpuset cpuset;
+    std::optional<KnownSettling> settling; ///< no value: its threads have places of their own
 };
 
 /// A process as the planner needs it. `known`: nullptr if it is not in the table, which must outlive the

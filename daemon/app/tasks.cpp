@@ -119,11 +119,12 @@ void Tasks::drop(int pid) {
     table_.erase(pid);
 }
 
-std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan scan, std::optional<int> creator) {
+std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan scan, const ProcessChange& change) {
     const int pid = scan.id().tid;
-    const int parent = creator.value_or(scan.parent());
+    const int parent = change.creator.value_or(scan.parent());
     if (const auto* known = table_.find(pid); known != nullptr && known->id != scan.id()) drop(pid);
     Turn turn{std::move(scan), parent, {}, {}};
+    turn.is_executed = change.is_executed;
     if (!decide(turn)) return std::nullopt;
     return turn;
 }
@@ -152,10 +153,12 @@ bool Tasks::decide(Turn& turn) {
     if (const auto* before = table_.find(pid); before != nullptr && before->policy != policy) drop(pid);
     turn.policy = policy;
     if (policy) {
+        const bool is_new = table_.find(pid) == nullptr;
         auto& process = table_.insert(scan.id());
         process.comm = scan.comm();
         process.policy = *policy;
         process.seen = passes_;
+        settle(process, is_new, std::exchange(turn.is_executed, false));
         parts_.observer.matched(process, scan.facts());
     }
     return true;
@@ -209,6 +212,7 @@ bool Tasks::finish(Turn& turn, const OutOfTime& out_of_time) {
         reaper_.bury_if_gone(pid, id, known, placer_.assignments());
         if (!turn.unseen->empty() && out_of_time()) return false;
     }
+    if (turn.threads.size() > 1) settle_soon(*known);
     learn_cpuset(known->cpuset, pid, sources_, passes_); // so that it is watched
     parts_.observer.placed(*known);
     return true;

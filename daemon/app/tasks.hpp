@@ -40,9 +40,9 @@ class Tasks {
     Tasks(const Parts& parts, ThreadPlacer placer, Reaper reaper);
 
     // Events. None of them works for longer than a slice: what is left of a process waits for step().
-    /// A process exec'ed, was renamed, or was forked by a process under policy (`creator`, as the parent may
-    /// have gone).
-    void process_changed(int pid, std::optional<int> creator = {});
+    /// A process exec'ed, was renamed, has another user, was forked by a process under policy, or is to be
+    /// looked at again.
+    void process_changed(int pid, const ProcessChange& change = {});
     /// A process may be in another control group than before.
     void process_moved(int pid);
     /// A thread was born.
@@ -60,7 +60,7 @@ class Tasks {
     void begin_pass();
     /// Matches a process; no value: it need not be looked at.
     [[nodiscard]] std::optional<Turn> begin_turn(inventory::ProcessScan scan,
-                                                 std::optional<int> creator = {});
+                                                 const ProcessChange& change = {});
     /// Looks at its threads until `out_of_time` says so. True: at all of them.
     bool go_on(Turn& turn, const OutOfTime& out_of_time);
     /// The pass has seen all processes: drops what it has not seen, in slices. True: all of it.
@@ -87,6 +87,11 @@ class Tasks {
     [[nodiscard]] bool finish(Turn& turn, const OutOfTime& out_of_time);
     void drop(int pid);
     [[nodiscard]] bool decide(Turn& turn);
+    void settle(KnownProcess& process, bool is_new, bool is_executed);
+    void settle_soon(KnownProcess& process);
+    void look_later(const inventory::ProcessFacts& facts, std::optional<std::size_t> policy,
+                    bool has_changed);
+    [[nodiscard]] uid_t person(int pid);
     [[nodiscard]] const CpuSet* cpuset_of(KnownCpuset& known, int pid, const inventory::Thread& thread);
 
     Parts parts_;

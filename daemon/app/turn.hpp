@@ -12,6 +12,13 @@
 
 namespace affinityd::app {
 
+/// Why a process is looked at.
+struct ProcessChange {
+    std::optional<int> creator{}; ///< the process that forked it, if it was born
+    bool has_changed = true;      ///< false: nothing is known to have changed, its time has come
+    bool is_executed = false;     ///< it runs another program
+};
+
 /// One process whose threads are being looked at, and how far that has come: a process with thousands of
 /// threads is left and taken up again.
 struct Turn {
@@ -25,8 +32,10 @@ struct Turn {
     bool is_incomplete = false; ///< some of its threads could not be read: another pass is to look at it
     /// Known threads that the scan did not find, once it is through.
     std::optional<std::vector<TaskId>> unseen{};
-    KnownCpuset cpuset{};     ///< of a process that no policy wants
-    bool is_outdated = false; ///< an event has named the process again: it wants another turn after this one
+    KnownCpuset cpuset{}; ///< of a process that no policy wants
+    std::optional<ProcessChange>
+        again{};              ///< an event has named it again: it wants another turn after this one
+    bool is_executed = false; ///< it runs another program, and settles anew
     bool was_left = false;    ///< since some of it was read: what events said meanwhile is newer
 };
 

@@ -7,6 +7,8 @@
 #include "events/folder_watch.hpp"
 #include "events/hardware_watch.hpp"
 #include "events/interrupt_watch.hpp"
+#include "events/later_watch.hpp"
+#include "events/listener_watch.hpp"
 #include "events/measure_schedule.hpp"
 #include "events/pass_schedule.hpp"
 #include "events/process_events.hpp"
@@ -30,6 +32,8 @@ struct Watches {
     std::unique_ptr<FolderWatch> folders;
     std::unique_ptr<CgroupWatch> cgroups;
     std::unique_ptr<InterruptWatch> interrupts;
+    std::unique_ptr<ListenerWatch> listeners;
+    std::unique_ptr<LaterWatch> later; ///< where there are no process events
     Source irqbalance, names, arguments, after_all;
     std::size_t watched_cpusets = 0;
 };
@@ -98,6 +102,10 @@ Result<void> EventLoop::subscribe() {
             passes_.begin_soon();
     });
     watches_.processes = ProcessEvents::start(event_.get(), manager_, log_);
+    if (!watches_.processes) {
+        watches_.later = std::make_unique<LaterWatch>(manager_.tasks());
+        if (auto done = watches_.later->add_to(event_.get()); !done) return done;
+    }
     watches_.hardware = HardwareWatch::start(event_.get(), log_,
                                              {[this] {
                                                   manager_.expect_changes();
@@ -108,6 +116,8 @@ Result<void> EventLoop::subscribe() {
                                           [this] { reload("a policy file changed"); });
     watches_.interrupts = std::make_unique<InterruptWatch>(manager_);
     if (auto done = watches_.interrupts->add_to(event_.get()); !done) return done;
+    watches_.listeners = std::make_unique<ListenerWatch>(manager_);
+    if (auto done = watches_.listeners->add_to(event_.get()); !done) return done;
     if (auto done = add_after_all(); !done) return done;
     watch_groups();
     if (auto done = watch_answers(); !done) return done;
@@ -198,8 +208,9 @@ std::string EventLoop::status_line() const {
 void EventLoop::all_done() {
     if (is_stopping_) return;
     has_passed_ = true;
-    if (watches_.processes) watches_.processes->follow(!manager_.tasks().table().processes().empty());
+    if (watches_.processes) watches_.processes->follow();
     watches_.interrupts->follow();
+    watches_.listeners->follow();
     if (!is_ready_) {
         is_ready_ = true;
         sd_notify(0, "READY=1");
@@ -214,11 +225,13 @@ void EventLoop::stop() {
     passes_.end();
     measuring_.end();
     watches_.processes.reset();
+    watches_.later.reset();
     watches_.hardware.reset();
     watches_.folders.reset();
     watches_.after_all.reset();
     watches_.cgroups.reset();
     watches_.interrupts.reset();
+    watches_.listeners.reset();
     manager_.begin_stop([this] { leave_when_quiet(); });
 }
 
@@ -277,6 +290,10 @@ int EventLoop::on_arguments(sd_event_source*, int, std::uint32_t, void* userdata
 int EventLoop::on_handled(sd_event_source*, void* userdata) {
     auto& loop = self(userdata);
     auto& watches = loop.watches_;
+    if (watches.processes)
+        watches.processes->wait_for_due();
+    else if (watches.later)
+        watches.later->follow();
     const auto& sources = loop.manager_.tasks().sources();
     if (loop.manager_.work().passing() || (sources.cpusets() == watches.watched_cpusets && !loop.has_passed_))
         return 0;

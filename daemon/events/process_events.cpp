@@ -27,9 +27,12 @@ Result<std::unique_ptr<ProcSource>> open_connector(ProcSource::Wanted wanted) {
     return std::unique_ptr<ProcSource>(std::move(*connector));
 }
 
-ProcSource::Wanted wanted_events(bool threads) {
+ProcSource::Wanted wanted_events(app::Manager& manager) {
     ProcSource::Wanted wanted;
-    wanted.thread_forks = wanted.process_forks = wanted.exits = wanted.thread_exits = threads;
+    wanted.thread_forks = wanted.exits = wanted.thread_exits = !manager.tasks().table().processes().empty();
+    const auto& matcher = manager.world()->matcher();
+    wanted.process_forks = wanted.exits || matcher.has_late_conditions();
+    wanted.ids = matcher.asks_for_users();
     return wanted;
 }
 
@@ -69,6 +72,9 @@ Result<void> ProcessEvents::begin(sd_event* event) {
 
 Result<int> ProcessEvents::open() {
     events_.reset();
+    auto muted = std::move(wanted_.muted);
+    wanted_ = wanted_events(manager_);
+    wanted_.muted = std::move(muted);
     auto opened = open_(wanted_);
     if (!opened) return std::unexpected(opened.error());
     events_ = std::move(*opened);
@@ -79,11 +85,11 @@ bool ProcessEvents::waiting() const {
     return !queue().empty() || (events_ && !subscription_.is_broken() && events_->has_events());
 }
 
-void ProcessEvents::follow(bool threads) {
-    if (threads == wanted_.exits) return;
-    auto muted = std::move(wanted_.muted);
-    wanted_ = wanted_events(threads);
-    wanted_.muted = std::move(muted);
+void ProcessEvents::follow() {
+    auto wanted = wanted_events(manager_);
+    wanted.muted = wanted_.muted;
+    if (wanted == wanted_) return;
+    wanted_ = std::move(wanted);
     set_filter();
 }
 
@@ -108,7 +114,7 @@ void ProcessEvents::handle(int pid, const app::TaskNews& news) {
     const std::string_view name(news.name.data(), news.name.size());
     switch (news.kind) {
     case Kind::process:
-        return tasks.process_changed(pid);
+        return; // as a whole
     case Kind::born:
         return tasks.thread_changed(pid, news.tid);
     case Kind::renamed:
@@ -120,12 +126,13 @@ void ProcessEvents::handle(int pid, const app::TaskNews& news) {
 
 void ProcessEvents::handle(const app::ProcessNews& process) {
     for (const auto& news : process.news)
-        if (news.kind == app::TaskNews::Kind::process && process.creator)
-            manager_.tasks().process_changed(process.pid, process.creator);
+        if (news.kind == app::TaskNews::Kind::process)
+            manager_.tasks().process_changed(process.pid,
+                                             {process.creator, process.has_changed, process.is_executed});
         else
             handle(process.pid, news);
     if (!wanted_.exits && !manager_.tasks().table().processes().empty()) {
-        follow(true);
+        follow();
         // Threads that the first process under policy made before births were reported: a pass finds them.
         manager_.work().want(app::Work::Urgency::soon);
     }
@@ -153,6 +160,7 @@ Result<void> ProcessEvents::take() {
     const auto begun = steady_clock::now();
     const app::EventQueue::Asked asked{
         [this](int pid) { return manager_.tasks().table().find(pid) != nullptr; },
+        manager_.world()->matcher().has_late_conditions(),
         [this](int pid, const auto& crowded) { return owner(pid, crowded); }};
     auto now = begun;
     const auto drained = events_->drain([&](const ProcEvent& event) { queue().add(event, asked, now); },
@@ -180,13 +188,22 @@ void ProcessEvents::take_care_of_rest(bool is_more) {
         wanted_.muted = std::move(muted);
         set_filter();
     }
-    const auto due = queue().next_due();
-    if (due == steady_clock::time_point::max()) return;
-    pause_.arm(
-        std::chrono::ceil<std::chrono::microseconds>(std::max(due - now, steady_clock::duration::zero())));
+    wait_for_due();
 }
 
-void ProcessEvents::take_later() { sd_event_source_set_enabled(rest_.get(), SD_EVENT_ONESHOT); }
+void ProcessEvents::wait_for_due() {
+    const auto due = queue().next_due();
+    if (due == pause_ends_) return;
+    pause_ends_ = due;
+    if (due == steady_clock::time_point::max()) return pause_.disarm();
+    const auto left = std::max(due - steady_clock::now(), steady_clock::duration::zero());
+    pause_.arm(std::chrono::ceil<std::chrono::microseconds>(left));
+}
+
+void ProcessEvents::take_later() {
+    pause_ends_ = steady_clock::time_point::max();
+    sd_event_source_set_enabled(rest_.get(), SD_EVENT_ONESHOT);
+}
 
 int ProcessEvents::on_rest(sd_event_source*, void* userdata) {
     auto& self = *static_cast<ProcessEvents*>(userdata);

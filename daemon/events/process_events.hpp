@@ -35,8 +35,10 @@ class ProcessEvents {
     ProcessEvents(const ProcessEvents&) = delete;
     ProcessEvents& operator=(const ProcessEvents&) = delete;
 
-    /// Are births of threads and exits of interest?
-    void follow(bool threads);
+    /// Which events are of interest depends on the policies, and on whether some process is under one.
+    void follow();
+    /// Processes are to be looked at again at other times than before.
+    void wait_for_due();
     /// True if some events wait to be handled.
     [[nodiscard]] bool waiting() const;
 
@@ -61,7 +63,8 @@ class ProcessEvents {
     std::unique_ptr<host::ProcSource> events_;
     Subscription subscription_;
     Source rest_; ///< armed while events wait in memory, which the descriptor does not show
-    Timer pause_{[this] { take_later(); }}; ///< of those that flood
+    Timer pause_{[this] { take_later(); }}; ///< of those that flood, or are to be looked at again
+    app::EventQueue::Clock::time_point pause_ends_ = app::EventQueue::Clock::time_point::max();
 };
 
 } // namespace affinityd::events

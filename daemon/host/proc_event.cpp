@@ -79,6 +79,10 @@ std::optional<ProcEvent> parse_body(std::span<const std::byte> bytes) {
     case proc_event::PROC_EVENT_COMM:
         event.kind = ProcEvent::Kind::comm;
         return with_process<Data::comm_proc_event>(event, bytes);
+    case proc_event::PROC_EVENT_UID:
+    case proc_event::PROC_EVENT_GID:
+        event.kind = ProcEvent::Kind::ids;
+        return with_process<Data::id_proc_event>(event, bytes);
     case proc_event::PROC_EVENT_EXIT:
         event.kind = ProcEvent::Kind::exit;
         return with_process<Data::exit_proc_event>(event, bytes);

@@ -16,6 +16,7 @@ struct ProcEvent {
     enum class Kind : std::uint8_t {
         fork, ///< a process or a thread was born; it still has its parent's name and mask
         exec, ///< the thread that called it has become the main thread
+        ids,  ///< a thread has another user or group: setuid(2), setgid(2) and their kin
         comm, ///< named by prctl(PR_SET_NAME) or a write to its comm file; not by exec
         exit
     };

@@ -63,10 +63,15 @@ std::vector<sock_filter> proc_event_filter(const ProcSource::Wanted& wanted) {
     program.push_back(load_word(event_at + offsetof(proc_event, what)));
     program.push_back(unless_event(proc_event::PROC_EVENT_EXEC, 1));
     program.push_back(answer(wanted.execs));
-    std::vector<sock_filter> renames;
-    add_unless_muted(renames, offsetof(Data::comm_proc_event, process_tgid), muted, wanted.renames);
-    program.push_back(unless_event(proc_event::PROC_EVENT_COMM, static_cast<std::uint8_t>(renames.size())));
-    program.insert(program.end(), renames.begin(), renames.end());
+    const auto add_unsplit = [&](std::uint32_t what, std::size_t tgid_at, bool pass) {
+        std::vector<sock_filter> of_event;
+        add_unless_muted(of_event, tgid_at, muted, pass);
+        program.push_back(unless_event(what, static_cast<std::uint8_t>(of_event.size())));
+        program.insert(program.end(), of_event.begin(), of_event.end());
+    };
+    add_unsplit(proc_event::PROC_EVENT_COMM, offsetof(Data::comm_proc_event, process_tgid), wanted.renames);
+    add_unsplit(proc_event::PROC_EVENT_UID, offsetof(Data::id_proc_event, process_tgid), wanted.ids);
+    add_unsplit(proc_event::PROC_EVENT_GID, offsetof(Data::id_proc_event, process_tgid), wanted.ids);
     add_split(program, proc_event::PROC_EVENT_FORK, offsetof(Data::fork_proc_event, child_pid),
               offsetof(Data::fork_proc_event, child_tgid), wanted.process_forks, wanted.thread_forks, muted);
     add_split(program, proc_event::PROC_EVENT_EXIT, offsetof(Data::exit_proc_event, process_pid),
@@ -79,6 +84,7 @@ std::uint32_t proc_event_mask(const ProcSource::Wanted& wanted) {
     std::uint32_t mask = 0;
     if (wanted.execs) mask |= proc_event::PROC_EVENT_EXEC;
     if (wanted.renames) mask |= proc_event::PROC_EVENT_COMM;
+    if (wanted.ids) mask |= proc_event::PROC_EVENT_UID | proc_event::PROC_EVENT_GID;
     if (wanted.process_forks || wanted.thread_forks) mask |= proc_event::PROC_EVENT_FORK;
     if (wanted.exits || wanted.thread_exits) mask |= static_cast<std::uint32_t>(proc_event::PROC_EVENT_EXIT);
     return mask;

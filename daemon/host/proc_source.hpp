@@ -21,8 +21,10 @@ class ProcSource {
         bool thread_exits = false;
         bool execs = true;
         bool renames = true; ///< of processes and threads
+        bool ids = false;    ///< changes of user and group
         /// Processes of which only execs, forks of processes and the end are reported; at most 16 count.
         std::vector<int> muted{};
+        friend bool operator==(const Wanted&, const Wanted&) = default;
     };
 
     /// What one call of drain() met.

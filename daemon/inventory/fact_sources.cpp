@@ -30,11 +30,16 @@ std::string FactSources::user(unsigned uid) { return names_.find(NameKind::user,
 std::string FactSources::group(unsigned gid) { return names_.find(NameKind::group, gid); }
 
 const FactSources::PortsByInode& FactSources::own_namespace_ports() {
-    if (!ports_) {
-        ports_.emplace();
-        if (const auto table = read_socket_table(*root_, Wanted::listeners))
-            table->for_each([&](const LocalSocket& socket) { ports_->emplace(socket.inode, socket.port); });
-    }
+    using Clock = std::chrono::steady_clock;
+    const auto begun = Clock::now();
+    if (ports_ && (begun < ports_are_good_until_ || !root_->is_live())) return *ports_;
+    ports_.emplace();
+    if (const auto table = read_socket_table(*root_, Wanted::listeners))
+        table->for_each([&](const LocalSocket& socket) { ports_->emplace(socket.inode, socket.port); });
+    // No more than a twentieth of the time goes into it.
+    const auto end = Clock::now();
+    ports_are_good_until_ =
+        end + std::max<Clock::duration>(std::chrono::milliseconds(50), 20 * (end - begun));
     return *ports_;
 }
 

@@ -7,6 +7,7 @@
 #include "inventory/name_service.hpp"
 #include "inventory/user_names.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -38,8 +39,9 @@ class FactSources {
     /// thread reads; whoever asks may wait.
     [[nodiscard]] CommandLines* command_lines() { return command_lines_.get(); }
 
-    /// TCP and UDP ports of this network namespace that the process listens on, ascending, each once; in a
-    /// recording, of the process's own namespace, too. `inodes`: of its sockets, ascending.
+    /// TCP and UDP ports of this network namespace that the process listens on, as they were some 50 ms ago
+    /// at most (longer where the list takes long to read), ascending, each once; in a recording, of the
+    /// process's own namespace, too. `inodes`: of its sockets, ascending.
     [[nodiscard]] std::vector<std::uint16_t> listen_ports(const std::string& process,
                                                           const std::vector<std::uint64_t>& inodes);
 
@@ -67,6 +69,7 @@ class FactSources {
     host::SubordinateIds persons_;
     std::unordered_map<std::string, std::optional<CpuSet>> cpusets_; ///< by the cpuset's path
     std::optional<PortsByInode> ports_;                              ///< of this network namespace
+    std::chrono::steady_clock::time_point ports_are_good_until_{};
 };
 
 } // namespace affinityd::inventory

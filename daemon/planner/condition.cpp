@@ -245,6 +245,27 @@ bool is_met(const Selector& selector, const Question& asked) {
     return false;
 }
 
+/// What can be said of a selector without arguments, ports and ancestors.
+enum class Chance { no, some, sure };
+
+Chance chance(const Selector& selector, const Question& asked) {
+    if (selector.op == Selector::Op::test) {
+        const auto field = selector.condition.field;
+        if (field == Field::cmdline || field == Field::listen || field == Field::parent) return Chance::some;
+        return test(selector.condition, asked) ? Chance::sure : Chance::no;
+    }
+    const auto inside = asked.inside(selector);
+    const bool needs_all = selector.op == Selector::Op::all;
+    auto result = needs_all ? Chance::sure : Chance::no;
+    for (const auto& child : selector.children) {
+        const auto one = chance(child, inside);
+        result = needs_all ? std::min(result, one) : std::max(result, one);
+        if (result == (needs_all ? Chance::no : Chance::sure)) break; // the rest need not be read
+    }
+    if (selector.op != Selector::Op::none || result == Chance::some) return result;
+    return result == Chance::sure ? Chance::no : Chance::sure;
+}
+
 std::optional<Failure> failure(const Selector& selector, const Question& asked) {
     if (is_met(selector, asked)) return std::nullopt;
     if (selector.op == Selector::Op::test) {
@@ -265,6 +286,10 @@ std::vector<std::string> unit_names(const inventory::ProcessFacts& process) {
 
 bool holds(const Selector& selector, const inventory::ProcessFacts& process, const Lineage& lineage) {
     return is_met(selector, {process, lineage});
+}
+
+bool may_hold(const Selector& selector, const inventory::ProcessFacts& process, const Lineage& lineage) {
+    return chance(selector, {process, lineage}) != Chance::no;
 }
 
 std::optional<Failure> first_failure(const Selector& selector, const inventory::ProcessFacts& process,

@@ -22,6 +22,10 @@ struct Failure {
 /// file has.
 [[nodiscard]] bool holds(const policy::Selector& selector, const inventory::ProcessFacts& process,
                          const Lineage& lineage);
+/// True if the selector would hold for some arguments, ports and ancestors' policies of the process: it may
+/// come to hold without an event that says so.
+[[nodiscard]] bool may_hold(const policy::Selector& selector, const inventory::ProcessFacts& process,
+                            const Lineage& lineage);
 /// The condition that decided against the process; no value if the selector holds.
 [[nodiscard]] std::optional<Failure> first_failure(const policy::Selector& selector,
                                                    const inventory::ProcessFacts& process,

@@ -15,6 +15,7 @@ struct DistributionId {
         all_lanes, ///< the lanes of all interfaces of the policy
         groups,    ///< whole processes over the groups that they stay in
         in_group,  ///< the slots inside a group
+        whole,     ///< all CPUs of the policy, for processes that still settle: nothing is distributed
     };
     std::string policy;
     unsigned rule = 0; ///< 0: the policy's own placement; i + 1: its thread rule i

@@ -4,6 +4,7 @@
 #include "planner/condition.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace affinityd::planner {
 
@@ -29,6 +30,20 @@ bool asks_for_kernel_threads(const Selector& selector) {
     });
 }
 
+void collect_ports(const Selector& selector, Matcher::PortRanges& into) {
+    if (selector.op == Selector::Op::test)
+        into.insert(into.end(), selector.condition.ports.begin(), selector.condition.ports.end());
+    for (const auto& child : selector.children)
+        collect_ports(child, into);
+}
+
+/// True if the selector has a condition on one of these.
+bool asks_for(const Selector& selector, std::initializer_list<Condition::Field> fields) {
+    if (selector.op == Selector::Op::test)
+        return std::ranges::find(fields, selector.condition.field) != fields.end();
+    return std::ranges::any_of(selector.children, [&](const auto& child) { return asks_for(child, fields); });
+}
+
 } // namespace
 
 void Matcher::Index::collect(std::string_view text, std::vector<std::size_t>& into) const {
@@ -41,11 +56,18 @@ void Matcher::Index::collect(std::string_view text, std::vector<std::size_t>& in
 Matcher::Matcher(const policy::PolicySet& set) : set_(&set) {
     for (std::size_t i = 0; i < set.policies.size(); ++i)
         add(i);
+    std::ranges::sort(ports_);
+    const auto repeated = std::ranges::unique(ports_);
+    ports_.erase(repeated.begin(), repeated.end());
 }
 
 void Matcher::add(std::size_t policy) {
+    const auto& selector = set_->policies[policy].match;
+    if (asks_for(selector, {Field::cmdline, Field::listen, Field::parent})) late_.push_back(policy);
+    collect_ports(selector, ports_);
+    asks_for_users_ |= asks_for(selector, {Field::user, Field::group});
     std::vector<const Condition*> required;
-    collect_required(set_->policies[policy].match, required);
+    collect_required(selector, required);
     const auto pick = [&](Field field) -> const Condition* {
         const auto found = std::ranges::find(required, field, &Condition::field);
         return found == required.end() ? nullptr : *found;
@@ -82,6 +104,15 @@ std::optional<std::size_t> Matcher::match(const inventory::ProcessFacts& process
         if (holds(policy.match, process, lineage)) return i;
     }
     return std::nullopt;
+}
+
+bool Matcher::may_want_later(const inventory::ProcessFacts& process, const Lineage& lineage,
+                             std::optional<std::size_t> now) const {
+    return std::ranges::any_of(late_, [&](std::size_t i) {
+        if (now && i >= *now) return false;
+        const auto& match = set_->policies[i].match;
+        return (!process.is_kernel() || asks_for_kernel_threads(match)) && may_hold(match, process, lineage);
+    });
 }
 
 std::vector<Verdict> Matcher::explain(const inventory::ProcessFacts& process, const Lineage& lineage) const {

@@ -4,12 +4,14 @@
 #include "inventory/task.hpp"
 #include "policy/policy.hpp"
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace affinityd::planner {
@@ -50,6 +52,18 @@ class Matcher {
     [[nodiscard]] std::vector<Verdict> explain(const inventory::ProcessFacts& process,
                                                const Lineage& lineage) const;
 
+    /// True if a policy before `now` (no value: any) may come to want the process without an event that says
+    /// so: all that it asks for holds, but for its arguments, its ports and the policies of its ancestors.
+    [[nodiscard]] bool may_want_later(const inventory::ProcessFacts& process, const Lineage& lineage,
+                                      std::optional<std::size_t> now) const;
+    /// True if some policy may come to want processes like that.
+    [[nodiscard]] bool has_late_conditions() const { return !late_.empty(); }
+    /// The ports that policies ask for, as ranges with both ends, ascending; empty: none does.
+    using PortRanges = std::vector<std::pair<std::uint16_t, std::uint16_t>>;
+    [[nodiscard]] const PortRanges& ports() const { return ports_; }
+    /// True if some policy asks for users or groups.
+    [[nodiscard]] bool asks_for_users() const { return asks_for_users_; }
+
     /// Index into the policy's thread rules; no value if the policy's own placement is for the thread.
     /// `index`: its place among the process's threads by tid, 0 for the main thread.
     [[nodiscard]] static std::optional<std::size_t> thread_rule(const policy::Policy& policy,
@@ -66,6 +80,9 @@ class Matcher {
     const policy::PolicySet* set_;
     Index by_comm_, by_unit_, by_exe_;
     std::vector<std::size_t> always_; ///< policies without a condition that can be indexed
+    std::vector<std::size_t> late_;   ///< policies with conditions that may come true without an event
+    PortRanges ports_;
+    bool asks_for_users_ = false;
     void add(std::size_t policy);
 };
 

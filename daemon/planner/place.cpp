@@ -88,6 +88,15 @@ bool is_within(const std::vector<Slot>& slots, const CpuSet& cpuset) {
            std::ranges::all_of(slots, [&](const Slot& slot) { return cpuset.contains(slot.mask); });
 }
 
+/// Where all threads of a process may run until it has settled: a program that counts its CPUs when it starts
+/// counts those of its policy, as it would in a cpuset.
+std::expected<Target, NoPlace> whole_of(const ResolvedPolicy& resolved, const ProcessView& process) {
+    const CpuSet cpus = process.cpuset == nullptr ? resolved.allowed : resolved.allowed & *process.cpuset;
+    if (cpus.empty()) return std::unexpected(NoPlace::outside);
+    return Target{cpus,       *process.policy, {resolved.policy->name, 0, "", Kind::whole},
+                  process.id, false,           cpus};
+}
+
 SlotRequest::Unit unit_of(const Choice& choice, bool is_thread) {
     if (choice.are_lanes) return SlotRequest::Unit::lane;
     return is_thread ? SlotRequest::Unit::thread : SlotRequest::Unit::process;
@@ -117,6 +126,7 @@ const std::vector<Slot>* slots_of(const Placements& placements, const Distributi
             if (distribution == in_group(distribution.policy, group.cpus)) return &group.slots;
         break;
     case Kind::groups:
+    case Kind::whole:
         break; // these are not slots
     }
     return nullptr;
@@ -130,6 +140,7 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
     if (!resolved.active) return std::unexpected(NoPlace::inactive);
     const auto rule = Matcher::thread_rule(policy, thread.thread.comm, thread.index);
     if (rule && policy.threads[*rule].leave) return std::unexpected(NoPlace::leave);
+    if (process.is_settling) return whole_of(resolved, process);
 
     assignments.use(placements.load);
     Choice choice = choose(resolved, assignments, process, thread, rule);
@@ -157,6 +168,7 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
 Reason reason_of(const Placements& placements, const Target& target) {
     const auto& policy = *placements.policies[target.policy].policy;
     const auto& [name, rule, among, kind] = target.distribution;
+    if (kind == Kind::whole) return Settling{target.slot};
     const auto& placement = rule == 0 ? policy.placement : policy.threads[rule - 1].placement;
     std::string nics;
     if (kind == Kind::lanes) {

@@ -22,6 +22,7 @@ struct ProcessView {
     const CpuSet* cpuset = nullptr; ///< CPUs that its cgroup lets it have; null: all, or not known
     /// True for threads whose masks the kernel may have widened since they were last looked at; null: none.
     const std::function<bool(const TaskId&)>* may_be_reset = nullptr;
+    bool is_settling = false;  ///< new: its threads may use all CPUs of the policy until it has settled
     bool is_elsewhere = false; ///< no interface of this network namespace serves it: it belongs to no lane
 };
 
@@ -36,11 +37,11 @@ struct ThreadView {
 
 /// Where a thread is to be.
 struct Target {
-    CpuSet mask;            ///< never empty, online CPUs only
-    std::size_t policy = 0; ///< index into the set
-    DistributionId distribution;
-    TaskId unit;         ///< what has the slot: the thread, or its process
-    bool is_own = false; ///< it is the thread
+    CpuSet mask;                 ///< never empty, online CPUs only
+    std::size_t policy = 0;      ///< index into the set
+    DistributionId distribution; ///< `whole`: none; the task has no slot yet
+    TaskId unit;                 ///< what has the slot: the thread, or its process
+    bool is_own = false;         ///< it is the thread
     CpuSet slot;
 };
 

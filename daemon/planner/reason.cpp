@@ -29,6 +29,10 @@ struct Printer {
         return text +
                fmt::format(": slot {}, bound to its {}", reason.slot.to_list(), bind_name(reason.bind));
     }
+    std::string operator()(const Settling& reason) const {
+        return fmt::format("policy {}: it is new, and may use all of its CPUs, {}, until it has settled",
+                           policy, reason.cpus.to_list());
+    }
     std::string operator()(const OnLane& reason) const {
         const bool is_near_another = !reason.near.empty() && reason.near != reason.nic;
         std::string where;

@@ -19,6 +19,11 @@ struct InSlot {
     policy::Bind bind = policy::Bind::llc;
 };
 
+/// A new process may use all CPUs of its policy until it has settled.
+struct Settling {
+    CpuSet cpus;
+};
+
 /// A queue's interrupt, or the kernel thread that does its work, is on the queue's lane.
 struct OnLane {
     policy::Model model = policy::Model::full;
@@ -54,7 +59,7 @@ enum class Restored {
 struct FencedUnit {};
 
 /// Why an action was chosen, as a value: it is made into text only when somebody reads it.
-using Reason = std::variant<InSlot, OnLane, Steering, KeptOff, Restored, FencedUnit>;
+using Reason = std::variant<InSlot, Settling, OnLane, Steering, KeptOff, Restored, FencedUnit>;
 
 /// For people. `policy`: the name of the policy that the action is for; "" for none.
 [[nodiscard]] std::string to_string(const Reason& reason, const std::string& policy);

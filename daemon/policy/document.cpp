@@ -54,8 +54,8 @@ bool uses_nic(const std::optional<CpuExpr>& expr) {
 /// Warns of keys without meaning under the chosen model; no error, because people switch models to compare
 /// them.
 void check_model(const Fields& fields, const Policy& policy, Report& report) {
-    static constexpr std::array<std::string_view, 8> for_tasks{"spread",    "bind",  "together", "threads",
-                                                               "exclusive", "drift", "prior",    "memory"};
+    static constexpr std::array<std::string_view, 9> for_tasks{
+        "spread", "bind", "together", "threads", "exclusive", "drift", "prior", "memory", "settle"};
     const auto unused = [&](std::string_view key, std::string_view model) {
         if (const auto* entry = fields.find(key))
             report.warn(*entry->name, "'" + std::string(key) +
@@ -151,6 +151,8 @@ Policy read_document(const Node& root, Report& report) {
     set_choice(fields, "on_stop", policy.on_stop, report);
     set_choice(fields, "means", policy.means, report);
     set_choice(fields, "memory", policy.memory, report);
+    if (const auto* entry = fields.find("settle"))
+        policy.settle = read_duration(*entry, report).value_or(policy.settle);
     check_model(fields, policy, report);
     check_together(fields, policy, report);
     return policy;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/fields.hpp"
 
+#include "base/duration.hpp"
 #include "base/text.hpp"
 #include "policy/suggest.hpp"
 
@@ -173,6 +174,15 @@ std::optional<CpuExpr> read_cpus(const Fields::Entry& entry, Report& report) {
     if (expr) return std::move(*expr);
     report.error_inside(value, expr.error().offset, expr.error().length,
                         name_of(entry) + ": " + expr.error().message, expr.error().hint);
+    return std::nullopt;
+}
+
+std::optional<std::chrono::milliseconds> read_duration(const Fields::Entry& entry, Report& report) {
+    constexpr std::chrono::minutes most{1};
+    if (!is_scalar(entry, report)) return std::nullopt;
+    const auto time = parse_duration(entry.value->text);
+    if (time && *time <= most) return time;
+    report_wrong_type(entry, report);
     return std::nullopt;
 }
 

@@ -5,6 +5,7 @@
 #include "policy/policy.hpp"
 #include "policy/report.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -49,6 +50,8 @@ void report_wrong_type(const Fields::Entry& entry, Report& report, std::string h
 [[nodiscard]] std::optional<std::size_t> read_choice(const Fields::Entry& entry,
                                                      Report& report); ///< place in Key::values
 [[nodiscard]] std::optional<CpuExpr> read_cpus(const Fields::Entry& entry, Report& report);
+[[nodiscard]] std::optional<std::chrono::milliseconds> read_duration(const Fields::Entry& entry,
+                                                                     Report& report);
 [[nodiscard]] std::optional<std::pair<unsigned, unsigned>> read_index(const Fields::Entry& entry,
                                                                       Report& report);
 using Ports = std::vector<std::pair<std::uint16_t, std::uint16_t>>;

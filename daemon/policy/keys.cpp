@@ -44,6 +44,7 @@ constexpr std::array keys{
     Key{Level::top, "prior", Type::choice, priors, "replace", "", "keep", "Tasks that had a mask of their own before: replace it, or keep it and leave the task alone."},
     Key{Level::top, "on_stop", Type::choice, stops, "restore", "", "keep", "What happens to masks when the daemon stops or the policy is removed."},
     Key{Level::top, "means", Type::choice, ways, "affinity", "", "cpuset", "By which means of the kernel tasks are placed."},
+    Key{Level::top, "settle", Type::duration, {}, "2s", "time", "500ms", "How long a new process may use all of cpus, so that it counts them right, before it gets its own place; sooner if it has made several threads and makes no more."},
     Key{Level::top, "memory", Type::choice, memories, "stay", "", "follow", "follow: a process's memory is moved to the nodes of its CPUs."},
 
     Key{Level::match, "comm", Type::patterns, {}, "any", "", "redis-server", "Name of the process (of its main thread), at most 15 bytes."},
@@ -159,6 +160,8 @@ std::string type_name(const Key& key) {
         return "a policy's name or a list of names";
     case Type::ports:
         return "a port, a range of ports or a list of them";
+    case Type::duration:
+        return "a time from 0 to 1m, like 500ms or 2s";
     case Type::index:
         return "a number or a range";
     case Type::conditions:

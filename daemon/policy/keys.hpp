@@ -26,6 +26,7 @@ enum class Type {
     nics,            ///< "auto", or patterns
     policies,        ///< one or a list of names of policies
     ports,           ///< one or a list of ports 1-65535 and ranges "8000-8099"
+    duration,        ///< a time from 0 to one minute: "500ms", "2s"
     index,           ///< a number, or a range "1-4"
     conditions,      ///< a map of match keys
     condition_lists, ///< a list of such maps

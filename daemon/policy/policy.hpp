@@ -5,6 +5,7 @@
 #include "policy/cpu_expr.hpp"
 #include "policy/pattern.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -101,6 +102,9 @@ struct PolicyConduct {
     OnStop on_stop = OnStop::restore;
     Means means = Means::affinity;
     Memory memory = Memory::stay;
+    /// 0 to one minute. A new process has all CPUs of the policy for so long, or until it has made its
+    /// threads.
+    std::chrono::milliseconds settle{2000};
 };
 
 /// One file of policies.d, checked: defaults are filled in, and no value needs another check.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/print.hpp"
 
+#include "base/duration.hpp"
 #include "policy/keys.hpp"
 
 #include <cstddef>
@@ -134,7 +135,7 @@ std::string to_yaml(const Policy& policy) {
     text += fmt::format("drift: {}\nprior: {}\n", word("drift", policy.drift), word("prior", policy.prior));
     text +=
         fmt::format("on_stop: {}\nmeans: {}\n", word("on_stop", policy.on_stop), word("means", policy.means));
-    text += fmt::format("memory: {}\n", word("memory", policy.memory));
+    text += fmt::format("memory: {}\nsettle: {}\n", word("memory", policy.memory), to_text(policy.settle));
     return text;
 }
 

@@ -56,7 +56,7 @@ class EventQueueTest : public testing::Test {
     std::set<int> known_;
     std::map<int, uid_t> users_;
     bool crowded_ = false;
-    EventQueue::Asked asked_{[this](int pid) { return known_.contains(pid); },
+    EventQueue::Asked asked_{[this](int pid) { return known_.contains(pid); }, false,
                              [this](int pid, const auto& crowded) {
                                  const auto found = users_.find(pid);
                                  const uid_t user = found == users_.end() ? 65534 : found->second;
@@ -248,6 +248,53 @@ TEST_F(EventQueueTest, MemoryIsBounded) {
             rename(pid);
     EXPECT_LE(queue_.floods().muted(now_).size(), 16U);
     EXPECT_LE(floods().size(), 64U);
+}
+
+TEST_F(EventQueueTest, SaysWhatHasChangedAndWhatIsOnlyLookedAtAgain) {
+    rename(10);
+    auto process = next();
+    ASSERT_TRUE(process);
+    EXPECT_TRUE(process->has_changed);
+    EXPECT_FALSE(process->is_executed);
+    rename(10);
+    exec(10);
+    process = next();
+    EXPECT_TRUE(process && process->is_executed);
+    event(Event::ids, 10, 11);
+    EXPECT_EQ(news(), (std::vector{std::pair{Kind::process, 11}}));
+    queue_.later().look_at(10, 65534, now_ + 1s);
+    EXPECT_EQ(queue_.next_due(), now_ + 1s);
+    EXPECT_FALSE(next());
+    now_ += 1s;
+    process = next();
+    ASSERT_TRUE(process);
+    EXPECT_EQ(process->pid, 10);
+    EXPECT_FALSE(process->has_changed);
+    EXPECT_FALSE(next());
+}
+
+TEST_F(EventQueueTest, ChildrenOfStrangersAreLookedAtLaterIfThatMatters) {
+    event(Event::fork, 20, 20, "", 5);
+    now_ += 10s;
+    EXPECT_FALSE(next());
+    asked_.all_children = true;
+    event(Event::fork, 20, 20, "", 5);
+    EXPECT_FALSE(next()) << "it is still what its parent is";
+    now_ += 100ms;
+    EXPECT_EQ(news(), (std::vector{std::pair{Kind::process, 20}}));
+    event(Event::exit, 20, 20);
+    now_ += 10s;
+    EXPECT_FALSE(next());
+}
+
+TEST_F(EventQueueTest, WhoWaitsAnywayIsLookedAtOnce) {
+    known_.insert(10);
+    event(Event::fork, 10, 11);
+    queue_.later().look_at(10, 65534, now_);
+    const auto process = next();
+    ASSERT_TRUE(process);
+    EXPECT_EQ(process->news.back().kind, Kind::process);
+    EXPECT_FALSE(next());
 }
 
 } // namespace

@@ -196,7 +196,7 @@ TEST_F(ManagerTest, EventsOfWhatDoesNotExistDoNothing) {
     ASSERT_TRUE(instance.manager().start());
     for (const int number : {-1, 0, 999, 2147483647}) {
         instance.tasks().process_changed(number);
-        instance.tasks().process_changed(number, number);
+        instance.tasks().process_changed(number, {number});
         instance.tasks().thread_changed(number, number);
         instance.tasks().task_gone(number, number);
         EXPECT_FALSE(instance.knows(number));
@@ -238,10 +238,10 @@ TEST_F(ManagerTest, AChildThatNobodyWantsGetsItsCreatorsOriginal) {
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
     machine_.process(50, "child", "2", 10);
-    instance.tasks().process_changed(50, 10);
+    instance.tasks().process_changed(50, {10});
     EXPECT_EQ(machine_.allowed(50, 50), "1-3");
     machine_.process(51, "loner", "2", 1);
-    instance.tasks().process_changed(51, 1);
+    instance.tasks().process_changed(51, {1});
     EXPECT_EQ(machine_.allowed(51, 51), "2") << "its own wish";
 }
 

@@ -96,7 +96,7 @@ TEST_F(ProcessEventsTest, BirthsOfKnownProcessesAreFollowedOnlyWhileWanted) {
     machine_.process(before.pid(), "server", "0-3", ::getpid());
     turning_.turn_for(milliseconds(100));
     EXPECT_FALSE(instance_->knows(before.pid()));
-    events_->follow(true);
+    events_->follow();
     const Child child;
     machine_.process(child.pid(), "server", "0-3", ::getpid());
     EXPECT_TRUE(turning_.until([&] { return instance_->knows(child.pid()); }));

@@ -246,5 +246,41 @@ TEST(Matcher, TheFirstThreadRuleThatFitsNameAndIndexWins) {
     EXPECT_EQ(Matcher::thread_rule(policy, "x", 3), std::nullopt);
 }
 
+TEST(Matcher, KnowsWhatMayComeTrueWithoutAnEvent) {
+    const std::pair<const char*, bool> cases[] = {
+        {"cmdline: \"*checkpointer*\"", true},
+        {"listen: 5432", true},
+        {"parent: p9", true},
+        {"{comm: nginx, listen: 5432}", true},
+        {"{comm: redis, listen: 5432}", false},
+        {"{user: postgres, cmdline: \"*x*\"}", false},
+        {"comm: redis", false},
+        {"any: [{comm: redis}, {listen: 5432}]", true},
+        {"any: [{comm: redis}, {comm: redis, listen: 5432}]", false},
+        {"{comm: nginx, not: {listen: 80}}", true},
+        {"{comm: nginx, not: {user: www-data, listen: 80}}", true},
+        {"{comm: nginx, not: {user: www-data}, cmdline: \"*x*\"}", false},
+    };
+    const test::NoLineage lineage;
+    for (const auto& [match, expected] : cases) {
+        const auto text = std::string(match);
+        const auto set = policies({"match: " + (text.front() == '{' ? text : "{" + text + "}") + "\n"});
+        const Matcher matcher(set);
+        EXPECT_EQ(matcher.may_want_later(facts("nginx"), lineage, std::nullopt), expected) << match;
+        EXPECT_FALSE(matcher.may_want_later(facts("nginx"), lineage, 0)) << "only those before it";
+    }
+}
+
+TEST(Matcher, KnowsWhichEventsItsPoliciesNeed) {
+    const auto plain = policies({"match: {comm: nginx}\n"});
+    EXPECT_FALSE(Matcher(plain).has_late_conditions());
+    EXPECT_FALSE(Matcher(plain).asks_for_users());
+    EXPECT_TRUE(Matcher(plain).ports().empty());
+    const auto deep = policies({"match: {comm: nginx, any: [{not: {group: adm}}, {listen: 80}]}\n"});
+    EXPECT_TRUE(Matcher(deep).has_late_conditions());
+    EXPECT_TRUE(Matcher(deep).asks_for_users());
+    EXPECT_EQ(Matcher(deep).ports(), (Matcher::PortRanges{{80, 80}}));
+}
+
 } // namespace
 } // namespace affinityd::planner

@@ -51,6 +51,38 @@ TEST(Plan, PriorKeepLeavesTasksThatHadAMaskOfTheirOwn) {
     EXPECT_EQ(world.plan(thread(2, "a")).state, State::changes);
 }
 
+TEST(Plan, ANewProcessMayUseTheWholePolicyUntilItHasSettled) {
+    World world({"match: {comm: a}\ncpus: \"2-5\"\nspread: cpu\nbind: cpu\nthreads:\n"
+                 "  - {name: \"io*\", cpus: \"7\", bind: cpu}\n  - {name: free, leave: true}\n"},
+                plain());
+    ProcessView view{.id = {1, 1}, .policy = 0};
+    view.is_settling = true;
+    const auto plan = [&](const inventory::Thread& task) {
+        return plan_thread(world.planning(), view, {task});
+    };
+    auto main = thread(1, "a"), io = thread(2, "io-1");
+    const auto first = plan(main);
+    ASSERT_TRUE(first.action && first.target);
+    EXPECT_EQ(first.action->to, Setting(CpuSet::range(2, 5)));
+    EXPECT_EQ(to_string(first.action->reason, "web"),
+              "policy web: it is new, and may use all of its CPUs, 2-5, until it has settled");
+    EXPECT_TRUE(world.assignments.seats().empty()) << "it has no slot yet";
+    world.apply(main, first);
+    EXPECT_FALSE(plan(main).action);
+    EXPECT_EQ(plan(io).action->to, Setting(CpuSet::range(2, 5)));
+    EXPECT_EQ(plan(thread(3, "free")).state, State::left_alone);
+    const CpuSet cpuset{4, 5, 6};
+    view.cpuset = &cpuset;
+    EXPECT_EQ(plan(io).action->to, Setting(CpuSet{4, 5}));
+    const CpuSet elsewhere{6};
+    view.cpuset = &elsewhere;
+    EXPECT_EQ(plan(thread(4, "a")).state, State::outside);
+    view.cpuset = nullptr;
+    view.is_settling = false;
+    EXPECT_EQ(plan(main).action->to, Setting(CpuSet{2}));
+    EXPECT_EQ(plan(io).action->to, Setting(CpuSet{7}));
+}
+
 TEST(Plan, ProtectedKernelThreadsAreNeverTouched) {
     World world({"match: {kthread: true}\ncpus: \"1\"\nbind: set\n"}, plain());
     auto task = thread(1, "ksoftirqd/0", CpuSet{0});

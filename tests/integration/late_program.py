@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program whose title, user or port come a moment after it was started, as those of servers do. Not a test.
+
+  late_program.py WHAT SECONDS PORT NAME
+
+WHAT: title (it overwrites its arguments), child (a child does that, which runs no other program), user (it becomes nobody),
+listen (on loopback). NAME must be 40 bytes or longer, so that the title has room. Prints when it has done it, by time.monotonic()."""
+import ctypes
+import os
+import pathlib
+import signal
+import socket
+import sys
+import time
+
+TITLE = b"late: checkpointer\0"
+
+
+def write_title():
+    """proc_pid_stat(5): field 48 is where the arguments begin."""
+    words = pathlib.Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    start, end = int(words[45]), int(words[46])
+    assert end - start >= len(TITLE), "no room"
+    ctypes.memmove(start, TITLE + bytes(end - start - len(TITLE)), end - start)
+
+
+def act(what, seconds, port):
+    time.sleep(seconds)
+    kept = None
+    if what == "title":
+        write_title()
+    elif what == "user":
+        os.setuid(65534)
+    elif what == "listen":
+        kept = socket.create_server(("127.0.0.1", port))
+    print(time.monotonic(), os.getpid(), flush=True)
+    signal.pause()
+    return kept
+
+
+def main():
+    what, seconds, port = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+    if what != "child":
+        act(what, seconds, port)
+    elif os.fork() == 0:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        act("title", seconds, port)
+    signal.pause()
+
+
+if __name__ == "__main__":
+    main()
