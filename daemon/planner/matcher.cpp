@@ -29,6 +29,13 @@ bool asks_for_kernel_threads(const Selector& selector) {
     });
 }
 
+/// The texts that a pattern without wildcards matches.
+template <class Index>
+void add_literal(Index& index, const policy::Pattern& pattern, std::size_t policy) {
+    index.literal[pattern.text()].push_back(policy);
+    if (!pattern.kept().empty()) index.literal[pattern.kept()].push_back(policy);
+}
+
 } // namespace
 
 void Matcher::Index::collect(std::string_view text, std::vector<std::size_t>& into) const {
@@ -56,7 +63,7 @@ void Matcher::add(std::size_t policy) {
         if (condition == nullptr) continue;
         for (const auto& pattern : condition->patterns) {
             if (pattern.is_literal())
-                index->literal[pattern.text()].push_back(policy);
+                add_literal(*index, pattern, policy);
             else
                 index->patterns.emplace_back(pattern, policy);
         }
