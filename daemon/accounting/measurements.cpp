@@ -190,4 +190,15 @@ HistoryReport Measurements::history(const std::string& kind) const {
     return report;
 }
 
+Result<std::optional<HistoryReport>> read_history(const std::string& state_dir, const std::string& kind) {
+    const auto history = state::History::open_to_read(state_dir);
+    if (!history) return std::unexpected(history.error());
+    if (!*history) return std::nullopt;
+    auto records = (*history)->last(most_shown, kind);
+    if (!records) return std::unexpected(records.error());
+    HistoryReport report{.records = std::move(*records), .trends = {}, .kept = true, .fault = {}};
+    report.trends = trends_of(report.records);
+    return report;
+}
+
 } // namespace affinityd::accounting

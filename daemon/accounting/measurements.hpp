@@ -45,4 +45,8 @@ class Measurements {
     std::vector<Notice> notices_;
 };
 
+/// What a history holds while no daemon runs, or beside one: nothing is changed. No value: there is none.
+[[nodiscard]] Result<std::optional<HistoryReport>> read_history(const std::string& state_dir,
+                                                                const std::string& kind);
+
 } // namespace affinityd::accounting

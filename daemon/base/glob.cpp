@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/glob.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace affinityd {
@@ -33,6 +34,12 @@ bool bracket_contains(std::string_view bracket, char c) {
         found = found || (low <= value && value <= high);
     }
     return found != negated;
+}
+
+/// How many pattern characters the first element takes.
+std::size_t element_length(std::string_view pattern) {
+    if (pattern.front() == '\\' && pattern.size() > 1) return 2;
+    return pattern.front() == '[' ? std::max<std::size_t>(1, bracket_length(pattern)) : 1;
 }
 
 /// How many pattern characters the first element takes if it matches c; 0 if it does not match.
@@ -79,6 +86,24 @@ bool glob_match(std::string_view pattern, std::string_view text) {
     while (p < pattern.size() && pattern[p] == '*')
         ++p;
     return p == pattern.size();
+}
+
+std::size_t shortest_match(std::string_view pattern) {
+    std::size_t bytes = 0;
+    for (std::size_t at = 0; at < pattern.size();) {
+        bytes += pattern[at] == '*' ? 0 : 1;
+        at += element_length(pattern.substr(at));
+    }
+    return bytes;
+}
+
+std::string_view glob_beginning(std::string_view pattern, std::size_t length) {
+    std::size_t at = 0;
+    for (std::size_t bytes = 0; bytes < length; ++bytes) {
+        if (at >= pattern.size() || pattern[at] == '*') return {};
+        at += element_length(pattern.substr(at));
+    }
+    return pattern.substr(0, at);
 }
 
 bool is_literal_glob(std::string_view pattern) { return pattern.find_first_of("*?[\\") == none; }

@@ -4,13 +4,11 @@
 #include "base/glob.hpp"
 #include "machine/near.hpp"
 #include "planner/cpu_expr_eval.hpp"
-#include "planner/matcher.hpp"
 #include "policy/suggest.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 namespace affinityd::planner {
@@ -204,38 +202,6 @@ class Checker {
     std::vector<Diagnostic> out_;
 };
 
-/// Lineage among the given processes; the daemon knows it from its tasks under policy.
-class Ancestors final : public Lineage {
-  public:
-    Ancestors(const std::vector<const inventory::ProcessFacts*>& processes, const policy::PolicySet& set)
-        : set_(set) {
-        for (const auto* process : processes)
-            by_pid_.emplace(process->id().tid, process);
-    }
-
-    [[nodiscard]] std::vector<std::string>
-    ancestor_policies(const inventory::ProcessFacts& process) const override {
-        std::vector<std::string> names;
-        int pid = process.parent();
-        for (unsigned depth = 0; depth < max_depth && pid > 0; ++depth) {
-            if (const auto matched = matched_.find(pid); matched != matched_.end())
-                names.push_back(set_.policies[matched->second].name);
-            const auto parent = by_pid_.find(pid);
-            if (parent == by_pid_.end()) break;
-            pid = parent->second->parent();
-        }
-        return names;
-    }
-
-    void set_policy(int pid, std::size_t policy) { matched_[pid] = policy; }
-
-  private:
-    static constexpr unsigned max_depth = 1000; // a hostile recording may have rings
-    const policy::PolicySet& set_;
-    std::unordered_map<int, const inventory::ProcessFacts*> by_pid_;
-    std::unordered_map<int, std::size_t> matched_; ///< pid -> policy
-};
-
 } // namespace
 
 std::vector<Diagnostic> check_on_machine(const policy::PolicySet& policies,
@@ -245,35 +211,6 @@ std::vector<Diagnostic> check_on_machine(const policy::PolicySet& policies,
     for (const auto& policy : policies.policies)
         checker.policy(policy);
     return checker.take();
-}
-
-std::vector<Diagnostic> check_matches(const policy::PolicySet& policies,
-                                      const std::vector<const inventory::ProcessFacts*>& processes) {
-    const Matcher matcher(policies);
-    Ancestors ancestors(processes, policies);
-    std::vector<bool> is_matched(policies.policies.size());
-    // A parent may come after its child in the list. Two rounds find a policy that is asked for by `parent`;
-    // longer chains in the wrong order cost no more than a needless note.
-    for (unsigned round = 0; round < 2; ++round) {
-        for (const auto* process : processes) {
-            const auto policy = matcher.match(*process, ancestors);
-            if (!policy) continue;
-            is_matched[*policy] = true;
-            ancestors.set_policy(process->id().tid, *policy);
-        }
-    }
-    std::vector<Diagnostic> notes;
-    for (std::size_t at = 0; at < is_matched.size(); ++at) {
-        const Policy& policy = policies.policies[at];
-        if (!is_matched[at] && policy.model != policy::Model::irq)
-            notes.push_back({.severity = Severity::note,
-                             .at = policy.at,
-                             .length = 1,
-                             .message = "no process is matched by this policy now",
-                             .hint = {},
-                             .source_line = {}});
-    }
-    return notes;
 }
 
 } // namespace affinityd::planner

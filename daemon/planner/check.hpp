@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "inventory/task.hpp"
 #include "netdev/nic.hpp"
 #include "policy/diagnostic.hpp"
 #include "policy/policy.hpp"
@@ -20,11 +19,5 @@ namespace affinityd::planner {
 [[nodiscard]] std::vector<policy::Diagnostic> check_on_machine(const policy::PolicySet& policies,
                                                                const topology::Topology& topology,
                                                                const std::vector<netdev::Nic>& nics);
-
-/// A note for each policy that matches none of these processes. Expensive facts are read only where a policy
-/// asks for them.
-[[nodiscard]] std::vector<policy::Diagnostic>
-check_matches(const policy::PolicySet& policies,
-              const std::vector<const inventory::ProcessFacts*>& processes);
 
 } // namespace affinityd::planner

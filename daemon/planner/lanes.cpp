@@ -127,6 +127,7 @@ void add_flow_tables(Job& job, const netdev::Queue& queue, std::size_t queues) {
 }
 
 void add_steering(Job& job) {
+    if (!job.resolved.policy->steering) return;
     const auto count = [&](Direction direction) {
         return static_cast<std::size_t>(
             std::ranges::count(job.nic.queues, direction, &netdev::Queue::direction));
@@ -138,10 +139,11 @@ void add_steering(Job& job) {
         CpuSet wanted;
         if (is_tx || job.lanes().size() > queues) wanted = lane_cpus(job, queue.index, queues);
         const bool is_spread = !is_tx && !wanted.empty();
-        const auto reason = is_tx ? Steering::xps_lane : is_spread ? Steering::rps_lanes : Steering::rps_off;
+        Reason reason = is_tx ? Steering::xps_lane : Steering::rps_off;
+        if (is_spread) reason = RpsSpread{queues, job.lanes().size()};
         job.want(SteeringMask{job.device, queue.direction, queue.index, job.nic.name, job.nic.ifindex,
                               job.is_port, job.nic.folder},
-                 std::move(wanted), reason);
+                 std::move(wanted), std::move(reason));
         if (is_spread) add_flow_tables(job, queue, queues);
     }
 }

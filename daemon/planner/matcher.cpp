@@ -44,6 +44,13 @@ bool asks_for(const Selector& selector, std::initializer_list<Condition::Field> 
     return std::ranges::any_of(selector.children, [&](const auto& child) { return asks_for(child, fields); });
 }
 
+/// The texts that a pattern without wildcards matches.
+template <class Index>
+void add_literal(Index& index, const policy::Pattern& pattern, std::size_t policy) {
+    index.literal[pattern.text()].push_back(policy);
+    if (!pattern.kept().empty()) index.literal[pattern.kept()].push_back(policy);
+}
+
 } // namespace
 
 void Matcher::Index::collect(std::string_view text, std::vector<std::size_t>& into) const {
@@ -78,7 +85,7 @@ void Matcher::add(std::size_t policy) {
         if (condition == nullptr) continue;
         for (const auto& pattern : condition->patterns) {
             if (pattern.is_literal())
-                index->literal[pattern.text()].push_back(policy);
+                add_literal(*index, pattern, policy);
             else
                 index->patterns.emplace_back(pattern, policy);
         }

@@ -53,14 +53,16 @@ struct Printer {
             return "XPS: sent from the CPUs of its lane";
         case Steering::rps_off:
             return "RPS off: it would carry packets away from the lane";
-        case Steering::rps_lanes:
-            return "RPS: fewer queues than lanes";
         case Steering::rfs_queue:
             return "RFS: to the lane of the task that reads";
         case Steering::rfs_machine:
             return "RFS: where RPS is used";
         }
         return {};
+    }
+    std::string operator()(const RpsSpread& reason) const {
+        return fmt::format("RPS spreads its {} {} over {} cores", reason.queues,
+                           reason.queues == 1 ? "queue" : "queues", reason.lanes);
     }
     std::string operator()(const KeptOff& reason) const {
         return "kept off CPUs " + reason.claimed.to_list() + ", which a policy claims for itself";

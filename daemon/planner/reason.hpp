@@ -38,9 +38,14 @@ struct OnLane {
 enum class Steering {
     xps_lane,    ///< sent from the CPUs of its lane
     rps_off,     ///< RPS would carry packets away from the lane
-    rps_lanes,   ///< there are fewer queues than lanes
     rfs_queue,   ///< RFS brings packets to the lane of the task that reads
     rfs_machine, ///< the machine's flow table, where RPS is used
+};
+
+/// RPS serves lanes, of which there are more than receive queues.
+struct RpsSpread {
+    std::size_t queues = 0;
+    std::size_t lanes = 0;
 };
 
 /// A task no policy wants is kept off CPUs that a policy claims.
@@ -59,7 +64,8 @@ enum class Restored {
 struct FencedUnit {};
 
 /// Why an action was chosen, as a value: it is made into text only when somebody reads it.
-using Reason = std::variant<InSlot, Settling, OnLane, Steering, KeptOff, Restored, FencedUnit>;
+using Reason =
+    std::variant<InSlot, Settling, OnLane, Steering, RpsSpread, KeptOff, Restored, FencedUnit>;
 
 /// For people. `policy`: the name of the policy that the action is for; "" for none.
 [[nodiscard]] std::string to_string(const Reason& reason, const std::string& policy);

@@ -64,7 +64,7 @@ void check_model(const Fields& fields, const Policy& policy, Report& report) {
     const bool near_nics = uses_nic(policy.placement.cpus) || uses_nic(policy.placement.near);
     switch (policy.model) {
     case Model::none:
-        for (const auto key : {"nics", "cpus", "near", "smt", "separate", "means"})
+        for (const auto key : {"nics", "cpus", "near", "smt", "separate", "steering", "means"})
             unused(key, "none");
         for (const auto key : for_tasks)
             unused(key, "none");
@@ -76,6 +76,7 @@ void check_model(const Fields& fields, const Policy& policy, Report& report) {
     case Model::process:
         if (!near_nics) unused("nics", "process");
         unused("separate", "process");
+        unused("steering", "process");
         break;
     case Model::full:
         break;
@@ -146,6 +147,7 @@ Policy read_document(const Node& root, Report& report) {
         policy.threads = read_threads(*entry, policy.placement, report);
     set_boolean(fields, "exclusive", policy.exclusive, report);
     set_boolean(fields, "separate", policy.separate, report);
+    set_boolean(fields, "steering", policy.steering, report);
     set_choice(fields, "drift", policy.drift, report);
     set_choice(fields, "prior", policy.prior, report);
     set_choice(fields, "on_stop", policy.on_stop, report);

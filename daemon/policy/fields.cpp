@@ -258,6 +258,18 @@ std::vector<Pattern> read_patterns(const Fields::Entry& entry, Report& report) {
     return patterns;
 }
 
+void check_name(const Pattern& pattern, std::string_view what, const Node& at, Report& report) {
+    const auto& text = pattern.text();
+    if (!pattern.is_too_long() || text.starts_with("kworker/"))
+        return; // the kernel makes these when they are read
+    const std::string limit = "a " + std::string(what) + " name has at most 15 bytes: " + in_quotes(text);
+    if (pattern.kept().empty())
+        report.warn(at, limit + " matches nothing", "shorten what is around '*'");
+    else
+        report.warn(at, limit + " stands for what the kernel keeps of it",
+                    "write " + in_quotes(pattern.kept()));
+}
+
 bool set_boolean(const Fields& fields, std::string_view name, bool& target, Report& report) {
     const auto* entry = fields.find(name);
     const auto value = entry != nullptr ? read_boolean(*entry, report) : std::nullopt;

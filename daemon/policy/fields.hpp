@@ -63,6 +63,9 @@ using Ports = std::vector<std::pair<std::uint16_t, std::uint16_t>>;
 /// The elements as patterns; those that are wrong are reported and left out.
 [[nodiscard]] std::vector<Pattern> read_patterns(const Fields::Entry& entry, Report& report);
 
+/// Warns of a pattern for names of tasks (`what`: "process", "thread") whose texts are all longer than any.
+void check_name(const Pattern& pattern, std::string_view what, const Node& at, Report& report);
+
 /// Sets `target` if the key is there and right; true then.
 template <class Enum>
 bool set_choice(const Fields& fields, std::string_view name, Enum& target, Report& report) {

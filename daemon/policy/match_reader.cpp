@@ -28,8 +28,6 @@ Selector::Op op_of(std::string_view name) {
     return name == "any" ? Selector::Op::any : Selector::Op::all;
 }
 
-constexpr std::size_t longest_comm = 15; // TASK_COMM_LEN - 1, include/linux/sched.h
-
 /// Patterns that can never match, said while the person still looks at the file.
 void check_reach(const Fields::Entry& entry, const Pattern& pattern, const Node& at, Report& report) {
     const std::string_view text = pattern.text();
@@ -37,9 +35,7 @@ void check_reach(const Fields::Entry& entry, const Pattern& pattern, const Node&
     if (name != "cmdline" && pattern.is_literal() && text.find(',') != std::string_view::npos)
         report.warn(at, in_quotes(text) + " is one name with a comma in it",
                     "write several as a list: [a, b]");
-    if (name == "comm" && pattern.is_literal() && text.size() > longest_comm)
-        report.warn(at, "a process name has at most 15 bytes: " + in_quotes(text) + " matches nothing",
-                    "write " + in_quotes(text.substr(0, longest_comm)));
+    if (name == "comm") check_name(pattern, "process", at, report);
     if ((name == "exe" || name == "cgroup") && pattern.is_literal() && !text.starts_with('/'))
         report.warn(at,
                     "'" + std::string(name) + "' is a path from '/': " + in_quotes(text) + " matches nothing",
@@ -53,7 +49,8 @@ std::vector<Pattern> read_field_patterns(const Fields::Entry& entry, Report& rep
     auto patterns = read_patterns(entry, report);
     const Node& value = *entry.value;
     std::size_t at = 0;
-    for (const auto& pattern : patterns) {
+    for (auto& pattern : patterns) {
+        if (entry.key->name == "comm") pattern = pattern.of_name();
         const Node* node = &value;
         while (value.kind == Node::Kind::list && at < value.items.size() &&
                (node = &value.items[at++])->text != pattern.text()) {

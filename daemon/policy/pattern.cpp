@@ -32,8 +32,16 @@ Result<Pattern> Pattern::parse(std::string_view text) {
 
 bool Pattern::matches(std::string_view text) const {
     if (regex_) return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *regex_);
-    return glob_match(text_, text);
+    return glob_match(text_, text) || (!kept_.empty() && glob_match(kept_, text));
 }
+
+Pattern Pattern::of_name() const {
+    Pattern pattern = *this;
+    if (is_too_long()) pattern.kept_ = std::string(glob_beginning(text_, longest_task_name));
+    return pattern;
+}
+
+bool Pattern::is_too_long() const { return !regex_ && shortest_match(text_) > longest_task_name; }
 
 bool Pattern::is_literal() const { return !regex_ && is_literal_glob(text_); }
 

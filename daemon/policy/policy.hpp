@@ -93,6 +93,7 @@ struct PolicyNics {
     bool nics_auto = true;     ///< by the sockets of the matched processes
     std::vector<Pattern> nics; ///< names or globs when not auto
     Position nics_at;
+    bool steering = true; ///< their maps of XPS, RPS and RFS are set, too
 };
 
 /// How a policy deals with other settings, before, meanwhile and afterwards.

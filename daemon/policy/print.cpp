@@ -131,7 +131,8 @@ std::string to_yaml(const Policy& policy) {
     if (!policy.threads.empty()) text += "threads:\n";
     for (const auto& rule : policy.threads)
         text += rule_text(rule);
-    text += fmt::format("exclusive: {}\nseparate: {}\n", policy.exclusive, policy.separate);
+    text += fmt::format("exclusive: {}\nseparate: {}\nsteering: {}\n", policy.exclusive, policy.separate,
+                        policy.steering);
     text += fmt::format("drift: {}\nprior: {}\n", word("drift", policy.drift), word("prior", policy.prior));
     text +=
         fmt::format("on_stop: {}\nmeans: {}\n", word("on_stop", policy.on_stop), word("means", policy.means));

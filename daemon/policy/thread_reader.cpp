@@ -12,7 +12,6 @@ namespace affinityd::policy {
 namespace {
 
 constexpr std::array<std::string_view, 5> placing{"cpus", "near", "spread", "bind", "smt"};
-constexpr std::size_t longest_name = 15; // TASK_COMM_LEN - 1, include/linux/sched.h
 
 /// True if whatever the later pattern matches, the earlier one does: the same text, or a plain text that it
 /// matches.
@@ -41,12 +40,10 @@ ThreadRule read_rule(const Node& map, const Placement& standard, Report& report)
         report.error(map, "a thread rule without keys", "name the threads: {name: \"io*\", cpus: \"0\"}");
     if (const auto* entry = fields.find("name")) {
         rule.names = read_patterns(*entry, report);
-        for (const auto& name : rule.names)
-            if (name.is_literal() && name.text().size() > longest_name)
-                report.warn(*entry->value,
-                            "a thread name has at most 15 bytes: " + in_quotes(name.text()) +
-                                " matches nothing",
-                            "write " + in_quotes(name.text().substr(0, longest_name)));
+        for (auto& name : rule.names) {
+            name = name.of_name();
+            check_name(name, "thread", *entry->value, report);
+        }
     }
     if (const auto* entry = fields.find("index")) rule.index = read_index(*entry, report);
     set_boolean(fields, "leave", rule.leave, report);

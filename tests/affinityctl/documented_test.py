@@ -60,6 +60,12 @@ class Documented(unittest.TestCase):
                     self.assertIn(word, nested[verb], f"{path.name}: affinityctl {verb} {word}")
         self.assertGreater(checked, 20)
 
+    def test_the_recorder_that_is_documented_is_installed(self):
+        installed = re.findall(r"rename: '(affinityd-[a-z-]+)'", (SOURCE / "tools/meson.build").read_text(encoding="utf-8"))
+        named = {name for path in documents() for name in re.findall(r"\baffinityd-gather-[a-z]+\b", plain(path))}
+        self.assertEqual({"affinityd-gather-host"}, named)
+        self.assertLessEqual(named, set(installed))
+
 
 if __name__ == "__main__":
     unittest.main()

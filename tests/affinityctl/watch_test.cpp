@@ -75,7 +75,9 @@ TEST(Watch, Keys) {
 }
 
 TEST(Watch, CellsFitTheHeadingAndEscapeControlBytes) {
-    const auto cells = watch_cells(row(7, "\033[31mred", 0.25, 0));
+    auto astray = row(7, "\033[31mred", 0.25, 0);
+    astray.mask = affinityd::CpuSet{0};
+    const auto cells = watch_cells(astray);
     ASSERT_EQ(cells.size(), watch_heading.size());
     EXPECT_EQ(cells[2], "\\x1b[31mred");
     EXPECT_EQ(cells[4], "0!") << "it runs where it should not";
@@ -83,6 +85,7 @@ TEST(Watch, CellsFitTheHeadingAndEscapeControlBytes) {
     EXPECT_EQ(cells[7], "-");
     EXPECT_EQ(watch_cells(row(7, "x", 0.25, 1))[4], "1");
     EXPECT_EQ(watch_cells(row(7, "x", 0, 0))[4], "0") << "it sleeps since its mask was changed";
+    EXPECT_EQ(watch_cells(row(7, "x", 0.25, 0))[4], "0") << "it ran before, and sleeps since";
 }
 
 TEST(Watch, SamplerCountsFromTheLastSample) {

@@ -58,5 +58,19 @@ TEST(Glob, LiteralsAreKnown) {
         EXPECT_FALSE(is_literal_glob(pattern)) << pattern;
 }
 
+TEST(Glob, TheShortestMatchCountsElements) {
+    EXPECT_EQ(shortest_match(""), 0U);
+    EXPECT_EQ(shortest_match("C2 CompilerThread*"), 17U);
+    EXPECT_EQ(shortest_match("*a?[b-d]\\**["), 5U) << "an unclosed bracket is one byte";
+    EXPECT_EQ(shortest_match("[!abc]*[]]"), 2U);
+}
+
+TEST(Glob, ABeginningStandsForSoManyBytes) {
+    EXPECT_EQ(glob_beginning("C2 CompilerThread*", 15), "C2 CompilerThre");
+    EXPECT_EQ(glob_beginning("[a-z]\\??x*", 3), "[a-z]\\??");
+    EXPECT_EQ(glob_beginning("ab*cdef", 3), "") << "what a '*' stands for is not known";
+    EXPECT_EQ(glob_beginning("ab", 3), "");
+}
+
 } // namespace
 } // namespace affinityd

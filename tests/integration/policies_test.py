@@ -61,6 +61,42 @@ class Policies(unittest.TestCase):
         text = daemon.control("policies", "--policies", str(other))
         self.assertIn("later is not loaded", text)
 
+    def test_check_and_topology_read_the_daemons_folders(self):
+        daemon = Daemon(self.stack, {"wide.yaml": WIDE}).start()
+        load = workload(self.stack, "--threads", "one")
+        checked = json.loads(daemon.control("check", "--json"))
+        self.assertEqual(["wide"], checked["policies"])
+        self.assertEqual({"wide": 1}, checked["processes"])
+        self.assertIn("wide: 1 process matches now\n", daemon.control("check"))
+        self.assertIn("wide", daemon.control("topology", "--policy", "wide"))
+        self.assertIsNone(load.poll())
+
+    def test_a_preview_is_what_the_daemon_then_does(self):
+        daemon = Daemon(self.stack, {}).start()
+        load = workload(self.stack, "--threads", "one,two")
+        [folder] = self.folders({"apart.yaml": APART})
+        preview = json.loads(daemon.control("plan", "--json", str(folder / "apart.yaml")))
+        self.assertEqual({(str(load.pid), "1")}, {(str(action["pid"]), action["to"]) for action in preview["actions"]})
+        self.assertEqual(3, len(preview["actions"]))
+        self.assertNotEqual("1", allowed(load.pid), "a preview changes nothing")
+        daemon.write("apart.yaml", APART)
+        daemon.control("reload")
+        wait_for(lambda: allowed(load.pid) == "1", "the policy that was previewed is in force")
+        self.assertEqual([], json.loads(daemon.control("plan", "--json", str(daemon.policies / "apart.yaml")))["actions"])
+
+    def test_policies_and_units_are_explained_and_unknown_ones_refused(self):
+        daemon = Daemon(self.stack, {"wide.yaml": WIDE}).start()
+        load = workload(self.stack, "--threads", "one")
+        wait_for(lambda: self.one(daemon, "wide")["threads"] == 2, "two threads are under the policy")
+        policy, process = json.loads(daemon.control("explain", "--json", "wide", str(load.pid)))
+        self.assertEqual([load.pid], [part["pid"] for part in policy["explanations"]])
+        self.assertEqual(policy["explanations"], [process])
+        text = daemon.control("explain", "wide")
+        self.assertIn("policy wide (", text)
+        self.assertIn(f"process {load.pid} (", text)
+        self.assertIn("neither a PID", daemon.control("explain", "nosuch", code=1))
+        self.assertIn("no policy wied (did you mean 'wide'?)", daemon.control("watch", "--once", "wied", code=1))
+
     def test_without_a_daemon_the_files_are_listed(self):
         first, second = self.folders({"a.yaml": WIDE, "b.yaml": WIDE, "c.yaml": WIDE}, {"a.yaml": APART, "b.yaml": ""})
         arguments = ("--runtime-dir", str(first), "policies", "--policies", str(first), "--policies", str(second))

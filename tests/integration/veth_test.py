@@ -206,6 +206,22 @@ class Veth(unittest.TestCase):
             self.assertEqual([{"pid": receiver.pid, "tid": receiver.pid, "comm": "nic-receiver"}], queues["tx"]["tasks"])
             self.assertEqual("receivers", queues["tx"]["policy"])
 
+    def test_without_steering_transmit_maps_stay_as_they_are(self):
+        name = self.pair(0)
+        before = self.xps(name)
+        policy = NAMED % self.mark
+        daemon = self.daemon({"named.yaml": policy}).start()
+        [poller] = napi_threads(name)
+        everywhere = allowed(os.getpid())
+        wait_for(lambda: self.xps(name) != before, "the map is set")
+        daemon.write("named.yaml", policy + "steering: false\n")
+        daemon.control("reload")
+        wait_for(lambda: self.xps(name) == before, "the map is given back")
+        self.assertEqual([], [queue for queue in daemon.status()["queues"] if queue["kind"] == "steering"])
+        self.assertNotEqual(everywhere, allowed(poller), "what stands for the interrupt is still placed")
+        daemon.stop()
+        self.assertEqual((before, everywhere), (self.xps(name), allowed(poller)))
+
     def test_interfaces_that_come_change_and_go_are_placed_anew(self):
         name, other = f"a{self.mark}x", f"a{self.mark}y"
         daemon = self.daemon({"named.yaml": NAMED % self.mark}).start()

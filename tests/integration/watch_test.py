@@ -67,7 +67,7 @@ class Watch(unittest.TestCase):
     def setUp(self):
         self.stack = contextlib.ExitStack()
         self.addCleanup(self.stack.close)
-        self.daemon = Daemon(self.stack, {"demo.yaml": DEMO}).start()
+        self.daemon = Daemon(self.stack, {"demo.yaml": DEMO, "idle.yaml": DEMO.replace("demo-workload", "nobody-is-so")}).start()
         self.load = workload(self.stack, "--threads", "io-1")
         wait_for(lambda: allowed(self.load.pid) == "1", "the workload is on CPU 1")
         wait_for(lambda: len(self.once()) == 2, "both threads are watched")
@@ -85,7 +85,8 @@ class Watch(unittest.TestCase):
             self.assertGreaterEqual(row["migrations_per_second"], 0)
         table = self.daemon.control("watch", "demo", "--once", "--interval", "0.2", "--sort", "name")
         self.assertLess(table.index("demo-workload"), table.index("io-1"))
-        self.assertNotIn("demo-workload", self.daemon.control("watch", "another", "--once", "--interval", "0.2"))
+        self.assertNotIn("demo-workload", self.daemon.control("watch", "idle", "--once", "--interval", "0.2"))
+        self.assertIn("no policy dmo (did you mean 'demo'?)", self.daemon.control("watch", "dmo", "--once", code=1))
 
     def test_a_person_at_a_terminal_sorts_holds_and_quits(self):
         screen = Terminal(self.stack, ["--runtime-dir", str(self.daemon.folder / "run"), "watch", "--interval", "0.2"])

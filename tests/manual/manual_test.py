@@ -167,6 +167,19 @@ class Manual(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in DOCS.glob("*.[1-8]")), sorted(installed))
 
 
+    def test_every_key_of_the_json_is_documented(self):
+        """Keys of GetStatus, GetPlan, GetHistory and Explain, from the sources that write them."""
+        text = page("affinityctl.1")
+        keys = set()
+        for name in ("json.cpp", "report_text.cpp", "explain_json.cpp", "answer_text.cpp"):
+            code = (DOCS.parent / "daemon/status" / name).read_text(encoding="utf-8")
+            for form in (r'\{"([a-z_]+)", ', r'(?:value|back\(\))\["([a-z_]+)"\] =', r'add_member\("([a-z_]+)"'):
+                keys.update(re.findall(form, code))
+        self.assertGreater(len(keys), 60)
+        self.complain_about([f"docs/affinityctl.1: the JSON key '{key}' is missing" for key in sorted(keys)
+                             if not re.search(rf"(?<![a-z_]){key}(?![a-z_])", text)])
+
+
 class Completion(unittest.TestCase):
     def complete(self, *words):
         bash = shutil.which("bash")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/check.hpp"
+#include "planner/match_check.hpp"
 #include "policy/reader.hpp"
 
 #include <gtest/gtest.h>
@@ -130,10 +131,52 @@ TEST(CheckMatches, PoliciesThatMatchNoProcessGetANote) {
     inventory::PlainFacts nginx;
     nginx.task = {100, 1};
     nginx.comm_text = "nginx";
-    const auto notes = planner::check_matches(set, {&child, &nginx});
+    const auto matches = planner::check_matches(set, {&child, &nginx});
+    const auto& notes = matches.notes;
+    EXPECT_EQ(matches.processes, (std::vector<std::size_t>{1, 0, 1, 0}));
     ASSERT_EQ(notes.size(), 1U);
     EXPECT_EQ(policy::to_string(notes[0]), "b.yaml:1:1: note: no process is matched by this policy now");
-    EXPECT_EQ(planner::check_matches(set, {}).size(), 3U);
+    EXPECT_EQ(planner::check_matches(set, {}).notes.size(), 3U);
+}
+
+inventory::PlainFacts nginx_of_root() {
+    inventory::PlainFacts nginx;
+    nginx.task = {100, 1};
+    nginx.comm_text = "nginx";
+    nginx.user_text = "root";
+    nginx.cgroup_text = "/system.slice/nginx.service";
+    return nginx;
+}
+
+std::string hint_for(const std::string& match) {
+    const auto nginx = nginx_of_root();
+    const auto set = set_of({{"a.yaml", "version: 1\nmatch: " + match + "\n"}});
+    const auto found = planner::check_matches(set, {&nginx}, {{"redis.service"}, {"www-data"}});
+    return found.notes.empty() ? "none" : found.notes[0].hint;
+}
+
+TEST(CheckMatches, APolicyThatAnotherTakesEverythingFromIsTold) {
+    const auto nginx = nginx_of_root();
+    const auto set = set_of({{"all.yaml", "version: 1\nmatch: {unit: nginx.service, user: root}\n"},
+                             {"name.yaml", "version: 1\nmatch: {comm: nginx}\n"}});
+    const auto found = planner::check_matches(set, {&nginx});
+    ASSERT_EQ(found.notes.size(), 1U);
+    EXPECT_EQ(found.notes[0].at.file, "name.yaml");
+    EXPECT_EQ(found.notes[0].hint, "'all' takes 1 process that it would match: give it a higher priority, or "
+                                   "another match");
+}
+
+TEST(CheckMatches, MisspeltUnitsAndUsersAreHintedAt) {
+    EXPECT_EQ(hint_for("{unit: ngnix.service}"),
+              "there is no unit 'ngnix.service' here: did you mean 'nginx.service'?");
+    EXPECT_EQ(hint_for("{unit: reddis.service}"),
+              "there is no unit 'reddis.service' here: did you mean 'redis.service'?");
+    EXPECT_EQ(hint_for("{comm: x, any: [{user: rot}, {comm: y}]}"),
+              "there is no user 'rot' here: did you mean 'root'?");
+    EXPECT_EQ(hint_for("{user: ww-data}"), "there is no user 'ww-data' here: did you mean 'www-data'?");
+    EXPECT_EQ(hint_for("{unit: redis.service}"), "") << "it is there, and does not run";
+    EXPECT_EQ(hint_for("{user: completely-different}"), "");
+    EXPECT_EQ(hint_for("{unit: \"ngnix*\"}"), "") << "a pattern is no name";
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include "planner/redeal.hpp"
 #include "world.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace affinityd::planner {
@@ -56,6 +57,21 @@ TEST(Lanes, FewerQueuesThanLanesAreSpreadInSoftware) {
                       {{"p0", {{{"eth0"}, 2}}}});
     EXPECT_EQ(wanted(world.placements).at("eth0-TxRx-0"), "0");
     EXPECT_EQ(wanted(world.placements).at("eth0 rx-0"), "0-3") << "RPS over both lanes";
+    const auto rps = std::ranges::find_if(world.placements.queues, [](const QueueTarget& target) {
+        return to_string(target.subject) == "eth0 rx-0";
+    });
+    EXPECT_EQ(to_string(rps->reason, "p0"), "RPS spreads its 1 queue over 2 cores");
+}
+
+TEST(Lanes, WithoutSteeringOnlyInterruptsArePlaced) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 1, 30);
+    machine.flow_entries = 0;
+    const World world(
+        {"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\nsteering: false\n"},
+        machine, {{"p0", {{{"eth0"}, 2}}}});
+    const std::map<std::string, std::string> expected{{"eth0-TxRx-0", "0"}};
+    EXPECT_EQ(wanted(world.placements), expected);
 }
 
 /// eth0 with two interrupts and eight transmit queues, as drivers have whose vectors are few.

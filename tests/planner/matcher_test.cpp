@@ -25,6 +25,18 @@ struct Case {
     bool matches;
 };
 
+TEST(Matcher, ALongNameMeansWhatTheKernelKeepsOfIt) {
+    const auto process = facts("systemd-network"); // 15 bytes
+    for (const char* name : {"systemd-networkd", "\"systemd-networkd*\"", "[redis, systemd-networkd]"}) {
+        const auto set = policies({"match: {comm: " + std::string(name) + "}\ncpus: \"0\"\n"});
+        EXPECT_TRUE(Matcher(set).match(process, test::NoLineage())) << name;
+    }
+    const auto set =
+        policies({"match: {comm: app}\nthreads: [{name: \"C2 CompilerThread*\", cpus: \"0\"}]\n"});
+    EXPECT_EQ(Matcher::thread_rule(set.policies[0], "C2 CompilerThre", 5), 0U);
+    EXPECT_FALSE(Matcher::thread_rule(set.policies[0], "C1 CompilerThre", 5));
+}
+
 TEST(Matcher, EachSelectorHoldsForTheProcessesItDescribes) {
     const Case cases[] = {
         {"comm: nginx", true},

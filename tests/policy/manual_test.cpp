@@ -3,6 +3,7 @@
 // loaded.
 #include "corpus.hpp"
 #include "policy/advice.hpp"
+#include "policy/folders.hpp"
 #include "policy/keys.hpp"
 #include "policy/print.hpp"
 
@@ -109,6 +110,17 @@ TEST(Manual, EveryExampleIsAPolicyWithoutAFault) {
     EXPECT_EQ(full->model, Model::full);
 }
 
+TEST(Manual, NamesTheFoldersInTheOrderInWhichTheyAreRead) {
+    const auto page = manual();
+    std::size_t at = page.find(".SH SYNOPSIS\n");
+    for (const auto& folder : standard_folders()) {
+        const auto place = page.find(folder + "/*.yaml\n");
+        ASSERT_NE(place, std::string::npos) << folder;
+        EXPECT_GT(place, at) << folder;
+        at = place;
+    }
+}
+
 TEST(Manual, NoExampleIsForEverybodyToForge) {
     const auto set = read_policies(examples(manual())).set;
     for (const auto& policy : set.policies)
@@ -172,7 +184,7 @@ TEST(Manual, DefaultsAreTheReaders) {
             << key.name;
         ++compared;
     }
-    EXPECT_EQ(compared, 15U);
+    EXPECT_EQ(compared, 16U);
 }
 
 } // namespace

@@ -69,4 +69,22 @@ TEST(Pattern, TakesLinearTime) {
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
+TEST(Pattern, OfANameMatchesWhatTheKernelKeeps) {
+    const auto java = Pattern::parse("C2 CompilerThread*")->of_name();
+    EXPECT_TRUE(java.matches("C2 CompilerThre")) << "TASK_COMM_LEN is 16, with the byte at the end";
+    EXPECT_TRUE(java.matches("C2 CompilerThread0")) << "some kernel threads have longer names";
+    EXPECT_FALSE(java.matches("C2 CompilerThr"));
+    EXPECT_FALSE(java.matches("C1 CompilerThre"));
+    EXPECT_FALSE(Pattern::parse("C2 CompilerThread*")->matches("C2 CompilerThre")) << "not of other texts";
+    EXPECT_TRUE(Pattern::parse("systemd-networkd")->of_name().matches("systemd-network"));
+}
+
+TEST(Pattern, OfANameGuessesNothing) {
+    const auto middle = Pattern::parse("C2 *CompilerThread0")->of_name();
+    EXPECT_FALSE(middle.matches("C2 CompilerThre")) << "a '*' may stand for anything";
+    const auto fits = Pattern::parse("C2 CompilerThre*")->of_name();
+    EXPECT_EQ(fits.kept(), "");
+    EXPECT_TRUE(fits.matches("C2 CompilerThre"));
+}
+
 } // namespace

@@ -16,7 +16,6 @@ namespace policy = affinityd::policy;
 
 affinityd::Result<std::vector<policy::Document>> policy_documents(const std::vector<std::string>& paths,
                                                                   std::vector<policy::Diagnostic>& findings) {
-    if (paths.empty()) return policy::read_folders(policy::standard_folders());
     std::vector<policy::Document> documents;
     std::map<std::string, std::string> files;
     for (const auto& path : paths) {

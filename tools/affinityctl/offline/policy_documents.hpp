@@ -10,10 +10,9 @@
 
 namespace affinityctl {
 
-/// The policy files that a command line names: files and folders in the order given, or the daemon's folders
-/// if there are none. In folders, a later file of the same name overrides, as in the daemon's. Two files of
-/// the same name that are both listed themselves do not: that would hide one of them, so a finding reports
-/// it. An Error if one cannot be read.
+/// The policy files that a command line names: files and folders in the order given. In folders, a later file
+/// of the same name overrides, as in the daemon's. Two files of the same name that are both listed themselves
+/// do not: that would hide one of them, so a finding reports it. An Error if one cannot be read.
 [[nodiscard]] affinityd::Result<std::vector<affinityd::policy::Document>>
 policy_documents(const std::vector<std::string>& paths, std::vector<affinityd::policy::Diagnostic>& findings);
 

@@ -18,7 +18,7 @@ namespace affinityctl {
 
 struct PolicyRequest {
     std::vector<std::string> names;   ///< of policies, or paths of files; empty: all
-    std::vector<std::string> folders; ///< instead of the standard ones
+    std::vector<std::string> folders; ///< that are read; empty: the standard ones
 };
 
 /// What policies would occupy on a machine, without a daemon: their CPUs, the slots for their tasks, and

@@ -9,8 +9,12 @@ namespace affinityctl {
 struct Globals {
     bool json = false;                          ///< --json: one JSON document on standard output
     bool color = false;                         ///< standard output is a terminal and NO_COLOR is not set
-    std::string root = "/";                     ///< --root DIR: a recorded machine
+    std::string root = "/";                     ///< --root DIR: a recorded machine; "/": this one
     std::string runtime_dir = "/run/affinityd"; ///< --runtime-dir DIR: where the daemon's socket is
+
+    /// The one that the system starts, whose state folder is the standard one.
+    [[nodiscard]] bool is_standard_daemon() const { return runtime_dir == "/run/affinityd"; }
+    [[nodiscard]] bool is_recorded() const { return root != "/"; }
 };
 
 /// Exit codes, documented in affinityctl(1).

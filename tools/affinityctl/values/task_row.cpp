@@ -26,9 +26,9 @@ bool comes_before(const TaskRow& a, const TaskRow& b, RowOrder order) {
 } // namespace
 
 bool TaskRow::is_astray() const {
-    // A thread that slept through the change of its mask is still counted on its old CPU: it moves as it
-    // wakes.
-    const bool has_run = share.value_or(0) > 0;
+    // A thread that sleeps since its mask was changed is still counted on its old CPU: it moves as it wakes.
+    // The kernel runs nobody outside his mask.
+    const bool has_run = share.value_or(0) > 0 && mask.contains(static_cast<unsigned>(cpu));
     return has_run && !wanted.empty() && !wanted.contains(static_cast<unsigned>(cpu));
 }
 

@@ -23,7 +23,7 @@ struct TaskRow {
     std::optional<double> migrations; ///< per second since the last sample; no value: also where the
                                       ///< kernel does not count them
 
-    /// It has run since the last sample, and where its policy does not want it.
+    /// It has run since the last sample and since its mask was set, and where its policy does not want it.
     [[nodiscard]] bool is_astray() const;
 };
 

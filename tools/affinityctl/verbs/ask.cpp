@@ -7,6 +7,11 @@
 
 namespace affinityctl {
 
+namespace {
+constexpr const char* no_root = "--root names a recorded machine, and this is done on the running one only: "
+                                "leave --root out";
+} // namespace
+
 int complain(const CallError& error) {
     fmt::print(stderr, "affinityctl: {}\n", affinityd::escaped_lines(error.message));
     return error.code;
@@ -14,9 +19,26 @@ int complain(const CallError& error) {
 
 int complain(const affinityd::Error& error) { return complain(CallError{exit_failure, error.to_string()}); }
 
+std::expected<std::string, CallError> ask_daemon(const Globals& globals, const char* method,
+                                                 const std::vector<std::string>& arguments) {
+    if (globals.is_recorded()) return std::unexpected(CallError{exit_usage, no_root});
+    return call_daemon(globals.runtime_dir, method, arguments);
+}
+
+nlohmann::json status_if_any(const Globals& globals) {
+    const auto answer = ask_daemon(globals, "GetStatus");
+    auto value = answer ? nlohmann::json::parse(*answer, nullptr, false) : nlohmann::json();
+    return value.is_object() ? value : nlohmann::json();
+}
+
+bool refuses_root(const Globals& globals, int& status) {
+    if (globals.is_recorded()) status = complain(CallError{exit_usage, no_root});
+    return globals.is_recorded();
+}
+
 int ask_and_show(const Globals& globals, const char* method, const std::vector<std::string>& arguments,
                  const std::function<void(const nlohmann::json&)>& show) {
-    const auto answer = call_daemon(globals.runtime_dir, method, arguments);
+    const auto answer = ask_daemon(globals, method, arguments);
     if (!answer) return complain(answer.error());
     if (globals.json) {
         fmt::print("{}\n", *answer);
@@ -30,7 +52,7 @@ int ask_and_show(const Globals& globals, const char* method, const std::vector<s
 }
 
 int tell(const Globals& globals, const char* method, const std::vector<std::string>& arguments) {
-    const auto answer = call_daemon(globals.runtime_dir, method, arguments);
+    const auto answer = ask_daemon(globals, method, arguments);
     if (!answer) {
         if (globals.json)
             fmt::print("{}\n", nlohmann::json{{"ok", false}, {"message", answer.error().message}}.dump());

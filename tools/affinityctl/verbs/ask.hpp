@@ -4,10 +4,25 @@
 #include "affinityctl/daemon/call.hpp"
 #include "base/error.hpp"
 
+#include <expected>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 namespace affinityctl {
+
+/// Calls a method of the daemon. A recorded machine has none: with --root nobody is asked, and the error is
+/// one of usage.
+[[nodiscard]] std::expected<std::string, CallError>
+ask_daemon(const Globals& globals, const char* method, const std::vector<std::string>& arguments = {});
+
+/// What the daemon says of itself; null if none answers, or with --root: for verbs that work without it.
+[[nodiscard]] nlohmann::json status_if_any(const Globals& globals);
+
+/// True, with a complaint and the exit code in `status`, if --root was given: for what only the running
+/// machine can do.
+[[nodiscard]] bool refuses_root(const Globals& globals, int& status);
 
 /// Calls a method of the daemon and prints its JSON answer: unchanged with --json, else by `show`. The exit
 /// code.

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/check.hpp"
 
+#include "affinityctl/offline/known_names.hpp"
 #include "affinityctl/offline/policy_documents.hpp"
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/check_report.hpp"
 #include "host/root.hpp"
 #include "inventory/pid_stream.hpp"
 #include "inventory/process_scan.hpp"
 #include "netdev/reader.hpp"
+#include "planner/match_check.hpp"
 #include "policy/advice.hpp"
+#include "policy/folders.hpp"
 #include "policy/reader.hpp"
 #include "topology/reader.hpp"
 
@@ -17,6 +21,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +34,7 @@ namespace {
 
 using affinityd::Result;
 namespace policy = affinityd::policy;
+using affinityd::planner::Matches;
 using policy::Severity;
 
 struct CheckOptions {
@@ -36,52 +42,59 @@ struct CheckOptions {
     bool strict = false;
 };
 
-/// Notes about policies that no process is under now; none on a recording without processes.
-Findings on_processes(const policy::PolicySet& set, const affinityd::host::Root& root) {
+/// What the policies match now; no value on a recording without processes.
+std::optional<Matches> on_processes(const policy::PolicySet& set, const affinityd::host::Root& root) {
     namespace inventory = affinityd::inventory;
     inventory::FactSources sources(root, inventory::ask_name_service);
     std::vector<std::shared_ptr<inventory::ProcessFacts>> kept;
     for (const int pid : inventory::list_pids(root).value_or(std::vector<int>{}))
         if (const auto scan = inventory::ProcessScan::open(root, pid, &sources); scan && *scan)
             kept.push_back((*scan)->shared_facts());
-    if (kept.empty()) return {};
+    if (kept.empty()) return std::nullopt;
     std::vector<const inventory::ProcessFacts*> processes;
     for (const auto& facts : kept)
         processes.push_back(facts.get());
-    return affinityd::planner::check_matches(set, processes);
+    return affinityd::planner::check_matches(set, processes, read_known_names(root));
 }
 
-/// What the machine adds; an Error if it cannot be read.
-Result<Findings> on_machine(const policy::PolicySet& set, const std::string& path) {
+/// What the machine adds.
+struct Here {
+    Findings findings;
+    std::optional<Matches> matches;
+};
+
+/// An Error if the machine cannot be read.
+Result<Here> on_machine(const policy::PolicySet& set, const std::string& path) {
     const auto root = affinityd::host::Root::open(path);
     if (!root) return std::unexpected(root.error());
     const auto topology = affinityd::topology::read_topology(*root);
     if (!topology) return std::unexpected(topology.error());
     const auto nics = affinityd::netdev::read_nics(*root);
     if (!nics) return std::unexpected(nics.error());
-    auto findings = affinityd::planner::check_on_machine(set, *topology, *nics);
-    std::ranges::move(on_processes(set, *root), std::back_inserter(findings));
-    return findings;
+    Here here{affinityd::planner::check_on_machine(set, *topology, *nics), on_processes(set, *root)};
+    if (here.matches) std::ranges::move(here.matches->notes, std::back_inserter(here.findings));
+    return here;
 }
 
 int check(const CheckOptions& options, const Globals& globals) {
     Findings findings;
-    const auto documents = policy_documents(options.paths, findings);
+    const auto documents = options.paths.empty() ? policy::read_folders(daemon_folders(globals))
+                                                 : policy_documents(options.paths, findings);
     if (!documents) return complain(documents.error());
     auto result = policy::read_policies(*documents);
     std::ranges::move(result.diagnostics, std::back_inserter(findings));
     std::ranges::move(policy::advice(result.set), std::back_inserter(findings));
     auto here = on_machine(result.set, globals.root);
     if (!here) return complain(here.error());
-    std::ranges::move(*here, std::back_inserter(findings));
+    std::ranges::move(here->findings, std::back_inserter(findings));
     policy::add_source_lines(findings, *documents);
     policy::sort_by_place(findings);
     for (auto& d : findings)
         if (options.strict && d.severity == Severity::warning) d.severity = Severity::error;
     if (globals.json)
-        fmt::print("{}", check_json(result, findings));
+        fmt::print("{}", check_json(result, findings, here->matches));
     else
-        fmt::print("{}", check_text(result, findings, globals.color));
+        fmt::print("{}", check_text(result, findings, here->matches, globals.color));
     return count_errors(findings) > 0 ? exit_findings : exit_ok;
 }
 

@@ -6,6 +6,7 @@
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/table.hpp"
 #include "host/root.hpp"
+#include "netdev/reader.hpp"
 #include "policy/diagnostic.hpp"
 #include "topology/reader.hpp"
 
@@ -81,14 +82,29 @@ void print(const CpuExpr& expr, const CpuSet& cpus, const affinityd::topology::T
     if (!offline.empty()) fmt::print(stderr, "affinityctl: offline now: CPU {}\n", offline.to_list());
 }
 
+/// The fault, with a hint if what is not understood is an interface's name.
+CpuExprFault with_nic_hint(CpuExprFault fault, const std::string& text, const affinityd::host::Root& root) {
+    const auto nics = affinityd::netdev::read_nics(root);
+    if (!nics || fault.offset >= text.size()) return fault;
+    for (const auto& nic : *nics) {
+        const auto rest = std::string_view(text).substr(fault.offset);
+        const bool is_word =
+            rest.starts_with(nic.name) &&
+            (rest.size() == nic.name.size() ||
+             std::string_view(" ,|&-!()").find(rest[nic.name.size()]) != std::string_view::npos);
+        if (is_word) fault.hint = "write nic:" + nic.name;
+    }
+    return fault;
+}
+
 int cpus(const CpusOptions& options, const Globals& globals) {
     const auto expr = policy::parse_cpu_expr(options.text);
-    if (!expr) return report(exit_usage, expr.error(), options, globals);
     const auto failed = [&](const affinityd::Error& error) {
         return report(exit_failure, not_in_text(error.to_string()), options, globals);
     };
     const auto root = affinityd::host::Root::open(globals.root);
     if (!root) return failed(root.error());
+    if (!expr) return report(exit_usage, with_nic_hint(expr.error(), options.text, *root), options, globals);
     auto topology = affinityd::topology::read_topology(*root);
     if (!topology) return failed(topology.error());
     affinityd::machine::Machine machine{std::move(*topology), {}, {}};

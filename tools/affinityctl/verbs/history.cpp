@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl history: what was measured, over time.
+#include "accounting/measurements.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/picture.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/history_chart.hpp"
 #include "affinityctl/views/history_text.hpp"
+#include "status/report_text.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
@@ -22,8 +24,11 @@ struct HistoryOptions {
     std::string kind;
     std::string path;
     std::string svg;
+    std::string state_dir; ///< "": the daemon is asked
     std::size_t count = 20;
 };
+
+const std::string standard_state_dir = "/var/lib/affinityd";
 
 bool has_utf8() {
     for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
@@ -48,18 +53,34 @@ int draw(const json& answer, const HistoryOptions& options) {
     return write_picture(options.svg, history_svg(points_of(records, path), path, trend));
 }
 
+/// From the file; `failed`: why the daemon was not asked, or did not answer.
+std::expected<std::string, CallError> read_file(const HistoryOptions& options, const CallError& failed) {
+    const auto folder = options.state_dir.empty() ? standard_state_dir : options.state_dir;
+    const auto report = affinityd::accounting::read_history(folder, options.kind);
+    if (!report) return std::unexpected(CallError{exit_failure, report.error().to_string()});
+    if (*report) return affinityd::status::to_text(**report);
+    if (!failed.message.empty()) return std::unexpected(failed);
+    return std::unexpected(CallError{exit_failure, folder + ": there is no measurement history"});
+}
+
 int run(const Globals& globals, const HistoryOptions& options) {
-    int drawn = exit_ok;
-    Globals quiet = globals;
-    quiet.json = false; // the picture is drawn from the answer either way
-    const int asked = ask_and_show(quiet, "GetHistory", {options.kind}, [&](const json& answer) {
-        if (!options.svg.empty()) drawn = draw(answer, options);
-        if (globals.json)
-            fmt::print("{}\n", answer.dump());
-        else
-            fmt::print("{}", history_text(answer, {options.path, options.count, has_utf8()}, globals.color));
-    });
-    return asked != exit_ok ? asked : drawn;
+    int status = exit_ok;
+    if (refuses_root(globals, status)) return status;
+    std::expected<std::string, CallError> text = std::unexpected(CallError{});
+    if (options.state_dir.empty()) text = ask_daemon(globals, "GetHistory", {options.kind});
+    const bool is_alone = !options.state_dir.empty() ||
+                          (!text && text.error().code == exit_no_daemon && globals.is_standard_daemon());
+    if (is_alone) text = read_file(options, text.error());
+    if (!text) return complain(text.error());
+    const auto answer = json::parse(*text, nullptr, false);
+    if (!answer.is_object())
+        return complain({exit_failure, "the daemon's answer cannot be read: is it of another version?"});
+    if (!options.svg.empty()) status = draw(answer, options);
+    if (globals.json)
+        fmt::print("{}\n", answer.dump());
+    else
+        fmt::print("{}", history_text(answer, {options.path, options.count, has_utf8()}, globals.color));
+    return status;
 }
 
 } // namespace
@@ -72,6 +93,10 @@ void add_history(CLI::App& app, Globals& globals, int& status) {
     verb->add_option("--path", options->path,
                      "the path of the sparkline and the picture: loopback or host:port; default: "
                      "all, the last");
+    verb->add_option("--state-dir", options->state_dir,
+                     "read the history in this folder, without a daemon (one that does not run keeps it in "
+                     "/var/lib/affinityd)")
+        ->type_name("DIR");
     verb->add_option("-n,--count", options->count, "rows of the table")->capture_default_str();
     verb->add_option("--svg", options->svg, "also draw throughput over time into this file");
     verb->callback([&globals, &status, options] { status = run(globals, *options); });

@@ -45,7 +45,9 @@ void add_measure(CLI::App& app, Globals& globals, int& status) {
         "ttcp", "run affinity-ttcp with the options that follow; without: 2 s over loopback");
     ttcp->allow_extras()->set_help_flag(); // its options are affinity-ttcp's, --help too
     ttcp->fallthrough(false);              // else the verbs above would have to know them
-    ttcp->callback([&globals, &status, ttcp] { status = run_ttcp(globals, ttcp->remaining()); });
+    ttcp->callback([&globals, &status, ttcp] {
+        if (!refuses_root(globals, status)) status = run_ttcp(globals, ttcp->remaining());
+    });
     add_measure_models(*verb, globals, status);
 }
 

@@ -161,7 +161,9 @@ void add_measure_models(CLI::App& parent, Globals& globals, int& status) {
     const auto options = std::make_shared<MeasureModelsOptions>();
     add_testbed_options(*verb, *options);
     add_round_options(*verb, *options);
-    verb->callback([&globals, &status, options] { status = run(globals, *options); });
+    verb->callback([&globals, &status, options] {
+        if (!refuses_root(globals, status)) status = run(globals, *options);
+    });
 }
 
 } // namespace affinityctl

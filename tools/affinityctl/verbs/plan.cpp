@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// affinityctl plan: what the daemon would change now; with --root, what a daemon that starts on the recorded
-// machine would change. With --cpus: what sits on each CPU then.
+// affinityctl plan: what the daemon would change now; with files, what these would change if they were
+// installed; with --root, what a daemon that starts on the recorded machine would change. With --cpus: what
+// sits on each CPU then.
 #include "affinityctl/daemon/occupancy.hpp"
-#include "affinityctl/offline/policy_documents.hpp"
 #include "affinityctl/offline/recorded_plan.hpp"
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/plan_table.hpp"
@@ -13,6 +14,7 @@
 #include "topology/reader.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -20,21 +22,6 @@
 namespace affinityctl {
 
 namespace {
-
-/// The policies that the command line names; the exit code if they have errors.
-std::expected<affinityd::policy::PolicySet, int> read_policies(const std::vector<std::string>& paths) {
-    std::vector<affinityd::policy::Diagnostic> findings;
-    const auto documents = policy_documents(paths, findings);
-    if (!documents) return std::unexpected(complain(documents.error()));
-    auto read = affinityd::policy::read_policies(*documents);
-    for (const auto& finding : findings)
-        fmt::print(stderr, "{}\n", affinityd::policy::to_string(finding, true));
-    for (const auto& finding : read.diagnostics)
-        fmt::print(stderr, "{}\n", affinityd::policy::to_string(finding, true));
-    if (!findings.empty() || !read.ok())
-        return std::unexpected(complain({exit_findings, "the policies have errors"}));
-    return std::move(read.set);
-}
 
 struct PlanOptions {
     std::vector<std::string> paths;
@@ -60,41 +47,65 @@ int show_cpus(const Globals& globals, const nlohmann::json& plan) {
 }
 
 int ask_daemon_for_cpus(const Globals& globals) {
-    const auto answer = call_daemon(globals.runtime_dir, "GetStatus");
+    const auto answer = ask_daemon(globals, "GetStatus");
     if (!answer) return complain(answer.error());
     const auto status = nlohmann::json::parse(*answer, nullptr, false);
     if (!status.is_object()) return complain({exit_failure, "the daemon's answer cannot be read"});
     return show_cpus(globals, status);
 }
 
+int show_plan(const Globals& globals, const PlanOptions& options, const nlohmann::json& plan) {
+    if (options.cpus) return show_cpus(globals, plan);
+    if (globals.json)
+        fmt::print("{}\n", dump(plan, 2));
+    else
+        fmt::print("{}", plan_text(plan, globals.color));
+    return plan.at("problems").empty() ? exit_ok : exit_findings;
+}
+
 int plan_recorded(const Globals& globals, const PlanOptions& options) {
-    const auto policies = read_policies(options.paths);
+    const auto policies = read_policy_set(options.paths, globals);
     if (!policies) return policies.error();
     const auto plan = plan_recording(*policies, globals.root);
+    return plan ? show_plan(globals, options, *plan) : complain(plan.error());
+}
+
+/// What files would change on this machine if they were installed now.
+int plan_files(const Globals& globals, const PlanOptions& options) {
+    const auto preview = preview_policy_set(options.paths, globals);
+    if (!preview) return preview.error();
+    auto plan = plan_recording(preview->set, globals.root);
     if (!plan) return complain(plan.error());
-    if (options.cpus) return show_cpus(globals, *plan);
-    if (globals.json)
-        fmt::print("{}\n", dump(*plan, 2));
-    else
-        fmt::print("{}", plan_text(*plan, globals.color));
-    return plan->at("problems").empty() ? exit_ok : exit_findings;
+    const auto is_anothers = [&](const nlohmann::json& entry) {
+        return std::ranges::find(preview->names, entry.value("policy", "")) == preview->names.end();
+    };
+    for (const char* key :
+         {"actions", "problems", "notes"}) { // what is installed already is not of interest here
+        auto kept = nlohmann::json::array();
+        for (auto& entry : plan->at(key))
+            if (!is_anothers(entry)) kept.push_back(std::move(entry));
+        plan->at(key) = std::move(kept);
+    }
+    return show_plan(globals, options, *plan);
 }
 
 } // namespace
 
 void add_plan(CLI::App& app, Globals& globals, int& status) {
-    auto* verb =
-        app.add_subcommand("plan", "what a full pass would change now; with --root, on a recorded machine");
+    auto* verb = app.add_subcommand(
+        "plan",
+        "what a full pass would change now; with files, what they would; with --root, on a recorded machine");
     const auto options = std::make_shared<PlanOptions>();
-    verb->add_option("PATH", options->paths,
-                     "with --root: policy files, or folders of them (default: the daemon's folders)");
+    verb->add_option(
+        "PATH", options->paths,
+        "policy files, or folders of them: what they would change if they were installed now; with "
+        "--root alone, instead of the daemon's folders");
     verb->add_flag("--cpus", options->cpus, "each CPU, with all that is to sit on it");
     verb->callback([options, &globals, &status] {
-        if (globals.root != "/")
+        if (globals.is_recorded())
             status = plan_recorded(globals, *options);
         else if (!options->paths.empty())
-            status = complain(
-                {exit_usage, "the daemon plans with its own policies; files may be named with --root only"});
+            status = plan_files(globals, *options);
         else if (options->cpus)
             status = ask_daemon_for_cpus(globals);
         else

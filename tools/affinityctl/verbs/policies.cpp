@@ -2,6 +2,7 @@
 // affinityctl policies: where each policy comes from, what it overrides and what it holds now; or one policy
 // in full.
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/policy_table.hpp"
@@ -9,6 +10,7 @@
 #include "policy/folders.hpp"
 #include "policy/print.hpp"
 #include "policy/reader.hpp"
+#include "policy/suggest.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -28,27 +30,20 @@ struct PoliciesOptions {
     std::string name;
 };
 
-/// The daemon's status; null if none answers, since files can be listed without it.
-json ask_status(const Globals& globals) {
-    const auto answer = call_daemon(globals.runtime_dir, "GetStatus");
-    const auto value = answer ? json::parse(*answer, nullptr, false) : json(nullptr);
-    return value.is_object() ? value : json(nullptr);
-}
-
-/// The folders of the command line, else those of the daemon, else the standard ones.
-std::vector<std::string> folders_of(const PoliciesOptions& options, const json& status) {
-    if (!options.folders.empty()) return options.folders;
-    std::vector<std::string> folders;
-    if (status.is_object())
-        for (const auto& folder : status.value("policy_folders", json::array()))
-            if (folder.is_string()) folders.push_back(folder.get<std::string>());
-    return folders.empty() ? policy::standard_folders() : folders;
-}
-
-int show_one(const policy::PolicySet& set, const PoliciesOptions& options, const Globals& globals) {
-    const auto found = std::ranges::find(set.policies, options.name, &policy::Policy::name);
-    if (found == set.policies.end())
-        return complain({exit_failure, "there is no policy " + printable(options.name)});
+int show_one(const policy::ReadResult& read, const PoliciesOptions& options, const Globals& globals) {
+    const auto& policies = read.set.policies;
+    const auto found = std::ranges::find(policies, options.name, &policy::Policy::name);
+    if (found == policies.end()) {
+        for (const auto& faulty : faulty_files(read))
+            if (faulty.name == options.name)
+                return complain({exit_findings, "policy " + printable(options.name) + " has errors"});
+        std::vector<std::string_view> names;
+        for (const auto& each : policies)
+            names.push_back(each.name);
+        const auto hint = policy::did_you_mean(options.name, names);
+        return complain(
+            {exit_failure, "there is no policy " + options.name + (hint.empty() ? "" : " (" + hint + ")")});
+    }
     const auto text = policy::to_yaml(*found);
     if (globals.json)
         fmt::print("{}\n", json{{"name", found->name}, {"file", found->at.file}, {"yaml", text}}.dump());
@@ -58,20 +53,20 @@ int show_one(const policy::PolicySet& set, const PoliciesOptions& options, const
 }
 
 int policies(const PoliciesOptions& options, const Globals& globals) {
-    const auto status = ask_status(globals);
-    const auto documents = policy::read_folders(folders_of(options, status));
+    warn_of_missing(options.folders);
+    const auto documents =
+        policy::read_folders(options.folders.empty() ? daemon_folders(globals) : options.folders);
     if (!documents) return complain(documents.error());
     const auto read = policy::read_policies(*documents);
     for (const auto& diagnostic : read.diagnostics)
         fmt::print(stderr, "{}\n", policy::to_string(diagnostic, true));
-    if (!read.ok()) return complain({exit_findings, "the policies have errors"});
-    if (!options.name.empty()) return show_one(read.set, options, globals);
-    const auto document = policies_json(read.set, status);
+    if (!options.name.empty()) return show_one(read, options, globals);
+    const auto document = policies_json(read, status_if_any(globals));
     if (globals.json)
         fmt::print("{}\n", dump(document, 2));
     else
         fmt::print("{}", policies_text(document, globals.color));
-    return exit_ok;
+    return read.ok() ? exit_ok : exit_findings;
 }
 
 } // namespace

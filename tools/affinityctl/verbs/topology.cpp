@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl topology: what holds what, and who is pinned where.
-#include "affinityctl/daemon/call.hpp"
 #include "affinityctl/daemon/occupancy.hpp"
 #include "affinityctl/offline/policy_occupancy.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/picture.hpp"
+#include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/topology/json.hpp"
 #include "affinityctl/views/topology/machine_view.hpp"
@@ -46,9 +46,8 @@ std::string machine_name(const affinityd::host::Root& root) {
 }
 
 /// What the daemon reports about this machine; empty if none answers, which is no fault.
-Occupancy ask_daemon(const Globals& globals) {
-    const auto answer = call_daemon(globals.runtime_dir, "GetStatus");
-    const auto status = answer ? nlohmann::json::parse(*answer, nullptr, false) : nlohmann::json();
+Occupancy present_occupancy(const Globals& globals) {
+    const auto status = status_if_any(globals);
     return status.is_object() ? occupancy_of_status(status) : Occupancy{};
 }
 
@@ -56,11 +55,14 @@ Occupancy ask_daemon(const Globals& globals) {
 int find_occupancy(const TopologyOptions& options, const Globals& globals, const affinityd::host::Root& root,
                    MachineView& view) {
     if (!options.asks_policies()) {
-        if (root.is_live()) view.occupancy = ask_daemon(globals);
+        view.occupancy = present_occupancy(globals);
         return exit_ok;
     }
     std::vector<affinityd::policy::Diagnostic> faults;
-    auto occupancy = occupancy_of_policies(options.policies, root, view.topology, view.nics, faults);
+    auto request = options.policies;
+    warn_of_missing(request.folders);
+    if (request.folders.empty()) request.folders = daemon_folders(globals);
+    auto occupancy = occupancy_of_policies(request, root, view.topology, view.nics, faults);
     for (const auto& fault : faults)
         fmt::print(stderr, "{}\n", to_string(fault, true));
     if (!occupancy) return complain(occupancy.error());

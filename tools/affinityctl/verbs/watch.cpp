@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl watch: the threads under policy as they run, from the kernel's own counters.
-#include "affinityctl/daemon/call.hpp"
+#include "affinityctl/daemon/members.hpp"
 #include "affinityctl/daemon/task_sampler.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/watch_rows.hpp"
 #include "affinityctl/views/watch_screen.hpp"
+#include "policy/suggest.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <thread>
 
@@ -35,6 +37,18 @@ RowOrder order_named(const std::string& name) {
     return static_cast<RowOrder>(at);
 }
 
+/// What is wrong with the name of a policy; "": nothing.
+std::string unknown_policy(const json& status, const std::string& asked) {
+    if (asked.empty()) return {};
+    std::vector<std::string> names;
+    for (const auto& policy : list(status, "policies"))
+        names.push_back(text(policy, "name"));
+    if (std::ranges::find(names, asked) != names.end()) return {};
+    const std::vector<std::string_view> words(names.begin(), names.end());
+    const auto hint = affinityd::policy::did_you_mean(asked, words);
+    return "the daemon has no policy " + asked + (hint.empty() ? "" : " (" + hint + ")");
+}
+
 using Look = std::function<std::expected<std::vector<TaskRow>, std::string>()>;
 
 int show_once(const WatchOptions& options, const Globals& globals, const Look& look) {
@@ -58,7 +72,7 @@ int watch(const WatchOptions& options, const Globals& globals) {
     CallError last;
     TaskSampler sampler(*root);
     const Look look = [&]() -> std::expected<std::vector<TaskRow>, std::string> {
-        const auto answer = call_daemon(globals.runtime_dir, "GetStatus");
+        const auto answer = ask_daemon(globals, "GetStatus");
         if (!answer) {
             last = answer.error();
             return std::unexpected(last.message);
@@ -67,6 +81,8 @@ int watch(const WatchOptions& options, const Globals& globals) {
         if (status.is_discarded())
             return std::unexpected(
                 std::string("the daemon's answer cannot be read: is it of another version?"));
+        if (const auto fault = unknown_policy(status, options.policy); !fault.empty())
+            return std::unexpected(fault);
         return sampler.sample(status, options.policy);
     };
     if (options.once || globals.json || ::isatty(STDOUT_FILENO) == 0 || ::isatty(STDIN_FILENO) == 0) {

@@ -44,7 +44,8 @@ std::string several(std::size_t number, const std::string& what) {
 
 std::size_t count_errors(const Findings& findings) { return count(findings).errors; }
 
-std::string check_json(const policy::ReadResult& result, const Findings& findings) {
+std::string check_json(const policy::ReadResult& result, const Findings& findings,
+                       const MatchCounts& matches) {
     auto list = nlohmann::json::array();
     for (const auto& d : findings)
         list.push_back({{"severity", to_string(d.severity)},
@@ -60,15 +61,19 @@ std::string check_json(const policy::ReadResult& result, const Findings& finding
     auto overrides = nlohmann::json::array();
     for (const auto& o : result.set.overrides)
         overrides.push_back({{"name", o.name}, {"path", o.path}, {"by", o.by}, {"masked", o.masked}});
+    nlohmann::json matched = nullptr;
+    for (std::size_t at = 0; matches && at < matches->processes.size(); ++at)
+        matched[result.set.policies[at].name] = matches->processes[at];
     const auto counts = count(findings);
     const nlohmann::json document{{"ok", counts.errors == 0},    {"errors", counts.errors},
                                   {"warnings", counts.warnings}, {"notes", counts.notes},
                                   {"policies", names},           {"overrides", overrides},
-                                  {"diagnostics", list}};
+                                  {"processes", matched},        {"diagnostics", list}};
     return dump(document, 2) + "\n";
 }
 
-std::string check_text(const policy::ReadResult& result, const Findings& findings, bool color) {
+std::string check_text(const policy::ReadResult& result, const Findings& findings, const MatchCounts& matches,
+                       bool color) {
     std::string text;
     for (const auto& o : result.set.overrides)
         text += o.by + ": " + (o.masked ? "masks " : "overrides ") + o.path + "\n";
@@ -76,6 +81,10 @@ std::string check_text(const policy::ReadResult& result, const Findings& finding
         auto line = policy::to_string(d, true);
         text += (color ? colored(std::move(line), d.severity) : line) + "\n";
     }
+    for (std::size_t at = 0; matches && at < matches->processes.size(); ++at)
+        if (const auto number = matches->processes[at]; number > 0)
+            text += result.set.policies[at].name + ": " + std::to_string(number) +
+                    (number == 1 ? " process matches now\n" : " processes match now\n");
     const auto counts = count(findings);
     const auto policies = result.set.policies.size();
     return text + several(counts.errors, "error") + ", " + several(counts.warnings, "warning") + ", " +

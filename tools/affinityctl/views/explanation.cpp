@@ -50,9 +50,24 @@ std::string queues_text(const json& answer, bool color) {
     return table.to_string(color);
 }
 
+/// What a policy or a unit stands for, one after the other.
+std::string parts_text(const json& answer, bool color) {
+    const auto& parts = answer["explanations"];
+    const auto name = printable(text_of(answer, "subject"));
+    const bool is_policy = answer.contains("of_policy");
+    std::string text =
+        is_policy ? fmt::format("policy {} ({})\n", name, printable(text_of(answer["of_policy"], "file")))
+                  : fmt::format("unit {}\n", name);
+    if (parts.empty()) text += is_policy ? "  it holds nothing now\n" : "  its processes have ended\n";
+    for (const auto& part : parts)
+        text += "\n" + explanation_text(part, color);
+    return text;
+}
+
 } // namespace
 
 std::string explanation_text(const json& answer, bool color) {
+    if (answer.contains("explanations")) return parts_text(answer, color);
     return answer.contains("pid") ? task_text(answer, color) : queues_text(answer, color);
 }
 

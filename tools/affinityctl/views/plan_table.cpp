@@ -24,6 +24,8 @@ std::string subject_text(const json& action) {
 std::string plan_remarks(const json& plan) {
     std::string text;
     if (const auto balance = balance_line(plan); !balance.empty()) text += balance + "\n";
+    for (const auto& note : plan.value("notes", json::array()))
+        text += fmt::format("note: policy {}: {}\n", text_of(note, "policy"), text_of(note, "message"));
     for (const auto& problem : plan.value("problems", json::array()))
         text += fmt::format("problem: policy {}: {}: {}\n", text_of(problem, "policy"),
                             printable(text_of(problem, "subject")), text_of(problem, "message"));

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/policy_table.hpp"
 
+#include "affinityctl/values/counted.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/table.hpp"
+
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -12,6 +15,11 @@ namespace policy = affinityd::policy;
 using nlohmann::json;
 
 namespace {
+
+constexpr const char* no_policies =
+    "There are no policies. Examples for nginx, redis and others are in /usr/share/affinityd/examples: copy "
+    "one to\n"
+    "/etc/affinityd/policies.d, and see `affinityctl check` and `affinityctl plan FILE`.\n";
 
 /// What the daemon reports about a policy; null: it has none of that name.
 json held_by(const json& status, const std::string& name) {
@@ -30,7 +38,24 @@ std::size_t queues_of(const json& status, const std::string& name) {
 
 } // namespace
 
-json policies_json(const policy::PolicySet& set, const json& status) {
+std::vector<FaultyFile> faulty_files(const policy::ReadResult& read) {
+    std::vector<FaultyFile> files;
+    for (const auto& found : read.diagnostics) {
+        if (found.severity != policy::Severity::error) continue;
+        const auto& path = found.at.file;
+        const auto known = std::ranges::find(files, path, &FaultyFile::path);
+        if (known != files.end()) {
+            ++known->errors;
+            continue;
+        }
+        auto name = path.substr(path.rfind('/') + 1);
+        files.push_back({name.substr(0, name.rfind('.')), path, 1});
+    }
+    return files;
+}
+
+json policies_json(const policy::ReadResult& read, const json& status) {
+    const auto& set = read.set;
     auto list = json::array();
     for (const auto& one : set.policies) {
         auto overrides = json::array();
@@ -52,7 +77,16 @@ json policies_json(const policy::PolicySet& set, const json& status) {
     auto masked = json::array();
     for (const auto& other : set.overrides)
         if (other.masked) masked.push_back({{"name", other.name}, {"file", other.path}, {"by", other.by}});
-    return {{"policies", std::move(list)}, {"masked", std::move(masked)}, {"daemon", status.is_object()}};
+    auto faulty = json::array();
+    for (const auto& file : faulty_files(read))
+        faulty.push_back({{"name", file.name},
+                          {"file", file.path},
+                          {"errors", file.errors},
+                          {"loaded", held_by(status, file.name).is_object()}});
+    return {{"policies", std::move(list)},
+            {"masked", std::move(masked)},
+            {"faulty", std::move(faulty)},
+            {"daemon", status.is_object()}};
 }
 
 std::string policies_text(const json& document, bool color) {
@@ -67,7 +101,12 @@ std::string policies_text(const json& document, bool color) {
     for (const auto& one : document["masked"])
         table.add({text_of(one, "name"), "-", "masked", "-", "-", "-",
                    printable(text_of(one, "by")) + " masks " + printable(text_of(one, "file"))});
-    std::string text = table.empty() ? "There are no policies.\n" : table.to_string(color);
+    for (const auto& one : document["faulty"])
+        table.add({text_of(one, "name"), "-", "FAULTY", "-", "-", "-",
+                   printable(text_of(one, "file")) + ": " +
+                       counted(one["errors"].get<std::size_t>(), "error") +
+                       (one["loaded"].get<bool>() ? "; an earlier version is in force" : "")});
+    std::string text = table.empty() ? no_policies : table.to_string(color);
     if (!document["daemon"].get<bool>())
         return text + "No daemon answers: what the policies hold is not known.\n";
     for (const auto& one : document["policies"])

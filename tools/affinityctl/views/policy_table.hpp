@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "policy/policy.hpp"
 #include "policy/reader.hpp"
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace affinityctl {
 
+/// A policy file with errors.
+struct FaultyFile {
+    std::string name; ///< the policy's
+    std::string path;
+    std::size_t errors = 0;
+};
+
+/// In the order of their first errors.
+[[nodiscard]] std::vector<FaultyFile> faulty_files(const affinityd::policy::ReadResult& read);
+
 /// The document of `policies --json`: what was read, and what the daemon's `status` (or null) adds to it.
-[[nodiscard]] nlohmann::json policies_json(const affinityd::policy::PolicySet& set,
+[[nodiscard]] nlohmann::json policies_json(const affinityd::policy::ReadResult& read,
                                            const nlohmann::json& status);
 
 /// That document for a person.

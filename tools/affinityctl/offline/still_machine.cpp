@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/offline/still_machine.hpp"
+
+#include "inventory/lookup.hpp"
+#include "inventory/pid_stream.hpp"
+#include "machine/queue_files.hpp"
+#include "machine/reader.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace affinityctl {
+
+namespace planner = affinityd::planner;
+namespace inventory = affinityd::inventory;
+namespace machine = affinityd::machine;
+using affinityd::Result;
+using affinityd::host::Root;
+using affinityd::policy::PolicySet;
+
+namespace {
+
+/// Nothing was ever changed on a still machine.
+struct Untouched final : planner::UndoLookup {
+    [[nodiscard]] std::optional<planner::UndoRecord> find(const machine::Subject&) const override {
+        return std::nullopt;
+    }
+};
+
+/// Parents have smaller numbers than their children, unless numbers have wrapped around: seen in order, most
+/// are known in time.
+class SeenLineage final : public planner::Lineage {
+  public:
+    SeenLineage(const Root& root, const PolicySet& policies, const std::map<int, std::size_t>& policy_of)
+        : root_(root), policies_(policies), policy_of_(policy_of) {}
+
+    [[nodiscard]] std::vector<std::string>
+    ancestor_policies(const inventory::ProcessFacts& process) const override {
+        std::vector<std::string> names;
+        for (const int pid : inventory::read_ancestors(root_, process.parent()))
+            if (const auto at = policy_of_.find(pid); at != policy_of_.end())
+                names.push_back(policies_.policies[at->second].name);
+        return names;
+    }
+
+  private:
+    const Root& root_;
+    const PolicySet& policies_;
+    const std::map<int, std::size_t>& policy_of_;
+};
+
+} // namespace
+
+bool needs_sockets(const affinityd::policy::Policy& policy) {
+    using affinityd::policy::Model;
+    return policy.nics_auto && (policy.model == Model::irq || policy.model == Model::full);
+}
+
+StillMachine::StillMachine(const PolicySet& policies, Root root)
+    : policies_(policies), root_(std::move(root)), sources_(root_, inventory::ask_name_service) {}
+
+Result<std::unique_ptr<StillMachine>> StillMachine::read(const PolicySet& policies,
+                                                         const std::string& folder) {
+    auto root = Root::open(folder);
+    if (!root) return std::unexpected(root.error());
+    std::unique_ptr<StillMachine> still(new StillMachine(policies, std::move(*root)));
+    auto machine = machine::read_machine(still->root_);
+    if (!machine) return std::unexpected(machine.error());
+    still->machine_ = std::move(*machine);
+    if (auto done = still->read_processes(); !done) return std::unexpected(done.error());
+    for (const auto& policy : policies.policies)
+        still->nics_.push_back(planner::policy_nics(policy, still->machine_, {}));
+    still->placements_ = planner::compile(policies, still->machine_, still->usage());
+    return still;
+}
+
+Result<void> StillMachine::read_processes() {
+    const auto pids = inventory::list_pids(root_);
+    if (!pids) return std::unexpected(pids.error());
+    const planner::Matcher matcher(policies_);
+    const SeenLineage lineage(root_, policies_, policy_of_);
+    for (const int pid : *pids) {
+        auto scan = inventory::ProcessScan::open(root_, pid, &sources_).value_or(std::nullopt);
+        if (!scan) continue;
+        const auto policy = matcher.match(scan->facts(), lineage);
+        if (policy) policy_of_[pid] = *policy;
+        auto threads = inventory::read_threads(root_, pid).value_or(std::vector<inventory::Thread>{});
+        processes_.push_back({std::move(*scan), policy, std::move(threads)});
+    }
+    return {};
+}
+
+planner::NicUsage StillMachine::usage() const {
+    planner::NicUsage usage;
+    for (const auto& process : processes_) {
+        if (!process.policy) continue;
+        const auto& policy = policies_.policies[*process.policy];
+        const auto tasks = planner::distributes_threads(policy.placement) ? process.threads.size() : 1;
+        const auto& named = nics_[*process.policy];
+        if (!named.empty())
+            usage[policy.name][named.size() == 1 ? named : planner::NicNames{}] +=
+                static_cast<unsigned>(tasks);
+    }
+    return usage;
+}
+
+planner::Planning StillMachine::planning() {
+    static const Untouched undo;
+    return {placements_, assignments_, undo};
+}
+
+const SeenProcess* StillMachine::process_of(int tid) const {
+    const auto found = std::ranges::find_if(processes_, [&](const SeenProcess& process) {
+        return process.scan.id().tid == tid ||
+               std::ranges::any_of(process.threads, [&](const auto& thread) { return thread.id.tid == tid; });
+    });
+    return found == processes_.end() ? nullptr : &*found;
+}
+
+std::vector<planner::Verdict> StillMachine::consider(const SeenProcess& process) const {
+    return planner::Matcher(policies_).explain(process.scan.facts(),
+                                               SeenLineage(root_, policies_, policy_of_));
+}
+
+const affinityd::CpuSet* StillMachine::cpuset(const SeenProcess& process) {
+    return sources_.cpuset(process.scan.id().tid);
+}
+
+void StillMachine::plan(const SeenProcess& process, const Sink& sink) {
+    const auto& policy = process.policy;
+    const planner::ProcessView view{process.scan.id(), policy, policy ? &nics_[*policy] : nullptr,
+                                    policy ? cpuset(process) : nullptr};
+    planner::plan_process(planning(), view, process.threads, sink);
+}
+
+std::optional<machine::Setting> StillMachine::present(const machine::Subject& subject) const {
+    return std::visit(
+        [&](const auto& queue) -> std::optional<machine::Setting> {
+            if constexpr (requires { machine::read_setting(root_, queue); })
+                return machine::read_setting(root_, queue).value_or(std::nullopt);
+            return std::nullopt;
+        },
+        subject);
+}
+
+} // namespace affinityctl
