@@ -7,6 +7,7 @@
 
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace affinityd::planner {
 
@@ -38,9 +39,10 @@ enum class Steering {
     rfs_machine, ///< the machine's flow table, where RPS is used
 };
 
-/// A task no policy wants is kept off CPUs that a policy claims.
+/// A task is kept off CPUs that it could have otherwise, as others have claimed them.
 struct KeptOff {
-    CpuSet claimed;
+    CpuSet cpus;
+    std::vector<std::string> by; ///< policies with `exclusive: true`
 };
 
 /// An original is restored.

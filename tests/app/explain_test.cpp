@@ -62,7 +62,7 @@ TEST_F(ExplainTest, AThreadThatARuleLeavesIsLeftAlone) {
     start("match: {comm: server}\ncpus: \"2\"\nbind: set\nthreads:\n  - {name: other}\n  - {name: \"io-*\", "
           "leave: "
           "true}\n");
-    EXPECT_EQ(reason(1), "left alone: a thread rule says leave: true");
+    EXPECT_EQ(reason(1), "thread rule 2: leave");
     EXPECT_EQ(decided_by(1), line(7));
     EXPECT_EQ(decided_by(0), line(2));
 }
