@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The manager's answers to commands.
+#include "app/claim_notes.hpp"
 #include "app/explain_job.hpp"
+#include "app/interrupt_note.hpp"
 #include "app/manager.hpp"
 #include "app/nic_notes.hpp"
 #include "app/overview.hpp"
@@ -36,6 +38,10 @@ void Manager::status(OwnedAnswer answer) {
         overview.problems = shared_.current.placements().problems;
         std::ranges::move(nic_problems(*shared_.current.world, tasks_.table()),
                           std::back_inserter(overview.problems));
+        // Until the first pass is over, not all processes have been seen.
+        if (work_.passes() > (work_.passing() ? 1U : 0U))
+            std::ranges::move(idle_claims(*shared_.current.world, tasks_.table()),
+                              std::back_inserter(overview.problems));
         for (const auto& fault : parts_.journal.faults())
             overview.problems.push_back({{}, fault.subject, "the undo journal: " + fault.message});
         std::ranges::move(silence_problems(tasks_.sources().command_lines()),
@@ -79,6 +85,10 @@ void Manager::explain(const std::string& subject, OwnedAnswer answer) {
     }
     if (!found.empty() || shared_.current->machine().nic(subject) != nullptr)
         return answer(status::answer(subject, found));
+    if (auto note = interrupt_note(parts_.root, *shared_.current.world, subject)) {
+        if (!*note) return answer(std::unexpected(std::move(note->error())));
+        return answer(status::answer(subject, found, **note));
+    }
     const auto tid = parse_number<int>(subject);
     if (!tid) return answer(fail("neither a PID, nor an interface, nor irq:NUMBER", subject));
     const auto pid = inventory::read_process_id(parts_.root, *tid);

@@ -67,6 +67,24 @@ TEST_F(ExplainTest, AThreadThatARuleLeavesIsLeftAlone) {
     EXPECT_EQ(decided_by(0), line(2));
 }
 
+TEST_F(ExplainTest, AnInterruptThatNoPolicyPlacesSaysWhy) {
+    machine_.add_handler(9, "acpi");
+    start("match: {comm: server}\ncpus: \"2\"\nbind: set\n");
+    const auto note = [&](const std::string& subject) {
+        return instance_->explain(subject).value("note", "none");
+    };
+    for (const char* subject : {"irq:9", "acpi"})
+        EXPECT_EQ(note(subject), "belongs to no NIC: no policy can place it");
+    for (const char* subject : {"irq:30", "eth0-TxRx-0"})
+        EXPECT_EQ(note(subject), "an interrupt of eth0: no policy places it");
+    const auto missing = instance_->explain_text("irq:77");
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().message, "this interrupt does not exist");
+    EXPECT_FALSE(instance_->explain_text("irq:")) << "no number";
+    start("affinity: irq\nnics: [eth0]\ncpus: \"0\"\n");
+    EXPECT_EQ(note("irq:30"), "none") << "it is placed";
+}
+
 TEST_F(ExplainTest, AThreadWithAMaskOfItsOwnIsLeftAloneUnderPriorKeep) {
     machine_.process(10, "server", "1");
     start("match: {comm: server}\ncpus: \"2\"\nbind: set\nprior: keep\n");
