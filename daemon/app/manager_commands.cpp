@@ -16,6 +16,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <memory>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -24,7 +26,12 @@ namespace affinityd::app {
 
 void Manager::status(OwnedAnswer answer) {
     if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
-    const auto complete = [this](status::AnswerText text) {
+    struct Drift {
+        std::string policy; ///< of the process that is told of
+        std::map<std::string, std::size_t> threads;
+    };
+    const auto drift = std::make_shared<Drift>();
+    const auto complete = [this, drift](status::AnswerText text) {
         status::Overview overview;
         overview.instance = {::getpid(), !parts_.enforcer.acts(), shared_.loaded_at,
                              parts_.settings.policy_folders, shared_.current->machine().topology.online};
@@ -35,6 +42,7 @@ void Manager::status(OwnedAnswer answer) {
                              .events_lost = shared_.events_lost};
         add_outcomes(carrying_.executor, overview.counters);
         overview.policies = policy_status(*shared_.current.world, tasks_.table(), shared_.releases);
+        add_drift(carrying_.executor, drift->threads, overview.policies);
         overview.problems = shared_.current.placements().problems;
         std::ranges::move(nic_problems(*shared_.current.world, tasks_.table()),
                           std::back_inserter(overview.problems));
@@ -56,15 +64,21 @@ void Manager::status(OwnedAnswer answer) {
                               status::to_text(bookkeeping_.measurement()));
     };
     work_.add(std::make_unique<StatusJob>(
-        StatusJob::Parts{shared_.current, tasks_.table(),
-                         [this](const KnownProcess& process) {
-                             return process_status(*shared_.current.world, process, memory_);
-                         },
-                         [this](const KnownThread& thread, int pid) {
-                             return thread_status(thread, pid, carrying_.executor);
-                         },
-                         [this](const planner::QueueTarget& target) { return queues_.status(target); },
-                         complete},
+        StatusJob::Parts{
+            shared_.current, tasks_.table(),
+            [this, drift](const KnownProcess& process) {
+                drift->policy = shared_.current->policy(process.policy).name;
+                return process_status(*shared_.current.world, process, memory_);
+            },
+            [this, drift](const KnownThread& thread, int pid) {
+                auto value = thread_status(thread, pid, carrying_.executor);
+                // A dry run shows what it would have done.
+                if (parts_.enforcer.acts())
+                    read_again(parts_.root, pid, thread, shared_.current.placements().online, value);
+                if (value.has_drifted) ++drift->threads[drift->policy];
+                return value;
+            },
+            [this](const planner::QueueTarget& target) { return queues_.status_now(target); }, complete},
         std::move(answer)));
 }
 
