@@ -112,6 +112,10 @@ void ExplainJob::explain(std::size_t index) {
                                     basis_.assignments())};
     if (value_.released) value.plan.action.reset(); // nobody changes it until it is taken back
     value.decided_by = decided_by(index, value.plan);
+    if (policy_)
+        value.rule = planner::Matcher::thread_rule(basis_.world().policy(*policy_), thread.comm,
+                                                   static_cast<unsigned>(index));
+    if (value.plan.kept_off && !value_.released) value_.kept_off = value.plan.kept_off;
     if (value.plan.target) value.reason = planner::reason_of(basis_.world().placements(), *value.plan.target);
     if (cpuset != nullptr) value.cpuset = *cpuset;
     if (const auto record = parts_.journal.find(machine::TaskMask{thread.id, value_.pid, {}}))

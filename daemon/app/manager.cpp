@@ -42,7 +42,7 @@ Manager::Manager(Parts parts)
       tasks_({parts_.root, shared_.current, parts_.journal, carrying_.executor, parts_.log, shared_.releases,
               followers_},
              ThreadPlacer(shared_.current, parts_.journal, carrying_.executor, carrying_.changes,
-                          carrying_.lost, carrying_.left, parts_.log),
+                          carrying_.lost, carrying_.left, shared_.releases, parts_.log),
              Reaper(parts_.enforcer, carrying_.executor, parts_.journal, parts_.log)),
       bookkeeping_(parts_.root, shared_.current, tasks_.table(),
                    parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The manager's answers to commands.
+#include "app/claim_notes.hpp"
 #include "app/explain_job.hpp"
+#include "app/interrupt_note.hpp"
 #include "app/manager.hpp"
 #include "app/nic_notes.hpp"
 #include "app/overview.hpp"
@@ -14,6 +16,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <memory>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -22,7 +26,12 @@ namespace affinityd::app {
 
 void Manager::status(OwnedAnswer answer) {
     if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
-    const auto complete = [this](status::AnswerText text) {
+    struct Drift {
+        std::string policy; ///< of the process that is told of
+        std::map<std::string, std::size_t> threads;
+    };
+    const auto drift = std::make_shared<Drift>();
+    const auto complete = [this, drift](status::AnswerText text) {
         status::Overview overview;
         overview.instance = {::getpid(), !parts_.enforcer.acts(), shared_.loaded_at,
                              parts_.settings.policy_folders, shared_.current->machine().topology.online};
@@ -33,9 +42,14 @@ void Manager::status(OwnedAnswer answer) {
                              .events_lost = shared_.events_lost};
         add_outcomes(carrying_.executor, overview.counters);
         overview.policies = policy_status(*shared_.current.world, tasks_.table(), shared_.releases);
+        add_drift(carrying_.executor, drift->threads, overview.policies);
         overview.problems = shared_.current.placements().problems;
         std::ranges::move(nic_problems(*shared_.current.world, tasks_.table()),
                           std::back_inserter(overview.problems));
+        // Until the first pass is over, not all processes have been seen.
+        if (work_.passes() > (work_.passing() ? 1U : 0U))
+            std::ranges::move(idle_claims(*shared_.current.world, tasks_.table()),
+                              std::back_inserter(overview.problems));
         for (const auto& fault : parts_.journal.faults())
             overview.problems.push_back({{}, fault.subject, "the undo journal: " + fault.message});
         std::ranges::move(silence_problems(tasks_.sources().command_lines()),
@@ -50,15 +64,21 @@ void Manager::status(OwnedAnswer answer) {
                               status::to_text(bookkeeping_.measurement()));
     };
     work_.add(std::make_unique<StatusJob>(
-        StatusJob::Parts{shared_.current, tasks_.table(),
-                         [this](const KnownProcess& process) {
-                             return process_status(*shared_.current.world, process, memory_);
-                         },
-                         [this](const KnownThread& thread, int pid) {
-                             return thread_status(thread, pid, carrying_.executor);
-                         },
-                         [this](const planner::QueueTarget& target) { return queues_.status(target); },
-                         complete},
+        StatusJob::Parts{
+            shared_.current, tasks_.table(),
+            [this, drift](const KnownProcess& process) {
+                drift->policy = shared_.current->policy(process.policy).name;
+                return process_status(*shared_.current.world, process, memory_);
+            },
+            [this, drift](const KnownThread& thread, int pid) {
+                auto value = thread_status(thread, pid, carrying_.executor);
+                // A dry run shows what it would have done.
+                if (parts_.enforcer.acts())
+                    read_again(parts_.root, pid, thread, shared_.current.placements().online, value);
+                if (value.has_drifted) ++drift->threads[drift->policy];
+                return value;
+            },
+            [this](const planner::QueueTarget& target) { return queues_.status_now(target); }, complete},
         std::move(answer)));
 }
 
@@ -79,6 +99,10 @@ void Manager::explain(const std::string& subject, OwnedAnswer answer) {
     }
     if (!found.empty() || shared_.current->machine().nic(subject) != nullptr)
         return answer(status::answer(subject, found));
+    if (auto note = interrupt_note(parts_.root, *shared_.current.world, subject)) {
+        if (!*note) return answer(std::unexpected(std::move(note->error())));
+        return answer(status::answer(subject, found, **note));
+    }
     const auto tid = parse_number<int>(subject);
     if (!tid) return answer(fail("neither a PID, nor an interface, nor irq:NUMBER", subject));
     const auto pid = inventory::read_process_id(parts_.root, *tid);

@@ -42,6 +42,11 @@ void log_notice(Log& log, const Notice& notice) {
             fmt::format("{} keeps {}: somebody else has changed it since", subject, notice.from.to_string()),
             about("foreign", notice.subject));
         break;
+    case Notice::Kind::corrected:
+        log.info(fmt::format("policy {}: {} was changed to {} by somebody else: put right, to {}",
+                             notice.policy, subject, notice.from.to_string(), notice.granted.to_string()),
+                 about("drift put right", notice.subject));
+        break;
     case Notice::Kind::fight:
         log.warn(fmt::format("{}: somebody else keeps changing its mask (now {}): left alone for a while",
                              subject, notice.from.to_string()),

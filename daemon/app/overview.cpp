@@ -2,6 +2,8 @@
 #include "app/overview.hpp"
 
 #include "app/nic_notes.hpp"
+#include "host/scheduler.hpp"
+#include "inventory/lookup.hpp"
 
 #include <algorithm>
 #include <system_error>
@@ -11,6 +13,17 @@ namespace affinityd::app {
 namespace {
 
 using State = planner::ThreadPlan::State;
+
+/// That a policy does not do what it says, and why.
+std::string policy_note(const World& world, std::size_t policy, std::size_t processes) {
+    if (auto note = nic_note(world, policy, processes); !note.empty()) return note;
+    const auto& resolved = world.placements().policies[policy];
+    const auto& online = world.placements().online;
+    if (resolved.policy->model == policy::Model::irq || !planner::restricts_nothing(resolved, online))
+        return {};
+    return "restricts nothing on this machine: each of its places has all online CPUs (" + online.to_list() +
+           ")";
+}
 
 } // namespace
 
@@ -26,6 +39,19 @@ status::ThreadStatus thread_status(const KnownThread& thread, int pid, const enf
     value.is_fought_over = note && note->kind == enforcer::Backoff::Note::Kind::fought_over;
     value.corrections = executor.corrections(subject);
     return value;
+}
+
+void read_again(const host::Root& root, int pid, const KnownThread& thread, const CpuSet& online,
+                status::ThreadStatus& into) {
+    // There may be thousands: whether the number still means this thread is asked only where it is another
+    // mask.
+    if (root.is_live())
+        if (const auto mask = host::get_affinity(thread.id.tid); !mask || *mask == thread.present) return;
+    const auto now = inventory::read_thread(root, pid, thread.id.tid);
+    if (!now || !*now || (*now)->id != thread.id) return; // what was known last has to do
+    into.present = (*now)->allowed;
+    const auto is_like = [&](const CpuSet& cpus) { return (into.present & online) == (cpus & online); };
+    into.has_drifted = thread.state == State::in_place && !is_like(thread.present) && !is_like(thread.wanted);
 }
 
 std::vector<status::PolicyStatus> policy_status(const World& world, const TaskTable& tasks,
@@ -57,7 +83,7 @@ std::vector<status::PolicyStatus> policy_status(const World& world, const TaskTa
             process.threads, State::in_place, [](const KnownThread& thread) { return thread.state; }));
     }
     for (std::size_t i = 0; i < list.size(); ++i)
-        list[i].note = nic_note(world, i, list[i].held.processes);
+        list[i].note = policy_note(world, i, list[i].held.processes);
     return list;
 }
 
@@ -85,6 +111,19 @@ void add_outcomes(const enforcer::Executor& executor, status::Counters& into) {
     for (std::size_t i = 0; i <= static_cast<std::size_t>(enforcer::Outcome::failed); ++i)
         if (counts[i] > 0)
             into.outcomes[std::string(to_string(static_cast<enforcer::Outcome>(i)))] = counts[i];
+}
+
+void add_drift(const enforcer::Executor& executor, const std::map<std::string, std::size_t>& drifted,
+               std::vector<status::PolicyStatus>& into) {
+    for (auto& policy : into) {
+        auto& held = policy.held;
+        if (const auto found = executor.corrected().find(policy.name); found != executor.corrected().end())
+            held.drift_put_right = found->second;
+        const auto found = drifted.find(policy.name);
+        if (found == drifted.end()) continue;
+        held.threads_drifted = found->second;
+        held.threads_in_place -= std::min(held.threads_in_place, found->second);
+    }
 }
 
 void add_coexistence(const Coexistence& coexistence, status::Overview& into) {

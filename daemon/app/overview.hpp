@@ -8,7 +8,12 @@
 #include "app/task_table.hpp"
 #include "app/world.hpp"
 #include "enforcer/executor.hpp"
+#include "host/root.hpp"
 #include "status/status.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
 
 namespace affinityd::app {
 
@@ -22,9 +27,16 @@ namespace affinityd::app {
                                                    const MemoryFollower& memory);
 [[nodiscard]] status::ThreadStatus thread_status(const KnownThread& thread, int pid,
                                                  const enforcer::Executor& executor);
+/// Reads the thread's mask again: since the last look, somebody may have changed it.
+void read_again(const host::Root& root, int pid, const KnownThread& thread, const CpuSet& online,
+                status::ThreadStatus& into);
 
 /// Refusals and outcomes.
 void add_outcomes(const enforcer::Executor& executor, status::Counters& into);
+
+/// What was put right of each policy, and which threads now wait for that.
+void add_drift(const enforcer::Executor& executor, const std::map<std::string, std::size_t>& drifted,
+               std::vector<status::PolicyStatus>& into);
 
 void add_coexistence(const Coexistence& coexistence, status::Overview& into);
 

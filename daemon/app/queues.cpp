@@ -181,6 +181,14 @@ status::QueueStatus Queues::status(const QueueTarget& target) const {
     return value;
 }
 
+status::QueueStatus Queues::status_now(const QueueTarget& target) const {
+    auto value = status(target);
+    if (!parts_.enforcer.acts()) return value; // a dry run shows what it would have done
+    if (auto present = parts_.enforcer.present(target.subject); present && *present)
+        value.present = std::move(**present);
+    return value;
+}
+
 bool QueueRound::is_meant(const std::string& nic) const {
     return !nic_ || nic == *nic_ || std::ranges::find(under_, nic) != under_.end();
 }

@@ -50,6 +50,8 @@ class Queues {
     [[nodiscard]] std::optional<planner::Action> plan(const planner::QueueTarget& target);
     /// A target with what its subject was set to when it was last read or written.
     [[nodiscard]] status::QueueStatus status(const planner::QueueTarget& target) const;
+    /// The same with what it is set to now. That is not remembered: glance() still sees that it has changed.
+    [[nodiscard]] status::QueueStatus status_now(const planner::QueueTarget& target) const;
     [[nodiscard]] const Current& current() const { return parts_.current; }
     /// True if interrupts are under policy, and are set.
     [[nodiscard]] bool guards_interrupts() const;

@@ -67,7 +67,8 @@ void ThreadPlacer::apply(KnownProcess* process, const TaskId& thread, const plan
     if (known == nullptr) return;
     known->outcome = applied.outcome;
     if (!enforcer::took_effect(applied.outcome)) return;
-    known->state = State::in_place;
+    const bool is_kept_off = std::holds_alternative<planner::KeptOff>(action.reason);
+    known->state = is_kept_off ? State::kept_off : State::in_place;
     known->present = applied.granted.cpus();
 }
 
@@ -114,6 +115,8 @@ void ThreadPlacer::add_record(const machine::TaskMask& subject, const Look& look
 planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& look,
                                        planner::Assignments& assignments) const {
     const auto& [process, thread, index, creator] = look;
+    // It was let go by hand, and so is not kept off claimed CPUs either.
+    if (!process.policy && releases_.process(process.id)) return {};
     auto found = record_of({thread.id, process.id.tid, thread.comm}, look);
     OneRecord record(found ? std::optional(std::move(found->record)) : std::nullopt);
     const bool is_kept = record.get() && current_->keeps_after_removal(record.get()->policy);

@@ -5,6 +5,7 @@
 #include "app/left_children.hpp"
 #include "app/log.hpp"
 #include "app/lost_records.hpp"
+#include "app/releases.hpp"
 #include "app/task_table.hpp"
 #include "app/world.hpp"
 #include "enforcer/executor.hpp"
@@ -25,9 +26,10 @@ class ThreadPlacer {
         int creator = 0; ///< the process whose thread made this one, and may have passed on one of our masks
     };
     ThreadPlacer(const Current& current, state::Journal& journal, enforcer::Executor& executor,
-                 const KernelChanges& changes, LostRecords& lost, LeftChildren& left, Log& log)
+                 const KernelChanges& changes, LostRecords& lost, LeftChildren& left,
+                 const Releases& releases, Log& log)
         : current_(current), journal_(journal), executor_(executor), changes_(changes), lost_(lost),
-          left_(left), log_(log) {}
+          left_(left), releases_(releases), log_(log) {}
 
     /// True for a process that no policy wants, and that may have been left behind with one of our masks.
     [[nodiscard]] bool may_be_left(const inventory::ProcessScan& scan) const {
@@ -58,6 +60,7 @@ class ThreadPlacer {
     const KernelChanges& changes_;
     LostRecords& lost_;
     LeftChildren& left_;
+    const Releases& releases_;
     Log& log_;
     planner::Assignments assignments_;
 };

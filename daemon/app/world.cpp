@@ -22,13 +22,12 @@ void World::update(planner::NicUsage usage) {
 }
 
 void World::work_out() {
-    auto placements = planner::recompile(policies_, machine_, usage_, placements_);
+    auto placements = planner::recompile(policies_, machine_, usage_, placements_, released_);
     if (!std::ranges::equal(placements.queues, placements_.queues, &planner::QueueTarget::is_same))
         ++version_;
     placements_ = std::move(placements);
     assumed_ = placements_.load;
     use_weights();
-    releases_changed();
 }
 
 void World::weigh_interrupts(const std::map<unsigned, planner::Weight>& weights) {
@@ -64,11 +63,12 @@ void World::use_releases(std::function<bool(std::string_view)> is_released) {
 }
 
 void World::releases_changed() {
-    if (!is_released_) return;
-    placements_.claimed = {};
-    for (const auto& resolved : placements_.policies)
-        if (resolved.active && resolved.policy->exclusive && !is_released_(resolved.policy->name))
-            placements_.claimed |= resolved.allowed;
+    planner::Released released;
+    for (const auto& policy : policies_.policies)
+        if (policy.exclusive && is_released_ && is_released_(policy.name)) released.insert(policy.name);
+    if (released == released_) return;
+    released_ = std::move(released);
+    work_out();
 }
 
 bool World::needs_nic_usage() const {
@@ -88,7 +88,7 @@ bool World::keeps_after_removal(std::string_view policy) const {
 }
 
 void World::take_over(const World& before) {
-    placements_ = planner::recompile(policies_, machine_, usage_, before.placements_);
+    placements_ = planner::recompile(policies_, machine_, usage_, before.placements_, released_);
     assumed_ = placements_.load;
     weights_ = before.weights_;
     use_weights();

@@ -40,7 +40,7 @@ class World {
     void weigh_interrupts(const std::map<unsigned, planner::Weight>& weights);
     /// True if policies place interrupts.
     [[nodiscard]] bool has_interrupts() const { return assumed_->busiest() > 0; }
-    /// Policies that were released claim no CPUs.
+    /// Policies that were released claim no CPUs: the others place their tasks there, too.
     void use_releases(std::function<bool(std::string_view policy)> is_released);
     /// Other policies are released than before.
     void releases_changed();
@@ -69,6 +69,7 @@ class World {
     std::uint64_t version_ = 0;
     std::set<std::string, std::less<>> kept_;           ///< removed policies with on_stop: keep
     std::function<bool(std::string_view)> is_released_; ///< empty: none is
+    planner::Released released_;                        ///< those that claim CPUs otherwise
 };
 
 /// The world in force. A reload puts another one in its place; who needs the old one for longer than a call

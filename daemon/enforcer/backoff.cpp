@@ -36,7 +36,7 @@ bool Backoff::rests(const planner::Action& action, Clock::time_point now, bool e
 
 bool Backoff::correct(const planner::Action& action, const std::optional<planner::UndoRecord>& record,
                       Clock::time_point now) {
-    if (!record || record->asked != action.to || action.restore) return false;
+    if (!is_correction(action, record)) return false;
     auto& state = states_[action.subject];
     const Terms& terms = terms_of(action.subject);
     if (now - std::max(state.corrected, state.rests_until) > terms.window) state.corrections = 0;

@@ -25,6 +25,11 @@ class Backoff {
     [[nodiscard]] bool rests(const planner::Action& action, Clock::time_point now,
                              bool expects_changes = false) const;
 
+    /// True for a subject that had what we want (`record`) and is put right once more.
+    [[nodiscard]] static bool is_correction(const planner::Action& action,
+                                            const std::optional<planner::UndoRecord>& record) {
+        return record && record->asked == action.to && !action.restore;
+    }
     /// Called when a subject that had what we want (`record`) is about to be put right once more. True if it
     /// is to be left alone after that.
     bool correct(const planner::Action& action, const std::optional<planner::UndoRecord>& record,

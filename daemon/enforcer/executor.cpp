@@ -16,11 +16,14 @@ using planner::UndoRecord;
 
 constexpr std::size_t most_diversions_tried = 64;
 
+std::size_t place_of(Outcome outcome) { return static_cast<std::size_t>(outcome); }
+
 bool is_task(const Subject& subject) { return std::holds_alternative<TaskMask>(subject); }
 
 Notice notice_of(Notice::Kind kind, const Action& action, const Applied& applied) {
     return {.kind = kind,
             .subject = action.subject,
+            .policy = action.policy,
             .from = action.from,
             .to = action.to,
             .granted = applied.granted,
@@ -50,8 +53,12 @@ std::optional<Carried> Executor::run(const Action& action, const Circumstances& 
     Carried carried = carry_out(action, before, circumstances);
     // What was refused was not put right, and is no blow in a fight.
     if (!expects_changes(action.subject) && took_effect(carried.applied.outcome) &&
-        backoff_.correct(action, before, now_()))
-        carried.notices.push_back(notice_of(Notice::Kind::fight, action, carried.applied));
+        Backoff::is_correction(action, before)) {
+        carried.notices.push_back(notice_of(Notice::Kind::corrected, action, carried.applied));
+        ++corrected_[action.policy];
+        if (backoff_.correct(action, before, now_()))
+            carried.notices.push_back(notice_of(Notice::Kind::fight, action, carried.applied));
+    }
     if (carried.applied.outcome == Outcome::full) divert(action, circumstances, carried);
     note_refusal(action, carried);
     return carried;
@@ -91,7 +98,7 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
             !done) {
             // Not written down, so not done: it could not be undone.
             carried.applied = {Outcome::failed, {}, done.error().code};
-            count(Outcome::failed);
+            ++counts_[place_of(Outcome::failed)];
             tell_fault(Notice::Kind::journal_failed, action, done.error(), carried);
             return carried;
         }
@@ -99,7 +106,7 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
             circumstances.written_down({original, action.to, action.to, action.policy});
     }
     carried.applied = enforcer_.apply(action);
-    count(carried.applied.outcome);
+    ++counts_[place_of(carried.applied.outcome)];
     if (!enforcer_.acts()) return carried;
     const auto done = took_effect(carried.applied.outcome)
                           ? journal_.confirm(action.subject, carried.applied.granted)
@@ -173,7 +180,7 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
         carried.applied = enforcer_.apply(action);
     }
     const auto outcome = carried.applied.outcome;
-    count(outcome);
+    ++counts_[place_of(outcome)];
     if (!took_effect(outcome) && !has_gone(outcome) && outcome != Outcome::foreign) {
         if (!is_of_the_moment(outcome) || !expects_changes(subject)) // else the next pass tries again
             carried.notices.push_back(notice_of(Notice::Kind::not_put_back, action, carried.applied));
@@ -207,7 +214,7 @@ Carried Executor::put_back_inherited(const TaskMask& task, const CpuSet& present
     Carried carried;
     carried.applied =
         enforcer_.apply({task, present, source.original, source.policy, planner::Restored::asked_for, true});
-    count(carried.applied.outcome);
+    ++counts_[place_of(carried.applied.outcome)];
     journal_.mask_sources().add_former(task.pid, present, source); // it may have created others
     return carried;
 }

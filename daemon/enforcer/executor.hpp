@@ -12,7 +12,9 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace affinityd::enforcer {
@@ -108,6 +110,11 @@ class Executor final : public planner::BackoffLookup {
     /// How often each outcome came, by Outcome.
     [[nodiscard]] const std::array<std::uint64_t, 16>& counts() const { return counts_; }
 
+    /// How often something was put right that somebody else had changed, by policy: since the start.
+    [[nodiscard]] const std::map<std::string, std::uint64_t, std::less<>>& corrected() const {
+        return corrected_;
+    }
+
   private:
     [[nodiscard]] bool expects_changes(const machine::Subject& subject) const {
         return std::holds_alternative<machine::TaskMask>(subject) ? expected_.of_tasks : expected_.of_queues;
@@ -122,7 +129,6 @@ class Executor final : public planner::BackoffLookup {
                                          const std::optional<planner::UndoRecord>& before);
     void divert(const planner::Action& action, const Circumstances& circumstances, Carried& carried);
     void note_refusal(const planner::Action& action, Carried& carried);
-    void count(Outcome outcome) { ++counts_[static_cast<std::size_t>(outcome)]; }
 
     state::Journal& journal_;
     Enforcer& enforcer_;
@@ -132,6 +138,7 @@ class Executor final : public planner::BackoffLookup {
     Refusals refusals_;
     state::PastRecords::Cursor past_; ///< up to where drop_gone() has looked
     std::array<std::uint64_t, 16> counts_{};
+    std::map<std::string, std::uint64_t, std::less<>> corrected_;
 };
 
 } // namespace affinityd::enforcer

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace affinityd::enforcer {
 
@@ -18,6 +19,7 @@ struct Notice {
         not_put_back,   ///< the original `to` could not be restored; the record stays for a later daemon
         foreign,        ///< somebody else has changed the subject since, so it keeps `from` and its record is
                         ///< dropped
+        corrected,      ///< somebody else had changed it (to `from`): put right, to `granted`
         fight,          ///< somebody else keeps changing it (now `from`): left alone for a while
         diverted,       ///< the CPUs `to` have no interrupt vector left: it is on `granted` instead
         journal_failed, ///< the undo journal could not be written, so nothing was changed; see `fault`
@@ -25,6 +27,7 @@ struct Notice {
     };
     Kind kind = Kind::refused;
     machine::Subject subject;
+    std::string policy; ///< that asks for the change
     machine::Setting from, to, granted;
     Outcome outcome = Outcome::failed;
     int code = 0; ///< errno of the refusal, 0 if there was none

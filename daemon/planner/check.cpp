@@ -4,12 +4,15 @@
 #include "base/glob.hpp"
 #include "machine/near.hpp"
 #include "planner/cpu_expr_eval.hpp"
+#include "planner/placements.hpp"
 #include "policy/suggest.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace affinityd::planner {
 
@@ -42,9 +45,24 @@ class Checker {
             auto own = rule.placement;
             if (own.cpus_at == policy.placement.cpus_at) own.cpus.reset();
             if (own.near_at == policy.placement.near_at) own.near.reset();
-            (void)placement(own);
+            const auto of_rule = placement(own);
+            const auto number = static_cast<std::size_t>(&rule - policy.threads.data()) + 1;
+            if (of_rule) wanted_.push_back({&policy, &rule.placement, *of_rule, number});
         }
-        if (cpus) claims(policy, *cpus);
+        if (cpus) wanted_.push_back({&policy, &policy.placement, *cpus});
+    }
+
+    /// Of a set that has been checked policy by policy.
+    void together(const policy::PolicySet& policies) {
+        check_claims();
+        check_overlaps();
+        const auto placements = compile(policies, machine_, {});
+        for (const auto& resolved : placements.policies)
+            if (resolved.policy->model == policy::Model::process &&
+                restricts_nothing(resolved, placements.online))
+                add(Severity::note, resolved.policy->at, 1,
+                    "it restricts nothing on this machine: each of its places has all online CPUs (" +
+                        placements.online.to_list() + ")");
     }
 
     std::vector<Diagnostic> take() { return std::move(out_); }
@@ -172,33 +190,71 @@ class Checker {
         return "online are " + machine_.topology.online.to_list();
     }
 
-    void claims(const Policy& policy, const CpuSet& cpus) {
-        const CpuSet taken = cpus & claimed_;
-        const auto owner =
-            std::ranges::find_if(owners_, [&](const auto& other) { return other.second.intersects(taken); });
-        const auto& at = policy.placement.cpus_at;
-        const auto& expr = *policy.placement.cpus;
-        if (policy.exclusive && !taken.empty())
-            add(Severity::error, at, expr,
-                cpus_text(taken) + " cannot be exclusive: " + policy::in_quotes(owner->first->name) +
-                    " claims " + (taken.count() == 1 ? "it" : "them") + " too");
-        else if (!taken.empty() && taken == cpus)
-            add(Severity::error, at, expr,
-                "no CPU is left: " + policy::in_quotes(owner->first->name) + " claims " + cpus_text(taken) +
-                    " with 'exclusive: true'");
-        if (!policy.exclusive) return;
-        if (cpus == machine_.topology.online)
-            add(Severity::warning, at, expr, "'exclusive' on every online CPU leaves none to anybody else");
-        claimed_ |= cpus;
-        owners_.emplace_back(&policy, cpus);
+    /// Each claim against those before it.
+    void check_claims() {
+        for (const auto& [policy, placement, cpus, rule] : wanted_) {
+            if (!policy->exclusive || rule > 0) continue;
+            const auto& at = placement->cpus_at;
+            const CpuSet taken = cpus & claimed_;
+            if (!taken.empty())
+                add(Severity::error, at, *placement->cpus,
+                    cpus_text(taken) +
+                        " cannot be exclusive: " + policy::in_quotes(owner(taken).first->name) + " claims " +
+                        (taken.count() == 1 ? "it" : "them") + " too");
+            if (cpus == machine_.topology.online)
+                add(Severity::warning, at, *placement->cpus,
+                    "'exclusive' on every online CPU leaves none to anybody else");
+            claimed_ |= cpus;
+            owners_.emplace_back(policy, cpus);
+        }
     }
+
+    /// What others want of claimed CPUs, wherever the claim stands: it is met first.
+    void check_overlaps() {
+        for (const auto& [policy, placement, cpus, rule] : wanted_) {
+            const CpuSet taken = cpus & claimed_;
+            if (policy->exclusive || taken.empty()) continue;
+            const auto& claimant = *owner(taken).first;
+            const auto& claim_at = claimant.placement.cpus_at;
+            const auto who = fmt::format("{} claims {} with 'exclusive: true' ({}:{}:{})",
+                                         policy::in_quotes(claimant.name), cpus_text(taken), claim_at.file,
+                                         claim_at.line, claim_at.column);
+            if (taken != cpus)
+                add(Severity::warning, placement->cpus_at, *placement->cpus,
+                    fmt::format("not all of these CPUs are used: {}", who),
+                    fmt::format("its tasks get {}", cpus_text(cpus - taken)));
+            else if (rule > 0)
+                add(Severity::warning, placement->cpus_at, *placement->cpus,
+                    fmt::format("no CPU is left to this thread rule: {}", who),
+                    "its threads get the CPUs of the policy");
+            else
+                add(Severity::error, placement->cpus_at, *placement->cpus,
+                    fmt::format("no CPU is left: {}", who),
+                    "name others, too, or leave out 'exclusive' there");
+        }
+    }
+
+    /// The first who has claimed any of these CPUs.
+    [[nodiscard]] const std::pair<const Policy*, CpuSet>& owner(const CpuSet& taken) const {
+        return *std::ranges::find_if(owners_,
+                                     [&](const auto& other) { return other.second.intersects(taken); });
+    }
+
+    /// CPUs that a policy, or one of its thread rules, states.
+    struct Wanted {
+        const Policy* policy;
+        const policy::Placement* placement;
+        CpuSet cpus;
+        std::size_t rule = 0; ///< from 1; 0: the policy's own placement
+    };
 
     machine::Machine machine_;
     std::map<std::string, CpuSet, std::less<>> near_;
     std::vector<std::string_view> nic_names_; ///< of machine_
     CpuSet own_; ///< CPUs near the interfaces of the policy that is being checked
+    std::vector<Wanted> wanted_;
     CpuSet claimed_;
-    std::vector<std::pair<const Policy*, CpuSet>> owners_;
+    std::vector<std::pair<const Policy*, CpuSet>> owners_; ///< of `claimed_`
     std::vector<Diagnostic> out_;
 };
 
@@ -210,6 +266,7 @@ std::vector<Diagnostic> check_on_machine(const policy::PolicySet& policies,
     Checker checker(topology, nics);
     for (const auto& policy : policies.policies)
         checker.policy(policy);
+    checker.together(policies);
     return checker.take();
 }
 

@@ -14,8 +14,9 @@ namespace affinityd::planner {
 /// CPU, node, package, die, cluster, cache group, core or kind that the machine does not have; a set that can
 /// never hold a CPU here; CPUs that two policies claim with `exclusive: true`; a policy whose CPUs are all
 /// claimed by another. Warnings: a CPU or a whole set that is offline now; an interface that the machine does
-/// not have; a `near` that names no online CPU; a claim that leaves no CPU to other tasks. Pure. The findings
-/// are in the set's order and have no source lines; policy::add_source_lines adds them.
+/// not have; a `near` that names no online CPU; a claim that leaves no CPU to other tasks; CPUs that a policy
+/// or thread rule names and another policy claims. Notes: a policy that restricts nothing here. Pure. The
+/// findings have no source lines; policy::add_source_lines adds them.
 [[nodiscard]] std::vector<policy::Diagnostic> check_on_machine(const policy::PolicySet& policies,
                                                                const topology::Topology& topology,
                                                                const std::vector<netdev::Nic>& nics);

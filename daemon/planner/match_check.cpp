@@ -154,12 +154,15 @@ Matches check_matches(const policy::PolicySet& policies, const Processes& proces
     for (std::size_t at = 0; at < policies.policies.size(); ++at) {
         const Policy& policy = policies.policies[at];
         if (matches.processes[at] == 0 && policy.model != policy::Model::irq)
-            matches.notes.push_back({.severity = policy::Severity::note,
-                                     .at = policy.at,
-                                     .length = 1,
-                                     .message = "no process is matched by this policy now",
-                                     .hint = doctor.hint(policy),
-                                     .source_line = {}});
+            matches.notes.push_back(
+                {.severity = policy::Severity::note,
+                 .at = policy.at,
+                 .length = 1,
+                 .message = policy.exclusive ? "no process is matched by this policy now, and all others are "
+                                               "kept off its CPUs all the same (exclusive: true)"
+                                             : "no process is matched by this policy now",
+                 .hint = doctor.hint(policy),
+                 .source_line = {}});
     }
     return matches;
 }

@@ -13,6 +13,7 @@
 #include <numeric>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace affinityd::planner {
 
@@ -27,6 +28,7 @@ struct Run {
     const PolicySet& policies;
     const Machine& machine;
     const NicUsage& usage;
+    const Released& released;
     std::map<std::string, CpuSet, std::less<>> near;
     Placements result;
 };
@@ -56,6 +58,20 @@ std::optional<CpuSet> allowed_cpus(Run& run, const Policy& policy, const policy:
     run.result.problems.push_back(
         {policy.name, policy::to_string(*placement.cpus), "no online CPU is left of this set"});
     return std::nullopt;
+}
+
+/// Takes away what others have claimed. Of CPUs that the policy names, and where none is left, that is told.
+void leave_out_claimed(Run& run, const Policy& policy, const policy::Placement& placement,
+                       const std::string& of, CpuSet& allowed) {
+    const auto taken = run.result.kept_off(allowed & run.result.claimed);
+    allowed -= taken.cpus;
+    if (taken.cpus.empty() || (!placement.cpus && !allowed.empty())) return;
+    const bool is_one = taken.cpus.count() == 1;
+    run.result.problems.push_back(
+        {policy.name, placement.cpus ? policy::to_string(*placement.cpus) : taken.cpus.to_list(),
+         fmt::format("{}{}: CPU{} {} {} exclusive of {}", of,
+                     allowed.empty() ? "no CPU is left" : "not all of these CPUs are used", is_one ? "" : "s",
+                     taken.cpus.to_list(), is_one ? "is" : "are", fmt::join(taken.by, ", "))});
 }
 
 /// A task is given one isolated CPU, or none (make_slots()): it may be less than its policy asks for.
@@ -112,8 +128,11 @@ void add_distributions(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nic
     for (const auto& rule : policy.threads) {
         auto allowed = allowed_cpus(run, policy, rule.placement, own_nics);
         // A rule that states no CPUs, or none that are here, gets the policy's.
-        if (!allowed || !rule.placement.cpus) allowed = resolved.allowed;
-        if (!policy.exclusive) *allowed -= run.result.claimed;
+        if (!allowed || !rule.placement.cpus)
+            allowed = resolved.allowed;
+        else if (!policy.exclusive)
+            leave_out_claimed(run, policy, rule.placement,
+                              fmt::format("thread rule {}: ", resolved.distributions.size()), *allowed);
         if (allowed->empty()) allowed = resolved.allowed;
         tell_of_isolated(run, policy, rule.placement, *allowed);
         resolved.distributions.push_back(distribute(run, policy, rule.placement, *allowed, own_nics));
@@ -133,16 +152,13 @@ void find_allowed(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
     if (policy.model == policy::Model::none) return;
     auto allowed = allowed_cpus(run, policy, policy.placement, own_nics);
     if (!allowed) return;
-    const CpuSet taken = *allowed & run.result.claimed;
-    *allowed -= taken;
-    if (allowed->empty()) {
-        run.result.problems.push_back(
-            {policy.name, taken.to_list(), "all its CPUs are claimed by policies with exclusive: true"});
-        return;
-    }
+    leave_out_claimed(run, policy, policy.placement, "", *allowed);
+    if (allowed->empty()) return;
     resolved.allowed = std::move(*allowed);
     resolved.active = true;
-    if (policy.exclusive) run.result.claimed |= resolved.allowed;
+    if (!policy.exclusive || run.released.contains(policy.name)) return;
+    run.result.claimed |= resolved.allowed;
+    run.result.claims.push_back({policy.name, resolved.allowed});
 }
 
 /// What is expected before anybody has lanes: what policies' tasks may use, each spread over its CPUs, and
@@ -180,8 +196,8 @@ bool is_even(const std::vector<Weight>& cores) {
 }
 
 Placements work_out(const PolicySet& policies, const Machine& machine, const NicUsage& usage,
-                    const Placements* before, Moves moves) {
-    Run run{policies, machine, usage, machine::nic_cpus(machine), {}};
+                    const Released& released, const Placements* before, Moves moves) {
+    Run run{policies, machine, usage, released, machine::nic_cpus(machine), {}};
     run.result.online = machine.topology.online;
     run.result.policies.resize(policies.policies.size());
     const Interfaces interfaces(machine);
@@ -231,6 +247,13 @@ const ResolvedPolicy* Placements::find(std::string_view policy) const {
     return found == policies.end() ? nullptr : &*found;
 }
 
+KeptOff Placements::kept_off(const CpuSet& cpus) const {
+    KeptOff kept{cpus, {}};
+    for (const auto& claim : claims)
+        if (claim.cpus.intersects(cpus)) kept.by.push_back(claim.policy);
+    return kept;
+}
+
 const NicLanes* ResolvedPolicy::nic(std::string_view name) const {
     const auto found = std::ranges::find_if(
         nics, [&](const NicLanes& lanes) { return std::ranges::find(lanes.nics, name) != lanes.nics.end(); });
@@ -247,21 +270,32 @@ NicNames policy_nics(const Policy& policy, const Machine& machine, const NicUsag
 }
 
 Placements compile(const PolicySet& policies, const Machine& machine, const NicUsage& usage,
-                   const Placements* before) {
-    return work_out(policies, machine, usage, before, Moves::none);
+                   const Placements* before, const Released& released) {
+    return work_out(policies, machine, usage, released, before, Moves::none);
 }
 
 Placements recompile(const PolicySet& policies, const Machine& machine, const NicUsage& usage,
-                     const Placements& before) {
-    auto best = work_out(policies, machine, usage, &before, Moves::of_changed);
+                     const Placements& before, const Released& released) {
+    auto best = work_out(policies, machine, usage, released, &before, Moves::of_changed);
     const auto try_next = [&](const Placements* kept) {
         if (is_even(best.cores)) return;
-        auto next = work_out(policies, machine, usage, kept, Moves::all);
+        auto next = work_out(policies, machine, usage, released, kept, Moves::all);
         if (busiest(next) + much < busiest(best)) best = std::move(next);
     };
     try_next(&before);
     try_next(nullptr);
     return best;
+}
+
+bool restricts_nothing(const ResolvedPolicy& resolved, const CpuSet& online) {
+    const auto is_everything = [&](const Slot& slot) { return slot.mask.contains(online); };
+    return resolved.active && resolved.nics.empty() &&
+           std::ranges::all_of(
+               resolved.distributions,
+               [&](const auto& slots) { return std::ranges::all_of(slots, is_everything); }) &&
+           std::ranges::all_of(resolved.together, [&](const Group& group) {
+               return std::ranges::all_of(group.slots, is_everything);
+           });
 }
 
 } // namespace affinityd::planner

@@ -8,8 +8,10 @@
 #include "planner/slots.hpp"
 #include "policy/policy.hpp"
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -82,12 +84,19 @@ struct ResolvedPolicy {
     [[nodiscard]] const NicLanes* lanes(std::string_view name) const; ///< of that name
 };
 
+/// The CPUs that a policy has for itself.
+struct Claim {
+    std::string policy;
+    CpuSet cpus;
+};
+
 /// All policies on a machine, with all that can be worked out without knowing the tasks. The policies that
 /// compile() got must outlive it. The same input gives the same placements.
 struct Placements {
     std::vector<ResolvedPolicy> policies; ///< in the set's order
     CpuSet online;
-    CpuSet claimed; ///< CPUs of `exclusive: true` policies
+    std::vector<Claim> claims; ///< of `exclusive: true` policies that are carried out and not released
+    CpuSet claimed;            ///< all of them together
     std::vector<QueueTarget> queues;
     std::unordered_map<int, QueueThread> threads; ///< by tid
     std::vector<Problem> problems;
@@ -96,18 +105,29 @@ struct Placements {
     std::vector<Weight> cores; ///< load of each, descending, by interrupts and by what tasks may use
 
     [[nodiscard]] const ResolvedPolicy* find(std::string_view policy) const; ///< nullptr: none of that name
+    /// Who keeps others off which of these CPUs; no CPUs: nobody.
+    [[nodiscard]] KeptOff kept_off(const CpuSet& cpus) const;
 };
+
+/// Names of policies that were told to let go: they claim nothing.
+using Released = std::set<std::string, std::less<>>;
 
 /// `before`: an earlier result, whose lanes are kept where they can be; it may be of other policies.
 [[nodiscard]] Placements compile(const policy::PolicySet& policies, const machine::Machine& machine,
-                                 const NicUsage& usage, const Placements* before = nullptr);
+                                 const NicUsage& usage, const Placements* before = nullptr,
+                                 const Released& released = {});
 
 /// The same after something has changed. Interfaces that need other lanes than before, or may have them
 /// elsewhere, move those for which another core is much less busy: one core that cannot be helped hides
 /// nothing. The lanes of all others stay where they are, so that one worker's birth moves nobody else's
 /// interrupts, unless the busiest core of all would have much less to do.
 [[nodiscard]] Placements recompile(const policy::PolicySet& policies, const machine::Machine& machine,
-                                   const NicUsage& usage, const Placements& before);
+                                   const NicUsage& usage, const Placements& before,
+                                   const Released& released = {});
+
+/// True if each place of the policy has all online CPUs of the machine: tasks under it may run where they
+/// could without it.
+[[nodiscard]] bool restricts_nothing(const ResolvedPolicy& resolved, const CpuSet& online);
 
 /// Names of the interfaces that a policy names or, for `auto`, that serve it; stacked devices resolved to the
 /// lower devices that have queues. In the machine's order, without repetition.

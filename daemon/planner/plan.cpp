@@ -63,19 +63,28 @@ struct Case {
     }
 };
 
+/// No policy places the thread, and others have claimed CPUs that it could have: off these. No value: it is
+/// not concerned.
+std::optional<ThreadPlan> plan_kept_off(const Case& c) {
+    const auto& placements = c.planning.placements;
+    const CpuSet& original = c.record ? c.record->original.cpus() : c.present();
+    const CpuSet taken = original & placements.claimed;
+    if (taken.empty() || c.view.thread.is_kernel()) return std::nullopt;
+    const CpuSet rest = (original & placements.online) - taken;
+    if (rest.empty()) return ThreadPlan{}; // it was put there by somebody who knew: a task needs some CPU
+    auto kept_off = placements.kept_off(taken);
+    ThreadPlan plan{.state = State::kept_off};
+    if (!c.has(rest)) plan = c.change(rest, "", kept_off, false);
+    plan.kept_off = std::move(kept_off);
+    return plan;
+}
+
 /// No policy wants the thread: off exclusive CPUs if there are any, else back to what it had. A mask that
 /// somebody else set since then is its own from now on: the next look keeps it off exclusive CPUs as it would
 /// a thread that we never changed.
 ThreadPlan plan_unwanted(const Case& c) {
-    const auto& placements = c.planning.placements;
     if (c.record && !c.is_ours()) return {.state = State::foreign, .forget = true};
-    const CpuSet& original = c.record ? c.record->original.cpus() : c.present();
-    if (original.intersects(placements.claimed) && !c.view.thread.is_kernel()) {
-        const CpuSet rest = (original & placements.online) - placements.claimed;
-        if (rest.empty()) return {}; // it was put there by somebody who knew: a task needs some CPU
-        if (c.has(rest)) return {.state = State::in_place};
-        return c.change(rest, "", KeptOff{placements.claimed}, false);
-    }
+    if (auto kept_off = plan_kept_off(c)) return std::move(*kept_off);
     if (!c.record) return {};
     return c.restored("", Restored::unwanted);
 }
@@ -99,6 +108,13 @@ ThreadPlan plan_wanted(const Case& c) {
         return {.state = State::left_alone};
     auto target = place(placements, c.planning.assignments, c.process, c.view);
     if (!target) {
+        // Its policy may be out of force because others have claimed all its CPUs.
+        if (target.error() == NoPlace::inactive && (!c.record || c.is_ours()))
+            if (auto kept_off = plan_kept_off(c)) {
+                if (kept_off->state == State::unwanted) kept_off->state = State::left_alone;
+                kept_off->untouched = NoPlace::inactive;
+                return std::move(*kept_off);
+            }
         if (c.record) return c.restored(policy.name, Restored::left_alone);
         return {.state = target.error() == NoPlace::outside ? State::outside : State::left_alone,
                 .untouched = target.error()};

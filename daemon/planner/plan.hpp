@@ -40,13 +40,15 @@ struct ThreadPlan {
         foreign,    ///< no policy places it any more, but its mask is not ours either: `forget` it
         outside,    ///< the policy's CPUs and those of its cpuset have none in common
         immovable,  ///< a kernel thread that may not be moved
+        kept_off,   ///< no policy places it: it has all of its own CPUs that nobody has claimed
     };
     State state = State::unwanted;
     std::optional<Action> action = std::nullopt;
     std::optional<Target> target = std::nullopt;
     std::optional<NoPlace> untouched =
-        std::nullopt;    ///< why it has no place; no value: it has one, or `prior: keep` left it its own mask
-    bool forget = false; ///< its undo record is of no use any more: its mask must stay as it is
+        std::nullopt; ///< why it has no place; no value: it has one, or `prior: keep` left it its own mask
+    std::optional<KeptOff> kept_off = std::nullopt; ///< also where it is still to be moved off them
+    bool forget = false;  ///< its undo record is of no use any more: its mask must stay as it is
     bool is_kept = false; ///< and so its policy says: on_stop: keep
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace affinityd::planner {
 
@@ -65,7 +66,8 @@ struct Printer {
                            reason.queues == 1 ? "queue" : "queues", reason.lanes);
     }
     std::string operator()(const KeptOff& reason) const {
-        return "kept off CPUs " + reason.claimed.to_list() + ", which a policy claims for itself";
+        return fmt::format("kept off CPU{} {}: exclusive of {}", reason.cpus.count() == 1 ? "" : "s",
+                           reason.cpus.to_list(), fmt::join(reason.by, ", "));
     }
     std::string operator()(Restored reason) const {
         switch (reason) {

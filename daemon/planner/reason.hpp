@@ -7,6 +7,7 @@
 
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace affinityd::planner {
 
@@ -48,9 +49,10 @@ struct RpsSpread {
     std::size_t lanes = 0;
 };
 
-/// A task no policy wants is kept off CPUs that a policy claims.
+/// A task is kept off CPUs that it could have otherwise, as others have claimed them.
 struct KeptOff {
-    CpuSet claimed;
+    CpuSet cpus;
+    std::vector<std::string> by; ///< policies with `exclusive: true`
 };
 
 /// An original is restored.
@@ -64,8 +66,7 @@ enum class Restored {
 struct FencedUnit {};
 
 /// Why an action was chosen, as a value: it is made into text only when somebody reads it.
-using Reason =
-    std::variant<InSlot, Settling, OnLane, Steering, RpsSpread, KeptOff, Restored, FencedUnit>;
+using Reason = std::variant<InSlot, Settling, OnLane, Steering, RpsSpread, KeptOff, Restored, FencedUnit>;
 
 /// For people. `policy`: the name of the policy that the action is for; "" for none.
 [[nodiscard]] std::string to_string(const Reason& reason, const std::string& policy);

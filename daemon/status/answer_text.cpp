@@ -84,7 +84,7 @@ void AnswerText::add(const planner::Action& action, uid_t owner) {
 }
 
 void AnswerText::add(const ThreadExplanation& thread, const ProcessExplanation& process) {
-    add_owned(text_, process.owner, separator(), to_json(thread, process.policy));
+    add_owned(text_, process.owner, separator(), to_json(thread, process));
 }
 
 void AnswerText::begin_member(std::string_view key) {
@@ -139,11 +139,14 @@ OwnedText finish(AnswerText text, const ProcessExplanation& process) {
     return text.finish();
 }
 
-OwnedText answer(const std::string& subject, const std::vector<QueueStatus>& queues) {
+OwnedText answer(const std::string& subject, const std::vector<QueueStatus>& queues,
+                 const std::string& note) {
     json list = json::array();
     for (const auto& queue : queues)
         list.push_back(to_json(queue));
-    return OwnedText(dump({{"subject", subject}, {"queues", std::move(list)}}));
+    json value{{"subject", subject}, {"queues", std::move(list)}};
+    if (!note.empty()) value["note"] = note;
+    return OwnedText(dump(value));
 }
 
 } // namespace affinityd::status

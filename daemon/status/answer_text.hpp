@@ -50,6 +50,8 @@ class AnswerText {
 [[nodiscard]] OwnedText finish_plan(AnswerText text, const std::vector<planner::Problem>& problems,
                                     const planner::Goodness& goodness);
 [[nodiscard]] OwnedText finish(AnswerText text, const ProcessExplanation& process);
-[[nodiscard]] OwnedText answer(const std::string& subject, const std::vector<QueueStatus>& queues);
+/// `note`: why no policy places it; "": there is nothing to say.
+[[nodiscard]] OwnedText answer(const std::string& subject, const std::vector<QueueStatus>& queues,
+                               const std::string& note = "");
 
 } // namespace affinityd::status

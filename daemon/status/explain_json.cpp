@@ -23,21 +23,26 @@ json considered_json(const Considered& considered) {
 }
 
 /// Of a thread that its policy does not touch.
-std::string text_of(std::optional<planner::NoPlace> untouched) {
+std::string text_of(const ThreadExplanation& thread) {
     using planner::NoPlace;
+    const auto& untouched = thread.plan.untouched;
     if (untouched == NoPlace::model) return "left alone: its policy says affinity: none or irq";
     if (untouched == NoPlace::inactive) return "left alone: its policy cannot be carried out on this machine";
-    if (untouched == NoPlace::leave) return "left alone: a thread rule says leave: true";
+    if (untouched == NoPlace::leave)
+        return (thread.rule ? "thread rule " + std::to_string(*thread.rule + 1) : "a thread rule") +
+               ": leave";
     return "left alone: its policy says prior: keep, and it has a mask of its own";
 }
 
-std::string reason_of(const ThreadExplanation& thread, const std::string& policy) {
+std::string reason_of(const ThreadExplanation& thread, const ProcessExplanation& process) {
     if (thread.thread.is_immovable()) return "a kernel thread that the kernel does not let move";
+    if (process.released) return "released by hand";
+    if (thread.plan.kept_off) return planner::to_string(*thread.plan.kept_off, "");
     if (thread.plan.state == State::outside)
         return "its cpuset (" + thread.cpuset.to_list() + ") has none of the policy's CPUs";
     switch (thread.plan.state) {
     case State::left_alone:
-        return text_of(thread.plan.untouched);
+        return text_of(thread);
     case State::yielded:
         return "left alone: somebody else changed it after us, and the policy gives way (drift)";
     case State::foreign:
@@ -45,18 +50,18 @@ std::string reason_of(const ThreadExplanation& thread, const std::string& policy
     case State::put_off:
         return "left alone for a while: somebody else keeps changing it";
     default:
-        return thread.reason ? planner::to_string(*thread.reason, policy) : "";
+        return thread.reason ? planner::to_string(*thread.reason, process.policy) : "";
     }
 }
 
 } // namespace
 
-json to_json(const ThreadExplanation& thread, const std::string& policy) {
+json to_json(const ThreadExplanation& thread, const ProcessExplanation& process) {
     json value{{"tid", thread.thread.id.tid},
                {"comm", thread.thread.comm},
                {"present", thread.thread.allowed.to_list()}};
-    if (thread.plan.target) value["wanted"] = thread.plan.target->mask.to_list();
-    if (auto reason = reason_of(thread, policy); !reason.empty()) value["reason"] = std::move(reason);
+    if (thread.plan.target && !process.released) value["wanted"] = thread.plan.target->mask.to_list();
+    if (auto reason = reason_of(thread, process); !reason.empty()) value["reason"] = std::move(reason);
     if (thread.decided_by) value["decided_by"] = to_text(*thread.decided_by);
     if (const auto& action = thread.plan.action)
         value["would_change"] = planner::to_string(action->reason, action->policy);
@@ -78,6 +83,7 @@ json to_json(const ProcessExplanation& process) {
                {"policy", process.policy.empty() ? json(nullptr) : json(process.policy)},
                {"considered", std::move(considered)},
                {"nics", process.nics}};
+    if (process.kept_off) value["kept_off"] = planner::to_string(*process.kept_off, "");
     if (!process.nics_note.empty()) value["nics_note"] = process.nics_note;
     return value;
 }

@@ -35,6 +35,8 @@ const char* state_name(State state) {
         return "outside its cpuset";
     case State::immovable:
         return "immovable";
+    case State::kept_off:
+        return "kept off";
     }
     return "unknown";
 }
@@ -141,7 +143,9 @@ json to_json(const planner::Problem& problem) {
 json to_json(const ThreadStatus& thread) {
     json value{{"tid", thread.tid},
                {"comm", thread.comm},
-               {"state", thread.is_fought_over ? "fought over" : state_name(thread.state)},
+               {"state", thread.is_fought_over ? "fought over"
+                         : thread.has_drifted  ? "drifted"
+                                               : state_name(thread.state)},
                {"wanted", thread.wanted.to_list()},
                {"present", thread.present.to_list()}};
     if (thread.outcome) value["outcome"] = enforcer::to_string(*thread.outcome);
@@ -179,7 +183,9 @@ json to_json(const PolicyStatus& policy) {
                {"lanes", list_of(policy.lanes)},
                {"processes", policy.held.processes},
                {"threads", policy.held.threads},
-               {"threads_in_place", policy.held.threads_in_place}};
+               {"threads_in_place", policy.held.threads_in_place},
+               {"threads_drifted", policy.held.threads_drifted},
+               {"drift_put_right", policy.held.drift_put_right}};
     if (!policy.note.empty()) value["note"] = policy.note;
     return value;
 }

@@ -24,6 +24,6 @@ namespace affinityd::status {
 [[nodiscard]] nlohmann::json to_json(const Overview& overview);
 /// Without its threads.
 [[nodiscard]] nlohmann::json to_json(const ProcessExplanation& process);
-[[nodiscard]] nlohmann::json to_json(const ThreadExplanation& thread, const std::string& policy);
+[[nodiscard]] nlohmann::json to_json(const ThreadExplanation& thread, const ProcessExplanation& process);
 
 } // namespace affinityd::status

@@ -29,8 +29,9 @@ struct ThreadStatus {
     std::string comm;
     planner::ThreadPlan::State state = planner::ThreadPlan::State::unwanted;
     bool is_fought_over = false;
+    bool has_drifted = false; ///< it was in place, and somebody has changed it since
     CpuSet wanted;
-    CpuSet present;
+    CpuSet present;                           ///< as it is now
     std::optional<enforcer::Outcome> outcome; ///< of the last change; no value: none was needed
     unsigned corrections = 0;                 ///< how often it was put right in a row, lately
 };
@@ -59,6 +60,8 @@ struct Held {
     std::size_t processes = 0;
     std::size_t threads = 0;
     std::size_t threads_in_place = 0;
+    std::size_t threads_drifted = 0;   ///< were in place, and somebody has changed them since
+    std::uint64_t drift_put_right = 0; ///< how often, since the start of the daemon
 };
 
 struct PolicyStatus {
@@ -158,6 +161,7 @@ struct ThreadExplanation {
     std::optional<policy::Position> decided_by; ///< file and line of the rule or policy that decided
     std::optional<planner::Setting> original;   ///< no value: it was never changed
     CpuSet cpuset;                              ///< of its process; empty: not known
+    std::optional<std::size_t> rule{};          ///< index of the thread rule that names it; no value: none
 };
 
 /// One policy that was considered for a process.
@@ -174,6 +178,7 @@ struct ProcessExplanation {
     std::string comm;
     std::string policy; ///< "": none
     bool released = false;
+    std::optional<planner::KeptOff> kept_off{}; ///< CPUs that others have claimed; no value: it may have all
     std::vector<Considered> considered;
     std::vector<std::string> nics;
     std::string nics_note;   ///< as in ProcessStatus

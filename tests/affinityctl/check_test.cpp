@@ -68,7 +68,7 @@ TEST_F(Check, GoodFileExitsWithZero) {
 }
 
 TEST_F(Check, ConditionsThatAnyUserCanMeetAreNotedAndWarnedOf) {
-    const auto path = write("redis.yaml", "version: 1\nmatch: {comm: redis-server}\n");
+    const auto path = write("redis.yaml", "version: 1\nmatch: {comm: redis-server}\ncpus: \"1\"\n");
     const auto note = run(path);
     EXPECT_EQ(note.code, 0);
     EXPECT_EQ(note.text.substr(0, note.text.find('\n')),
@@ -84,6 +84,13 @@ TEST_F(Check, ExclusiveIsSaidToBeNoFence) {
         run(write("redis.yaml", "version: 1\nmatch: {user: redis}\ncpus: \"1\"\nexclusive: true\n"));
     EXPECT_EQ(answer.code, 0);
     EXPECT_NE(answer.text.find("note: 'exclusive' is no fence"), std::string::npos) << answer.text;
+}
+
+TEST_F(Check, APolicyThatRestrictsNothingHereIsNoted) {
+    const auto answer = run(write("redis.yaml", "version: 1\nmatch: {user: redis}\ncpus: all\nbind: set\n"));
+    EXPECT_EQ(answer.code, 0);
+    EXPECT_NE(answer.text.find("note: it restricts nothing on this machine"), std::string::npos)
+        << answer.text;
 }
 
 TEST_F(Check, FaultIsUnderlined) {

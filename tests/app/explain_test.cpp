@@ -62,9 +62,27 @@ TEST_F(ExplainTest, AThreadThatARuleLeavesIsLeftAlone) {
     start("match: {comm: server}\ncpus: \"2\"\nbind: set\nthreads:\n  - {name: other}\n  - {name: \"io-*\", "
           "leave: "
           "true}\n");
-    EXPECT_EQ(reason(1), "left alone: a thread rule says leave: true");
+    EXPECT_EQ(reason(1), "thread rule 2: leave");
     EXPECT_EQ(decided_by(1), line(7));
     EXPECT_EQ(decided_by(0), line(2));
+}
+
+TEST_F(ExplainTest, AnInterruptThatNoPolicyPlacesSaysWhy) {
+    machine_.add_handler(9, "acpi");
+    start("match: {comm: server}\ncpus: \"2\"\nbind: set\n");
+    const auto note = [&](const std::string& subject) {
+        return instance_->explain(subject).value("note", "none");
+    };
+    for (const char* subject : {"irq:9", "acpi"})
+        EXPECT_EQ(note(subject), "belongs to no NIC: no policy can place it");
+    for (const char* subject : {"irq:30", "eth0-TxRx-0"})
+        EXPECT_EQ(note(subject), "an interrupt of eth0: no policy places it");
+    const auto missing = instance_->explain_text("irq:77");
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().message, "this interrupt does not exist");
+    EXPECT_FALSE(instance_->explain_text("irq:")) << "no number";
+    start("affinity: irq\nnics: [eth0]\ncpus: \"0\"\n");
+    EXPECT_EQ(note("irq:30"), "none") << "it is placed";
 }
 
 TEST_F(ExplainTest, AThreadWithAMaskOfItsOwnIsLeftAloneUnderPriorKeep) {

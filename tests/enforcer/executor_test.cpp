@@ -76,6 +76,19 @@ TEST_F(ExecutorTest, AChangeIsOnDiskWithWhatWasBeforeAndWhatWasGranted) {
     EXPECT_EQ(executor_.counts()[static_cast<std::size_t>(Outcome::done)], 1U);
 }
 
+TEST_F(ExecutorTest, WhatSomebodyElseChangedIsCountedAndTold) {
+    EXPECT_EQ(kinds(run(change(task, all, CpuSet{1}))), Kinds{}) << "the first change";
+    const auto carried = run(change(task, CpuSet{3}, CpuSet{1}));
+    ASSERT_EQ(kinds(carried), Kinds{Notice::Kind::corrected});
+    EXPECT_EQ(carried.notices[0].policy, "p");
+    EXPECT_EQ(carried.notices[0].from, Setting{CpuSet{3}});
+    EXPECT_EQ(kinds(run(change(task, CpuSet{1}, CpuSet{2}))), Kinds{}) << "the policy wants something else";
+    EXPECT_EQ(executor_.corrected().at("p"), 1U);
+    executor_.expect_changes({true, true});
+    EXPECT_EQ(kinds(run(change(task, all, CpuSet{2}))), Kinds{}) << "the kernel may have reset it";
+    EXPECT_EQ(executor_.corrected().at("p"), 1U);
+}
+
 TEST_F(ExecutorTest, TheRecordIsOnDiskBeforeTheChangeIsMade) {
     bool was_on_disk = false;
     enforcer_.before_apply = [&](const Action& action) { was_on_disk = on_disk(action.subject).has_value(); };

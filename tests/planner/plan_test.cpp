@@ -100,12 +100,30 @@ TEST(Plan, ExclusiveCpusAreClearedOfAllOtherTasks) {
     EXPECT_EQ(world.settle(owner, 0), "6-7");
     EXPECT_EQ(world.settle(other, 1), "0-5");
     EXPECT_EQ(world.settle(unwanted, std::nullopt), "0-5");
-    EXPECT_EQ(world.plan(unwanted, std::nullopt).state, State::in_place);
+    const auto plan = world.plan(unwanted, std::nullopt);
+    EXPECT_EQ(plan.state, State::kept_off);
+    ASSERT_TRUE(plan.kept_off);
+    EXPECT_EQ(to_string(*plan.kept_off, ""), "kept off CPUs 6-7: exclusive of p0");
     auto kernel = thread(4, "kworker");
     kernel.flags = inventory::pf_kthread;
     EXPECT_FALSE(world.plan(kernel, std::nullopt).action);
     auto stuck = thread(5, "d", CpuSet{7});
     EXPECT_FALSE(world.plan(stuck, std::nullopt).action) << "a task needs some CPU";
+}
+
+TEST(Plan, TasksOfAPolicyThatAClaimLeavesNoCpuAreKeptOffToo) {
+    World world({"match: {comm: a}\ncpus: \"6-7\"\nbind: set\nexclusive: true\n",
+                 "match: {comm: b}\ncpus: \"7\"\nbind: set\n"},
+                plain());
+    ASSERT_EQ(world.placements.problems.size(), 1U);
+    EXPECT_EQ(world.placements.problems[0].policy, "p1");
+    EXPECT_EQ(world.placements.problems[0].message, "no CPU is left: CPU 7 is exclusive of p0");
+    auto task = thread(2, "b");
+    EXPECT_EQ(world.settle(task, 1), "0-5");
+    EXPECT_EQ(world.plan(task, 1).state, State::kept_off);
+    world.placements = compile(world.set, world.machine, {}, nullptr, {"p0"});
+    EXPECT_EQ(world.settle(task, 1), "7") << "the claim was released";
+    EXPECT_TRUE(world.placements.problems.empty());
 }
 
 TEST(Plan, OfflineCpusAreLeftOut) {

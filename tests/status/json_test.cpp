@@ -69,7 +69,7 @@ TEST(Json, AThreadWithoutCorrectionsHasNoKeyForThem) {
 TEST(Json, EachStateOfAThreadHasAName) {
     for (const auto state :
          {State::unwanted, State::in_place, State::changes, State::put_off, State::left_alone, State::yielded,
-          State::foreign, State::outside, State::immovable})
+          State::foreign, State::outside, State::immovable, State::kept_off})
         EXPECT_NE(to_json(ThreadStatus{.state = state})["state"], "unknown");
 }
 
@@ -78,14 +78,14 @@ TEST(Json, EachReasonToLeaveAThreadAloneHasItsText) {
     const auto text = [](const planner::ThreadPlan& plan) {
         ThreadExplanation thread{.plan = plan};
         thread.cpuset = CpuSet{0};
-        return to_json(thread, "p").value("reason", "");
+        thread.rule = 1;
+        return to_json(thread, ProcessExplanation{}).value("reason", "");
     };
     EXPECT_EQ(text({.state = State::left_alone, .untouched = NoPlace::model}),
               "left alone: its policy says affinity: none or irq");
     EXPECT_EQ(text({.state = State::left_alone, .untouched = NoPlace::inactive}),
               "left alone: its policy cannot be carried out on this machine");
-    EXPECT_EQ(text({.state = State::left_alone, .untouched = NoPlace::leave}),
-              "left alone: a thread rule says leave: true");
+    EXPECT_EQ(text({.state = State::left_alone, .untouched = NoPlace::leave}), "thread rule 2: leave");
     EXPECT_EQ(text({.state = State::left_alone}),
               "left alone: its policy says prior: keep, and it has a mask of its own");
     EXPECT_EQ(text({.state = State::outside, .untouched = NoPlace::outside}),
@@ -97,7 +97,21 @@ TEST(Json, EachReasonToLeaveAThreadAloneHasItsText) {
     EXPECT_EQ(text({.state = State::unwanted}), "");
     ThreadExplanation immovable;
     immovable.thread.flags = inventory::pf_kthread | inventory::pf_no_setaffinity;
-    EXPECT_EQ(to_json(immovable, "p")["reason"], "a kernel thread that the kernel does not let move");
+    EXPECT_EQ(to_json(immovable, ProcessExplanation{})["reason"],
+              "a kernel thread that the kernel does not let move");
+}
+
+TEST(Json, AThreadThatIsKeptOffCpusOrWasReleasedSaysSo) {
+    ThreadExplanation thread{.plan = {.state = State::kept_off}};
+    thread.plan.kept_off = planner::KeptOff{CpuSet{1}, {"excl"}};
+    EXPECT_EQ(to_json(thread, ProcessExplanation{})["reason"], "kept off CPU 1: exclusive of excl");
+    thread.plan.kept_off = planner::KeptOff{CpuSet{1, 2}, {"excl", "other"}};
+    EXPECT_EQ(to_json(thread, ProcessExplanation{})["reason"], "kept off CPUs 1-2: exclusive of excl, other");
+    ProcessExplanation process;
+    process.released = true;
+    const auto released = to_json(thread, process);
+    EXPECT_EQ(released["reason"], "released by hand");
+    EXPECT_FALSE(released.contains("wanted")) << "nobody wants it to be elsewhere until it is taken back";
 }
 
 TEST(Json, AQueueHasItsOriginalOnceItWasChangedAndANoteWhereItIsElsewhere) {

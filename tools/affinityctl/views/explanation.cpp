@@ -25,9 +25,12 @@ std::string task_text(const json& answer, bool color) {
                                 printable(text_of(rule, "wanted")));
         text += rule.contains("at") ? fmt::format(" ({})\n", printable(text_of(rule, "at"))) : "\n";
     }
-    if (answer.value("policy", json()).is_null()) text += "  no policy wants it\n";
+    if (answer.contains("kept_off"))
+        text += "  " + printable(text_of(answer, "kept_off")) + "\n";
+    else if (answer.value("policy", json()).is_null())
+        text += "  no policy wants it\n";
     if (answer.contains("nics_note")) text += "  " + printable(text_of(answer, "nics_note")) + "\n";
-    if (answer.value("released", false)) text += "  it was released (affinityctl apply takes it back)\n";
+    if (answer.value("released", false)) text += "  released by hand (affinityctl apply takes it back)\n";
     Table table({"TID", "NAME", "CPUS", "WANTED", "BEFORE US", "WHY"});
     for (const auto& thread : answer.value("threads", json::array())) {
         std::string why = text_of(thread, thread.contains("reason") ? "reason" : "would_change");
@@ -45,6 +48,8 @@ std::string queues_text(const json& answer, bool color) {
                    text_of(queue, "wanted"), text_of(queue, "original"), text_of(queue, "policy"),
                    queue_why(queue)});
     }
+    if (answer.contains("note"))
+        return printable(text_of(answer, "subject")) + ": " + printable(text_of(answer, "note")) + "\n";
     if (table.empty())
         return "no policy places the queues of " + printable(text_of(answer, "subject")) + "\n";
     return table.to_string(color);
