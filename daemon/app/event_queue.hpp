@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -68,6 +69,9 @@ class EventQueue {
     /// A process or thread was looked at because of an event.
     void count_handled() { ++handled_; }
     [[nodiscard]] std::uint64_t handled() const { return handled_; }
+    /// The kernel tells of no processes, and why; "": it does.
+    void set_absence(std::string why) { absence_ = std::move(why); }
+    [[nodiscard]] const std::string& absence() const { return absence_; }
 
   private:
     struct Entry {
@@ -87,6 +91,7 @@ class EventQueue {
     std::multimap<Clock::time_point, int> held_;
     bool left_out_ = false;
     std::uint64_t handled_ = 0;
+    std::string absence_;
     Floods floods_;
 };
 

@@ -36,6 +36,7 @@ class Checker {
 
     void policy(const Policy& policy) {
         if (policy.model == policy::Model::none) return;
+        const auto before = errors_;
         own_nics(policy);
         const auto cpus = placement(policy.placement);
         for (const auto& rule : policy.threads) {
@@ -46,7 +47,7 @@ class Checker {
             if (own.near_at == policy.placement.near_at) own.near.reset();
             (void)placement(own);
         }
-        if (cpus) claims(policy, *cpus);
+        if (cpus && claims(policy, *cpus) && errors_ == before) claim(policy, *cpus);
     }
 
     std::vector<Diagnostic> take() { return std::move(out_); }
@@ -54,6 +55,7 @@ class Checker {
   private:
     void add(Severity severity, const Position& at, std::size_t length, std::string message,
              std::string hint = {}) {
+        if (severity == Severity::error) ++errors_;
         out_.push_back({.severity = severity,
                         .at = at,
                         .length = static_cast<unsigned>(length),
@@ -174,7 +176,8 @@ class Checker {
         return "online are " + machine_.topology.online.to_list();
     }
 
-    void claims(const Policy& policy, const CpuSet& cpus) {
+    /// True: it claims them for itself alone.
+    bool claims(const Policy& policy, const CpuSet& cpus) {
         const CpuSet taken = cpus & claimed_;
         const auto owner =
             std::ranges::find_if(owners_, [&](const auto& other) { return other.second.intersects(taken); });
@@ -188,9 +191,13 @@ class Checker {
             add(Severity::error, at, expr,
                 "no CPU is left: " + policy::in_quotes(owner->first->name) + " claims " + cpus_text(taken) +
                     " with 'exclusive: true'");
-        if (!policy.exclusive) return;
-        if (cpus == machine_.topology.online)
+        if (policy.exclusive && cpus == machine_.topology.online)
             add(Severity::warning, at, expr, "'exclusive' on every online CPU leaves none to anybody else");
+        return policy.exclusive;
+    }
+
+    /// Policies with errors are not in force and take nothing from those that follow.
+    void claim(const Policy& policy, const CpuSet& cpus) {
         claimed_ |= cpus;
         owners_.emplace_back(&policy, cpus);
     }
@@ -200,6 +207,7 @@ class Checker {
     std::vector<std::string_view> nic_names_; ///< of machine_
     CpuSet own_; ///< CPUs near the interfaces of the policy that is being checked
     CpuSet claimed_;
+    std::size_t errors_ = 0;
     std::vector<std::pair<const Policy*, CpuSet>> owners_;
     std::vector<Diagnostic> out_;
 };
