@@ -25,7 +25,7 @@ int give_up(app::Log& log, const Error& error, int code = exit_failure) {
 }
 
 /// Makes the daemon's folders. Nothing in them is opened before it is sure that they are ours alone.
-Result<void> own_folders(const app::Settings& settings, app::Log& log) {
+Result<void> own_folders(const policy::Settings& settings, app::Log& log) {
     Result<void> result;
     for (const auto& folder : {settings.runtime_dir, settings.state_dir}) {
         if (auto made = host::make_directories(folder); !made) return made;
@@ -58,7 +58,8 @@ int run(const Options& options, app::Log& log) {
 
     control::SystemBus bus;
     enforcer::UnitCpus unit_cpus([&] { return bus.connection(); });
-    app::Manager manager({*root, *journal, *enforcer, unit_cpus, log, settings});
+    app::Manager manager({*root, *journal, *enforcer, unit_cpus, log, settings,
+                          [&options] { return read_settings_again(options); }});
     if (auto started = manager.start(); !started) return give_up(log, started.error(), exit_config);
     auto loop = events::Loop::create(manager, log);
     if (!loop) return give_up(log, loop.error());

@@ -17,9 +17,7 @@ namespace affinityd {
 
 namespace {
 
-constexpr const char* default_config = "/etc/affinityd/affinityd.yaml";
-
-Result<void> load_settings(app::Settings& settings, bool named) {
+Result<void> load_settings(policy::Settings& settings, bool named) {
     const auto text = host::read_file(settings.config);
     if (!text) return std::unexpected(text.error());
     if (!*text) {
@@ -27,7 +25,7 @@ Result<void> load_settings(app::Settings& settings, bool named) {
         return {}; // the usual place may well be empty
     }
     if (auto checked = host::check_ownership(settings.config); !checked) return checked;
-    return app::read_settings(settings.config, **text, settings);
+    return policy::read_settings(settings.config, **text, settings);
 }
 
 } // namespace
@@ -40,7 +38,7 @@ std::expected<Options, int> parse_options(int argc, char** argv) {
     std::string config;
     cli.add_flag("--foreground", foreground,
                  "stay in the foreground (it always does; for service managers other than systemd)");
-    cli.add_option("--config", config, fmt::format("settings file (default {})", default_config));
+    cli.add_option("--config", config, fmt::format("settings file (default {})", policy::standard_settings));
     cli.add_option("--policies", folders,
                    "policy folder instead of the three usual ones; may be given again, the last wins");
     cli.add_option("--runtime-dir", options.settings.runtime_dir, "lock, control socket and undo journal")
@@ -62,14 +60,22 @@ std::expected<Options, int> parse_options(int argc, char** argv) {
                    "affinityd: --root only together with --dry-run: a recorded machine cannot be changed\n");
         return std::unexpected(static_cast<int>(exit_usage));
     }
-    const bool named = !config.empty();
-    options.settings.config = named ? config : default_config;
-    if (auto loaded = load_settings(options.settings, named); !loaded) {
+    options.config_is_named = !config.empty();
+    options.settings.config = options.config_is_named ? config : policy::standard_settings;
+    options.settings.policy_folders = folders.empty() ? policy::standard_folders() : folders;
+    options.command_line = options.settings;
+    if (auto loaded = load_settings(options.settings, options.config_is_named); !loaded) {
         fmt::print(stderr, "affinityd: {}\n", loaded.error().to_string());
         return std::unexpected(static_cast<int>(exit_config));
     }
-    options.settings.policy_folders = folders.empty() ? policy::standard_folders() : folders;
     return options;
+}
+
+Result<policy::Settings> read_settings_again(const Options& options) {
+    auto settings = options.command_line;
+    if (auto loaded = load_settings(settings, options.config_is_named); !loaded)
+        return std::unexpected(std::move(loaded.error()));
+    return settings;
 }
 
 std::shared_ptr<spdlog::logger> make_logger(bool verbose) {

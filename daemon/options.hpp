@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/settings.hpp"
+#include "base/error.hpp"
+#include "policy/settings.hpp"
 
 #include <expected>
 #include <memory>
@@ -17,15 +18,20 @@ namespace affinityd {
 enum Exit : int {
     exit_failure = 1,
     exit_usage = 2,
-    exit_config = 3,  ///< policies or settings have errors: restarting does not help
     exit_running = 4, ///< another daemon has the runtime directory
+    exit_config = 78, ///< settings or folders of policies are unusable: restarting does not help; sysexits.h
 };
 
 struct Options {
-    app::Settings settings;
+    policy::Settings settings;
+    policy::Settings command_line; ///< without what the settings file says
     std::string root = "/";
     bool verbose = false;
+    bool config_is_named = false; ///< settings.config is to be there
 };
+
+/// The settings of the command line with what the settings file says now.
+[[nodiscard]] Result<policy::Settings> read_settings_again(const Options& options);
 
 /// The command line and the settings file it names. An error value is the code to exit with (0 after --help);
 /// what was to be said is on standard error.

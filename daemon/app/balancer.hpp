@@ -33,6 +33,7 @@ class Balancer {
 
     /// True: it is done, or not due.
     bool step(const OutOfTime& out_of_time);
+    void use_interval(std::chrono::seconds interval) { parts_.interval = interval; }
     /// As last measured; no value: not yet.
     [[nodiscard]] const std::optional<planner::Goodness>& goodness() const { return goodness_; }
 

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -74,6 +75,9 @@ class EventQueue {
     /// A process or thread was looked at because of an event.
     void count_handled() { ++handled_; }
     [[nodiscard]] std::uint64_t handled() const { return handled_; }
+    /// The kernel tells of no processes, and why; "": it does.
+    void set_absence(std::string why) { absence_ = std::move(why); }
+    [[nodiscard]] const std::string& absence() const { return absence_; }
 
   private:
     struct Entry {
@@ -95,6 +99,7 @@ class EventQueue {
     std::multimap<Clock::time_point, int> held_;
     bool left_out_ = false;
     std::uint64_t handled_ = 0;
+    std::string absence_;
     Floods floods_;
     LaterLooks later_;
 };

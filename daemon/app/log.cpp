@@ -15,7 +15,6 @@ namespace affinityd::app {
 namespace {
 
 constexpr std::size_t remembered = 4096; // texts hold names of hostile processes: bounded
-constexpr unsigned shown_a_minute = 10;  // of one kind, for each user
 constexpr unsigned shown_in_all = 30;    // of one kind
 constexpr unsigned nobodys = ~0U;        // what is about no process, or one whose user is not known
 
@@ -61,7 +60,7 @@ void Log::tell_held_back(Clock::time_point now) {
 bool Log::is_due_in_minute(Kind& kind, const About& about) const {
     if (kind.shown_in_all < shown_in_all) {
         const auto user = about.pid > 0 && owner_ ? owner_(about.pid).value_or(nobodys) : nobodys;
-        if (kind.shown[user] < shown_a_minute) {
+        if (kind.shown[user] < about.most) {
             ++kind.shown[user];
             ++kind.shown_in_all;
             return true;
@@ -103,16 +102,23 @@ void Log::error(const std::string& message, About about) {
     if (is_due(text, about)) logger_->error("{}", text);
 }
 
-void Log::event(const char* message_id, const std::string& message) {
+/// The journal alone carries fields. False: with another log, or if it does not take it, the text has to do.
+bool Log::send(const char* message_id, int priority, const std::string& text) {
     const std::string id = std::string("MESSAGE_ID=") + message_id;
+    const std::string message = "MESSAGE=" + text;
+    return std::getenv("JOURNAL_STREAM") != nullptr &&
+           sd_journal_send(message.c_str(), id.c_str(), "PRIORITY=%i", priority,
+                           "SYSLOG_IDENTIFIER=affinityd", nullptr) == 0;
+}
+
+void Log::event(const char* message_id, const std::string& message) {
     const std::string shown = escaped(message);
-    const std::string text = "MESSAGE=" + shown;
-    // The journal alone carries fields; with another log, or if it does not take it, the text has to do.
-    if (std::getenv("JOURNAL_STREAM") != nullptr &&
-        sd_journal_send(text.c_str(), id.c_str(), "PRIORITY=%i", LOG_WARNING, "SYSLOG_IDENTIFIER=affinityd",
-                        nullptr) == 0)
-        return;
-    logger_->warn("{}", shown);
+    if (!send(message_id, LOG_WARNING, shown)) logger_->warn("{}", shown);
+}
+
+void Log::alarm(const char* message_id, const std::string& message) {
+    const std::string shown = escaped_lines(message);
+    if (!send(message_id, LOG_ERR, shown)) logger_->error("{}", shown);
 }
 
 std::uint64_t Log::count(const std::string& kind) const {

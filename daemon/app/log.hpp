@@ -17,19 +17,21 @@ class logger;
 namespace affinityd::app {
 
 /// The one place that logs. Messages are throttled by their kind, so that neither a storm of refusals nor its
-/// thousand different thread ids fill the journal: of a kind the first ten a minute of each user are shown,
-/// and 30 in all; the others are counted, and the count is told after the minute. A message without a kind is
-/// one of its own: it is shown the 1st, 10th, 100th, ... time. Each is one line: names in it may be any
-/// bytes, and are escaped here (base/escape.hpp).
+/// thousand different thread ids fill the journal: of a kind the first ten a minute of each user are shown
+/// (or as many as About says), and 30 in all; the others are counted, and the count is told after the minute.
+/// A message without a kind is one of its own: it is shown the 1st, 10th, 100th, ... time. Each is one line:
+/// names in it may be any bytes, and are escaped here (base/escape.hpp).
 class Log {
   public:
     using Clock = std::chrono::steady_clock;
     /// What a message is about.
     struct About {
-        About(std::string_view of = {}, int process = 0) : kind(of), pid(process) {}
+        About(std::string_view of = {}, int process = 0, unsigned shown = 10)
+            : kind(of), pid(process), most(shown) {}
         About(const char* of) : kind(of) {}
         std::string_view kind; ///< "": it is one of its own
-        int pid;               ///< the process that it is about, whose user may cause many; 0: none
+        int pid = 0;           ///< the process that it is about, whose user may cause many; 0: none
+        unsigned most = 10;    ///< shown of this kind a minute, for each user
     };
     /// Whose process it is; no value: not known.
     using Owner = std::function<std::optional<unsigned>(int pid)>;
@@ -48,6 +50,8 @@ class Log {
     [[nodiscard]] bool shows_debug() const; ///< otherwise nobody need put the message together
     /// A warning that the journal gets with an id of its own (message_ids.hpp): never held back.
     void event(const char* message_id, const std::string& message);
+    /// As refuse, with an id.
+    void alarm(const char* message_id, const std::string& message);
     /// Says how many messages were held back in minutes that are over.
     void tell_held_back(Clock::time_point now = Clock::now());
 
@@ -67,6 +71,7 @@ class Log {
     [[nodiscard]] bool is_due_again(std::string& message);
     [[nodiscard]] bool is_due_in_minute(Kind& kind, const About& about) const;
     void begin_minute(const std::string& name, Kind& kind, Clock::time_point now);
+    [[nodiscard]] static bool send(const char* message_id, int priority, const std::string& text);
     std::shared_ptr<spdlog::logger> logger_;
     Owner owner_;
     std::unordered_map<std::string, std::uint64_t> texts_; ///< of messages without a kind: how often

@@ -17,11 +17,10 @@
 namespace affinityd::app {
 
 Manager::Manager(Parts parts)
-    : parts_(std::move(parts)), carrying_{enforcer::Executor(parts_.journal, parts_.enforcer),
-                                          KernelChanges(carrying_.executor),
-                                          LostRecords(parts_.root, parts_.journal, parts_.log),
-                                          LeftChildren(parts_.root, parts_.journal, parts_.enforcer,
-                                                       parts_.log)},
+    : parts_(std::move(parts)), shared_{Loading(parts_.settings, parts_.enforcer.acts(), parts_.log)},
+      carrying_{enforcer::Executor(parts_.journal, parts_.enforcer), KernelChanges(carrying_.executor),
+                LostRecords(parts_.root, parts_.journal, parts_.log),
+                LeftChildren(parts_.root, parts_.journal, parts_.enforcer, parts_.log)},
       memory_(shared_.current, parts_.enforcer, parts_.log),
       coexistence_(parts_.root, shared_.current, parts_.journal,
                    {parts_.settings.runtime_dir, parts_.settings.irqbalance_dir, parts_.enforcer.acts()},
@@ -51,13 +50,14 @@ Manager::Manager(Parts parts)
       balancer_({parts_.root, shared_.current, tasks_.table(), tasks_.placer().assignments(),
                  parts_.settings.redeal_interval, [this] { work_.want(Work::Urgency::soon); }, parts_.log}) {}
 
-void Manager::use(LoadedWorld loaded) {
-    const auto before = std::exchange(shared_.current.world, std::move(loaded.world));
+void Manager::use(std::shared_ptr<World> world) {
+    const auto before = std::exchange(shared_.current.world, std::move(world));
     if (before) {
         shared_.current->take_over(*before);
         tasks_.use_policies_of(*before);
     }
-    shared_.releases.clear();
+    // What was released by hand is not taken up again by the version that had to stay.
+    shared_.releases.clear_but(shared_.loading.faulty());
     shared_.current->use_releases(
         [this](std::string_view policy) { return shared_.releases.policy(policy); });
     shared_.loaded_at = std::chrono::system_clock::now();
@@ -71,13 +71,13 @@ Result<void> Manager::start() {
     forget_dead_processes(parts_.root, parts_.journal, parts_.log);
     auto machine = machine::read_machine(parts_.root);
     if (!machine) return std::unexpected(std::move(machine.error()));
-    WorldLoader loader(parts_.settings.policy_folders, std::move(*machine), {},
-                       parts_.enforcer.acts() ? Owners::trusted : Owners::all);
-    while (!loader.step([] { return false; })) {
+    const auto loader = shared_.loading.begin(std::move(*machine), {});
+    while (!loader->step([] { return false; })) {
     }
-    auto loaded = loader.take();
+    auto loaded = shared_.loading.end(*loader);
     if (!loaded) return std::unexpected(std::move(loaded.error()));
-    if (!loaded->diagnostics.empty()) parts_.log.report("policies:\n" + loaded->diagnostics);
+    if (const auto& warnings = shared_.loading.warnings(); !warnings.empty())
+        parts_.log.report("policies:\n" + warnings);
     use(std::move(*loaded));
     const auto& world = *shared_.current.world;
     parts_.log.info(fmt::format(

@@ -7,14 +7,13 @@
 #include "app/commands.hpp"
 #include "app/followers.hpp"
 #include "app/left_children.hpp"
+#include "app/loading.hpp"
 #include "app/lost_records.hpp"
 #include "app/memory_follower.hpp"
 #include "app/queues.hpp"
-#include "app/settings.hpp"
 #include "app/tasks.hpp"
 #include "app/units.hpp"
 #include "app/work.hpp"
-#include "app/world_loader.hpp"
 
 #include <functional>
 #include <string>
@@ -35,10 +34,12 @@ class Manager final : public Commands {
         enforcer::UnitProperties& unit_properties;
         Log& log;
         Settings settings;
+        /// Reads what the settings' file says now; empty: it is not read again.
+        ReadSettings reread_settings{};
     };
     explicit Manager(Parts parts);
 
-    /// Loads policies and the machine. An Error: there is no good set to run with.
+    /// Loads policies and the machine. An Error: nothing can run. Files with errors are left out.
     Result<void> start();
     /// Begins a pass over all tasks, queues and units. `machine_changed`: the hardware is read again first.
     void begin_pass(bool machine_changed);
@@ -65,7 +66,12 @@ class Manager final : public Commands {
     [[nodiscard]] Queues& queues() { return queues_; }
     [[nodiscard]] Coexistence& coexistence() { return coexistence_; }
     [[nodiscard]] const World* world() const { return shared_.current.world.get(); }
-    [[nodiscard]] const Settings& settings() const { return parts_.settings; }
+    /// What was read last; a reload changes both.
+    struct Files {
+        const Settings& settings;
+        const status::LoadStatus& load;
+    };
+    [[nodiscard]] Files files() const { return {parts_.settings, shared_.loading.status()}; }
 
     void status(OwnedAnswer answer) override;
     void plan(OwnedAnswer answer) override;
@@ -78,8 +84,9 @@ class Manager final : public Commands {
   private:
     /// What all ways look at.
     struct Shared {
-        Current current;
-        Releases releases;
+        Loading loading;
+        Current current{};
+        Releases releases{};
         bool machine_changed = false; ///< the next pass reads the hardware again
         bool is_stopping = false;
         bool events_are_next = false; ///< what events have left and other work take turns
@@ -94,7 +101,7 @@ class Manager final : public Commands {
         LeftChildren left;
     };
     [[nodiscard]] std::unique_ptr<Job> make_pass();
-    void use(LoadedWorld loaded);
+    void use(std::shared_ptr<World> world);
 
     Parts parts_;
     Shared shared_;

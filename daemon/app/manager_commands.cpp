@@ -4,6 +4,7 @@
 #include "app/explain_job.hpp"
 #include "app/interrupt_note.hpp"
 #include "app/manager.hpp"
+#include "app/message_ids.hpp"
 #include "app/nic_notes.hpp"
 #include "app/overview.hpp"
 #include "app/plan_job.hpp"
@@ -43,7 +44,9 @@ void Manager::status(OwnedAnswer answer) {
         add_outcomes(carrying_.executor, overview.counters);
         overview.policies = policy_status(*shared_.current.world, tasks_.table(), shared_.releases);
         add_drift(carrying_.executor, drift->threads, overview.policies);
-        overview.problems = shared_.current.placements().problems;
+        overview.load = shared_.loading.status();
+        shared_.loading.add_problems(overview.problems);
+        std::ranges::copy(shared_.current.placements().problems, std::back_inserter(overview.problems));
         std::ranges::move(nic_problems(*shared_.current.world, tasks_.table()),
                           std::back_inserter(overview.problems));
         // Until the first pass is over, not all processes have been seen.
@@ -53,6 +56,8 @@ void Manager::status(OwnedAnswer answer) {
         for (const auto& fault : parts_.journal.faults())
             overview.problems.push_back({{}, fault.subject, "the undo journal: " + fault.message});
         std::ranges::move(silence_problems(tasks_.sources().command_lines()),
+                          std::back_inserter(overview.problems));
+        std::ranges::move(lack_problems(carrying_.executor, tasks_.events()),
                           std::back_inserter(overview.problems));
         overview.goodness = balancer_.goodness();
         units_.add_status(overview);
@@ -120,22 +125,26 @@ std::string Manager::history(const std::string& kind) const {
 void Manager::reload(Answer answer) {
     if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
     // The machine is read again by the pass that follows.
-    auto loader = std::make_shared<WorldLoader>(parts_.settings.policy_folders, shared_.current->machine(),
-                                                shared_.current->usage(),
-                                                parts_.enforcer.acts() ? Owners::trusted : Owners::all);
+    auto loader = shared_.loading.begin(shared_.current->machine(), shared_.current->usage());
     auto reload = std::make_unique<Sequence>();
     reload->until([loader](const OutOfTime& out_of_time) { return loader->step(out_of_time); });
     reload->then([this, loader, shared_answer = std::make_shared<Answer>(std::move(answer))] {
-        auto loaded = loader->take();
-        if (!loaded) {
-            parts_.log.refuse("reload: " + loaded.error().to_string() + "\nthe running policies stay");
-            return (*shared_answer)(std::unexpected(std::move(loaded.error())));
+        auto& loading = shared_.loading;
+        auto settings_faults = reread(parts_.reread_settings, parts_.settings);
+        balancer_.use_interval(parts_.settings.redeal_interval);
+        auto world = loading.end(*loader, std::move(settings_faults));
+        if (!world) {
+            parts_.log.alarm(reload_refused_message,
+                             "reload: " + world.error().to_string() + "\nthe running policies stay");
+            return (*shared_answer)(std::unexpected(std::move(world.error())));
         }
-        const auto diagnostics = loaded->diagnostics;
-        use(std::move(*loaded));
-        parts_.log.info(fmt::format("reloaded: {} policies", shared_.current->policies().policies.size()));
+        use(std::move(*world));
+        const auto loaded = fmt::format("reloaded: {} policies", shared_.current->policies().policies.size());
+        parts_.log.info(loaded);
         begin_pass(true);
-        (*shared_answer)(diagnostics);
+        if (auto faults = loading.report(); !faults.empty())
+            return (*shared_answer)(fail(loading.warnings() + faults));
+        (*shared_answer)(loading.warnings() + loaded);
     });
     work_.add(std::move(reload));
 }

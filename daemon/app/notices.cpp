@@ -28,6 +28,12 @@ void log_notice(Log& log, const Notice& notice) {
     const auto subject = machine::to_string(notice.subject);
     switch (notice.kind) {
     case Notice::Kind::refused:
+        // What the daemon may not do at all concerns all tasks or none: one line and a count.
+        if (notice.outcome == enforcer::Outcome::not_permitted)
+            return log.warn(fmt::format("{} could not be moved to {}: {}: the daemon lacks a right that it "
+                                        "needs; affinityctl status says which",
+                                        subject, notice.to.to_string(), reason_of(notice)),
+                            {"changes not permitted", 0, 1});
         log.warn(
             fmt::format("{} could not be moved to {}: {}", subject, notice.to.to_string(), reason_of(notice)),
             about("refused", notice.subject));

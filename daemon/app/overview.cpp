@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include <fmt/format.h>
+
 namespace affinityd::app {
 
 namespace {
@@ -124,6 +126,28 @@ void add_drift(const enforcer::Executor& executor, const std::map<std::string, s
         held.threads_drifted = found->second;
         held.threads_in_place -= std::min(held.threads_in_place, found->second);
     }
+}
+
+std::vector<planner::Problem> lack_problems(const enforcer::Executor& executor, const EventQueue& events) {
+    std::vector<planner::Problem> list;
+    if (!events.absence().empty())
+        list.push_back({{},
+                        "process events",
+                        events.absence() +
+                            ": new processes are found by the periodic pass only (reconcile in "
+                            "affinityd.yaml). They need CAP_NET_ADMIN and the machine's own network, PID and "
+                            "user namespaces, as with podman run --privileged --network=host --pid=host"});
+    const auto count = std::ranges::count(executor.refusals().entries(), enforcer::Outcome::not_permitted,
+                                          [](const auto& entry) { return entry.second.outcome; });
+    if (count > 0)
+        list.push_back(
+            {{},
+             "rights",
+             fmt::format("{} of the changes now wanted {} not permitted: tasks of other users need "
+                         "CAP_SYS_NICE, interrupts and queues need root and a /proc and /sys that "
+                         "can be written",
+                         count, count == 1 ? "is" : "are")});
+    return list;
 }
 
 void add_coexistence(const Coexistence& coexistence, status::Overview& into) {

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "app/coexistence.hpp"
+#include "app/event_queue.hpp"
 #include "app/memory_follower.hpp"
 #include "app/releases.hpp"
-#include "app/settings.hpp"
 #include "app/task_table.hpp"
 #include "app/world.hpp"
 #include "enforcer/executor.hpp"
@@ -37,6 +37,10 @@ void add_outcomes(const enforcer::Executor& executor, status::Counters& into);
 /// What was put right of each policy, and which threads now wait for that.
 void add_drift(const enforcer::Executor& executor, const std::map<std::string, std::size_t>& drifted,
                std::vector<status::PolicyStatus>& into);
+
+/// What the daemon lacks to do its work, and what helps: rights, and process events.
+[[nodiscard]] std::vector<planner::Problem> lack_problems(const enforcer::Executor& executor,
+                                                          const EventQueue& events);
 
 void add_coexistence(const Coexistence& coexistence, status::Overview& into);
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 
 namespace affinityd::app {
 
@@ -18,6 +19,14 @@ class Releases {
     void release_policy(std::string name) { policies_.insert(std::move(name)); }
     void release_process(const TaskId& id) { processes_.insert(id); }
     void clear() { *this = {}; }
+    /// Of these policies, what was let go stays so.
+    void clear_but(const std::set<std::string, std::less<>>& names) {
+        std::set<std::string, std::less<>> kept;
+        for (const auto& name : names)
+            if (policy(name)) kept.insert(name);
+        clear();
+        policies_ = std::move(kept);
+    }
     /// The process has ended.
     void forget(const TaskId& id) { processes_.erase(id); }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/good_policies.hpp"
 #include "app/job.hpp"
 #include "app/world.hpp"
 #include "base/error.hpp"
@@ -12,10 +13,11 @@
 
 namespace affinityd::app {
 
-/// A world that was read whole, and what the policies' author should know about them.
+/// A world of the policies that can be in force, and what their author should know about them. In `found`,
+/// the set has moved into the world.
 struct LoadedWorld {
     std::shared_ptr<World> world;
-    std::string diagnostics; ///< warnings and notes, a line each; "": there are none
+    GoodPolicies::Result found;
 };
 
 /// Whose policies are read.
@@ -27,25 +29,27 @@ enum class Owners {
 /// Reads the policies of some folders for a machine, one file at a time.
 class WorldLoader {
   public:
-    /// `by_whom`: of these policies, whose are good enough.
+    /// `by_whom`: of these policies, whose are good enough. `last_good` must outlive this.
     WorldLoader(std::vector<std::string> folders, machine::Machine machine, planner::NicUsage usage,
-                Owners by_whom = Owners::trusted)
+                const state::LastGood& last_good, Owners by_whom = Owners::trusted)
         : folders_(std::move(folders)), machine_(std::move(machine)), usage_(std::move(usage)),
-          by_whom_(by_whom) {}
+          last_good_(last_good), by_whom_(by_whom) {}
 
     /// True: take() has the result.
     [[nodiscard]] bool step(const OutOfTime& out_of_time);
-    /// An Error, with all diagnostics in its message: there is no good set.
+    /// An Error: a folder cannot be read, or is not to be trusted. Files with errors are left out.
     [[nodiscard]] Result<LoadedWorld> take() { return std::move(*result_); }
 
   private:
-    [[nodiscard]] Result<LoadedWorld> finish();
+    [[nodiscard]] LoadedWorld finish();
     [[nodiscard]] Result<std::vector<policy::Document>> read() const;
     std::vector<std::string> folders_;
     machine::Machine machine_;
     planner::NicUsage usage_;
+    const state::LastGood& last_good_;
     Owners by_whom_;
     std::optional<policy::PolicyReading> reading_;
+    std::optional<GoodPolicies> choice_;
     std::optional<Result<LoadedWorld>> result_;
 };
 

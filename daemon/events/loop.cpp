@@ -45,9 +45,10 @@ class EventLoop final : public Loop {
           slices_({[this](const auto& out_of_time) { return manager_.step(out_of_time); },
                    [this] { return watches_.processes && watches_.processes->waiting(); },
                    [this] { all_done(); }}),
-          passes_(manager.settings().reconcile_interval,
+          passes_(manager.files().settings.reconcile_interval,
                   [this](bool periodic) { manager_.begin_pass(periodic); }),
-          measuring_(event_.get(), manager.settings(), [this](const auto& run) { manager_.measured(run); }) {}
+          measuring_(event_.get(), manager.files().settings,
+                     [this](const auto& run) { manager_.measured(run); }) {}
 
     [[nodiscard]] sd_event* event() const override { return event_.get(); }
 
@@ -112,7 +113,7 @@ Result<void> EventLoop::subscribe() {
                                                   manager_.link_changed("");
                                               },
                                               [this](const auto& nic) { manager_.link_changed(nic); }});
-    watches_.folders = FolderWatch::start(event_.get(), manager_.settings().policy_folders,
+    watches_.folders = FolderWatch::start(event_.get(), manager_.files().settings.policy_folders,
                                           [this] { reload("a policy file changed"); });
     watches_.interrupts = std::make_unique<InterruptWatch>(manager_);
     if (auto done = watches_.interrupts->add_to(event_.get()); !done) return done;
@@ -199,9 +200,11 @@ int EventLoop::run() {
 
 std::string EventLoop::status_line() const {
     const auto& tasks = manager_.tasks().table();
-    return fmt::format("{} policies, {} processes with {} threads, {} queues under policy",
-                       manager_.world()->policies().policies.size(), tasks.processes().size(),
-                       tasks.threads(), manager_.world()->placements().queues.size());
+    const auto fault = app::summary_of(manager_.files().load);
+    return fmt::format("{}{} policies, {} processes with {} threads, {} queues under policy",
+                       fault.empty() ? fault : fault + "; ", manager_.world()->policies().policies.size(),
+                       tasks.processes().size(), tasks.threads(),
+                       manager_.world()->placements().queues.size());
 }
 
 /// No work is left for slices: the pass has ended, among other things.
@@ -216,6 +219,8 @@ void EventLoop::all_done() {
         sd_notify(0, "READY=1");
         log_.info("ready");
     }
+    passes_.use(manager_.files().settings.reconcile_interval);
+    measuring_.use(manager_.files().settings.measure);
     sd_notify(0, ("STATUS=" + status_line()).c_str());
 }
 

@@ -3,7 +3,7 @@
 
 namespace affinityd::events {
 
-MeasureSchedule::MeasureSchedule(sd_event* event, const app::Settings& settings, Measurement::Done done)
+MeasureSchedule::MeasureSchedule(sd_event* event, const policy::Settings& settings, Measurement::Done done)
     : event_(event), settings_(settings.measure), done_(done),
       measurement_(event, settings.measure, done, {settings.runtime_dir + "/measure"}), timer_([this] {
           arm();
@@ -20,6 +20,16 @@ void MeasureSchedule::arm() {
     const auto longest = std::chrono::microseconds(settings_.random_delay).count();
     const std::chrono::microseconds delay(std::uniform_int_distribution<std::int64_t>(0, longest)(random_));
     timer_.arm(settings_.interval + delay);
+}
+
+void MeasureSchedule::use(const policy::Settings::Measure& settings) {
+    if (settings == settings_) return;
+    settings_ = settings;
+    measurement_.use(settings);
+    if (settings_.interval.count() > 0)
+        arm();
+    else
+        timer_.disarm();
 }
 
 Result<void> MeasureSchedule::measure(bool may_skip) {

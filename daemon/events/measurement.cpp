@@ -11,7 +11,7 @@
 
 namespace affinityd::events {
 
-Measurement::Measurement(sd_event* event, app::Settings::Measure settings, Done done, Places places)
+Measurement::Measurement(sd_event* event, policy::Settings::Measure settings, Done done, Places places)
     : event_(event), settings_(std::move(settings)), done_(std::move(done)), places_(std::move(places)) {}
 
 Result<void> Measurement::start(bool may_skip) {

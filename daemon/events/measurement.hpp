@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/settings.hpp"
 #include "base/error.hpp"
 #include "events/sources.hpp"
 #include "measure/child.hpp"
 #include "measure/program.hpp"
 #include "measure/run.hpp"
 #include "measure/unit_run.hpp"
+#include "policy/settings.hpp"
 
 #include <functional>
 #include <optional>
@@ -27,7 +27,7 @@ class Measurement {
         std::string socket; ///< of affinity-measure.socket; nobody need listen there
         std::optional<std::string> program = measure::find_ttcp();
     };
-    Measurement(sd_event* event, app::Settings::Measure settings, Done done, Places places);
+    Measurement(sd_event* event, policy::Settings::Measure settings, Done done, Places places);
     Measurement(const Measurement&) = delete;
     Measurement& operator=(const Measurement&) = delete;
     ~Measurement() = default;
@@ -35,6 +35,8 @@ class Measurement {
     /// `may_skip`: a run by the timer, which a busy machine may do without; what a person asks for always
     /// runs. After an Error no run is left, and the next start() is free to try.
     [[nodiscard]] Result<void> start(bool may_skip);
+    /// From the next run on.
+    void use(const policy::Settings::Measure& settings) { settings_ = settings; }
     [[nodiscard]] bool running() const { return watched_.has_value(); }
 
   private:
@@ -51,7 +53,7 @@ class Measurement {
     void end(const measure::Run& run);
 
     sd_event* event_;
-    app::Settings::Measure settings_;
+    policy::Settings::Measure settings_;
     Done done_;
     Places places_;
     std::optional<Watched> watched_;

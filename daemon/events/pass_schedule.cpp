@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/pass_schedule.hpp"
 
+#include <utility>
+
 namespace affinityd::events {
 
 namespace {
@@ -14,6 +16,10 @@ Result<void> PassSchedule::add_to(sd_event* event) {
     if (auto added = settled_.add_to(event); !added) return added;
     regular_.arm(interval_);
     return {};
+}
+
+void PassSchedule::use(std::chrono::seconds interval) {
+    if (std::exchange(interval_, interval) != interval) regular_.arm(interval_);
 }
 
 void PassSchedule::begin_soon() {

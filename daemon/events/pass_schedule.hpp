@@ -17,6 +17,8 @@ class PassSchedule {
         : interval_(interval), begin_(std::move(begin)) {}
 
     [[nodiscard]] Result<void> add_to(sd_event* event);
+    /// From now on; the same one changes nothing.
+    void use(std::chrono::seconds interval);
     void begin_soon();
     void end();
 

@@ -54,6 +54,7 @@ std::unique_ptr<ProcessEvents> ProcessEvents::start(sd_event* event, app::Manage
     if (auto begun = events->begin(event); !begun) {
         log.warn("no process events, new processes are found by the periodic pass only: " +
                  begun.error().to_string());
+        manager.tasks().events().set_absence(begun.error().to_string());
         return nullptr;
     }
     return events;

@@ -37,6 +37,8 @@ class Checker {
 
     void policy(const Policy& policy) {
         if (policy.model == policy::Model::none) return;
+        const auto errors = errors_;
+        const auto wanted = wanted_.size();
         own_nics(policy);
         const auto cpus = placement(policy.placement);
         for (const auto& rule : policy.threads) {
@@ -50,6 +52,9 @@ class Checker {
             if (of_rule) wanted_.push_back({&policy, &rule.placement, *of_rule, number});
         }
         if (cpus) wanted_.push_back({&policy, &policy.placement, *cpus});
+        // One with errors is not in force, and takes nothing from others.
+        if (errors_ > errors)
+            wanted_.erase(wanted_.begin() + static_cast<std::ptrdiff_t>(wanted), wanted_.end());
     }
 
     /// Of a set that has been checked policy by policy.
@@ -70,6 +75,7 @@ class Checker {
   private:
     void add(Severity severity, const Position& at, std::size_t length, std::string message,
              std::string hint = {}) {
+        if (severity == Severity::error) ++errors_;
         out_.push_back({.severity = severity,
                         .at = at,
                         .length = static_cast<unsigned>(length),
@@ -201,6 +207,7 @@ class Checker {
                     cpus_text(taken) +
                         " cannot be exclusive: " + policy::in_quotes(owner(taken).first->name) + " claims " +
                         (taken.count() == 1 ? "it" : "them") + " too");
+            if (!taken.empty()) continue;
             if (cpus == machine_.topology.online)
                 add(Severity::warning, at, *placement->cpus,
                     "'exclusive' on every online CPU leaves none to anybody else");
@@ -254,6 +261,7 @@ class Checker {
     CpuSet own_; ///< CPUs near the interfaces of the policy that is being checked
     std::vector<Wanted> wanted_;
     CpuSet claimed_;
+    std::size_t errors_ = 0;
     std::vector<std::pair<const Policy*, CpuSet>> owners_; ///< of `claimed_`
     std::vector<Diagnostic> out_;
 };

@@ -54,6 +54,11 @@ Result<Document> read_document(const std::string& path) {
     return Document{path, std::move(**text)};
 }
 
+Document unreadable(const std::string& path, Error error) {
+    if (error.subject == path) error.subject.clear(); // the finding says which file
+    return {path, {}, error.to_string()};
+}
+
 } // namespace
 
 std::vector<std::string> standard_folders() {
@@ -66,9 +71,9 @@ Result<std::vector<Document>> read_folders(const std::vector<std::string>& folde
         const auto names = names_in(folder);
         if (!names) return std::unexpected(names.error());
         for (const auto& name : *names) {
-            auto document = read_document((fs::path(folder) / name).string());
-            if (!document) return std::unexpected(document.error());
-            documents.push_back(std::move(*document));
+            auto path = (fs::path(folder) / name).string();
+            auto document = read_document(path);
+            documents.push_back(document ? std::move(*document) : unreadable(path, document.error()));
         }
     }
     return documents;

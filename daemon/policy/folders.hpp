@@ -14,8 +14,9 @@ namespace affinityd::policy {
 [[nodiscard]] std::vector<std::string> standard_folders();
 
 /// The *.yaml files of the folders, lowest precedence first, in order of name inside a folder. Folders that
-/// are not there are passed over; a file that cannot be read is an Error (an unreadable policy must not pass
-/// for a missing one). Hidden files, editors' backups and other endings are passed over.
+/// are not there are passed over; a file that cannot be read has that as its fault (an unreadable policy must
+/// not pass for a missing one). An Error: a folder that cannot be read. Hidden files, editors' backups and
+/// other endings are passed over.
 [[nodiscard]] Result<std::vector<Document>> read_folders(const std::vector<std::string>& folders);
 
 } // namespace affinityd::policy

@@ -99,13 +99,18 @@ std::map<std::string, const Document*> choose(const std::vector<Document>& docum
         const auto [at, fresh] = chosen.try_emplace(*name, &document);
         if (fresh) continue;
         result.set.overrides.push_back(
-            {*name, at->second->path, document.path, is_empty_text(document.text)});
+            {*name, at->second->path, document.path, document.fault.empty() && is_empty_text(document.text)});
         at->second = &document;
     }
     return chosen;
 }
 
 } // namespace
+
+std::string_view policy_name(std::string_view path) {
+    const auto file = file_name(path);
+    return file.ends_with(ending) ? file.substr(0, file.size() - ending.size()) : file;
+}
 
 bool ReadResult::ok() const {
     return std::ranges::none_of(diagnostics,
@@ -120,6 +125,11 @@ PolicyReading::PolicyReading(std::vector<Document> documents) : documents_(std::
 
 void PolicyReading::read(const Winner& winner) {
     const auto& document = documents_[winner.document];
+    if (!document.fault.empty()) {
+        about_file(document, Severity::error, document.fault, {}, result_.diagnostics);
+        result_.diagnostics.back().at = {document.path, 0, 0}; // no line of it is at fault
+        return;
+    }
     if (!is_empty_text(document.text)) {
         if (auto policy = read_one(document, winner.name, result_.diagnostics))
             result_.set.policies.push_back(std::move(*policy));
@@ -139,9 +149,6 @@ bool PolicyReading::step() {
         return false;
     }
     std::ranges::sort(result_.set.policies, comes_before);
-    check_set(result_.set, result_.diagnostics);
-    add_source_lines(result_.diagnostics, documents_);
-    sort_by_place(result_.diagnostics);
     return true;
 }
 
@@ -149,7 +156,11 @@ ReadResult read_policies(const std::vector<Document>& documents) {
     PolicyReading reading(documents);
     while (!reading.step()) {
     }
-    return reading.take();
+    auto result = reading.take();
+    check_set(result.set, result.diagnostics);
+    add_source_lines(result.diagnostics, documents);
+    sort_by_place(result.diagnostics);
+    return result;
 }
 
 void add_source_lines(std::vector<Diagnostic>& diagnostics, const std::vector<Document>& documents) {

@@ -14,7 +14,11 @@ namespace affinityd::policy {
 struct Document {
     std::string path; ///< for messages; its last part without .yaml names the policy
     std::string text;
+    std::string fault{}; ///< why it cannot be read or must not be; its text is empty then, and masks nothing
 };
+
+/// The name that a file gives to its policy, good or not.
+[[nodiscard]] std::string_view policy_name(std::string_view path);
 
 /// What came of reading: the set is whole only if no diagnostic is an error.
 struct ReadResult {
@@ -28,7 +32,9 @@ struct ReadResult {
 /// Everything that can be known without a machine is checked here: planner/check.hpp adds what needs one.
 [[nodiscard]] ReadResult read_policies(const std::vector<Document>& documents);
 
-/// The same in steps, because a machine may have hundreds of policies.
+/// The first half of that in steps, because a machine may have hundreds of policies: each document by itself.
+/// What policies say side by side is for check_set() (set_check.hpp), source lines are for
+/// add_source_lines().
 class PolicyReading {
   public:
     explicit PolicyReading(std::vector<Document> documents);

@@ -105,6 +105,12 @@ json flood_json(const FloodStatus& flood) {
             {"muted", flood.is_muted}};
 }
 
+json fault_json(const FileFault& fault) {
+    return {{"file", fault.at.file},  {"line", fault.at.line},    {"column", fault.at.column},
+            {"policy", fault.policy}, {"message", fault.message}, {"in_force", fault.in_force},
+            {"note", fault.note}};
+}
+
 template <class Values, class Form>
 json list_of(const Values& values, Form form) {
     json list = json::array();
@@ -116,6 +122,13 @@ json list_of(const Values& values, Form form) {
 template <class Values>
 json list_of(const Values& values) {
     return list_of(values, [](const auto& value) { return to_json(value); });
+}
+
+json load_json(const LoadStatus& load) {
+    return {{"at", iso_time(load.at)},
+            {"ok", load.refused.empty() && load.faults.empty()},
+            {"refused", load.refused},
+            {"faults", list_of(load.faults, fault_json)}};
 }
 
 } // namespace
@@ -223,6 +236,7 @@ json to_json(const Overview& overview) {
             {"pid", instance.pid},
             {"dry_run", instance.dry_run},
             {"loaded_at", iso_time(instance.loaded_at)},
+            {"load", load_json(overview.load)},
             {"policy_folders", instance.policy_folders},
             {"online", instance.online.to_list()},
             {"journal", counters.journal},

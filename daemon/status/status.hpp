@@ -120,6 +120,23 @@ struct FloodStatus {
     bool is_muted = false;              ///< its renames and threads are not reported for a while
 };
 
+/// A file with errors that does not count, or not as it stands.
+struct FileFault {
+    policy::Position at;    ///< line 0: the file as a whole
+    std::string policy;     ///< whose file it is; "": the settings
+    std::string message;    ///< what is wrong
+    std::string shown{};    ///< the same with the place, and below it the line of the file
+    std::string in_force{}; ///< where what counts in its place can be read; "": nothing does
+    std::string note{};     ///< why nothing does; "": there was nothing
+};
+
+/// The last time that files were read.
+struct LoadStatus {
+    std::chrono::system_clock::time_point at{};
+    std::string refused;           ///< why nothing of it counts; ""
+    std::vector<FileFault> faults; ///< of files that are not in force as they stand
+};
+
 /// What the daemon is running with.
 struct Instance {
     int pid = 0;
@@ -143,6 +160,7 @@ struct Counters {
 /// Everything that does not grow with the number of tasks and queues.
 struct Overview {
     Instance instance;
+    LoadStatus load;
     Counters counters;
     std::vector<PolicyStatus> policies;
     std::vector<planner::Problem> problems;

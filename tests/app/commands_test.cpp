@@ -72,7 +72,7 @@ TEST_F(CommandsTest, AReloadWithABadFileLeavesTheRunningSet) {
     ASSERT_FALSE(refused);
     EXPECT_NE(refused.error().message.find("server.yaml:3:1"), std::string::npos) << refused.error().message;
     EXPECT_NE(refused.error().message.find("cpuz"), std::string::npos);
-    EXPECT_EQ(instance.log().times("the running policies stay"), 1U);
+    EXPECT_EQ(instance.log().times("its last good version stays in force"), 1U);
     instance.pass();
     EXPECT_EQ(machine_.allowed(10, 10), "2");
 

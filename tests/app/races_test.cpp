@@ -137,7 +137,8 @@ class ReplacedWorld : public ReloadRaces {
   protected:
     ReplacedWorld() : root_(*host::Root::open(machine_.path())) {}
     [[nodiscard]] std::shared_ptr<World> load() const {
-        WorldLoader loader({machine_.policies()}, *machine::read_machine(root_), {});
+        const state::LastGood none;
+        WorldLoader loader({machine_.policies()}, *machine::read_machine(root_), {}, none);
         while (!loader.step([] { return false; })) {
         }
         return loader.take()->world;

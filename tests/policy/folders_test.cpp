@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/folders.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -75,17 +76,24 @@ TEST_F(Folders, ALinkToTheNullDeviceMasks) {
 
 TEST_F(Folders, WhatCannotBeReadIsAFault) {
     fs::create_symlink("nowhere", top_ / "etc/a.yaml");
-    EXPECT_NE(names().find("a link that leads nowhere"), std::string::npos) << names();
-    fs::remove(top_ / "etc/a.yaml");
     fs::create_directory(top_ / "etc/b.yaml");
-    EXPECT_NE(names().find("b.yaml"), std::string::npos);
-    EXPECT_FALSE(read_folders(all()).has_value());
-    fs::remove(top_ / "etc/b.yaml");
     ASSERT_EQ(::mkfifo((top_ / "etc/c.yaml").c_str(), 0600), 0); // must not wait for a writer
-    EXPECT_FALSE(read_folders(all()).has_value());
-    fs::remove(top_ / "etc/c.yaml");
     write("etc/d.yaml", std::string((1U << 20) + 1, '#'));
-    EXPECT_FALSE(read_folders(all()).has_value());
+    write("etc/e.yaml", "version: 1\nmatch: {comm: a}\n");
+    const auto documents = read_folders(all());
+    ASSERT_TRUE(documents);
+    ASSERT_EQ(documents->size(), 5U);
+    const auto result = read_policies(*documents);
+    EXPECT_NE(documents->front().fault.find("a link that leads nowhere"), std::string::npos);
+    EXPECT_EQ(result.set.policies.size(), 1U) << "the others do not keep it from being read";
+    for (const std::string name : {"a", "b", "c", "d"}) {
+        const auto path = (top_ / "etc" / (name + ".yaml")).string();
+        const auto found = std::ranges::find(result.diagnostics, path,
+                                             [](const auto& diagnostic) { return diagnostic.at.file; });
+        ASSERT_NE(found, result.diagnostics.end()) << name;
+        EXPECT_EQ(found->severity, Severity::error);
+        EXPECT_EQ(found->message.find(path), std::string::npos) << "it is said once: " << found->message;
+    }
 }
 
 TEST_F(Folders, AFileAsFolderIsAFault) {

@@ -57,7 +57,7 @@ def only_root_may_own_the_name():
 
 
 @test()
-def a_policy_dropped_in_is_loaded_by_reload_and_a_broken_one_changes_nothing():
+def a_policy_dropped_in_is_loaded_by_reload_and_a_broken_one_fails_it_and_changes_nothing():
     folder = pathlib.Path("/etc/affinityd/policies.d")
     (folder / "sleepers.yaml").write_text('version: 1\nmatch: {comm: sleep}\ncpus: "0"\nbind: set\n', encoding="utf-8")
     run("systemctl", "reload", "affinityd")
@@ -65,9 +65,15 @@ def a_policy_dropped_in_is_loaded_by_reload_and_a_broken_one_changes_nothing():
     sleeper = subprocess.Popen(["sleep", "100"])
     wait_for(lambda: os.sched_getaffinity(sleeper.pid) == {0}, "a new process is pinned")
     (folder / "sleepers.yaml").write_text("version: 1\nmatch: {comm: [}\n", encoding="utf-8")
-    run("systemctl", "reload", "affinityd")
+    (folder / "others.yaml").write_text('version: 1\nmatch: {comm: nobody-at-all}\ncpus: "0"\n', encoding="utf-8")
+    reload = subprocess.run(["systemctl", "reload", "affinityd"], capture_output=True, text=True, check=False)
+    assert reload.returncode != 0, reload
+    run("systemctl", "is-active", "affinityd")
+    wait_for(lambda: "sleepers.yaml:2" in run("systemctl", "show", "-p", "StatusText", "affinityd"), "the Status line says so")
+    assert [each["name"] for each in json.loads(run("affinityctl", "status", "--json"))["policies"]] == ["others", "sleepers"]
     wait_for(lambda: "sleepers.yaml:2" in run("journalctl", "-u", "affinityd", "-o", "cat", "--no-pager"), "the fault is told")
     assert os.sched_getaffinity(sleeper.pid) == {0}
+    (folder / "others.yaml").unlink()
     (folder / "sleepers.yaml").unlink()
     sleeper.kill()
     sleeper.wait()

@@ -7,6 +7,7 @@
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/check_report.hpp"
+#include "host/file.hpp"
 #include "host/root.hpp"
 #include "inventory/pid_stream.hpp"
 #include "inventory/process_scan.hpp"
@@ -15,6 +16,7 @@
 #include "policy/advice.hpp"
 #include "policy/folders.hpp"
 #include "policy/reader.hpp"
+#include "policy/settings.hpp"
 #include "topology/reader.hpp"
 
 #include <CLI/CLI.hpp>
@@ -76,10 +78,42 @@ Result<Here> on_machine(const policy::PolicySet& set, const std::string& path) {
     return here;
 }
 
+/// A file of the name of the daemon's settings is no policy.
+std::pair<std::vector<std::string>, std::vector<std::string>>
+settings_apart(const std::vector<std::string>& paths) {
+    std::pair<std::vector<std::string>, std::vector<std::string>> parts;
+    for (const auto& path : paths) {
+        const bool is_settings = path.substr(path.rfind('/') + 1) == "affinityd.yaml";
+        (is_settings ? parts.second : parts.first).push_back(path);
+    }
+    return parts;
+}
+
+/// `usual`: that at the usual place too, if there is one.
+Result<void> check_settings_files(std::vector<std::string> paths, bool usual, Findings& findings) {
+    if (usual) paths.emplace_back(policy::standard_settings);
+    for (const auto& path : paths) {
+        const auto text = affinityd::host::read_file(path);
+        if (!text) return std::unexpected(text.error());
+        if (!*text && !usual) return affinityd::fail("there is no such file", path);
+        if (!*text) continue;
+        std::ranges::move(policy::check_settings(path, **text), std::back_inserter(findings));
+    }
+    return {};
+}
+
 int check(const CheckOptions& options, const Globals& globals) {
     Findings findings;
-    const auto documents = options.paths.empty() ? policy::read_folders(daemon_folders(globals))
-                                                 : policy_documents(options.paths, findings);
+    const auto [policies, settings] = settings_apart(options.paths);
+    if (auto read = check_settings_files(settings, options.paths.empty(), findings); !read)
+        return complain(read.error());
+    const auto read_policy_files = [&]() -> Result<std::vector<policy::Document>> {
+        if (options.paths.empty()) return policy::read_folders(daemon_folders(globals));
+        // Settings alone are no reason to look at the daemon's policies.
+        if (policies.empty()) return {};
+        return policy_documents(policies, findings);
+    };
+    const auto documents = read_policy_files();
     if (!documents) return complain(documents.error());
     auto result = policy::read_policies(*documents);
     std::ranges::move(result.diagnostics, std::back_inserter(findings));
@@ -106,7 +140,7 @@ void add_check(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<CheckOptions>();
     verb->add_flag("--strict", options->strict, "warnings are errors");
     verb->add_option("PATH", options->paths,
-                     "policy files, or folders of them (default: the daemon's folders)");
+                     "policy files, folders of them, or an affinityd.yaml (default: the daemon's own)");
     verb->callback([options, &globals, &status] { status = check(*options, globals); });
 }
 

@@ -6,8 +6,11 @@
 #include "affinityctl/views/table.hpp"
 #include "base/escape.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -38,6 +41,23 @@ std::string flood_line(const json& flood) {
                        flood.value("muted", false) ? ", its renames and threads are not listened to" : "");
 }
 
+/// A daemon without a right is refused thousands of times for one reason.
+std::string refusals(const json& status) {
+    constexpr std::size_t shown = 3;
+    std::map<std::string, std::vector<std::string>> by_reason;
+    const auto refused = status.value("refused", json::object());
+    for (const auto& [subject, why] : refused.items())
+        by_reason[why.get<std::string>()].push_back(printable(subject));
+    std::string text;
+    for (const auto& [why, subjects] : by_reason) {
+        for (std::size_t i = 0; i < std::min(shown, subjects.size()); ++i)
+            text += fmt::format("\nrefused: {}: {}", subjects[i], why);
+        if (subjects.size() > shown)
+            text += fmt::format("\nrefused: {} more: {}", subjects.size() - shown, why);
+    }
+    return text;
+}
+
 std::string troubles(const json& status) {
     std::string text;
     for (const auto& problem : status.value("problems", json::array()))
@@ -46,9 +66,7 @@ std::string troubles(const json& status) {
     for (const auto& policy : status.value("policies", json::array()))
         if (policy.contains("note"))
             text += fmt::format("\nnote: policy {}: {}", text_of(policy, "name"), text_of(policy, "note"));
-    const auto refused = status.value("refused", json::object());
-    for (const auto& [subject, why] : refused.items())
-        text += fmt::format("\nrefused: {}: {}", printable(subject), why.get<std::string>());
+    text += refusals(status);
     const auto others = status.value("claimed_by_others", json::array());
     for (const auto& other : others)
         for (const auto& subject : other.value("subjects", json::array()))
@@ -62,6 +80,17 @@ std::string troubles(const json& status) {
     for (const auto& flood : status.value("floods", json::array()))
         text += "\n" + flood_line(flood);
     return text.empty() ? text : affinityd::escaped_lines(text) + "\n";
+}
+
+/// What each file's fault is stands among the problems.
+std::string load_line(const json& status) {
+    const auto load = status.value("load", json::object());
+    if (load.value("ok", true)) return {};
+    if (!load.value("refused", "").empty())
+        return fmt::format("last reload {}: REFUSED, what was in force before stays\n", text_of(load, "at"));
+    const auto files = load.value("faults", json::array()).size();
+    return fmt::format("last reload {}: {} with ERRORS, see below; all others are in force\n",
+                       text_of(load, "at"), files == 1 ? "1 file" : fmt::format("{} files", files));
 }
 
 std::string measurement(const json& status) {
@@ -84,6 +113,7 @@ std::string status_text(const json& status, bool color) {
         text_of(status, "online"), text_of(status, "journal"), text_of(status, "reconciles"),
         text_of(status, "fast_path"), text_of(status, "events_lost"));
     if (const auto balance = balance_line(status); !balance.empty()) text += balance + "\n";
+    text += load_line(status);
     return text + policy_rows(status, color) + thread_rows(status, color) + queue_rows(status, color) +
            troubles(status) + cost_rows(status, color) + measurement(status);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "policy/diagnostic.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -9,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace affinityd::app {
+namespace affinityd::policy {
 
 /// What the command line and affinityd.yaml(5) tell the daemon.
 struct Settings {
@@ -30,11 +31,18 @@ struct Settings {
         std::uint64_t bytes = 0;  ///< the most that one run sends; 0: as much as its time allows
         bool idle_only = false;   ///< a run on a busy machine or over a busy NIC is skipped
         unsigned busy_above = 20; ///< percent of all CPU time, or of the NIC's speed, 1 to 100
+        friend bool operator==(const Measure&, const Measure&) = default;
     } measure;
 };
+
+/// Where the settings are unless somebody says otherwise.
+inline constexpr const char* standard_settings = "/etc/affinityd/affinityd.yaml";
+
+/// Every fault of an affinityd.yaml(5), in the order of the file.
+[[nodiscard]] std::vector<Diagnostic> check_settings(const std::string& path, std::string_view text);
 
 /// Reads affinityd.yaml(5) into `settings`; what the file does not say keeps its value. An Error has
 /// file:line:column of the first fault as its subject; `settings` is unchanged then.
 [[nodiscard]] Result<void> read_settings(const std::string& path, std::string_view text, Settings& settings);
 
-} // namespace affinityd::app
+} // namespace affinityd::policy

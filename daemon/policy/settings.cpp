@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/settings.hpp"
+#include "policy/settings.hpp"
 
 #include "base/duration.hpp"
 #include "base/text.hpp"
@@ -14,16 +14,10 @@
 
 #include <fmt/format.h>
 
-namespace affinityd::app {
+namespace affinityd::policy {
 
 namespace {
 
-using policy::Fields;
-using policy::Key;
-using policy::Level;
-using policy::Node;
-using policy::Report;
-using policy::Type;
 using std::chrono::seconds;
 
 constexpr seconds day{86400};
@@ -131,19 +125,29 @@ void read_top(const Node& tree, Settings& settings, Report& report) {
     if (const auto* measure = fields.find("measure")) read_measure(*measure, settings.measure, report);
 }
 
-} // namespace
-
-Result<void> read_settings(const std::string& path, std::string_view text, Settings& settings) {
-    const policy::Source source(text);
-    std::vector<policy::Diagnostic> found;
+std::vector<Diagnostic> read_into(Settings& settings, const std::string& path, std::string_view text) {
+    const Source source(text);
+    std::vector<Diagnostic> found;
     Report report(path, source, found);
-    const auto tree = policy::parse_tree(text);
-    Settings changed = settings;
+    const auto tree = parse_tree(text);
     if (!tree)
-        report.add(policy::Severity::error, tree.error().line, tree.error().column, tree.error().length,
+        report.add(Severity::error, tree.error().line, tree.error().column, tree.error().length,
                    tree.error().message, tree.error().hint);
     else if (tree->kind != Node::Kind::null)
-        read_top(*tree, changed, report);
+        read_top(*tree, settings, report);
+    return found;
+}
+
+} // namespace
+
+std::vector<Diagnostic> check_settings(const std::string& path, std::string_view text) {
+    Settings unused;
+    return read_into(unused, path, text);
+}
+
+Result<void> read_settings(const std::string& path, std::string_view text, Settings& settings) {
+    Settings changed = settings;
+    const auto found = read_into(changed, path, text);
     if (found.empty()) {
         settings = std::move(changed);
         return {};
@@ -153,4 +157,4 @@ Result<void> read_settings(const std::string& path, std::string_view text, Setti
                 fmt::format("{}:{}:{}", path, first.at.line, first.at.column));
 }
 
-} // namespace affinityd::app
+} // namespace affinityd::policy

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/settings.hpp"
+#include "policy/settings.hpp"
 
 #include <gtest/gtest.h>
 
-namespace affinityd::app {
+namespace affinityd::policy {
 namespace {
 
 using std::chrono::seconds;
@@ -94,4 +94,4 @@ TEST(Settings, FaultyFileChangesNothing) {
 }
 
 } // namespace
-} // namespace affinityd::app
+} // namespace affinityd::policy

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "machine/machine.hpp"
+#include "policy/reader.hpp"
+#include "state/last_good.hpp"
+#include "status/status.hpp"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityd::app {
+
+/// Chooses what can be in force of the policies that were read. A file with errors does not count: in its
+/// place comes its text as it was last in force, if that has none, else nothing. Where policies are at fault
+/// side by side, the one that comes later in the order of policies counts as faulty. What is chosen depends
+/// on the files and their last good texts only.
+class GoodPolicies {
+  public:
+    /// `last_good` must outlive this.
+    GoodPolicies(policy::ReadResult read, const std::vector<policy::Document>& documents,
+                 const state::LastGood& last_good);
+
+    /// Checks once, and takes out what is at fault. True: nothing is.
+    [[nodiscard]] bool step(const machine::Machine& machine);
+
+    struct Result {
+        policy::PolicySet set;
+        std::vector<status::FileFault> faults;   ///< in order of files
+        std::string warnings;                    ///< and notes, a line each; "": there are none
+        std::map<std::string, std::string> good; ///< texts of policies whose files are in force
+        state::LastGood::Names faulty;           ///< policies whose files are not
+    };
+    /// After the last step.
+    [[nodiscard]] Result take();
+
+  private:
+    void exclude(policy::Diagnostic fault);
+    void take_last_good(const policy::Diagnostic& fault, status::FileFault& into);
+    void exclude_last(const std::vector<policy::Diagnostic>& errors);
+    Result result_;
+    std::vector<policy::Document> documents_; ///< what is in force, or was to be
+    std::vector<policy::Diagnostic> remarks_; ///< of reading
+    std::vector<policy::Diagnostic> checked_; ///< of the last step
+    const state::LastGood& last_good_;
+};
+
+/// What a person needs to know about a file: what is wrong, and what is in force in its place.
+[[nodiscard]] std::string to_string(const status::FileFault& fault);
+/// What is in force in its place, as a sentence without its end.
+[[nodiscard]] std::string in_its_place(const status::FileFault& fault);
+
+} // namespace affinityd::app

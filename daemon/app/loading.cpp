@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/loading.hpp"
+
+#include "app/message_ids.hpp"
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace affinityd::app {
+
+namespace {
+
+std::string place_of(const policy::Position& at) {
+    return at.line == 0 ? at.file : fmt::format("{}:{}:{}", at.file, at.line, at.column);
+}
+
+std::string counted(std::size_t files) {
+    return files == 1 ? std::string("1 file has errors") : fmt::format("{} files have errors", files);
+}
+
+/// The subject of the error is file:line:column, or the file or folder at fault.
+status::FileFault fault_of_settings(const std::string& file, const Error& error) {
+    status::FileFault fault;
+    fault.at.file = file;
+    fault.shown = fault.message = error.to_string();
+    fault.note = "the settings in force stay";
+    const std::string_view place = error.subject;
+    if (!place.starts_with(file + ":")) return fault;
+    const auto numbers = place.substr(file.size() + 1);
+    fault.at.line = parse_number<unsigned>(numbers.substr(0, numbers.find(':'))).value_or(0);
+    fault.at.column = parse_number<unsigned>(numbers.substr(numbers.find(':') + 1)).value_or(0);
+    fault.message = error.message;
+    return fault;
+}
+
+} // namespace
+
+Loading::Loading(const Settings& settings, bool acts, Log& log)
+    : folders_(settings.policy_folders), acts_(acts), log_(log),
+      last_good_(settings.dry_run || !acts ? "" : settings.state_dir + "/last-good") {}
+
+std::shared_ptr<WorldLoader> Loading::begin(machine::Machine machine, planner::NicUsage usage) const {
+    return std::make_shared<WorldLoader>(folders_, std::move(machine), std::move(usage), last_good_,
+                                         acts_ ? Owners::trusted : Owners::all);
+}
+
+Result<std::shared_ptr<World>> Loading::end(WorldLoader& loader, std::vector<status::FileFault> others) {
+    auto loaded = loader.take();
+    status_.at = std::chrono::system_clock::now();
+    if (!loaded) {
+        status_.refused = loaded.error().to_string();
+        return std::unexpected(std::move(loaded.error()));
+    }
+    status_.refused.clear();
+    auto& found = loaded->found;
+    keep(found);
+    status_.faults = std::move(others);
+    std::ranges::move(found.faults, std::back_inserter(status_.faults));
+    faulty_ = std::move(found.faulty);
+    warnings_ = std::move(found.warnings);
+    if (const auto faults = report(); !faults.empty()) log_.alarm(faulty_files_message, faults);
+    return std::move(loaded->world);
+}
+
+void Loading::keep(const GoodPolicies::Result& found) {
+    const auto kept = last_good_.keep(found.good, found.faulty);
+    unkept_ = kept ? "" : kept.error().to_string();
+    if (!kept) log_.warn("policies are not kept for a start with errors in their files: " + unkept_);
+}
+
+std::string Loading::report() const {
+    if (status_.faults.empty()) return {};
+    std::string text = counted(status_.faults.size()) + "; all others are in force\n";
+    for (const auto& fault : status_.faults)
+        text += to_string(fault);
+    text.pop_back();
+    return text;
+}
+
+void Loading::add_problems(std::vector<planner::Problem>& into) const {
+    if (!status_.refused.empty())
+        into.push_back({{}, "reload", status_.refused + "\nwhat was in force before stays"});
+    for (const auto& fault : status_.faults)
+        into.push_back({fault.policy, place_of(fault.at), fault.message + "; " + in_its_place(fault)});
+    if (!unkept_.empty())
+        into.push_back(
+            {{}, "last good policies", "not kept for a start with errors in their files: " + unkept_});
+}
+
+std::vector<status::FileFault> reread(const ReadSettings& read, Settings& settings) {
+    if (!read) return {};
+    auto fresh = read();
+    if (!fresh) return {fault_of_settings(settings.config, fresh.error())};
+    settings = std::move(*fresh);
+    return {};
+}
+
+std::string summary_of(const status::LoadStatus& load) {
+    if (!load.refused.empty()) return "the last reload was refused: see affinityctl status";
+    if (load.faults.empty()) return {};
+    return counted(load.faults.size()) + ": " + place_of(load.faults.front().at);
+}
+
+} // namespace affinityd::app

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "state/last_good.hpp"
+
+#include "base/hash.hpp"
+#include "host/file.hpp"
+
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace affinityd::state {
+
+namespace {
+
+constexpr std::string_view ending = ".yaml";
+constexpr std::size_t largest = (1U << 20) + 256; // as much as is accepted of a policy, and the last line
+
+std::string last_line(std::string_view text) {
+    return fmt::format("\n# affinityd: a policy as it was last in force, checksum {:016x}\n", fnv1a_64(text));
+}
+
+/// The text without its last line; no value if that is not its own.
+std::optional<std::string> whole(std::string file) {
+    const auto length = last_line({}).size();
+    if (file.size() < length) return std::nullopt;
+    const auto text = std::string_view(file).substr(0, file.size() - length);
+    if (!std::string_view(file).ends_with(last_line(text))) return std::nullopt;
+    file.resize(text.size());
+    return file;
+}
+
+} // namespace
+
+std::string LastGood::path_of(std::string_view name) const {
+    return fmt::format("{}/{}{}", folder_.empty() ? "(the daemon's memory)" : folder_, name, ending);
+}
+
+std::optional<LastGood::Text> LastGood::find(std::string_view name) const {
+    if (const auto found = texts_.find(name); found != texts_.end()) return found->second;
+    if (folder_.empty()) return std::nullopt;
+    auto path = path_of(name);
+    auto file = host::read_file(path, largest);
+    if (!file || !*file) return std::nullopt;
+    auto text = whole(std::move(**file));
+    if (!text) return std::nullopt;
+    return Text{std::move(path), std::move(*text)};
+}
+
+Result<void> LastGood::keep(const std::map<std::string, std::string>& good, const Names& faulty) {
+    const auto before = std::exchange(texts_, {});
+    for (const auto& [name, text] : good)
+        texts_.emplace(name, Text{path_of(name), text});
+    for (const auto& [name, text] : before)
+        if (faulty.contains(name)) texts_.emplace(name, text);
+    if (folder_.empty()) return {};
+    auto written = write(before);
+    remove_others(faulty);
+    return written;
+}
+
+Result<void> LastGood::write(const Texts& before) const {
+    Result<void> result;
+    if (!texts_.empty()) result = host::make_directories(folder_);
+    for (const auto& [name, text] : texts_) {
+        if (!result) return result;
+        const auto known = before.find(name);
+        const auto path = path_of(name);
+        std::error_code code;
+        if (known != before.end() && known->second.text == text.text && std::filesystem::exists(path, code))
+            continue;
+        const auto file = host::read_file(path, largest);
+        const auto wanted = text.text + last_line(text.text);
+        if (!file || *file != wanted) result = host::replace_file(path, wanted);
+    }
+    return result;
+}
+
+void LastGood::remove_others(const Names& faulty) const {
+    std::error_code code;
+    for (std::filesystem::directory_iterator at(folder_, code), end; !code && at != end; at.increment(code)) {
+        const auto file = at->path().filename().string();
+        if (!file.ends_with(ending)) continue;
+        const auto name = std::string_view(file).substr(0, file.size() - ending.size());
+        std::error_code ignored;
+        if (!texts_.contains(name) && !faulty.contains(name)) std::filesystem::remove(at->path(), ignored);
+    }
+}
+
+} // namespace affinityd::state

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/error.hpp"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace affinityd::state {
+
+/// The text of each policy as it was last in force, for the case that its file has errors later: in memory,
+/// and in a folder of a file each, for the next daemon. A file ends with a checksum, so that one that the
+/// machine's end cut short is not taken for a policy that says less.
+class LastGood {
+  public:
+    struct Text {
+        std::string path; ///< where it can be read
+        std::string text;
+    };
+    using Names = std::set<std::string, std::less<>>;
+
+    /// `folder` "": in memory only. It is made when there is something to keep.
+    explicit LastGood(std::string folder = {}) : folder_(std::move(folder)) {}
+
+    /// No value: there is none, or it is damaged.
+    [[nodiscard]] std::optional<Text> find(std::string_view name) const;
+    /// `good` are in force, texts by name; of `faulty` stays what is kept; all others are gone. An Error: the
+    /// folder does not take them all; memory has them.
+    Result<void> keep(const std::map<std::string, std::string>& good, const Names& faulty);
+
+  private:
+    using Texts = std::map<std::string, Text, std::less<>>;
+    [[nodiscard]] std::string path_of(std::string_view name) const;
+    [[nodiscard]] Result<void> write(const Texts& before) const;
+    void remove_others(const Names& faulty) const;
+    std::string folder_;
+    Texts texts_;
+};
+
+} // namespace affinityd::state

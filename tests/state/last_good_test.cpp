@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/file.hpp"
+#include "state/last_good.hpp"
+#include "support/tree.hpp"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+namespace affinityd::state {
+namespace {
+
+namespace fs = std::filesystem;
+
+class LastGoodTest : public testing::Test {
+  protected:
+    [[nodiscard]] std::string folder() const { return tree_.path("last-good"); }
+    [[nodiscard]] std::string text(std::string_view name) const {
+        const auto found = LastGood(folder()).find(name);
+        return found ? found->text : "none";
+    }
+    test::Tree tree_;
+};
+
+TEST_F(LastGoodTest, TheNextDaemonFindsWhatWasInForce) {
+    LastGood kept(folder());
+    EXPECT_FALSE(kept.find("a"));
+    for (const std::string good : {"version: 1\n", "no line end", ""}) {
+        ASSERT_TRUE(kept.keep({{"a", good}}, {}));
+        EXPECT_EQ(text("a"), good);
+        EXPECT_EQ(kept.find("a")->path, folder() + "/a.yaml");
+    }
+}
+
+TEST_F(LastGoodTest, WhatIsFaultyStaysAndWhatIsGoneGoes) {
+    LastGood kept(folder());
+    ASSERT_TRUE(kept.keep({{"a", "1"}, {"b", "2"}, {"c", "3"}}, {}));
+    ASSERT_TRUE(kept.keep({{"c", "4"}}, {"a"}));
+    EXPECT_EQ(kept.find("a")->text, "1");
+    EXPECT_FALSE(kept.find("b"));
+    EXPECT_EQ(text("a"), "1");
+    EXPECT_EQ(text("b"), "none");
+    EXPECT_EQ(text("c"), "4");
+    // So does a daemon that has not seen it good.
+    ASSERT_TRUE(LastGood(folder()).keep({}, {"a"}));
+    EXPECT_EQ(text("a"), "1");
+    EXPECT_EQ(text("c"), "none");
+}
+
+TEST_F(LastGoodTest, WhatIsCutOrChangedIsNotTaken) {
+    ASSERT_TRUE(LastGood(folder()).keep({{"a", "match: {comm: a}\nexclusive: true\n"}}, {}));
+    const auto path = folder() + "/a.yaml";
+    const auto whole = **host::read_file(path);
+    for (std::size_t length = 0; length < whole.size(); ++length) {
+        ASSERT_TRUE(host::replace_file(path, whole.substr(0, length)));
+        EXPECT_EQ(text("a"), "none") << length;
+    }
+    auto other = whole;
+    other.front() = 'n';
+    ASSERT_TRUE(host::replace_file(path, other));
+    EXPECT_EQ(text("a"), "none");
+}
+
+TEST_F(LastGoodTest, AFolderThatTakesNothingIsToldAndMemoryHasThem) {
+    tree_.file("last-good", "a file in the folder's place");
+    LastGood kept(folder());
+    EXPECT_FALSE(kept.keep({{"a", "1"}}, {}));
+    ASSERT_TRUE(kept.find("a"));
+    EXPECT_EQ(kept.find("a")->text, "1");
+}
+
+TEST_F(LastGoodTest, WithoutAFolderNothingIsWritten) {
+    LastGood kept;
+    ASSERT_TRUE(kept.keep({{"a", "1"}}, {}));
+    EXPECT_EQ(kept.find("a")->text, "1");
+    EXPECT_TRUE(fs::is_empty(tree_.path()));
+}
+
+} // namespace
+} // namespace affinityd::state
