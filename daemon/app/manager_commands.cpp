@@ -46,19 +46,18 @@ void Manager::status(OwnedAnswer answer) {
         add_drift(carrying_.executor, drift->threads, overview.policies);
         overview.load = shared_.loading.status();
         shared_.loading.add_problems(overview.problems);
-        std::ranges::copy(shared_.current.placements().problems, std::back_inserter(overview.problems));
-        std::ranges::move(nic_problems(*shared_.current.world, tasks_.table()),
-                          std::back_inserter(overview.problems));
+        const auto add = [&](std::vector<planner::Problem> problems) {
+            std::ranges::move(problems, std::back_inserter(overview.problems));
+        };
+        add(shared_.current.placements().problems);
+        add(nic_problems(*shared_.current.world, tasks_.table()));
         // Until the first pass is over, not all processes have been seen.
         if (work_.passes() > (work_.passing() ? 1U : 0U))
-            std::ranges::move(idle_claims(*shared_.current.world, tasks_.table()),
-                              std::back_inserter(overview.problems));
+            add(idle_claims(*shared_.current.world, tasks_.table()));
         for (const auto& fault : parts_.journal.faults())
             overview.problems.push_back({{}, fault.subject, "the undo journal: " + fault.message});
-        std::ranges::move(silence_problems(tasks_.sources().command_lines()),
-                          std::back_inserter(overview.problems));
-        std::ranges::move(lack_problems(carrying_.executor, tasks_.events()),
-                          std::back_inserter(overview.problems));
+        add(silence_problems(tasks_.sources().command_lines()));
+        add(lack_problems(carrying_.executor, tasks_.events()));
         overview.goodness = balancer_.goodness();
         units_.add_status(overview);
         add_coexistence(coexistence_, overview);

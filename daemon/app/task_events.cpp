@@ -49,7 +49,7 @@ void Tasks::process_changed(int pid, const ProcessChange& change) {
     auto turn = begin_turn(std::move(**scan), change);
     if (was_known != (table_.find(pid) != nullptr)) parts_.observer.came_or_went();
     if (!facts->is_complete() && !facts->is_silent()) parts_.observer.missed();
-    look_later(*facts, turn ? turn->policy : std::nullopt, change.has_changed);
+    settling_.look_later(*facts, turn ? turn->policy : std::nullopt, change.has_changed);
     if (!turn) return;
     const auto until = std::chrono::steady_clock::now() + at_once;
     if (go_on(*turn, [&] { return std::chrono::steady_clock::now() >= until; })) {
@@ -95,7 +95,7 @@ void Tasks::thread_changed(int pid, int tid) {
     if (!thread) return miss(parts_, pid, thread.error());
     if (!*thread) return;
     place_fresh(*known, **thread);
-    settle_soon(*known);
+    settling_.made_threads(*known);
 }
 
 void Tasks::thread_renamed(int pid, int tid, std::string_view name) {

@@ -85,7 +85,8 @@ bool serves_released_queue(const inventory::ProcessScan& scan, const planner::Pl
 }
 
 Tasks::Tasks(const Parts& parts, ThreadPlacer placer, Reaper reaper)
-    : parts_(parts), placer_(std::move(placer)), reaper_(std::move(reaper)), sources_(parts.root) {}
+    : parts_(parts), placer_(std::move(placer)), reaper_(std::move(reaper)), sources_(parts.root),
+      settling_(parts.root, parts.current, table_, sources_, events_.later()) {}
 
 std::optional<std::size_t> Tasks::match(const inventory::ProcessScan& scan) const {
     const auto& world = *parts_.current.world;
@@ -121,10 +122,10 @@ void Tasks::drop(int pid) {
 
 std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan scan, const ProcessChange& change) {
     const int pid = scan.id().tid;
-    const int parent = change.creator.value_or(scan.parent());
+    const auto creator = change.creator.value_or(scan.parent());
     if (const auto* known = table_.find(pid); known != nullptr && known->id != scan.id()) drop(pid);
-    Turn turn{std::move(scan), parent, {}, {}};
-    turn.is_executed = change.is_executed;
+    Turn turn{std::move(scan), change};
+    turn.change.creator = creator;
     if (!decide(turn)) return std::nullopt;
     return turn;
 }
@@ -149,7 +150,7 @@ bool Tasks::decide(Turn& turn) {
         return false;
     }
     if (const auto* known = table_.find(pid); known != nullptr && known->id != scan.id()) return false;
-    if (!policy && !must_look_at(scan, turn.creator)) return false;
+    if (!policy && !must_look_at(scan, *turn.change.creator)) return false;
     if (const auto* before = table_.find(pid); before != nullptr && before->policy != policy) drop(pid);
     turn.policy = policy;
     if (policy) {
@@ -158,7 +159,7 @@ bool Tasks::decide(Turn& turn) {
         process.comm = scan.comm();
         process.policy = *policy;
         process.seen = passes_;
-        settle(process, is_new, std::exchange(turn.is_executed, false));
+        settling_.looked(process, is_new, std::exchange(turn.change.is_executed, false));
         parts_.observer.matched(process, scan.facts());
     }
     return true;
@@ -194,7 +195,7 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
         if (known != nullptr || parts_.journal.contains(machine::TaskMask{thread.id, pid, {}}))
             view.cpuset = cpuset_of(known == nullptr ? turn.cpuset : known->cpuset, pid, thread);
         placer_.place(known, {view, thread, static_cast<unsigned>(index),
-                              thread.id == turn.scan.id() ? turn.creator : pid});
+                              thread.id == turn.scan.id() ? *turn.change.creator : pid});
         if (turn.next < turn.threads.size() && leave()) return false;
     }
     return finish(turn, leave);
@@ -212,7 +213,7 @@ bool Tasks::finish(Turn& turn, const OutOfTime& out_of_time) {
         reaper_.bury_if_gone(pid, id, known, placer_.assignments());
         if (!turn.unseen->empty() && out_of_time()) return false;
     }
-    if (turn.threads.size() > 1) settle_soon(*known);
+    if (turn.threads.size() > 1) settling_.made_threads(*known);
     learn_cpuset(known->cpuset, pid, sources_, passes_); // so that it is watched
     parts_.observer.placed(*known);
     return true;

@@ -5,6 +5,7 @@
 #include "app/job.hpp"
 #include "app/reaper.hpp"
 #include "app/releases.hpp"
+#include "app/settling.hpp"
 #include "app/task_observer.hpp"
 #include "app/task_table.hpp"
 #include "app/thread_placer.hpp"
@@ -87,11 +88,6 @@ class Tasks {
     [[nodiscard]] bool finish(Turn& turn, const OutOfTime& out_of_time);
     void drop(int pid);
     [[nodiscard]] bool decide(Turn& turn);
-    void settle(KnownProcess& process, bool is_new, bool is_executed);
-    void settle_soon(KnownProcess& process);
-    void look_later(const inventory::ProcessFacts& facts, std::optional<std::size_t> policy,
-                    bool has_changed);
-    [[nodiscard]] uid_t person(int pid);
     [[nodiscard]] const CpuSet* cpuset_of(KnownCpuset& known, int pid, const inventory::Thread& thread);
 
     Parts parts_;
@@ -102,6 +98,7 @@ class Tasks {
     std::deque<Turn> unfinished_; ///< of events
     std::uint64_t passes_ = 0;
     EventQueue events_;
+    Settling settling_;
     std::uint64_t missing_until_ = 0; ///< the pass that makes up for lost events; 0: none were lost
 };
 

@@ -23,7 +23,7 @@ struct ProcessChange {
 /// threads is left and taken up again.
 struct Turn {
     inventory::ProcessScan scan;
-    int creator = 0;                   ///< the process that made it
+    ProcessChange change{};            ///< the creator is known always
     std::optional<std::size_t> policy; ///< that wants it, as index into the world's set
     std::shared_ptr<World> world; ///< in force when it began: another set has other indices; null: it is over
     std::vector<inventory::Thread> threads{};
@@ -34,9 +34,8 @@ struct Turn {
     std::optional<std::vector<TaskId>> unseen{};
     KnownCpuset cpuset{}; ///< of a process that no policy wants
     std::optional<ProcessChange>
-        again{};              ///< an event has named it again: it wants another turn after this one
-    bool is_executed = false; ///< it runs another program, and settles anew
-    bool was_left = false;    ///< since some of it was read: what events said meanwhile is newer
+        again{};           ///< an event has named it again: it wants another turn after this one
+    bool was_left = false; ///< since some of it was read: what events said meanwhile is newer
 };
 
 } // namespace affinityd::app

@@ -63,9 +63,12 @@ json explain_process(StillMachine& still, const SeenProcess& process) {
                                       .decided_by = {},
                                       .original = {},
                                       .cpuset = cpuset == nullptr ? affinityd::CpuSet() : *cpuset};
-        if (process.policy) one.decided_by = decided_by(policies[*process.policy], thread, index, plan);
+        if (process.policy) {
+            one.rule = planner::Matcher::thread_rule(policies[*process.policy], thread.comm, index);
+            one.decided_by = decided_by(policies[*process.policy], thread, index, plan);
+        }
         if (plan.target) one.reason = planner::reason_of(still.placements(), *plan.target);
-        threads.push_back(status::to_json(one, value.policy));
+        threads.push_back(status::to_json(one, value));
         ++index;
     });
     json answer = status::to_json(value);
