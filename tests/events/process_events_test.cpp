@@ -338,9 +338,12 @@ TEST_F(BrokenSource, IsTriedAgainWhileItCannotBeOpened) {
 }
 
 TEST_F(BrokenSource, FilterThatFailsIsReportedAndSetByOpeningAgain) {
+    machine_.policy("server", "match: {comm: server}\ncpus: \"2\"\nbind: set\n");
+    machine_.process(500, "server");
     start();
     play_.takes_filters = false;
-    events_->follow(true);
+    instance_->tasks().process_changed(500);
+    events_->follow();
     EXPECT_TRUE(says("no filter"));
     EXPECT_TRUE(turning_.until([&] { return play_.opened == 2; }));
     EXPECT_TRUE(play_.wanted.thread_forks);
