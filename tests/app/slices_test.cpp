@@ -115,7 +115,7 @@ TEST_F(SlicesTest, AStormOfRefusalsOfDifferentTasksDoesNotFillTheLog) {
     }
     instance.pass();
     EXPECT_LE(instance.log().times("could not be moved"), 10U);
-    EXPECT_EQ(instance.log().log().count("refused"), 500U) << "each was counted once";
+    EXPECT_EQ(instance.log().log().count("changes not permitted"), 500U) << "each was counted once";
     EXPECT_EQ(instance.status()["refused"].size(), 500U);
     for (int pid = 1000; pid < 1500; ++pid)
         machine_.end(pid);

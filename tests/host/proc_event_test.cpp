@@ -53,8 +53,18 @@ TEST(ProcEvent, Exit) {
     EXPECT_EQ(event->parent_pid, 4);
 }
 
+TEST(ProcEvent, AnotherUserOrGroup) {
+    for (const std::uint32_t what : {std::uint32_t{event_uid}, std::uint32_t{0x40}}) {
+        const auto event = parse_proc_event(EventBytes{.what = what}.numbers({22, 20, 33, 33}).build());
+        ASSERT_TRUE(event);
+        EXPECT_EQ(event->kind, Kind::ids);
+        EXPECT_EQ(event->tid, 22);
+        EXPECT_EQ(event->pid, 20);
+    }
+}
+
 TEST(ProcEvent, OtherMessagesGiveNothing) {
-    EXPECT_FALSE(parse_proc_event(EventBytes{.what = event_uid}.numbers({20, 20, 0, 0}).build()));
+    EXPECT_FALSE(parse_proc_event(EventBytes{.what = 0x80}.numbers({20, 20}).build())); // sid
     EXPECT_FALSE(parse_proc_event(EventBytes{.what = 0}.numbers({0}).build()));
     EXPECT_FALSE(parse_proc_event(EventBytes{.what = 3}.numbers({20, 20}).build()));
     EXPECT_FALSE(parse_proc_event(EventBytes{.index = 2, .what = event_exec}.numbers({20, 20}).build()));
