@@ -53,7 +53,7 @@ class Settle(unittest.TestCase):
         wait_for(lambda: {allowed(program.pid, tid) for tid in threads(program.pid)} == SINGLE, "they are apart")
 
     def test_a_program_that_is_run_by_a_process_with_a_place_counts_all_again(self):
-        self.start("settle: 500ms\n")
+        self.start("settle: 5s\n")
         program = self.counting(0.1, 0)
         self.assertEqual("2\n", program.stdout.readline())
         wait_for(lambda: allowed(program.pid) in SINGLE, "it has its own place")
