@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/fence_writer.hpp"
 
+#include "state/unconfirmed.hpp"
+
 #include <system_error>
 #include <utility>
 
@@ -45,6 +47,7 @@ void FenceWriter::decide(const CasePointer& what, const std::expected<CpuSet, in
         report(journal_.settle(what->subject));
         break;
     case FencePlan::Step::nothing:
+        report(state::settle_unconfirmed(journal_, what->subject, *present, what->online));
         break;
     }
     what->done({.state = plan.state});
@@ -56,14 +59,15 @@ void FenceWriter::take_up(const Case& what, const CpuSet& present) {
     const auto ours = journal_.recall(what.subject, present, what.online);
     const auto original = ours ? ours->original.value_or(CpuSet{}) : present; // by default, none are set
     if (original == machine::Setting(present)) return;
-    report(journal_.remember(what.subject, original, present, what.wish.policy));
+    report(journal_.put(what.subject, {original, present, present, what.wish.policy}));
 }
 
 void FenceWriter::set(const CasePointer& what) {
     const auto& wish = what->wish;
-    // An earlier change was not made, whoever was killed or got no answer meanwhile.
-    if (what->before && what->before->before == machine::Setting(what->present))
-        report(journal_.confirm(what->subject, what->present));
+    // Whoever was killed or got no answer meanwhile: it can be seen now whether an earlier change was made.
+    report(state::settle_unconfirmed(journal_, what->subject, what->present, what->online));
+    const bool is_untouched = what->before && state::is_untouched(*what->before, what->present, what->online);
+    what->before = is_untouched ? std::nullopt : journal_.find(what->subject);
     if (const auto written = journal_.remember(what->subject, what->present, wish.cpus, wish.policy);
         !written) {
         log_.error(written.error().to_string() + ": nothing is changed until it can be written");
@@ -121,7 +125,7 @@ void FenceWriter::was_restored(const CasePointer& what, int code) {
 /// The change was refused: what an earlier change did still holds, and still has to be undone.
 void FenceWriter::take_record_back(const Case& what) {
     if (!what.before) return forget(what);
-    report(journal_.revert(what.subject, *what.before));
+    report(journal_.put(what.subject, *what.before));
 }
 
 void FenceWriter::forget(const Case& what) { report(journal_.forget(what.subject)); }

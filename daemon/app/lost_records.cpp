@@ -7,6 +7,7 @@
 #include "state/namesake.hpp"
 
 #include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -64,7 +65,8 @@ Result<void> LostRecords::follow_name(const machine::Subject& subject, const mac
     if (journal_.contains(subject)) return {};
     const auto former = journal_.find_former(subject);
     if (!former) return {};
-    if (!planner::is_still_ours(former->record, present, online)) {
+    if (!planner::is_still_ours(former->record, present, online) &&
+        !planner::was_widened(subject, former->record, present, online)) {
         if (!are_one(root_, former->subject, subject)) return {};
         // Put back, or set by somebody else. With two records in force, each would undo what the other does;
         // but which original it had has to be known: it may be equal to a mask that it once had from us.
@@ -77,18 +79,18 @@ void LostRecords::take_up(const machine::Subject& subject, const machine::Settin
                           const std::string& policy, const topology::Topology& topology) {
     if (const auto done = follow_name(subject, present, topology.online); !done)
         log_.error(done.error().to_string());
-    const auto record = recall(subject, present, policy, topology);
+    auto record = recall(subject, present, policy, topology);
     if (!record) return;
-    if (const auto done = journal_.remember(subject, record->original, present, policy); !done)
+    if (const auto done = journal_.put(subject, std::move(*record)); !done)
         log_.error(done.error().to_string());
 }
 
 void LostRecords::assume_ours(const machine::Subject& subject, const machine::Setting& present,
                               const std::string& policy, const topology::Topology& topology) {
     if (journal_.contains(subject)) return;
-    const auto original = default_of(subject, topology);
+    auto original = default_of(subject, topology);
     if (original == present) return;
-    if (const auto done = journal_.remember(subject, original, present, policy); done) {
+    if (const auto done = journal_.put(subject, {std::move(original), present, present, policy}); done) {
         ++assumed_;
     } else {
         all_written_ = false;

@@ -5,6 +5,7 @@
 #include "machine/near.hpp"
 #include "netdev/lower.hpp"
 #include "planner/shared_lines.hpp"
+#include "state/unconfirmed.hpp"
 
 #include <algorithm>
 #include <unordered_set>
@@ -86,6 +87,10 @@ void Queues::put_right(const QueueTarget& target) {
     const auto& topology = parts_.current->machine().topology;
     parts_.lost.take_up(target.subject, found->second, target.policy, topology);
     if (action) return apply(*action);
+    if (const auto done = state::settle_unconfirmed(parts_.journal, target.subject, found->second,
+                                                    parts_.current.placements().online);
+        !done)
+        parts_.log.error(done.error().to_string());
     if (parts_.lost.searching() && found->second == target.wanted)
         parts_.lost.assume_ours(target.subject, found->second, target.policy, topology);
 }

@@ -2,6 +2,7 @@
 #include "app/thread_placer.hpp"
 
 #include "app/notices.hpp"
+#include "state/unconfirmed.hpp"
 
 namespace affinityd::app {
 
@@ -106,7 +107,7 @@ void ThreadPlacer::add_record(const machine::TaskMask& subject, const Look& look
         left_.leave(subject, look.thread.allowed, current_.placements().online);
     if (!found) return;
     const auto& record = found->record;
-    const auto done = journal_.remember(subject, record.original, record.asked, record.policy);
+    const auto done = journal_.put(subject, record);
     if (!done) return log_.error(done.error().to_string()); // the end looks for it again
     if (found->is_of_left_child) left_.take_in(subject);
     if (!look.thread.is_kernel()) left_.note(look.process.id, record, look.thread.id.start_time);
@@ -147,10 +148,14 @@ void ThreadPlacer::place(KnownProcess* known, const Look& look) {
                 journal_.settle(subject, plan.is_kept ? state::Parting::kept : state::Parting::put_back);
             !done)
             log_.error(done.error().to_string());
-    if (plan.action) {
-        apply(known, thread.id, *plan.action, look.process.cpuset);
-    } else if (lost_.searching() && plan.state == State::in_place && plan.target &&
-               !thread.allowed.contains(current_.placements().online)) {
+    if (plan.action) return apply(known, thread.id, *plan.action, look.process.cpuset);
+    if (plan.state == State::in_place || (plan.state == State::yielded && !changes_.is_fresh()))
+        if (const auto done =
+                state::settle_unconfirmed(journal_, subject, thread.allowed, current_.placements().online);
+            !done)
+            log_.error(done.error().to_string());
+    if (lost_.searching() && plan.state == State::in_place && plan.target &&
+        !thread.allowed.contains(current_.placements().online)) {
         lost_.assume_ours(subject, thread.allowed, current_->policy(*look.process.policy).name,
                           current_->machine().topology);
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/executor.hpp"
 
+#include "state/unconfirmed.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -64,18 +66,14 @@ std::optional<Carried> Executor::run(const Action& action, const Circumstances& 
     return carried;
 }
 
-/// The subject's record. If an earlier daemon was killed in the middle of a change, what the subject is set
-/// to tells now whether that was made.
+/// The subject's record, none if it was never changed. If an earlier daemon was killed in the middle of a
+/// change, what the subject is set to tells now whether that was made.
 std::optional<UndoRecord> Executor::find_settled(const Action& action, const CpuSet& online) {
     auto record = journal_.find(action.subject);
     if (!record || !record->before || !enforcer_.acts()) return record;
-    const auto& before = *record->before;
-    const bool was_not_made = action.from.is_cpus() && before.is_cpus()
-                                  ? (action.from.cpus() & online) == (before.cpus() & online)
-                                  : action.from == before;
-    if (was_not_made && journal_.confirm(action.subject, Setting(before)))
-        return journal_.find(action.subject);
-    return record;
+    if (!state::settle_unconfirmed(journal_, action.subject, action.from, online)) return record;
+    if (state::is_untouched(*record, action.from, online)) return std::nullopt;
+    return journal_.find(action.subject);
 }
 
 /// What has to be put back later. A task that may run everywhere has no preference, and gets none back. Where
@@ -121,7 +119,7 @@ Result<void> Executor::take_back(const Action& action, Outcome outcome,
     if (!before || (has_gone(outcome) && !enforcer_.may_return(action.subject)))
         return journal_.forget(action.subject);
     // What an earlier change did is still in force and still has to be undone.
-    return journal_.revert(action.subject, *before);
+    return journal_.put(action.subject, *before);
 }
 
 void Executor::divert(const Action& action, const Circumstances& circumstances, Carried& carried) {
@@ -206,7 +204,7 @@ Result<void> Executor::record_inherited(const TaskMask& task, const CpuSet& pres
                                         const CpuSet& online) {
     const auto source = inherited(task, present, creator, online);
     if (!source) return {};
-    return journal_.remember(task, source->original, present, source->policy);
+    return journal_.put(task, {source->original, present, present, source->policy});
 }
 
 Carried Executor::put_back_inherited(const TaskMask& task, const CpuSet& present,

@@ -14,8 +14,8 @@ struct UndoRecord {
     machine::Setting asked;    ///< what we asked for last
     machine::Setting granted;  ///< what the kernel made of it; equals `asked` until it was read back
     std::string policy;        ///< on whose behalf
-    /// What it was set to by us before, as long as it is not known whether the change was made: the daemon
-    /// may be killed in between.
+    /// What it was set to before the last change, by us or originally, as long as it is not known whether
+    /// that was made: the daemon may be killed in between.
     std::optional<machine::Setting> before = std::nullopt;
     friend bool operator==(const UndoRecord&, const UndoRecord&) = default;
 };

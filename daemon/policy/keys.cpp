@@ -35,7 +35,7 @@ constexpr std::array keys{
     Key{Level::top, "near", Type::cpus, {}, "nothing", "CPU set", "nic:eth0", "Among cpus, those nearest to these are used first."},
     Key{Level::top, "spread", Type::choice, spreads, "any", "", "core", "How tasks are dealt out: one after the other over the groups of this level."},
     Key{Level::top, "bind", Type::choice, binds, "llc", "", "core", "How wide each task's mask is around its place; set: all of cpus."},
-    Key{Level::top, "smt", Type::choice, smts, "share", "", "avoid", "avoid: SMT siblings are used last, when nothing else is left."},
+    Key{Level::top, "smt", Type::choice, smts, "share", "", "avoid", "avoid: of the CPUs of one core that are in the set, only the first is used."},
     Key{Level::top, "together", Type::choice, togethers, "none", "", "llc", "All threads of one process stay inside one group of this level."},
     Key{Level::top, "threads", Type::rules, {}, "every thread as the policy says", "", "[{name: \"io*\", cpus: \"0\"}]", "Rules for single threads; the first that fits a thread wins."},
     Key{Level::top, "exclusive", Type::boolean, {}, "false", "", "true", "true: every other task is kept off these CPUs."},
@@ -71,7 +71,7 @@ constexpr std::array keys{
     Key{Level::thread, "near", Type::cpus, {}, "as the policy", "CPU set", "node:1", "Among cpus, those nearest to these are used first."},
     Key{Level::thread, "spread", Type::choice, spreads, "as the policy", "", "cpu", "How these threads are dealt out."},
     Key{Level::thread, "bind", Type::choice, binds, "as the policy", "", "cpu", "How wide each of their masks is."},
-    Key{Level::thread, "smt", Type::choice, smts, "as the policy", "", "avoid", "Whether SMT siblings are used last."},
+    Key{Level::thread, "smt", Type::choice, smts, "as the policy", "", "avoid", "Whether more than one CPU of a core is used."},
 };
 
 /// Words that people bring from elsewhere.

@@ -6,6 +6,7 @@
 #include "state/journal_line.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace affinityd::state {
@@ -14,9 +15,10 @@ namespace {
 
 constexpr std::string_view kind = "given", end_kind = "over";
 
+/// Of all but the times.
 std::uint64_t key_of(const GivenMask& given) {
     auto copy = given;
-    copy.since = 0;
+    copy.since = copy.until = 0;
     return fnv1a_64(to_line(copy));
 }
 
@@ -66,41 +68,65 @@ std::optional<EndOfGiven> parse_end_of_given(std::string_view line) {
     return EndOfGiven{unescaped(fields[2]), *until};
 }
 
+bool GivenMasks::is_known(std::uint64_t key, std::uint64_t until) const {
+    const auto [first, last] = places_.equal_range(key);
+    return std::any_of(first, last, [&](const auto& at) { return given_[at.second].mask.until == until; });
+}
+
+/// At the end, or in the place of one that makes room.
+std::size_t GivenMasks::place_for(std::uint64_t key) const {
+    const auto [first, last] = places_.equal_range(key);
+    if (static_cast<std::size_t>(std::distance(first, last)) >= most_lives)
+        return std::min_element(first, last,
+                                [&](const auto& a, const auto& b) {
+                                    return given_[a.second].age() < given_[b.second].age();
+                                })
+            ->second;
+    return given_.size() < most ? given_.size() : who_makes_room();
+}
+
+void GivenMasks::count_in(std::size_t place) {
+    const auto& mask = given_[place].mask;
+    auto& group = groups_[mask.descent.group];
+    ++(mask.until > 0 ? group.over : group.in_force);
+    if (mask.until > 0) ++over_;
+}
+
+void GivenMasks::count_out(std::size_t place) {
+    const auto& mask = given_[place].mask;
+    const auto group = groups_.find(mask.descent.group);
+    --(mask.until > 0 ? group->second.over : group->second.in_force);
+    if (mask.until > 0) --over_;
+    if (group->second.over + group->second.in_force == 0) groups_.erase(group);
+}
+
 bool GivenMasks::add(GivenMask given) {
     const auto key = key_of(given);
-    if (places_.contains(key)) return false;
-    const auto place = given_.size() < most ? given_.size() : who_makes_room();
+    if (is_known(key, given.until)) return false;
+    const auto place = place_for(key);
     if (place == given_.size()) {
         given_.emplace_back();
     } else {
-        places_.erase(key_of(given_[place].mask));
-        if (--of_groups_[given_[place].mask.descent.group] == 0)
-            of_groups_.erase(given_[place].mask.descent.group);
+        count_out(place);
+        const auto [first, last] = places_.equal_range(key_of(given_[place].mask));
+        places_.erase(std::find_if(first, last, [&](const auto& at) { return at.second == place; }));
     }
-    places_[key] = place;
-    ++of_groups_[given.descent.group];
+    places_.emplace(key, place);
     given_[place] = {std::move(given), ++added_};
+    count_in(place);
     return true;
 }
 
 std::size_t GivenMasks::who_makes_room() const {
+    const auto of_concern = over_ > 0 ? &Group::over : &Group::in_force;
     const auto fullest =
-        std::ranges::max_element(of_groups_, {}, [](const auto& group) { return group.second; });
+        std::ranges::max_element(groups_, {}, [&](const auto& group) { return group.second.*of_concern; });
     std::size_t oldest = given_.size();
     for (std::size_t i = 0; i < given_.size(); ++i)
-        if (given_[i].mask.descent.group == fullest->first &&
-            (oldest == given_.size() || given_[i].number < given_[oldest].number))
+        if ((given_[i].mask.until > 0) == (over_ > 0) && given_[i].mask.descent.group == fullest->first &&
+            (oldest == given_.size() || given_[i].age() < given_[oldest].age()))
             oldest = i;
     return oldest;
-}
-
-void GivenMasks::index() {
-    places_.clear();
-    of_groups_.clear();
-    for (std::size_t i = 0; i < given_.size(); ++i) {
-        places_[key_of(given_[i].mask)] = i;
-        ++of_groups_[given_[i].mask.descent.group];
-    }
 }
 
 std::vector<std::string> GivenMasks::end(const std::function<bool(const std::string&)>& has_tasks,
@@ -122,14 +148,20 @@ void GivenMasks::end(std::string_view policy, std::uint64_t until) {
 
 /// Given again, it is another one: in between, somebody else may have set it.
 void GivenMasks::end(std::size_t place, std::uint64_t until) {
-    auto& given = given_[place];
-    places_.erase(key_of(given.mask));
-    given.mask.until = until;
-    places_.insert_or_assign(key_of(given.mask), place);
+    count_out(place);
+    given_[place].mask.until = until;
+    count_in(place);
 }
 
 void GivenMasks::forget(const std::string& policy) {
-    if (std::erase_if(given_, [&](const Given& given) { return given.mask.policy == policy; }) > 0) index();
+    if (std::erase_if(given_, [&](const Given& given) { return given.mask.policy == policy; }) == 0) return;
+    places_.clear();
+    groups_.clear();
+    over_ = 0;
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+        places_.emplace(key_of(given_[i].mask), i);
+        count_in(i);
+    }
 }
 
 void GivenMasks::clear() { *this = {}; }

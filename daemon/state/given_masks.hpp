@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace affinityd::state {
@@ -46,13 +47,15 @@ struct EndOfGiven {
 [[nodiscard]] std::optional<EndOfGiven> parse_end_of_given(std::string_view line);
 
 /// Which masks were given to whom, and when: a child that was left behind by a killed parent while no daemon
-/// ran is recognized by that. At most `most`; the oldest of the control group that has most of them makes
-/// room: nobody who begins many sessions has others forgotten.
+/// ran is recognized by that. At most `most`. What is over makes room first, then the oldest of the control
+/// group that has most in force: nobody who begins many sessions has others forgotten. Of what was given to
+/// the same descent again and again, the last `most_lives` times are known.
 class GivenMasks {
   public:
     static constexpr std::size_t most = 4096;
+    static constexpr std::size_t most_lives = 5;
 
-    /// False: it is known, from the same time or an earlier one, and not over.
+    /// False: it is known, from the same time or an earlier one, and not over; or it is over, and known.
     bool add(GivenMask given);
     /// Those of policies that have no task any more are over: a task born later has the mask from somebody
     /// else. Returns the policies concerned, each once.
@@ -73,17 +76,26 @@ class GivenMasks {
     [[nodiscard]] const GivenMask& operator[](std::size_t i) const { return given_[i].mask; } ///< in no order
 
   private:
-    void index();
+    struct Group {
+        std::size_t in_force = 0, over = 0;
+    };
+    void count_in(std::size_t place);
+    void count_out(std::size_t place);
     void end(std::size_t place, std::uint64_t until);
+    [[nodiscard]] bool is_known(std::uint64_t key, std::uint64_t until) const;
+    [[nodiscard]] std::size_t place_for(std::uint64_t key) const;
     [[nodiscard]] std::size_t who_makes_room() const;
     struct Given {
         GivenMask mask;
-        std::uint64_t number = 0; ///< the oldest has the least
+        std::uint64_t number = 0; ///< of two in force, the older one has the lower
+        /// The oldest is over for longest. A file that was written anew has them in another order.
+        [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> age() const { return {mask.until - 1, number}; }
     };
     std::vector<Given> given_;
     std::uint64_t added_ = 0;
-    std::unordered_map<std::uint64_t, std::size_t> places_;
-    std::unordered_map<std::string, std::size_t> of_groups_; ///< how many there are of each
+    std::size_t over_ = 0;                                       ///< how many are
+    std::unordered_multimap<std::uint64_t, std::size_t> places_; ///< by all but the times
+    std::unordered_map<std::string, Group> groups_;
 };
 
 } // namespace affinityd::state

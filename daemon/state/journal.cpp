@@ -25,6 +25,13 @@ bool may_be_elsewhere(const Subject& subject) {
         subject);
 }
 
+/// What to keep of a subject without a record: a mask of ours is no original.
+Setting first_original(const JournalContents& contents, const Subject& subject, const Setting& original) {
+    auto past = contents.past().find(subject);
+    const bool is_ours = past && (original == past->record.granted || original == past->record.asked);
+    return is_ours ? std::move(past->record.original) : original;
+}
+
 } // namespace
 
 Result<Journal> Journal::open(const std::string& path) {
@@ -38,12 +45,13 @@ Result<Journal> Journal::open(const std::string& path) {
 Result<void> Journal::remember(const Subject& subject, const Setting& original, const Setting& asked,
                                const std::string& policy, std::uint64_t since) {
     const auto known = find(subject);
-    UndoRecord record{known ? known->original : original, asked, asked, policy};
-    if (known) record.before = known->granted != asked ? std::optional(known->granted) : known->before;
-    // A mask of ours is no original.
-    if (const auto past = known ? std::nullopt : contents_.past().find(subject))
-        if (original == past->record.granted || original == past->record.asked)
-            record.original = past->record.original;
+    const auto& present = known ? known->granted : original;
+    UndoRecord record{known ? known->original : first_original(contents_, subject, original), asked, asked,
+                      policy};
+    if (present != asked)
+        record.before = present;
+    else if (known)
+        record.before = known->before;
     if (auto done = writer_.granted().note(subject, asked); !done) return done;
     if (auto done = writer_.append(to_line(subject, &record, since), contents_, damaged_); !done) return done;
     contents_.hold(subject, std::move(record), since);
@@ -57,16 +65,21 @@ Result<void> Journal::confirm(const Subject& subject, const Setting& granted) {
     UndoRecord record = *known;
     record.before.reset();
     record.granted = granted;
-    if (auto done = writer_.granted().note(subject, granted); !done) return done;
+    if (granted != record.asked) // which is noted
+        if (auto done = writer_.granted().note(subject, granted); !done) return done;
     if (auto done = writer_.append(to_line(subject, &record, since), contents_, damaged_); !done) return done;
     contents_.hold(subject, std::move(record), since);
     return {};
 }
 
-Result<void> Journal::revert(const Subject& subject, UndoRecord before) {
-    const auto since = contents_.span_of(subject, before).since;
-    if (auto done = writer_.append(to_line(subject, &before, since), contents_, damaged_); !done) return done;
-    contents_.hold(subject, std::move(before), since);
+Result<void> Journal::put(const Subject& subject, UndoRecord record) {
+    const auto since = contents_.span_of(subject, record).since;
+    if (!contains(subject)) { // else its masks are noted, and its original is not to be
+        record.original = first_original(contents_, subject, record.original);
+        if (auto done = writer_.granted().note(subject, record.asked); !done) return done;
+    }
+    if (auto done = writer_.append(to_line(subject, &record, since), contents_, damaged_); !done) return done;
+    contents_.hold(subject, std::move(record), since);
     return {};
 }
 

@@ -37,14 +37,16 @@ class Journal final : public planner::UndoLookup {
     }
 
     /// Before a change: keeps the first original, notes what is asked for. If this fails, the change must not
-    /// be made. `since`: now, in clock ticks since boot; 0: the subject may have had that for longer.
+    /// be made. Until it is confirmed, what the subject was set to before is ours, too. `since`: now, in
+    /// clock ticks since boot; 0: the subject may have had that for longer.
     [[nodiscard]] Result<void> remember(const machine::Subject& subject, const machine::Setting& original,
                                         const machine::Setting& asked, const std::string& policy,
                                         std::uint64_t since = 0);
     /// After it: what the kernel made of it.
     [[nodiscard]] Result<void> confirm(const machine::Subject& subject, const machine::Setting& granted);
-    /// The subject was not changed after all: its record is the one that it had.
-    [[nodiscard]] Result<void> revert(const machine::Subject& subject, planner::UndoRecord before);
+    /// Without a change: the subject was not changed after all, and its record is the one that it had, or
+    /// what it is set to is found to be from us.
+    [[nodiscard]] Result<void> put(const machine::Subject& subject, planner::UndoRecord record);
     /// The subject is gone, or was not changed after all.
     [[nodiscard]] Result<void> forget(const machine::Subject& subject);
     /// It has no record in force any more, and lives on: the mask that a task has from now on is its own, and

@@ -13,12 +13,13 @@ using machine::Subject;
 using machine::TaskMask;
 using planner::UndoRecord;
 
-/// The masks of a task's record that its children may have inherited.
+/// The masks of a task's record that its children may have inherited from us.
 template <class Use>
 void each_mask(const UndoRecord& record, const Use& use) {
     use(record.granted.cpus());
     if (record.asked != record.granted) use(record.asked.cpus());
-    if (record.before && record.before != record.granted && record.before != record.asked)
+    if (record.before && record.before != record.granted && record.before != record.asked &&
+        record.before != record.original)
         use(record.before->cpus());
 }
 

@@ -35,6 +35,10 @@ class JournalContents {
 
     /// The record in force.
     [[nodiscard]] std::optional<planner::UndoRecord> find(const machine::Subject& subject) const;
+    /// True if it is not known whether its last change was made. Cheap.
+    [[nodiscard]] bool is_unconfirmed(const machine::Subject& subject) const {
+        return !before_.empty() && before_.contains(subject);
+    }
     /// All of them, without what a subject was set to before an unconfirmed change.
     [[nodiscard]] const Records& held() const { return held_; }
     [[nodiscard]] const PastRecords& past() const { return past_; }

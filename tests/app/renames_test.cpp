@@ -272,5 +272,38 @@ TEST_F(Renames, QueuesOfAVirtualInterfaceThatNoPolicyWantsUnderItsNewNameArePutB
     EXPECT_EQ(machine_.steering("tx-0/xps_cpus", "va"), "4");
 }
 
+TEST_F(Renames, OfInterruptsWhoseCpusWentKeepTheirOriginals) {
+    for (const std::string stays : {"policy", "daemon", "nothing"}) {
+        machine_.set_irq(31, "1-2");
+        policy(stays == "daemon" ? "*0" : "eth0", "0,3");
+        std::optional<Instance> daemon(std::in_place, machine_);
+        start(*daemon);
+        expect_irqs("0", "3");
+        if (stays != "daemon") daemon.reset(); // killed
+        machine_.tree().file("sys/devices/system/cpu/online", "0-2\n");
+        machine_.set_irq(31, "0-2"); // the kernel
+        rename("eth0", "lan0");
+        if (stays == "policy") policy("lan0", "0,1");
+        if (stays == "nothing") no_policies();
+        if (daemon) {
+            daemon->manager().expect_changes();
+            daemon->pass(true);
+        } else {
+            daemon.emplace(machine_);
+            start(*daemon);
+        }
+        daemon->stop();
+        EXPECT_EQ(machine_.irq(31), "1-2") << stays;
+        daemon.reset();
+        machine_.tree().file("sys/devices/system/cpu/online", "0-3\n");
+        rename("lan0", "eth0");
+        machine_.set_irq(30, "0-3");
+        for (const auto* file : {"undo.journal", "undo.journal.granted"})
+            std::filesystem::remove(machine_.path(file));
+        for (const auto* file : {"policies/nic.yaml", "policies/unrelated.yaml"})
+            std::filesystem::remove(machine_.path(file));
+    }
+}
+
 } // namespace
 } // namespace affinityd::app

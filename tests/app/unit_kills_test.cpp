@@ -23,9 +23,14 @@ class UnitKills : public testing::Test {
         machine_.tree().file("sys/fs/cgroup/system.slice/server.service/cgroup.procs", "10\n");
         units_[unit] = CpuSet{0, 1};
     }
-    void want(const std::string& cpus) {
-        machine_.policy("server",
-                        "match: {comm: server}\nbind: set\nmeans: cpuset\ncpus: \"" + cpus + "\"\n");
+    void want(const std::string& cpus, const std::string& drift = "enforce") {
+        machine_.policy("server", "match: {comm: server}\nbind: set\nmeans: cpuset\ncpus: \"" + cpus +
+                                      "\"\ndrift: " + drift + "\n");
+    }
+    void begin_anew() {
+        units_[unit] = CpuSet{0, 1};
+        for (const auto* file : {"undo.journal", "undo.journal.granted"})
+            std::filesystem::remove(machine_.path(file));
     }
     void want_nothing() { machine_.policy("server", "match: {comm: unrelated}\n"); }
     /// Two passes of a daemon that then is killed, or (`ends`) stopped.
@@ -104,6 +109,82 @@ TEST_F(UnitKills, WithoutAnAnswerAnyNumberOfTimesTheOriginalIsPutBack) {
         daemon.systemd().refusal = 0;
         daemon.stop();
         EXPECT_EQ(daemon.systemd().units[unit].to_list(), "0-1") << silent;
+    }
+}
+
+TEST_F(UnitKills, BeforeTheFirstChangeAreNobodysDoing) {
+    for (const std::string drift : {"once", "yield", "enforce"}) {
+        begin_anew();
+        want("2-3", drift);
+        run(Systemd::kills);
+        run(Systemd::kills);
+        ASSERT_EQ(cpus(), "0-1");
+        run();
+        EXPECT_EQ(cpus(), "2-3") << drift;
+        run(Systemd::obeys, true);
+        EXPECT_EQ(cpus(), "0-1") << drift;
+    }
+}
+
+TEST_F(UnitKills, BeforeTheFirstChangeAndARefusalThenLeaveNothing) {
+    want("3");
+    run(Systemd::kills);
+    run(Systemd::refuses);
+    units_[unit] = CpuSet{3}; // an administrator
+    want_nothing();
+    run();
+    EXPECT_EQ(cpus(), "3");
+}
+
+TEST_F(UnitKills, AndARefusalThenLeaveWhatWasNeverSetToOthers) {
+    want("2-3");
+    run();
+    want("3");
+    run(Systemd::kills);
+    want("2");
+    run(Systemd::refuses);
+    units_[unit] = CpuSet{3}; // an administrator
+    want_nothing();
+    run();
+    EXPECT_EQ(cpus(), "3");
+}
+
+TEST_F(UnitKills, AfterAChangeAndARefusalThenLeaveTheFormerCpusToOthers) {
+    want("2-3");
+    run();
+    want("3");
+    run(Systemd::kills);
+    units_[unit] = CpuSet{3}; // it had been done
+    want("2");
+    run(Systemd::refuses);
+    units_[unit] = CpuSet{2, 3}; // an administrator
+    want_nothing();
+    run();
+    EXPECT_EQ(cpus(), "2-3");
+}
+
+TEST_F(UnitKills, WithoutAnAnswerLeaveTheFormerCpusToOthersOnceTheChangeIsSeen) {
+    for (const std::string drift : {"once", "enforce"}) {
+        begin_anew();
+        want("2-3", drift);
+        Instance daemon(machine_);
+        daemon.systemd().units[unit] = CpuSet{0, 1};
+        ASSERT_TRUE(daemon.manager().start());
+        daemon.pass();
+        ASSERT_EQ(daemon.systemd().units[unit].to_list(), "2-3");
+        want("3", drift);
+        ASSERT_TRUE(daemon.reload());
+        daemon.systemd().refusal = ETIMEDOUT;
+        daemon.pass();
+        daemon.systemd().refusal = 0;
+        daemon.systemd().units[unit] = CpuSet{3}; // done nevertheless
+        daemon.pass();
+        EXPECT_FALSE(daemon.journal().find(machine::UnitCpuset{unit})->before);
+        daemon.systemd().units[unit] = CpuSet{2, 3}; // systemctl set-property
+        if (drift == "once") daemon.pass();
+        EXPECT_EQ(daemon.systemd().units[unit].to_list(), "2-3") << drift;
+        daemon.stop();
+        EXPECT_EQ(daemon.systemd().units[unit].to_list(), "2-3") << drift;
     }
 }
 

@@ -131,5 +131,45 @@ TEST_F(Given, MasksOfManySessionsDoNotPushOutThoseOfAnotherGroup) {
     EXPECT_TRUE(masks.find(CpuSet{1}, online, 200, {"/system.slice/victim.service", 0}));
 }
 
+TEST_F(Given, MasksInForceOutliveAnyNumberOfOthersThatAreOver) {
+    const Descent server{"/system.slice/app.service", 77};
+    constexpr std::uint64_t lives = GivenMasks::most + 10;
+    auto journal = open();
+    ASSERT_TRUE(journal.remember({machine::TaskMask{{7, 100}, 7, "server"}}, online, CpuSet{1}, "server"));
+    ASSERT_TRUE(journal.note_given({CpuSet{1}, online, "server", server, 100}));
+    std::uint64_t now = 1000;
+    for (const bool has_own_session : {false, true})
+        for (std::uint64_t life = 0; life < lives; ++life, now += 6000) {
+            const Descent helper{server.group, has_own_session ? static_cast<int>(100 + life) : 77};
+            ASSERT_TRUE(journal.note_given({CpuSet{2}, online, "helper", helper, now}));
+            ASSERT_TRUE(journal.end_given(now + 3000));
+        }
+    for (int restart = 0; restart < 2; ++restart) {
+        const auto again = open();
+        EXPECT_EQ(again.contents().given().size(), GivenMasks::most);
+        EXPECT_TRUE(again.contents().given().find(CpuSet{1}, online, now, server));
+    }
+}
+
+TEST_F(Given, MasksAreKnownForTheLastTimesThatTheyWereGiven) {
+    constexpr std::uint64_t surplus = 3;
+    auto journal = std::optional(open());
+    const auto lives = GivenMasks::most_lives + surplus;
+    for (std::uint64_t life = 0; life < lives; ++life) {
+        auto again = given(1);
+        again.since = 1000 + life * 100;
+        ASSERT_TRUE(journal->note_given(again));
+        if (life + 1 == lives) break;
+        ASSERT_TRUE(journal->end_given(again.since + 50));
+        if (life == lives / 2) journal.emplace(open()); // written anew, in another order
+    }
+    const auto& masks = journal->contents().given();
+    EXPECT_EQ(masks.size(), GivenMasks::most_lives);
+    for (std::uint64_t life = 0; life < lives; ++life)
+        EXPECT_EQ(masks.contains(CpuSet{1}, online, 1000 + life * 100), life >= surplus) << life;
+    EXPECT_FALSE(masks.contains(CpuSet{1}, online, 1000 + surplus * 100 + 60)) << "not in between";
+    EXPECT_TRUE(masks.contains(CpuSet{1}, online, 1'000'000)) << "in force";
+}
+
 } // namespace
 } // namespace affinityd::state

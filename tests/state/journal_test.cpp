@@ -7,6 +7,7 @@
 #include "support/tree.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -402,7 +403,11 @@ TEST_F(JournalTest, WhatASubjectWasSetToBeforeAChangeIsKnownUntilThatIsConfirmed
         {
             auto journal = open();
             ASSERT_TRUE(journal.remember(subject, CpuSet::range(0, 3), CpuSet{1}, "p"));
-            EXPECT_FALSE(journal.find(subject)->before) << "that is the original";
+            const planner::UndoRecord first{CpuSet::range(0, 3), CpuSet{1}, CpuSet{1}, "p",
+                                            CpuSet::range(0, 3)};
+            EXPECT_EQ(journal.find(subject), first);
+            journal = open(); // the next daemon's
+            EXPECT_EQ(journal.find(subject), first);
             ASSERT_TRUE(journal.confirm(subject, CpuSet{1}));
             ASSERT_TRUE(journal.remember(subject, CpuSet{1}, CpuSet{2}, "p"));
             EXPECT_EQ(journal.find(subject)->before, machine::Setting(CpuSet{1}));
@@ -421,7 +426,7 @@ TEST_F(JournalTest, WhatASubjectWasSetToBeforeAChangeIsKnownUntilThatIsConfirmed
             EXPECT_FALSE(journal.find(subject)->before);
             EXPECT_FALSE(open().find(subject)->before) << "also to a later daemon";
             ASSERT_TRUE(journal.remember(subject, CpuSet{1}, CpuSet{3}, "p"));
-            ASSERT_TRUE(journal.revert(subject, {CpuSet::range(0, 3), CpuSet{2}, CpuSet{2}, "p"}));
+            ASSERT_TRUE(journal.put(subject, {CpuSet::range(0, 3), CpuSet{2}, CpuSet{2}, "p"}));
         }
         const planner::UndoRecord reverted{CpuSet::range(0, 3), CpuSet{2}, CpuSet{2}, "p"};
         EXPECT_EQ(open().find(subject), reverted);
@@ -445,6 +450,27 @@ TEST_F(JournalTest, ChildrenOfATaskThatIsBeingMovedHaveEitherMaskFromUs) {
     for (const unsigned cpu : {1U, 2U})
         EXPECT_FALSE(journal.find_mask_source(120, CpuSet{cpu}, online)) << cpu;
     EXPECT_EQ(journal.mask_sources().size(), 0U);
+}
+
+TEST_F(JournalTest, ChildrenOfATaskThatIsChangedForTheFirstTimeHaveItsOriginalFromNobody) {
+    auto journal = open();
+    const auto online = CpuSet::range(0, 3);
+    ASSERT_TRUE(journal.remember(task, CpuSet{0, 3}, CpuSet{1}, "p"));
+    EXPECT_FALSE(journal.find_mask_source(120, CpuSet{0, 3}, online));
+    ASSERT_TRUE(journal.confirm(task, CpuSet{1}));
+    EXPECT_FALSE(journal.find_mask_source(120, CpuSet{0, 3}, online));
+    EXPECT_EQ(journal.mask_sources().size(), 1U);
+}
+
+TEST_F(JournalTest, WhatIsFoundToBeOursIsNoChangeThatIsUnderWay) {
+    auto journal = open();
+    ASSERT_TRUE(journal.put(task, {CpuSet::range(0, 3), CpuSet{1}, CpuSet{1}, "p"}));
+    EXPECT_FALSE(journal.find(task)->before);
+    journal = open();
+    EXPECT_FALSE(journal.find(task)->before);
+    ASSERT_TRUE(journal.put(irq, {CpuSet::range(0, 3), CpuSet{1}, CpuSet{1}, "p"}));
+    std::filesystem::remove(tree_.path("undo.journal"));
+    EXPECT_TRUE(open().recall(irq, CpuSet{1}, CpuSet::range(0, 3))) << "noted as granted";
 }
 
 TEST_F(JournalTest, ATaskThatLivesOnWithoutItsRecordIsSettledUntilItIsGone) {

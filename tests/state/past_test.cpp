@@ -175,6 +175,7 @@ TEST_F(Past, FilesThatWereRemovedOrCutAreWrittenAnew) {
     auto journal = open();
     for (const auto& one : all)
         change(journal, one);
+    journal = open(); // written anew, with one line for each
     const auto written = std::filesystem::file_size(path());
     const auto never = [] { return false; };
     EXPECT_TRUE(journal.look_after_files(never));
@@ -198,6 +199,7 @@ TEST_F(Past, FilesAreWrittenAnewInSlices) {
     auto journal = open();
     for (int i = 1; i <= 100; ++i)
         change(journal, {TaskMask{{i, 1}, i, "t"}, online_, CpuSet{1}, {}});
+    journal = open(); // written anew, with one line for each
     const auto written = std::filesystem::file_size(path());
     std::filesystem::remove(path());
     unsigned slices = 1;

@@ -98,9 +98,12 @@ TEST(ThreadRecords, AThreadTakesMuchLessMemoryThanInVersion01) {
         constexpr int threads = 5000;
         const auto before = bytes_in_use();
         auto journal = *Journal::open("");
-        for (int i = 1; i <= threads; ++i)
-            EXPECT_TRUE(journal.remember(TaskMask{{i, 100}, one_process ? 1 : i, "worker"},
-                                         CpuSet::range(0, 63), CpuSet{static_cast<unsigned>(i % 32)}, "web"));
+        for (int i = 1; i <= threads; ++i) {
+            const TaskMask task{{i, 100}, one_process ? 1 : i, "worker"};
+            const CpuSet granted{static_cast<unsigned>(i % 32)};
+            EXPECT_TRUE(journal.remember(task, CpuSet::range(0, 63), granted, "web"));
+            EXPECT_TRUE(journal.confirm(task, granted));
+        }
         return static_cast<double>(bytes_in_use() - before) / threads;
     };
     const double of_processes = bytes_each(false);
