@@ -49,8 +49,14 @@ int show_cpus(const Globals& globals, const nlohmann::json& plan) {
 int ask_daemon_for_cpus(const Globals& globals) {
     const auto answer = ask_daemon(globals, "GetStatus");
     if (!answer) return complain(answer.error());
-    const auto status = nlohmann::json::parse(*answer, nullptr, false);
-    if (!status.is_object()) return complain({exit_failure, "the daemon's answer cannot be read"});
+    auto status = nlohmann::json::parse(*answer, nullptr, false);
+    // What is wrong with the daemon is no fault of the plan.
+    const auto planned = ask_daemon(globals, "GetPlan");
+    if (!planned) return complain(planned.error());
+    auto plan = nlohmann::json::parse(*planned, nullptr, false);
+    if (!status.is_object() || !plan.is_object())
+        return complain({exit_failure, "the daemon's answer cannot be read"});
+    status["problems"] = std::move(plan["problems"]);
     return show_cpus(globals, status);
 }
 
