@@ -73,16 +73,83 @@ class Kept {
     std::unordered_map<unsigned, std::size_t> by_cpu_;
 };
 
+/// With `separate`, how many cores the lanes of each cache group leave for their interrupts.
+class Rooms {
+  public:
+    /// `queues`: the first so many lanes need a core for their interrupts, too. Without `separate`, none
+    /// does.
+    Rooms(const ResolvedPolicy& resolved, const topology::Topology& topology, std::size_t queues,
+          const CpuLoad& load)
+        : is_separate_(resolved.policy->separate), allowed_(resolved.allowed), topology_(topology),
+          queues_(queues), load_(load) {}
+    /// Each cache group has another number; 0 without `separate`.
+    [[nodiscard]] unsigned group_of(unsigned cpu) {
+        if (!is_separate_) return 0;
+        const CpuSet group = topology_.llc_of(cpu);
+        if (group.empty()) return 0;
+        const auto [at, is_new] = groups_.try_emplace(group.first() + 1);
+        if (is_new) at->second.quiet = count_quiet(group & allowed_);
+        return at->first;
+    }
+    /// 0: one more lane there leaves a core to the interrupts of each; 1: one to those of all; 2: none.
+    [[nodiscard]] int crowding(unsigned group) const {
+        const auto found = groups_.find(group);
+        return found == groups_.end() ? 0 : crowding(found->second);
+    }
+    /// True if take() makes crowding() there another one.
+    [[nodiscard]] bool is_crowded_by_one_more(unsigned group) const {
+        const auto found = groups_.find(group);
+        return found != groups_.end() && crowding(with_one_more(found->second)) != crowding(found->second);
+    }
+    void take(unsigned group) {
+        const auto found = groups_.find(group);
+        if (found == groups_.end()) return;
+        found->second = with_one_more(found->second);
+        ++taken_;
+    }
+
+  private:
+    struct Group {
+        std::size_t quiet = 0; ///< cores that have little to do before any of these lanes is chosen
+        std::size_t lanes = 0, interrupts = 0;
+    };
+    [[nodiscard]] static int crowding(const Group& group) {
+        if (group.quiet >= group.lanes + group.interrupts + 2) return 0;
+        return group.quiet >= group.lanes + 2 ? 1 : 2;
+    }
+    [[nodiscard]] Group with_one_more(Group group) const {
+        ++group.lanes;
+        if (taken_ < queues_) ++group.interrupts;
+        return group;
+    }
+    [[nodiscard]] std::size_t count_quiet(const CpuSet& cpus) const {
+        std::set<unsigned> cores;
+        for (const unsigned cpu : cpus)
+            if (load_.on_core(cpu) < much) cores.insert(load_.core_of(cpu));
+        return cores.size();
+    }
+    const bool is_separate_;
+    const CpuSet& allowed_;
+    const topology::Topology& topology_;
+    const std::size_t queues_;
+    const CpuLoad& load_;
+    std::size_t taken_ = 0;
+    std::unordered_map<unsigned, Group> groups_;
+};
+
 /// Cores that may become lanes, the best first: those that are kept, unless another one may have much less
-/// load, then those with the least.
+/// load, then those with the least. One where interrupts would have no core of their own counts as if it had
+/// more to do.
 class Candidates {
   public:
     /// `load` must outlive it, and change by take() only.
-    Candidates(std::vector<Slot> slots, const Kept& kept, bool may_move, CpuLoad& load)
-        : slots_(std::move(slots)), kept_(kept), may_move_(may_move), load_(load) {
+    Candidates(std::vector<Slot> slots, const Kept& kept, bool may_move, CpuLoad& load, Rooms& rooms)
+        : slots_(std::move(slots)), kept_(kept), may_move_(may_move), load_(load), rooms_(rooms) {
         for (std::size_t i = 0; i < slots_.size(); ++i) {
             places_.push_back(kept.place_of(slots_[i]));
             on_core_[core_of(i)].push_back(i);
+            groups_.push_back(rooms.group_of(slots_[i].cpus.first()));
+            in_group_[groups_[i]].push_back(i);
             order_.insert(key(i));
         }
     }
@@ -90,21 +157,31 @@ class Candidates {
     /// The best, which gets the work of one CPU.
     Slot take() {
         const auto best = std::get<3>(*order_.begin());
-        auto& same_core = on_core_[core_of(best)];
-        for (const auto i : same_core)
-            order_.erase(key(i));
-        std::erase(same_core, best);
-        load_.add({slots_[best].cpus.first()}, one_cpu);
-        for (const auto i : same_core)
-            order_.insert(key(i));
+        order_.erase(order_.begin());
+        std::erase(on_core_[core_of(best)], best);
+        std::erase(in_group_[groups_[best]], best);
+        const auto& same_core = on_core_[core_of(best)];
+        change(same_core, [&] { load_.add({slots_[best].cpus.first()}, one_cpu); });
+        if (rooms_.is_crowded_by_one_more(groups_[best]))
+            change(in_group_[groups_[best]], [&] { rooms_.take(groups_[best]); });
+        else
+            rooms_.take(groups_[best]);
         return std::move(slots_[best]);
     }
 
   private:
+    /// Does what gives these other keys.
+    void change(const std::vector<std::size_t>& slots, const auto& what) {
+        for (const auto i : slots)
+            order_.erase(key(i));
+        what();
+        for (const auto i : slots)
+            order_.insert(key(i));
+    }
     using Key = std::tuple<Weight, std::size_t, Weight, std::size_t>; ///< the last: which it is
     [[nodiscard]] unsigned core_of(std::size_t i) const { return load_.core_of(slots_[i].cpus.first()); }
     [[nodiscard]] Key key(std::size_t i) const {
-        const auto there = load_.on_core(slots_[i].cpus.first());
+        const auto there = load_.on_core(slots_[i].cpus.first()) + rooms_.crowding(groups_[i]) * one_cpu;
         if (!may_move_) return {0, places_[i], there, i};
         return {there - (places_[i] < kept_.lanes() ? much : 0), places_[i], 0, i};
     }
@@ -113,7 +190,10 @@ class Candidates {
     const Kept& kept_;
     const bool may_move_;
     CpuLoad& load_;
+    Rooms& rooms_;
     std::vector<std::size_t> places_; ///< of each slot among those that are kept
+    std::vector<unsigned> groups_;    ///< of each slot: its cache group
+    std::unordered_map<unsigned, std::vector<std::size_t>> in_group_;
     std::unordered_map<unsigned, std::vector<std::size_t>> on_core_;
     std::set<Key> order_;
 };
@@ -157,11 +237,12 @@ std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Ma
     placement.spread = policy::Spread::core;
     const Kept kept(demand.kept);
     CpuLoad expected = load.expected;
+    Rooms rooms(resolved, machine.topology, demand.queues, load.expected);
     std::vector<Slot> lanes;
     for (const CpuSet* cpus : {&home.first, &home.then}) {
         if (cpus->empty()) continue;
         Candidates candidates(make_slots(machine.topology, placement, *cpus, {}), kept, demand.may_move,
-                              expected);
+                              expected, rooms);
         while (lanes.size() < demand.lanes && !candidates.empty())
             lanes.push_back(candidates.take());
     }
@@ -172,6 +253,14 @@ std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Ma
 }
 
 namespace {
+
+CpuSet cores_of(const topology::Topology& topology, std::span<const Slot> lanes) {
+    CpuSet cpus;
+    for (const auto& lane : lanes)
+        for (const unsigned cpu : lane.cpus)
+            cpus |= topology.core_of(cpu);
+    return cpus;
+}
 
 /// Where the interrupts of a lane may go with `separate`: its cache group without its core, best without any
 /// lane.
@@ -200,9 +289,7 @@ unsigned separate_cpu(const CpuSet& cpus, std::optional<unsigned> before, bool m
 std::vector<unsigned> interrupt_cpus(const ResolvedPolicy& resolved, const machine::Machine& machine,
                                      std::span<const Slot> lanes, const LaneDemand& demand, LaneLoad& load) {
     const bool is_separate = resolved.policy->separate;
-    CpuSet of_lanes;
-    for (const auto& lane : lanes)
-        of_lanes |= lane.cpus;
+    const CpuSet of_lanes = cores_of(machine.topology, lanes);
     std::vector<unsigned> cpus;
     for (const auto& lane : lanes) {
         const unsigned own = lane.cpus.first();

@@ -8,6 +8,8 @@
 #include <bit>
 #include <set>
 
+#include <fmt/format.h>
+
 namespace affinityd::planner {
 
 namespace {
@@ -206,6 +208,19 @@ Members members_of(ResolvedPolicy& resolved, const Machine& machine, const Inter
     return members;
 }
 
+/// With `separate`, how many lanes have their interrupts on the core of a worker, as its cache group has no
+/// other for them.
+std::size_t not_separated(const Machine& machine, const NicLanes& lanes, std::size_t queues) {
+    CpuSet of_workers;
+    for (const auto& lane : lanes.lanes)
+        for (const unsigned cpu : lane.cpus)
+            of_workers |= machine.topology.core_of(cpu);
+    const auto last =
+        lanes.interrupts.begin() + static_cast<std::ptrdiff_t>(std::min(queues, lanes.interrupts.size()));
+    return static_cast<std::size_t>(std::count_if(lanes.interrupts.begin(), last,
+                                                  [&](unsigned cpu) { return of_workers.contains(cpu); }));
+}
+
 /// What is to be said of interfaces that share their lanes.
 void tell_of_spares(const ResolvedPolicy& resolved, const NicLanes& lanes, Placements& into) {
     for (const auto& name : lanes.nics)
@@ -251,6 +266,14 @@ NicLanes lanes_for(ResolvedPolicy& resolved, const Interfaces& interfaces, const
     if (home.is_of_spares) tell_of_spares(resolved, lanes, jobs.front().into);
     if (have_interrupts) {
         lanes.interrupts = interrupt_cpus(resolved, machine, lanes.lanes, demand, load);
+        const auto mixed = resolved.policy->separate ? not_separated(machine, lanes, demand.queues) : 0;
+        if (mixed > 0)
+            jobs.front().into.problems.push_back(
+                {resolved.policy->name, lanes.name,
+                 fmt::format(
+                     "separate: interrupts of {} of its {} lanes are on cores of workers, as the cache "
+                     "groups have no others for them",
+                     mixed, lanes.lanes.size())});
     } else {
         for (const auto& lane : lanes.lanes)
             load.expected.add({lane.cpus.first()}, one_cpu); // its tasks

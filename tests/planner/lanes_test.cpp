@@ -143,6 +143,45 @@ TEST(Lanes, SeparateKeepsInterruptsOffTheWorkersCoreInItsCacheGroup) {
     EXPECT_EQ(wanted(world.placements).at("eth0-TxRx-0"), "2");
 }
 
+TEST(Lanes, SeparateLeavesRoomForInterruptsInEachCacheGroupAsFarAsThereIsAny) {
+    for (const unsigned workers : {2U, 4U, 6U, 8U, 12U, 14U, 15U, 16U}) {
+        auto machine = test::without_smt(16); // two cache groups of eight cores
+        auto& topology = machine.topology;    // in one node
+        topology.nodes = {{0, topology.online, 1U << 30, {}}};
+        topology.packages = {topology.online};
+        for (auto& cpu : topology.cpus)
+            cpu.node = 0;
+        test::add_nic(machine, "eth0", 0, workers, 30);
+        const World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\n"
+                           "separate: true\n"},
+                          machine, {{"p0", {{{"eth0"}, workers}}}});
+        CpuSet lanes;
+        std::map<std::string, unsigned> lines;
+        for (const auto& lane : world.placements.policies.front().lanes("eth0")->lanes)
+            lanes |= lane.cpus;
+        ASSERT_EQ(lanes.count(), workers);
+        std::size_t mixed = 0;
+        for (const auto& target : world.placements.queues) {
+            if (!std::holds_alternative<IrqMask>(target.subject)) continue;
+            mixed += target.wanted.cpus().intersects(lanes) ? 1 : 0;
+            ++lines[target.wanted.to_string()];
+        }
+        if (workers <= 14) {
+            EXPECT_EQ(mixed, 0U) << workers;
+        }
+        if (workers <= 8) {
+            EXPECT_EQ(lines.size(), workers) << "a core each";
+        }
+        const auto& problems = world.placements.problems;
+        EXPECT_EQ(problems.size(), mixed > 0 ? 1U : 0U) << workers;
+        if (workers == 16) {
+            ASSERT_EQ(mixed, 16U);
+            ASSERT_FALSE(problems.empty());
+            EXPECT_NE(problems.front().message.find("16 of its 16 lanes"), std::string::npos);
+        }
+    }
+}
+
 TEST(Lanes, ControlVectorsAndNicsOfAnotherPolicyAreLeftAlone) {
     auto machine = plain();
     test::add_nic(machine, "eth0", 0, 1, 30);
