@@ -19,7 +19,7 @@ using affinityd::Model;
 enum class Spread { any, cpu, core, llc, node, socket };
 /// How wide each task's mask is around its place.
 enum class Bind { cpu, core, llc, node, set };
-enum class Smt { share, avoid }; ///< avoid: SMT siblings are used last, and only when no other CPU is left
+enum class Smt { share, avoid }; ///< avoid: of the CPUs of one core in the set, only the first is used
 enum class Drift { enforce, once, yield }; ///< what happens when somebody else changes a mask afterwards
 enum class Prior { replace, keep };        ///< what happens to a mask that a task had before
 enum class OnStop { restore, keep };
