@@ -193,6 +193,9 @@ void ProcessEvents::take_care_of_rest(bool is_more) {
 }
 
 void ProcessEvents::wait_for_due() {
+    // What waits in memory has its turn, after other work; a timer that has expired would always come first.
+    int waits = SD_EVENT_OFF;
+    if (sd_event_source_get_enabled(rest_.get(), &waits) >= 0 && waits != SD_EVENT_OFF) return;
     const auto due = queue().next_due();
     if (due == pause_ends_) return;
     pause_ends_ = due;

@@ -307,6 +307,20 @@ TEST_F(Storm, WithoutEndLeavesTurnsToIdleWork) {
     EXPECT_FALSE(play_.events.empty());
 }
 
+TEST_F(Storm, ATimeThatHasComeLeavesWhatWaitsItsTurn) {
+    sd_event_source* source = nullptr;
+    const auto wait = [](sd_event_source*, void* userdata) {
+        static_cast<ProcessEvents*>(userdata)->wait_for_due(); // as the loop does after each turn
+        return 0;
+    };
+    ASSERT_GE(sd_event_add_post(turning_.event(), &source, wait, events_.get()), 0);
+    const Source after_all(source);
+    renames(1000, 20'000); // more than it can take at once: others come first from now on
+    sd_event_run(turning_.event(), 10'000);
+    instance_->tasks().events().later().look_at(20, 0, std::chrono::steady_clock::now());
+    EXPECT_TRUE(turning_.until([&] { return instance_->knows(20) && play_.events.empty(); }));
+}
+
 TEST_F(BrokenSource, IsOpenedAgainAndAPassFollows) {
     play_.works_from = 3;
     start();
