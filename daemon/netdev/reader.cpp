@@ -45,6 +45,11 @@ std::vector<std::string> device_chain(std::string_view device) {
     return chain;
 }
 
+/// What lies beyond these would only take memory, in each of thousands of queues of a hostile recording.
+CpuSet possible_cpus(const host::Dir& sys) {
+    return sys.cpu_list("devices/system/cpu/possible").value_or(CpuSet::range(0, 8191));
+}
+
 void read_place(const host::Dir& sys, const std::vector<std::string>& chain, Nic& nic) {
     for (const auto& path : chain) {
         const auto node = sys.number(path + "/numa_node");
@@ -56,7 +61,7 @@ void read_place(const host::Dir& sys, const std::vector<std::string>& chain, Nic
         auto cpus = sys.cpu_list(path + "/local_cpulist");
         if (!cpus) cpus = sys.cpu_mask(path + "/local_cpus");
         if (!cpus) continue;
-        nic.local_cpus = std::move(*cpus);
+        nic.local_cpus = *cpus & possible_cpus(sys);
         break;
     }
 }
@@ -115,6 +120,7 @@ Result<void> read_device(const host::Dir& sys, const std::string& base, Nic& nic
 Result<void> read_queues(const host::Dir& sys, const std::string& base, Nic& nic) {
     const auto names = sys.list(base + "/queues");
     if (!names) return std::unexpected(names.error());
+    const auto possible = possible_cpus(sys);
     for (const auto& name : *names) {
         const bool receive = name.starts_with("rx-");
         if (!receive && !name.starts_with("tx-")) continue;
@@ -126,6 +132,7 @@ Result<void> read_queues(const host::Dir& sys, const std::string& base, Nic& nic
         queue.index = *index;
         // A device with one transmit queue has the file and refuses to read it: the same as not having it.
         queue.steering = sys.cpu_mask(path + (receive ? "/rps_cpus" : "/xps_cpus"));
+        if (queue.steering) *queue.steering &= possible;
         if (receive)
             if (const auto count = sys.number(path + "/rps_flow_cnt");
                 count && *count >= 0 && *count <= 0xffffffffLL)

@@ -22,7 +22,8 @@ struct Diagnostic {
     std::string source_line; ///< the line of the file, for the underline; may be empty
 };
 
-/// "file:line:column: error: message (hint)" and, with `source`, the line and carets below it.
+/// "file:line:column: error: message (hint)" and, with `source`, the line and carets below it. For a
+/// terminal: what it would act upon is escaped (base/escape.hpp), also in the names of files.
 [[nodiscard]] std::string to_string(const Diagnostic& diagnostic, bool source = false);
 
 } // namespace affinityd::policy

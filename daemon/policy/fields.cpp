@@ -96,7 +96,7 @@ Fields::Fields(const Node& map, std::span<const Key> keys, Report& report) {
 }
 
 void Fields::read(const Node& map, const Find& find_key, const Advise& advise, Report& report) {
-    for (std::size_t at = 0; at + 1 < map.items.size(); at += 2) {
+    for (std::size_t at = 0; at + 1 < map.items.size() && !report.is_full(); at += 2) {
         const Node& name = map.items[at];
         const Node& value = map.items[at + 1];
         const Key* key = find_key(name.text);
@@ -249,7 +249,7 @@ std::vector<const Node*> read_list(const Fields::Entry& entry, Report& report) {
 std::vector<Pattern> read_patterns(const Fields::Entry& entry, Report& report) {
     std::vector<Pattern> patterns;
     for (const Node* element : read_list(entry, report)) {
-        auto pattern = Pattern::parse(element->text);
+        auto pattern = report.patterns().parse(element->text);
         if (pattern)
             patterns.push_back(std::move(*pattern));
         else

@@ -4,6 +4,8 @@
 #include "base/error.hpp"
 
 #include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,6 +25,8 @@ class Pattern {
   public:
     /// "nginx*" or "/^nginx: worker/"; an Error says what is wrong with a regular expression.
     static Result<Pattern> parse(std::string_view text);
+    /// True for "/regex/".
+    [[nodiscard]] static bool is_expression(std::string_view text);
 
     /// The same for names of tasks, of which the kernel keeps 15 bytes: a glob whose texts are all longer
     /// also matches their first 15 bytes, where it has no '*' among these.
@@ -40,6 +44,18 @@ class Pattern {
     std::string text_;
     std::string kept_;                      ///< a glob
     std::shared_ptr<const re2::RE2> regex_; ///< null: a glob
+};
+
+/// The patterns of one file. A regular expression takes up to a millisecond to compile: equal ones are
+/// compiled once, and there are at most `most_expressions`, good or not.
+class FilePatterns {
+  public:
+    static constexpr std::size_t most_expressions = 256;
+    /// As Pattern::parse(); an Error also says that there are too many.
+    Result<Pattern> parse(std::string_view text);
+
+  private:
+    std::map<std::string, Result<Pattern>, std::less<>> expressions_;
 };
 
 } // namespace affinityd::policy

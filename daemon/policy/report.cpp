@@ -41,16 +41,21 @@ unsigned Report::length_of(const Node& node) const {
     return static_cast<unsigned>(trim_text(raw).size());
 }
 
+bool Report::is_full() const { return errors_ > 0 && count_ >= max_findings; }
+
 void Report::error(const Node& node, std::string message, std::string hint) {
+    if (is_full()) return; // the length takes time in a long line
     add(Severity::error, node.line, node.column, length_of(node), std::move(message), std::move(hint));
 }
 
 void Report::warn(const Node& node, std::string message, std::string hint) {
+    if (count_ >= max_findings) return;
     add(Severity::warning, node.line, node.column, length_of(node), std::move(message), std::move(hint));
 }
 
 void Report::error_inside(const Node& scalar, std::size_t offset, std::size_t length, std::string message,
                           std::string hint) {
+    if (is_full()) return;
     auto raw = source_.from(scalar.line, scalar.column);
     const unsigned quote = is_quoted(raw) ? 1 : 0;
     if (!is_verbatim(raw.substr(quote), scalar)) return error(scalar, std::move(message), std::move(hint));

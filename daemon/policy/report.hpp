@@ -2,6 +2,7 @@
 #pragma once
 
 #include "policy/diagnostic.hpp"
+#include "policy/pattern.hpp"
 #include "policy/source.hpp"
 #include "policy/tree.hpp"
 
@@ -11,7 +12,7 @@
 
 namespace affinityd::policy {
 
-/// Collects the findings about one file and knows the places in it.
+/// Collects the findings about one file and knows the places in it and its patterns.
 class Report {
   public:
     /// Both must outlive the report.
@@ -30,6 +31,9 @@ class Report {
     /// Where the text of a scalar begins: after its quote, if it has one.
     [[nodiscard]] Position text_at(const Node& scalar) const;
     [[nodiscard]] unsigned errors() const { return errors_; }
+    /// The file is refused, and nothing more will be said of it: there is no use in looking further.
+    [[nodiscard]] bool is_full() const;
+    [[nodiscard]] FilePatterns& patterns() { return patterns_; }
 
   private:
     [[nodiscard]] unsigned length_of(const Node& node) const;
@@ -38,6 +42,7 @@ class Report {
     std::vector<Diagnostic>& out_;
     unsigned errors_ = 0;
     std::size_t count_ = 0;
+    FilePatterns patterns_;
 };
 
 } // namespace affinityd::policy

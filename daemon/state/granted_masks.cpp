@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <random>
 #include <vector>
 
 #include <fmt/format.h>
@@ -29,9 +30,9 @@ bool is_of_task(const machine::Subject& subject) {
     return std::holds_alternative<machine::TaskMask>(subject);
 }
 
-/// The highest bit is left out, so that no number's high half means "none" to a SlotTable.
+constexpr std::uint64_t used = ~std::uint64_t{0} >> 1U; ///< bits of a number
+
 std::uint64_t number_of(const std::string& subject, const machine::Setting& setting) {
-    constexpr std::uint64_t used = ~std::uint64_t{0} >> 1U;
     return fnv1a_64(subject + '\t' + setting.to_string()) & used;
 }
 
@@ -52,14 +53,35 @@ std::optional<std::uint64_t> number_in(std::string_view line) {
     if (line.size() != digits + 1 || (line[0] != task_mark && line[0] != queue_mark)) return std::nullopt;
     const auto [end, code] = std::from_chars(line.data() + 1, line.data() + line.size(), number, 16);
     if (code != std::errc{} || end != line.data() + line.size()) return std::nullopt;
-    return number;
+    return number & used;
+}
+
+std::uint64_t random_number() {
+    std::random_device device;
+    return std::uint64_t{device()} << 32U | device();
 }
 
 } // namespace
 
-bool NumberSet::is_in(const SlotTable& table, std::uint64_t number) {
-    const auto high = static_cast<std::uint32_t>(number >> 32U);
-    return table.find(static_cast<std::uint32_t>(number), [high](auto slot) { return slot == high; }) !=
+NumberSet::Key::Key() : mask_(random_number() & used), factor_(random_number() | 1U), inverse_(factor_) {
+    for (int round = 0; round < 5; ++round) // Newton: each doubles the bits that are right, three at first
+        inverse_ *= 2 - factor_ * inverse_;
+}
+
+std::uint64_t NumberSet::Key::mixed(std::uint64_t number) const {
+    const auto product = ((number ^ mask_) * factor_) & used;
+    return product ^ product >> 32U;
+}
+
+std::uint64_t NumberSet::Key::number(std::uint64_t mixed) const {
+    return (((mixed ^ mixed >> 32U) * inverse_) & used) ^ mask_;
+}
+
+NumberSet::NumberSet(std::size_t most) : most_(most) {}
+
+bool NumberSet::is_in(const SlotTable& table, std::uint64_t mixed) {
+    const auto high = static_cast<std::uint32_t>(mixed >> 32U);
+    return table.find(static_cast<std::uint32_t>(mixed), [high](auto slot) { return slot == high; }) !=
            SlotTable::none;
 }
 
@@ -69,14 +91,16 @@ bool NumberSet::add(std::uint64_t number) {
         old_ = std::move(young_);
         young_ = {};
     }
-    young_.insert(static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32U));
+    const auto mixed = key_.mixed(number);
+    young_.insert(static_cast<std::uint32_t>(mixed), static_cast<std::uint32_t>(mixed >> 32U));
     return true;
 }
 
 void NumberSet::erase(std::uint64_t number) {
+    const auto mixed = key_.mixed(number);
     for (auto* table : {&young_, &old_})
-        if (is_in(*table, number))
-            table->erase(static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32U));
+        if (is_in(*table, mixed))
+            table->erase(static_cast<std::uint32_t>(mixed), static_cast<std::uint32_t>(mixed >> 32U));
 }
 
 Result<GrantedMasks> GrantedMasks::open(const std::string& path, std::optional<Error>& fault) {

@@ -12,16 +12,17 @@
 
 namespace affinityd::state {
 
-/// Numbers of 64 bits, in eleven to twenty-two bytes each. When there are `most`, those that were added
-/// first are forgotten, half of them at once.
+/// Numbers of 63 bits, in eleven to twenty-two bytes each. When there are `most`, those that were added
+/// first are forgotten, half of them at once. They may come from a file that anything wrote: where a number
+/// stands depends on a key of this set's own.
 class NumberSet {
   public:
-    explicit NumberSet(std::size_t most) : most_(most) {}
+    explicit NumberSet(std::size_t most);
     /// False: it was there.
     bool add(std::uint64_t number);
     void erase(std::uint64_t number);
     [[nodiscard]] bool contains(std::uint64_t number) const {
-        return is_in(young_, number) || is_in(old_, number);
+        return is_in(young_, key_.mixed(number)) || is_in(old_, key_.mixed(number));
     }
     [[nodiscard]] std::size_t size() const { return young_.size() + old_.size(); }
     /// Uses the numbers in cells from `from` on, before `to`. Those that were added first are in the higher
@@ -29,7 +30,7 @@ class NumberSet {
     template <class Use>
     void for_cells(std::size_t from, std::size_t to, Use&& use) const {
         const auto with_number = [&](std::uint32_t hash, std::uint32_t slot) {
-            use(static_cast<std::uint64_t>(slot) << 32U | hash);
+            use(key_.number(static_cast<std::uint64_t>(slot) << 32U | hash));
         };
         const auto young = young_.cells();
         if (to > young) old_.for_cells(from > young ? from - young : 0, to - young, with_number);
@@ -38,9 +39,21 @@ class NumberSet {
     [[nodiscard]] std::size_t cells() const { return old_.cells() + young_.cells(); }
 
   private:
-    [[nodiscard]] static bool is_in(const SlotTable& table, std::uint64_t number);
+    /// Mixes 63 bits into 63 others and back. The highest bit stays 0, so that no high half means "none" to a
+    /// SlotTable.
+    class Key {
+      public:
+        Key();
+        [[nodiscard]] std::uint64_t mixed(std::uint64_t number) const;
+        [[nodiscard]] std::uint64_t number(std::uint64_t mixed) const;
+
+      private:
+        std::uint64_t mask_, factor_, inverse_; ///< random; the factor is odd
+    };
+    [[nodiscard]] static bool is_in(const SlotTable& table, std::uint64_t mixed);
     std::size_t most_;
-    SlotTable young_, old_; ///< the low half of a number is the hash, the high half the slot
+    Key key_;
+    SlotTable young_, old_; ///< the low half of a mixed number is the hash, the high half the slot
 };
 
 /// Which masks were ever given to which subject since the machine was started: what the undo journal knows of

@@ -89,6 +89,12 @@ std::string fault_of(sqlite3* database) {
     const auto version = ask(database, "PRAGMA user_version");
     if (version != schema_version)
         return fmt::format("schema version {}, this program knows {}", version.value_or(-1), schema_version);
+    // In the place of the table a view may be endless, and a trigger may do anything with each record.
+    if (ask(database, "SELECT count(*) FROM sqlite_schema WHERE type NOT IN ('table', 'index')") != 0 ||
+        ask(database,
+            "SELECT count(*) FROM sqlite_schema WHERE type='table' AND name='measurement' AND rootpage>0") !=
+            1)
+        return "it has views or triggers, or no table of measurements";
     Statement check(database, "PRAGMA integrity_check(1)");
     if (check.step() != SQLITE_ROW) return sqlite3_errmsg(database);
     const auto verdict = check.text(0);

@@ -24,6 +24,10 @@ using machine::TaskMask;
 using machine::UnitCpuset;
 using planner::UndoRecord;
 
+// No kernel is built for more CPUs than 8,192 (NR_CPUS, arch/x86/Kconfig); a set takes memory up to its last
+// one.
+constexpr unsigned greatest_cpu = 8191;
+
 // What a line says of its subject's record.
 constexpr std::string_view held = "held";
 constexpr std::string_view moved =
@@ -121,7 +125,8 @@ std::optional<Setting> parse_setting(const Subject& subject, std::string_view te
         return entries ? std::optional<Setting>(machine::FlowCount{*entries}) : std::nullopt;
     }
     auto cpus = CpuSet::parse_list(text);
-    return cpus ? std::optional<Setting>(std::move(*cpus)) : std::nullopt;
+    if (!cpus || (!cpus->empty() && cpus->last() > greatest_cpu)) return std::nullopt;
+    return std::move(*cpus);
 }
 
 /// "back", or with a time "back 4711".

@@ -5,13 +5,19 @@
 #include "host/root.hpp"
 #include "topology/numbered.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace affinityd::topology {
 
 namespace {
+
+constexpr std::size_t most_nodes = 1024; // 1 << NODES_SHIFT is at most this, arch/*/Kconfig
 
 std::optional<std::uint64_t> node_memory(const host::Dir& node) {
     const auto text = node.text("meminfo");
@@ -27,6 +33,17 @@ std::optional<std::uint64_t> node_memory(const host::Dir& node) {
     return std::nullopt;
 }
 
+/// One for each node, at most: a recording may say more, and the matrix grows with the square.
+std::vector<unsigned> distances(const host::Dir& node, std::size_t nodes) {
+    constexpr std::size_t longest = 11; // ten digits and a space
+    const auto text = node.text("distance").value_or("");
+    std::vector<unsigned> values;
+    for (const auto word : split_words(std::string_view(text).substr(0, nodes * longest)))
+        if (const auto value = parse_number<unsigned>(word); value && values.size() < nodes)
+            values.push_back(*value);
+    return values;
+}
+
 } // namespace
 
 Result<void> read_nodes(const host::Dir& dir, Topology& topology) {
@@ -35,15 +52,14 @@ Result<void> read_nodes(const host::Dir& dir, Topology& topology) {
     if (!ids) return std::unexpected(ids.error());
     for (const unsigned id : *ids) {
         if (online && !online->contains(id)) continue;
+        if (topology.nodes.size() == most_nodes) break;
         const auto folder = dir.dir("node" + std::to_string(id));
         if (!folder) continue;
         Node node{.id = id, .cpus = {}, .memory_bytes = node_memory(*folder), .distance = {}};
         auto cpus = folder->cpu_list("cpulist");
         if (!cpus) cpus = folder->cpu_mask("cpumap");
         node.cpus = cpus.value_or(CpuSet{}) & topology.online;
-        const auto distances = folder->text("distance").value_or("");
-        for (const auto word : split_words(distances))
-            if (const auto value = parse_number<unsigned>(word)) node.distance.push_back(*value);
+        node.distance = distances(*folder, std::min(ids->size(), most_nodes));
         for (auto& cpu : topology.cpus)
             if (node.cpus.contains(cpu.id) && !cpu.node) cpu.node = id;
         topology.nodes.push_back(std::move(node));

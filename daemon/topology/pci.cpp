@@ -55,6 +55,9 @@ Result<std::vector<PciDevice>> read_pci_devices(const host::Root& root) {
     if (addresses->empty()) return devices;
     const auto all = root.sys().dir("bus/pci/devices");
     if (!all) return std::unexpected(all.error());
+    // What lies beyond would only take memory, in each of thousands of devices of a hostile recording.
+    const CpuSet possible =
+        root.sys().cpu_list("devices/system/cpu/possible").value_or(CpuSet::range(0, greatest_number / 8));
     for (const auto& address : *addresses) {
         const auto folder = all->dir(address);
         if (!folder) continue;
@@ -66,7 +69,7 @@ Result<std::vector<PciDevice>> read_pci_devices(const host::Root& root) {
             device.node = static_cast<unsigned>(*node);
         auto near = folder->cpu_list("local_cpulist");
         if (!near) near = folder->cpu_mask("local_cpus");
-        device.local_cpus = near.value_or(CpuSet{});
+        device.local_cpus = near.value_or(CpuSet{}) & possible;
         devices.push_back(std::move(device));
     }
     return devices;

@@ -102,6 +102,22 @@ TEST_F(Check, FaultIsUnderlined) {
                      "1 error, 0 warnings, 0 notes; 0 policies in force\n");
 }
 
+TEST_F(Check, NothingThatATerminalWouldActUponIsPrinted) {
+    const std::string evil = "\x1b[2J\u202e\u009b\xff";
+    (void)write("vendor/redis" + evil + "/redis.yaml", good);
+    (void)write("etc/" + evil + ".yaml", good);
+    (void)write("etc/redis.yaml", "");
+    const auto line = write("line.yaml", "version: 1\nmatch: {comm: a" + evil + "}\n");
+    const auto quoted = [&](const std::string& path) { return "'" + (top_ / path).string() + "' "; };
+    for (const auto& paths : {quoted("vendor/redis" + evil) + quoted("etc"), line}) {
+        const auto answer = run(paths);
+        EXPECT_NE(answer.code, -1);
+        EXPECT_NE(answer.text.find("\\x1b[2J\\u202e\\u009b\\xff"), std::string::npos) << answer.text;
+        for (const auto* raw : {"\x1b", "\u202e", "\u009b", "\xff"})
+            EXPECT_EQ(answer.text.find(raw), std::string::npos) << answer.text;
+    }
+}
+
 TEST_F(Check, CpusAreCheckedOnTheMachine) {
     const auto path = write("redis.yaml", "version: 1\nmatch: {user: a}\ncpus: 1-2\n");
     const auto answer = run(path);

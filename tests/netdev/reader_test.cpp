@@ -33,6 +33,21 @@ void add_pci_nic(const Tree& tree) {
     tree.put("sys/devices/pci0000:00/0000:00:01.0/numa_node", "0\n");
 }
 
+TEST(ReadNics, MasksAreCutToThePossibleCpus) {
+    const Tree tree;
+    add_pci_nic(tree);
+    tree.put("sys/devices/system/cpu/possible", "0-9\n");
+    std::string words = "ffffffff";
+    for (int word = 1; word < 1000; ++word)
+        words += ",ffffffff";
+    tree.put(function + "/net/eth0/queues/rx-2/rps_cpus", words + "\n");
+    tree.put(function + "/local_cpulist", "8-1048575\n");
+    const auto nics = tree.nics();
+    ASSERT_EQ(nics.size(), 1U);
+    EXPECT_EQ(nics[0].queues[1].steering, CpuSet::range(0, 9));
+    EXPECT_EQ(nics[0].local_cpus, CpuSet::range(8, 9));
+}
+
 TEST(ReadNics, PciNicWithQueues) {
     const Tree tree;
     add_pci_nic(tree);

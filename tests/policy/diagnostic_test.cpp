@@ -39,12 +39,39 @@ TEST(Diagnostic, UnderlinesCharactersNotBytes) {
 }
 
 TEST(Diagnostic, ShowsNoControlCharactersAndNoEndlessLines) {
-    EXPECT_EQ(to_string(finding("a\x1b[2J", 1, 1), true), "a.yaml:3:1: error: wrong\n    a?[2J\n    ^");
+    EXPECT_EQ(to_string(finding("a\x1b[2J", 1, 1), true), "a.yaml:3:1: error: wrong\n    a\\x1b[2J\n    ^");
     const auto text =
         to_string(finding(std::string(100'000, 'x') + "!" + std::string(100'000, 'y'), 100'001, 1), true);
     EXPECT_LT(text.size(), 500U);
     EXPECT_NE(text.find("x!y"), std::string::npos);
     EXPECT_EQ(text.find('^') - text.find('\n', text.find('!')), text.find('!') - text.find('\n'));
+}
+
+// U+202E turns the direction of writing, U+009B begins a command to a terminal, a byte may be no UTF-8.
+TEST(Diagnostic, EscapesWhatATerminalWouldActUponAndMarksItAsShown) {
+    EXPECT_EQ(to_string(finding("a\u202eb", 2, 3), true),
+              "a.yaml:3:2: error: wrong\n    a\\u202eb\n     ^^^^^^");
+    EXPECT_EQ(to_string(finding("\u009bx \xff!", 4, 1), true),
+              "a.yaml:3:4: error: wrong\n    \\u009bx \\xff!\n           ^");
+    EXPECT_EQ(to_string(finding("\xff!", 1, 1), true), "a.yaml:3:1: error: wrong\n    \\xff!\n    ^^^^");
+    auto named = finding("", 1, 1);
+    named.at.file = "\x1b[2J\u202e.yaml";
+    named.message = "bad\nline \x9b";
+    named.hint = "not \u2066";
+    EXPECT_EQ(to_string(named), "\\x1b[2J\\u202e.yaml:3:1: error: bad\\nline \\x9b (not \\u2066)");
+}
+
+TEST(Diagnostic, CutsALongLineBetweenCharacters) {
+    std::string line;
+    for (int at = 0; at < 1000; ++at)
+        line += "ü";
+    for (unsigned column = 990; column < 1000; ++column) {
+        const auto text = to_string(finding(line, column, 1), true);
+        EXPECT_LT(text.size(), 500U);
+        EXPECT_NE(text.find("üüü"), std::string::npos);
+    }
+    const auto bytes = to_string(finding(std::string(100'000, '\x80'), 50'000, 1), true);
+    EXPECT_LT(bytes.size(), 1500U) << "no character to go back to";
 }
 
 TEST(Suggest, NearWordsOnly) {

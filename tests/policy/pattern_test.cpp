@@ -8,6 +8,7 @@
 
 namespace {
 
+using affinityd::policy::FilePatterns;
 using affinityd::policy::Pattern;
 using namespace std::string_literals;
 
@@ -58,6 +59,24 @@ TEST(Pattern, SaysWhatIsWrong) {
     ASSERT_FALSE(wrong.has_value());
     EXPECT_EQ(wrong.error().message, "the regular expression is wrong: missing ): (");
     EXPECT_FALSE(Pattern::parse("/(a{900}){900}/").has_value());
+}
+
+// It takes more than a millisecond to compile.
+TEST(Pattern, ExpressionsThatBecomeLargeProgramsAreRefused) {
+    EXPECT_FALSE(Pattern::parse("/(x+x+)+y{999}(ab|cd){999}/").has_value());
+    EXPECT_TRUE(Pattern::parse("/" + std::string(1022, 'a') + "/").has_value());
+    EXPECT_TRUE(Pattern::parse("/^[a-z]{1,64}(-[0-9a-f]{8,40})?\\.service$/").has_value());
+}
+
+TEST(Pattern, AFileHasABoundedNumberOfExpressions) {
+    FilePatterns patterns;
+    for (std::size_t at = 0; at < FilePatterns::most_expressions; ++at)
+        EXPECT_TRUE(patterns.parse("/a" + std::to_string(at) + "/").has_value());
+    const auto excess = patterns.parse("/b/");
+    ASSERT_FALSE(excess.has_value());
+    EXPECT_EQ(excess.error().message, "more than 256 different regular expressions in one file");
+    EXPECT_TRUE(patterns.parse("/a7/")->matches("xa7y")) << "known";
+    EXPECT_TRUE(patterns.parse("b*")->matches("b")) << "a glob takes nothing to compile";
 }
 
 // A backtracking matcher needs hours for either.

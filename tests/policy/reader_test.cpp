@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/reader.hpp"
 
+#include <chrono>
+#include <cstdio>
+
 #include <gtest/gtest.h>
 
 namespace {
@@ -116,6 +119,34 @@ TEST(Reader, ManyFindingsAreCutButAnErrorIsAlwaysSaid) {
     EXPECT_EQ(bad.diagnostics.size(), 101U);
     EXPECT_FALSE(bad.ok());
     EXPECT_TRUE(bad.set.policies.empty());
+}
+
+// Thousands of expressions in a file held up the daemon's loop for seconds.
+TEST(Reader, RegularExpressionsOfAFileAreBounded) {
+    const auto with = [](unsigned number, bool equal) {
+        std::string text = "version: 1\nmatch:\n  user: u\n  comm:\n";
+        for (unsigned at = 0; at < number; ++at)
+            text += "    - /a" + std::to_string(equal ? 0 : at) + "/\n";
+        return read(text);
+    };
+    EXPECT_TRUE(with(256, false).ok());
+    EXPECT_TRUE(with(4000, true).ok()) << "equal ones are compiled once";
+    EXPECT_EQ(said(with(257, false)),
+              "/etc/affinityd/policies.d/x.yaml:261:7: error: 'comm': more than 256 different regular "
+              "expressions in one file\n");
+}
+
+// Looking for a near word for each took most of the time.
+TEST(Reader, AFileOfUnknownKeysIsNotReadToItsEnd) {
+    std::string text = "version: 1\n";
+    for (unsigned at = 0; at < 9000; ++at)
+        text += "an_unknown_key_" + std::to_string(at) + ": 1\n";
+    const auto start = std::chrono::steady_clock::now();
+    for (unsigned at = 0; at < 5; ++at)
+        EXPECT_EQ(read(text).diagnostics.size(), 100U);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    EXPECT_LT(took.count(), 8.0);
+    std::printf("measured: 5 files of 9,000 unknown keys in %.0f ms\n", took.count() * 1000);
 }
 
 } // namespace

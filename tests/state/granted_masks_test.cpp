@@ -2,9 +2,15 @@
 #include "state/granted_masks.hpp"
 #include "support/tree.hpp"
 
+#include <chrono>
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
+#include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace affinityd::state {
@@ -91,6 +97,27 @@ TEST_F(Granted, AMaskIsKnownUnderAnotherNameOfWhatHasIt) {
     EXPECT_FALSE(masks.contains(SteeringMask{"vx", machine::Direction::tx, 0, "vx", 0}, mask));
     masks.forget(IrqMask{"devices/a", "eth0-TxRx-0", 0, 40}, mask);
     EXPECT_FALSE(masks.contains(IrqMask{"devices/a", "lan0-TxRx-0", 0, 40}, mask));
+}
+
+// Their places in the table must not be anybody's to choose: each search would walk over all of them.
+TEST_F(Granted, NumbersOfAFileThatAreAlikeInTheirLowHalvesAreReadInNoTime) {
+    constexpr unsigned count = 60000;
+    { // the file's first line says of which boot it is
+        auto masks = open();
+        note(masks, 0, 1);
+    }
+    std::ifstream file(tree_.path("granted"));
+    std::string text(std::istreambuf_iterator<char>(file), {});
+    for (unsigned i = 0; i < count; ++i)
+        text += fmt::format("t{:08x}00000001\n", i);
+    std::ofstream(tree_.path("granted")) << text;
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_EQ(open().size(), count + 1);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    EXPECT_LT(took.count(), 4.0);
+    EXPECT_EQ(open().size(), count + 1) << "the file is written anew with the same numbers";
+    EXPECT_EQ(known(open(), 0, 1), 1U);
+    std::printf("measured: %u numbers alike read in %.0f ms\n", count, took.count() * 1000);
 }
 
 } // namespace

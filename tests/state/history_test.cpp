@@ -142,6 +142,28 @@ TEST_F(HistoryTest, NewerOrForeignFileIsSetAsideNotChanged) {
     EXPECT_EQ(aside_, file() + ".corrupt-10");
 }
 
+// Endless, where the daemon counts its measurements at the start.
+TEST_F(HistoryTest, AViewInThePlaceOfTheTableIsSetAside) {
+    { auto history = open(); }
+    execute("ALTER TABLE measurement RENAME TO other; CREATE VIEW measurement AS WITH RECURSIVE c(x) AS "
+            "(SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT x AS id, 1 AS time, '' AS kind, '' AS outcome, "
+            "'' AS reason, '' AS path, '' AS model, '' AS policies, 1.0 AS seconds, 1 AS bytes, "
+            "1.0 AS bits_per_second, 1.0 AS cpu_seconds, 1.0 AS ghz_per_gbps, '' AS detail FROM c");
+    EXPECT_FALSE(History::open_to_read(folder_));
+    auto history = open(12);
+    ASSERT_EQ(aside_, file() + ".corrupt-12");
+    EXPECT_EQ(history.size().value(), 0U);
+}
+
+TEST_F(HistoryTest, ATriggerIsSetAside) {
+    { auto history = open(); }
+    execute("CREATE TRIGGER more AFTER INSERT ON measurement BEGIN DELETE FROM measurement; END");
+    auto history = open(13);
+    EXPECT_EQ(aside_, file() + ".corrupt-13");
+    ASSERT_TRUE(history.append(record(1)));
+    EXPECT_EQ(history.size().value(), 1U);
+}
+
 TEST_F(HistoryTest, TwoDamagedFilesInOneSecondAreBothKept) {
     std::ofstream(file()) << std::string(4096, 'a');
     { auto history = open(5); }

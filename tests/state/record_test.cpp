@@ -29,6 +29,17 @@ std::string only_line(const Record& record) {
     return line;
 }
 
+// Twenty thousand lines with CPU 1048575 would take gigabytes.
+TEST(Record, CpusThatNoKernelHasAreDamage) {
+    const TaskMask task{{123, 456}, 120, "a"};
+    const auto with = [&](unsigned cpu) {
+        return parse_line(only_line({task, UndoRecord{CpuSet{0}, CpuSet{cpu}, CpuSet{0}, "p"}}));
+    };
+    EXPECT_TRUE(with(8191));
+    EXPECT_FALSE(with(8192));
+    EXPECT_FALSE(with(CpuSet::max_cpu));
+}
+
 TEST(Record, EveryKindOfSubjectSurvivesTheWayThroughText) {
     const UndoRecord of_cpus{CpuSet::range(0, 7), CpuSet{1}, CpuSet{}, "policy\twith tab"};
     const UndoRecord of_count{FlowCount{0}, FlowCount{40000}, FlowCount{65536}, "p"};

@@ -2,6 +2,7 @@
 #include "host/root.hpp"
 #include "support/no_descriptors_left.hpp"
 #include "support/tree.hpp"
+#include "topology/pci.hpp"
 #include "topology/reader.hpp"
 
 #include <cerrno>
@@ -92,6 +93,38 @@ TEST_F(ReaderTest, SiblingsIsolationNodesAndCaches) {
     EXPECT_TRUE(topology->nodes[1].cpus.empty());
     EXPECT_EQ(topology->cpus[1].node, 0U);
     EXPECT_FALSE(topology->cpus[2].node) << "in no node";
+}
+
+// As a hostile recording has them: four hundred nodes with a megabyte of distances each took two gigabytes.
+TEST_F(ReaderTest, NodesAndTheirDistancesAreBounded) {
+    masks("0", "0");
+    cpu(0, "0", "0", "0");
+    std::string distance;
+    for (unsigned at = 0; at < 20'000; ++at)
+        distance += "10 ";
+    for (unsigned id = 0; id < 3; ++id)
+        tree_.file("sys/devices/system/node/node" + std::to_string(id) + "/distance", distance);
+    auto topology = read();
+    ASSERT_TRUE(topology);
+    ASSERT_EQ(topology->nodes.size(), 3U);
+    for (const auto& node : topology->nodes)
+        EXPECT_EQ(node.distance, (std::vector<unsigned>{10, 10, 10}));
+    for (unsigned id = 3; id < 1100; ++id)
+        tree_.file("sys/devices/system/node/node" + std::to_string(id) + "/cpulist", "\n");
+    topology = read();
+    ASSERT_TRUE(topology);
+    EXPECT_EQ(topology->nodes.size(), 1024U);
+    EXPECT_EQ(topology->nodes.front().distance.size(), 1024U);
+}
+
+TEST_F(ReaderTest, MasksOfDevicesAreCutToThePossibleCpus) {
+    masks("0-1", "0-1");
+    tree_.file("sys/bus/pci/devices/0000:00:00.0/class", "0x020000\n");
+    tree_.file("sys/bus/pci/devices/0000:00:00.0/local_cpulist", "1,1048575\n");
+    const auto devices = read_pci_devices(*host::Root::open(tree_.path()));
+    ASSERT_TRUE(devices);
+    ASSERT_EQ(devices->size(), 1U);
+    EXPECT_EQ(devices->front().local_cpus.to_list(), "1");
 }
 
 TEST_F(ReaderTest, MoreThan1024Cpus) {

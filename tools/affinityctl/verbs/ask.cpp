@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/verbs/ask.hpp"
 
+#include "affinityctl/views/json_text.hpp"
 #include "base/escape.hpp"
 
 #include <fmt/format.h>
@@ -54,14 +55,13 @@ int ask_and_show(const Globals& globals, const char* method, const std::vector<s
 int tell(const Globals& globals, const char* method, const std::vector<std::string>& arguments) {
     const auto answer = ask_daemon(globals, method, arguments);
     if (!answer) {
-        if (globals.json)
-            fmt::print("{}\n", nlohmann::json{{"ok", false}, {"message", answer.error().message}}.dump());
+        if (globals.json) fmt::print("{}\n", dump({{"ok", false}, {"message", answer.error().message}}));
         return complain(answer.error());
     }
     if (globals.json)
-        fmt::print("{}\n", nlohmann::json{{"ok", true}, {"message", *answer}}.dump());
+        fmt::print("{}\n", dump({{"ok", true}, {"message", *answer}}));
     else if (!answer->empty())
-        fmt::print("{}\n", *answer);
+        fmt::print("{}\n", affinityd::escaped_lines(*answer));
     return exit_ok;
 }
 

@@ -2,6 +2,7 @@
 #include "affinityctl/views/check_report.hpp"
 
 #include "affinityctl/views/json_text.hpp"
+#include "affinityctl/views/table.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -76,7 +77,7 @@ std::string check_text(const policy::ReadResult& result, const Findings& finding
                        bool color) {
     std::string text;
     for (const auto& o : result.set.overrides)
-        text += o.by + ": " + (o.masked ? "masks " : "overrides ") + o.path + "\n";
+        text += printable(o.by) + ": " + (o.masked ? "masks " : "overrides ") + printable(o.path) + "\n";
     for (const auto& d : findings) {
         auto line = policy::to_string(d, true);
         text += (color ? colored(std::move(line), d.severity) : line) + "\n";
