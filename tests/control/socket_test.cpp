@@ -69,7 +69,7 @@ class ControlTest : public testing::Test {
                                           return {};
                                       },
                                       {}},
-                                     bus_, {});
+                                     {bus_, calls_}, {});
         ASSERT_TRUE(started) << started.error().to_string();
         server_ = std::move(*started);
     }
@@ -174,6 +174,7 @@ class ControlTest : public testing::Test {
     test::Tree tree_;
     FakeCommands commands_;
     SystemBus bus_{[] { return std::unexpected(ENOENT); }};
+    SystemBus calls_{[] { return std::unexpected(ENOENT); }};
     sd_event* event_ = nullptr;
     std::unique_ptr<Server> server_;
     unsigned measured_ = 0;
@@ -192,15 +193,15 @@ TEST_F(ControlTest, TheSocketIsRootsFromTheFirstMoment) {
 TEST_F(ControlTest, ASocketThatAKilledDaemonLeftIsReplaced) {
     server_.reset();
     tree_.file("control", "left behind");
-    auto again = Server::start(event_, tree_.path(), commands_, {}, bus_, {});
+    auto again = Server::start(event_, tree_.path(), commands_, {}, {bus_, calls_}, {});
     ASSERT_TRUE(again) << again.error().to_string();
     server_ = std::move(*again);
     EXPECT_EQ(call("GetStatus").text, "{}");
 }
 
 TEST_F(ControlTest, APlaceThatCannotBeIsAnError) {
-    EXPECT_FALSE(Server::start(event_, tree_.path(std::string(200, 'x')), commands_, {}, bus_, {}));
-    const auto missing = Server::start(event_, tree_.path("missing"), commands_, {}, bus_, {});
+    EXPECT_FALSE(Server::start(event_, tree_.path(std::string(200, 'x')), commands_, {}, {bus_, calls_}, {}));
+    const auto missing = Server::start(event_, tree_.path("missing"), commands_, {}, {bus_, calls_}, {});
     ASSERT_FALSE(missing);
     EXPECT_EQ(missing.error().code, ENOENT);
 }
@@ -295,7 +296,7 @@ TEST_F(ControlTest, WhenAllPlacesAreTakenTheOldestSilentPeerMakesRoom) {
     server_.reset();
     Server::Limits limits;
     limits.socket.authentication = std::chrono::minutes(10); // they would make room by themselves
-    auto again = Server::start(event_, tree_.path(), commands_, {}, bus_, limits);
+    auto again = Server::start(event_, tree_.path(), commands_, {}, {bus_, calls_}, limits);
     ASSERT_TRUE(again) << again.error().to_string();
     server_ = std::move(*again);
     std::vector<int> held;
@@ -319,7 +320,7 @@ TEST_F(ControlTest, APeerThatDoesNotAuthenticateItselfIsClosedAfterItsTime) {
     server_.reset();
     Server::Limits limits;
     limits.socket.authentication = std::chrono::milliseconds(100);
-    auto again = Server::start(event_, tree_.path(), commands_, {}, bus_, limits);
+    auto again = Server::start(event_, tree_.path(), commands_, {}, {bus_, calls_}, limits);
     ASSERT_TRUE(again) << again.error().to_string();
     server_ = std::move(*again);
     const int silent = bare();
