@@ -11,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <vector>
 
 #include <fcntl.h>
@@ -290,6 +291,66 @@ TEST_F(ControlTest, BytesThatAreNoMessageEndTheirConnectionOnly) {
     settle();
     EXPECT_EQ(call("GetStatus").text, "{}");
     EXPECT_EQ(commands_.asked, (std::vector<std::string>{"status", "status"}));
+}
+
+TEST_F(ControlTest, ACallThatComesTogetherWithTheEndOfTheHandshakeIsAnswered) {
+    // A header of 16 bytes and its fields, each at a multiple of eight.
+    const int fd = bare();
+    std::string bytes("\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n", 29);
+    const auto field = [&bytes, start = bytes.size()](char code, char type, const std::string& text) {
+        bytes.resize(start + (bytes.size() - start + 7) / 8 * 8);
+        bytes += {code, '\1', type, '\0', static_cast<char>(text.size()), '\0', '\0', '\0'};
+        bytes += text + '\0';
+    };
+    const auto start = bytes.size();
+    bytes += std::string("l\1\0\1\0\0\0\0\1\0\0\0\0\0\0\0", 16);
+    field(1, 'o', "/org/affinityd");
+    field(2, 's', "org.affinityd.Manager1");
+    field(3, 's', "GetStatus");
+    bytes[start + 12] = static_cast<char>(bytes.size() - start - 16);
+    bytes.resize(start + (bytes.size() - start + 7) / 8 * 8);
+    ASSERT_EQ(::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+    EXPECT_TRUE(run_until([&] { return !commands_.asked.empty(); })) << "nothing else is sent";
+    EXPECT_EQ(commands_.asked, std::vector<std::string>{"status"});
+    ::close(fd);
+}
+
+TEST_F(ControlTest, APeerThatReadsNothingIsToldABoundedAmount) {
+    commands_.answer = std::string(1U << 20, 'x');
+    server_.reset();
+    Server::Limits limits;
+    limits.socket.backlog = 4 << 20;
+    auto again = Server::start(event_, tree_.path(), commands_, {}, {bus_, calls_}, limits);
+    ASSERT_TRUE(again) << again.error().to_string();
+    server_ = std::move(*again);
+    const auto memory = [] {
+        std::ifstream file("/proc/self/statm");
+        std::size_t all = 0, resident = 0;
+        file >> all >> resident;
+        return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    };
+    const auto before = memory();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        sd_bus* bus = connect_bus(socket_path(tree_.path()));
+        if (bus == nullptr) ::_exit(1);
+        for (int i = 0; i < 100; ++i) {
+            sd_bus_message* message = nullptr;
+            std::uint64_t cookie = 0; // without one no answer is wanted
+            if (make_call(bus, &message, "GetStatus", "", "", "org.affinityd.Manager1") < 0 ||
+                sd_bus_send(bus, message, &cookie) < 0)
+                ::_exit(1);
+        }
+        sd_bus_flush(bus);
+        ::pause();
+    }
+    EXPECT_TRUE(run_until([&] { return !commands_.asked.empty(); }));
+    settle();
+    EXPECT_LT(memory(), before + (40U << 20)) << "a hundred megabytes were asked for";
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    EXPECT_EQ(call("Explain", "s", "1").text.size(), commands_.answer.size()) << "others are served";
 }
 
 TEST_F(ControlTest, WhenAllPlacesAreTakenTheOldestSilentPeerMakesRoom) {
