@@ -56,8 +56,8 @@ int run(const Options& options, app::Log& log) {
     if (!enforcer)
         return give_up(log, {"a recorded machine cannot be changed: --root needs --dry-run", options.root});
 
-    control::SystemBus bus;
-    enforcer::UnitCpus unit_cpus([&] { return bus.connection(); });
+    control::SystemBus bus, calls;
+    enforcer::UnitCpus unit_cpus([&] { return calls.connection(); });
     app::Manager manager({*root, *journal, *enforcer, unit_cpus, log, settings,
                           [&options] { return read_settings_again(options); }});
     if (auto started = manager.start(); !started) return give_up(log, started.error(), exit_config);
@@ -65,7 +65,8 @@ int run(const Options& options, app::Log& log) {
     if (!loop) return give_up(log, loop.error());
     const auto server = control::Server::start(
         (*loop)->event(), settings.runtime_dir, manager,
-        {[&] { return (*loop)->measure(); }, [&](const std::string& text) { log.info(text); }}, bus, {});
+        {[&] { return (*loop)->measure(); }, [&](const std::string& text) { log.info(text); }}, {bus, calls},
+        {});
     if (!server) return give_up(log, server.error());
     host::prefer_low_latency();
     if (auto done = (*loop)->subscribe(); !done) return give_up(log, done.error());

@@ -29,8 +29,9 @@ class Commands {
     virtual void plan(OwnedAnswer answer) = 0;
     /// Everything about one PID, TID, interface or IRQ number, and why.
     virtual void explain(const std::string& subject, OwnedAnswer answer) = 0;
-    /// The measurements kept, of one kind or ("") of all, and how the latest compare with those before.
-    [[nodiscard]] virtual std::string history(const std::string& kind) const = 0;
+    /// The measurements kept, of one kind or ("") of all, and how the latest compare with those before. An
+    /// Error for a kind that does not exist.
+    [[nodiscard]] virtual Result<std::string> history(const std::string& kind) const = 0;
     /// Reads the policies again; an Error names each fault, and the running set stays.
     virtual void reload(Answer answer) = 0;
     /// Puts back what a policy (by name), a process (by PID) or everything ("") was given, and answers when

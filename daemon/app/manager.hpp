@@ -76,7 +76,7 @@ class Manager final : public Commands {
     void status(OwnedAnswer answer) override;
     void plan(OwnedAnswer answer) override;
     void explain(const std::string& subject, OwnedAnswer answer) override;
-    [[nodiscard]] std::string history(const std::string& kind) const override;
+    [[nodiscard]] Result<std::string> history(const std::string& kind) const override;
     void reload(Answer answer) override;
     void release(const std::string& what, Answer answer) override;
     void apply() override;

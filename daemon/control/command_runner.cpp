@@ -14,7 +14,9 @@ void CommandRunner::read(Method method, const std::string& argument, app::OwnedA
     if (method == Method::get_status) return commands_.status(std::move(answer));
     if (method == Method::get_plan) return commands_.plan(std::move(answer));
     if (method == Method::explain) return commands_.explain(argument, std::move(answer));
-    answer(OwnedText(commands_.history(argument)));
+    auto history = commands_.history(argument);
+    if (!history) return answer(std::unexpected(std::move(history.error())));
+    answer(OwnedText(std::move(*history)));
 }
 
 void CommandRunner::run(Request request) {

@@ -4,6 +4,7 @@
 #include "base/clock.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 namespace affinityd::control {
@@ -43,15 +44,15 @@ void Polkit::ask(Call call, uid_t user, Allowed allowed) {
     auto& question = open_.emplace_back(*this, std::move(call), user, std::move(allowed));
     question.self = std::prev(open_.end());
     question.cancellation = "affinityd-" + std::to_string(++asked_);
-    int status = watch_caller(question);
-    if (status >= 0) status = send(question);
+    sd_bus* bus = connection_();
+    int status = bus == nullptr ? -ENOTCONN : watch_caller(bus, question);
+    if (status >= 0) status = send(bus, question);
     if (status >= 0) return;
     question.call.fail(SD_BUS_ERROR_ACCESS_DENIED, std::string(needed) + ", and polkit cannot be asked");
     open_.pop_back();
 }
 
-int Polkit::send(Question& question) const {
-    sd_bus* bus = sd_bus_message_get_bus(question.call.message());
+int Polkit::send(sd_bus* bus, Question& question) const {
     const bool may_prompt = question.call.allows_interaction();
     sd_bus_message* raw = nullptr;
     int status = sd_bus_message_new_method_call(bus, &raw, service, object, interface, "CheckAuthorization");
@@ -68,13 +69,13 @@ int Polkit::send(Question& question) const {
     return status;
 }
 
-int Polkit::watch_caller(Question& question) {
+int Polkit::watch_caller(sd_bus* bus, Question& question) {
     const std::string rule = "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
                              "member='NameOwnerChanged',arg0='" +
                              question.call.sender() + "',arg2=''";
     sd_bus_slot* slot = nullptr;
-    const int status = sd_bus_add_match_async(sd_bus_message_get_bus(question.call.message()), &slot,
-                                              rule.c_str(), on_caller_gone, on_watched, &question);
+    const int status =
+        sd_bus_add_match_async(bus, &slot, rule.c_str(), on_caller_gone, on_watched, &question);
     question.leaving.reset(slot);
     return status;
 }
@@ -92,7 +93,7 @@ int Polkit::on_caller_gone(sd_bus_message*, void* userdata, sd_bus_error*) {
 /// Closes the password dialog, if there is one.
 void Polkit::cancel(const Question& question) {
     sd_bus_message* raw = nullptr;
-    sd_bus* bus = sd_bus_message_get_bus(question.call.message());
+    sd_bus* bus = sd_bus_slot_get_bus(question.slot.get());
     if (sd_bus_message_new_method_call(bus, &raw, service, object, interface, "CancelCheckAuthorization") < 0)
         return;
     const Message message(raw);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <list>
 #include <string>
+#include <utility>
 
 #include <sys/types.h>
 
@@ -25,7 +26,9 @@ class Polkit {
         std::size_t per_user = 4;                   ///< open questions
         std::size_t in_all = 32;
     };
-    explicit Polkit(Limits limits) : limits_(limits) {}
+    /// The connection over which polkit is asked; nullptr while there is none.
+    using Connection = std::function<sd_bus*()>;
+    Polkit(Connection connection, Limits limits) : connection_(std::move(connection)), limits_(limits) {}
     Polkit(const Polkit&) = delete;
     Polkit& operator=(const Polkit&) = delete;
     ~Polkit() = default;
@@ -51,14 +54,15 @@ class Polkit {
         std::list<Question>::iterator self;
     };
     [[nodiscard]] bool has_room(uid_t user) const;
-    [[nodiscard]] int send(Question& question) const;
-    static int watch_caller(Question& question);
+    [[nodiscard]] int send(sd_bus* bus, Question& question) const;
+    static int watch_caller(sd_bus* bus, Question& question);
     static void cancel(const Question& question);
     static void refuse(Question& question, sd_bus_message* reply);
     static int on_answer(sd_bus_message* reply, void* userdata, sd_bus_error*);
     static int on_watched(sd_bus_message* reply, void* userdata, sd_bus_error*);
     static int on_caller_gone(sd_bus_message* signal, void* userdata, sd_bus_error*);
 
+    Connection connection_;
     Limits limits_;
     std::list<Question> open_;
     std::uint64_t asked_ = 0; ///< makes cancellation ids unique

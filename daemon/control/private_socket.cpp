@@ -81,6 +81,11 @@ int PrivateSocket::listen() {
 void PrivateSocket::take(Request request) {
     if (!is_from_privileged(request.call.message()))
         return request.call.fail(SD_BUS_ERROR_ACCESS_DENIED, "this socket is root's");
+    const auto* bus = sd_bus_message_get_bus(request.call.message());
+    const auto peer = std::ranges::find(peers_, bus, [](const Peer& one) { return one.bus.get(); });
+    if (peer != peers_.end()) request.call.count_in(peer->backlog);
+    if (!request.call.has_room())
+        return fail_for_limits(request.call, "earlier answers still wait to be read");
     runner_.run(std::move(request));
 }
 
@@ -98,6 +103,7 @@ void PrivateSocket::admit(Fd connection) {
     auto& peer = peers_.emplace_back();
     peer.bus.reset(bus);
     peer.heard = Clock::now();
+    peer.backlog = std::make_shared<Backlog>(limits_.backlog);
     const int fd = connection.get();
     int status = sd_bus_set_fd(bus, fd, fd);
     if (status >= 0) static_cast<void>(connection.release()); // the bus's from here on
@@ -111,6 +117,7 @@ int PrivateSocket::prepare(Peer& peer) {
     sd_id128_randomize(&id);
     int status = sd_bus_set_server(bus, 1, id);
     if (status >= 0) status = sd_bus_negotiate_creds(bus, 1, SD_BUS_CREDS_EUID);
+    if (status >= 0) status = sd_bus_set_connected_signal(bus, 1);
     if (status >= 0) status = sd_bus_add_filter(bus, nullptr, on_message, &peer);
     if (status >= 0) status = add_manager_object(bus, *this);
     if (status >= 0) status = sd_bus_start(bus);
@@ -128,10 +135,28 @@ int PrivateSocket::on_end(sd_event_source*, void* userdata) {
     return 0;
 }
 
-int PrivateSocket::on_message(sd_bus_message*, void* userdata, sd_bus_error*) {
+int PrivateSocket::on_message(sd_bus_message* message, void* userdata, sd_bus_error*) {
     auto& peer = *static_cast<Peer*>(userdata);
     peer.heard = Clock::now();
     peer.is_authenticated = true;
+    if (sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Connected") > 0) read_rest(peer);
+    // Nothing at all is answered to a peer that calls on and on and reads nothing.
+    return Backlog::is_swamped(peer.bus.get()) ? 1 : 0;
+}
+
+/// sd-bus keeps calls that come in together with the end of the handshake, and waits for more before it looks
+/// at them.
+void PrivateSocket::read_rest(Peer& peer) {
+    sd_event_source* source = nullptr;
+    if (sd_event_add_defer(sd_bus_get_event(peer.bus.get()), &source, on_rest, &peer) < 0) return;
+    peer.rest.reset(source);
+    sd_event_source_set_enabled(source, SD_EVENT_ON);
+}
+
+int PrivateSocket::on_rest(sd_event_source* source, void* userdata) {
+    // That a connection has broken, the loop notices by its descriptor.
+    if (sd_bus_process(static_cast<Peer*>(userdata)->bus.get(), nullptr) <= 0)
+        sd_event_source_set_enabled(source, SD_EVENT_OFF);
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "control/backlog.hpp"
 #include "control/command_runner.hpp"
 #include "control/handles.hpp"
 #include "control/manager_object.hpp"
@@ -21,7 +22,8 @@ class PrivateSocket final : public Front {
     struct Limits {
         std::size_t peers = 64;
         std::chrono::milliseconds authentication{
-            1000}; ///< from the connection to the end of the D-Bus handshake
+            1000};                      ///< from the connection to the end of the D-Bus handshake
+        std::size_t backlog = 64 << 20; ///< bytes that a peer may leave unread
     };
     /// Binds and listens. `event` and `runner` must outlive this.
     static Result<std::unique_ptr<PrivateSocket>> start(sd_event* event, std::string path,
@@ -41,14 +43,18 @@ class PrivateSocket final : public Front {
         Clock::time_point heard{}; ///< when it connected, or last called
         bool is_authenticated = false;
         Source deadline; ///< of the authentication
+        Source rest;     ///< of what came in together with the end of the handshake
+        std::shared_ptr<Backlog> backlog{};
     };
     [[nodiscard]] int listen();
     void admit(host::Fd connection);
     [[nodiscard]] int prepare(Peer& peer);
+    static void read_rest(Peer& peer);
     void make_room();
     static int on_connect(sd_event_source*, int fd, std::uint32_t, void* userdata);
     static int on_end(sd_event_source*, void* userdata);
     static int on_message(sd_bus_message*, void* userdata, sd_bus_error*);
+    static int on_rest(sd_event_source*, void* userdata);
     static int on_deadline(sd_event_source*, std::uint64_t, void* userdata);
 
     sd_event* event_;

@@ -11,10 +11,10 @@ void TokenBucket::refill(Clock::time_point now) {
     last_ = now;
 }
 
-bool TokenBucket::take(Clock::time_point now) {
+bool TokenBucket::take(Clock::time_point now, double cost) {
     refill(now);
     if (tokens_ < 1) return false;
-    tokens_ -= 1;
+    tokens_ -= cost;
     return true;
 }
 
@@ -24,14 +24,14 @@ bool TokenBucket::is_full(Clock::time_point now) const {
     return later.tokens_ >= burst_;
 }
 
-bool RateLimit::take(uid_t user, Clock::time_point now) {
+bool RateLimit::take(uid_t user, Clock::time_point now, double cost) {
     const auto known = buckets_.find(user);
-    if (known != buckets_.end()) return known->second.take(now);
+    if (known != buckets_.end()) return known->second.take(now, cost);
     // A bucket that is full again says no more than one that is not there.
     if (buckets_.size() >= most_users_)
         std::erase_if(buckets_, [&](const auto& entry) { return entry.second.is_full(now); });
     if (buckets_.size() >= most_users_) return false;
-    return buckets_.try_emplace(user, per_second_, burst_).first->second.take(now);
+    return buckets_.try_emplace(user, per_second_, burst_).first->second.take(now, cost);
 }
 
 } // namespace affinityd::control

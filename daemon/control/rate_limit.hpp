@@ -15,8 +15,8 @@ class TokenBucket {
     using Clock = std::chrono::steady_clock;
     TokenBucket(double per_second, double burst) : per_second_(per_second), burst_(burst), tokens_(burst) {}
 
-    /// False: not now.
-    bool take(Clock::time_point now);
+    /// False: not now. `cost` may be more than is left: then what follows waits for longer.
+    bool take(Clock::time_point now, double cost = 1);
     [[nodiscard]] bool is_full(Clock::time_point now) const;
 
   private:
@@ -33,7 +33,7 @@ class RateLimit {
         : per_second_(per_second), burst_(burst), most_users_(most_users) {}
 
     /// False: this user, or too many users, asked too much of late.
-    bool take(uid_t user, Clock::time_point now);
+    bool take(uid_t user, Clock::time_point now, double cost = 1);
 
   private:
     double per_second_, burst_;

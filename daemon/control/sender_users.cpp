@@ -18,7 +18,7 @@ bool SenderUsers::find(sd_bus* bus, const std::string& sender, Found found) {
         found(known->second);
         return true;
     }
-    if (open_.size() >= most_open) return false;
+    if (bus == nullptr || open_.size() >= most_open) return false;
     auto& question = open_.emplace_back(Question{this, sender, std::move(found), nullptr, {}});
     question.self = std::prev(open_.end());
     sd_bus_message* raw = nullptr;

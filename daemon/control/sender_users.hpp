@@ -21,7 +21,7 @@ class SenderUsers {
     using Found = std::move_only_function<void(std::optional<uid_t>)>;
 
     /// Calls `found` now or later; never if the connection is dropped by forget(). False, without a call: too
-    /// many questions are open.
+    /// many questions are open, or `bus` is nullptr.
     bool find(sd_bus* bus, const std::string& sender, Found found);
     /// Drops open questions and what is known: unique names belong to one run of the bus.
     void forget();

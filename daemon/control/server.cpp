@@ -6,24 +6,29 @@ namespace affinityd::control {
 std::string socket_path(const std::string& runtime_dir) { return runtime_dir + "/control"; }
 
 Result<std::unique_ptr<Server>> Server::start(sd_event* event, const std::string& runtime_dir,
-                                              app::Commands& commands, Hooks hooks, SystemBus& bus,
-                                              Limits limits) {
+                                              app::Commands& commands, Hooks hooks, Buses buses,
+                                              const Limits& limits) {
     auto note = hooks.note;
-    auto server = std::make_unique<Server>(event, commands, std::move(hooks), bus, limits);
+    auto server = std::make_unique<Server>(event, commands, std::move(hooks), buses, limits);
     auto socket = PrivateSocket::start(event, socket_path(runtime_dir), server->runner_, limits.socket);
     if (!socket) return std::unexpected(socket.error());
     server->socket_ = std::move(*socket);
-    bus.start(
-        event, bus_name,
-        {[front = &server->front_](sd_bus* connection) { return add_manager_object(connection, *front); },
-         [front = &server->front_] { front->forget(); }, std::move(note)});
+    auto* front = &server->front_;
+    const auto lost = [front] { front->forget(); };
+    buses.answers.start(event, bus_name,
+                        {[front](sd_bus* bus) { return front->serve(bus); }, lost, std::move(note)});
+    buses.calls.start(event, "", {{}, lost, {}}); // what there is to say of a bus, the first one says
     return server;
 }
 
-Server::Server(sd_event* event, app::Commands& commands, Hooks hooks, SystemBus& bus, Limits limits)
-    : bus_(bus), runner_(event, commands, std::move(hooks.measure), limits.answers),
-      front_(event, runner_, std::move(limits.bus)) {}
+Server::Server(sd_event* event, app::Commands& commands, Hooks hooks, Buses buses, const Limits& limits)
+    : buses_(buses), runner_(event, commands, std::move(hooks.measure), limits.answers),
+      front_(
+          event, runner_, [&bus = buses.calls] { return bus.connection(); }, limits.bus) {}
 
-Server::~Server() { bus_.stop(); }
+Server::~Server() {
+    buses_.answers.stop();
+    buses_.calls.stop();
+}
 
 } // namespace affinityd::control

@@ -34,19 +34,26 @@ class Server {
         SharedAnswers::Terms answers = CommandRunner::terms; ///< for the privileged
     };
 
-    /// Binds the socket, joins the bus and begins to serve from the loop. `event`, `commands` and `bus` must
-    /// outlive the server. That there is no message bus is no fault.
+    /// The daemon's two connections to the message bus. Over `calls` it asks others, such as polkit; what
+    /// callers do to the one with answers does not reach it.
+    struct Buses {
+        SystemBus& answers;
+        SystemBus& calls;
+    };
+
+    /// Binds the socket, joins the bus and begins to serve from the loop. `event`, `commands` and `buses`
+    /// must outlive the server. That there is no message bus is no fault.
     static Result<std::unique_ptr<Server>> start(sd_event* event, const std::string& runtime_dir,
-                                                 app::Commands& commands, Hooks hooks, SystemBus& bus,
-                                                 Limits limits);
+                                                 app::Commands& commands, Hooks hooks, Buses buses,
+                                                 const Limits& limits);
     /// For start().
-    Server(sd_event* event, app::Commands& commands, Hooks hooks, SystemBus& bus, Limits limits);
+    Server(sd_event* event, app::Commands& commands, Hooks hooks, Buses buses, const Limits& limits);
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
     ~Server();
 
   private:
-    SystemBus& bus_;
+    Buses buses_;
     CommandRunner runner_;
     BusFront front_;
     std::unique_ptr<PrivateSocket> socket_;

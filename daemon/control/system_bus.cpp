@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include <sys/socket.h>
+
 namespace affinityd::control {
 
 namespace {
@@ -19,7 +21,8 @@ std::string text_of(int code) { return std::generic_category().message(code); }
 
 } // namespace
 
-SystemBus::SystemBus(Open open) : open_(std::move(open)) {}
+SystemBus::SystemBus(Open open, std::chrono::milliseconds standstill)
+    : open_(std::move(open)), standstill_(standstill, [this] { begin_anew(); }) {}
 
 SystemBus::~SystemBus() = default;
 
@@ -52,39 +55,60 @@ int SystemBus::prepare(Bus bus) {
     Slot filter(slot);
     if (hooks_.prepare) status = hooks_.prepare(bus.get());
     if (status >= 0) status = sd_bus_attach_event(bus.get(), event_, SD_EVENT_PRIORITY_NORMAL);
-    if (status >= 0) status = sd_bus_request_name_async(bus.get(), &slot, name_.c_str(), 0, on_name, this);
+    Slot joining;
+    if (status >= 0) status = join(bus.get(), joining);
     if (status < 0) return status;
-    naming_.reset(slot);
-    filter_ = std::move(filter);
-    bus_ = std::move(bus);
-    is_connected_ = true;
+    link_ = {std::move(bus), std::move(filter), std::move(joining), true};
     return 0;
 }
 
-int SystemBus::on_name(sd_bus_message* reply, void* userdata, sd_bus_error*) {
+/// Asks for the name, or else for anything: an answer says that the connection works.
+int SystemBus::join(sd_bus* bus, Slot& into) {
+    // A bus that reads nothing does not see the end of the connection either: that one would keep the name.
+    std::uint64_t flags = SD_BUS_NAME_ALLOW_REPLACEMENT;
+    if (is_replacing_) flags |= SD_BUS_NAME_REPLACE_EXISTING;
+    sd_bus_slot* slot = nullptr;
+    const int status =
+        name_.empty() ? sd_bus_call_method_async(bus, &slot, "org.freedesktop.DBus", "/org/freedesktop/DBus",
+                                                 "org.freedesktop.DBus", "GetId", on_joined, this, "")
+                      : sd_bus_request_name_async(bus, &slot, name_.c_str(), flags, on_joined, this);
+    into.reset(slot);
+    return status;
+}
+
+int SystemBus::on_joined(sd_bus_message* reply, void* userdata, sd_bus_error*) {
     auto& self = *static_cast<SystemBus*>(userdata);
     if (sd_bus_message_is_method_error(reply, SD_BUS_ERROR_NO_REPLY) > 0)
         return 0; // the connection is ending
     self.pause_ = seconds{1};
-    self.is_absence_noted_ = false;
+    self.is_absence_noted_ = self.is_replacing_ = false;
+    if (!self.name_.empty()) self.tell_of_name(reply);
+    return 0;
+}
+
+void SystemBus::tell_of_name(sd_bus_message* reply) const {
     std::uint32_t result = 0;
     constexpr std::uint32_t is_owner = 1; // DBUS_REQUEST_NAME_REPLY_PRIMARY_OWNER
     if (sd_bus_message_is_method_error(reply, nullptr) > 0)
-        self.note("the system bus does not let the daemon have the name " + self.name_ + ": " +
-                  text_of(sd_bus_message_get_errno(reply)));
+        note("the system bus does not let the daemon have the name " + name_ + ": " +
+             text_of(sd_bus_message_get_errno(reply)));
     else if (sd_bus_message_read(reply, "u", &result) < 0 || result != is_owner)
-        self.note("another program has the name " + self.name_ + " on the system bus");
+        note("another program has the name " + name_ + " on the system bus");
     else
-        self.note("on the system bus as " + self.name_);
-    return 0;
+        note("on the system bus as " + name_);
 }
 
 /// sd-bus sends itself this signal as the last message of a connection, after it has failed all pending
 /// calls.
 int SystemBus::on_message(sd_bus_message* message, void* userdata, sd_bus_error*) {
-    if (sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Disconnected") <= 0) return 0;
     auto& self = *static_cast<SystemBus*>(userdata);
-    self.is_connected_ = false;
+    if (sd_bus_message_is_signal(message, "org.freedesktop.DBus.Local", "Disconnected") <= 0) {
+        // Whatever is sent follows something that has arrived; an answer that comes late is looked at later.
+        self.standstill_.look_soon(self.event_, sd_bus_message_get_bus(message));
+        return 0;
+    }
+    self.link_.is_up = false;
+    self.standstill_.stop();
     self.try_again(ECONNRESET);
     return 0;
 }
@@ -104,14 +128,14 @@ void SystemBus::try_again(int code) {
 void SystemBus::stop() {
     timer_.reset();
     end_.reset();
-    is_connected_ = false;
+    link_.is_up = false;
     disconnect();
 }
 
 void SystemBus::disconnect() {
-    filter_.reset();
-    naming_.reset();
-    if (std::exchange(bus_, nullptr) != nullptr && hooks_.lost) hooks_.lost();
+    standstill_.stop();
+    const Link link = std::exchange(link_, {});
+    if (link.bus && hooks_.lost) hooks_.lost();
 }
 
 int SystemBus::on_timer(sd_event_source*, std::uint64_t, void* userdata) {
@@ -119,6 +143,14 @@ int SystemBus::on_timer(sd_event_source*, std::uint64_t, void* userdata) {
     self.disconnect();
     if (const int status = self.connect(); status < 0) self.try_again(-status);
     return 0;
+}
+
+/// Breaks the connection, so that it ends as any other does and sd-bus fails the calls that are under way.
+void SystemBus::begin_anew() {
+    if (!std::exchange(is_absence_noted_, true))
+        note("the system bus takes no more answers, as somebody does not read theirs: connecting anew");
+    is_replacing_ = true;
+    ::shutdown(sd_bus_get_fd(link_.bus.get()), SHUT_RDWR);
 }
 
 int SystemBus::on_end(sd_event_source*, void* userdata) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "control/handles.hpp"
+#include "control/standstill.hpp"
 
 #include <chrono>
 #include <expected>
@@ -10,15 +11,17 @@
 
 namespace affinityd::control {
 
-/// The daemon's one connection to the system bus: opened and kept without waiting, opened again when it
-/// breaks (the bus was restarted), after a pause that grows from one second to five minutes. Whoever calls
-/// services on the bus shares it.
+/// A connection to the system bus: opened and kept without waiting, opened again when it breaks (the bus was
+/// restarted), after a pause that grows from one second to five minutes. Also when the bus takes nothing from
+/// it any more, which it does to senders of more than their receivers read.
 class SystemBus {
   public:
     /// Opens a connection; the error is an errno value. Must not wait: calls are queued until the bus
     /// answers.
     using Open = std::function<std::expected<Bus, int>()>;
-    explicit SystemBus(Open open = open_system);
+    /// `standstill`: for how long messages may wait until the bus takes them.
+    explicit SystemBus(Open open = open_system,
+                       std::chrono::milliseconds standstill = std::chrono::seconds(5));
     SystemBus(const SystemBus&) = delete;
     SystemBus& operator=(const SystemBus&) = delete;
     ~SystemBus();
@@ -32,26 +35,34 @@ class SystemBus {
         /// One sentence for the log, when the name is taken, lost, or cannot be had.
         std::function<void(const std::string&)> note;
     };
-    /// Connects, and asks for `name` on each connection. `event` must outlive this. That there is no bus is
-    /// no fault: it is tried again.
+    /// Connects, and asks for `name` on each connection if it is not empty. `event` must outlive this. That
+    /// there is no bus is no fault: it is tried again.
     void start(sd_event* event, std::string name, Hooks hooks);
 
     /// Leaves the bus for good.
     void stop();
 
     /// The connection; nullptr while there is none. Valid until the next turn of the loop.
-    [[nodiscard]] sd_bus* connection() const { return is_connected_ ? bus_.get() : nullptr; }
+    [[nodiscard]] sd_bus* connection() const { return link_.is_up ? link_.bus.get() : nullptr; }
 
     static std::expected<Bus, int> open_system();
 
   private:
+    struct Link {
+        Bus bus;
+        Slot filter, joining;
+        bool is_up = false;
+    };
     [[nodiscard]] int connect();
     [[nodiscard]] int prepare(Bus bus);
+    [[nodiscard]] int join(sd_bus* bus, Slot& into);
+    void begin_anew();
     void try_again(int code);
     void disconnect();
     void note(const std::string& sentence) const;
     static int on_message(sd_bus_message* message, void* userdata, sd_bus_error*);
-    static int on_name(sd_bus_message* reply, void* userdata, sd_bus_error*);
+    static int on_joined(sd_bus_message* reply, void* userdata, sd_bus_error*);
+    void tell_of_name(sd_bus_message* reply) const;
     static int on_timer(sd_event_source*, std::uint64_t, void* userdata);
     static int on_end(sd_event_source*, void* userdata);
 
@@ -59,11 +70,11 @@ class SystemBus {
     Hooks hooks_;
     std::string name_;
     sd_event* event_ = nullptr;
-    Bus bus_;
-    Slot filter_, naming_;
+    Link link_;
+    Standstill standstill_;
     Source timer_, end_;
-    bool is_connected_ = false;
     std::chrono::seconds pause_{1};
+    bool is_replacing_ = false;     ///< a connection of ours that the bus may not have seen end
     bool is_absence_noted_ = false; ///< since the daemon last had its name
 };
 

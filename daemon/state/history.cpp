@@ -32,6 +32,8 @@ CREATE TABLE measurement(
   bits_per_second REAL NOT NULL, cpu_seconds REAL NOT NULL, ghz_per_gbps REAL, detail TEXT NOT NULL) STRICT;
 CREATE INDEX measurement_time ON measurement(time);
 )";
+/// Also for files of earlier versions, which read it without.
+constexpr const char* index = "CREATE INDEX IF NOT EXISTS measurement_kind ON measurement(kind, id);";
 constexpr const char* columns = "id, time, kind, outcome, reason, path, model, policies, seconds, bytes, "
                                 "bits_per_second, cpu_seconds, ghz_per_gbps, detail";
 
@@ -109,10 +111,10 @@ bool prepare(sqlite3* database) {
     // With a write-ahead log a commit needs no fsync, which would hold up the daemon's loop for tens of
     // milliseconds; a power cut may cost the last records, never the file.
     if (!run(database, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")) return false;
-    if (ask(database, "PRAGMA user_version") == schema_version) return true;
+    if (ask(database, "PRAGMA user_version") == schema_version) return run(database, index);
     return run(database,
-               fmt::format("BEGIN IMMEDIATE; {} PRAGMA application_id={}; PRAGMA user_version={}; COMMIT",
-                           schema, application_id, schema_version));
+               fmt::format("BEGIN IMMEDIATE; {} {} PRAGMA application_id={}; PRAGMA user_version={}; COMMIT",
+                           schema, index, application_id, schema_version));
 }
 
 Result<std::string> set_aside(const std::string& path, std::int64_t now) {
@@ -271,9 +273,8 @@ Result<void> History::trim(std::int64_t now) {
 
 Result<std::vector<MeasurementRecord>> History::last(std::size_t count, const std::string& kind) const {
     auto* database = database_.get();
-    Statement query(
-        database,
-        fmt::format("SELECT {} FROM measurement WHERE ?1='' OR kind=?1 ORDER BY id DESC LIMIT ?2", columns));
+    Statement query(database, fmt::format("SELECT {} FROM measurement WHERE {} ORDER BY id DESC LIMIT ?2",
+                                          columns, kind.empty() ? "?1=''" : "kind=?1"));
     if (!query) return std::unexpected(error_of(database, "cannot read"));
     query.bind(1, kind, most_text);
     query.bind(2, static_cast<std::int64_t>(std::min(count, most_rows)));

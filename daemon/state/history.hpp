@@ -3,15 +3,20 @@
 
 #include "base/error.hpp"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 struct sqlite3;
 
 namespace affinityd::state {
+
+/// Of MeasurementRecord::kind.
+inline constexpr std::array<std::string_view, 3> measurement_kinds{"ttcp", "models", "passive"};
 
 /// The figures of one measurement.
 struct MeasuredFigures {
@@ -27,7 +32,7 @@ struct MeasuredFigures {
 struct MeasurementRecord : MeasuredFigures {
     std::int64_t id = 0;   ///< given by the history, ascending; ignored by append
     std::int64_t time = 0; ///< when it ended, seconds since 1970 (UTC)
-    std::string kind;      ///< "ttcp", "models", "passive"
+    std::string kind;      ///< one of measurement_kinds
     std::string outcome;   ///< "done", "skipped", "killed", ...
     std::string reason;    ///< why it is not "done"
     std::string path;      ///< "loopback", or the peer

@@ -89,6 +89,15 @@ TEST_F(CommandsTest, AReloadWithABadFileLeavesTheRunningSet) {
     EXPECT_EQ(machine_.allowed(10, 10), "3");
 }
 
+TEST_F(CommandsTest, KindsOfMeasurementsThatDoNotExistAreRefused) {
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    for (const char* kind : {"", "ttcp", "models", "passive"})
+        EXPECT_TRUE(instance.manager().history(kind)) << kind;
+    for (const char* kind : {"k1", "TTCP", "ttcp ", "'; DROP TABLE measurement"})
+        EXPECT_FALSE(instance.manager().history(kind)) << kind;
+}
+
 TEST_F(CommandsTest, ReleasedStaysReleasedUntilApply) {
     machine_.policy("server", on_two);
     machine_.policy("second", "match: {comm: second}\ncpus: \"1\"\nbind: set\n");

@@ -22,15 +22,17 @@ class BusTest : public testing::Test {
     ~BusTest() override {
         server_.reset();
         bus_.reset();
+        calls_.reset();
         sd_event_unref(event_);
     }
 
     void serve() {
-        bus_ = std::make_unique<SystemBus>([this] { return messages_.connect(); });
+        bus_ = std::make_unique<SystemBus>([this] { return messages_.connect(); }, standstill_);
+        calls_ = std::make_unique<SystemBus>([this] { return messages_.connect(); });
         auto started = Server::start(
             event_, tree_.path(), commands_,
             {[]() -> Result<void> { return {}; }, [this](const auto& text) { notes_.push_back(text); }},
-            *bus_, limits_);
+            {*bus_, *calls_}, limits_);
         ASSERT_TRUE(started) << started.error().to_string();
         server_ = std::move(*started);
     }
@@ -66,7 +68,8 @@ class BusTest : public testing::Test {
     FakeCommands commands_;
     Server::Limits limits_;
     std::vector<std::string> notes_;
-    std::unique_ptr<SystemBus> bus_;
+    std::chrono::milliseconds standstill_ = std::chrono::seconds(5);
+    std::unique_ptr<SystemBus> bus_, calls_;
     std::unique_ptr<Server> server_;
 };
 

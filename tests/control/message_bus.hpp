@@ -22,7 +22,9 @@ namespace affinityd::control {
 /// A message bus of the test's own: dbus-daemon(1) on a socket in a temporary folder.
 class MessageBus {
   public:
-    MessageBus() {
+    /// `limits`: XML elements of bus.conf.
+    explicit MessageBus(const std::string& limits = {}) { configure(limits); }
+    void configure(const std::string& limits) {
         tree_.file("bus.conf",
                    "<!DOCTYPE busconfig PUBLIC \"-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN\" "
                    "\"http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd\">\n"
@@ -31,7 +33,8 @@ class MessageBus {
                        "</listen><auth>EXTERNAL</auth><policy context=\"default\">"
                        "<allow send_destination=\"*\" eavesdrop=\"false\"/>"
                        "<allow receive_sender=\"*\"/><allow own=\"*\"/><allow user=\"*\"/>"
-                       "</policy></busconfig>\n");
+                       "</policy>" +
+                       limits + "</busconfig>\n");
     }
     MessageBus(const MessageBus&) = delete;
     MessageBus& operator=(const MessageBus&) = delete;
@@ -126,6 +129,21 @@ class BusCaller {
         return reply;
     }
     void leave() { bus_.reset(); }
+    /// From now on nothing is read of what the bus has for this one.
+    void stop_reading() { sd_bus_detach_event(bus_.get()); }
+    /// Sends calls whose replies stay with the bus.
+    void call_unheard(const char* method, int times, const char* interface = "org.affinityd.Manager1") {
+        for (int i = 0; i < times; ++i) {
+            sd_bus_message* raw = nullptr;
+            EXPECT_GE(sd_bus_message_new_method_call(bus_.get(), &raw, "org.affinityd", "/org/affinityd",
+                                                     interface, method),
+                      0);
+            const Message message(raw);
+            std::uint64_t cookie = 0; // without one no answer is wanted
+            EXPECT_GE(sd_bus_send(bus_.get(), raw, &cookie), 0);
+        }
+        EXPECT_GE(sd_bus_flush(bus_.get()), 0);
+    }
 
   private:
     static int on_reply(sd_bus_message* message, void* userdata, sd_bus_error*) {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <vector>
 
 #include <fcntl.h>
@@ -69,7 +70,7 @@ class ControlTest : public testing::Test {
                                           return {};
                                       },
                                       {}},
-                                     bus_, {});
+                                     {bus_, calls_}, {});
         ASSERT_TRUE(started) << started.error().to_string();
         server_ = std::move(*started);
     }
@@ -174,6 +175,7 @@ class ControlTest : public testing::Test {
     test::Tree tree_;
     FakeCommands commands_;
     SystemBus bus_{[] { return std::unexpected(ENOENT); }};
+    SystemBus calls_{[] { return std::unexpected(ENOENT); }};
     sd_event* event_ = nullptr;
     std::unique_ptr<Server> server_;
     unsigned measured_ = 0;
@@ -192,15 +194,15 @@ TEST_F(ControlTest, TheSocketIsRootsFromTheFirstMoment) {
 TEST_F(ControlTest, ASocketThatAKilledDaemonLeftIsReplaced) {
     server_.reset();
     tree_.file("control", "left behind");
-    auto again = Server::start(event_, tree_.path(), commands_, {}, bus_, {});
+    auto again = Server::start(event_, tree_.path(), commands_, {}, {bus_, calls_}, {});
     ASSERT_TRUE(again) << again.error().to_string();
     server_ = std::move(*again);
     EXPECT_EQ(call("GetStatus").text, "{}");
 }
 
 TEST_F(ControlTest, APlaceThatCannotBeIsAnError) {
-    EXPECT_FALSE(Server::start(event_, tree_.path(std::string(200, 'x')), commands_, {}, bus_, {}));
-    const auto missing = Server::start(event_, tree_.path("missing"), commands_, {}, bus_, {});
+    EXPECT_FALSE(Server::start(event_, tree_.path(std::string(200, 'x')), commands_, {}, {bus_, calls_}, {}));
+    const auto missing = Server::start(event_, tree_.path("missing"), commands_, {}, {bus_, calls_}, {});
     ASSERT_FALSE(missing);
     EXPECT_EQ(missing.error().code, ENOENT);
 }
@@ -291,11 +293,71 @@ TEST_F(ControlTest, BytesThatAreNoMessageEndTheirConnectionOnly) {
     EXPECT_EQ(commands_.asked, (std::vector<std::string>{"status", "status"}));
 }
 
+TEST_F(ControlTest, ACallThatComesTogetherWithTheEndOfTheHandshakeIsAnswered) {
+    // A header of 16 bytes and its fields, each at a multiple of eight.
+    const int fd = bare();
+    std::string bytes("\0AUTH EXTERNAL\r\nDATA\r\nBEGIN\r\n", 29);
+    const auto field = [&bytes, start = bytes.size()](char code, char type, const std::string& text) {
+        bytes.resize(start + (bytes.size() - start + 7) / 8 * 8);
+        bytes += {code, '\1', type, '\0', static_cast<char>(text.size()), '\0', '\0', '\0'};
+        bytes += text + '\0';
+    };
+    const auto start = bytes.size();
+    bytes += std::string("l\1\0\1\0\0\0\0\1\0\0\0\0\0\0\0", 16);
+    field(1, 'o', "/org/affinityd");
+    field(2, 's', "org.affinityd.Manager1");
+    field(3, 's', "GetStatus");
+    bytes[start + 12] = static_cast<char>(bytes.size() - start - 16);
+    bytes.resize(start + (bytes.size() - start + 7) / 8 * 8);
+    ASSERT_EQ(::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+    EXPECT_TRUE(run_until([&] { return !commands_.asked.empty(); })) << "nothing else is sent";
+    EXPECT_EQ(commands_.asked, std::vector<std::string>{"status"});
+    ::close(fd);
+}
+
+TEST_F(ControlTest, APeerThatReadsNothingIsToldABoundedAmount) {
+    commands_.answer = std::string(1U << 20, 'x');
+    server_.reset();
+    Server::Limits limits;
+    limits.socket.backlog = 4 << 20;
+    auto again = Server::start(event_, tree_.path(), commands_, {}, {bus_, calls_}, limits);
+    ASSERT_TRUE(again) << again.error().to_string();
+    server_ = std::move(*again);
+    const auto memory = [] {
+        std::ifstream file("/proc/self/statm");
+        std::size_t all = 0, resident = 0;
+        file >> all >> resident;
+        return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    };
+    const auto before = memory();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        sd_bus* bus = connect_bus(socket_path(tree_.path()));
+        if (bus == nullptr) ::_exit(1);
+        for (int i = 0; i < 100; ++i) {
+            sd_bus_message* message = nullptr;
+            std::uint64_t cookie = 0; // without one no answer is wanted
+            if (make_call(bus, &message, "GetStatus", "", "", "org.affinityd.Manager1") < 0 ||
+                sd_bus_send(bus, message, &cookie) < 0)
+                ::_exit(1);
+        }
+        sd_bus_flush(bus);
+        ::pause();
+    }
+    EXPECT_TRUE(run_until([&] { return !commands_.asked.empty(); }));
+    settle();
+    EXPECT_LT(memory(), before + (40U << 20)) << "a hundred megabytes were asked for";
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    EXPECT_EQ(call("Explain", "s", "1").text.size(), commands_.answer.size()) << "others are served";
+}
+
 TEST_F(ControlTest, WhenAllPlacesAreTakenTheOldestSilentPeerMakesRoom) {
     server_.reset();
     Server::Limits limits;
     limits.socket.authentication = std::chrono::minutes(10); // they would make room by themselves
-    auto again = Server::start(event_, tree_.path(), commands_, {}, bus_, limits);
+    auto again = Server::start(event_, tree_.path(), commands_, {}, {bus_, calls_}, limits);
     ASSERT_TRUE(again) << again.error().to_string();
     server_ = std::move(*again);
     std::vector<int> held;
@@ -319,7 +381,7 @@ TEST_F(ControlTest, APeerThatDoesNotAuthenticateItselfIsClosedAfterItsTime) {
     server_.reset();
     Server::Limits limits;
     limits.socket.authentication = std::chrono::milliseconds(100);
-    auto again = Server::start(event_, tree_.path(), commands_, {}, bus_, limits);
+    auto again = Server::start(event_, tree_.path(), commands_, {}, {bus_, calls_}, limits);
     ASSERT_TRUE(again) << again.error().to_string();
     server_ = std::move(*again);
     const int silent = bare();
