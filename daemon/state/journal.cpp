@@ -27,9 +27,9 @@ bool may_be_elsewhere(const Subject& subject) {
 
 /// What to keep of a subject without a record: a mask of ours is no original.
 Setting first_original(const JournalContents& contents, const Subject& subject, const Setting& original) {
-    auto past = contents.past().find(subject);
+    const auto past = contents.past().find(subject);
     const bool is_ours = past && (original == past->record.granted || original == past->record.asked);
-    return is_ours ? std::move(past->record.original) : original;
+    return is_ours ? past->record.original : original;
 }
 
 } // namespace
