@@ -96,12 +96,16 @@ def masks(leader):
 
 
 def run_once(command, user):
-    """The masks of its threads, some time after it must have settled."""
+    """What it counted: what it prints or, if it prints nothing, how many threads it has (those of Go's runtime vary by themselves). And the
+    masks of its threads, some time after it must have settled."""
     with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
                           start_new_session=True, user=user, cwd="/") as process:
         try:
             time.sleep(SETTLE + 1.5)
-            return masks(process.pid)
+            found = masks(process.pid)
+            os.set_blocking(process.stdout.fileno(), False)
+            printed = (process.stdout.read() or b"").split(b"\n")[0].decode(errors="replace")
+            return printed if printed.isdigit() else str(len(found)), found
         finally:
             everybody = family(process.pid)
             process.terminate()  # so that it removes its sockets
@@ -127,7 +131,7 @@ def main():
         known = [one for one in programs(folder) if shutil.which(str(one[1][0]))]
         for file, match in (("counting", f"cmdline: \"*{folder.name}*\""), ("children", "parent: counting")):
             (policies / f"{file}.yaml").write_text(f"version: 1\nmatch: {{{match}}}\ncpus: \"0-1\"\nspread: cpu\nbind: cpu\n", encoding="utf-8")
-        without = {name: run_once(command, user) for name, command, user in known if not options.only or name in options.only}
+        without = {name: run_once(command, user)[0] for name, command, user in known if not options.only or name in options.only}
         daemon = subprocess.Popen([build / "daemon/affinityd", "--policies", policies, "--runtime-dir", folder / "run", "--state-dir",
                                    folder / "state"], stderr=subprocess.DEVNULL)
         stack.callback(lambda: (daemon.terminate(), daemon.wait()))
@@ -137,11 +141,11 @@ def main():
                 continue
             same = right = 0
             for _ in range(options.restarts):
-                found = run_once(command, user)
-                same += len(found) == len(without[name])
+                count, found = run_once(command, user)
+                same += count == without[name]
                 right += bool(found) and all(mask in ("0", "1") for mask in found.values())
             wrong += 2 * options.restarts - same - right
-            print(f"{name}: {len(without[name])} threads without the daemon; with it the same in {same} of {options.restarts} restarts, "
+            print(f"{name}: counts {without[name]} without the daemon; with it the same in {same} of {options.restarts} restarts, "
                   f"each thread in its place in {right}", flush=True)
     return wrong != 0
 
