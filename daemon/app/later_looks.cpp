@@ -11,8 +11,9 @@ namespace {
 using std::chrono::milliseconds;
 
 /// Most programs have done it at the first; the distances grow with the time that has passed.
-constexpr std::array series{milliseconds(100),  milliseconds(300),  milliseconds(600),
-                            milliseconds(1000), milliseconds(2000), milliseconds(5000)};
+constexpr std::array series{milliseconds(100),  milliseconds(200),  milliseconds(400),  milliseconds(600),
+                            milliseconds(800),  milliseconds(1000), milliseconds(1500), milliseconds(2000),
+                            milliseconds(3000), milliseconds(5000)};
 constexpr std::size_t most_of_user = 4096, most_in_all = 16'384;
 
 } // namespace

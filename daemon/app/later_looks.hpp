@@ -12,9 +12,9 @@
 namespace affinityd::app {
 
 /// Which processes are to be looked at again although no event will name them. What a process writes over its
-/// arguments, or that it listens, the kernel tells nobody: such a process is looked at 0.1, 0.3, 0.6, 1, 2
-/// and 5 s after it was born, ran a program or changed its name or user. A new one is looked at once it has
-/// settled. Bounded: 4,096 processes of a user wait, 16,384 in all; passes find those that are left out.
+/// arguments, or that it listens, the kernel tells nobody: such a process is looked at ten times in the
+/// five seconds after it was born, ran a program or changed its name or user. A new one is looked at once it
+/// has settled. Bounded: 4,096 processes of a user wait, 16,384 in all; passes find those that are left out.
 class LaterLooks {
   public:
     using Clock = std::chrono::steady_clock;
