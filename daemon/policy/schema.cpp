@@ -55,7 +55,8 @@ Json type_of(const Key& key) {
     case Type::ports:
         return one_or_list(number_or_text(1, 65'535, "^[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?$"));
     case Type::duration:
-        return number_or_text(0, 60, "^(0|[1-9][0-9]*)(ms|s|m)?$");
+        return number_or_text(
+            0, 60, "^((0|[1-9][0-9]{0,3}|[1-5][0-9]{4}|60000)ms|(0|[1-9]|[1-5][0-9]|60)s?|[01]m)$");
     case Type::index:
         return number_or_text(0, 2'147'483'647, "^(0|[1-9][0-9]*)(-(0|[1-9][0-9]*))?$");
     case Type::conditions:
