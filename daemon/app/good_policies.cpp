@@ -27,12 +27,12 @@ std::vector<Diagnostic> errors_of(const std::vector<Diagnostic>& diagnostics) {
     return errors;
 }
 
+} // namespace
+
 std::string place_of(const policy::Position& at) {
     if (at.line == 0) return at.file;
     return fmt::format("{}:{}:{}", at.file, at.line, at.column);
 }
-
-} // namespace
 
 GoodPolicies::GoodPolicies(policy::ReadResult read, const std::vector<policy::Document>& documents,
                            const state::LastGood& last_good)

@@ -49,6 +49,8 @@ class GoodPolicies {
 
 /// What a person needs to know about a file: what is wrong, and what is in force in its place.
 [[nodiscard]] std::string to_string(const status::FileFault& fault);
+/// file:line:column, or the file where the fault is none of a line.
+[[nodiscard]] std::string place_of(const policy::Position& at);
 /// What is in force in its place, as a sentence without its end.
 [[nodiscard]] std::string in_its_place(const status::FileFault& fault);
 

@@ -13,10 +13,6 @@ namespace affinityd::app {
 
 namespace {
 
-std::string place_of(const policy::Position& at) {
-    return at.line == 0 ? at.file : fmt::format("{}:{}:{}", at.file, at.line, at.column);
-}
-
 std::string counted(std::size_t files) {
     return files == 1 ? std::string("1 file has errors") : fmt::format("{} files have errors", files);
 }

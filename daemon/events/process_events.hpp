@@ -13,7 +13,8 @@
 
 namespace affinityd::events {
 
-/// Hands the kernel's process events to the manager: execs and renames always, births of threads and exits
+/// Hands the kernel's process events to the manager: execs and renames always, changes of users if a
+/// policy asks for them, births of processes if it matters what they do later, births of threads and exits
 /// only while some process is under policy. Lost events become a full pass. A socket that breaks is opened
 /// again, with a pause that grows from one second to a minute; the full pass that follows covers the gap.
 /// A storm of them is bounded in time per turn of the loop, and other work has its turns in between.

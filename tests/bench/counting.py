@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Real programs that count their CPUs when they start: they make as many threads with the daemon as without it, and a second after `settle`
-each thread has a place of its own. Needs root, two CPUs or more, and Debian's haproxy, golang-go, a JDK, g++, nginx-light, postgresql and
+"""Real programs that count their CPUs when they start: they make as many threads with the daemon as without it, and a second
+and a half after `settle` each thread has a place of its own. Needs root, two CPUs or more, and Debian's haproxy, golang-go, a JDK, g++, nginx-light, postgresql and
 redis-server; a program that is not there is named and left out.
 
     tests/bench/counting.py build [--restarts 20] [--only haproxy]
