@@ -22,7 +22,8 @@ std::vector<planner::Problem> idle_claims(const World& world, const TaskTable& t
         problems.push_back({claim.policy, "exclusive",
                             fmt::format("CPU{} {} {} barred to all others, and no process is under this "
                                         "policy now",
-                                        is_one ? "" : "s", claim.cpus.to_list(), is_one ? "is" : "are")});
+                                        is_one ? "" : "s", claim.cpus.to_list(), is_one ? "is" : "are"),
+                            "start its application, or affinityctl release " + claim.policy});
     }
     return problems;
 }

@@ -78,9 +78,11 @@ std::string Loading::report() const {
 
 void Loading::add_problems(std::vector<planner::Problem>& into) const {
     if (!status_.refused.empty())
-        into.push_back({{}, "reload", status_.refused + "\nwhat was in force before stays"});
+        into.push_back(
+            {{}, "reload", status_.refused + "\nwhat was in force before stays", "affinityctl check"});
     for (const auto& fault : status_.faults)
-        into.push_back({fault.policy, place_of(fault.at), fault.message + "; " + in_its_place(fault)});
+        into.push_back({fault.policy, place_of(fault.at), fault.message + "; " + in_its_place(fault),
+                        "affinityctl check " + fault.at.file});
     if (!unkept_.empty())
         into.push_back(
             {{}, "last good policies", "not kept for a start with errors in their files: " + unkept_});

@@ -17,7 +17,9 @@
 namespace affinityd::app {
 
 Manager::Manager(Parts parts)
-    : parts_(std::move(parts)), shared_{Loading(parts_.settings, parts_.enforcer.acts(), parts_.log)},
+    : parts_(std::move(parts)), shared_{Loading(parts_.settings, parts_.enforcer.acts(), parts_.log),
+                                        Problems({shared_.loading, shared_.current, parts_.journal,
+                                                  carrying_.executor, tasks_, units_})},
       carrying_{enforcer::Executor(parts_.journal, parts_.enforcer), KernelChanges(carrying_.executor),
                 LostRecords(parts_.root, parts_.journal, parts_.log),
                 LeftChildren(parts_.root, parts_.journal, parts_.enforcer, parts_.log)},
@@ -128,6 +130,7 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->then([this] {
         carrying_.changes.end_pass();
         parts_.log.tell_held_back();
+        shared_.problems.end_pass();
     });
     return pass;
 }

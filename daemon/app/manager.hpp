@@ -10,6 +10,7 @@
 #include "app/loading.hpp"
 #include "app/lost_records.hpp"
 #include "app/memory_follower.hpp"
+#include "app/problems.hpp"
 #include "app/queues.hpp"
 #include "app/tasks.hpp"
 #include "app/units.hpp"
@@ -85,12 +86,14 @@ class Manager final : public Commands {
     /// What all ways look at.
     struct Shared {
         Loading loading;
+        Problems problems;
         Current current{};
         Releases releases{};
         bool machine_changed = false; ///< the next pass reads the hardware again
         bool is_stopping = false;
         bool events_are_next = false; ///< what events have left and other work take turns
         std::uint64_t events_lost = 0;
+        std::chrono::system_clock::time_point started_at = std::chrono::system_clock::now();
         std::chrono::system_clock::time_point loaded_at{};
     };
     /// What changes the machine, and what must be known for it.

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The manager's answers to commands.
-#include "app/claim_notes.hpp"
 #include "app/explain_job.hpp"
 #include "app/interrupt_note.hpp"
 #include "app/manager.hpp"
 #include "app/message_ids.hpp"
-#include "app/nic_notes.hpp"
 #include "app/overview.hpp"
 #include "app/plan_job.hpp"
 #include "app/restorer.hpp"
-#include "app/silent_processes.hpp"
 #include "app/status_job.hpp"
 #include "base/text.hpp"
 #include "inventory/lookup.hpp"
 #include "status/report_text.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <memory>
 
@@ -34,32 +30,22 @@ void Manager::status(OwnedAnswer answer) {
     const auto drift = std::make_shared<Drift>();
     const auto complete = [this, drift](status::AnswerText text) {
         status::Overview overview;
-        overview.instance = {::getpid(), !parts_.enforcer.acts(), shared_.loaded_at,
-                             parts_.settings.policy_folders, shared_.current->machine().topology.online};
+        overview.instance = {
+            ::getpid(),        !parts_.enforcer.acts(),        shared_.started_at,
+            shared_.loaded_at, parts_.settings.policy_folders, shared_.current->machine().topology.online};
         overview.counters = {.journal = parts_.journal.size(),
                              .passes = work_.passes(),
                              .passing = work_.passing(),
+                             .last_pass = shared_.problems.last_pass(),
                              .by_event = tasks_.events().handled(),
                              .events_lost = shared_.events_lost};
         add_outcomes(carrying_.executor, overview.counters);
         overview.policies = policy_status(*shared_.current.world, tasks_.table(), shared_.releases);
         add_drift(carrying_.executor, drift->threads, overview.policies);
         overview.load = shared_.loading.status();
-        shared_.loading.add_problems(overview.problems);
-        const auto add = [&](std::vector<planner::Problem> problems) {
-            std::ranges::move(problems, std::back_inserter(overview.problems));
-        };
-        add(shared_.current.placements().problems);
-        add(nic_problems(*shared_.current.world, tasks_.table()));
-        // Until the first pass is over, not all processes have been seen.
-        if (work_.passes() > (work_.passing() ? 1U : 0U))
-            add(idle_claims(*shared_.current.world, tasks_.table()));
-        for (const auto& fault : parts_.journal.faults())
-            overview.problems.push_back({{}, fault.subject, "the undo journal: " + fault.message});
-        add(silence_problems(tasks_.sources().command_lines()));
-        add(lack_problems(carrying_.executor, tasks_.events()));
+        overview.problems = shared_.problems.list();
         overview.goodness = balancer_.goodness();
-        units_.add_status(overview);
+        overview.units = units_.status();
         add_coexistence(coexistence_, overview);
         overview.floods = tasks_.events().floods().list(Floods::Clock::now());
         for (auto& flood : overview.floods)

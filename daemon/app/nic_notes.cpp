@@ -50,7 +50,8 @@ std::vector<planner::Problem> nic_problems(const World& world, const TaskTable& 
                                 pids.size() == 1 ? " is" : fmt::format(" and {} more are", pids.size() - 1),
                                 pids.size() == 1 ? "it" : "them");
         if (world.policy(policy).model == Model::full) text += std::string("; ") + as_process;
-        problems.push_back({world.policy(policy).name, "nics", std::move(text)});
+        problems.push_back(
+            {world.policy(policy).name, "nics", std::move(text), "name the interfaces in nics"});
     }
     return problems;
 }

@@ -6,7 +6,6 @@
 #include "inventory/lookup.hpp"
 
 #include <algorithm>
-#include <system_error>
 
 #include <fmt/format.h>
 
@@ -25,6 +24,21 @@ std::string policy_note(const World& world, std::size_t policy, std::size_t proc
         return {};
     return "restricts nothing on this machine: each of its places has all online CPUs (" + online.to_list() +
            ")";
+}
+
+/// False: the policy leaves it alone, or to whoever changed it after us.
+bool gets_a_place(State state) {
+    return state == State::in_place || state == State::changes || state == State::put_off ||
+           state == State::outside || state == State::immovable;
+}
+
+/// All CPUs that a policy or one of its thread rules may use.
+CpuSet cpus_of(const planner::ResolvedPolicy& resolved) {
+    CpuSet cpus = resolved.allowed;
+    for (std::size_t i = 1; i < resolved.distributions.size(); ++i)
+        for (const auto& slot : resolved.distributions[i])
+            cpus |= slot.cpus;
+    return cpus;
 }
 
 } // namespace
@@ -66,7 +80,7 @@ std::vector<status::PolicyStatus> policy_status(const World& world, const TaskTa
                                    .description = policy.description,
                                    .file = policy.at.file,
                                    .model = policy.model,
-                                   .cpus = resolved.allowed,
+                                   .cpus = cpus_of(resolved),
                                    .active = resolved.active,
                                    .released = releases.policy(policy.name)};
         for (const auto& lanes : resolved.nics) {
@@ -81,8 +95,10 @@ std::vector<status::PolicyStatus> policy_status(const World& world, const TaskTa
         auto& held = list[process.policy].held;
         ++held.processes;
         held.threads += process.threads.size();
-        held.threads_in_place += static_cast<std::size_t>(std::ranges::count(
-            process.threads, State::in_place, [](const KnownThread& thread) { return thread.state; }));
+        for (const auto& thread : process.threads) {
+            held.threads_wanted += gets_a_place(thread.state) ? 1 : 0;
+            held.threads_in_place += thread.state == State::in_place ? 1 : 0;
+        }
     }
     for (std::size_t i = 0; i < list.size(); ++i)
         list[i].note = policy_note(world, i, list[i].held.processes);
@@ -106,9 +122,7 @@ status::ProcessStatus process_status(const World& world, const KnownProcess& pro
 
 void add_outcomes(const enforcer::Executor& executor, status::Counters& into) {
     for (const auto& [subject, refusal] : executor.refusals().entries())
-        into.refused.emplace_back(
-            subject, std::string(to_string(refusal.outcome)) +
-                         (refusal.code == 0 ? "" : ": " + std::generic_category().message(refusal.code)));
+        into.refused.emplace_back(subject, to_string(refusal));
     const auto& counts = executor.counts();
     for (std::size_t i = 0; i <= static_cast<std::size_t>(enforcer::Outcome::failed); ++i)
         if (counts[i] > 0)
@@ -135,18 +149,18 @@ std::vector<planner::Problem> lack_problems(const enforcer::Executor& executor, 
                         "process events",
                         events.absence() +
                             ": new processes are found by the periodic pass only (reconcile in "
-                            "affinityd.yaml). They need CAP_NET_ADMIN and the machine's own network, PID and "
-                            "user namespaces, as with podman run --privileged --network=host --pid=host"});
+                            "affinityd.yaml)",
+                        "give the daemon CAP_NET_ADMIN and the machine's own network, PID and user "
+                        "namespaces, as podman run --privileged --network=host --pid=host does"});
     const auto count = std::ranges::count(executor.refusals().entries(), enforcer::Outcome::not_permitted,
                                           [](const auto& entry) { return entry.second.outcome; });
     if (count > 0)
         list.push_back(
             {{},
              "rights",
-             fmt::format("{} of the changes now wanted {} not permitted: tasks of other users need "
-                         "CAP_SYS_NICE, interrupts and queues need root and a /proc and /sys that "
-                         "can be written",
-                         count, count == 1 ? "is" : "are")});
+             fmt::format("{} of the changes now wanted {} not permitted", count, count == 1 ? "is" : "are"),
+             "tasks of other users need CAP_SYS_NICE; interrupts and queues need root, and a /proc and /sys "
+             "that can be written"});
     return list;
 }
 

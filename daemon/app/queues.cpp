@@ -158,16 +158,31 @@ void Queues::forget_others() {
     present_ = std::move(rest);
 }
 
-std::string Queues::note(const QueueTarget& target) const {
-    const auto note = parts_.executor.note(target.subject);
+void Queues::add_state(const QueueTarget& target, status::QueueStatus& into) const {
+    using State = status::QueueStatus::State;
+    const auto say = [&](State state, std::string note = {}) {
+        into.state = state;
+        into.note = std::move(note);
+    };
     const auto& other = decider(target);
+    const auto note = parts_.executor.note(target.subject);
+    if (parts_.releases.policy(target.policy)) return say(State::released);
     if (!note && other.rank != target.rank)
-        return fmt::format("one line with {} of policy {}, which decides", other.nic, other.policy);
-    if (!note) return {};
-    if (note->kind == enforcer::Backoff::Note::Kind::fought_over)
-        return "fought over: somebody else keeps changing it, left alone for a while";
-    return fmt::format("CPU {} has no interrupt vector left: on CPU {} instead", note->wanted.to_string(),
-                       note->given.to_string());
+        return say(State::decided_by_other,
+                   fmt::format("one line with {} of policy {}, which decides", other.nic, other.policy));
+    if (note && note->kind == enforcer::Backoff::Note::Kind::fought_over)
+        return say(State::fought_over,
+                   "fought over: somebody else keeps changing it, left alone for a while");
+    if (note)
+        return say(State::stood_in, fmt::format("CPU {} has no interrupt vector left: on CPU {} instead",
+                                                note->wanted.to_string(), note->given.to_string()));
+    if (into.present == planner::Setting{} && !present_.contains(target.subject)) return say(State::not_read);
+    if (planner::is_in_place(target, into.present, parts_.journal, parts_.current.placements().online))
+        return say(State::in_place);
+    if (const auto* refusal = parts_.executor.refusals().find(target.subject))
+        return say(refusal->outcome == enforcer::Outcome::immovable ? State::immovable : State::refused,
+                   enforcer::to_string(*refusal));
+    say(State::not_in_place);
 }
 
 status::QueueStatus Queues::status(const QueueTarget& target) const {
@@ -178,11 +193,12 @@ status::QueueStatus Queues::status(const QueueTarget& target) const {
                               .present = {},
                               .reason = target.reason,
                               .original = {},
-                              .note = note(target),
+                              .note = {},
                               .shared_with = target.shared_with};
     if (const auto found = present_.find(target.subject); found != present_.end())
         value.present = found->second;
     if (const auto record = parts_.journal.find(target.subject)) value.original = record->original;
+    add_state(target, value);
     return value;
 }
 
@@ -191,6 +207,7 @@ status::QueueStatus Queues::status_now(const QueueTarget& target) const {
     if (!parts_.enforcer.acts()) return value; // a dry run shows what it would have done
     if (auto present = parts_.enforcer.present(target.subject); present && *present)
         value.present = std::move(**present);
+    add_state(target, value);
     return value;
 }
 

@@ -63,7 +63,7 @@ class Queues {
     [[nodiscard]] std::optional<planner::Setting> read(const planner::Subject& subject);
     [[nodiscard]] const planner::QueueTarget& decider(const planner::QueueTarget& target) const;
     [[nodiscard]] bool is_wanted(const planner::QueueTarget& target) const;
-    [[nodiscard]] std::string note(const planner::QueueTarget& target) const;
+    void add_state(const planner::QueueTarget& target, status::QueueStatus& into) const;
     void apply(const planner::Action& action);
 
     Parts parts_;

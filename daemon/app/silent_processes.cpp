@@ -25,7 +25,10 @@ std::vector<planner::Problem> silence_problems(const inventory::CommandLines* li
     std::vector<planner::Problem> problems;
     if (lines == nullptr) return problems;
     for (const auto& process : lines->silent())
-        problems.push_back({{}, fmt::format("process {}", process.tid), silence_text(process)});
+        problems.push_back({{},
+                            fmt::format("process {}", process.tid),
+                            silence_text(process),
+                            fmt::format("ps -fp {}", process.tid)});
     const auto refused = lines->refused();
     if (!refused)
         problems.push_back(

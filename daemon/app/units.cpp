@@ -277,21 +277,30 @@ bool Units::is_busy() const {
            std::ranges::any_of(units_, [](const auto& entry) { return entry.second.is_called; });
 }
 
-void Units::add_status(status::Overview& overview) const {
-    for (const auto& [pid, member] : members_)
-        if (member.unit.empty())
-            overview.problems.push_back({member.policy, fmt::format("process {}", pid),
-                                         "it is in no unit of the system: affinity alone is used"});
+std::vector<status::UnitStatus> Units::status() const {
+    std::vector<status::UnitStatus> list;
     for (const auto& [name, unit] : units_) {
         if (!is_wanted(unit)) continue;
         const auto& policy = unit.policies.begin()->first;
         const auto* resolved = parts_.current.placements().find(policy);
-        const bool is_looked_at = !unit.state.empty();
-        overview.units.push_back({name, policy, resolved == nullptr ? CpuSet{} : resolved->allowed,
-                                  is_looked_at ? unit.state : not_yet});
-        if (is_looked_at && unit.state != in_place)
-            overview.problems.push_back({policy, name, unit.state + ": affinity alone is used"});
+        list.push_back({name, policy, resolved == nullptr ? CpuSet{} : resolved->allowed,
+                        unit.state.empty() ? not_yet : unit.state});
     }
+    return list;
+}
+
+std::vector<planner::Problem> Units::problems() const {
+    std::vector<planner::Problem> list;
+    for (const auto& [pid, member] : members_)
+        if (member.unit.empty())
+            list.push_back({member.policy, fmt::format("process {}", pid),
+                            "it is in no unit of the system: affinity alone is used",
+                            "start it as a service of systemd"});
+    for (const auto& [name, unit] : units_)
+        if (is_wanted(unit) && !unit.state.empty() && unit.state != in_place)
+            list.push_back({unit.policies.begin()->first, name, unit.state + ": affinity alone is used",
+                            "systemctl status " + name});
+    return list;
 }
 
 void Units::explain(const TaskId& process, status::ProcessExplanation& into) const {

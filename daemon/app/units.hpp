@@ -72,7 +72,8 @@ class Units {
     /// Something is to be done, or an answer of systemd is awaited.
     [[nodiscard]] bool is_busy() const;
 
-    void add_status(status::Overview& overview) const;
+    [[nodiscard]] std::vector<status::UnitStatus> status() const;
+    [[nodiscard]] std::vector<planner::Problem> problems() const;
     /// Adds the unit of a process under `means: cpuset`, and that unit's state.
     void explain(const TaskId& process, status::ProcessExplanation& into) const;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/refusals.hpp"
 
+#include <system_error>
+
 namespace affinityd::enforcer {
 
 bool Refusals::add(const machine::Subject& subject, Refusal refusal, bool expects_changes) {
@@ -21,6 +23,11 @@ bool Refusals::add(const machine::Subject& subject, Refusal refusal, bool expect
     const bool is_news = refusal.is_told && !was_told;
     shown_[subject] = std::move(refusal);
     return is_news;
+}
+
+std::string to_string(const Refusal& refusal) {
+    const std::string text(to_string(refusal.outcome));
+    return refusal.code == 0 ? text : text + ": " + std::generic_category().message(refusal.code);
 }
 
 void Refusals::erase(const machine::Subject& subject) {

@@ -5,6 +5,7 @@
 #include "enforcer/enforcer.hpp"
 
 #include <cstdint>
+#include <string>
 
 namespace affinityd::enforcer {
 
@@ -16,6 +17,9 @@ struct Refusal {
     std::uint64_t since = 0; ///< the pass in which it was first refused, or after which
     bool is_told = false;
 };
+
+/// "failed: Input/output error"
+[[nodiscard]] std::string to_string(const Refusal& refusal);
 
 /// The last refusal of each subject that is still refused, for status, and the interrupts that can never
 /// move. Of the former there are at most `most_shown`, of the latter at most `most_permanent`; the oldest

@@ -32,6 +32,7 @@ struct Problem {
     std::string policy;
     std::string subject; ///< what it concerns: an interface, an expression, a task
     std::string message;
+    std::string hint = {}; ///< what a person can do about it, a command where there is one; ""
     friend bool operator==(const Problem&, const Problem&) = default;
 };
 

@@ -194,8 +194,9 @@ Members members_of(ResolvedPolicy& resolved, const Machine& machine, const Inter
         if (load.placed.contains(nic->name))
             members.others.push_back(std::move(job));
         else if (job.queues.empty())
-            into.problems.push_back(
-                {policy, nic->name, "it has no queue that could be placed now (is the link down?)"});
+            into.problems.push_back({policy, nic->name,
+                                     "it has no queue that could be placed now (is the link down?)",
+                                     fmt::format("ip link set {} up", nic->name)});
         else
             members.jobs.push_back(std::move(job));
     }
@@ -204,7 +205,8 @@ Members members_of(ResolvedPolicy& resolved, const Machine& machine, const Inter
         into.problems.push_back(
             {policy, other.nic.name,
              "its queues are already placed by policy " + load.placed.at(other.nic.name) +
-                 (is_full && members.jobs.empty() ? ": affinity: full acts as process near it" : "")});
+                 (is_full && members.jobs.empty() ? ": affinity: full acts as process near it" : ""),
+             "leave it out of nics in one of the two policies"});
     return members;
 }
 
@@ -227,7 +229,8 @@ void tell_of_spares(const ResolvedPolicy& resolved, const NicLanes& lanes, Place
         if (std::ranges::find(lanes.spares, name) == lanes.spares.end())
             into.problems.push_back({resolved.policy->name, name,
                                      "it carries the traffic now, but the policy may use no CPU near it: its "
-                                     "tasks stay near an interface that is a spare"});
+                                     "tasks stay near an interface that is a spare",
+                                     "add CPUs near it to cpus: affinityctl cpus nic:" + name});
 }
 
 bool may_move(const NicLanes& now, const LaneGroup& group, Moves moves) {
@@ -273,7 +276,8 @@ NicLanes lanes_for(ResolvedPolicy& resolved, const Interfaces& interfaces, const
                  fmt::format(
                      "separate: interrupts of {} of its {} lanes are on cores of workers, as the cache "
                      "groups have no others for them",
-                     mixed, lanes.lanes.size())});
+                     mixed, lanes.lanes.size()),
+                 "give the policy more cpus, or leave separate out"});
     } else {
         for (const auto& lane : lanes.lanes)
             load.expected.add({lane.cpus.first()}, one_cpu); // its tasks
@@ -313,7 +317,8 @@ void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const std
         into.problems.push_back(
             {policy.name, std::move(name),
              "nothing of hardware is under it: it has no ports, or only those of guests and containers, "
-             "which are left alone unless they are named themselves"});
+             "which are left alone unless they are named themselves",
+             "name its ports in nics"});
     for (const auto& group : groups)
         add_group(resolved, interfaces, group, load, into);
     if (policy.model == policy::Model::full) resolved.all_lanes = in_turn(resolved.nics);

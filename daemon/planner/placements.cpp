@@ -33,13 +33,19 @@ struct Run {
     Placements result;
 };
 
+/// The command that shows what an expression stands for.
+std::string evaluation_of(const policy::CpuExpr& expr) {
+    return "affinityctl cpus '" + policy::to_string(expr) + "'";
+}
+
 std::optional<CpuSet> evaluated(Run& run, const Policy& policy, const policy::CpuExpr& expr,
                                 const CpuSet& own_nics) {
     auto cpus = evaluate(expr, run.machine.topology, run.near, own_nics);
     if (cpus) return *cpus & run.result.online;
     run.result.problems.push_back(
         {policy.name, policy::to_string(expr),
-         cpus.error().message + (cpus.error().hint.empty() ? "" : " (" + cpus.error().hint + ")")});
+         cpus.error().message + (cpus.error().hint.empty() ? "" : " (" + cpus.error().hint + ")"),
+         evaluation_of(expr)});
     return std::nullopt;
 }
 
@@ -55,8 +61,8 @@ std::optional<CpuSet> allowed_cpus(Run& run, const Policy& policy, const policy:
     auto cpus = evaluated(run, policy, *placement.cpus, own_nics);
     if (!cpus) return std::nullopt;
     if (!cpus->empty()) return cpus;
-    run.result.problems.push_back(
-        {policy.name, policy::to_string(*placement.cpus), "no online CPU is left of this set"});
+    run.result.problems.push_back({policy.name, policy::to_string(*placement.cpus),
+                                   "no online CPU is left of this set", evaluation_of(*placement.cpus)});
     return std::nullopt;
 }
 
@@ -71,7 +77,8 @@ void leave_out_claimed(Run& run, const Policy& policy, const policy::Placement& 
         {policy.name, placement.cpus ? policy::to_string(*placement.cpus) : taken.cpus.to_list(),
          fmt::format("{}{}: CPU{} {} {} exclusive of {}", of,
                      allowed.empty() ? "no CPU is left" : "not all of these CPUs are used", is_one ? "" : "s",
-                     taken.cpus.to_list(), is_one ? "is" : "are", fmt::join(taken.by, ", "))});
+                     taken.cpus.to_list(), is_one ? "is" : "are", fmt::join(taken.by, ", ")),
+         "affinityctl plan --cpus"});
 }
 
 /// A task is given one isolated CPU, or none (make_slots()): it may be less than its policy asks for.
@@ -82,7 +89,8 @@ void tell_of_isolated(Run& run, const Policy& policy, const policy::Placement& p
     run.result.problems.push_back(
         {policy.name, (allowed & topology.isolated).to_list(),
          "these CPUs are isolated and not load-balanced: each task is given one CPU of them (bind: cpu)" +
-             std::string(topology.isolated.contains(allowed) ? "" : ", or only others")});
+             std::string(topology.isolated.contains(allowed) ? "" : ", or only others"),
+         "name in cpus only as many as it has tasks, or none of them"});
 }
 
 std::vector<Slot> distribute(Run& run, const Policy& policy, const policy::Placement& placement,

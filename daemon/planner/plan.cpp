@@ -177,17 +177,19 @@ void plan_process(const Planning& planning, const ProcessView& process,
     }
 }
 
-std::optional<Action> plan_queue(const Planning& planning, const QueueTarget& target,
-                                 const Setting& present) {
-    const auto& online = planning.placements.online;
+bool is_in_place(const QueueTarget& target, const Setting& present, const UndoLookup& undo,
+                 const CpuSet& online) {
     const bool is_irq = std::holds_alternative<IrqMask>(target.subject);
     const bool is_enough = !target.wanted.is_cpus() && present.count() >= target.wanted.count();
-    if (is_enough || (is_irq ? same(present, target.wanted, online) : present == target.wanted))
-        return std::nullopt;
-    const auto record = planning.undo.find(target.subject);
-    if (is_irq ? granted_already(record, target.wanted, present, online)
-               : record && record->asked == target.wanted && record->granted == present)
-        return std::nullopt;
+    if (is_enough || (is_irq ? same(present, target.wanted, online) : present == target.wanted)) return true;
+    const auto record = undo.find(target.subject);
+    return is_irq ? granted_already(record, target.wanted, present, online)
+                  : record && record->asked == target.wanted && record->granted == present;
+}
+
+std::optional<Action> plan_queue(const Planning& planning, const QueueTarget& target,
+                                 const Setting& present) {
+    if (is_in_place(target, present, planning.undo, planning.placements.online)) return std::nullopt;
     Action action{target.subject, present, target.wanted, target.policy, target.reason, false};
     if (is_put_off(planning, action)) return std::nullopt;
     return action;

@@ -63,6 +63,11 @@ void plan_process(const Planning& planning, const ProcessView& process,
                   std::span<const inventory::Thread> threads,
                   const std::function<void(const inventory::Thread&, const ThreadPlan&)>& sink);
 
+/// True if an interrupt, steering map or flow table is set to what its target wants, or to what the kernel
+/// grants in place of that.
+[[nodiscard]] bool is_in_place(const QueueTarget& target, const Setting& present, const UndoLookup& undo,
+                               const CpuSet& online);
+
 /// The change that an interrupt, steering map or flow table needs, if any. `present`: what it is set to now.
 [[nodiscard]] std::optional<Action> plan_queue(const Planning& planning, const QueueTarget& target,
                                                const Setting& present);

@@ -65,7 +65,8 @@ void settle(const Machine& machine, const irq::Irq& line, Sharers sharers, Place
                      "its interrupt {} is shared with {} of policy {}, which comes first: it is on CPU "
                      "{} and not on CPU {}",
                      line.number, first.nic, first.policy, first.wanted.to_string(),
-                     target->wanted.to_string())});
+                     target->wanted.to_string()),
+                 "let one policy place both interfaces"});
     }
     for (const int thread : line.threads)
         into.threads.insert_or_assign(thread, QueueThread{first.wanted.cpus(), first.policy, first.reason});

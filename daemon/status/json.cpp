@@ -41,6 +41,30 @@ const char* state_name(State state) {
     return "unknown";
 }
 
+const char* state_name(QueueStatus::State state) {
+    switch (state) {
+    case QueueStatus::State::in_place:
+        return "in place";
+    case QueueStatus::State::not_read:
+        return "not read";
+    case QueueStatus::State::not_in_place:
+        return "not in place";
+    case QueueStatus::State::fought_over:
+        return "fought over";
+    case QueueStatus::State::stood_in:
+        return "on another CPU";
+    case QueueStatus::State::refused:
+        return "refused";
+    case QueueStatus::State::immovable:
+        return "immovable";
+    case QueueStatus::State::decided_by_other:
+        return "decided by another policy";
+    case QueueStatus::State::released:
+        return "released";
+    }
+    return "unknown";
+}
+
 struct SubjectForm {
     json operator()(const planner::TaskMask& mask) const {
         return {{"kind", "task"}, {"pid", mask.pid}, {"tid", mask.task.tid}, {"comm", mask.comm}};
@@ -61,6 +85,14 @@ struct SubjectForm {
         return {{"kind", "unit"}, {"unit", cpuset.unit}};
     }
 };
+
+/// The queue of the interface that this is one of; no value: of none, or that is not known.
+std::optional<unsigned> queue_number(const QueueStatus& queue) {
+    if (const auto* lane = std::get_if<planner::OnLane>(&queue.reason)) return lane->queue;
+    if (const auto* map = std::get_if<planner::SteeringMask>(&queue.subject)) return map->queue;
+    const auto* table = std::get_if<planner::FlowTable>(&queue.subject);
+    return table == nullptr || table->is_machine() ? std::nullopt : std::optional(table->queue);
+}
 
 std::string iso_time(std::chrono::system_clock::time_point when) {
     const auto seconds = std::chrono::system_clock::to_time_t(when);
@@ -150,7 +182,16 @@ json to_json(const planner::Action& action) {
 }
 
 json to_json(const planner::Problem& problem) {
-    return {{"policy", problem.policy}, {"subject", problem.subject}, {"message", problem.message}};
+    return {{"policy", problem.policy},
+            {"subject", problem.subject},
+            {"message", problem.message},
+            {"hint", problem.hint}};
+}
+
+json to_json(const ProblemStatus& problem) {
+    json value = to_json(problem.problem);
+    value["since"] = iso_time(problem.since);
+    return value;
 }
 
 json to_json(const ThreadStatus& thread) {
@@ -196,6 +237,7 @@ json to_json(const PolicyStatus& policy) {
                {"lanes", list_of(policy.lanes)},
                {"processes", policy.held.processes},
                {"threads", policy.held.threads},
+               {"threads_wanted", policy.held.threads_wanted},
                {"threads_in_place", policy.held.threads_in_place},
                {"threads_drifted", policy.held.threads_drifted},
                {"drift_put_right", policy.held.drift_put_right}};
@@ -209,6 +251,8 @@ json to_json(const QueueStatus& queue) {
     value["policy"] = queue.policy;
     value["wanted"] = queue.wanted.to_string();
     value["present"] = queue.present.to_string();
+    value["state"] = state_name(queue.state);
+    if (const auto number = queue_number(queue)) value["queue_number"] = *number;
     value["reason"] = planner::to_string(queue.reason, queue.policy);
     if (queue.original) value["original"] = queue.original->to_string();
     if (!queue.note.empty()) value["note"] = queue.note;
@@ -235,6 +279,7 @@ json to_json(const Overview& overview) {
     return {{"version", AFFINITYD_VERSION},
             {"pid", instance.pid},
             {"dry_run", instance.dry_run},
+            {"started_at", iso_time(instance.started_at)},
             {"loaded_at", iso_time(instance.loaded_at)},
             {"load", load_json(overview.load)},
             {"policy_folders", instance.policy_folders},
@@ -242,6 +287,9 @@ json to_json(const Overview& overview) {
             {"journal", counters.journal},
             {"reconciles", counters.passes},
             {"reconciling", counters.passing},
+            {"last_pass_at", counters.last_pass.time_since_epoch().count() == 0
+                                 ? json(nullptr)
+                                 : json(iso_time(counters.last_pass))},
             {"fast_path", counters.by_event},
             {"events_lost", counters.events_lost},
             {"refused", refused_json(counters)},

@@ -16,6 +16,7 @@ namespace affinityd::status {
 [[nodiscard]] nlohmann::json to_json(const planner::Subject& subject);
 [[nodiscard]] nlohmann::json to_json(const planner::Action& action);
 [[nodiscard]] nlohmann::json to_json(const planner::Problem& problem);
+[[nodiscard]] nlohmann::json to_json(const ProblemStatus& problem);
 [[nodiscard]] nlohmann::json to_json(const ThreadStatus& thread);
 [[nodiscard]] nlohmann::json to_json(const ProcessStatus& process);
 [[nodiscard]] nlohmann::json to_json(const PolicyStatus& policy);

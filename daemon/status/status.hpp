@@ -59,6 +59,7 @@ struct LanesStatus {
 struct Held {
     std::size_t processes = 0;
     std::size_t threads = 0;
+    std::size_t threads_wanted = 0; ///< of them, those that it gives a place: not those it leaves alone
     std::size_t threads_in_place = 0;
     std::size_t threads_drifted = 0;   ///< were in place, and somebody has changed them since
     std::uint64_t drift_put_right = 0; ///< how often, since the start of the daemon
@@ -69,7 +70,7 @@ struct PolicyStatus {
     std::string description;
     std::string file;
     policy::Model model = policy::Model::process;
-    CpuSet cpus;
+    CpuSet cpus;         ///< those of its thread rules included
     bool active = false; ///< can be carried out on this machine
     bool released = false;
     std::vector<std::string> nics; ///< whose queues it places
@@ -79,6 +80,17 @@ struct PolicyStatus {
 };
 
 struct QueueStatus {
+    enum class State : std::uint8_t {
+        in_place,         ///< has what it should have, or what the kernel gives in place of it
+        not_read,         ///< not found yet
+        not_in_place,     ///< the next pass puts it right
+        fought_over,      ///< somebody else keeps changing it
+        stood_in,         ///< on another CPU, as its own has no interrupt vector left
+        refused,          ///< the kernel did not take it
+        immovable,        ///< the kernel never takes it
+        decided_by_other, ///< one line with an interface that comes first
+        released,         ///< its policy was told to let go
+    };
     planner::Subject subject;
     std::string nic;
     std::string policy;
@@ -86,8 +98,9 @@ struct QueueStatus {
     planner::Setting present;
     planner::Reason reason;
     std::optional<planner::Setting> original; ///< no value: it was never changed
-    std::string note;                         ///< why it is not where it should be; ""
-    std::string shared_with = {};             ///< of an interrupt line: whom else it serves; ""
+    State state = State::not_read;
+    std::string note;             ///< why it is not where it should be; ""
+    std::string shared_with = {}; ///< of an interrupt line: whom else it serves; ""
 };
 
 struct UnitStatus {
@@ -141,6 +154,7 @@ struct LoadStatus {
 struct Instance {
     int pid = 0;
     bool dry_run = false;
+    std::chrono::system_clock::time_point started_at{};
     std::chrono::system_clock::time_point loaded_at{};
     std::vector<std::string> policy_folders;
     CpuSet online;
@@ -148,13 +162,20 @@ struct Instance {
 
 /// What it has done.
 struct Counters {
-    std::size_t journal = 0;       ///< subjects in the undo journal now
-    std::uint64_t passes = 0;      ///< since the start
-    bool passing = false;          ///< one is under way
-    std::uint64_t by_event = 0;    ///< processes and threads handled by an event
-    std::uint64_t events_lost = 0; ///< how often the kernel dropped some
+    std::size_t journal = 0;                           ///< subjects in the undo journal now
+    std::uint64_t passes = 0;                          ///< since the start
+    bool passing = false;                              ///< one is under way
+    std::chrono::system_clock::time_point last_pass{}; ///< when the last one ended; the epoch: none has
+    std::uint64_t by_event = 0;                        ///< processes and threads handled by an event
+    std::uint64_t events_lost = 0;                     ///< how often the kernel dropped some
     std::vector<std::pair<planner::Subject, std::string>> refused; ///< with why
     std::map<std::string, std::uint64_t> outcomes;                 ///< outcome -> how often
+};
+
+/// What cannot be had now, and since when it was known.
+struct ProblemStatus {
+    planner::Problem problem;
+    std::chrono::system_clock::time_point since;
 };
 
 /// Everything that does not grow with the number of tasks and queues.
@@ -163,7 +184,7 @@ struct Overview {
     LoadStatus load;
     Counters counters;
     std::vector<PolicyStatus> policies;
-    std::vector<planner::Problem> problems;
+    std::vector<ProblemStatus> problems; ///< the newest first
     std::vector<UnitStatus> units;
     std::vector<PeerStatus> peers;
     std::vector<WriterStatus> other_writers;

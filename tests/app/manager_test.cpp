@@ -49,7 +49,7 @@ TEST_F(ManagerTest, APassPlacesWhatIsThereAndASecondDoesNothing) {
     EXPECT_EQ(policy["threads"], 2);
     EXPECT_EQ(policy["threads_in_place"], 2);
     EXPECT_EQ(policy["affinity"], "process");
-    EXPECT_EQ(policy["cpus"], "2");
+    EXPECT_EQ(policy["cpus"], "2-3") << "with those of its thread rule";
     EXPECT_EQ(policy["active"], true);
     EXPECT_EQ(state_of(status, 10, 11), "in place");
     EXPECT_EQ(state_of(status, 20, 20), "not under policy");

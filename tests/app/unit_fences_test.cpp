@@ -84,15 +84,13 @@ class UnitFences : public testing::Test {
         step();
     }
     [[nodiscard]] std::string state(const std::string& unit = "server.service") const {
-        status::Overview overview;
-        units_->add_status(overview);
-        const auto found = std::ranges::find(overview.units, unit, &status::UnitStatus::unit);
-        return found == overview.units.end() ? "" : found->state;
+        const auto units = units_->status();
+        const auto found = std::ranges::find(units, unit, &status::UnitStatus::unit);
+        return found == units.end() ? "" : found->state;
     }
     [[nodiscard]] std::string problem() const {
-        status::Overview overview;
-        units_->add_status(overview);
-        return overview.problems.empty() ? "" : overview.problems[0].message;
+        const auto problems = units_->problems();
+        return problems.empty() ? "" : problems[0].message;
     }
     [[nodiscard]] bool is_logged(const std::string& text) const {
         return log_.text().find(text) != std::string::npos;

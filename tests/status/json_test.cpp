@@ -122,7 +122,9 @@ TEST(Json, AQueueHasItsOriginalOnceItWasChangedAndANoteWhereItIsElsewhere) {
                       .present = CpuSet{0, 1},
                       .reason = planner::Steering::rps_off,
                       .original = {},
+                      .state = QueueStatus::State::not_in_place,
                       .note = ""};
+    EXPECT_EQ(to_json(queue)["state"], "not in place");
     EXPECT_FALSE(to_json(queue).contains("original"));
     EXPECT_FALSE(to_json(queue).contains("note"));
     queue.original = CpuSet{0, 1, 2, 3};
@@ -142,9 +144,11 @@ TEST(Json, AReleasedPolicyIsNotActive) {
 
 TEST(Json, AnOverviewHasAllKeysOfStatusThatDoNotGrowWithTasks) {
     const auto value = to_json(Overview{});
-    for (const char* key : {"version", "pid", "dry_run", "loaded_at", "policy_folders", "online", "journal",
-                            "reconciles", "reconciling", "fast_path", "events_lost", "refused", "outcomes",
-                            "policies", "problems", "units", "claimed_by_others", "other_writers"})
+    for (const char* key :
+         {"version",           "pid",          "dry_run",  "started_at", "loaded_at",   "last_pass_at",
+          "policy_folders",    "online",       "journal",  "reconciles", "reconciling", "fast_path",
+          "events_lost",       "refused",      "outcomes", "policies",   "problems",    "units",
+          "claimed_by_others", "other_writers"})
         EXPECT_TRUE(value.contains(key)) << key;
     EXPECT_EQ(value["loaded_at"], "1970-01-01T00:00:00Z");
     EXPECT_EQ(value["refused"], json::object());

@@ -77,14 +77,20 @@ json explain_process(StillMachine& still, const SeenProcess& process) {
 }
 
 json explain_queue(const StillMachine& still, const planner::QueueTarget& target) {
+    using State = status::QueueStatus::State;
+    const auto present = still.present(target.subject);
     return status::to_json(
         status::QueueStatus{.subject = target.subject,
                             .nic = target.nic,
                             .policy = target.policy,
                             .wanted = target.wanted,
-                            .present = still.present(target.subject).value_or(affinityd::machine::Setting{}),
+                            .present = present.value_or(affinityd::machine::Setting{}),
                             .reason = target.reason,
                             .original = {},
+                            .state = target.rank > 0             ? State::decided_by_other
+                                     : !present                  ? State::not_read
+                                     : *present == target.wanted ? State::in_place
+                                                                 : State::not_in_place,
                             .note = target.rank > 0 ? "another interface on the same line decides" : "",
                             .shared_with = target.shared_with});
 }

@@ -1,22 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/offline/subjects.hpp"
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/pager.hpp"
 #include "affinityctl/verbs/verb.hpp"
-#include "affinityctl/views/status_text.hpp"
+#include "affinityctl/views/json_text.hpp"
+#include "affinityctl/views/status/findings.hpp"
+#include "affinityctl/views/status/screen.hpp"
+#include "affinityctl/views/status/selection.hpp"
+#include "host/root.hpp"
+#include "policy/suggest.hpp"
 
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include <fmt/format.h>
 
 namespace affinityctl {
 
+namespace {
+
+using nlohmann::json;
+
+struct StatusOptions {
+    std::string subject;
+    bool failed = false;
+    bool quiet = false;
+    bool no_pager = false;
+};
+
+/// What the subject stands for in a status.
+std::expected<json, CallError> part_of(const json& status, const std::string& subject) {
+    if (subject.empty()) return status;
+    if (auto found = selected(status, subject)) return std::move(*found);
+    if (subject.find('.') != std::string::npos) {
+        const auto root = affinityd::host::Root::open("/");
+        if (!root) return std::unexpected(CallError{exit_failure, root.error().to_string()});
+        const auto pids = processes_of_unit(*root, subject);
+        if (!pids) return std::unexpected(CallError{exit_failure, pids.error().to_string()});
+        if (auto found = selected(status, *pids)) return std::move(*found);
+    }
+    const auto names = names_in(status);
+    const std::vector<std::string_view> words(names.begin(), names.end());
+    const auto hint = affinityd::policy::did_you_mean(subject, words);
+    return std::unexpected(CallError{exit_failure, subject +
+                                                       ": nothing under policy has this name or number" +
+                                                       (hint.empty() ? "" : " (" + hint + ")")});
+}
+
+int show_status(const StatusOptions& options, const Globals& globals) {
+    const auto answer = ask_daemon(globals, "GetStatus");
+    if (!answer) return complain(answer.error());
+    const auto status = json::parse(*answer, nullptr, false);
+    if (!status.is_object())
+        return complain({exit_failure, "the daemon's answer cannot be read: is it of another version?"});
+    const auto part = part_of(status, options.subject);
+    if (!part) return complain(part.error());
+    if (options.quiet) return findings_in(*part).empty() ? exit_ok : exit_findings;
+    if (globals.json) {
+        fmt::print("{}\n", options.subject.empty() ? *answer : dump(*part));
+        return exit_ok;
+    }
+    StatusView view{.details = !options.subject.empty(), .out_of_place = options.failed};
+    view.page = Page::of_output(globals.color);
+    show(status_text(*part, view), !options.no_pager);
+    return exit_ok;
+}
+
+} // namespace
+
 void add_status(CLI::App& app, Globals& globals, int& status) {
-    auto* verb = app.add_subcommand(
-        "status", "what the daemon does now: policies, threads, queues, problems, the last measurement");
-    verb->callback([&] {
-        status = ask_and_show(globals, "GetStatus", {}, [&](const nlohmann::json& answer) {
-            fmt::print("{}", status_text(answer, globals.color));
-        });
-    });
+    auto* verb =
+        app.add_subcommand("status", "whether all is as the policies want it, and if not, what to do");
+    const auto options = std::make_shared<StatusOptions>();
+    verb->add_option("SUBJECT", options->subject,
+                     "a policy, unit, PID or interface: its threads and queues one by one");
+    verb->add_flag("--failed", options->failed, "only what is not as it should be");
+    verb->add_flag("-q,--quiet", options->quiet, "print nothing: the exit status says it (3: see to it)");
+    verb->add_flag("--no-pager", options->no_pager, "print all at once, also on a terminal");
+    verb->callback([&globals, &status, options] { status = show_status(*options, globals); });
 }
 
 } // namespace affinityctl

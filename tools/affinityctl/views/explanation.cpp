@@ -2,7 +2,7 @@
 #include "affinityctl/views/explanation.hpp"
 
 #include "affinityctl/views/json_text.hpp"
-#include "affinityctl/views/status_tables.hpp"
+#include "affinityctl/views/queue_words.hpp"
 #include "affinityctl/views/table.hpp"
 
 #include <fmt/format.h>

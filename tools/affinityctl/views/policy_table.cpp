@@ -3,6 +3,7 @@
 
 #include "affinityctl/values/counted.hpp"
 #include "affinityctl/views/json_text.hpp"
+#include "affinityctl/views/queue_counts.hpp"
 #include "affinityctl/views/table.hpp"
 
 #include <algorithm>
@@ -16,24 +17,12 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char* no_policies =
-    "There are no policies. Examples for nginx, redis and others are in /usr/share/affinityd/examples: copy "
-    "one to\n"
-    "/etc/affinityd/policies.d, and see `affinityctl check` and `affinityctl plan FILE`.\n";
-
 /// What the daemon reports about a policy; null: it has none of that name.
 json held_by(const json& status, const std::string& name) {
     if (!status.is_object()) return nullptr;
     for (const auto& one : status.value("policies", json::array()))
         if (one.value("name", "") == name) return one;
     return nullptr;
-}
-
-std::size_t queues_of(const json& status, const std::string& name) {
-    std::size_t count = 0;
-    for (const auto& queue : status.value("queues", json::array()))
-        if (queue.value("policy", "") == name) ++count;
-    return count;
 }
 
 } // namespace
@@ -56,6 +45,7 @@ std::vector<FaultyFile> faulty_files(const policy::ReadResult& read) {
 
 json policies_json(const policy::ReadResult& read, const json& status) {
     const auto& set = read.set;
+    auto counts = queues_by_policy(status);
     auto list = json::array();
     for (const auto& one : set.policies) {
         auto overrides = json::array();
@@ -72,7 +62,7 @@ json policies_json(const policy::ReadResult& read, const json& status) {
                         {"loaded", held.is_object()},
                         {"processes", held.is_object() ? held.value("processes", json(0)) : json(nullptr)},
                         {"threads", held.is_object() ? held.value("threads", json(0)) : json(nullptr)},
-                        {"queues", held.is_object() ? json(queues_of(status, one.name)) : json(nullptr)}});
+                        {"queues", held.is_object() ? json(counts[one.name].wanted) : json(nullptr)}});
     }
     auto masked = json::array();
     for (const auto& other : set.overrides)
@@ -106,7 +96,7 @@ std::string policies_text(const json& document, bool color) {
                    printable(text_of(one, "file")) + ": " +
                        counted(one["errors"].get<std::size_t>(), "error") +
                        (one["loaded"].get<bool>() ? "; an earlier version is in force" : "")});
-    std::string text = table.empty() ? no_policies : table.to_string(color);
+    std::string text = table.empty() ? no_policies + std::string("\n") : table.to_string(color);
     if (!document["daemon"].get<bool>())
         return text + "No daemon answers: what the policies hold is not known.\n";
     for (const auto& one : document["policies"])

@@ -10,6 +10,11 @@
 
 namespace affinityctl {
 
+/// What is said where there are none.
+inline constexpr const char* no_policies =
+    "There are no policies. Examples for nginx, redis and others are in /usr/share/affinityd/examples: copy "
+    "one to /etc/affinityd/policies.d, and see `affinityctl check` and `affinityctl plan FILE`.";
+
 /// A policy file with errors.
 struct FaultyFile {
     std::string name; ///< the policy's

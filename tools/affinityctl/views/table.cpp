@@ -4,9 +4,15 @@
 #include "base/escape.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace affinityctl {
+
+namespace {
+constexpr std::size_t gap = 2;         // between columns
+constexpr std::size_t least_width = 6; // of a column that is cut
+} // namespace
 
 std::string printable(std::string_view text) { return affinityd::escaped(text); }
 
@@ -18,23 +24,37 @@ void Table::add(std::vector<std::string> row) {
     rows_.push_back(std::move(row));
 }
 
-std::string Table::to_string(bool color) const {
+std::vector<std::size_t> Table::widths_for(const Page& page) const {
     std::vector<std::size_t> widths(heading_.size());
     const auto measure = [&](const std::vector<std::string>& row) {
         for (std::size_t i = 0; i < row.size() && i < widths.size(); ++i)
-            widths[i] = std::max(widths[i], row[i].size());
+            widths[i] = std::max(widths[i], columns_of(row[i]));
     };
     measure(heading_);
     std::ranges::for_each(rows_, measure);
+    if (page.width == 0) return widths;
+    const auto total = [&] {
+        return std::accumulate(widths.begin(), widths.end(), gap * (widths.size() - 1));
+    };
+    for (auto widest = std::ranges::max_element(widths); total() > page.width && *widest > least_width;
+         widest = std::ranges::max_element(widths))
+        --*widest;
+    return widths;
+}
+
+std::string Table::to_string(const Page& page) const {
+    const auto widths = widths_for(page);
     const auto line = [&](const std::vector<std::string>& row) {
         std::string text;
         for (std::size_t i = 0; i < row.size(); ++i) {
-            text += row[i];
-            if (i + 1 < row.size()) text += std::string(widths[i] - row[i].size() + 2, ' ');
+            const auto cell = cut(row[i], widths[i], page);
+            text += cell;
+            if (i + 1 < row.size()) text += std::string(widths[i] - columns_of(cell) + gap, ' ');
         }
-        return text;
+        text.erase(text.find_last_not_of(' ') + 1);
+        return page.width == 0 ? text : cut(text, page.width, page);
     };
-    std::string text = bold(line(heading_), color) + "\n";
+    std::string text = bold(line(heading_), page.color) + "\n";
     for (const auto& row : rows_)
         text += line(row) + "\n";
     return text;

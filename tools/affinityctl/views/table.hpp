@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "affinityctl/views/page.hpp"
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,9 +16,12 @@ class Table {
     void add(std::vector<std::string> row);
     [[nodiscard]] bool empty() const { return rows_.empty(); }
     /// Each row ends its line; the heading is bold where colour is wanted.
-    [[nodiscard]] std::string to_string(bool color) const;
+    [[nodiscard]] std::string to_string(bool color) const { return to_string(Page{.color = color}); }
+    /// No line is wider than the page: the widest columns are cut.
+    [[nodiscard]] std::string to_string(const Page& page) const;
 
   private:
+    [[nodiscard]] std::vector<std::size_t> widths_for(const Page& page) const;
     std::vector<std::string> heading_;
     std::vector<std::vector<std::string>> rows_;
 };

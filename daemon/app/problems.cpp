@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/problems.hpp"
+
+#include "app/claim_notes.hpp"
+#include "app/nic_notes.hpp"
+#include "app/overview.hpp"
+#include "app/silent_processes.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <utility>
+
+namespace affinityd::app {
+
+namespace {
+
+std::string key_of(const planner::Problem& problem) {
+    std::string text = problem.policy + '\n' + problem.subject + '\n';
+    std::ranges::copy_if(problem.message, std::back_inserter(text),
+                         [](unsigned char byte) { return std::isdigit(byte) == 0; });
+    return text;
+}
+
+} // namespace
+
+std::vector<planner::Problem> Problems::present() const {
+    const auto& world = *sources_.current.world;
+    std::vector<planner::Problem> list;
+    const auto add = [&](std::vector<planner::Problem> problems) {
+        std::ranges::move(problems, std::back_inserter(list));
+    };
+    sources_.loading.add_problems(list);
+    add(world.placements().problems);
+    add(nic_problems(world, sources_.tasks.table()));
+    // Until the first pass is over, not all processes have been seen.
+    if (last_pass_ != Time{}) add(idle_claims(world, sources_.tasks.table()));
+    for (const auto& fault : sources_.journal.faults())
+        list.push_back({{}, fault.subject, "the undo journal: " + fault.message});
+    add(silence_problems(sources_.tasks.sources().command_lines()));
+    add(lack_problems(sources_.executor, sources_.tasks.events()));
+    add(sources_.units.problems());
+    return list;
+}
+
+std::vector<status::ProblemStatus> Problems::list() {
+    const auto now = std::chrono::system_clock::now();
+    std::unordered_map<std::string, Time> still;
+    std::vector<status::ProblemStatus> dated;
+    for (auto& problem : present()) {
+        auto key = key_of(problem);
+        const auto known = since_.find(key);
+        const auto since = known == since_.end() ? now : known->second;
+        still.emplace(std::move(key), since);
+        dated.push_back({std::move(problem), since});
+    }
+    since_ = std::move(still);
+    std::ranges::stable_sort(dated, std::ranges::greater{}, &status::ProblemStatus::since);
+    return dated;
+}
+
+void Problems::end_pass() {
+    last_pass_ = std::chrono::system_clock::now();
+    (void)list();
+}
+
+} // namespace affinityd::app

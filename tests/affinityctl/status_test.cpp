@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `affinityctl status` shows of a daemon's answer: is it healthy, and if not, what does one type?
+#include "affinityctl/views/status/findings.hpp"
+#include "affinityctl/views/status/screen.hpp"
+#include "affinityctl/views/status/selection.hpp"
+
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace affinityctl {
+namespace {
+
+using nlohmann::json;
+using testing::Test;
+
+const WallTime now = *time_in("2026-11-23T12:00:00Z");
+
+json thread(int tid, const char* state = "in place", const char* outcome = nullptr) {
+    json value{{"tid", tid}, {"comm", "worker"}, {"state", state}, {"wanted", "2"}, {"present", "2"}};
+    if (outcome != nullptr) value["outcome"] = outcome;
+    return value;
+}
+
+json queue(int irq, const char* state = "in place", const char* note = nullptr) {
+    json value{{"kind", "irq"},      {"irq", irq},      {"label", "eth0-rx-" + std::to_string(irq)},
+               {"nic", "eth0"},      {"policy", "web"}, {"wanted", "2"},
+               {"present", "2"},     {"state", state},  {"reason", "lane 0"},
+               {"queue_number", irq}};
+    if (note != nullptr) value["note"] = note;
+    return value;
+}
+
+json policy(const char* name) {
+    return {{"name", name},        {"affinity", "full"},    {"cpus", "0-3"},       {"active", true},
+            {"released", false},   {"nics", {"eth0"}},      {"processes", 1},      {"threads", 3},
+            {"threads_wanted", 2}, {"threads_in_place", 2}, {"drift_put_right", 0}};
+}
+
+json healthy() {
+    json process{{"pid", 100}, {"policy", "web"}, {"nics", {"eth0"}}};
+    process["threads"] = json::array({thread(100), thread(101), thread(102, "left alone")});
+    return {
+        {"version", "0.1.0"},
+        {"pid", 7},
+        {"dry_run", false},
+        {"started_at", "2026-11-23T10:00:00Z"},
+        {"loaded_at", "2026-11-23T11:50:00Z"},
+        {"last_pass_at", "2026-11-23T11:59:48Z"},
+        {"load", {{"at", "2026-11-23T11:50:00Z"}, {"ok", true}, {"refused", ""}, {"faults", json::array()}}},
+        {"policies", {policy("web"), policy("other")}},
+        {"processes", json::array({process})},
+        {"queues", {queue(1), queue(2)}},
+        {"problems", json::array()},
+        {"measurement", nullptr}};
+}
+
+json problem(const char* of, const char* since = "2026-11-23T11:55:00Z") {
+    return {{"policy", of},
+            {"subject", "eth0"},
+            {"message", "it has no queue that could be placed now (is the link down?)"},
+            {"hint", "ip link set eth0 up"},
+            {"since", since}};
+}
+
+std::string shown(const json& status, StatusView view = {}) {
+    view.now = now;
+    return status_text(json::parse(status.dump()), view);
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(Status, SaysFirstThatAllIsWell) {
+    const auto text = shown(healthy());
+    EXPECT_TRUE(text.starts_with("affinityd 0.1.0 is running, all is in place (pid 7, for 2 h)\n")) << text;
+    EXPECT_TRUE(has(text, "last reload 10 min ago: no errors; 2 policies in force; last full pass 12 s ago"));
+    EXPECT_TRUE(has(text, "web     full   0-3   eth0       1          2/2      2/2     0"))
+        << "the thread that is left alone is not missing:\n"
+        << text;
+    EXPECT_TRUE(has(text, "last measurement: none yet"));
+    EXPECT_FALSE(has(text, "worker")) << "threads are for those who ask for them";
+    EXPECT_TRUE(findings_in(healthy()).empty());
+}
+
+TEST(Status, AQueueWithItsInterruptAndItsSteeringIsOne) {
+    auto status = healthy();
+    status["queues"].push_back({{"kind", "steering"},
+                                {"nic", "eth0"},
+                                {"queue", "tx-1"},
+                                {"queue_number", 1},
+                                {"policy", "web"},
+                                {"state", "not in place"}});
+    EXPECT_TRUE(has(shown(status), "  1/2  ")) << shown(status);
+    status["queues"].push_back({{"kind", "steering"},
+                                {"nic", ""},
+                                {"queue", "flow-entries"},
+                                {"policy", "web"},
+                                {"state", "in place"}});
+    EXPECT_TRUE(has(shown(status), "  1/2  ")) << "the machine's table is no queue";
+}
+
+TEST(Status, EachFaultComesWithWhatToType) {
+    struct Case {
+        const char* name;
+        json status;
+        std::vector<std::string> said;
+    };
+    std::vector<Case> cases;
+    const auto add = [&](const char* name, std::vector<std::string> said, const auto& change) {
+        auto status = healthy();
+        change(status);
+        cases.push_back({name, std::move(status), std::move(said)});
+    };
+    add("drifted",
+        {"policy web: 1 thread was moved by somebody else; the next pass puts it right: 101 (worker)",
+         "affinityctl status web --failed"},
+        [](json& status) { status["processes"][0]["threads"][1] = thread(101, "drifted"); });
+    add("refused interrupt",
+        {"policy web: 1 queue was refused: IRQ 2 eth0-rx-2: failed: Input/output error",
+         "affinityctl status web --failed"},
+        [](json& status) { status["queues"][1] = queue(2, "refused", "failed: Input/output error"); });
+    add("fought over",
+        {"policy web: 2 queues are fought over: somebody else keeps changing them: first IRQ 1"},
+        [](json& status) {
+            status["queues"] = {queue(1, "fought over"), queue(2, "fought over")};
+        });
+    add("broken file",
+        {"1 file with errors: /etc/affinityd/policies.d/web.yaml:3:5: unknown key",
+         "last reload 10 min ago: 1 file with errors", "in force in its place: /var/lib/last",
+         "affinityctl check"},
+        [](json& status) {
+            status["load"]["faults"] = json::array({{{"file", "/etc/affinityd/policies.d/web.yaml"},
+                                                     {"line", 3},
+                                                     {"column", 5},
+                                                     {"policy", "web"},
+                                                     {"message", "unknown key \"cpuss\""},
+                                                     {"in_force", "/var/lib/last"}}});
+            auto told = problem("web");
+            told["subject"] = "/etc/affinityd/policies.d/web.yaml:3:5";
+            status["problems"] = json::array({told});
+        });
+    add("a problem",
+        {"1 problem, listed below with what to do",
+         "problem: policy web: eth0: it has no queue that could be placed now (is the link down?) "
+         "(for 5 min)",
+         "ip link set eth0 up"},
+        [](json& status) { status["problems"] = json::array({problem("web")}); });
+    add("regressed",
+        {"the last measurement is below what earlier ones predict", "affinityctl history",
+         "last measurement, 60 s ago: 9 Gbit/s; REGRESSION"},
+        [](json& status) {
+            status["measurement"] = {{"summary", "9 Gbit/s; REGRESSION"},
+                                     {"last", {{"time", std::chrono::system_clock::to_time_t(now) - 60}}},
+                                     {"trend", {{"direction", "down"}}}};
+            status["measurement"]["last"]["time"] =
+                static_cast<std::uint64_t>(std::chrono::system_clock::to_time_t(now) - 60);
+        });
+    for (const auto& [name, status, said] : cases) {
+        const auto text = shown(status);
+        EXPECT_TRUE(text.starts_with("affinityd 0.1.0 is running and NEEDS ATTENTION")) << name << "\n"
+                                                                                        << text;
+        for (const auto& part : said)
+            EXPECT_TRUE(has(text, part)) << name << ": " << part << "\n" << text;
+    }
+    EXPECT_FALSE(has(shown(cases[3].status), "problem")) << "a file's fault is told once";
+}
+
+TEST(Status, NoLineIsWiderThanThePage) {
+    auto status = healthy();
+    for (int i = 0; i < 30; ++i) {
+        status["queues"].push_back(queue(100 + i, "refused", "failed: Input/output error"));
+        status["problems"].push_back(problem("web"));
+    }
+    status["policies"][0]["nics"] = {"enp129s0f0np0", "enp129s0f1np1", "bond0.4094", "enp1s0f0", "enp1s0f1"};
+    status["policies"][1]["name"] = "a-policy-with-a-very-long-name-that-somebody-thought-was-a-good-idea";
+    status["policies"][0]["cpus"] = "0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38,40,42,44,46";
+    status["processes"][0]["threads"][0]["comm"] = "\u4e2d\u6587\u4e2d\u6587\u4e2d";
+    status["other_writers"] = {
+        {{"name", "irqbalance"}, {"where", "pid 12"}, {"note", std::string(300, 'n')}}};
+    for (const std::size_t width : {80, 120, 200})
+        for (const bool details : {false, true}) {
+            std::istringstream lines(
+                shown(status, {.details = details, .page = {.width = width, .unicode = true}}));
+            for (std::string line; std::getline(lines, line);)
+                EXPECT_LE(columns_of(line), width) << line;
+        }
+    EXPECT_TRUE(has(shown(status), "and 20 more: affinityctl status --failed"));
+}
+
+TEST(Status, FailedListsOnlyWhatIsOutOfPlace) {
+    auto status = healthy();
+    status["processes"][0]["threads"][1] = thread(101, "drifted");
+    status["queues"][1] = queue(2, "refused", "failed: Input/output error");
+    const auto text = shown(status, {.out_of_place = true});
+    EXPECT_TRUE(has(text, "101  worker"));
+    EXPECT_TRUE(has(text, "IRQ 2"));
+    EXPECT_FALSE(has(text, "IRQ 1 "));
+    EXPECT_FALSE(has(text, "102  worker"));
+}
+
+TEST(Status, HostileNamesStayOnTheirLine) {
+    auto status = healthy();
+    status["processes"][0]["threads"][1] = thread(101, "drifted");
+    status["processes"][0]["threads"][1]["comm"] = "a\033[2Jb\nall is in place";
+    status["problems"] = json::array({problem("web")});
+    status["problems"][0]["subject"] = "x\033]0;y\007";
+    for (const bool failed : {false, true}) {
+        const auto text = shown(status, {.out_of_place = failed});
+        EXPECT_FALSE(has(text, "\033")) << text;
+        EXPECT_FALSE(has(text, "\nall is")) << text;
+    }
+}
+
+TEST(Selection, APolicyAnInterfaceAProcessOrAThread) {
+    const auto status = json::parse(healthy().dump());
+    for (const char* subject : {"web", "eth0", "100", "102"}) {
+        const auto part = selected(status, subject);
+        ASSERT_TRUE(part) << subject;
+        EXPECT_EQ((*part)["policies"].size(), 1U) << subject;
+        EXPECT_EQ((*part)["processes"].size(), 1U) << subject;
+        EXPECT_EQ((*part)["queues"].size(), 2U) << subject;
+    }
+    const auto idle = selected(status, "other");
+    ASSERT_TRUE(idle);
+    EXPECT_EQ((*idle)["policies"][0]["name"], "other");
+    EXPECT_TRUE((*idle)["processes"].empty());
+    EXPECT_TRUE(selected(status, std::vector<int>{100}));
+    EXPECT_FALSE(selected(status, std::vector<int>{99}));
+    EXPECT_FALSE(selected(status, "wbe"));
+    EXPECT_EQ(names_in(status), (std::vector<std::string>{"eth0", "other", "web"}));
+}
+
+TEST(Selection, OthersProblemsAreLeftOut) {
+    auto status = healthy();
+    status["problems"] = {problem("web"), problem("other")};
+    EXPECT_EQ((*selected(status, "web"))["problems"].size(), 1U);
+    EXPECT_EQ((*selected(status, "other"))["problems"].size(), 1U);
+}
+
+TEST(Status, AnAnswerOfAnotherVersionIsShownAsFarAsItGoes) {
+    EXPECT_FALSE(shown(json::object()).empty());
+    EXPECT_FALSE(shown(json{{"policies", 3}, {"queues", json::array({1, "x"})}, {"load", "y"}}).empty());
+}
+
+} // namespace
+} // namespace affinityctl

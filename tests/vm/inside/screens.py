@@ -1,0 +1,198 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What `affinityctl status` shows in the states that an administrator meets: each is brought about on two sockets with eight NICs, shown at
+80 and 120 columns, and printed for people to read. The first line says whether all is well, and what is to be typed is on the screen."""
+import contextlib
+import os
+import pathlib
+import subprocess
+import threading
+
+import machine
+import traffic
+from daemon import await_order, install, status
+from harness import main, run, test, wait_for
+
+SOME = (1, 2, 3, 4)
+HEALTHY, AILING = "is running, all is in place", "is running and NEEDS ATTENTION"
+UNIT = pathlib.Path("/etc/systemd/system")
+
+
+def screen(width, *words):
+    done = subprocess.run(["affinityctl", "status", *words], env={**os.environ, "COLUMNS": str(width), "LANG": "C.UTF-8"}, text=True,
+                          capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def shows(name, verdict, *parts):
+    """Waits until the screen says so, and prints it for people."""
+    def wrong():
+        text = screen(120)
+        return [part for part in (verdict, *parts) if part not in (text.split("\n", 1)[0] if part == verdict else text)]
+
+    wait_for(lambda: not wrong(), lambda: f"{wrong()} not in\n{screen(120)}")
+    for width in (80, 120):
+        text = screen(width)
+        print(*(f"    {line}" for line in (f"-- {name}, {width} columns", *text.splitlines())), sep="\n", flush=True)
+        long = [line for line in text.splitlines() if len(line) > width]
+        assert not long, long
+        assert len(text.splitlines()) <= (40 if width == 80 else 24), "it is one screen"
+    quiet = subprocess.run(["affinityctl", "status", "--quiet"], capture_output=True, text=True, timeout=120, check=False)
+    assert (quiet.returncode, quiet.stdout) == (0 if verdict == HEALTHY else 3, ""), quiet
+
+
+@contextlib.contextmanager
+def drop_in(unit, text):
+    """A change to a unit, and the daemon under it."""
+    path = UNIT / f"{unit}.d" / "test.conf"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    try:
+        run("systemctl", "daemon-reload")
+        yield
+    finally:
+        path.unlink()
+        run("systemctl", "daemon-reload")
+
+
+def all_is_well_again():
+    await_order(SOME)
+    wait_for(lambda: HEALTHY in screen(120), lambda: screen(120))
+
+
+@test()
+def healthy():
+    traffic.wire_up(SOME)
+    traffic.write_units()
+    traffic.start(SOME)
+    wait_for(lambda: all(traffic.receivers(SOME).values()), "all receivers run")
+    install()
+    traffic.write_policies(SOME)
+    await_order(SOME)
+    shows("healthy", HEALTHY, "no errors; 4 policies in force", "receiver1", "last measurement: none yet")
+
+
+@test()
+def drifted():
+    pid = traffic.receivers(SOME)[1]
+    os.sched_setaffinity(pid, range(8))
+    shows("drifted", AILING, "policy receiver1: 1 thread was moved by somebody else", "affinityctl status receiver1 --failed")
+    assert str(pid) in screen(80, "--failed")
+    run("affinityctl", "apply")
+    all_is_well_again()
+
+
+@test()
+def an_interrupt_that_is_refused():
+    irq = min(machine.data_irqs("ens2"))
+    target = f"/proc/irq/{irq}/smp_affinity_list"
+    home = machine.requested(irq)
+    other = {cpu for cpu in machine.node_cpus("ens2")} - home
+    run("systemctl", "stop", "affinityd", patience=80)
+    pathlib.Path(target).write_text(str(min(other)), encoding="utf-8")
+    for name in (target, target.removesuffix("_list")):
+        run("mount", "--bind", "-o", "ro", name, name)
+        run("mount", "-o", "remount,bind,ro", name)
+    try:
+        run("systemctl", "start", "affinityd", patience=80)
+        shows("interrupt refused", AILING, "policy receiver2: ", "Read-only file system", "affinityctl status receiver2 --failed")
+    finally:
+        for name in (target, target.removesuffix("_list")):
+            run("umount", name)
+    run("affinityctl", "apply")
+    all_is_well_again()
+
+
+@test()
+def a_policy_that_is_broken():
+    path = traffic.POLICIES / "receiver3.yaml"
+    good = path.read_text(encoding="utf-8")
+    path.write_text(good + "cpuss: 1\n", encoding="utf-8")
+    shows("policy broken", AILING, f"{path}:5:1", "cpus", "affinityctl check", "in force in its place")
+    path.write_text(good, encoding="utf-8")
+    all_is_well_again()
+
+
+@test()
+def somebody_fights():
+    """irqbalance is at work, and a script of old keeps writing what it thinks is right."""
+    irq = min(machine.data_irqs("ens4"))
+    done = threading.Event()
+
+    def write():
+        while not done.wait(0.2):
+            pathlib.Path(f"/proc/irq/{irq}/smp_affinity_list").write_text("0", encoding="utf-8")
+
+    run("systemctl", "start", "irqbalance")
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        shows("irqbalance fighting", AILING, "policy receiver4: ", "fought over: somebody else keeps changing it",
+              "also writing here: irqbalance")
+    finally:
+        done.set()
+        writer.join()
+        run("systemctl", "stop", "irqbalance")
+    run("affinityctl", "apply")
+    all_is_well_again()
+
+
+@test(limit=900)
+def a_measurement_that_regressed():
+    measured = lambda: (status()["measurement"] or {}).get("runs", 0)  # noqa: E731
+    for number in range(9):
+        run("affinityctl", "measure")
+        wait_for(lambda number=number: measured() > number, f"measurement {number + 1}")
+    with drop_in("affinity-measure@.service", "[Service]\nCPUQuota=4%\n"):
+        run("affinityctl", "measure")
+        wait_for(lambda: measured() > 9, "the slow measurement")
+    shows("measurement regressed", AILING, "the last measurement is below what earlier ones predict", "affinityctl history")
+    for _ in range(3):
+        known = measured()
+        run("affinityctl", "measure")
+        wait_for(lambda known=known: measured() > known, "another measurement")
+    all_is_well_again()
+
+
+@test()
+def no_process_events():
+    rights = "CapabilityBoundingSet"  # all that the unit has but CAP_NET_ADMIN
+    with drop_in("affinityd.service", f"[Service]\n{rights}=\n{rights}=CAP_SYS_NICE CAP_SYS_PTRACE CAP_DAC_READ_SEARCH\n"):
+        run("systemctl", "restart", "affinityd", patience=80)
+        shows("no process events", AILING, "1 problem, listed below with what to do", "process events: ", "CAP_NET_ADMIN")
+    run("systemctl", "restart", "affinityd", patience=80)
+    all_is_well_again()
+
+
+@test()
+def cpus_that_are_claimed():
+    (traffic.POLICIES / "claim.yaml").write_text('version: 1\nmatch: {exe: /usr/bin/sleep, user: root}\ncpus: "0,1"\nexclusive: true\n',
+                                                 encoding="utf-8")
+    (traffic.POLICIES / "other.yaml").write_text('version: 1\nmatch: {exe: /usr/bin/tail, user: root}\ncpus: "1,2"\nbind: set\n',
+                                                 encoding="utf-8")
+    with contextlib.ExitStack() as stack:
+        for command in (("sleep", "1000"), ("tail", "-f", "/dev/null")):
+            child = subprocess.Popen(command)
+            stack.callback(child.wait)
+            stack.callback(child.kill)
+        shows("exclusive claimed", AILING, "policy other: 1,2: not all of these CPUs are used: CPU 1 is exclusive of claim",
+              "affinityctl plan --cpus")
+    for name in ("claim.yaml", "other.yaml"):
+        (traffic.POLICIES / name).unlink()
+    all_is_well_again()
+
+
+@test()
+def a_unit_an_interface_and_a_process_are_shown_alone():
+    pid = traffic.receivers(SOME)[1]
+    for subject in ("receiver1", "ens1", "receiver@1.service", str(pid)):
+        text = screen(80, subject)
+        assert str(pid) in text and "ens1" in text and "receiver2" not in text, f"{subject}:\n{text}"
+        assert all(len(line) <= 80 for line in text.splitlines()), text
+    asked = subprocess.run(["affinityctl", "status", "receiver"], capture_output=True, text=True, timeout=120, check=False)
+    assert asked.returncode == 1 and "receiver" in asked.stderr, asked
+
+
+if __name__ == "__main__":
+    main()

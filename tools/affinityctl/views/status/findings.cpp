@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/views/status/findings.hpp"
+
+#include "affinityctl/daemon/members.hpp"
+#include "affinityctl/values/counted.hpp"
+#include "affinityctl/views/json_text.hpp"
+#include "affinityctl/views/queue_words.hpp"
+#include "affinityctl/views/status/tables.hpp"
+#include "affinityctl/views/table.hpp"
+#include "base/escape.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace affinityctl {
+
+using nlohmann::json;
+
+namespace {
+
+/// What is said of threads or queues in a state; in the order of gravity.
+struct StateText {
+    std::string_view state;
+    const char* one;
+    const char* many;
+};
+constexpr std::array states{
+    StateText{"refused", "was refused", "were refused"},
+    StateText{"fought over", "is fought over: somebody else keeps changing it",
+              "are fought over: somebody else keeps changing them"},
+    StateText{"outside its cpuset", "may not leave its cpuset for the CPUs of the policy",
+              "may not leave their cpuset for the CPUs of the policy"},
+    StateText{"drifted", "was moved by somebody else; the next pass puts it right",
+              "were moved by somebody else; the next pass puts them right"},
+    StateText{"not in place", "was moved by somebody else; the next pass puts it right",
+              "were moved by somebody else; the next pass puts them right"},
+    StateText{"on another CPU", "is on another CPU, as its own has no interrupt vector left",
+              "are on other CPUs, as theirs have no interrupt vector left"},
+};
+
+/// Those of one policy in one state.
+struct Group {
+    std::size_t count = 0;
+    std::string first; ///< its name, and why
+};
+using Groups = std::map<std::string, Group, std::less<>>; // by policy
+
+void add_findings(const Groups& groups, const StateText& state, const char* noun,
+                  std::vector<Finding>& into) {
+    for (const auto& [policy, group] : groups)
+        into.push_back({fmt::format("policy {}: {} {}: {}{}", printable(policy), counted(group.count, noun),
+                                    group.count == 1 ? state.one : state.many,
+                                    group.count == 1 ? "" : "first ", printable(group.first)),
+                        fmt::format("affinityctl status {} --failed", printable(policy))});
+}
+
+void note(Groups& groups, const std::string& policy, const std::string& name) {
+    auto& group = groups[policy];
+    if (group.count++ == 0) group.first = name;
+}
+
+/// The errno of a refusal; of other states all is said.
+std::string why_of(const json& refused, const char* key, const StateText& state) {
+    const auto why = text(refused, key);
+    return why.empty() || state.state != "refused" ? "" : ": " + why;
+}
+
+void add_threads(const json& status, const StateText& state, std::vector<Finding>& into) {
+    Groups groups;
+    for (const auto& process : list(status, "processes"))
+        for (const auto& thread : list(process, "threads"))
+            if (text(thread, "state") == state.state)
+                note(groups, text(process, "policy"),
+                     fmt::format("{} ({}){}", text_of(thread, "tid"), text(thread, "comm"),
+                                 why_of(thread, "outcome", state)));
+    add_findings(groups, state, "thread", into);
+}
+
+void add_queues(const json& status, const StateText& state, std::vector<Finding>& into) {
+    Groups groups;
+    for (const auto& queue : list(status, "queues"))
+        if (text(queue, "state") == state.state)
+            note(groups, text(queue, "policy"), queue_name(queue) + why_of(queue, "note", state));
+    add_findings(groups, state, "queue", into);
+}
+
+void add_load(const json& status, std::vector<Finding>& into) {
+    const auto load = member(status, "load");
+    if (!text(load, "refused").empty())
+        into.push_back({"the last reload was refused, and what was in force before stays: " +
+                            affinityd::escaped_lines(text(load, "refused")),
+                        "affinityctl check"});
+    const auto& faults = list(load, "faults");
+    if (faults.empty()) return;
+    const auto& first = faults.front();
+    into.push_back(
+        {fmt::format("{} with errors: {}{}:{}:{}: {}", counted(faults.size(), "file"),
+                     faults.size() == 1 ? "" : "first ", printable(text(first, "file")), count(first, "line"),
+                     count(first, "column"), affinityd::escaped_lines(text(first, "message"))),
+         "affinityctl check"});
+}
+
+void add_others(const json& status, std::vector<Finding>& into) {
+    for (const auto& other : list(status, "claimed_by_others"))
+        into.push_back(
+            {fmt::format("another affinityd, in {}, has {} under policy, too",
+                         printable(text(other, "runtime_dir")),
+                         counted(list(other, "subjects").size(), "of our subjects", "of our subjects")),
+             "stop one of the two"});
+    const auto last = member(member(status, "measurement"), "trend");
+    if (text(last, "direction") == "down")
+        into.push_back({"the last measurement is below what earlier ones predict", "affinityctl history"});
+}
+
+} // namespace
+
+bool is_out_of_place(const json& thread_or_queue) {
+    constexpr std::array settled{"in place", "left alone", "unwanted", "yielded",
+                                 "kept off", "released",   "not read", "decided by another policy"};
+    return std::ranges::find(settled, text(thread_or_queue, "state")) == settled.end();
+}
+
+std::vector<Finding> findings_in(const json& status) {
+    std::vector<Finding> found;
+    add_load(status, found);
+    for (const auto& state : states) {
+        add_threads(status, state, found);
+        add_queues(status, state, found);
+    }
+    add_others(status, found);
+    if (const auto problems = other_problems(status).size(); problems > 0)
+        found.push_back({counted(problems, "problem") + ", listed below with what to do", ""});
+    return found;
+}
+
+} // namespace affinityctl

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace affinityctl {
+
+/// Something that is not as the policies want it, and what to do.
+struct Finding {
+    std::string text;    ///< foreign names in it are printable
+    std::string command; ///< what mends it or tells more; "": nothing is known to
+};
+
+/// What the daemon's GetStatus says that an administrator should act upon, the gravest first; empty: all is
+/// well.
+/// Problems, which come with hints of their own, are counted in one finding.
+[[nodiscard]] std::vector<Finding> findings_in(const nlohmann::json& status);
+
+/// True for the state of a thread or queue that should be elsewhere.
+[[nodiscard]] bool is_out_of_place(const nlohmann::json& thread_or_queue);
+
+} // namespace affinityctl

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/views/status/screen.hpp"
+
+#include "affinityctl/daemon/members.hpp"
+#include "affinityctl/values/counted.hpp"
+#include "affinityctl/views/json_text.hpp"
+#include "affinityctl/views/policy_table.hpp"
+#include "affinityctl/views/status/findings.hpp"
+#include "affinityctl/views/status/tables.hpp"
+#include "affinityctl/views/table.hpp"
+#include "base/escape.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace affinityctl {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t most_findings = 8; // the screen is for the rest, too
+constexpr std::size_t most_problems = 10;
+
+/// Adds paragraphs to a text.
+class Screen {
+  public:
+    explicit Screen(const StatusView& view) : view_(view) {}
+    void line(const std::string& text, const char* first = "") { text_ += wrapped(text, first, view_.page); }
+    /// After an empty line.
+    void paragraph(const std::string& text, const char* first = "") {
+        text_ += '\n';
+        line(text, first);
+    }
+    void table(const std::string& rows) { text_ += rows; }
+    void hint(const std::string& text) {
+        if (!text.empty()) line(text, view_.page.unicode ? "    \u2192 " : "    -> ");
+    }
+    [[nodiscard]] std::string ago(const json& time) const {
+        const auto then = time_in(time);
+        return then ? age_of(*then, view_.now) + " ago" : "not yet";
+    }
+    [[nodiscard]] std::string age(const json& time) const {
+        const auto then = time_in(time);
+        return then ? age_of(*then, view_.now) : "?";
+    }
+    [[nodiscard]] std::string take() { return std::move(text_); }
+
+  private:
+    const StatusView& view_;
+    std::string text_;
+};
+
+void add_verdict(const json& status, const StatusView& view, Screen& screen) {
+    const auto findings = findings_in(status);
+    const auto verdict =
+        fmt::format("affinityd {} {}", printable(text_of(status, "version")),
+                    findings.empty() ? "is running, all is in place" : "is running and NEEDS ATTENTION");
+    const auto rest =
+        fmt::format(" (pid {}, for {}){}", text_of(status, "pid"), screen.age(member(status, "started_at")),
+                    status.value("dry_run", false) ? ", DRY RUN: nothing is changed" : "");
+    const auto fits = view.page.width == 0 || columns_of(verdict + rest) <= view.page.width;
+    if (view.page.color && fits)
+        screen.table(fmt::format("\033[1;{}m{}\033[0m{}\n", findings.empty() ? 32 : 31, verdict, rest));
+    else
+        screen.line(verdict + rest);
+    for (std::size_t i = 0; i < std::min(findings.size(), most_findings); ++i) {
+        screen.line(findings[i].text, "  * ");
+        screen.hint(findings[i].command);
+    }
+    if (findings.size() > most_findings)
+        screen.line(fmt::format("and {} more: affinityctl status --failed", findings.size() - most_findings),
+                    "  * ");
+}
+
+void add_load(const json& status, Screen& screen) {
+    const auto load = member(status, "load");
+    const auto& faults = list(load, "faults");
+    const auto refused = text(load, "refused");
+    const auto result = !refused.empty() ? "refused"
+                        : faults.empty() ? "no errors"
+                                         : counted(faults.size(), "file") + " with errors";
+    const auto lost = count(status, "events_lost");
+    screen.line(fmt::format("last reload {}: {}; {} in force; last full pass {}{}",
+                            screen.ago(member(load, "at")), result,
+                            counted(list(status, "policies").size(), "policy", "policies"),
+                            screen.ago(member(status, "last_pass_at")),
+                            lost == 0 ? "" : "; events were lost " + counted(lost, "time")));
+    for (const auto& fault : faults) {
+        const auto in_force = printable(text(fault, "in_force"));
+        screen.line(fmt::format("{}:{}:{}: {}; {}", printable(text(fault, "file")), count(fault, "line"),
+                                count(fault, "column"), affinityd::escaped_lines(text(fault, "message")),
+                                in_force.empty() ? "nothing is in force in its place"
+                                                 : "in force in its place: " + in_force),
+                    "  ");
+    }
+}
+
+void add_policies(const json& status, const StatusView& view, Screen& screen) {
+    if (list(status, "policies").empty()) return screen.paragraph(no_policies);
+    screen.table(policy_rows(status, view.page));
+    if (const auto balance = balance_line(status); !balance.empty()) screen.line(balance);
+}
+
+void add_problems(const json& status, bool all, Screen& screen) {
+    const auto problems = other_problems(status);
+    const auto shown = all ? problems.size() : std::min(problems.size(), most_problems);
+    for (std::size_t i = 0; i < shown; ++i) {
+        const auto& problem = problems[i];
+        const auto policy = text(problem, "policy");
+        screen.paragraph(fmt::format(
+            "problem: {}{}: {} (for {})", policy.empty() ? "" : "policy " + printable(policy) + ": ",
+            printable(text(problem, "subject")), affinityd::escaped_lines(text(problem, "message")),
+            screen.age(member(problem, "since"))));
+        screen.hint(printable(text(problem, "hint")));
+    }
+    if (shown < problems.size())
+        screen.paragraph(fmt::format("and {} more: affinityctl status --failed", problems.size() - shown));
+}
+
+void add_notes(const json& status, Screen& screen) {
+    for (const auto& policy : list(status, "policies")) {
+        const auto name = printable(text(policy, "name"));
+        if (const auto note = text(policy, "note"); !note.empty())
+            screen.paragraph(fmt::format("note: policy {}: {}", name, printable(note)));
+        if (policy.value("released", false)) {
+            screen.paragraph(fmt::format("note: policy {} was released by hand", name));
+            screen.hint("affinityctl apply");
+        }
+    }
+}
+
+/// "2,311"
+std::string grouped(std::uint64_t value) {
+    auto text = std::to_string(value);
+    for (auto at = text.size(); at > 3; text.insert(at, ","))
+        at -= 3;
+    return text;
+}
+
+void add_others(const json& status, Screen& screen) {
+    for (const auto& writer : list(status, "other_writers"))
+        screen.paragraph(fmt::format("also writing here: {} ({}): {}", printable(text_of(writer, "name")),
+                                     printable(text_of(writer, "where")),
+                                     printable(text_of(writer, "note"))));
+    for (const auto& other : list(status, "claimed_by_others"))
+        for (const auto& subject : list(other, "subjects"))
+            screen.line(fmt::format("also claimed by the affinityd in {}: {}",
+                                    printable(text_of(other, "runtime_dir")),
+                                    printable(subject.get<std::string>())));
+    for (const auto& flood : list(status, "floods"))
+        screen.paragraph(fmt::format(
+            "pid {} of user {}: {} events a minute: looked at every {} s{}", text_of(flood, "pid"),
+            printable(text_of(flood, "user")), grouped(count(flood, "events_per_minute")),
+            flood.value("looked_at_every_seconds", 0.0),
+            flood.value("muted", false) ? ", its renames and threads are not listened to" : ""));
+}
+
+void add_measurement(const json& status, Screen& screen) {
+    const auto report = member(status, "measurement");
+    if (!report.is_object()) return screen.paragraph("last measurement: none yet (affinityctl measure)");
+    screen.paragraph(fmt::format("last measurement, {}: {}",
+                                 screen.ago(member(member(report, "last"), "time")),
+                                 printable(text_of(report, "summary"))));
+}
+
+} // namespace
+
+std::string status_text(const json& status, const StatusView& view) {
+    Screen screen(view);
+    add_verdict(status, view, screen);
+    add_load(status, screen);
+    add_policies(status, view, screen);
+    if (view.details || view.out_of_place) {
+        screen.table(thread_rows(status, view.out_of_place, view.page));
+        screen.table(queue_rows(status, view.out_of_place, view.page));
+    }
+    add_problems(status, view.details || view.out_of_place, screen);
+    if (view.out_of_place) return screen.take();
+    add_notes(status, screen);
+    add_others(status, screen);
+    if (view.details) screen.table(cost_rows(status, view.page));
+    add_measurement(status, screen);
+    return screen.take();
+}
+
+} // namespace affinityctl
