@@ -44,6 +44,8 @@ class Units {
         bool acts = true; ///< false: nothing is asked or changed (dry run)
         std::function<void()> work_left =
             {}; ///< an event left something for step(); without it the next pass sees to that
+        /// What has become of a unit that some policy wants, or wanted last.
+        std::function<void(const std::string& policy, const FenceResult& result)> settled = {};
     };
     explicit Units(Parts parts);
 

@@ -52,7 +52,7 @@ TEST_F(Units, OfOnePolicyAreFencedUntilItIsReleased) {
     instance.finish();
     EXPECT_TRUE(instance.systemd().units["server.service"].empty());
     EXPECT_EQ(machine_.allowed(10, 10), "0-3");
-    instance.manager().apply();
+    instance.apply();
     instance.finish();
     EXPECT_EQ(instance.systemd().units["server.service"], upper);
     instance.stop();
