@@ -18,7 +18,7 @@ namespace affinityd::app {
 
 Manager::Manager(Parts parts)
     : parts_(std::move(parts)), shared_{Loading(parts_.settings, parts_.enforcer.acts(), parts_.log),
-                                        PassAnswers({parts_.log, [this] { return units_.is_busy(); },
+                                        PassAnswers({parts_.log, [this] { return units_.awaits_systemd(); },
                                                      parts_.enforcer.acts()})},
       carrying_{enforcer::Executor(parts_.journal, parts_.enforcer), KernelChanges(carrying_.executor),
                 LostRecords(parts_.root, parts_.journal, parts_.log),
@@ -30,8 +30,8 @@ Manager::Manager(Parts parts)
       units_({parts_.root, shared_.current, parts_.journal, parts_.unit_properties, shared_.releases,
               [this] { work_.want(Work::Urgency::soon); }, parts_.log, parts_.enforcer.acts(),
               [this] { work_.want(Work::Urgency::now); },
-              [this](const auto& policy, const auto& result) {
-                  shared_.answers.unit_answered(policy, result);
+              [this](const auto& unit, const auto& policy, const auto& result) {
+                  shared_.answers.unit_answered(unit, policy, result);
               }}),
       followers_({shared_.current, units_, memory_, bookkeeping_,
                   [this](const auto& process) {

@@ -53,8 +53,9 @@ void PassAnswers::finish() {
         answer(std::move(to), {});
 }
 
-void PassAnswers::unit_answered(const std::string& policy, const FenceResult& result) {
-    if (!policy.empty()) placed_.answered(policy, result);
+void PassAnswers::unit_answered(const std::string& unit, const std::string& policy,
+                                const FenceResult& result) {
+    if (!policy.empty()) placed_.answered(unit, policy, result);
     if (!late_.empty() && !parts_.is_busy()) answer(std::exchange(late_, {}), {});
 }
 

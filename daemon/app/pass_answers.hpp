@@ -43,7 +43,7 @@ class PassAnswers {
     /// Other policies are in force: whoever waits is told.
     void policies_changed(const policy::PolicySet& policies);
     /// An answer of systemd has come, about a unit of this policy.
-    void unit_answered(const std::string& policy, const FenceResult& result);
+    void unit_answered(const std::string& unit, const std::string& policy, const FenceResult& result);
     /// The daemon ends: everybody is told, and no pass is counted any more.
     void give_up(const std::string& why);
 

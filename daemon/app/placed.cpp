@@ -35,7 +35,7 @@ status::PolicyChanges& Placed::of(std::string_view policy) {
 void Placed::count(const planner::Action& action, std::string_view policy, const enforcer::Applied& applied) {
     const auto outcome = applied.outcome;
     if (enforcer::has_gone(outcome)) return;
-    if (machine::is_queue(action.subject) && !queues_.insert(action.subject).second) return;
+    if (machine::is_queue(action.subject) && !counted_.insert(action.subject).second) return;
     auto& counts = of(policy);
     if (outcome == enforcer::Outcome::foreign) {
         ++counts.left;
@@ -60,22 +60,24 @@ void Placed::carried(const planner::Action& action, const enforcer::Applied& app
 }
 
 void Placed::found_in_place(const machine::Subject& subject, std::string_view policy) {
-    if (!is_in_pass_ || (machine::is_queue(subject) && queues_.contains(subject))) return;
+    if (!is_in_pass_ || (machine::is_queue(subject) && counted_.contains(subject))) return;
     of(policy).in_place.add(subject);
 }
 
 void Placed::found_put_off(const machine::Subject& subject, std::string_view policy) {
     // An interrupt that said in this very pass that it never moves is refused, and counted as that.
-    if (is_in_pass_ && (!machine::is_queue(subject) || queues_.insert(subject).second)) ++of(policy).put_off;
+    if (is_in_pass_ && (!machine::is_queue(subject) || counted_.insert(subject).second)) ++of(policy).put_off;
 }
 
-void Placed::answered(const std::string& policy, const FenceResult& result) {
+void Placed::answered(const std::string& unit, const std::string& policy, const FenceResult& result) {
     if (result.state.empty() && !result.is_restored) return; // nothing wants it, and nothing was to be done
+    if (!counted_.insert(machine::UnitCpuset{unit}).second) return;
     auto& counts = of(policy);
     if (result.is_restored) {
         ++counts.put_back.units;
     } else if (result.is_changed) {
         ++counts.placed.units;
+        ++fresh_[policy].placed.units; // whether it is the first time or not: it is rare
     } else if (result.is_refused) {
         ++counts.refused;
         if (counts.reason.empty()) counts.reason = result.state;
@@ -88,7 +90,7 @@ void Placed::answered(const std::string& policy, const FenceResult& result) {
 
 void Placed::begin_pass() {
     changes_.clear();
-    queues_.clear();
+    counted_.clear();
 }
 
 void Placed::begin_queues() {

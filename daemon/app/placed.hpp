@@ -28,8 +28,8 @@ class Placed {
     void found_in_place(const machine::Subject& subject, std::string_view policy);
     /// A subject was looked at, and is not to be asked for again now.
     void found_put_off(const machine::Subject& subject, std::string_view policy);
-    /// An answer of systemd, which may come after the pass.
-    void answered(const std::string& policy, const FenceResult& result);
+    /// The answer of systemd about a unit, which may come after the pass.
+    void answered(const std::string& unit, const std::string& policy, const FenceResult& result);
 
     /// What was counted is dropped.
     void begin_pass();
@@ -60,7 +60,7 @@ class Placed {
 
     Policies changes_;
     std::map<std::string, Fresh, std::less<>> fresh_;
-    std::unordered_set<machine::Subject> queues_; ///< that are counted: each is once in a pass
+    std::unordered_set<machine::Subject> counted_; ///< queues and units: each is once in a pass
     bool is_in_pass_ = false;
 };
 

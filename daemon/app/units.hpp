@@ -45,7 +45,8 @@ class Units {
         std::function<void()> work_left =
             {}; ///< an event left something for step(); without it the next pass sees to that
         /// What has become of a unit that some policy wants, or wanted last.
-        std::function<void(const std::string& policy, const FenceResult& result)> settled = {};
+        std::function<void(const std::string& unit, const std::string& policy, const FenceResult& result)>
+            settled = {};
     };
     explicit Units(Parts parts);
 
@@ -72,7 +73,9 @@ class Units {
     /// at any more.
     void begin_stop();
     /// Something is to be done, or an answer of systemd is awaited.
-    [[nodiscard]] bool is_busy() const;
+    [[nodiscard]] bool is_busy() const { return !due_.empty() || awaits_systemd(); }
+    /// Parts::settled is still to be called for some unit.
+    [[nodiscard]] bool awaits_systemd() const;
 
     void add_status(status::Overview& overview) const;
     /// Adds the unit of a process under `means: cpuset`, and that unit's state.
