@@ -13,8 +13,9 @@ namespace affinityd::app {
 namespace {
 
 constexpr unsigned most_news = 30; ///< shown a minute: as many as Log shows of a kind
-constexpr const char* reloaded =
-    "the policies were reloaded meanwhile: affinityctl status shows what holds now";
+constexpr const char* reloaded = "the policies were reloaded meanwhile";
+constexpr const char* reloaded_and_passed =
+    "the policies were reloaded meanwhile: this is what the pass after that did";
 
 } // namespace
 
@@ -45,7 +46,11 @@ std::unique_ptr<Job> PassAnswers::watch(std::unique_ptr<Job> pass) {
 
 void PassAnswers::finish() {
     tell_news();
-    auto to = std::exchange(joined_, {});
+    std::vector<Waiting> to;
+    for (auto& one : std::exchange(joined_, {})) {
+        auto& next = std::exchange(one.is_overtaken, false) ? waiting_ : to;
+        next.push_back(std::move(one));
+    }
     if (to.empty()) return;
     if (parts_.is_busy())
         late_ = std::move(to);
@@ -79,9 +84,14 @@ void PassAnswers::answer(std::vector<Waiting> to, const std::string& note) {
 
 void PassAnswers::policies_changed(const policy::PolicySet& policies) {
     placed_.forget_others(policies);
-    for (auto* list : {&waiting_, &joined_, &late_})
-        for (auto& one : *list)
-            one.note = reloaded;
+    for (auto& one : waiting_)
+        one.note = reloaded_and_passed;
+    for (auto& one : joined_) {
+        one.note = reloaded_and_passed;
+        one.is_overtaken = true;
+    }
+    for (auto& one : late_)
+        one.note = reloaded;
 }
 
 void PassAnswers::give_up(const std::string& why) {

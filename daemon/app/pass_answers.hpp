@@ -35,12 +35,13 @@ class PassAnswers {
         std::string headline{}; ///< the answer begins with it
         std::string fault{};    ///< the answer is an Error that begins with it; "": it is none
         std::string note{};
+        bool is_overtaken = false; ///< by a reload, after which the pass under way no longer looks at all
     };
     /// To be answered at the end of the next pass that begins.
     void add(Waiting waiting) { waiting_.push_back(std::move(waiting)); }
     /// The same pass, whose end answers those who wait now. One is under way at a time.
     [[nodiscard]] std::unique_ptr<Job> watch(std::unique_ptr<Job> pass);
-    /// Other policies are in force: whoever waits is told.
+    /// Other policies are in force: whoever waits is told, and waits for the pass that follows.
     void policies_changed(const policy::PolicySet& policies);
     /// An answer of systemd has come, about a unit of this policy.
     void unit_answered(const std::string& unit, const std::string& policy, const FenceResult& result);

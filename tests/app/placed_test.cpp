@@ -168,8 +168,15 @@ TEST_F(PlacedTest, AnApplyThatAReloadOvertakesSaysSo) {
     ASSERT_TRUE(instance_->manager().work().passing()) << "the pass of the apply is under way";
     EXPECT_TRUE(answers_.empty());
     instance_->finish();
+    EXPECT_TRUE(answers_.empty()) << "it did not look at everything any more";
+    instance_->pass();
     ASSERT_EQ(answers_.size(), 1U);
-    EXPECT_NE(message().find("the policies were reloaded meanwhile"), std::string::npos) << message();
+    EXPECT_NE(message().find("\nthe policies were reloaded meanwhile: this is what the pass after that did"),
+              std::string::npos)
+        << message();
+    EXPECT_EQ(of("server")["placed"]["threads"].get<int>() + of("server")["in_place"]["threads"].get<int>(),
+              2);
+    EXPECT_EQ(machine_.allowed(10, 11), "3");
 }
 
 TEST_F(PlacedTest, WhoWaitsIsToldThatTheDaemonStops) {
