@@ -65,8 +65,9 @@ int run(const Options& options, app::Log& log) {
     if (!loop) return give_up(log, loop.error());
     const auto server = control::Server::start(
         (*loop)->event(), settings.runtime_dir, manager,
-        {[&] { return (*loop)->measure(); }, [&](const std::string& text) { log.info(text); }}, {bus, calls},
-        {});
+        {[&](app::Answer answer, app::Until until) { (*loop)->measure(std::move(answer), until); },
+         [&](const std::string& text) { log.info(text); }},
+        {bus, calls}, {});
     if (!server) return give_up(log, server.error());
     host::prefer_low_latency();
     if (auto done = (*loop)->subscribe(); !done) return give_up(log, done.error());

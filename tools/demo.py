@@ -136,7 +136,7 @@ class Demo:
             self.not_done.append(f"no interrupt of {nic} could be moved: {json.dumps(self.json('status')['refused'])}")
 
     def measure(self):
-        self.ctl("measure")
+        self.ctl("measure", "--no-block")
         answer = wait_for(lambda: self.json("status")["measurement"], "the measurement is done")
         say(f"  {answer['summary']}")
         if answer["last"]["outcome"] != "done":

@@ -15,6 +15,12 @@ using Answer = std::move_only_function<void(Result<std::string>)>;
 /// The same for what some callers may read in part only.
 using OwnedAnswer = std::move_only_function<void(Result<OwnedText>)>;
 
+/// When who gave a command is answered.
+enum class Until {
+    begun, ///< as soon as it is accepted
+    done,  ///< when it has been carried out
+};
+
 /// What can be asked of a running daemon, whatever carries the question. Long answers are JSON texts whose
 /// keys affinityctl(1) documents. Names, command lines, executables, ports and other findings about a process
 /// are owned by its user; who may change something, and how often somebody may ask, is for the caller to
@@ -32,13 +38,15 @@ class Commands {
     /// The measurements kept, of one kind or ("") of all, and how the latest compare with those before. An
     /// Error for a kind that does not exist.
     [[nodiscard]] virtual Result<std::string> history(const std::string& kind) const = 0;
-    /// Reads the policies again; an Error names each fault, and the running set stays.
-    virtual void reload(Answer answer) = 0;
-    /// Puts back what a policy (by name), a process (by PID) or everything ("") was given, and answers when
-    /// that is done. It stays so until the next reload or `apply`.
-    virtual void release(const std::string& what, Answer answer) = 0;
-    /// Begins a full pass that also takes up what was released or is in backoff.
-    virtual void apply() = 0;
+    // These answer what they did, by policy (status::to_text).
+    /// Reads the policies again, which is waited for in any case: an Error names each fault. Done: the pass
+    /// that follows is over.
+    virtual void reload(Answer answer, Until until) = 0;
+    /// Puts back what a policy (by name), a process (by PID) or everything ("") was given. It stays so until
+    /// the next reload or `apply`.
+    virtual void release(const std::string& what, Answer answer, Until until) = 0;
+    /// A full pass that also takes up what was released or is in backoff. Done: it is over.
+    virtual void apply(Answer answer, Until until) = 0;
 };
 
 } // namespace affinityd::app

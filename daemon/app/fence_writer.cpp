@@ -34,7 +34,8 @@ void FenceWriter::decide(const CasePointer& what, const std::expected<CpuSet, in
         if (is_unwanted && what->before)
             log_.warn(machine::to_string(what->subject) + " could not be put back: systemd does not answer",
                       "unit not put back");
-        return what->done({.state = no_answer, .is_unconfirmed = what->wish.is_unconfirmed});
+        return what->done(
+            {.state = no_answer, .is_unconfirmed = what->wish.is_unconfirmed, .is_refused = true});
     }
     what->present = *present;
     const auto plan = plan_fence(what->wish, *present, what->before, what->online);
@@ -80,13 +81,13 @@ void FenceWriter::set(const CasePointer& what) {
 
 void FenceWriter::was_set(const CasePointer& what, int code) {
     if (enforcer::is_without_answer(code)) // it may be set: the record stays
-        return what->done({.state = no_answer, .is_unconfirmed = true});
+        return what->done({.state = no_answer, .is_unconfirmed = true, .is_refused = true});
     if (code != 0) {
         take_record_back(*what);
         log_.warn(fmt::format("{} could not be set to {}: {}", machine::to_string(what->subject),
                               what->wish.cpus.to_list(), text_of(code)),
                   "unit refused");
-        return what->done({.state = "systemd refuses: " + text_of(code)});
+        return what->done({.state = "systemd refuses: " + text_of(code), .is_refused = true});
     }
     if (log_.shows_debug())
         log_.debug(fmt::format("{}: {} -> {} (means: cpuset)", machine::to_string(what->subject),
@@ -119,7 +120,8 @@ void FenceWriter::was_restored(const CasePointer& what, int code) {
                           what->before->original.to_string(), text_of(code)),
               "unit not put back");
     what->done({.state = enforcer::is_without_answer(code) ? no_answer : "systemd refuses: " + text_of(code),
-                .is_unconfirmed = enforcer::is_without_answer(code)});
+                .is_unconfirmed = enforcer::is_without_answer(code),
+                .is_refused = true});
 }
 
 /// The change was refused: what an earlier change did still holds, and still has to be undone.

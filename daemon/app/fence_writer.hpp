@@ -19,6 +19,7 @@ struct FenceResult {
     bool is_changed = false;     ///< its CPUs are others than before
     bool is_unconfirmed = false; ///< systemd did not say whether it made the change
     bool is_restored = false;
+    bool is_refused = false; ///< systemd did not make the change
 };
 
 /// Brings one unit where it should be: asks systemd what is set, plans, writes the undo record, sets, reads

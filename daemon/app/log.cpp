@@ -111,6 +111,11 @@ bool Log::send(const char* message_id, int priority, const std::string& text) {
                            "SYSLOG_IDENTIFIER=affinityd", nullptr) == 0;
 }
 
+void Log::tell(const char* message_id, const std::string& message, About about) {
+    std::string text = escaped(message);
+    if (is_due(text, about) && !send(message_id, LOG_INFO, text)) logger_->info("{}", text);
+}
+
 void Log::event(const char* message_id, const std::string& message) {
     const std::string shown = escaped(message);
     if (!send(message_id, LOG_WARNING, shown)) logger_->warn("{}", shown);

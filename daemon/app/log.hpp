@@ -48,7 +48,9 @@ class Log {
     void report(const std::string& message);
     void debug(const std::string& message);
     [[nodiscard]] bool shows_debug() const; ///< otherwise nobody need put the message together
-    /// A warning that the journal gets with an id of its own (message_ids.hpp): never held back.
+    /// As info, and the journal gets it with an id of its own (message_ids.hpp).
+    void tell(const char* message_id, const std::string& message, About about);
+    /// A warning that the journal gets with an id of its own: never held back.
     void event(const char* message_id, const std::string& message);
     /// As refuse, with an id.
     void alarm(const char* message_id, const std::string& message);

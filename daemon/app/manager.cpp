@@ -19,7 +19,9 @@ namespace affinityd::app {
 Manager::Manager(Parts parts)
     : parts_(std::move(parts)), shared_{Loading(parts_.settings, parts_.enforcer.acts(), parts_.log),
                                         Problems({shared_.loading, shared_.current, parts_.journal,
-                                                  carrying_.executor, tasks_, units_})},
+                                                  carrying_.executor, tasks_, units_}),
+                                        PassAnswers({parts_.log, [this] { return units_.awaits_systemd(); },
+                                                     parts_.enforcer.acts()})},
       carrying_{enforcer::Executor(parts_.journal, parts_.enforcer), KernelChanges(carrying_.executor),
                 LostRecords(parts_.root, parts_.journal, parts_.log),
                 LeftChildren(parts_.root, parts_.journal, parts_.enforcer, parts_.log)},
@@ -29,7 +31,10 @@ Manager::Manager(Parts parts)
                    parts_.log),
       units_({parts_.root, shared_.current, parts_.journal, parts_.unit_properties, shared_.releases,
               [this] { work_.want(Work::Urgency::soon); }, parts_.log, parts_.enforcer.acts(),
-              [this] { work_.want(Work::Urgency::now); }}),
+              [this] { work_.want(Work::Urgency::now); },
+              [this](const auto& unit, const auto& policy, const auto& result) {
+                  shared_.answers.unit_answered(unit, policy, result);
+              }}),
       followers_({shared_.current, units_, memory_, bookkeeping_,
                   [this](const auto& process) {
                       // A pass tells it which interrupts are under policy.
@@ -43,12 +48,13 @@ Manager::Manager(Parts parts)
       tasks_({parts_.root, shared_.current, parts_.journal, carrying_.executor, parts_.log, shared_.releases,
               followers_},
              ThreadPlacer(shared_.current, parts_.journal, carrying_.executor, carrying_.changes,
-                          carrying_.lost, carrying_.left, shared_.releases, parts_.log),
+                          carrying_.lost, carrying_.left, shared_.releases, shared_.answers.placed(),
+                          parts_.log),
              Reaper(parts_.enforcer, carrying_.executor, parts_.journal, parts_.log)),
       bookkeeping_(parts_.root, shared_.current, tasks_.table(),
                    parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
       queues_({shared_.current, parts_.journal, parts_.enforcer, carrying_.executor, shared_.releases,
-               carrying_.lost, parts_.log}),
+               carrying_.lost, shared_.answers.placed(), parts_.log}),
       balancer_({parts_.root, shared_.current, tasks_.table(), tasks_.placer().assignments(),
                  parts_.settings.redeal_interval, [this] { work_.want(Work::Urgency::soon); }, parts_.log}) {}
 
@@ -63,6 +69,7 @@ void Manager::use(std::shared_ptr<World> world) {
     shared_.current->use_releases(
         [this](std::string_view policy) { return shared_.releases.policy(policy); });
     shared_.loaded_at = std::chrono::system_clock::now();
+    shared_.answers.policies_changed(shared_.current->policies());
     for (const auto& problem : shared_.current.placements().problems)
         parts_.log.warn(fmt::format("policy {}: {}: {}", problem.policy, problem.subject, problem.message));
 }
@@ -140,7 +147,7 @@ void Manager::begin_pass(bool machine_changed) {
     shared_.machine_changed |= machine_changed;
     // A running pass always ends, whoever asks for the next.
     if (work_.passing()) return work_.want(Work::Urgency::soon);
-    work_.begin_pass(make_pass());
+    work_.begin_pass(shared_.answers.watch(make_pass()));
 }
 
 void Manager::link_changed(const std::string& nic) {
@@ -175,6 +182,7 @@ bool Manager::step(const OutOfTime& out_of_time) {
 
 void Manager::begin_stop(std::function<void()> done) {
     shared_.is_stopping = true;
+    shared_.answers.give_up("the daemon is stopping: what it changed is put back");
     carrying_.changes.stop();
     tasks_.begin_stop();
     carrying_.left.begin_stop();
@@ -197,8 +205,9 @@ void Manager::begin_stop(std::function<void()> done) {
         };
         return std::make_unique<Restorer>(
             Restorer::Parts{parts_.journal, carrying_.executor, tasks_.sources(), parts_.log}, online, choose,
-            [this](std::size_t count) {
-                parts_.log.info(fmt::format("{} subjects put back as they were", count));
+            [this](const status::Changes& changes) {
+                const auto count = to_string(changes.put_back());
+                parts_.log.info((count.empty() ? "nothing" : count) + " put back as before");
             });
     });
     stop->then_do([this, online] {

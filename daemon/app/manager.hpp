@@ -10,6 +10,7 @@
 #include "app/loading.hpp"
 #include "app/lost_records.hpp"
 #include "app/memory_follower.hpp"
+#include "app/pass_answers.hpp"
 #include "app/problems.hpp"
 #include "app/queues.hpp"
 #include "app/tasks.hpp"
@@ -59,8 +60,8 @@ class Manager final : public Commands {
     void begin_stop(std::function<void()> done);
     /// False while systemd or irqbalance still owes an answer, which takes a bounded time.
     [[nodiscard]] bool is_quiet() const { return !units_.is_busy() && !coexistence_.is_talking(); }
-    /// A measuring child has ended, or could not be started.
-    void measured(const measure::Run& run) { bookkeeping_.measured(run); }
+    /// A measuring child has ended, or could not be started; the answer to who asked for it.
+    Result<std::string> measured(const measure::Run& run);
 
     [[nodiscard]] Work& work() { return work_; }
     [[nodiscard]] Tasks& tasks() { return tasks_; }
@@ -78,15 +79,16 @@ class Manager final : public Commands {
     void plan(OwnedAnswer answer) override;
     void explain(const std::string& subject, OwnedAnswer answer) override;
     [[nodiscard]] Result<std::string> history(const std::string& kind) const override;
-    void reload(Answer answer) override;
-    void release(const std::string& what, Answer answer) override;
-    void apply() override;
+    void reload(Answer answer, Until until) override;
+    void release(const std::string& what, Answer answer, Until until) override;
+    void apply(Answer answer, Until until) override;
 
   private:
     /// What all ways look at.
     struct Shared {
         Loading loading;
         Problems problems;
+        PassAnswers answers;
         Current current{};
         Releases releases{};
         bool machine_changed = false; ///< the next pass reads the hardware again

@@ -10,6 +10,7 @@
 #include "app/status_job.hpp"
 #include "base/text.hpp"
 #include "inventory/lookup.hpp"
+#include "status/changes.hpp"
 #include "status/report_text.hpp"
 
 #include <algorithm>
@@ -20,6 +21,22 @@
 #include <unistd.h>
 
 namespace affinityd::app {
+
+namespace {
+
+std::string counted_policies(std::size_t count) {
+    return fmt::format("{} {}", count, count == 1 ? "policy" : "policies");
+}
+
+/// Of a reload of which nothing counts; the error may have a line for each file.
+std::string refusal_of(const Error& error) {
+    const auto why = error.to_string();
+    const auto trimmed = trim_text(why);
+    const bool is_one_line = trimmed.find('\n') == std::string_view::npos;
+    return fmt::format("reload failed: {}{}the running set stays", trimmed, is_one_line ? "; " : "\n");
+}
+
+} // namespace
 
 void Manager::status(OwnedAnswer answer) {
     if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
@@ -110,13 +127,13 @@ Result<std::string> Manager::history(const std::string& kind) const {
     return status::to_text(bookkeeping_.history(kind));
 }
 
-void Manager::reload(Answer answer) {
+void Manager::reload(Answer answer, Until until) {
     if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
     // The machine is read again by the pass that follows.
     auto loader = shared_.loading.begin(shared_.current->machine(), shared_.current->usage());
     auto reload = std::make_unique<Sequence>();
     reload->until([loader](const OutOfTime& out_of_time) { return loader->step(out_of_time); });
-    reload->then([this, loader, shared_answer = std::make_shared<Answer>(std::move(answer))] {
+    reload->then([this, loader, until, shared_answer = std::make_shared<Answer>(std::move(answer))] {
         auto& loading = shared_.loading;
         auto settings_faults = reread(parts_.reread_settings, parts_.settings);
         balancer_.use_interval(parts_.settings.redeal_interval);
@@ -124,29 +141,41 @@ void Manager::reload(Answer answer) {
         if (!world) {
             parts_.log.alarm(reload_refused_message,
                              "reload: " + world.error().to_string() + "\nthe running policies stay");
-            return (*shared_answer)(std::unexpected(std::move(world.error())));
+            return (*shared_answer)(fail(refusal_of(world.error())));
         }
         use(std::move(*world));
-        const auto loaded = fmt::format("reloaded: {} policies", shared_.current->policies().policies.size());
+        const auto loaded = "reloaded: " + counted_policies(shared_.current->policies().policies.size());
         parts_.log.info(loaded);
+        auto fault = loading.report();
+        if (!fault.empty()) fault = loading.warnings() + fault;
+        if (until == Until::done)
+            shared_.answers.add({std::move(*shared_answer), loading.warnings() + loaded, fault});
         begin_pass(true);
-        if (auto faults = loading.report(); !faults.empty())
-            return (*shared_answer)(fail(loading.warnings() + faults));
-        (*shared_answer)(loading.warnings() + loaded);
+        if (until == Until::done) return;
+        if (!fault.empty()) return (*shared_answer)(fail(std::move(fault)));
+        (*shared_answer)(status::message_text(loading.warnings() + loaded));
     });
     work_.add(std::move(reload));
 }
 
-void Manager::apply() {
-    if (shared_.is_stopping) return;
+void Manager::apply(Answer answer, Until until) {
+    if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
     shared_.releases.clear();
     shared_.current->releases_changed();
     carrying_.executor.begin_anew();
     coexistence_.look_again();
+    if (until == Until::done) shared_.answers.add({std::move(answer)});
     begin_pass(true);
+    if (until == Until::begun) answer(status::message_text("a pass has begun"));
 }
 
-void Manager::release(const std::string& what, Answer answer) {
+Result<std::string> Manager::measured(const measure::Run& run) {
+    bookkeeping_.measured(run);
+    const auto report = bookkeeping_.measurement();
+    return report ? status::to_answer(*report) : fail("the measurement is not known any more");
+}
+
+void Manager::release(const std::string& what, Answer answer, Until until) {
     if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
     const auto pid = parse_number<int>(what);
     const auto* process = pid ? tasks_.table().find(*pid) : nullptr;
@@ -167,12 +196,14 @@ void Manager::release(const std::string& what, Answer answer) {
         return is_meant ? Restorer::Choice::restore : Restorer::Choice::skip;
     };
     auto shared_answer = std::make_shared<Answer>(std::move(answer));
+    if (until == Until::begun) (*shared_answer)(status::message_text("the release has begun"));
     work_.add(std::make_unique<Restorer>(
         Restorer::Parts{parts_.journal, carrying_.executor, tasks_.sources(), parts_.log},
         shared_.current.placements().online, choose,
-        [this, shared_answer](std::size_t count) {
+        [this, shared_answer, until](status::Changes changes) {
             begin_pass(false);
-            (*shared_answer)(fmt::format("{} subjects put back", count));
+            changes.if_none = "there was nothing to put back";
+            if (until == Until::done) (*shared_answer)(status::to_text(changes));
         },
         true));
 }

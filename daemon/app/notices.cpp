@@ -49,7 +49,8 @@ void log_notice(Log& log, const Notice& notice) {
             about("foreign", notice.subject));
         break;
     case Notice::Kind::corrected:
-        log.info(fmt::format("policy {}: {} was changed to {} by somebody else: put right, to {}",
+        log.tell(drift_message,
+                 fmt::format("policy {}: {} was changed to {} by somebody else: put right, to {}",
                              notice.policy, subject, notice.from.to_string(), notice.granted.to_string()),
                  about("drift put right", notice.subject));
         break;

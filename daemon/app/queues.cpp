@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -71,10 +72,12 @@ std::optional<Action> Queues::plan(const QueueTarget& target) {
 
 void Queues::apply(const Action& action) {
     const auto& world = *parts_.current.world;
+    const auto before = parts_.journal.find(action.subject);
     const auto carried =
         parts_.executor.run(action, {world.machine().topology, [&] { return stand_ins(world, action); }});
     if (!carried) return;
     log_notices(parts_.log, carried->notices);
+    parts_.placed.carried(action, carried->applied, before);
     if (!enforcer::took_effect(carried->applied.outcome)) return;
     log_change(parts_.log, action);
     present_.insert_or_assign(action.subject, carried->applied.granted); // granted, not asked for
@@ -87,12 +90,23 @@ void Queues::put_right(const QueueTarget& target) {
     const auto& topology = parts_.current->machine().topology;
     parts_.lost.take_up(target.subject, found->second, target.policy, topology);
     if (action) return apply(*action);
+    count_unchanged(target, found->second);
     if (const auto done = state::settle_unconfirmed(parts_.journal, target.subject, found->second,
                                                     parts_.current.placements().online);
         !done)
         parts_.log.error(done.error().to_string());
     if (parts_.lost.searching() && found->second == target.wanted)
         parts_.lost.assume_ours(target.subject, found->second, target.policy, topology);
+}
+
+void Queues::count_unchanged(const QueueTarget& target, const Setting& present) {
+    const bool is_put_off =
+        present != target.wanted && parts_.executor.is_put_off({target.subject, present, target.wanted,
+                                                                target.policy, target.reason, false});
+    if (is_put_off)
+        parts_.placed.found_put_off(target.subject, target.policy);
+    else
+        parts_.placed.found_in_place(target.subject, target.policy);
 }
 
 bool Queues::guards_interrupts() const {
@@ -148,7 +162,11 @@ void Queues::restore_unwanted(const Subject& subject) {
             parts_.log.error(done.error().to_string());
         return;
     }
-    log_notices(parts_.log, parts_.executor.restore(subject, parts_.current.placements().online).notices);
+    const auto carried = parts_.executor.restore(subject, parts_.current.placements().online);
+    log_notices(parts_.log, carried.notices);
+    if (record)
+        parts_.placed.carried({subject, {}, record->original, "", planner::Restored::unwanted, true},
+                              carried.applied, record);
 }
 
 void Queues::forget_others() {
@@ -221,7 +239,9 @@ bool QueueRound::step(const OutOfTime& out_of_time) {
         version_ = world_->version();
         next_ = 0;
         unwanted_.reset();
+        is_begun_ = false;
     }
+    if (!nic_ && !std::exchange(is_begun_, true)) queues_.begin_round();
     if (nic_ && next_ == 0) under_ = names_under(world_->machine(), *nic_);
     const auto& targets = world_->placements().queues;
     while (next_ < targets.size()) {

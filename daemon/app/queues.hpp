@@ -4,6 +4,7 @@
 #include "app/job.hpp"
 #include "app/log.hpp"
 #include "app/lost_records.hpp"
+#include "app/placed.hpp"
 #include "app/releases.hpp"
 #include "app/world.hpp"
 #include "enforcer/executor.hpp"
@@ -30,6 +31,7 @@ class Queues {
         enforcer::Executor& executor;
         const Releases& releases;
         LostRecords& lost;
+        Placed& placed;
         Log& log;
     };
     explicit Queues(const Parts& parts) : parts_(parts) {}
@@ -43,6 +45,8 @@ class Queues {
     void restore_unwanted(const planner::Subject& subject);
     /// The change that restore_unwanted() would make now, if any.
     [[nodiscard]] std::optional<planner::Action> plan_restore(const planner::Subject& subject);
+    /// A round over all of them begins.
+    void begin_round() { parts_.placed.begin_queues(); }
     /// Forgets what was read of subjects that are no targets any more.
     void forget_others();
 
@@ -64,6 +68,7 @@ class Queues {
     [[nodiscard]] const planner::QueueTarget& decider(const planner::QueueTarget& target) const;
     [[nodiscard]] bool is_wanted(const planner::QueueTarget& target) const;
     void add_state(const planner::QueueTarget& target, status::QueueStatus& into) const;
+    void count_unchanged(const planner::QueueTarget& target, const planner::Setting& present);
     void apply(const planner::Action& action);
 
     Parts parts_;
@@ -87,6 +92,7 @@ class QueueRound final : public Job {
     std::shared_ptr<World> world_;     ///< a reload begins the round anew,
     std::uint64_t version_;            ///< and so do other placements
     std::size_t next_ = 0;             ///< target
+    bool is_begun_ = false;
     std::optional<std::vector<planner::Subject>> unwanted_;
 };
 

@@ -2,8 +2,11 @@
 #include "app/restorer.hpp"
 
 #include "app/notices.hpp"
+#include "app/placed.hpp"
 
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace affinityd::app {
 
@@ -20,8 +23,19 @@ void Restorer::treat(const state::Entry& entry) {
         const auto cpuset = [&] { return task == nullptr ? nullptr : parts_.sources.cpuset(task->pid); };
         const auto carried = parts_.executor.restore(entry.subject, online_, cpuset);
         log_notices(parts_.log, carried.notices);
-        if (enforcer::took_effect(carried.applied.outcome)) ++count_;
+        count(entry, carried.applied);
     }
+}
+
+void Restorer::count(const state::Entry& entry, const enforcer::Applied& applied) {
+    if (enforcer::has_gone(applied.outcome)) return;
+    auto& counts = changes_.policies[entry.record.policy];
+    if (enforcer::took_effect(applied.outcome))
+        counts.put_back.add(entry.subject);
+    else if (applied.outcome == enforcer::Outcome::foreign)
+        ++counts.left;
+    else if (++counts.not_put_back; counts.reason.empty())
+        counts.reason = reason_of(applied);
 }
 
 /// A unit's record is in force again: the pass that follows restores what no policy wants.
@@ -29,7 +43,9 @@ void Restorer::resume(const state::Entry& entry) {
     if (choose_(entry) != Choice::restore) return;
     if (const auto done = parts_.journal.resume(entry.subject); !done)
         parts_.log.error(done.error().to_string());
-    else if (!std::holds_alternative<machine::UnitCpuset>(entry.subject))
+    else if (std::holds_alternative<machine::UnitCpuset>(entry.subject))
+        ++units_;
+    else
         treat(entry);
 }
 
@@ -37,7 +53,10 @@ bool Restorer::step(const OutOfTime& out_of_time) {
     if (!std::exchange(is_begun_, true)) parts_.sources.refresh(); // cpusets may be others by now
     while (const auto entry = parts_.journal.next(cursor_)) {
         // systemd answers for units in its own time: app::Units restores them.
-        if (!std::holds_alternative<machine::UnitCpuset>(entry->subject)) treat(*entry);
+        if (!std::holds_alternative<machine::UnitCpuset>(entry->subject))
+            treat(*entry);
+        else if (choose_(*entry) == Choice::restore)
+            ++units_;
         if (out_of_time()) return false;
     }
     while (with_kept_) {
@@ -46,7 +65,10 @@ bool Restorer::step(const OutOfTime& out_of_time) {
         resume(*entry);
         if (out_of_time()) return false;
     }
-    done_(count_);
+    if (units_ > 0)
+        changes_.note =
+            fmt::format("systemd is asked to put {} back", to_string(status::SubjectCounts{.units = units_}));
+    done_(std::move(changes_));
     return true;
 }
 

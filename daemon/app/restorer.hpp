@@ -6,6 +6,7 @@
 #include "enforcer/executor.hpp"
 #include "inventory/fact_sources.hpp"
 #include "state/journal.hpp"
+#include "status/changes.hpp"
 
 #include <functional>
 
@@ -21,8 +22,8 @@ class Restorer final : public Job {
     };
     /// What is to become of a record's subject.
     using Choose = std::function<Choice(const state::Entry& entry)>;
-    /// Called at the end with the number of subjects that were put back.
-    using Done = std::function<void(std::size_t count)>;
+    /// Called at the end with what was put back, and what could not be.
+    using Done = std::function<void(status::Changes changes)>;
 
     /// References must outlive it.
     struct Parts {
@@ -41,12 +42,14 @@ class Restorer final : public Job {
   private:
     void treat(const state::Entry& entry);
     void resume(const state::Entry& entry);
+    void count(const state::Entry& entry, const enforcer::Applied& applied);
     Parts parts_;
     CpuSet online_;
     Choose choose_;
     Done done_;
     state::Journal::Cursor cursor_{}, kept_cursor_{};
-    std::size_t count_ = 0;
+    status::Changes changes_;
+    std::size_t units_ = 0; ///< that are left to app::Units
     bool is_begun_ = false;
     bool with_kept_ = false;
 };

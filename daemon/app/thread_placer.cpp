@@ -57,11 +57,13 @@ void ThreadPlacer::apply(KnownProcess* process, const TaskId& thread, const plan
     const auto note_given = [this, process, since = left_.now()](const planner::UndoRecord& record) {
         if (process != nullptr) left_.note(process->id, record, since);
     };
+    const auto before = journal_.find(action.subject);
     const auto carried =
         executor_.run(action, {current_->machine().topology, {}, [cpuset] { return cpuset; }, note_given});
     if (!carried) return;
     log_notices(log_, carried->notices);
     const auto& applied = carried->applied;
+    placed_.carried(action, applied, before);
     if (enforcer::took_effect(applied.outcome)) log_change(log_, action);
     if (!action.restore && applied.granted != action.to)
         if (const auto record = journal_.find(action.subject)) note_given(*record);
@@ -71,6 +73,16 @@ void ThreadPlacer::apply(KnownProcess* process, const TaskId& thread, const plan
     const bool is_kept_off = std::holds_alternative<planner::KeptOff>(action.reason);
     known->state = is_kept_off ? State::kept_off : State::in_place;
     known->present = applied.granted.cpus();
+}
+
+/// What needs no change now, or is to have none.
+void ThreadPlacer::count_unchanged(const machine::TaskMask& subject, const Look& look, State state) {
+    const auto* policy = policy_of(look);
+    if (policy == nullptr) return;
+    if (state == State::in_place)
+        placed_.found_in_place(subject, *policy);
+    else if (state == State::put_off || state == State::outside || state == State::immovable)
+        placed_.found_put_off(subject, *policy);
 }
 
 /// The policy that wants the thread, null if none does.
@@ -149,6 +161,7 @@ void ThreadPlacer::place(KnownProcess* known, const Look& look) {
             !done)
             log_.error(done.error().to_string());
     if (plan.action) return apply(known, thread.id, *plan.action, look.process.cpuset);
+    count_unchanged(subject, look, plan.state);
     if (plan.state == State::in_place || (plan.state == State::yielded && !changes_.is_fresh()))
         if (const auto done =
                 state::settle_unconfirmed(journal_, subject, thread.allowed, current_.placements().online);

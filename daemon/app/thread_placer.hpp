@@ -5,6 +5,7 @@
 #include "app/left_children.hpp"
 #include "app/log.hpp"
 #include "app/lost_records.hpp"
+#include "app/placed.hpp"
 #include "app/releases.hpp"
 #include "app/task_table.hpp"
 #include "app/world.hpp"
@@ -27,9 +28,9 @@ class ThreadPlacer {
     };
     ThreadPlacer(const Current& current, state::Journal& journal, enforcer::Executor& executor,
                  const KernelChanges& changes, LostRecords& lost, LeftChildren& left,
-                 const Releases& releases, Log& log)
+                 const Releases& releases, Placed& placed, Log& log)
         : current_(current), journal_(journal), executor_(executor), changes_(changes), lost_(lost),
-          left_(left), releases_(releases), log_(log) {}
+          left_(left), releases_(releases), placed_(placed), log_(log) {}
 
     /// True for a process that no policy wants, and that may have been left behind with one of our masks.
     [[nodiscard]] bool may_be_left(const inventory::ProcessScan& scan) const {
@@ -52,6 +53,8 @@ class ThreadPlacer {
     void add_record(const machine::TaskMask& subject, const Look& look);
     void apply(KnownProcess* process, const TaskId& thread, const planner::Action& action,
                const CpuSet* cpuset);
+    void count_unchanged(const machine::TaskMask& subject, const Look& look,
+                         planner::ThreadPlan::State state);
     void note(KnownProcess& process, const inventory::Thread& thread, const planner::ThreadPlan& plan);
 
     const Current& current_;
@@ -61,6 +64,7 @@ class ThreadPlacer {
     LostRecords& lost_;
     LeftChildren& left_;
     const Releases& releases_;
+    Placed& placed_;
     Log& log_;
     planner::Assignments assignments_;
 };

@@ -224,6 +224,7 @@ void Units::settled(const std::string& name, const FenceResult& result) {
     unit.is_unconfirmed = result.is_unconfirmed;
     unit.state = result.state;
     const bool is_due = std::exchange(unit.is_due, false);
+    const std::string policy = unit.policy;
     if (!unit.restoring.empty())
         settle(name, unit, {});
     else if (is_due)
@@ -231,6 +232,7 @@ void Units::settled(const std::string& name, const FenceResult& result) {
     else if (unit.policies.empty())
         units_.erase(name);
     if (result.is_changed && parts_.fences_changed) parts_.fences_changed();
+    if (parts_.settled) parts_.settled(name, policy, result);
 }
 
 void Units::restore(const Choose& choose, Restored done) {
@@ -272,9 +274,8 @@ void Units::begin_stop() {
             unit.restoring.push_back(std::make_shared<Restoring>(Restoring{[](std::size_t) {}}));
 }
 
-bool Units::is_busy() const {
-    return !due_.empty() ||
-           std::ranges::any_of(units_, [](const auto& entry) { return entry.second.is_called; });
+bool Units::awaits_systemd() const {
+    return std::ranges::any_of(units_, [](const auto& entry) { return entry.second.is_called; });
 }
 
 std::vector<status::UnitStatus> Units::status() const {

@@ -44,6 +44,9 @@ class Units {
         bool acts = true; ///< false: nothing is asked or changed (dry run)
         std::function<void()> work_left =
             {}; ///< an event left something for step(); without it the next pass sees to that
+        /// What has become of a unit that some policy wants, or wanted last.
+        std::function<void(const std::string& unit, const std::string& policy, const FenceResult& result)>
+            settled = {};
     };
     explicit Units(Parts parts);
 
@@ -70,7 +73,9 @@ class Units {
     /// at any more.
     void begin_stop();
     /// Something is to be done, or an answer of systemd is awaited.
-    [[nodiscard]] bool is_busy() const;
+    [[nodiscard]] bool is_busy() const { return !due_.empty() || awaits_systemd(); }
+    /// Parts::settled is still to be called for some unit.
+    [[nodiscard]] bool awaits_systemd() const;
 
     [[nodiscard]] std::vector<status::UnitStatus> status() const;
     [[nodiscard]] std::vector<planner::Problem> problems() const;

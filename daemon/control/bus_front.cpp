@@ -63,10 +63,11 @@ void BusFront::take_from(uid_t user, Request request) {
     if (request.argument.size() > longest_argument)
         return request.call.fail(SD_BUS_ERROR_INVALID_ARGS, "the argument is too long");
     if (only_reads(request.method)) return read(user, std::move(request));
-    polkit_.ask(std::move(request.call), user,
-                [this, method = request.method, argument = request.argument](Call call) {
-                    runner_.run({method, argument, std::move(call)});
-                });
+    polkit_.ask(
+        std::move(request.call), user,
+        [this, method = request.method, argument = request.argument, until = request.until](Call call) {
+            runner_.run({method, argument, std::move(call), until});
+        });
 }
 
 void BusFront::refuse(uid_t user, Call& call) {

@@ -6,7 +6,7 @@
 
 namespace affinityd::control {
 
-CommandRunner::CommandRunner(sd_event* event, app::Commands& commands, std::function<Result<void>()> measure,
+CommandRunner::CommandRunner(sd_event* event, app::Commands& commands, Measure measure,
                              const SharedAnswers::Terms& answers)
     : commands_(commands), measure_(std::move(measure)), answers_(event, answers) {}
 
@@ -30,7 +30,7 @@ void CommandRunner::run(Request request) {
 }
 
 void CommandRunner::change(Request request) {
-    auto& [method, argument, call] = request;
+    auto& [method, argument, call, until] = request;
     ++*changes_;
     auto answer = [to = std::move(call), changes = changes_](const Result<std::string>& text) mutable {
         ++*changes;
@@ -38,15 +38,13 @@ void CommandRunner::change(Request request) {
     };
     switch (method) {
     case Method::reload:
-        return commands_.reload(std::move(answer));
+        return commands_.reload(std::move(answer), until);
     case Method::release:
-        return commands_.release(argument, std::move(answer));
+        return commands_.release(argument, std::move(answer), until);
     case Method::apply:
-        commands_.apply();
-        return answer("");
+        return commands_.apply(std::move(answer), until);
     default:
-        if (const auto started = measure_(); !started) return answer(std::unexpected(started.error()));
-        return answer("");
+        return measure_(std::move(answer), until);
     }
 }
 

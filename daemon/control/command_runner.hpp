@@ -32,9 +32,10 @@ class CommandRunner {
                                                        std::numeric_limits<double>::infinity(),
                                                    .builds_at_once = std::numeric_limits<double>::infinity()};
 
-    /// `measure` starts a measurement now; an Error if one is running or it cannot be started. `event` and
-    /// `commands` must outlive this.
-    CommandRunner(sd_event* event, app::Commands& commands, std::function<Result<void>()> measure,
+    /// Measures now; the answer is an Error if a measurement is running or none can be started.
+    using Measure = std::function<void(app::Answer answer, app::Until until)>;
+    /// `event` and `commands` must outlive this.
+    CommandRunner(sd_event* event, app::Commands& commands, Measure measure,
                   const SharedAnswers::Terms& answers);
 
     void run(Request request);
@@ -44,7 +45,7 @@ class CommandRunner {
   private:
     void change(Request request);
     app::Commands& commands_;
-    std::function<Result<void>()> measure_;
+    Measure measure_;
     SharedAnswers answers_;
     /// How many requests to change something began or ended. Shared with those that will end after this.
     std::shared_ptr<std::uint64_t> changes_ = std::make_shared<std::uint64_t>(0);

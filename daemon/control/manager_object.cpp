@@ -18,6 +18,21 @@ int on_call(sd_bus_message* message, void* userdata, sd_bus_error*) {
     return 1;
 }
 
+/// One of the methods that change something, which is not waited for.
+int on_begin(sd_bus_message* message, void* userdata, sd_bus_error* fault) {
+    const char* name = "";
+    const char* argument = "";
+    if (const int status = sd_bus_message_read(message, "ss", &name, &argument); status < 0) return status;
+    const auto method = changing_method(name);
+    if (!method)
+        return sd_bus_error_set(fault, SD_BUS_ERROR_INVALID_ARGS,
+                                "the first argument is Reload, Release, Apply or Measure");
+    const bool has_argument = *method == Method::release;
+    static_cast<Front*>(userdata)->take(
+        {*method, has_argument ? argument : "", Call(message), app::Until::begun});
+    return 1;
+}
+
 /// Fronts decide who may call, per method, not the uid rule of the library.
 constexpr std::uint64_t open_to_all = SD_BUS_VTABLE_UNPRIVILEGED;
 
@@ -31,6 +46,7 @@ const sd_bus_vtable vtable[] = {
     SD_BUS_METHOD("Release", "s", "s", on_call<Method::release>, open_to_all),
     SD_BUS_METHOD("Apply", "", "s", on_call<Method::apply>, open_to_all),
     SD_BUS_METHOD("Measure", "", "s", on_call<Method::measure>, open_to_all),
+    SD_BUS_METHOD("Begin", "ss", "s", on_begin, open_to_all),
     SD_BUS_VTABLE_END,
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include <sys/socket.h>
@@ -161,12 +162,14 @@ int PrivateSocket::on_rest(sd_event_source* source, void* userdata) {
 }
 
 /// Peers whose other end has gone leave; if there are still too many, the one that was silent longest goes,
-/// those before others that have not even authenticated themselves.
+/// those before others that have not even authenticated themselves, and those last that wait for an answer.
 void PrivateSocket::make_room() {
     std::erase_if(peers_, [](const Peer& peer) { return sd_bus_is_open(peer.bus.get()) <= 0; });
     if (peers_.size() < limits_.peers) return;
-    peers_.erase(std::ranges::min_element(
-        peers_, {}, [](const Peer& peer) { return std::pair(peer.is_authenticated, peer.heard); }));
+    peers_.erase(std::ranges::min_element(peers_, {}, [](const Peer& peer) {
+        const bool is_owed = peer.backlog.use_count() > 1; // each call that is not answered yet has it, too
+        return std::tuple(is_owed, peer.is_authenticated, peer.heard);
+    }));
 }
 
 int PrivateSocket::on_deadline(sd_event_source*, std::uint64_t, void* userdata) {

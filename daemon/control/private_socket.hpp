@@ -16,7 +16,8 @@
 namespace affinityd::control {
 
 /// The object on a socket of the daemon's own, which only root can connect to and which needs no message bus.
-/// Up to 64 peers are served; when another comes, the one that was silent longest makes room.
+/// Up to 64 peers are served; when another comes, the one that was silent longest makes room. Who waits for
+/// the end of a pass is silent, too, and makes room last.
 class PrivateSocket final : public Front {
   public:
     struct Limits {

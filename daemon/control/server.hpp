@@ -23,8 +23,7 @@ class Server {
   public:
     /// What is not a command of the manager.
     struct Hooks {
-        /// Starts a measurement now; an Error if one is running or it cannot be started.
-        std::function<Result<void>()> measure;
+        CommandRunner::Measure measure;
         /// One sentence for the log, when the daemon joins or leaves the system bus.
         std::function<void(const std::string&)> note;
     };

@@ -48,12 +48,12 @@ class EventLoop final : public Loop {
           passes_(manager.files().settings.reconcile_interval,
                   [this](bool periodic) { manager_.begin_pass(periodic); }),
           measuring_(event_.get(), manager.files().settings,
-                     [this](const auto& run) { manager_.measured(run); }) {}
+                     [this](const auto& run) { return manager_.measured(run); }) {}
 
     [[nodiscard]] sd_event* event() const override { return event_.get(); }
 
     Result<void> subscribe() override;
-    Result<void> measure() override { return measuring_.measure(); }
+    void measure(app::Answer answer, app::Until until) override;
     int run() override;
 
   private:
@@ -189,6 +189,11 @@ Result<void> EventLoop::watch_answers() {
     return {};
 }
 
+void EventLoop::measure(app::Answer answer, app::Until until) {
+    if (is_stopping_) return answer(fail("the daemon is stopping"));
+    measuring_.measure(std::move(answer), until);
+}
+
 int EventLoop::run() {
     const int code = callbacks_.run(event_.get());
     if (callbacks_.longest() > std::chrono::nanoseconds::zero())
@@ -254,7 +259,8 @@ void EventLoop::reload(const char* why) {
                                           steady_clock::now().time_since_epoch())
                                           .count()));
     log_.info(fmt::format("reloading: {}", why));
-    manager_.reload([](const auto&) { sd_notify(0, "READY=1"); }); // it has logged what is wrong
+    // It has logged what is wrong.
+    manager_.reload([](const auto&) { sd_notify(0, "READY=1"); }, app::Until::begun);
 }
 
 int EventLoop::on_term(sd_event_source*, const signalfd_siginfo*, void* userdata) {

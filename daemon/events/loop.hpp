@@ -25,7 +25,8 @@ class Loop {
     /// Subscribes to everything, then begins the first pass: what happens in between is not missed. Sends
     /// READY=1 to the service manager when that pass is through.
     [[nodiscard]] virtual Result<void> subscribe() = 0;
-    [[nodiscard]] virtual Result<void> measure() = 0;
+    /// Measures now; the answer is an Error if a measurement is running or none can be started.
+    virtual void measure(app::Answer answer, app::Until until) = 0;
     /// Runs until SIGTERM or SIGINT; the process's exit code.
     [[nodiscard]] virtual int run() = 0;
 };

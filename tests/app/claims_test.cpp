@@ -45,7 +45,7 @@ TEST_F(Claims, OtherPoliciesHaveTheCpusOfAReleasedOne) {
     EXPECT_EQ(machine_.allowed(30, 30), "1-2");
     EXPECT_EQ(machine_.allowed(20, 20), "0-3");
     EXPECT_TRUE(problems("wide").empty());
-    instance_.manager().apply();
+    instance_.apply();
     instance_.finish();
     EXPECT_EQ(machine_.allowed(30, 30), "1");
 }
@@ -75,7 +75,7 @@ TEST_F(Claims, AReleasedProcessIsNotKeptOffByEventsOrPasses) {
     const auto explained = instance_.explain("10");
     EXPECT_TRUE(explained["released"]);
     EXPECT_EQ(explained["threads"][0]["reason"], "released by hand");
-    instance_.manager().apply();
+    instance_.apply();
     instance_.finish();
     EXPECT_EQ(machine_.allowed(10, 10), "2");
 }

@@ -111,7 +111,8 @@ TEST_F(CommandsTest, ReleasedStaysReleasedUntilApply) {
     instance.finish();
     EXPECT_EQ(machine_.allowed(10, 10), "0-3");
     EXPECT_EQ(machine_.allowed(11, 11), "2");
-    ASSERT_EQ(instance.release("server").value_or(""), "1 subjects put back");
+    ASSERT_EQ(json::parse(instance.release("server").value_or("{}")).value("message", ""),
+              "server: 1 thread put back");
     instance.finish();
     EXPECT_EQ(machine_.allowed(11, 11), "0-3");
     EXPECT_EQ(machine_.allowed(20, 20), "1");
@@ -123,7 +124,7 @@ TEST_F(CommandsTest, ReleasedStaysReleasedUntilApply) {
     EXPECT_EQ(machine_.allowed(20, 20), "0-3");
     instance.tasks().process_changed(20);
     EXPECT_EQ(machine_.allowed(20, 20), "0-3") << "events do not take it up again";
-    instance.manager().apply();
+    instance.apply();
     instance.finish();
     EXPECT_EQ(machine_.allowed(10, 10), "2");
     EXPECT_EQ(machine_.allowed(11, 11), "2");
@@ -427,13 +428,13 @@ TEST_F(CommandsTest, DuringTheEndCommandsAreRefusedAndEventsPlaceNothing) {
         EXPECT_TRUE(!result && result.error().message == "the daemon is stopping");
     };
     auto& manager = instance.manager();
-    manager.reload(count);
-    manager.release("server", count);
+    manager.reload(count, Until::done);
+    manager.release("server", count, Until::done);
     manager.status(count);
     manager.plan(count);
     manager.explain("100", count);
-    EXPECT_EQ(refused, 5U);
-    manager.apply();
+    manager.apply(count, Until::done);
+    EXPECT_EQ(refused, 6U);
     manager.link_changed("eth0");
     manager.events_lost();
     manager.begin_pass(true);
@@ -442,7 +443,7 @@ TEST_F(CommandsTest, DuringTheEndCommandsAreRefusedAndEventsPlaceNothing) {
         instance.short_step();
     EXPECT_TRUE(is_over);
     manager.link_changed("eth0"); // systemd may owe an answer still, so the loop goes on for a while
-    manager.apply();
+    instance.apply();
     for (int i = 0; i < 50; ++i)
         instance.short_step();
     EXPECT_EQ(machine_.irq(30), "0-3");

@@ -370,7 +370,7 @@ TEST_F(Keep, AMaskOfOursThatSomebodySetsAgainIsNoOriginal) {
     machine_.process(10, "server", "2");
     daemon.pass();
     EXPECT_EQ(machine_.irq(30), "0") << "no policy wants it now";
-    daemon.manager().apply();
+    daemon.apply();
     daemon.finish();
     daemon.stop();
     expect_originals();

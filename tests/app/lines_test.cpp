@@ -197,7 +197,7 @@ TEST_F(Lines, WhereTheDecidersPolicyIsReleasedTheOtherDecides) {
     daemon.pass();
     EXPECT_EQ(machine_.irq(line), "3");
     EXPECT_FALSE(queue_of(daemon, "lan1").contains("note"));
-    daemon.manager().apply();
+    daemon.apply();
     daemon.finish();
     EXPECT_EQ(machine_.irq(line), "2");
     daemon.stop();

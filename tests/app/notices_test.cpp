@@ -12,7 +12,8 @@ namespace {
 TEST(MessageIds, AreExplainedInTheCatalog) {
     std::ifstream file(CATALOG);
     const std::string catalog((std::istreambuf_iterator<char>(file)), {});
-    for (const std::string id : {regression_message, history_damaged_message}) {
+    for (const std::string id : {regression_message, faulty_files_message, reload_refused_message,
+                                 placed_message, drift_message, history_damaged_message}) {
         EXPECT_EQ(id.size(), 32U);
         EXPECT_NE(catalog.find("-- " + id + "\nSubject: "), std::string::npos) << id;
     }

@@ -96,7 +96,7 @@ TEST_F(QueuesTest, AFullCpuIsPassedOverForTheNearestAndApplyTriesItAgain) {
     instance.pass(true);
     EXPECT_EQ(instance.enforcer().applied, before) << "it stays there for a while";
     instance.enforcer().full = {};
-    instance.manager().apply();
+    instance.apply();
     instance.finish();
     EXPECT_EQ(machine_.irq(30), "0") << "who asks for everything anew gets it";
     instance.stop();
@@ -133,7 +133,7 @@ TEST_F(QueuesTest, AFightOverAnInterruptIsLeftUntilApply) {
     EXPECT_EQ(machine_.irq(30), "3");
     EXPECT_EQ(instance.log().times("somebody else keeps changing its mask"), 1U) << instance.log().text();
     EXPECT_NE(queue(instance.status(), 30)["note"].get<std::string>().find("fought over"), std::string::npos);
-    instance.manager().apply();
+    instance.apply();
     instance.finish();
     EXPECT_EQ(machine_.irq(30), "0");
 }

@@ -45,7 +45,8 @@ class RacesTest : public testing::Test {
         ASSERT_EQ(placed(), placed_before);
         const auto before = instance.enforcer().applied;
         bool is_answered = false;
-        instance.manager().release(what, [&](const auto& answer) { is_answered = answer.has_value(); });
+        instance.manager().release(
+            what, [&](const auto& answer) { is_answered = answer.has_value(); }, Until::done);
         for (unsigned now = placed_before, slices = 0; slices < 10'000 && !instance.short_step(); ++slices) {
             EXPECT_LE(placed(), now) << "a thread was placed under a policy that had been told to let go";
             now = placed();
@@ -85,7 +86,7 @@ class ReloadRaces : public RacesTest {
         few_policies_instead_of_many();
         bool is_reloaded = false;
         std::optional<Result<OwnedText>> answer;
-        instance.manager().reload([&](const auto& done) { is_reloaded = done.has_value(); });
+        instance.manager().reload([&](const auto& done) { is_reloaded = done.has_value(); }, Until::begun);
         ask([&](auto text) { answer = std::move(text); });
         EXPECT_FALSE(is_reloaded || answer);
         // The pass that the reload begins has its slices only afterwards.
@@ -167,6 +168,7 @@ class ReplacedWorld : public ReloadRaces {
     test::ReadableLog log_;
     std::optional<enforcer::Executor> executor_;
     std::optional<LostRecords> lost_;
+    Placed placed_;
     std::optional<Queues> queues_;
 };
 
@@ -187,8 +189,8 @@ TEST_F(ReplacedWorld, APlanUnderWayIsRefused) {
         auto& journal = instance.journal();
         executor_.emplace(journal, instance.enforcer());
         lost_.emplace(root_, journal, log_.log());
-        queues_.emplace(
-            Queues::Parts{current_, journal, instance.enforcer(), *executor_, releases, *lost_, log_.log()});
+        queues_.emplace(Queues::Parts{current_, journal, instance.enforcer(), *executor_, releases, *lost_,
+                                      placed_, log_.log()});
         return PlanJob({root_, current_, instance.tasks(), *queues_}, std::move(into));
     });
     ASSERT_FALSE(answer);
@@ -297,7 +299,7 @@ TEST_F(QueueThreadRaces, ThreadsOfReleasedQueuesStayReleasedUntilApply) {
         instance.finish();
         expect_released("after events");
         EXPECT_EQ(instance.journal().size(), 0U);
-        instance.manager().apply();
+        instance.apply();
         instance.finish();
         EXPECT_EQ(machine_.allowed(61, 61), "0") << "who asks for everything anew gets it";
         EXPECT_EQ(machine_.allowed(51, 51), "2");
@@ -315,7 +317,8 @@ TEST_F(QueueThreadRaces, AReleaseAtAnyMomentOfAPassReleasesThem) {
         for (unsigned slice = 0; slice < slices; ++slice)
             was_whole = instance.short_step();
         bool is_answered = false;
-        instance.manager().release("nic", [&](const auto& answer) { is_answered = answer.has_value(); });
+        instance.manager().release(
+            "nic", [&](const auto& answer) { is_answered = answer.has_value(); }, Until::done);
         finish_in_short_slices(instance);
         EXPECT_TRUE(is_answered);
         instance.pass();

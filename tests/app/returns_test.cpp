@@ -137,7 +137,7 @@ TEST_F(Returns, InterruptsThatAreBusyWhileTheirPolicyIsReleasedAreRestoredByTheN
     daemon.enforcer().refuse_with.clear();
     daemon.pass(true);
     expect_originals();
-    daemon.manager().apply();
+    daemon.apply();
     daemon.finish();
     EXPECT_EQ(machine_.irq(31), "2") << "under policy again";
 }

@@ -76,11 +76,16 @@ Result<OwnedText> Instance::explain_text(const std::string& subject) {
 }
 
 Result<std::string> Instance::reload() {
-    return answer_of<std::string>([&](auto answer) { manager_->reload(std::move(answer)); });
+    return answer_of<std::string>([&](auto answer) { manager_->reload(std::move(answer), Until::begun); });
 }
 
 Result<std::string> Instance::release(const std::string& what) {
-    return answer_of<std::string>([&](auto answer) { manager_->release(what, std::move(answer)); });
+    return answer_of<std::string>(
+        [&](auto answer) { manager_->release(what, std::move(answer), Until::done); });
+}
+
+void Instance::apply() {
+    manager_->apply([](const auto&) {}, Until::begun);
 }
 
 void Instance::stop() {

@@ -44,6 +44,7 @@ class Instance {
     [[nodiscard]] Result<OwnedText> explain_text(const std::string& subject);
     /// The pass that follows is still to be done.
     Result<std::string> reload();
+    void apply();
     Result<std::string> release(const std::string& what);
     void stop();
 

@@ -32,7 +32,7 @@ TEST_F(Undo, DriftIsPutRightUntilItIsAFightAndApplyBeginsAnew) {
     EXPECT_EQ(corrected, 5U) << "who fights on for ever costs more than a wrong mask";
     EXPECT_EQ(instance.log().times("somebody else keeps changing its mask"), 1U);
     EXPECT_EQ(state_of(instance.status(), 10, 10), "fought over");
-    instance.manager().apply();
+    instance.apply();
     instance.finish();
     EXPECT_EQ(machine_.allowed(10, 10), "2") << "asked for by a person";
     machine_.process(10, "server", "0-1");
@@ -65,7 +65,7 @@ TEST_F(Undo, MasksThatTheKernelResetsArePutRightAndNoFight) {
     instance.manager().expect_changes();
     instance.pass();
     EXPECT_EQ(machine_.allowed(10, 10), "2") << "it has given up its own";
-    instance.manager().apply();
+    instance.apply();
     instance.finish();
     machine_.process(20, "other", "0-3");
     instance.pass();
@@ -368,7 +368,7 @@ TEST_F(Undo, AReleasedPolicyClaimsNoCpus) {
     Instance instance(machine_);
     ASSERT_TRUE(instance.manager().start());
     for (const char* what : {"server", ""}) {
-        instance.manager().apply();
+        instance.apply();
         instance.finish();
         ASSERT_EQ(machine_.allowed(10, 10), "2");
         ASSERT_EQ(machine_.allowed(20, 20), "0-1,3");

@@ -52,11 +52,41 @@ TEST_F(Units, OfOnePolicyAreFencedUntilItIsReleased) {
     instance.finish();
     EXPECT_TRUE(instance.systemd().units["server.service"].empty());
     EXPECT_EQ(machine_.allowed(10, 10), "0-3");
-    instance.manager().apply();
+    instance.apply();
     instance.finish();
     EXPECT_EQ(instance.systemd().units["server.service"], upper);
     instance.stop();
     EXPECT_TRUE(instance.systemd().units["server.service"].empty());
+}
+
+TEST_F(Units, WhoAppliesIsAnsweredWhenSystemdHasAnswered) {
+    Instance instance(machine_);
+    instance.systemd().units["server.service"] = {};
+    instance.systemd().is_slow = true;
+    ASSERT_TRUE(instance.manager().start());
+    std::string message;
+    const auto apply = [&] {
+        instance.manager().apply(
+            [&](const auto& answer) { message = json::parse(answer.value_or("{}")).value("message", ""); },
+            Until::done);
+        instance.finish();
+    };
+    apply();
+    EXPECT_EQ(message, "") << "the pass is over, and systemd has not answered";
+    instance.systemd().answer();
+    EXPECT_EQ(message, "server: 1 thread, 1 unit placed");
+    message.clear();
+    apply();
+    EXPECT_EQ(message, "");
+    instance.pass();
+    EXPECT_EQ(message.find("everything was in place already: 1 thread\nsystemd has not answered"), 0U)
+        << message;
+    instance.systemd().answer();
+    instance.systemd().is_slow = false;
+    apply();
+    EXPECT_EQ(message, "everything was in place already: 1 thread, 1 unit");
+    const auto released = json::parse(instance.release("server").value_or("{}")).value("message", "");
+    EXPECT_EQ(released, "server: 1 thread put back\nsystemd is asked to put 1 unit back");
 }
 
 TEST_F(Units, StayFencedWhileTheControlGroupOfAProcessCannotBeRead) {

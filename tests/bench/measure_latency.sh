@@ -26,7 +26,7 @@ per=$((runs / blocks))
 : >"$work/measuring.txt"
 for ((block = 0; block < blocks; block++)); do
     "$bench/exec_latency" "$bench/pin-probe" "$cpu" "$per" >>"$work/rest.txt"
-    "$affinityctl" --runtime-dir "$work/run" measure >/dev/null
+    "$affinityctl" --runtime-dir "$work/run" measure --no-block >/dev/null
     sleep 1 # until its streams run
     measuring=$(child)
     [ -n "$measuring" ] || { echo "no measurement is running" >&2; exit 2; }

@@ -29,10 +29,10 @@ class BusTest : public testing::Test {
     void serve() {
         bus_ = std::make_unique<SystemBus>([this] { return messages_.connect(); }, standstill_);
         calls_ = std::make_unique<SystemBus>([this] { return messages_.connect(); });
-        auto started = Server::start(
-            event_, tree_.path(), commands_,
-            {[]() -> Result<void> { return {}; }, [this](const auto& text) { notes_.push_back(text); }},
-            {*bus_, *calls_}, limits_);
+        auto started = Server::start(event_, tree_.path(), commands_,
+                                     {[](app::Answer answer, app::Until) { answer(""); },
+                                      [this](const auto& text) { notes_.push_back(text); }},
+                                     {*bus_, *calls_}, limits_);
         ASSERT_TRUE(started) << started.error().to_string();
         server_ = std::move(*started);
     }

@@ -22,20 +22,27 @@ class FakeCommands final : public app::Commands {
     void explain(const std::string& subject, app::OwnedAnswer give) override {
         tell("explain " + subject, std::move(give));
     }
-    void reload(app::Answer give) override { tell("reload", std::move(give)); }
-    void release(const std::string& what, app::Answer give) override {
-        tell("release " + what, std::move(give));
+    void reload(app::Answer give, app::Until until) override {
+        tell(named("reload", until), std::move(give));
     }
-    void apply() override { asked.emplace_back("apply"); }
+    void release(const std::string& what, app::Answer give, app::Until until) override {
+        tell(named("release " + what, until), std::move(give));
+    }
+    void apply(app::Answer give, app::Until until) override { tell(named("apply", until), std::move(give)); }
 
     std::string answer = "{}";
     OwnedText owned; ///< instead of `answer`, if it is not empty
     bool refuses = false;
-    bool is_slow = false; ///< keeps answers in `kept`
+    bool is_slow = false;           ///< keeps answers in `kept`
+    bool is_slow_to_change = false; ///< the same in `kept_changes`
     std::vector<app::OwnedAnswer> kept;
+    std::vector<app::Answer> kept_changes;
     mutable std::vector<std::string> asked;
 
   private:
+    static std::string named(std::string what, app::Until until) {
+        return until == app::Until::begun ? "begin " + what : what;
+    }
     template <class Give>
     void tell(std::string what, Give give) {
         asked.push_back(std::move(what));
@@ -44,6 +51,7 @@ class FakeCommands final : public app::Commands {
             if (is_slow) return kept.push_back(std::move(give));
             return give(owned.size() > 0 ? owned : OwnedText(answer));
         } else {
+            if (is_slow_to_change) return kept_changes.push_back(std::move(give));
             give(answer);
         }
     }

@@ -47,12 +47,13 @@ sd_bus* connect_bus(const std::string& path) {
 }
 
 int make_call(sd_bus* bus, sd_bus_message** call, const char* method, const char* types,
-              const std::string& argument, const char* interface) {
+              const std::string& argument, const char* interface, const char* first = nullptr) {
     int status = sd_bus_message_new_method_call(bus, call, nullptr, "/org/affinityd", interface, method);
     if (status < 0) return status;
     if (std::strcmp(types, "s") == 0) return sd_bus_message_append(*call, "s", argument.c_str());
     if (std::strcmp(types, "ss") == 0)
-        return sd_bus_message_append(*call, "ss", argument.c_str(), argument.c_str());
+        return sd_bus_message_append(*call, "ss", first == nullptr ? argument.c_str() : first,
+                                     argument.c_str());
     if (std::strcmp(types, "u") == 0) return sd_bus_message_append(*call, "u", 7U);
     if (std::strcmp(types, "as") == 0) return sd_bus_message_append(*call, "as", 1, argument.c_str());
     return 0;
@@ -63,11 +64,11 @@ class ControlTest : public testing::Test {
     void SetUp() override {
         ASSERT_GE(sd_event_new(&event_), 0);
         auto started = Server::start(event_, tree_.path(), commands_,
-                                     {[this]() -> Result<void> {
+                                     {[this](app::Answer answer, app::Until until) {
                                           ++measured_;
                                           if (measuring_fails_)
-                                              return fail("a measurement is running already");
-                                          return {};
+                                              return answer(fail("a measurement is running already"));
+                                          answer(until == app::Until::done ? "measured" : "begun");
                                       },
                                       {}},
                                      {bus_, calls_}, {});
@@ -95,14 +96,14 @@ class ControlTest : public testing::Test {
 
     /// A call by another process, which says in a pipe what it got.
     Answer call(const char* method, const char* types = "", const std::string& argument = {},
-                const char* interface = "org.affinityd.Manager1") {
+                const char* interface = "org.affinityd.Manager1", const char* first = nullptr) {
         std::array<int, 2> pipe{};
         EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK), 0);
         const pid_t child = ::fork();
         if (child == 0) {
             ::prctl(PR_SET_PDEATHSIG, SIGKILL);
             ::fcntl(pipe[1], F_SETFL, 0);
-            client(pipe[1], method, types, argument, interface);
+            client(pipe[1], method, types, argument, interface, first);
         }
         ::close(pipe[1]);
         int ended = 0;
@@ -140,13 +141,13 @@ class ControlTest : public testing::Test {
         ::_exit(0);
     }
     [[noreturn]] void client(int out, const char* method, const char* types, const std::string& argument,
-                             const char* interface) const {
+                             const char* interface, const char* first) const {
         sd_bus* bus = connect_bus(socket_path(tree_.path()));
         if (bus == nullptr) ::_exit(1);
         sd_bus_message* message = nullptr;
         sd_bus_message* reply = nullptr;
         sd_bus_error error = SD_BUS_ERROR_NULL;
-        int status = make_call(bus, &message, method, types, argument, interface);
+        int status = make_call(bus, &message, method, types, argument, interface, first);
         if (status >= 0) status = sd_bus_call(bus, message, 8'000'000, &error, &reply);
         const char* text = "";
         if (status >= 0) status = std::min(status, sd_bus_message_read(reply, "s", &text));
@@ -213,11 +214,26 @@ TEST_F(ControlTest, EveryMethodReachesItsCommand) {
         EXPECT_EQ(call(method).text, commands_.answer) << method;
     EXPECT_EQ(call("Explain", "s", "10").text, commands_.answer);
     EXPECT_EQ(call("Release", "s", "nginx").text, commands_.answer);
-    EXPECT_GE(call("Apply").status, 0);
-    EXPECT_GE(call("Measure").status, 0);
+    EXPECT_EQ(call("Apply").text, commands_.answer);
+    EXPECT_EQ(call("Measure").text, "measured");
     EXPECT_EQ(measured_, 1U);
     EXPECT_EQ(commands_.asked,
               (std::vector<std::string>{"status", "plan", "reload", "explain 10", "release nginx", "apply"}));
+}
+
+TEST_F(ControlTest, WhatIsOnlyToBeBegunIsNamedByItsMethod) {
+    const auto begin = [this](const char* method, const char* argument = "") {
+        return call("Begin", "ss", argument, "org.affinityd.Manager1", method);
+    };
+    EXPECT_EQ(begin("Apply").text, commands_.answer);
+    EXPECT_EQ(begin("Reload").text, commands_.answer);
+    EXPECT_EQ(begin("Release", "nginx").text, commands_.answer);
+    EXPECT_EQ(begin("Measure").text, "begun");
+    EXPECT_EQ(commands_.asked,
+              (std::vector<std::string>{"begin apply", "begin reload", "begin release nginx"}));
+    for (const char* name : {"GetStatus", "Begin", "apply", ""})
+        EXPECT_EQ(begin(name).error_name, SD_BUS_ERROR_INVALID_ARGS) << name;
+    EXPECT_EQ(call("Begin").error_name, SD_BUS_ERROR_INVALID_ARGS);
 }
 
 TEST_F(ControlTest, ARefusalCarriesItsReason) {
@@ -375,6 +391,33 @@ TEST_F(ControlTest, WhenAllPlacesAreTakenTheOldestSilentPeerMakesRoom) {
         ::close(fd);
     settle();
     EXPECT_EQ(call("GetStatus").text, "{}");
+}
+
+TEST_F(ControlTest, WhoWaitsForAnAnswerMakesRoomLast) {
+    commands_.is_slow_to_change = true;
+    std::array<int, 2> pipe{};
+    ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        client(pipe[1], "Apply", "", "", "org.affinityd.Manager1", nullptr);
+    }
+    EXPECT_TRUE(run_until([&] { return !commands_.kept_changes.empty(); }));
+    std::vector<int> held;
+    for (int i = 0; i < 80; ++i) {
+        held.push_back(bare());
+        settle();
+    }
+    ASSERT_FALSE(commands_.kept_changes.empty());
+    commands_.kept_changes.front()("it is done");
+    std::array<char, 100> got{};
+    EXPECT_TRUE(run_until([&] { return ::read(pipe[0], got.data(), got.size() - 1) > 0; }));
+    EXPECT_NE(std::string(got.data()).find("it is done"), std::string::npos) << got.data();
+    ::waitpid(child, nullptr, 0);
+    for (const int fd : {pipe[0], pipe[1]})
+        ::close(fd);
+    for (const int fd : held)
+        ::close(fd);
 }
 
 TEST_F(ControlTest, APeerThatDoesNotAuthenticateItselfIsClosedAfterItsTime) {

@@ -83,7 +83,7 @@ class Measurements(unittest.TestCase):
 
     def test_runs_are_kept_and_shown(self):
         daemon = self.daemon("{duration: 1s}")
-        daemon.control("measure")
+        daemon.control("measure", "--no-block")
         first = self.outcome(daemon)
         self.assertEqual(("done", "loopback", False), (first["outcome"], first["path"], first["touches_nic_interrupts"]), first)
         self.assertGreater(first["bits_per_second"], 0)
@@ -98,7 +98,7 @@ class Measurements(unittest.TestCase):
 
     def test_a_killed_run_is_recorded_as_killed(self):
         daemon = self.daemon("{duration: 30s}")
-        daemon.control("measure")
+        daemon.control("measure", "--no-block")
         child = wait_for(lambda: children(daemon.process.pid), "the measuring child runs")[0]
         wait_for(lambda: children(child), "its streams run")
         daemon.control("measure", code=1)  # one at a time
@@ -111,7 +111,7 @@ class Measurements(unittest.TestCase):
 
     def test_streams_of_a_killed_run_end_too(self):
         daemon = self.daemon("{duration: 30s}")
-        daemon.control("measure")
+        daemon.control("measure", "--no-block")
         child = wait_for(lambda: children(daemon.process.pid), "the measuring child runs")[0]
         streams = wait_for(lambda: len(children(child)) == 2 and children(child), "its streams run")
         daemon.kill()
@@ -120,13 +120,13 @@ class Measurements(unittest.TestCase):
 
     def test_a_peer_that_goes_away_and_one_that_is_not_there(self):
         daemon = self.daemon(f"{{duration: 20s, target: '{Peer(self.stack).target}'}}")
-        daemon.control("measure")
+        daemon.control("measure", "--no-block")
         record = self.outcome(daemon)
         self.assertEqual("peer_gone", record["outcome"], record)
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         other = self.daemon(f"{{duration: 1s, target: '127.0.0.1:{port}'}}")
-        other.control("measure")
+        other.control("measure", "--no-block")
         record = self.outcome(other)
         self.assertEqual("unreachable", record["outcome"], record)
         self.assertIn("unreachable", other.control("history"))
@@ -149,7 +149,7 @@ class Measurements(unittest.TestCase):
                         (*outside, "address", "add", "198.18.0.2/24", "dev", "far"), (*outside, "link", "set", "far", "up")):
             subprocess.run(command, check=True)
         sent = pathlib.Path(f"/proc/{daemon.process.pid}/net/dev")
-        daemon.control("measure")
+        daemon.control("measure", "--no-block")
 
         def flows():
             line = next((line for line in sent.read_text(encoding="utf-8").splitlines() if line.strip().startswith("near:")), "")
@@ -164,14 +164,14 @@ class Measurements(unittest.TestCase):
     def test_a_unit_of_its_own_measures_where_the_service_manager_listens_for_one(self):
         daemon = self.daemon("{duration: 1s, bytes: 50M}")
         unit = MeasuringUnit(self.stack, daemon)
-        daemon.control("measure")
+        daemon.control("measure", "--no-block")
         self.assertEqual(("done", 50_000_000), (self.outcome(daemon)["outcome"], records(daemon)[0]["bytes"]))
         self.assertEqual(1, len(unit.programs))
 
     def test_a_run_in_a_unit_that_is_killed_or_whose_daemon_is_gone(self):
         daemon = self.daemon("{duration: 30s}")
         unit = MeasuringUnit(self.stack, daemon)
-        daemon.control("measure")
+        daemon.control("measure", "--no-block")
         program = wait_for(lambda: unit.programs and unit.programs[0], "the unit runs")
         wait_for(lambda: children(program.pid), "its streams run")
         self.assertEqual([], children(daemon.process.pid))
@@ -179,7 +179,7 @@ class Measurements(unittest.TestCase):
         record = self.outcome(daemon)
         self.assertEqual("failed", record["outcome"], record)
         self.assertIn("without a report", record["reason"])
-        daemon.control("measure")
+        daemon.control("measure", "--no-block")
         program = wait_for(lambda: len(unit.programs) == 2 and unit.programs[1], "it runs again")
         streams = wait_for(lambda: len(children(program.pid)) == 2 and children(program.pid), "its streams run")
         daemon.kill()
@@ -196,7 +196,7 @@ class Measurements(unittest.TestCase):
         self.assertIn("history could not be used", daemon.text())
         aside = list(state.glob("history.db.corrupt-*"))
         self.assertEqual([b"no database" * 1000], [path.read_bytes() for path in aside])
-        daemon.control("measure")
+        daemon.control("measure", "--no-block")
         self.assertEqual("done", self.outcome(daemon)["outcome"])
 
     def test_by_itself_only_while_the_machine_is_idle(self):
@@ -210,7 +210,7 @@ class Measurements(unittest.TestCase):
 
     def test_bytes_bound_a_run(self):
         daemon = self.daemon("{duration: 30s, bytes: 50M}")
-        daemon.control("measure")
+        daemon.control("measure", "--no-block")
         record = self.outcome(daemon)
         self.assertEqual(("done", 50_000_000), (record["outcome"], record["bytes"]), record)
 
@@ -231,13 +231,13 @@ class Measurements(unittest.TestCase):
             while filler.write(b"x" * 4096):
                 pass
         for _ in range(3):  # free space inside the file may hold one
-            daemon.control("measure")
+            daemon.control("measure", "--no-block")
             wait_for(lambda: not children(daemon.process.pid), "the run is over")
         self.assertEqual("done", daemon.status()["measurement"]["last"]["outcome"])
         self.assertIn("the measurement is not kept", daemon.text())
         (inside / "filler").unlink()
         kept = len(records(daemon))
-        daemon.control("measure")
+        daemon.control("measure", "--no-block")
         self.assertEqual("done", self.outcome(daemon, kept + 1)["outcome"])
 
     def test_passive_cost_is_that_of_the_traffic(self):

@@ -55,7 +55,7 @@ def last_run(number):
 def measuring_works_under_the_installed_units():
     """When asked for, and by itself."""
     known = len(runs())
-    run("affinityctl", "measure")
+    run("affinityctl", "measure", "--no-block")
     asked_for = last_run(known + 1)
     shipped = SETTINGS.read_text(encoding="utf-8")
     SETTINGS.write_text("version: 1\nmeasure: {interval: 1s, duration: 1s}\n", encoding="utf-8")

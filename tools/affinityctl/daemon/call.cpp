@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/daemon/call.hpp"
 
+#include "affinityctl/daemon/progress_line.hpp"
+
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -18,9 +20,8 @@ namespace {
 constexpr const char* bus_name = "org.affinityd";
 constexpr const char* object_path = "/org/affinityd";
 constexpr const char* interface_name = "org.affinityd.Manager1";
-constexpr std::uint64_t patience_usec = 30'000'000;
-constexpr std::uint64_t patience_with_password_usec =
-    150'000'000; // over the bus, polkit may ask the user for one
+constexpr std::uint64_t password_usec = 120'000'000; // over the bus, polkit may ask the user for one
+constexpr std::uint64_t tick_usec = 100'000;         // between looks at the progress line
 
 struct Unref {
     void operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
@@ -73,10 +74,53 @@ std::expected<Bus, CallError> open_bus(const std::string& runtime_dir, const cha
                                       " (is affinityd running? systemctl status affinityd)"});
 }
 
+int on_reply(sd_bus_message* reply, void* userdata, sd_bus_error*) {
+    static_cast<Message*>(userdata)->reset(sd_bus_message_ref(reply));
+    return 0;
+}
+
+/// Sends the call and waits. 0, or the negative errno of what broke.
+int wait_for_reply(sd_bus* bus, sd_bus_message* call, std::uint64_t usec, const std::string& doing,
+                   Message& reply) {
+    ProgressLine progress(doing);
+    int status = sd_bus_call_async(bus, nullptr, call, on_reply, &reply, usec);
+    while (status >= 0 && !reply) {
+        status = sd_bus_process(bus, nullptr);
+        if (status != 0 || reply) continue;
+        progress.go_on();
+        status = sd_bus_wait(bus, doing.empty() ? UINT64_MAX : tick_usec);
+        if (status == -EINTR) status = 0;
+    }
+    // Where the connection has ended, sd-bus makes up an answer.
+    if (reply && sd_bus_is_open(bus) <= 0) return -ECONNRESET;
+    return progress.elapsed() >= std::chrono::microseconds(usec) ? -ETIMEDOUT : status;
+}
+
+/// The text of a reply, or what is wrong.
+std::expected<std::string, CallError> read(int status, sd_bus_message* reply) {
+    if (status == -ECONNRESET || status == -ENOTCONN || status == -EPIPE)
+        return std::unexpected(
+            CallError{exit_no_daemon, "the daemon ended, or closed the connection, before it answered"});
+    if (status == -ETIMEDOUT)
+        return std::unexpected(CallError{exit_failure, "no answer in time: the daemon goes on with it, and "
+                                                       "affinityctl status shows what comes of it"});
+    const auto* fault = reply == nullptr ? nullptr : sd_bus_message_get_error(reply);
+    if (fault != nullptr) {
+        const bool is_absent = sd_bus_error_has_name(fault, SD_BUS_ERROR_SERVICE_UNKNOWN) != 0;
+        const char* why = fault->message != nullptr ? fault->message : fault->name;
+        return std::unexpected(CallError{is_absent ? exit_no_daemon : exit_failure, why});
+    }
+    const char* text = nullptr;
+    if (status >= 0) status = sd_bus_message_read(reply, "s", &text);
+    if (status < 0) return std::unexpected(CallError{exit_failure, std::generic_category().message(-status)});
+    return text == nullptr ? "" : text;
+}
+
 } // namespace
 
 std::expected<std::string, CallError> call_daemon(const std::string& runtime_dir, const char* method,
-                                                  const std::vector<std::string>& arguments) {
+                                                  const std::vector<std::string>& arguments,
+                                                  const Patience& patience) {
     const char* destination = nullptr;
     const auto bus = open_bus(runtime_dir, destination);
     if (!bus) return std::unexpected(bus.error());
@@ -88,23 +132,11 @@ std::expected<std::string, CallError> call_daemon(const std::string& runtime_dir
     for (const auto& argument : arguments)
         if (status >= 0) status = sd_bus_message_append(raw, "s", argument.c_str());
     if (status < 0) return std::unexpected(CallError{exit_failure, std::generic_category().message(-status)});
-    sd_bus_error fault = SD_BUS_ERROR_NULL;
-    sd_bus_message* answer = nullptr;
-    status =
-        sd_bus_call(bus->get(), raw, destination == nullptr ? patience_usec : patience_with_password_usec,
-                    &fault, &answer);
-    const Message reply(answer);
-    const char* text = nullptr;
-    if (status >= 0) status = sd_bus_message_read(answer, "s", &text);
-    if (status < 0) {
-        const std::string why =
-            fault.message != nullptr ? fault.message : std::generic_category().message(-status);
-        const bool absent =
-            sd_bus_error_has_name(&fault, SD_BUS_ERROR_SERVICE_UNKNOWN) != 0 || status == -ECONNRESET;
-        sd_bus_error_free(&fault);
-        return std::unexpected(CallError{absent ? exit_no_daemon : exit_failure, why});
-    }
-    return text == nullptr ? "" : text;
+    const auto usec = static_cast<std::uint64_t>(std::chrono::microseconds(patience.time).count());
+    Message reply;
+    status = wait_for_reply(bus->get(), raw, destination == nullptr ? usec : usec + password_usec,
+                            patience.doing, reply);
+    return read(status, reply.get());
 }
 
 } // namespace affinityctl

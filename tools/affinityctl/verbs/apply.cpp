@@ -3,12 +3,17 @@
 #include "affinityctl/verbs/verb.hpp"
 
 #include <CLI/CLI.hpp>
+#include <memory>
 
 namespace affinityctl {
 
 void add_apply(CLI::App& app, Globals& globals, int& status) {
     auto* verb = app.add_subcommand("apply", "look at everything again now, also at what was released");
-    verb->callback([&] { status = tell(globals, "Apply", {}); });
+    auto no_block = std::make_shared<bool>(false);
+    add_no_block(*verb, *no_block);
+    verb->callback([&globals, &status, no_block] {
+        status = tell(globals, {.method = "Apply", .doing = "applying", .no_block = *no_block});
+    });
 }
 
 } // namespace affinityctl

@@ -10,12 +10,17 @@
 #include <string>
 #include <vector>
 
+namespace CLI {
+class App;
+}
+
 namespace affinityctl {
 
 /// Calls a method of the daemon. A recorded machine has none: with --root nobody is asked, and the error is
 /// one of usage.
-[[nodiscard]] std::expected<std::string, CallError>
-ask_daemon(const Globals& globals, const char* method, const std::vector<std::string>& arguments = {});
+[[nodiscard]] std::expected<std::string, CallError> ask_daemon(const Globals& globals, const char* method,
+                                                               const std::vector<std::string>& arguments = {},
+                                                               const Patience& patience = {});
 
 /// What the daemon says of itself; null if none answers, or with --root: for verbs that work without it.
 [[nodiscard]] nlohmann::json status_if_any(const Globals& globals);
@@ -29,9 +34,20 @@ ask_daemon(const Globals& globals, const char* method, const std::vector<std::st
 int ask_and_show(const Globals& globals, const char* method, const std::vector<std::string>& arguments,
                  const std::function<void(const nlohmann::json&)>& show);
 
-/// Calls a method that does something and prints the daemon's reply: a line, or with --json {"ok",
-/// "message"}. The exit code.
-int tell(const Globals& globals, const char* method, const std::vector<std::string>& arguments);
+/// Something that the daemon is told to do.
+struct Order {
+    const char* method;
+    std::string argument{}; ///< of Release
+    std::string doing{};    ///< for the progress line: "applying"
+    bool no_block = false;  ///< it is begun, and not waited for
+};
+
+/// Has it done and prints what the daemon did: lines, or with --json {"ok", "message", "policies"}. The exit
+/// code.
+int tell(const Globals& globals, const Order& order);
+
+/// The option of verbs that tell the daemon something.
+void add_no_block(CLI::App& verb, bool& no_block);
 
 /// Prints on standard error what went wrong; the exit code.
 int complain(const affinityd::Error& error);

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -38,8 +39,11 @@ void add_measure(CLI::App& app, Globals& globals, int& status) {
     auto* verb =
         app.add_subcommand("measure", "what affinity gains; without a subcommand the daemon measures now");
     verb->require_subcommand(0, 1);
-    verb->callback([&globals, &status, verb] {
-        if (verb->get_subcommands().empty()) status = tell(globals, "Measure", {});
+    auto no_block = std::make_shared<bool>(false);
+    add_no_block(*verb, *no_block);
+    verb->callback([&globals, &status, verb, no_block] {
+        if (verb->get_subcommands().empty())
+            status = tell(globals, {.method = "Measure", .doing = "measuring", .no_block = *no_block});
     });
     auto* ttcp = verb->add_subcommand(
         "ttcp", "run affinity-ttcp with the options that follow; without: 2 s over loopback");
@@ -49,6 +53,8 @@ void add_measure(CLI::App& app, Globals& globals, int& status) {
         if (!refuses_root(globals, status)) status = run_ttcp(globals, ttcp->remaining());
     });
     add_measure_models(*verb, globals, status);
+    for (auto* own : verb->get_subcommands({}))
+        own->excludes(verb->get_option("--no-block")); // they run here
 }
 
 } // namespace affinityctl

@@ -3,13 +3,18 @@
 #include "affinityctl/verbs/verb.hpp"
 
 #include <CLI/CLI.hpp>
+#include <memory>
 
 namespace affinityctl {
 
 void add_reload(CLI::App& app, Globals& globals, int& status) {
     auto* verb =
         app.add_subcommand("reload", "read the policies again; with a fault in them the running ones stay");
-    verb->callback([&] { status = tell(globals, "Reload", {}); });
+    auto no_block = std::make_shared<bool>(false);
+    add_no_block(*verb, *no_block);
+    verb->callback([&globals, &status, no_block] {
+        status = tell(globals, {.method = "Reload", .doing = "reloading", .no_block = *no_block});
+    });
 }
 
 } // namespace affinityctl

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "status/changes.hpp"
+
+#include "base/escape.hpp"
+#include "measure/result.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace affinityd::status {
+
+namespace {
+
+using nlohmann::json;
+
+std::string counted(std::size_t number, std::string_view noun) {
+    return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view between) {
+    std::string text;
+    for (const auto& part : parts)
+        if (!part.empty()) text += (text.empty() ? "" : std::string(between)) + part;
+    return text;
+}
+
+std::string phrase(const SubjectCounts& counts, std::string_view verb) {
+    return counts.any() ? to_string(counts) + " " + std::string(verb) : "";
+}
+
+std::string phrase(std::size_t count, std::string_view words) {
+    return count > 0 ? fmt::format("{} {}", count, words) : "";
+}
+
+std::string with_reason(std::size_t count, std::string_view words, const std::string& reason) {
+    if (count == 0) return {};
+    return fmt::format("{} {}", count, words) + (reason.empty() ? "" : ": " + reason);
+}
+
+json counts_json(const SubjectCounts& counts) {
+    return {{"threads", counts.threads},
+            {"interrupts", counts.interrupts},
+            {"steering", counts.steering},
+            {"units", counts.units}};
+}
+
+json policy_json(const std::string& name, const PolicyChanges& changes) {
+    return {{"name", name},
+            {"placed", counts_json(changes.placed)},
+            {"in_place", counts_json(changes.in_place)},
+            {"put_back", counts_json(changes.put_back)},
+            {"kept_off", changes.kept_off},
+            {"left", changes.left},
+            {"put_off", changes.put_off},
+            {"refused", changes.refused},
+            {"not_put_back", changes.not_put_back},
+            {"reason", changes.reason.empty() ? json() : json(changes.reason)}};
+}
+
+std::string dumped(const json& document) {
+    return escaped_json(document.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+/// Where nothing had to be changed.
+std::string all_well(const Changes& changes) {
+    SubjectCounts all;
+    for (const auto& [name, policy] : changes.policies)
+        all += policy.in_place;
+    return all.any() ? "everything was in place already: " + to_string(all) : changes.if_none;
+}
+
+std::string expectation(const accounting::MeasurementReport& report) {
+    const auto& trend = report.trend;
+    const auto range = fmt::format("{:.2f} to {:.2f} Gbit/s", trend.low / 1e9, trend.high / 1e9);
+    switch (trend.trend) {
+    case measure::Trend::unknown:
+        return "not compared yet: too few runs";
+    case measure::Trend::steady:
+        return "as expected";
+    case measure::Trend::up:
+        return "above what was expected: " + range;
+    case measure::Trend::down:
+        return fmt::format("below what was expected: {}, {:.1f} % below the median", range,
+                           -100 * trend.change);
+    }
+    return {};
+}
+
+} // namespace
+
+void SubjectCounts::add(const machine::Subject& subject) {
+    if (std::holds_alternative<machine::TaskMask>(subject))
+        ++threads;
+    else if (std::holds_alternative<machine::IrqMask>(subject))
+        ++interrupts;
+    else if (std::holds_alternative<machine::UnitCpuset>(subject))
+        ++units;
+    else
+        ++steering;
+}
+
+SubjectCounts& SubjectCounts::operator+=(const SubjectCounts& other) {
+    threads += other.threads;
+    interrupts += other.interrupts;
+    steering += other.steering;
+    units += other.units;
+    return *this;
+}
+
+std::string to_string(const SubjectCounts& counts) {
+    std::vector<std::string> parts;
+    const auto add = [&](std::size_t number, std::string_view noun) {
+        if (number > 0) parts.push_back(counted(number, noun));
+    };
+    add(counts.threads, "thread");
+    add(counts.interrupts, "interrupt");
+    add(counts.steering, "steering setting");
+    add(counts.units, "unit");
+    return joined(parts, ", ");
+}
+
+std::string to_string(const PolicyChanges& changes) {
+    const bool is_one = changes.in_place.sum() == 1;
+    const bool has_failed = changes.refused + changes.not_put_back + changes.put_off > 0;
+    const auto put_back = phrase(changes.put_back, "put back");
+    return joined({phrase(changes.placed, "placed"),
+                   changes.kept_off == 0 ? "" : counted(changes.kept_off, "thread") + " kept off its CPUs",
+                   put_back,
+                   with_reason(changes.not_put_back, put_back.empty() ? "could not be put back" : "could not",
+                               changes.reason),
+                   phrase(changes.left, changes.left == 1 ? "left as somebody else has set it"
+                                                          : "left as somebody else has set them"),
+                   phrase(changes.in_place, is_one ? "was in place already" : "were in place already"),
+                   phrase(changes.put_off, "not placed for now"),
+                   with_reason(changes.refused, "refused", changes.reason),
+                   has_failed ? "affinityctl status --failed" : ""},
+                  "; ");
+}
+
+bool Changes::is_ok() const {
+    return std::ranges::none_of(
+        policies, [](const auto& entry) { return entry.second.refused + entry.second.not_put_back > 0; });
+}
+
+SubjectCounts Changes::put_back() const {
+    SubjectCounts all;
+    for (const auto& [name, policy] : policies)
+        all += policy.put_back;
+    return all;
+}
+
+std::string message_of(const Changes& changes) {
+    std::vector<std::string> lines{changes.headline};
+    bool is_told = false;
+    for (const auto& [name, policy] : changes.policies)
+        if (policy.is_worth_telling()) {
+            // What no policy wants any more may have been nobody's by name.
+            lines.push_back((name.empty() ? "no policy" : name) + ": " + to_string(policy));
+            is_told = true;
+        }
+    if (!is_told) lines.push_back(all_well(changes));
+    lines.push_back(changes.note);
+    return joined(lines, "\n");
+}
+
+std::string to_text(const Changes& changes) {
+    json policies = json::array();
+    for (const auto& [name, policy] : changes.policies)
+        policies.push_back(policy_json(name, policy));
+    return dumped(
+        {{"ok", changes.is_ok()}, {"message", message_of(changes)}, {"policies", std::move(policies)}});
+}
+
+std::string message_text(const std::string& message) {
+    return dumped({{"ok", true}, {"message", message}, {"policies", json::array()}});
+}
+
+Result<std::string> to_answer(const accounting::MeasurementReport& report) {
+    const auto& last = report.last;
+    if (last.outcome != measure::to_string(measure::Outcome::done))
+        return fail(fmt::format("not measured: {}: {}", last.outcome, last.reason));
+    const char* note = accounting::touches_nic_interrupts(last) ? "" : " (does not touch NIC interrupts)";
+    return message_text(fmt::format("{}{}: {:.2f} Gbit/s in {:.1f} s, {:.2f} CPU seconds, model {}, {}",
+                                    last.path, note, last.bits_per_second / 1e9, last.seconds,
+                                    last.cpu_seconds, last.model, expectation(report)));
+}
+
+} // namespace affinityd::status

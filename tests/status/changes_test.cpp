@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words in which a command says what it did: one and many, nothing to do, and what was refused.
+#include "status/changes.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <gtest/gtest.h>
+
+namespace affinityd::status {
+namespace {
+
+using nlohmann::json;
+
+TEST(SubjectCounts, NameOneAndMany) {
+    EXPECT_EQ(to_string(SubjectCounts{}), "");
+    EXPECT_EQ(to_string(SubjectCounts{1, 1, 1, 1}), "1 thread, 1 interrupt, 1 steering setting, 1 unit");
+    EXPECT_EQ(to_string(SubjectCounts{3, 2, 4, 2}), "3 threads, 2 interrupts, 4 steering settings, 2 units");
+    EXPECT_EQ(to_string(SubjectCounts{0, 2, 0, 0}), "2 interrupts");
+}
+
+TEST(SubjectCounts, EachKindOfSubjectIsCounted) {
+    SubjectCounts counts;
+    counts.add(machine::TaskMask{});
+    counts.add(machine::IrqMask{});
+    counts.add(machine::SteeringMask{});
+    counts.add(machine::FlowTable{});
+    counts.add(machine::UnitCpuset{});
+    EXPECT_EQ(counts, (SubjectCounts{1, 1, 2, 1}));
+    EXPECT_EQ(counts.sum(), 5U);
+}
+
+TEST(PolicyChanges, SayWhatWasDoneFirst) {
+    PolicyChanges changes;
+    changes.placed = {3, 2, 0, 0};
+    EXPECT_EQ(to_string(changes), "3 threads, 2 interrupts placed");
+    changes.in_place.threads = 14;
+    EXPECT_EQ(to_string(changes), "3 threads, 2 interrupts placed; 14 threads were in place already");
+    changes.in_place.threads = 1;
+    EXPECT_EQ(to_string(changes), "3 threads, 2 interrupts placed; 1 thread was in place already");
+    changes.kept_off = 1;
+    EXPECT_EQ(to_string(changes),
+              "3 threads, 2 interrupts placed; 1 thread kept off its CPUs; 1 thread was in "
+              "place already");
+}
+
+TEST(PolicyChanges, SayWhatWasRefusedAndWhereToLook) {
+    PolicyChanges changes;
+    changes.refused = 1;
+    changes.reason = "Input/output error";
+    EXPECT_EQ(to_string(changes), "1 refused: Input/output error; affinityctl status --failed");
+    changes.refused = 0;
+    changes.put_off = 2;
+    EXPECT_EQ(to_string(changes), "2 not placed for now; affinityctl status --failed");
+}
+
+TEST(PolicyChanges, SayWhatWasPutBackAndWhatCouldNot) {
+    PolicyChanges changes;
+    changes.put_back = {3, 2, 0, 0};
+    EXPECT_EQ(to_string(changes), "3 threads, 2 interrupts put back");
+    changes.not_put_back = 1;
+    changes.reason = "Operation not permitted";
+    EXPECT_EQ(to_string(changes), "3 threads, 2 interrupts put back; 1 could not: Operation not permitted; "
+                                  "affinityctl status --failed");
+    changes.put_back = {};
+    changes.left = 1;
+    EXPECT_EQ(to_string(changes), "1 could not be put back: Operation not permitted; 1 left as somebody else "
+                                  "has set it; affinityctl status --failed");
+}
+
+TEST(Changes, NothingToDoSaysHowMuchWasLookedAt) {
+    Changes changes;
+    changes.if_none = "nothing is under policy";
+    EXPECT_EQ(message_of(changes), "nothing is under policy");
+    changes.policies["a"].in_place = {10, 4, 0, 0};
+    changes.policies["b"].in_place = {4, 2, 0, 0};
+    EXPECT_EQ(message_of(changes), "everything was in place already: 14 threads, 6 interrupts");
+    EXPECT_TRUE(changes.is_ok());
+    changes.headline = "reloaded: 2 policies";
+    changes.note = "and more";
+    EXPECT_EQ(message_of(changes), "reloaded: 2 policies\neverything was in place already: 14 threads, 6 "
+                                   "interrupts\nand more");
+}
+
+TEST(Changes, OnlyPoliciesForWhichSomethingWasDoneHaveALine) {
+    Changes changes;
+    changes.policies["idle"].in_place.threads = 3;
+    changes.policies["nginx"].placed.threads = 1;
+    EXPECT_EQ(message_of(changes), "nginx: 1 thread placed");
+    changes.policies["redis"].refused = 1;
+    EXPECT_EQ(message_of(changes), "nginx: 1 thread placed\nredis: 1 refused; affinityctl status --failed");
+    EXPECT_FALSE(changes.is_ok());
+}
+
+TEST(Changes, AreJsonWithAllCounts) {
+    Changes changes;
+    auto& nginx = changes.policies["ngin\xff\x1b[x"];
+    nginx.placed = {3, 2, 1, 0};
+    nginx.not_put_back = 1;
+    nginx.reason = "busy";
+    const auto text = to_text(changes);
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+    const auto value = json::parse(text);
+    EXPECT_EQ(value["ok"], false);
+    EXPECT_NE(value["message"].get<std::string>().find("3 threads, 2 interrupts, 1 steering setting placed"),
+              std::string::npos);
+    ASSERT_EQ(value["policies"].size(), 1U);
+    const auto& policy = value["policies"][0];
+    EXPECT_EQ(policy["placed"], (json{{"threads", 3}, {"interrupts", 2}, {"steering", 1}, {"units", 0}}));
+    EXPECT_EQ(policy["not_put_back"], 1);
+    EXPECT_EQ(policy["refused"], 0);
+    EXPECT_EQ(policy["reason"], "busy");
+    const auto begun = json::parse(message_text("a pass has begun"));
+    EXPECT_EQ(begun, (json{{"ok", true}, {"message", "a pass has begun"}, {"policies", json::array()}}));
+}
+
+accounting::MeasurementReport measurement() {
+    accounting::MeasurementReport report;
+    report.last.outcome = "done";
+    report.last.path = "loopback";
+    report.last.bits_per_second = 23.4e9;
+    report.last.seconds = 5;
+    report.last.cpu_seconds = 1.25;
+    report.last.model = "full";
+    report.runs = 1;
+    return report;
+}
+
+std::string message(const accounting::MeasurementReport& report) {
+    const auto answer = to_answer(report);
+    return answer ? json::parse(*answer)["message"].get<std::string>() : answer.error().message;
+}
+
+TEST(Measured, SaysTheResultAndWhetherItWasExpected) {
+    auto report = measurement();
+    EXPECT_EQ(message(report), "loopback (does not touch NIC interrupts): 23.40 Gbit/s in 5.0 s, 1.25 CPU "
+                               "seconds, model full, not compared yet: too few runs");
+    report.last.path = "192.0.2.1:5001";
+    report.trend = {measure::Trend::steady, 23e9, 22e9, 24e9, 0.01};
+    EXPECT_EQ(message(report),
+              "192.0.2.1:5001: 23.40 Gbit/s in 5.0 s, 1.25 CPU seconds, model full, as expected");
+    report.trend.trend = measure::Trend::up;
+    EXPECT_NE(message(report).find("above what was expected: 22.00 to 24.00 Gbit/s"), std::string::npos);
+    report.trend.trend = measure::Trend::down;
+    report.trend.change = -0.125;
+    EXPECT_NE(message(report).find("below what was expected: 22.00 to 24.00 Gbit/s, 12.5 % below the median"),
+              std::string::npos);
+}
+
+TEST(Measured, SaysWhyThereIsNoResult) {
+    auto report = measurement();
+    report.last.outcome = "failed";
+    report.last.reason = "the peer closed the connection";
+    ASSERT_FALSE(to_answer(report));
+    EXPECT_EQ(message(report), "not measured: failed: the peer closed the connection");
+}
+
+} // namespace
+} // namespace affinityd::status
