@@ -173,6 +173,8 @@ class Demo:
         self.measure()
         say("\n$ affinityctl status")
         say(self.ctl("status"))
+        say("$ affinityctl status demo")
+        say(self.ctl("status", "demo"))
 
         say("ending the daemon, which restores everything")
         daemon.terminate()
