@@ -49,7 +49,8 @@ TEST(Table, TheWidestColumnGivesWay) {
     for (const std::size_t width : {30, 40, 80, 120, 200})
         for (const auto& line : lines_of(table.to_string(Page{.width = width})))
             EXPECT_LE(columns_of(line), width);
-    EXPECT_NE(table.to_string(Page{.width = 80}).find("12345"), std::string::npos) << "numbers stay whole";
+    EXPECT_NE(table.to_string(Page{.width = 80}).find(std::string(60, 'n') + "  12345"), std::string::npos)
+        << "rows are told apart by their first cell, and numbers stay whole";
     EXPECT_NE(table.to_string(Page{}).find(std::string(200, 'w')), std::string::npos);
 }
 

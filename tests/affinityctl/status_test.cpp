@@ -74,7 +74,7 @@ TEST(Status, SaysFirstThatAllIsWell) {
     const auto text = shown(healthy());
     EXPECT_TRUE(text.starts_with("affinityd 0.1.0 is running, all is in place (pid 7, for 2 h)\n")) << text;
     EXPECT_TRUE(has(text, "last reload 10 min ago: no errors; 2 policies in force; last full pass 12 s ago"));
-    EXPECT_TRUE(has(text, "web     full   0-3   eth0       1          2/2      2/2     0"))
+    EXPECT_TRUE(has(text, "web     full   0-3   eth0  1      2/2      2/2     0"))
         << "the thread that is left alone is not missing:\n"
         << text;
     EXPECT_TRUE(has(text, "last measurement: none yet"));

@@ -86,21 +86,13 @@ def drifted():
 @test()
 def an_interrupt_that_is_refused():
     irq = min(machine.data_irqs("ens2"))
-    target = f"/proc/irq/{irq}/smp_affinity_list"
-    home = machine.requested(irq)
-    other = {cpu for cpu in machine.node_cpus("ens2")} - home
+    other = machine.node_cpus("ens2") - machine.requested(irq)
     run("systemctl", "stop", "affinityd", patience=80)
-    pathlib.Path(target).write_text(str(min(other)), encoding="utf-8")
-    for name in (target, target.removesuffix("_list")):
-        run("mount", "--bind", "-o", "ro", name, name)
-        run("mount", "-o", "remount,bind,ro", name)
-    try:
+    pathlib.Path(f"/proc/irq/{irq}/smp_affinity_list").write_text(str(min(other)), encoding="utf-8")
+    with drop_in("affinityd.service", f"[Service]\nReadOnlyPaths=/proc/irq/{irq}\n"):
         run("systemctl", "start", "affinityd", patience=80)
         shows("interrupt refused", AILING, "policy receiver2: ", "Read-only file system", "affinityctl status receiver2 --failed")
-    finally:
-        for name in (target, target.removesuffix("_list")):
-            run("umount", name)
-    run("affinityctl", "apply")
+    run("systemctl", "restart", "affinityd", patience=80)
     all_is_well_again()
 
 
@@ -109,8 +101,11 @@ def a_policy_that_is_broken():
     path = traffic.POLICIES / "receiver3.yaml"
     good = path.read_text(encoding="utf-8")
     path.write_text(good + "cpuss: 1\n", encoding="utf-8")
-    shows("policy broken", AILING, f"{path}:5:1", "cpus", "affinityctl check", "in force in its place")
-    path.write_text(good, encoding="utf-8")
+    try:
+        line = len(good.splitlines()) + 1
+        shows("policy broken", AILING, f"{path}:{line}:1", "did you mean 'cpus'", "affinityctl check", "in force in its place")
+    finally:
+        path.write_text(good, encoding="utf-8")
     all_is_well_again()
 
 

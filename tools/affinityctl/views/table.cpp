@@ -36,9 +36,14 @@ std::vector<std::size_t> Table::widths_for(const Page& page) const {
     const auto total = [&] {
         return std::accumulate(widths.begin(), widths.end(), gap * (widths.size() - 1));
     };
-    for (auto widest = std::ranges::max_element(widths); total() > page.width && *widest > least_width;
-         widest = std::ranges::max_element(widths))
-        --*widest;
+    const auto shrink = [&](auto first, auto last) {
+        for (auto widest = std::max_element(first, last);
+             widest != last && total() > page.width && *widest > least_width;
+             widest = std::max_element(first, last))
+            --*widest;
+    };
+    shrink(widths.begin() + 1, widths.end());
+    shrink(widths.begin(), widths.end());
     return widths;
 }
 

@@ -17,7 +17,8 @@ class Table {
     [[nodiscard]] bool empty() const { return rows_.empty(); }
     /// Each row ends its line; the heading is bold where colour is wanted.
     [[nodiscard]] std::string to_string(bool color) const { return to_string(Page{.color = color}); }
-    /// No line is wider than the page: the widest columns are cut.
+    /// No line is wider than the page: the widest columns are cut; the first, by which rows are told apart,
+    /// only where all others are as narrow as can be.
     [[nodiscard]] std::string to_string(const Page& page) const;
 
   private:

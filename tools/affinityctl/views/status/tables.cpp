@@ -74,8 +74,7 @@ std::vector<json> other_problems(const json& status) {
 }
 
 std::string policy_rows(const json& status, const Page& page) {
-    Table table(
-        {"POLICY", "MODEL", "CPUS", "SERVED BY", "PROCESSES", "THREADS", "QUEUES", "PUT RIGHT", "CPU S/GB"});
+    Table table({"POLICY", "MODEL", "CPUS", "NICS", "PROCS", "THREADS", "QUEUES", "DRIFT", "COST"});
     const auto queues = queues_by_policy(status);
     for (const auto& policy : list(status, "policies")) {
         const auto name = text_of(policy, "name");
