@@ -139,12 +139,12 @@ std::optional<Entry> Journal::find_former(const Subject& subject) const {
     return std::nullopt;
 }
 
-Result<void> Journal::rename(const Subject& from, const Subject& to) {
+Result<void> Journal::rename(const Subject& from, const Subject& to, bool replaces) {
     const auto held = find(from);
     const auto past = held ? std::nullopt : contents_.past().find(from);
     if (!held && !past) return {};
     const auto& record = held ? *held : past->record;
-    if (!contains(to)) {
+    if (replaces || !contains(to)) {
         for (const auto* setting : {&record.asked, &record.granted})
             if (auto done = writer_.granted().note(to, *setting); !done) return done;
         const auto line = held ? to_line(to, &record) : to_line(to, &record, past->parting);

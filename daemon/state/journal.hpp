@@ -67,7 +67,9 @@ class Journal final : public planner::UndoLookup {
     /// subject's own if what it is set to is still ours by that record.
     [[nodiscard]] std::optional<Entry> find_former(const machine::Subject& subject) const;
     /// What is known of `from` is known of `to` instead, unless that has a record.
-    [[nodiscard]] Result<void> rename(const machine::Subject& from, const machine::Subject& to);
+    /// `replaces`: also then, as a thread that runs another program is the main thread from then on.
+    [[nodiscard]] Result<void> rename(const machine::Subject& from, const machine::Subject& to,
+                                      bool replaces = false);
     /// Its parts, such as past(): subjects that live on without a record, the mask of such a task is its own.
     [[nodiscard]] const JournalContents& contents() const { return contents_; }
 
