@@ -21,15 +21,22 @@ bool was_in_place(const KnownProcess* process, const TaskId& id) {
 /// The only undo record that the plan of one thread looks up.
 class OneRecord final : public planner::UndoLookup {
   public:
-    explicit OneRecord(std::optional<planner::UndoRecord> record) : record_(std::move(record)) {}
+    OneRecord(std::optional<planner::UndoRecord> record, const state::Journal& journal, const CpuSet& online)
+        : record_(std::move(record)), journal_(journal), online_(online) {}
     [[nodiscard]] std::optional<planner::UndoRecord> find(const machine::Subject&) const override {
         return record_;
+    }
+    [[nodiscard]] bool was_granted(const planner::Subject& subject,
+                                   const machine::Setting& present) const override {
+        return journal_.contains(subject) && journal_.recall(subject, present, online_);
     }
     [[nodiscard]] const std::optional<planner::UndoRecord>& get() const { return record_; }
     void drop() { record_.reset(); }
 
   private:
     std::optional<planner::UndoRecord> record_;
+    const state::Journal& journal_;
+    const CpuSet& online_;
 };
 
 } // namespace
@@ -119,7 +126,8 @@ planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& lo
     // It was let go by hand, and so is not kept off claimed CPUs either.
     if (!process.policy && releases_.process(process.id)) return {};
     auto found = record_of({thread.id, process.id.tid, thread.comm}, look);
-    OneRecord record(found ? std::optional(std::move(found->record)) : std::nullopt);
+    OneRecord record(found ? std::optional(std::move(found->record)) : std::nullopt, journal_,
+                     current_.placements().online);
     const bool is_kept = record.get() && current_->keeps_after_removal(record.get()->policy);
     if (is_kept) record.drop();
     const planner::Planning planning{current_.placements(), assignments, record, &executor_};

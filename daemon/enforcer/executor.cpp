@@ -40,6 +40,14 @@ void tell_fault(Notice::Kind kind, const Action& action, const Error& fault, Car
     carried.notices.push_back(std::move(notice));
 }
 
+/// A program may set again what it once read; who writes to interrupts and queues chooses what to write.
+bool is_ours(const state::Journal& journal, const UndoRecord& record, const Subject& subject,
+             const Setting& present, const CpuSet& online) {
+    return planner::is_still_ours(record, present, online) ||
+           planner::was_widened(subject, record, present, online) ||
+           (is_task(subject) && journal.recall(subject, present, online));
+}
+
 } // namespace
 
 bool Executor::is_put_off(const Action& action) const {
@@ -169,8 +177,7 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
                         true};
     if (!present) { // nothing is known of it
         carried.applied = {Outcome::busy, {}, present.error().code};
-    } else if (*present && !planner::is_still_ours(*record, **present, online) &&
-               !planner::was_widened(subject, *record, **present, online) &&
+    } else if (*present && !is_ours(journal_, *record, subject, **present, online) &&
                !(cpuset && planner::is_still_ours(*record, **present, online, cpuset()))) {
         carried.applied = {Outcome::foreign, **present, 0};
         carried.notices.push_back(notice_of(Notice::Kind::foreign, action, carried.applied));

@@ -35,12 +35,13 @@ struct Case {
     [[nodiscard]] bool may_run_everywhere() const {
         return present().contains(process.cpuset == nullptr ? online() : *process.cpuset & online());
     }
-    /// True if only the kernel has changed the mask that we gave it.
+    [[nodiscard]] TaskMask subject() const { return {view.thread.id, process.id.tid, {}}; }
+    /// True if only the kernel has changed the mask that we gave it, or it is an earlier one from us.
     [[nodiscard]] bool is_ours() const {
         const bool was_reset = view.may_be_reset && may_run_everywhere();
-        return record &&
-               (was_reset || is_still_ours(*record, present(), online(), process.cpuset) ||
-                was_widened(TaskMask{view.thread.id, process.id.tid, {}}, *record, present(), online()));
+        return record && (was_reset || is_still_ours(*record, present(), online(), process.cpuset) ||
+                          was_widened(subject(), *record, present(), online()) ||
+                          planning.undo.was_granted(subject(), present()));
     }
     [[nodiscard]] bool has(const CpuSet& wanted) const {
         return same(present(), wanted, online()) || granted_already(record, wanted, present(), online());

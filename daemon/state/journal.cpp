@@ -115,15 +115,16 @@ Result<void> Journal::resume(const Subject& subject) {
 
 std::optional<Journal::Ours> Journal::recall(const Subject& subject, const Setting& present,
                                              const CpuSet& online) const {
-    if (contains(subject)) return std::nullopt;
+    const bool was_granted = writer_.granted().contains(subject, present);
+    if (const auto record = find(subject))
+        return was_granted ? std::optional(Ours{record->original}) : std::nullopt;
     auto past = contents_.past().find(subject);
     // Who has its own back may run everywhere.
     const bool is_past = past && (past->parting == Parting::kept
                                       ? planner::is_still_ours(past->record, present, online) ||
                                             planner::was_widened(subject, past->record, present, online)
                                       : planner::is_as_given(past->record, present, online));
-    const bool is_ours = is_past || writer_.granted().contains(subject, present);
-    if (!is_ours) return std::nullopt;
+    if (!is_past && !was_granted) return std::nullopt;
     return past ? Ours{std::move(past->record.original)} : Ours{};
 }
 

@@ -59,8 +59,9 @@ class Journal final : public planner::UndoLookup {
     struct Ours {
         std::optional<machine::Setting> original; ///< no value: it is not known any more
     };
-    /// Says whether what a subject without a record is set to came from us, compared on online CPUs: it was
-    /// kept, or somebody set it anew, or its record was lost. No value: it has a record, or it is not ours.
+    /// Says whether what a subject is set to came from us, by more than its record in force, compared on
+    /// online CPUs: it was kept, or somebody set it anew, or its record was lost. Of one that has a record:
+    /// it is set to something that it ever had from us.
     [[nodiscard]] std::optional<Ours> recall(const machine::Subject& subject, const machine::Setting& present,
                                              const CpuSet& online) const;
     /// The record, in force or past, of what was where the subject is, under another name. It is the
