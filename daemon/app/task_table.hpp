@@ -30,7 +30,8 @@ struct KnownThread {
     TaskId id;
     std::string comm;
     CpuSet wanted;
-    CpuSet present; ///< as last read or granted
+    CpuSet present;              ///< as last read or granted
+    std::optional<CpuSet> found; ///< what it had when it was in place, if that was not our doing
     planner::ThreadPlan::State state = planner::ThreadPlan::State::unwanted;
     std::optional<enforcer::Outcome> outcome; ///< of the last change; no value: none was needed
     KnownSeat seat;

@@ -52,6 +52,8 @@ class ThreadPlacer {
     void add_record(const machine::TaskMask& subject, const Look& look);
     void apply(KnownProcess* process, const TaskId& thread, const planner::Action& action,
                const CpuSet* cpuset);
+    void note_found(const KnownProcess& process, KnownThread& known, const inventory::Thread& thread,
+                    planner::ThreadPlan::State state) const;
     void note(KnownProcess& process, const inventory::Thread& thread, const planner::ThreadPlan& plan);
 
     const Current& current_;

@@ -143,6 +143,87 @@ TEST_F(SavedMask, OfAnInterruptIsWhoeversWroteIt) {
     EXPECT_EQ(machine_.irq(30), first);
 }
 
+/// Policies that give way, and a program that pins itself while it is where the policy wants it anyway: as
+/// one does that settles on all CPUs. There is no record then.
+class FoundInPlace : public ::testing::Test {
+  protected:
+    void want(const std::string& cpus) const {
+        machine_.policy("server", "match: {comm: server}\nbind: set\n" + cpus + "drift: " + drift_ + "\n");
+    }
+    void begin(const std::string& drift) {
+        drift_ = drift;
+        machine_.process(10, "server");
+        want("");
+        daemon_ = std::make_unique<Instance>(machine_);
+        ASSERT_TRUE(daemon_->manager().start());
+        daemon_->pass();
+        ASSERT_EQ(daemon_->journal().size(), 0U);
+    }
+    void want_less() {
+        want("cpus: \"1\"\n");
+        ASSERT_TRUE(daemon_->reload());
+        daemon_->pass();
+    }
+    std::string drift_;
+    Machine machine_;
+    std::unique_ptr<Instance> daemon_;
+};
+
+TEST_F(FoundInPlace, AMaskThatTheProgramSetsItselfIsLeftAlone) {
+    for (const auto* drift : {"yield", "once"}) {
+        begin(drift);
+        machine_.process(10, "server", "2");
+        daemon_->tasks().process_changed(10);
+        EXPECT_EQ(machine_.allowed(10, 10), "2") << drift;
+        want_less();
+        EXPECT_EQ(machine_.allowed(10, 10), "2") << drift;
+        EXPECT_EQ(state_of(daemon_->status(), 10, 10), "yielded") << drift;
+        daemon_->stop();
+        EXPECT_EQ(machine_.allowed(10, 10), "2") << drift;
+    }
+}
+
+TEST_F(FoundInPlace, UnderEnforceItIsReplaced) {
+    begin("enforce");
+    machine_.process(10, "server", "2");
+    want_less();
+    EXPECT_EQ(machine_.allowed(10, 10), "1");
+}
+
+TEST_F(FoundInPlace, WhoDoesNothingIsPlaced) {
+    for (const auto* drift : {"enforce", "yield", "once"}) {
+        begin(drift);
+        want_less();
+        EXPECT_EQ(machine_.allowed(10, 10), "1") << drift;
+        daemon_->stop();
+        EXPECT_EQ(machine_.allowed(10, 10), "0-3") << drift;
+    }
+}
+
+TEST_F(FoundInPlace, UnderYieldItIsPlacedAgainWhenItMayRunEverywhere) {
+    begin("yield");
+    machine_.process(10, "server", "2");
+    want_less();
+    machine_.process(10, "server", "0-3");
+    daemon_->pass();
+    EXPECT_EQ(machine_.allowed(10, 10), "1");
+}
+
+TEST_F(FoundInPlace, WhatTheKernelDoesIsNoReasonToGiveWay) {
+    begin("once");
+    machine_.tree().file("sys/devices/system/cpu/online", "0-2\n");
+    machine_.process(10, "server", "0-2");
+    daemon_->manager().expect_changes();
+    daemon_->pass(true);
+    machine_.tree().file("sys/devices/system/cpu/online", "0-3\n");
+    machine_.process(10, "server", "0-3");
+    daemon_->manager().expect_changes();
+    want("cpus: \"1\"\n");
+    ASSERT_TRUE(daemon_->reload());
+    daemon_->pass(true);
+    EXPECT_EQ(machine_.allowed(10, 10), "1");
+}
+
 } // namespace
 
 } // namespace affinityd::app::test
