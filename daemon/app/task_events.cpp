@@ -153,6 +153,7 @@ void Tasks::task_gone(int pid, int tid) {
     if (!known->threads.empty() || lives_on) return;
     reaper_.bury(known->id, pid, placer_.assignments());
     parts_.releases.forget(known->id);
+    events_.later().forget(pid);
     drop(pid);
     parts_.observer.came_or_went();
 }

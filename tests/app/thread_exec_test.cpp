@@ -128,5 +128,17 @@ TEST_F(ThreadExec, AProcessThatLosesItsMainThreadIsKnownUntilItsLastOneEnds) {
     EXPECT_EQ(instance->journal().size(), 0U);
 }
 
+TEST_F(ThreadExec, AProcessThatLosesItsMainThreadIsLookedAtWhenItHasSettled) {
+    const auto instance = placed();
+    auto& later = instance->tasks().events().later();
+    later.look_at(10, 0, LaterLooks::Clock::now() + std::chrono::seconds(1));
+    end_main_thread();
+    instance->tasks().task_gone(10, 10);
+    EXPECT_EQ(later.size(), 1U);
+    machine_.end(10);
+    instance->tasks().task_gone(10, 11);
+    EXPECT_EQ(later.size(), 0U) << "but not after its end";
+}
+
 } // namespace
 } // namespace affinityd::app
