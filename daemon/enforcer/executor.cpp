@@ -48,6 +48,17 @@ bool is_ours(const state::Journal& journal, const UndoRecord& record, const Subj
            (is_task(subject) && journal.recall(subject, present, online));
 }
 
+/// True if the subject has something else than it was granted, and nobody else has set that. Should the
+/// change not be made, as the daemon is killed, that is still ours.
+bool was_changed_by_kernel(const UndoRecord& record, const Action& action,
+                           const Circumstances& circumstances) {
+    if (action.from == record.granted) return false;
+    const auto& online = circumstances.topology.online;
+    return planner::was_widened(action.subject, record, action.from, online) ||
+           planner::is_still_ours(record, action.from, online,
+                                  circumstances.cpuset ? circumstances.cpuset() : nullptr);
+}
+
 } // namespace
 
 bool Executor::is_put_off(const Action& action) const {
@@ -98,9 +109,11 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
                             const Circumstances& circumstances) {
     Carried carried;
     if (enforcer_.acts()) {
-        const Setting original = before ? before->original : original_of(action, circumstances.topology);
-        if (auto done =
-                journal_.remember(action.subject, original, action.to, action.policy, enforcer_.ticks());
+        const bool is_changed = before && was_changed_by_kernel(*before, action, circumstances);
+        const auto seen = !before || is_changed ? original_of(action, circumstances.topology) : Setting{};
+        const Setting& original = before ? before->original : seen;
+        if (auto done = journal_.remember(action.subject, original, action.to, action.policy,
+                                          enforcer_.ticks(), is_changed ? &seen : nullptr);
             !done) {
             // Not written down, so not done: it could not be undone.
             carried.applied = {Outcome::failed, {}, done.error().code};

@@ -43,9 +43,9 @@ Result<Journal> Journal::open(const std::string& path) {
 }
 
 Result<void> Journal::remember(const Subject& subject, const Setting& original, const Setting& asked,
-                               const std::string& policy, std::uint64_t since) {
+                               const std::string& policy, std::uint64_t since, const Setting* seen) {
     const auto known = find(subject);
-    const auto& present = known ? known->granted : original;
+    const auto& present = seen != nullptr ? *seen : known ? known->granted : original;
     UndoRecord record{known ? known->original : first_original(contents_, subject, original), asked, asked,
                       policy};
     if (present != asked)

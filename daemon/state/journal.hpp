@@ -38,10 +38,11 @@ class Journal final : public planner::UndoLookup {
 
     /// Before a change: keeps the first original, notes what is asked for. If this fails, the change must not
     /// be made. Until it is confirmed, what the subject was set to before is ours, too. `since`: now, in
-    /// clock ticks since boot; 0: the subject may have had that for longer.
+    /// clock ticks since boot; 0: the subject may have had that for longer. `present`: what a subject with a
+    /// record is set to by the kernel's doing; null: to what it was granted.
     [[nodiscard]] Result<void> remember(const machine::Subject& subject, const machine::Setting& original,
                                         const machine::Setting& asked, const std::string& policy,
-                                        std::uint64_t since = 0);
+                                        std::uint64_t since = 0, const machine::Setting* present = nullptr);
     /// After it: what the kernel made of it.
     [[nodiscard]] Result<void> confirm(const machine::Subject& subject, const machine::Setting& granted);
     /// Without a change: the subject was not changed after all, and its record is the one that it had, or
