@@ -107,7 +107,8 @@ void EventQueue::add(const ProcEvent& event, const Asked& asked, Clock::time_poi
         return;
     }
     const bool is_end = kind == Kind::gone && event.tid == event.pid;
-    if (is_end) later_.forget(event.pid);
+    // Of a process under policy, other threads may go on: who handles the event finds out.
+    if (is_end && !asked.is_known(event.pid)) later_.forget(event.pid);
     // Of a process that nobody knows, threads are of no interest; it is read as a whole if it waits.
     if (kind != Kind::process && !waits && !asked.is_known(event.pid)) {
         if (is_end) floods_.forget(event.pid);

@@ -49,6 +49,7 @@ std::optional<planner::UndoRecord> LostRecords::recall(const machine::Subject& s
                                                        const machine::Setting& present,
                                                        const std::string& policy,
                                                        const topology::Topology& topology) const {
+    if (journal_.contains(subject)) return std::nullopt;
     const auto ours = journal_.recall(subject, present, topology.online);
     if (!ours) return std::nullopt;
     auto original = ours->original ? *ours->original : default_of(subject, topology);

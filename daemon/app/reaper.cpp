@@ -17,8 +17,9 @@ void Reaper::bury(const TaskId& thread, int pid, planner::Assignments& assignmen
 
 void Reaper::bury_if_gone(int pid, const TaskId& thread, KnownProcess* known,
                           planner::Assignments& assignments) {
-    const auto present = enforcer_.present(machine::TaskMask{thread, pid, {}});
-    if (!present || *present) return; // an Error: nothing is known
+    const machine::TaskMask subject{thread, pid, {}};
+    const auto present = enforcer_.present(subject);
+    if (!present || *present || enforcer_.may_return(subject)) return; // an Error: nothing is known
     bury(thread, pid, assignments);
     if (known == nullptr) return;
     const auto* found = known->threads.find(thread.tid);

@@ -6,6 +6,7 @@
 #include "inventory/lookup.hpp"
 
 #include <algorithm>
+#include <span>
 
 namespace affinityd::app {
 
@@ -20,6 +21,17 @@ constexpr std::size_t most_unfinished = 4096;
 void miss(const Tasks::Parts& parts, int pid, const Error& why) {
     parts.log.error(why.to_string(), {"process not read", pid});
     parts.observer.missed();
+}
+
+/// The main thread has ended before the others: it is the process by its number, and one of the others takes
+/// that over when it runs another program. So its record stays, and the slots of the process.
+void lose_main(KnownProcess& process, const std::string& policy, planner::Assignments& assignments) {
+    const auto* thread = process.threads.find(process.id.tid);
+    if (thread == nullptr) return;
+    process.has_lost_main = true;
+    const planner::DistributionId groups{policy, 0, "", planner::DistributionId::Kind::groups};
+    if (thread->seat.is_own) assignments.leave_others(process.id, std::span(&groups, 1));
+    process.threads.erase(process.id.tid);
 }
 
 } // namespace
@@ -127,15 +139,21 @@ void Tasks::place_fresh(KnownProcess& process, const inventory::Thread& thread) 
 void Tasks::task_gone(int pid, int tid) {
     KnownProcess* known = table_.find(pid);
     if (known == nullptr) return;
+    const bool may_be_last = tid == pid || known->threads.size() < 2;
     // Its figures can be read as long as it waits to be collected.
-    if (tid == pid || known->threads.size() < 2) parts_.observer.ending(*known);
+    if (may_be_last) parts_.observer.ending(*known);
+    const bool lives_on = may_be_last && inventory::lives_on(parts_.root, known->id);
+    if (tid == pid && lives_on)
+        return lose_main(*known, parts_.current->policy(known->policy).name, placer_.assignments());
     if (const auto* thread = known->threads.find(tid)) {
         reaper_.bury(thread->id, pid, placer_.assignments());
         known->threads.erase(tid);
     }
-    // The main thread may end before the others: the process is gone with its last thread.
-    if (!known->threads.empty()) return;
+    // The process is gone with its last thread.
+    if (!known->threads.empty() || lives_on) return;
+    reaper_.bury(known->id, pid, placer_.assignments());
     parts_.releases.forget(known->id);
+    events_.later().forget(pid);
     drop(pid);
     parts_.observer.came_or_went();
 }

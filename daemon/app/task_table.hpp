@@ -30,7 +30,8 @@ struct KnownThread {
     TaskId id;
     std::string comm;
     CpuSet wanted;
-    CpuSet present; ///< as last read or granted
+    CpuSet present;              ///< as last read or granted
+    std::optional<CpuSet> found; ///< what it had when it was in place, if that was not our doing
     planner::ThreadPlan::State state = planner::ThreadPlan::State::unwanted;
     std::optional<enforcer::Outcome> outcome; ///< of the last change; no value: none was needed
     KnownSeat seat;
@@ -78,8 +79,9 @@ struct KnownProcess {
     std::vector<std::string> nics;        ///< interfaces that serve it, as far as known
     bool is_elsewhere = false; ///< in another network namespace: which interfaces serve it cannot be known
     KnownThreads threads;
-    std::uint64_t seen = 0; ///< number of the last pass that saw it
-    bool is_unread = false; ///< this pass could not read it: it may still be there
+    std::uint64_t seen = 0;     ///< number of the last pass that saw it
+    bool is_unread = false;     ///< this pass could not read it: it may still be there
+    bool has_lost_main = false; ///< its main thread has ended; if there is one again, it was another thread
     KnownCpuset cpuset;
     std::optional<KnownSettling> settling; ///< no value: its threads have places of their own
 };

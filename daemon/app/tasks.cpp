@@ -6,6 +6,7 @@
 #include "inventory/lookup.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace affinityd::app {
@@ -73,6 +74,30 @@ bool read_again(const host::Root& root, inventory::Thread& thread, Turn& turn) {
 bool is_released(const Turn& turn, const Tasks::Parts& parts) {
     return serves_released_queue(turn.scan, parts.current.placements(), parts.releases) ||
            (turn.policy && parts.releases.covers(turn.world->policy(*turn.policy).name, turn.scan.id()));
+}
+
+/// A thread that runs another program ends all others and has the main thread's number and start time from
+/// then on, but its own mask, so it brings its record along.
+void follow_exec(const Turn& turn, TaskTable& table, const Tasks::Parts& parts) {
+    if (turn.threads.empty() || turn.threads.front().id != turn.scan.id()) return;
+    const auto& main = turn.threads.front();
+    if (auto* known = table.find(main.id.tid)) known->has_lost_main = false;
+    const auto& online = parts.current.placements().online;
+    const auto has_ours = [&](const machine::TaskMask& task) {
+        const auto record = parts.journal.find(task);
+        return record && planner::is_as_given(*record, main.allowed, online);
+    };
+    const machine::TaskMask subject{main.id, main.id.tid, main.comm};
+    if (!turn.change.has_lost_main && (main.allowed.contains(online) || has_ours(subject))) return;
+    const std::span others(turn.threads.begin() + 1, turn.threads.end()); // ascending
+    for (const auto& id : parts.journal.contents().held().threads().of(main.id.tid)) {
+        const machine::TaskMask other{id, main.id.tid, {}};
+        if (id == main.id || std::ranges::binary_search(others, id, {}, &inventory::Thread::id)) continue;
+        if (!has_ours(other)) continue;
+        if (const auto done = parts.journal.rename(other, subject, true); !done)
+            parts.log.error(done.error().to_string());
+        return;
+    }
 }
 
 } // namespace
@@ -151,7 +176,10 @@ bool Tasks::decide(Turn& turn) {
     }
     if (const auto* known = table_.find(pid); known != nullptr && known->id != scan.id()) return false;
     if (!policy && !must_look_at(scan, *turn.change.creator)) return false;
-    if (const auto* before = table_.find(pid); before != nullptr && before->policy != policy) drop(pid);
+    if (auto* before = table_.find(pid)) {
+        turn.change.has_lost_main |= before->has_lost_main;
+        if (before->policy != policy) drop(pid);
+    }
     turn.policy = policy;
     if (policy) {
         const bool is_new = table_.find(pid) == nullptr;
@@ -184,6 +212,7 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
     // rest.
     const bool is_same = known != nullptr && known->id == turn.scan.id() && known->policy == turn.policy;
     if (turn.world != parts_.current.world || (turn.policy ? !is_same : known != nullptr)) return true;
+    if (turn.next == 0) follow_exec(turn, table_, parts_);
     if (is_released(turn, parts_)) return true;
     auto view = view_of(turn.scan.id(), turn.policy, known);
     while (turn.next < turn.threads.size()) {

@@ -18,21 +18,49 @@ bool was_in_place(const KnownProcess* process, const TaskId& id) {
     return thread != nullptr && thread->id == id && thread->state == State::in_place;
 }
 
+/// What the thread had when it was found in place without our doing.
+const CpuSet* found_mask(const KnownProcess* process, const TaskId& id) {
+    const auto* thread = process == nullptr ? nullptr : process->threads.find(id.tid);
+    return thread != nullptr && thread->id == id && thread->found ? &*thread->found : nullptr;
+}
+
 /// The only undo record that the plan of one thread looks up.
 class OneRecord final : public planner::UndoLookup {
   public:
-    explicit OneRecord(std::optional<planner::UndoRecord> record) : record_(std::move(record)) {}
+    OneRecord(std::optional<planner::UndoRecord> record, const state::Journal& journal, const CpuSet& online)
+        : record_(std::move(record)), journal_(journal), online_(online) {}
     [[nodiscard]] std::optional<planner::UndoRecord> find(const machine::Subject&) const override {
         return record_;
+    }
+    [[nodiscard]] bool was_granted(const planner::Subject& subject,
+                                   const machine::Setting& present) const override {
+        return journal_.contains(subject) && journal_.recall(subject, present, online_);
     }
     [[nodiscard]] const std::optional<planner::UndoRecord>& get() const { return record_; }
     void drop() { record_.reset(); }
 
   private:
     std::optional<planner::UndoRecord> record_;
+    const state::Journal& journal_;
+    const CpuSet& online_;
 };
 
 } // namespace
+
+/// Where the policy may give way, what a thread had in place without our doing tells whether somebody changes
+/// it.
+void ThreadPlacer::note_found(const KnownProcess& process, KnownThread& known,
+                              const inventory::Thread& thread, State state) const {
+    const bool gives_way = current_->policy(process.policy).drift != policy::Drift::enforce;
+    const bool has_record = journal_.contains(machine::TaskMask{thread.id, process.id.tid, {}});
+    if (state != State::in_place || !gives_way || has_record) {
+        if (state != State::yielded || has_record) known.found.reset();
+        return;
+    }
+    // CPUs that are offline now are still in the mask.
+    const auto& online = current_.placements().online;
+    if (!known.found || (*known.found & online) != (thread.allowed & online)) known.found = thread.allowed;
+}
 
 void ThreadPlacer::note(KnownProcess& process, const inventory::Thread& thread,
                         const planner::ThreadPlan& plan) {
@@ -41,6 +69,7 @@ void ThreadPlacer::note(KnownProcess& process, const inventory::Thread& thread,
     // The kernel may just have reset a mask: the pass that knows of it decides whether to give way.
     if (!changes_.is_fresh() || plan.state != State::yielded) known.state = plan.state;
     known.present = thread.allowed;
+    note_found(process, known, thread, plan.state);
     known.seat.table = plan.target ? assignments_.number(plan.target->distribution) : std::nullopt;
     if (!plan.target) {
         // A main thread stands for its process, whose slots others may use yet: the next weighing finds out.
@@ -131,11 +160,13 @@ planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& lo
     // It was let go by hand, and so is not kept off claimed CPUs either.
     if (!process.policy && releases_.process(process.id)) return {};
     auto found = record_of({thread.id, process.id.tid, thread.comm}, look);
-    OneRecord record(found ? std::optional(std::move(found->record)) : std::nullopt);
+    OneRecord record(found ? std::optional(std::move(found->record)) : std::nullopt, journal_,
+                     current_.placements().online);
     const bool is_kept = record.get() && current_->keeps_after_removal(record.get()->policy);
     if (is_kept) record.drop();
     const planner::Planning planning{current_.placements(), assignments, record, &executor_};
-    const planner::ThreadView view{thread, index, changes_.expected() && was_in_place(known, thread.id)};
+    const planner::ThreadView view{thread, index, changes_.expected() && was_in_place(known, thread.id),
+                                   found_mask(known, thread.id)};
     auto plan = planner::plan_thread(planning, process, view);
     if (plan.forget) {
         // From now on the mask counts as the thread's own: plan as if it had never been changed.

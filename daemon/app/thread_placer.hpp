@@ -55,6 +55,8 @@ class ThreadPlacer {
                const CpuSet* cpuset);
     void count_unchanged(const machine::TaskMask& subject, const Look& look,
                          planner::ThreadPlan::State state);
+    void note_found(const KnownProcess& process, KnownThread& known, const inventory::Thread& thread,
+                    planner::ThreadPlan::State state) const;
     void note(KnownProcess& process, const inventory::Thread& thread, const planner::ThreadPlan& plan);
 
     const Current& current_;

@@ -17,6 +17,7 @@ struct ProcessChange {
     std::optional<int> creator{}; ///< the process that forked it, if it was born
     bool has_changed = true;      ///< false: nothing is known to have changed, its time has come
     bool is_executed = false;     ///< it runs another program
+    bool has_lost_main = false;   ///< its main thread has ended; if there is one again, it was another thread
 };
 
 /// One process whose threads are being looked at, and how far that has come: a process with thousands of

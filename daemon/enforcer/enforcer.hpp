@@ -67,7 +67,7 @@ class Enforcer {
     /// it. No value: there is none, or it cannot be read.
     [[nodiscard]] virtual std::optional<CpuSet> glance(unsigned) const { return std::nullopt; }
     /// True for a subject that is gone, while what it belongs to is there: it may come back with the setting
-    /// that it has.
+    /// that it has. A main thread comes back when another thread of its process runs a program.
     [[nodiscard]] virtual bool may_return(const machine::Subject&) const { return false; }
     /// Moves a process's memory in the background; take_moved() returns what became of it.
     virtual void move_memory(MemoryMove move) = 0;

@@ -40,6 +40,25 @@ void tell_fault(Notice::Kind kind, const Action& action, const Error& fault, Car
     carried.notices.push_back(std::move(notice));
 }
 
+/// A program may set again what it once read; who writes to interrupts and queues chooses what to write.
+bool is_ours(const state::Journal& journal, const UndoRecord& record, const Subject& subject,
+             const Setting& present, const CpuSet& online) {
+    return planner::is_still_ours(record, present, online) ||
+           planner::was_widened(subject, record, present, online) ||
+           (is_task(subject) && journal.recall(subject, present, online));
+}
+
+/// True if the subject has something else than it was granted, and nobody else has set that. Should the
+/// change not be made, as the daemon is killed, that is still ours.
+bool was_changed_by_kernel(const UndoRecord& record, const Action& action,
+                           const Circumstances& circumstances) {
+    if (action.from == record.granted) return false;
+    const auto& online = circumstances.topology.online;
+    return planner::was_widened(action.subject, record, action.from, online) ||
+           planner::is_still_ours(record, action.from, online,
+                                  circumstances.cpuset ? circumstances.cpuset() : nullptr);
+}
+
 } // namespace
 
 bool Executor::is_put_off(const Action& action) const {
@@ -90,9 +109,11 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
                             const Circumstances& circumstances) {
     Carried carried;
     if (enforcer_.acts()) {
-        const Setting original = before ? before->original : original_of(action, circumstances.topology);
-        if (auto done =
-                journal_.remember(action.subject, original, action.to, action.policy, enforcer_.ticks());
+        const bool is_changed = before && was_changed_by_kernel(*before, action, circumstances);
+        const auto seen = !before || is_changed ? original_of(action, circumstances.topology) : Setting{};
+        const Setting& original = before ? before->original : seen;
+        if (auto done = journal_.remember(action.subject, original, action.to, action.policy,
+                                          enforcer_.ticks(), is_changed ? &seen : nullptr);
             !done) {
             // Not written down, so not done: it could not be undone.
             carried.applied = {Outcome::failed, {}, done.error().code};
@@ -169,8 +190,7 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
                         true};
     if (!present) { // nothing is known of it
         carried.applied = {Outcome::busy, {}, present.error().code};
-    } else if (*present && !planner::is_still_ours(*record, **present, online) &&
-               !planner::was_widened(subject, *record, **present, online) &&
+    } else if (*present && !is_ours(journal_, *record, subject, **present, online) &&
                !(cpuset && planner::is_still_ours(*record, **present, online, cpuset()))) {
         carried.applied = {Outcome::foreign, **present, 0};
         carried.notices.push_back(notice_of(Notice::Kind::foreign, action, carried.applied));

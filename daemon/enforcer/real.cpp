@@ -38,6 +38,7 @@ class RealEnforcer final : public Enforcer {
     }
 
     [[nodiscard]] bool may_return(const machine::Subject& subject) const override {
+        if (const auto* task = std::get_if<TaskMask>(&subject)) return tasks_.may_return(*task);
         return machine::has_device(root_, subject);
     }
 

@@ -99,4 +99,8 @@ Result<std::optional<machine::Setting>> TaskMasks::read(const TaskMask& subject)
     return fail("its CPUs cannot be read", machine::to_string(subject));
 }
 
+bool TaskMasks::may_return(const TaskMask& subject) const {
+    return subject.task.tid == subject.pid && inventory::lives_on(root_, subject.task);
+}
+
 } // namespace affinityd::enforcer

@@ -26,6 +26,8 @@ class TaskMasks {
     [[nodiscard]] Applied write(const machine::TaskMask& subject, const planner::Action& action) const;
     /// The unfiltered mask (status shows offline CPUs too), because it is what has to be put back.
     [[nodiscard]] Result<std::optional<machine::Setting>> read(const machine::TaskMask& subject) const;
+    /// True for the main thread of a process that has others.
+    [[nodiscard]] bool may_return(const machine::TaskMask& subject) const;
 
   private:
     [[nodiscard]] Result<bool> is_same(const machine::TaskMask& subject) const;

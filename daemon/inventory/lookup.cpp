@@ -58,6 +58,21 @@ std::optional<CpuSet> read_allowed(const host::Root& root, int pid, int tid) {
     return set ? std::optional(std::move(*set)) : std::nullopt;
 }
 
+bool lives_on(const host::Root& root, const TaskId& process) {
+    const auto path = std::to_string(process.tid) + "/stat";
+    // No threads: the line is of a main thread whose number another one took over at this moment.
+    for (int tries = 0; tries < 2; ++tries) {
+        StatBuffer buffer;
+        const auto read = read_stat(root.proc(), path, buffer);
+        if (!read) return true; // nothing is known
+        const auto& line = *read;
+        if (!line || line->id != process.tid || line->start_time != process.start_time) return false;
+        if (!line->is_dead() || line->threads > 1) return true;
+        if (line->threads == 1) return false;
+    }
+    return false;
+}
+
 std::optional<int> read_parent(const host::Root& root, int pid) {
     StatBuffer buffer;
     const auto read = read_stat(root.proc(), std::to_string(pid) + "/stat", buffer);

@@ -24,6 +24,10 @@ namespace affinityd::inventory {
 /// back later.
 [[nodiscard]] std::optional<CpuSet> read_allowed(const host::Root& root, int pid, int tid);
 
+/// True if the process, by its main thread's id, has a thread that runs. A main thread may end before the
+/// others, and when one of these runs another program, it takes over the main thread's number and start time.
+[[nodiscard]] bool lives_on(const host::Root& root, const TaskId& process);
+
 /// Parent of a process, 0 for none; no value if the process is gone.
 [[nodiscard]] std::optional<int> read_parent(const host::Root& root, int pid);
 

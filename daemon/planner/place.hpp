@@ -33,6 +33,8 @@ struct ThreadView {
     /// The kernel may have widened its mask as far as it goes (kernels before 6.2, when CPUs or cpusets
     /// change).
     bool may_be_reset = false;
+    /// What it had when it was found in place, without our doing and so without a record; null: it was not.
+    const CpuSet* found = nullptr;
 };
 
 /// Where a thread is to be.

@@ -35,12 +35,20 @@ struct Case {
     [[nodiscard]] bool may_run_everywhere() const {
         return present().contains(process.cpuset == nullptr ? online() : *process.cpuset & online());
     }
-    /// True if only the kernel has changed the mask that we gave it.
+    [[nodiscard]] TaskMask subject() const { return {view.thread.id, process.id.tid, {}}; }
+    /// True if only the kernel has changed the mask that we gave it, or it is an earlier one from us.
     [[nodiscard]] bool is_ours() const {
         const bool was_reset = view.may_be_reset && may_run_everywhere();
-        return record &&
-               (was_reset || is_still_ours(*record, present(), online(), process.cpuset) ||
-                was_widened(TaskMask{view.thread.id, process.id.tid, {}}, *record, present(), online()));
+        return record && (was_reset || is_still_ours(*record, present(), online(), process.cpuset) ||
+                          was_widened(subject(), *record, present(), online()) ||
+                          planning.undo.was_granted(subject(), present()));
+    }
+    /// True if it was found where its policy wants it, and somebody has set another mask since.
+    [[nodiscard]] bool has_left_its_place() const {
+        if (view.found == nullptr || (view.may_be_reset && may_run_everywhere())) return false;
+        const UndoRecord as_found{.original = {}, .asked = *view.found, .granted = *view.found, .policy = {}};
+        return !is_still_ours(as_found, present(), online(), process.cpuset) &&
+               !was_widened(subject(), as_found, present(), online());
     }
     [[nodiscard]] bool has(const CpuSet& wanted) const {
         return same(present(), wanted, online()) || granted_already(record, wanted, present(), online());
@@ -97,7 +105,7 @@ ThreadPlan plan_queue_thread(const Case& c, const QueueThread& wanted) {
 /// True if the policy gives way to whoever changed the mask after us. Under `yield`, a program that may run
 /// everywhere again has given up its own mask.
 bool gives_way(const Case& c, Drift drift) {
-    if (drift == Drift::enforce || !c.record || c.is_ours()) return false;
+    if (drift == Drift::enforce || (c.record ? c.is_ours() : !c.has_left_its_place())) return false;
     return drift == Drift::once || !c.may_run_everywhere();
 }
 

@@ -26,6 +26,11 @@ class UndoLookup {
     virtual ~UndoLookup() = default;
     /// No value: we have not changed it.
     [[nodiscard]] virtual std::optional<UndoRecord> find(const machine::Subject& subject) const = 0;
+    /// True if a subject that has a record ever had this setting from us: a program may set again what it
+    /// once read.
+    [[nodiscard]] virtual bool was_granted(const machine::Subject&, const machine::Setting&) const {
+        return false;
+    }
 };
 
 } // namespace affinityd::planner

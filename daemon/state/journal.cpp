@@ -43,9 +43,9 @@ Result<Journal> Journal::open(const std::string& path) {
 }
 
 Result<void> Journal::remember(const Subject& subject, const Setting& original, const Setting& asked,
-                               const std::string& policy, std::uint64_t since) {
+                               const std::string& policy, std::uint64_t since, const Setting* seen) {
     const auto known = find(subject);
-    const auto& present = known ? known->granted : original;
+    const auto& present = seen != nullptr ? *seen : known ? known->granted : original;
     UndoRecord record{known ? known->original : first_original(contents_, subject, original), asked, asked,
                       policy};
     if (present != asked)
@@ -115,15 +115,16 @@ Result<void> Journal::resume(const Subject& subject) {
 
 std::optional<Journal::Ours> Journal::recall(const Subject& subject, const Setting& present,
                                              const CpuSet& online) const {
-    if (contains(subject)) return std::nullopt;
+    const bool was_granted = writer_.granted().contains(subject, present);
+    if (const auto record = find(subject))
+        return was_granted ? std::optional(Ours{record->original}) : std::nullopt;
     auto past = contents_.past().find(subject);
     // Who has its own back may run everywhere.
     const bool is_past = past && (past->parting == Parting::kept
                                       ? planner::is_still_ours(past->record, present, online) ||
                                             planner::was_widened(subject, past->record, present, online)
                                       : planner::is_as_given(past->record, present, online));
-    const bool is_ours = is_past || writer_.granted().contains(subject, present);
-    if (!is_ours) return std::nullopt;
+    if (!is_past && !was_granted) return std::nullopt;
     return past ? Ours{std::move(past->record.original)} : Ours{};
 }
 
@@ -139,12 +140,12 @@ std::optional<Entry> Journal::find_former(const Subject& subject) const {
     return std::nullopt;
 }
 
-Result<void> Journal::rename(const Subject& from, const Subject& to) {
+Result<void> Journal::rename(const Subject& from, const Subject& to, bool replaces) {
     const auto held = find(from);
     const auto past = held ? std::nullopt : contents_.past().find(from);
     if (!held && !past) return {};
     const auto& record = held ? *held : past->record;
-    if (!contains(to)) {
+    if (replaces || !contains(to)) {
         for (const auto* setting : {&record.asked, &record.granted})
             if (auto done = writer_.granted().note(to, *setting); !done) return done;
         const auto line = held ? to_line(to, &record) : to_line(to, &record, past->parting);

@@ -38,10 +38,11 @@ class Journal final : public planner::UndoLookup {
 
     /// Before a change: keeps the first original, notes what is asked for. If this fails, the change must not
     /// be made. Until it is confirmed, what the subject was set to before is ours, too. `since`: now, in
-    /// clock ticks since boot; 0: the subject may have had that for longer.
+    /// clock ticks since boot; 0: the subject may have had that for longer. `present`: what a subject with a
+    /// record is set to by the kernel's doing; null: to what it was granted.
     [[nodiscard]] Result<void> remember(const machine::Subject& subject, const machine::Setting& original,
                                         const machine::Setting& asked, const std::string& policy,
-                                        std::uint64_t since = 0);
+                                        std::uint64_t since = 0, const machine::Setting* present = nullptr);
     /// After it: what the kernel made of it.
     [[nodiscard]] Result<void> confirm(const machine::Subject& subject, const machine::Setting& granted);
     /// Without a change: the subject was not changed after all, and its record is the one that it had, or
@@ -59,15 +60,18 @@ class Journal final : public planner::UndoLookup {
     struct Ours {
         std::optional<machine::Setting> original; ///< no value: it is not known any more
     };
-    /// Says whether what a subject without a record is set to came from us, compared on online CPUs: it was
-    /// kept, or somebody set it anew, or its record was lost. No value: it has a record, or it is not ours.
+    /// Says whether what a subject is set to came from us, by more than its record in force, compared on
+    /// online CPUs: it was kept, or somebody set it anew, or its record was lost. Of one that has a record:
+    /// it is set to something that it ever had from us.
     [[nodiscard]] std::optional<Ours> recall(const machine::Subject& subject, const machine::Setting& present,
                                              const CpuSet& online) const;
     /// The record, in force or past, of what was where the subject is, under another name. It is the
     /// subject's own if what it is set to is still ours by that record.
     [[nodiscard]] std::optional<Entry> find_former(const machine::Subject& subject) const;
     /// What is known of `from` is known of `to` instead, unless that has a record.
-    [[nodiscard]] Result<void> rename(const machine::Subject& from, const machine::Subject& to);
+    /// `replaces`: also then, as a thread that runs another program is the main thread from then on.
+    [[nodiscard]] Result<void> rename(const machine::Subject& from, const machine::Subject& to,
+                                      bool replaces = false);
     /// Its parts, such as past(): subjects that live on without a record, the mask of such a task is its own.
     [[nodiscard]] const JournalContents& contents() const { return contents_; }
 

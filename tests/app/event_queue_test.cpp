@@ -297,5 +297,14 @@ TEST_F(EventQueueTest, WhoWaitsAnywayIsLookedAtOnce) {
     EXPECT_FALSE(next());
 }
 
+TEST_F(EventQueueTest, TheEndOfAMainThreadIsNotThatOfAProcessUnderPolicy) {
+    for (const int pid : {10, 20})
+        queue_.later().look_at(pid, 65534, now_ + 1s);
+    known_.insert(10);
+    event(Event::exit, 10, 10);
+    event(Event::exit, 20, 20);
+    EXPECT_EQ(queue_.later().size(), 1U) << "process 10 may have other threads that settle";
+}
+
 } // namespace
 } // namespace affinityd::app

@@ -41,6 +41,8 @@ std::optional<CpuSet> SimulatedEnforcer::glance(unsigned irq) const {
 
 bool SimulatedEnforcer::may_return(const planner::Subject& subject) const {
     const auto root = host::Root::open(machine_.path());
+    if (const auto* task = std::get_if<planner::TaskMask>(&subject))
+        return root && task->task.tid == task->pid && inventory::lives_on(*root, task->task);
     return root && machine::has_device(*root, subject);
 }
 

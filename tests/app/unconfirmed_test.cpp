@@ -232,5 +232,36 @@ TEST_F(Unconfirmed, NothingIsWrittenOfWhatIsInPlace) {
     EXPECT_EQ(std::filesystem::file_size(machine_.path("undo.journal")), size);
 }
 
+TEST_F(Unconfirmed, WhatTheKernelHasWidenedBeforeAChangeThatIsNotMadeIsOurs) {
+    const auto online = [&](const char* cpus) {
+        machine_.tree().file("sys/devices/system/cpu/online", std::string(cpus) + "\n");
+    };
+    for (const bool is_task : {true, false}) {
+        const auto wish = [&](const std::string& cpus) { is_task ? want(cpus) : want_irq(cpus); };
+        const auto set = [&](const std::string& cpus) {
+            if (is_task) machine_.process(10, "server", cpus);
+            for (const unsigned irq : {30U, 31U})
+                if (!is_task) machine_.set_irq(irq, cpus);
+        };
+        want_nothing();
+        set("1-2");
+        wish("3");
+        {
+            Instance daemon(machine_);
+            start(daemon);
+        }
+        online("0-2");
+        set("0-3");
+        wish("1");
+        kill_before_the_change();
+        online("0-3");
+        want_nothing();
+        std::filesystem::remove(machine_.path("policies/nic.yaml"));
+        Instance next(machine_);
+        start(next);
+        EXPECT_EQ(is_task ? machine_.allowed(10, 10) : machine_.irq(30), "1-2") << is_task;
+    }
+}
+
 } // namespace
 } // namespace affinityd::app

@@ -4,6 +4,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import time
 import unittest
 
 from daemon import Daemon, allowed, spawn, threads, wait_for
@@ -88,6 +89,21 @@ class Settle(unittest.TestCase):
         wait_for(lambda: {allowed(program.pid, tid) for tid in threads(program.pid)} == SINGLE, "they are apart")
         daemon.stop()
         self.assertEqual({allowed(os.getpid())}, {allowed(program.pid, tid) for tid in threads(program.pid)})
+
+    def test_a_mask_that_it_sets_meanwhile_is_its_own_where_the_policy_gives_way(self):
+        for drift in ("yield", "once"):
+            with self.subTest(drift), contextlib.ExitStack() as stack:
+                self.stack = stack
+                policy = f"version: 1\nmatch: {{cmdline: \"*{NAME}*\"}}\nspread: cpu\nbind: cpu\nsettle: 1s\ndrift: {drift}\n"
+                Daemon(stack, {"count.yaml": policy}).start()
+                first = self.counting(0.1, 0)
+                wait_for(lambda: allowed(first.pid) in SINGLE, "it has its own place")
+                program = self.counting(0.1, 0)
+                program.stdout.readline()
+                own = allowed(first.pid)  # the policy wants the other one
+                os.sched_setaffinity(program.pid, {int(own)})
+                time.sleep(2)
+                self.assertEqual(own, allowed(program.pid))
 
     def test_explain_says_so(self):
         daemon = self.start("settle: 1m\n")
