@@ -155,6 +155,7 @@ void GivenMasks::end(std::size_t place, std::uint64_t until) {
 
 void GivenMasks::forget(const std::string& policy) {
     if (std::erase_if(given_, [&](const Given& given) { return given.mask.policy == policy; }) == 0) return;
+    ++shifts_;
     places_.clear();
     groups_.clear();
     over_ = 0;
@@ -164,7 +165,11 @@ void GivenMasks::forget(const std::string& policy) {
     }
 }
 
-void GivenMasks::clear() { *this = {}; }
+void GivenMasks::clear() {
+    const auto shifts = shifts_;
+    *this = {};
+    shifts_ = shifts + 1;
+}
 
 bool GivenMasks::contains(const CpuSet& mask, const CpuSet& online, std::uint64_t born) const {
     const auto wanted = mask & online;

@@ -154,6 +154,8 @@ std::optional<JournalContents::Line> JournalContents::next(Cursor& cursor) const
                             span_of(found->entry.subject, found->entry.record).until);
         return Line{std::move(text), std::move(found->entry)};
     }
+    // Where some were forgotten, others have moved: all come once more, and who reads them takes each once.
+    if (std::exchange(cursor.shifts, given_.shifts()) != given_.shifts()) cursor.given = 0;
     if (cursor.given < given_.size()) return Line{to_line(given_[cursor.given++])};
     return std::nullopt;
 }

@@ -75,6 +75,27 @@ TEST_F(Given, MasksOfAPolicyThatKeepsAreForgottenAndSoAreAllAtTheEnd) {
     EXPECT_EQ(open().contents().given().size(), 1U) << "given again";
 }
 
+TEST_F(Given, MasksOfOthersAreNotLostIfAPolicyKeepsWhileTheFileIsRewritten) {
+    constexpr int sessions = 100;
+    const machine::TaskMask task{{7, 8}, 7, "t"};
+    {
+        auto journal = open();
+        ASSERT_TRUE(journal.remember(task, online, CpuSet{1}, "keeps"));
+        for (const auto* policy : {"keeps", "other"})
+            for (int session = 1; session <= sessions; ++session)
+                ASSERT_TRUE(journal.note_given(given(1, policy, session)));
+        std::filesystem::remove(tree_.path("undo.journal"));
+        unsigned slices = 0;
+        while (!journal.look_after_files([] { return true; }))
+            if (++slices == 5) {
+                ASSERT_TRUE(journal.settle(task, Parting::kept));
+            }
+        EXPECT_GT(slices, 5U) << "it kept while the file was rewritten";
+    }
+    EXPECT_EQ(open().contents().given().size(), sessions);
+    EXPECT_FALSE(open().damaged());
+}
+
 TEST_F(Given, MasksOfAPolicyWithoutTasksAreOverUntilItGivesThemAgain) {
     const machine::TaskMask task{{7, 8}, 7, "t"};
     constexpr std::uint64_t end = 1000, later = end + 1;
