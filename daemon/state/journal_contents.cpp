@@ -117,7 +117,7 @@ bool JournalContents::replay(std::string_view text) {
         const bool is_whole = end != std::string_view::npos;
         const auto line = text.substr(0, end);
         text.remove_prefix(is_whole ? end + 1 : text.size());
-        if (is_whole && line.starts_with(header_begin)) continue;
+        if (is_whole && is_header_line(line)) continue;
         auto record = is_whole ? parse_line(line) : std::nullopt;
         if (auto given = record || !is_whole ? std::nullopt : parse_given(line))
             given_.add(std::move(*given));
