@@ -53,37 +53,48 @@ Result<void> LastGood::keep(const std::map<std::string, std::string>& good, cons
         texts_.emplace(name, Text{path_of(name), text});
     for (const auto& [name, text] : before)
         if (faulty.contains(name)) texts_.emplace(name, text);
-    if (folder_.empty()) return {};
-    auto written = write(before);
-    remove_others(faulty);
-    return written;
+    std::erase_if(written_, [&](const std::string& name) {
+        const auto now = texts_.find(name);
+        return now == texts_.end() || now->second.text != before.at(name).text;
+    });
+    faulty_ = faulty;
+    return write();
 }
 
-Result<void> LastGood::write(const Texts& before) const {
+bool LastGood::is_on_disk(const std::string& name) const {
+    std::error_code code;
+    return written_.contains(name) && std::filesystem::exists(path_of(name), code);
+}
+
+/// A shorter text may find room where a longer one did not.
+Result<void> LastGood::write() {
+    if (folder_.empty()) return {};
     Result<void> result;
     if (!texts_.empty()) result = host::make_directories(folder_);
+    if (!result) return result;
     for (const auto& [name, text] : texts_) {
-        if (!result) return result;
-        const auto known = before.find(name);
+        if (is_on_disk(name)) continue;
+        written_.erase(name);
         const auto path = path_of(name);
-        std::error_code code;
-        if (known != before.end() && known->second.text == text.text && std::filesystem::exists(path, code))
-            continue;
         const auto file = host::read_file(path, largest);
         const auto wanted = text.text + last_line(text.text);
-        if (!file || *file != wanted) result = host::replace_file(path, wanted);
+        Result<void> done;
+        if (!file || *file != wanted) done = host::replace_file(path, wanted);
+        if (done) written_.insert(name);
+        if (result) result = std::move(done);
     }
+    remove_others();
     return result;
 }
 
-void LastGood::remove_others(const Names& faulty) const {
+void LastGood::remove_others() const {
     std::error_code code;
     for (std::filesystem::directory_iterator at(folder_, code), end; !code && at != end; at.increment(code)) {
         const auto file = at->path().filename().string();
         if (!file.ends_with(ending)) continue;
         const auto name = std::string_view(file).substr(0, file.size() - ending.size());
         std::error_code ignored;
-        if (!texts_.contains(name) && !faulty.contains(name)) std::filesystem::remove(at->path(), ignored);
+        if (!texts_.contains(name) && !faulty_.contains(name)) std::filesystem::remove(at->path(), ignored);
     }
 }
 

@@ -31,14 +31,18 @@ class LastGood {
     /// `good` are in force, texts by name; of `faulty` stays what is kept; all others are gone. An Error: the
     /// folder does not take them all; memory has them.
     Result<void> keep(const std::map<std::string, std::string>& good, const Names& faulty);
+    /// Tries again what the folder did not take.
+    Result<void> write();
 
   private:
     using Texts = std::map<std::string, Text, std::less<>>;
     [[nodiscard]] std::string path_of(std::string_view name) const;
-    [[nodiscard]] Result<void> write(const Texts& before) const;
-    void remove_others(const Names& faulty) const;
+    [[nodiscard]] bool is_on_disk(const std::string& name) const;
+    void remove_others() const;
     std::string folder_;
     Texts texts_;
+    Names written_; ///< whose files have these texts
+    Names faulty_;
 };
 
 } // namespace affinityd::state

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/file.hpp"
 #include "state/last_good.hpp"
+#include "support/full_disk.hpp"
 #include "support/tree.hpp"
 
 #include <filesystem>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace affinityd::state {
 namespace {
@@ -67,6 +70,33 @@ TEST_F(LastGoodTest, AFolderThatTakesNothingIsToldAndMemoryHasThem) {
     EXPECT_FALSE(kept.keep({{"a", "1"}}, {}));
     ASSERT_TRUE(kept.find("a"));
     EXPECT_EQ(kept.find("a")->text, "1");
+}
+
+TEST_F(LastGoodTest, WhatAFullDiskDidNotTakeIsWrittenWhenThereIsRoom) {
+    LastGood kept(folder());
+    ASSERT_TRUE(kept.keep({{"a", "1"}, {"b", "1"}}, {}));
+    {
+        const test::FullDisk full;
+        EXPECT_FALSE(kept.keep({{"a", "2"}, {"b", "1"}}, {}));
+        EXPECT_FALSE(kept.keep({{"a", "2"}, {"b", "1"}}, {})) << "it is not on the disk yet";
+        EXPECT_FALSE(kept.keep({{"b", "1"}}, {"a"})) << "nor is it when its file has errors now";
+    }
+    ASSERT_TRUE(kept.keep({{"b", "1"}}, {"a"}));
+    EXPECT_EQ(text("a"), "2");
+    EXPECT_EQ(text("b"), "1");
+}
+
+TEST_F(LastGoodTest, WhatAFullDiskDidNotTakeIsWrittenAlsoWithoutAReload) {
+    LastGood kept(folder());
+    ASSERT_TRUE(kept.keep({{"a", "1"}, {"b", "1"}}, {}));
+    {
+        const test::FullDisk full;
+        EXPECT_FALSE(kept.keep({{"a", "2"}}, {"b"}));
+        EXPECT_FALSE(kept.write());
+    }
+    ASSERT_TRUE(kept.write());
+    EXPECT_EQ(text("a"), "2");
+    EXPECT_EQ(text("b"), "1");
 }
 
 TEST_F(LastGoodTest, WithoutAFolderNothingIsWritten) {
