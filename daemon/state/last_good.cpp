@@ -3,11 +3,13 @@
 
 #include "base/hash.hpp"
 #include "host/file.hpp"
+#include "host/ownership.hpp"
 
 #include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 namespace affinityd::state {
 
@@ -30,18 +32,28 @@ std::optional<std::string> whole(std::string file) {
     return file;
 }
 
+/// A link in the folder is none of ours, whoever made it.
+Result<std::optional<std::string>> read_own_file(const std::string& folder, const std::string& path) {
+    if (auto checked = host::check_ownership(folder); !checked) return std::unexpected(checked.error());
+    auto file = host::read_file(path, largest, host::Links::refused);
+    if (!file || !*file) return file;
+    if (auto checked = host::check_ownership(path); !checked) return std::unexpected(checked.error());
+    return file;
+}
+
 } // namespace
 
 std::string LastGood::path_of(std::string_view name) const {
     return fmt::format("{}/{}{}", folder_.empty() ? "(the daemon's memory)" : folder_, name, ending);
 }
 
-std::optional<LastGood::Text> LastGood::find(std::string_view name) const {
+Result<std::optional<LastGood::Text>> LastGood::find(std::string_view name) const {
     if (const auto found = texts_.find(name); found != texts_.end()) return found->second;
     if (folder_.empty()) return std::nullopt;
     auto path = path_of(name);
-    auto file = host::read_file(path, largest);
-    if (!file || !*file) return std::nullopt;
+    auto file = read_own_file(folder_, path);
+    if (!file) return std::unexpected(std::move(file.error()));
+    if (!*file) return std::nullopt;
     auto text = whole(std::move(**file));
     if (!text) return std::nullopt;
     return Text{std::move(path), std::move(*text)};
@@ -62,8 +74,10 @@ Result<void> LastGood::keep(const std::map<std::string, std::string>& good, cons
 }
 
 bool LastGood::is_on_disk(const std::string& name) const {
-    std::error_code code;
-    return written_.contains(name) && std::filesystem::exists(path_of(name), code);
+    if (!written_.contains(name)) return false;
+    const auto path = path_of(name);
+    struct stat status {};
+    return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && host::check_ownership(path);
 }
 
 /// A shorter text may find room where a longer one did not.
@@ -71,12 +85,13 @@ Result<void> LastGood::write() {
     if (folder_.empty()) return {};
     Result<void> result;
     if (!texts_.empty()) result = host::make_directories(folder_);
+    if (result) result = host::check_ownership(folder_);
     if (!result) return result;
     for (const auto& [name, text] : texts_) {
         if (is_on_disk(name)) continue;
         written_.erase(name);
         const auto path = path_of(name);
-        const auto file = host::read_file(path, largest);
+        const auto file = read_own_file(folder_, path);
         const auto wanted = text.text + last_line(text.text);
         Result<void> done;
         if (!file || *file != wanted) done = host::replace_file(path, wanted);

@@ -14,7 +14,8 @@ namespace affinityd::state {
 
 /// The text of each policy as it was last in force, for the case that its file has errors later: in memory,
 /// and in a folder of a file each, for the next daemon. A file ends with a checksum, so that one that the
-/// machine's end cut short is not taken for a policy that says less.
+/// machine's end cut short is not taken for a policy that says less. As of policies themselves, what others
+/// than root can change is refused.
 class LastGood {
   public:
     struct Text {
@@ -26,8 +27,8 @@ class LastGood {
     /// `folder` "": in memory only. It is made when there is something to keep.
     explicit LastGood(std::string folder = {}) : folder_(std::move(folder)) {}
 
-    /// No value: there is none, or it is damaged.
-    [[nodiscard]] std::optional<Text> find(std::string_view name) const;
+    /// No value: there is none, or it is damaged. An Error: others may have written it, or it cannot be read.
+    [[nodiscard]] Result<std::optional<Text>> find(std::string_view name) const;
     /// `good` are in force, texts by name; of `faulty` stays what is kept; all others are gone. An Error: the
     /// folder does not take them all; memory has them.
     Result<void> keep(const std::map<std::string, std::string>& good, const Names& faulty);
