@@ -43,8 +43,8 @@ std::optional<GivenMask> parse_given(std::string_view line) {
     if (fields.size() < 7 || fields.size() > 8 || fields[0] != kind) return std::nullopt;
     const auto since = parse_number<std::uint64_t>(fields[1]);
     const auto session = parse_number<int>(fields[2]);
-    auto mask = CpuSet::parse_list(fields[4]);
-    auto original = CpuSet::parse_list(fields[5]);
+    auto mask = parse_cpus(fields[4]);
+    auto original = parse_cpus(fields[5]);
     const auto until = fields.size() == 8 ? parse_number<std::uint64_t>(fields[7]) : std::uint64_t{0};
     if (!since || !session || !mask || !original || !until) return std::nullopt;
     return GivenMask{std::move(*mask),

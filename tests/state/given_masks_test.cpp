@@ -96,6 +96,19 @@ TEST_F(Given, MasksOfOthersAreNotLostIfAPolicyKeepsWhileTheFileIsRewritten) {
     EXPECT_FALSE(open().damaged());
 }
 
+// Four thousand lines with CPU 1048575 would take gigabytes.
+TEST_F(Given, MasksWithCpusThatNoKernelHasAreDamage) {
+    const auto is_read = [](unsigned cpu, unsigned of_original) {
+        auto line = to_line(GivenMask{CpuSet{cpu}, CpuSet{of_original}, "p", descent, 200});
+        line.pop_back();
+        return parse_given(line).has_value();
+    };
+    EXPECT_TRUE(is_read(8191, 8191));
+    EXPECT_FALSE(is_read(8192, 0));
+    EXPECT_FALSE(is_read(0, 8192));
+    EXPECT_FALSE(is_read(CpuSet::max_cpu, CpuSet::max_cpu));
+}
+
 TEST_F(Given, MasksOfAPolicyWithoutTasksAreOverUntilItGivesThemAgain) {
     const machine::TaskMask task{{7, 8}, 7, "t"};
     constexpr std::uint64_t end = 1000, later = end + 1;
