@@ -70,7 +70,9 @@ void GoodPolicies::exclude(Diagnostic fault) {
 }
 
 void GoodPolicies::take_last_good(const Diagnostic& fault, status::FileFault& into) {
-    const auto kept = last_good_.find(into.policy);
+    const auto found = last_good_.find(into.policy);
+    if (!found) into.note = "its last good version cannot be used: " + found.error().to_string();
+    const auto kept = found.value_or(std::nullopt);
     const auto own = std::ranges::find(documents_, fault.at.file, &policy::Document::path);
     if (!kept || (own != documents_.end() && own->fault.empty() && own->text == kept->text)) return;
     auto again = policy::read_policies({{kept->path, kept->text}});

@@ -67,6 +67,13 @@ void Loading::keep(const GoodPolicies::Result& found) {
     if (!kept) log_.warn("policies are not kept for a start with errors in their files: " + unkept_);
 }
 
+void Loading::keep_again() {
+    if (unkept_.empty()) return;
+    const auto kept = last_good_.write();
+    unkept_ = kept ? "" : kept.error().to_string();
+    if (kept) log_.info("policies are kept for a start with errors in their files again");
+}
+
 std::string Loading::report() const {
     if (status_.faults.empty()) return {};
     std::string text = counted(status_.faults.size()) + "; all others are in force\n";

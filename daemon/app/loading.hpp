@@ -38,6 +38,8 @@ class Loading {
     /// Warnings and notes of the last reading.
     [[nodiscard]] const std::string& warnings() const { return warnings_; }
     void add_problems(std::vector<planner::Problem>& into) const;
+    /// Tries again to keep texts for the next start, if that failed.
+    void keep_again();
 
   private:
     void keep(const GoodPolicies::Result& found);

@@ -135,6 +135,7 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->until(
         [this](const OutOfTime& out_of_time) { return parts_.journal.look_after_files(out_of_time); });
     pass->then([this] {
+        shared_.loading.keep_again();
         carrying_.changes.end_pass();
         parts_.log.tell_held_back();
         shared_.problems.end_pass();

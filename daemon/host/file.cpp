@@ -29,10 +29,13 @@ int write_all(int fd, std::string_view text) {
 
 } // namespace
 
-Result<std::optional<std::string>> read_file(const std::string& path, std::size_t limit) {
-    const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)); // never wait for a FIFO's writer
+Result<std::optional<std::string>> read_file(const std::string& path, std::size_t limit, Links links) {
+    const int no_link = links == Links::refused ? O_NOFOLLOW : 0;
+    // O_NONBLOCK: never wait for a FIFO's writer.
+    const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | no_link));
     if (!file) {
         if (errno == ENOENT) return std::nullopt;
+        if (errno == ELOOP && no_link != 0) return fail("it is a symbolic link: refused", path);
         return fail("cannot open", path, errno);
     }
     struct stat status {};

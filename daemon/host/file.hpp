@@ -12,10 +12,12 @@ namespace affinityd::host {
 
 /// Ordinary files of the daemon (state, policies): absolute or working-directory paths, not kernel trees.
 
+enum class Links : bool { followed, refused };
+
 /// The whole text; no value if there is no such file. Files above `limit` bytes and everything that is no
-/// regular file are an Error.
-[[nodiscard]] Result<std::optional<std::string>> read_file(const std::string& path,
-                                                           std::size_t limit = 1U << 20);
+/// regular file are an Error, and so is a symbolic link where links are refused.
+[[nodiscard]] Result<std::optional<std::string>>
+read_file(const std::string& path, std::size_t limit = 1U << 20, Links links = Links::followed);
 
 /// Replaces the file as one step (temporary name, rename): a reader, or this process killed at any point,
 /// sees the old or the new text, whole. Whatever has the temporary name already, `path`.new, is removed first

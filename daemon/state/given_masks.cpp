@@ -43,8 +43,8 @@ std::optional<GivenMask> parse_given(std::string_view line) {
     if (fields.size() < 7 || fields.size() > 8 || fields[0] != kind) return std::nullopt;
     const auto since = parse_number<std::uint64_t>(fields[1]);
     const auto session = parse_number<int>(fields[2]);
-    auto mask = CpuSet::parse_list(fields[4]);
-    auto original = CpuSet::parse_list(fields[5]);
+    auto mask = parse_cpus(fields[4]);
+    auto original = parse_cpus(fields[5]);
     const auto until = fields.size() == 8 ? parse_number<std::uint64_t>(fields[7]) : std::uint64_t{0};
     if (!since || !session || !mask || !original || !until) return std::nullopt;
     return GivenMask{std::move(*mask),
@@ -155,6 +155,7 @@ void GivenMasks::end(std::size_t place, std::uint64_t until) {
 
 void GivenMasks::forget(const std::string& policy) {
     if (std::erase_if(given_, [&](const Given& given) { return given.mask.policy == policy; }) == 0) return;
+    ++shifts_;
     places_.clear();
     groups_.clear();
     over_ = 0;
@@ -164,7 +165,11 @@ void GivenMasks::forget(const std::string& policy) {
     }
 }
 
-void GivenMasks::clear() { *this = {}; }
+void GivenMasks::clear() {
+    const auto shifts = shifts_;
+    *this = {};
+    shifts_ = shifts + 1;
+}
 
 bool GivenMasks::contains(const CpuSet& mask, const CpuSet& online, std::uint64_t born) const {
     const auto wanted = mask & online;

@@ -74,6 +74,8 @@ class GivenMasks {
                                                  const Descent& descent) const;
     [[nodiscard]] std::size_t size() const { return given_.size(); }
     [[nodiscard]] const GivenMask& operator[](std::size_t i) const { return given_[i].mask; } ///< in no order
+    /// How often some were forgotten, so that others have another index since.
+    [[nodiscard]] std::size_t shifts() const { return shifts_; }
 
   private:
     struct Group {
@@ -93,6 +95,7 @@ class GivenMasks {
     };
     std::vector<Given> given_;
     std::uint64_t added_ = 0;
+    std::size_t shifts_ = 0;
     std::size_t over_ = 0;                                       ///< how many are
     std::unordered_multimap<std::uint64_t, std::size_t> places_; ///< by all but the times
     std::unordered_map<std::string, Group> groups_;

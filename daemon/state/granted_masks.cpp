@@ -108,7 +108,9 @@ Result<GrantedMasks> GrantedMasks::open(const std::string& path, std::optional<E
     auto found = read_or_set_aside(path, largest_file);
     if (!found) return std::unexpected(found.error());
     fault = std::move(found->fault);
-    if (found->text && is_of_another_boot(*found->text)) {
+    const auto boot = boot_of(found->text.value_or(""));
+    if (boot == FileBoot::damaged) fault = header_damage(path);
+    if (boot == FileBoot::another) {
         found->text.reset();
         ::unlink(path.c_str()); // also where the disk is full
     }

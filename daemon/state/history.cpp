@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace affinityd::state {
@@ -34,6 +35,8 @@ CREATE INDEX measurement_time ON measurement(time);
 )";
 /// Also for files of earlier versions, which read it without.
 constexpr const char* index = "CREATE INDEX IF NOT EXISTS measurement_kind ON measurement(kind, id);";
+constexpr std::array log_endings{"-journal", "-wal", "-shm"}; ///< of files that SQLite has beside it
+constexpr const char* odd_file = "not a regular file";
 constexpr const char* columns = "id, time, kind, outcome, reason, path, model, policies, seconds, bytes, "
                                 "bits_per_second, cpu_seconds, ghz_per_gbps, detail";
 
@@ -117,18 +120,42 @@ bool prepare(sqlite3* database) {
                            schema, index, application_id, schema_version));
 }
 
-Result<std::string> set_aside(const std::string& path, std::int64_t now) {
+Result<std::string> move_away(const std::string& path, std::int64_t now) {
     std::string target = fmt::format("{}.corrupt-{}", path, now);
     std::error_code code;
     for (int i = 1; std::filesystem::exists(target, code) && i < 1000; ++i)
         target = fmt::format("{}.corrupt-{}.{}", path, now, i);
     if (std::rename(path.c_str(), target.c_str()) != 0)
         return fail("cannot set the damaged file aside", path, errno);
-    // The journal of the old file would be played into the new one.
-    std::filesystem::remove(path + "-journal", code);
-    std::filesystem::remove(path + "-wal", code);
-    std::filesystem::remove(path + "-shm", code);
     return target;
+}
+
+Result<std::string> set_aside(const std::string& path, std::int64_t now) {
+    auto target = move_away(path, now);
+    if (!target) return target;
+    // The journal of the old file would be played into the new one.
+    std::error_code code;
+    for (const auto* ending : log_endings)
+        std::filesystem::remove(path + ending, code);
+    return target;
+}
+
+/// A pipe would hold up who opens it, and a link leads elsewhere.
+bool is_odd(const std::string& path) {
+    struct stat status {};
+    return ::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+/// Also of the files beside it, without which the history itself may be whole. "": nothing is odd.
+Result<std::string> set_odd_aside(const std::string& path, std::int64_t now) {
+    std::string aside;
+    for (const auto* ending : log_endings) {
+        if (!is_odd(path + ending)) continue;
+        auto target = move_away(path + ending, now);
+        if (!target) return target;
+        aside = std::move(*target);
+    }
+    return is_odd(path) ? set_aside(path, now) : aside;
 }
 
 /// For file: URIs, https://www.sqlite.org/uri.html.
@@ -168,11 +195,12 @@ Result<History::Opened> History::open(const std::string& directory, std::int64_t
     if (auto done = host::make_directories(directory, 0755); !done) return std::unexpected(done.error());
     const std::string path = directory + "/history.db";
     constexpr int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    auto odd = set_odd_aside(path, now);
+    if (!odd) return std::unexpected(odd.error());
     auto database = open_file(path, flags);
     if (!database) return std::unexpected(database.error());
-    std::string aside;
-    const std::string fault = fault_of(database->get());
-    if (!fault.empty()) {
+    std::string aside = std::move(*odd), why = aside.empty() ? "" : odd_file;
+    if (const std::string fault = fault_of(database->get()); !fault.empty()) {
         const int code = sqlite3_errcode(database->get());
         if (code == SQLITE_BUSY || code == SQLITE_LOCKED || code == SQLITE_IOERR || code == SQLITE_CANTOPEN ||
             code == SQLITE_NOMEM)
@@ -181,17 +209,20 @@ Result<History::Opened> History::open(const std::string& directory, std::int64_t
         auto target = set_aside(path, now);
         if (!target) return std::unexpected(target.error());
         aside = *target;
+        why = fault;
         database = open_file(path, flags);
         if (!database) return std::unexpected(database.error());
     }
     if (!prepare(database->get()))
         return std::unexpected(error_of(database->get(), "cannot create the table"));
-    return Opened{History(std::move(*database), bounds), aside, fault};
+    return Opened{History(std::move(*database), bounds), aside, why};
 }
 
 Result<std::optional<History>> History::open_to_read(const std::string& directory) {
     const std::string path = directory + "/history.db";
     std::error_code code;
+    for (const auto* ending : {"", "-journal", "-wal", "-shm"})
+        if (is_odd(path + ending)) return fail(odd_file, path + ending);
     if (!std::filesystem::exists(path, code)) return std::nullopt;
     // Without the right to write here a log cannot be shared; where no daemon has one open, the file alone is
     // all there is.

@@ -117,7 +117,7 @@ bool JournalContents::replay(std::string_view text) {
         const bool is_whole = end != std::string_view::npos;
         const auto line = text.substr(0, end);
         text.remove_prefix(is_whole ? end + 1 : text.size());
-        if (is_whole && line.starts_with(header_begin)) continue;
+        if (is_whole && is_header_line(line)) continue;
         auto record = is_whole ? parse_line(line) : std::nullopt;
         if (auto given = record || !is_whole ? std::nullopt : parse_given(line))
             given_.add(std::move(*given));
@@ -154,6 +154,8 @@ std::optional<JournalContents::Line> JournalContents::next(Cursor& cursor) const
                             span_of(found->entry.subject, found->entry.record).until);
         return Line{std::move(text), std::move(found->entry)};
     }
+    // Where some were forgotten, others have moved: all come once more, and who reads them takes each once.
+    if (std::exchange(cursor.shifts, given_.shifts()) != given_.shifts()) cursor.given = 0;
     if (cursor.given < given_.size()) return Line{to_line(given_[cursor.given++])};
     return std::nullopt;
 }

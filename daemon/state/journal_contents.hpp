@@ -52,7 +52,7 @@ class JournalContents {
     struct Cursor {
         Records::Cursor held;
         PastRecords::Cursor past;
-        std::size_t given = 0;
+        std::size_t given = 0, shifts = 0;
     };
     struct Line {
         std::string text;

@@ -55,6 +55,13 @@ std::string unescaped(std::string_view text) {
     return result;
 }
 
+std::optional<CpuSet> parse_cpus(std::string_view field) {
+    constexpr unsigned greatest = 8191; // of the kernels with most (NR_CPUS, arch/x86/Kconfig)
+    auto cpus = CpuSet::parse_list(field);
+    if (!cpus || (!cpus->empty() && cpus->last() > greatest)) return std::nullopt;
+    return std::move(*cpus);
+}
+
 std::vector<std::string_view> fields_of(std::string_view line) {
     const auto last_tab = line.rfind('\t');
     if (last_tab == std::string_view::npos ||

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/cpu_set.hpp"
+
 #include <concepts>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +41,9 @@ class LineWriter {
 
 /// What escaped() was given.
 [[nodiscard]] std::string unescaped(std::string_view text);
+
+/// No value: it is no list of CPUs, or names one that no kernel has. A set takes memory up to its last one.
+[[nodiscard]] std::optional<CpuSet> parse_cpus(std::string_view field);
 
 /// The fields of a line without its end; empty if it is torn or mixed up.
 [[nodiscard]] std::vector<std::string_view> fields_of(std::string_view line);

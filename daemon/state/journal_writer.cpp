@@ -31,7 +31,9 @@ Result<bool> JournalWriter::open(const std::string& path, JournalContents& conte
     if (!file) return std::unexpected(file.error());
     const bool is_lost = file->fault.has_value();
     if (is_lost) faults_.push_back(std::move(*file->fault));
-    if (file->text && is_of_another_boot(*file->text)) {
+    const auto boot = boot_of(file->text.value_or(""));
+    if (boot == FileBoot::damaged) faults_.push_back(header_damage(path));
+    if (boot == FileBoot::another) {
         faults_.push_back(
             {"it is of an earlier boot: nothing that it tells of is in force, so it was dropped", path});
         file->text.reset();
@@ -67,7 +69,7 @@ bool JournalWriter::open_granted(const std::string& path) {
     if (granted) granted_ = std::move(*granted);
     if (!fault) return true;
     faults_.push_back(std::move(*fault));
-    return false;
+    return granted_.size() > 0; // only its first lines were damaged
 }
 
 /// The masks that were granted are known, and what is restored to whom is not.

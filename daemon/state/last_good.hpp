@@ -14,7 +14,8 @@ namespace affinityd::state {
 
 /// The text of each policy as it was last in force, for the case that its file has errors later: in memory,
 /// and in a folder of a file each, for the next daemon. A file ends with a checksum, so that one that the
-/// machine's end cut short is not taken for a policy that says less.
+/// machine's end cut short is not taken for a policy that says less. As of policies themselves, what others
+/// than root can change is refused.
 class LastGood {
   public:
     struct Text {
@@ -26,19 +27,23 @@ class LastGood {
     /// `folder` "": in memory only. It is made when there is something to keep.
     explicit LastGood(std::string folder = {}) : folder_(std::move(folder)) {}
 
-    /// No value: there is none, or it is damaged.
-    [[nodiscard]] std::optional<Text> find(std::string_view name) const;
+    /// No value: there is none, or it is damaged. An Error: others may have written it, or it cannot be read.
+    [[nodiscard]] Result<std::optional<Text>> find(std::string_view name) const;
     /// `good` are in force, texts by name; of `faulty` stays what is kept; all others are gone. An Error: the
     /// folder does not take them all; memory has them.
     Result<void> keep(const std::map<std::string, std::string>& good, const Names& faulty);
+    /// Tries again what the folder did not take.
+    Result<void> write();
 
   private:
     using Texts = std::map<std::string, Text, std::less<>>;
     [[nodiscard]] std::string path_of(std::string_view name) const;
-    [[nodiscard]] Result<void> write(const Texts& before) const;
-    void remove_others(const Names& faulty) const;
+    [[nodiscard]] bool is_on_disk(const std::string& name) const;
+    void remove_others() const;
     std::string folder_;
     Texts texts_;
+    Names written_; ///< whose files have these texts
+    Names faulty_;
 };
 
 } // namespace affinityd::state

@@ -24,10 +24,6 @@ using machine::TaskMask;
 using machine::UnitCpuset;
 using planner::UndoRecord;
 
-// No kernel is built for more CPUs than 8,192 (NR_CPUS, arch/x86/Kconfig); a set takes memory up to its last
-// one.
-constexpr unsigned greatest_cpu = 8191;
-
 // What a line says of its subject's record.
 constexpr std::string_view held = "held";
 constexpr std::string_view moved =
@@ -124,8 +120,8 @@ std::optional<Setting> parse_setting(const Subject& subject, std::string_view te
         const auto entries = parse_number<std::uint32_t>(text);
         return entries ? std::optional<Setting>(machine::FlowCount{*entries}) : std::nullopt;
     }
-    auto cpus = CpuSet::parse_list(text);
-    if (!cpus || (!cpus->empty() && cpus->last() > greatest_cpu)) return std::nullopt;
+    auto cpus = parse_cpus(text);
+    if (!cpus) return std::nullopt;
     return std::move(*cpus);
 }
 

@@ -2,6 +2,8 @@
 """meson install keeps settings that were edited, and gives the new text beside them."""
 import os
 import pathlib
+import resource
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -33,6 +35,28 @@ class Settings(unittest.TestCase):
             settings.symlink_to("/nowhere/affinityd.yaml")
             self.install(root)
             self.assertTrue(settings.is_symlink())
+
+    def test_a_disk_that_is_full_leaves_nothing_that_would_be_kept(self):
+        script = pathlib.Path(__file__).resolve().parents[2] / "systemd" / "install-once"
+        with tempfile.TemporaryDirectory(prefix="affinityd-install-") as root:
+            shipped = pathlib.Path(root, "shipped.yaml")
+            shipped.write_text("version: 1\n" + "# a comment\n" * 1000, encoding="utf-8")
+            folder = pathlib.Path(root, "etc", "affinityd")
+
+            def install(**more):
+                return subprocess.run([script, shipped, "/etc/affinityd"], check=False, stderr=subprocess.DEVNULL, **more, env=os.environ | {
+                    "MESON_INSTALL_PREFIX": "/usr", "MESON_INSTALL_DESTDIR_PREFIX": root + "/usr"}).returncode
+
+            def full_disk():
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+            self.assertNotEqual(0, install(preexec_fn=full_disk, restore_signals=False))
+            self.assertEqual([], list(folder.iterdir()))
+            self.assertEqual(0, install())
+            self.assertEqual(shipped.read_text(encoding="utf-8"), (folder / "shipped.yaml").read_text(encoding="utf-8"))
+            self.assertEqual(0o644, (folder / "shipped.yaml").stat().st_mode & 0o7777)
+            self.assertEqual(["shipped.yaml"], os.listdir(folder))
 
 
 if __name__ == "__main__":

@@ -106,6 +106,20 @@ class Files(unittest.TestCase):
         wait_for(lambda: allowed(load.pid) == self.everywhere, "nothing wants it any more")
         self.assertEqual(["other"], [policy["name"] for policy in daemon.status()["policies"]])
 
+    def test_a_last_good_version_that_others_can_change_is_refused(self):
+        load = workload(self.stack)
+        daemon = Daemon(self.stack, {"demo.yaml": DEMO}).start()
+        wait_for(lambda: allowed(load.pid) == "1", "pinned")
+        daemon.stop()
+        os.chmod(daemon.folder / "state" / "last-good", 0o777)
+        daemon.write("demo.yaml", BAD)
+        daemon.start()
+        self.assertEqual([("demo.yaml", 3, False)], self.faults(daemon))
+        for said in (daemon.text(), daemon.control("status")):
+            self.assertIn("its last good version cannot be used", said)
+            self.assertIn("everybody can write to it", said)
+        self.assertEqual(self.everywhere, allowed(load.pid))
+
     def test_others_change_by_the_reload_that_one_file_makes_fail(self):
         load = workload(self.stack)
         daemon = Daemon(self.stack, {"demo.yaml": DEMO}).start()

@@ -75,6 +75,40 @@ TEST_F(Given, MasksOfAPolicyThatKeepsAreForgottenAndSoAreAllAtTheEnd) {
     EXPECT_EQ(open().contents().given().size(), 1U) << "given again";
 }
 
+TEST_F(Given, MasksOfOthersAreNotLostIfAPolicyKeepsWhileTheFileIsRewritten) {
+    constexpr int sessions = 100;
+    const machine::TaskMask task{{7, 8}, 7, "t"};
+    {
+        auto journal = open();
+        ASSERT_TRUE(journal.remember(task, online, CpuSet{1}, "keeps"));
+        for (const auto* policy : {"keeps", "other"})
+            for (int session = 1; session <= sessions; ++session)
+                ASSERT_TRUE(journal.note_given(given(1, policy, session)));
+        std::filesystem::remove(tree_.path("undo.journal"));
+        unsigned slices = 0;
+        while (!journal.look_after_files([] { return true; }))
+            if (++slices == 5) {
+                ASSERT_TRUE(journal.settle(task, Parting::kept));
+            }
+        EXPECT_GT(slices, 5U) << "it kept while the file was rewritten";
+    }
+    EXPECT_EQ(open().contents().given().size(), sessions);
+    EXPECT_FALSE(open().damaged());
+}
+
+// Four thousand lines with CPU 1048575 would take gigabytes.
+TEST_F(Given, MasksWithCpusThatNoKernelHasAreDamage) {
+    const auto is_read = [](unsigned cpu, unsigned of_original) {
+        auto line = to_line(GivenMask{CpuSet{cpu}, CpuSet{of_original}, "p", descent, 200});
+        line.pop_back();
+        return parse_given(line).has_value();
+    };
+    EXPECT_TRUE(is_read(8191, 8191));
+    EXPECT_FALSE(is_read(8192, 0));
+    EXPECT_FALSE(is_read(0, 8192));
+    EXPECT_FALSE(is_read(CpuSet::max_cpu, CpuSet::max_cpu));
+}
+
 TEST_F(Given, MasksOfAPolicyWithoutTasksAreOverUntilItGivesThemAgain) {
     const machine::TaskMask task{{7, 8}, 7, "t"};
     constexpr std::uint64_t end = 1000, later = end + 1;

@@ -4,11 +4,13 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace affinityd::state {
@@ -183,6 +185,39 @@ TEST_F(HistoryTest, ATriggerIsSetAside) {
     ASSERT_TRUE(history.append(record(1)));
     EXPECT_EQ(history.size().value(), 1U);
 }
+
+struct Odd {
+    const char* name;
+    std::function<void(const std::string& path)> make;
+};
+
+class OddFiles : public HistoryTest, public testing::WithParamInterface<Odd> {};
+
+TEST_P(OddFiles, AreSetAsideAndHoldUpNobody) {
+    for (const std::string ending : {"", "-journal", "-wal", "-shm"}) {
+        ASSERT_TRUE(open().append(record(1000)));
+        fs::remove(file() + ending);
+        GetParam().make(file() + ending);
+        const auto read = History::open_to_read(folder_);
+        ASSERT_FALSE(read) << ending;
+        EXPECT_NE(read.error().to_string().find("not a regular file"), std::string::npos);
+        auto history = open();
+        EXPECT_EQ(why_, "not a regular file") << ending;
+        EXPECT_EQ(fs::path(aside_).filename(), "history.db" + ending + ".corrupt-1000");
+        const auto type = fs::symlink_status(aside_).type();
+        EXPECT_TRUE(type != fs::file_type::not_found && type != fs::file_type::regular) << ending;
+        EXPECT_EQ(history.size().value() > 0, !ending.empty()) << ending << ": the file itself is good";
+        EXPECT_TRUE(history.append(record(1000))) << ending;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, OddFiles,
+    testing::Values(Odd{"Pipe", [](const auto& path) { ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0); }},
+                    Odd{"Folder",
+                        [](const auto& path) { fs::create_directories(path + "/with a file in it"); }},
+                    Odd{"Link", [](const auto& path) { fs::create_symlink("/nowhere", path); }}),
+    [](const auto& one) { return std::string(one.param.name); });
 
 TEST_F(HistoryTest, TwoDamagedFilesInOneSecondAreBothKept) {
     std::ofstream(file()) << std::string(4096, 'a');

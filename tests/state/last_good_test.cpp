@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/file.hpp"
 #include "state/last_good.hpp"
+#include "support/full_disk.hpp"
 #include "support/tree.hpp"
 
 #include <filesystem>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace affinityd::state {
 namespace {
@@ -17,18 +20,18 @@ class LastGoodTest : public testing::Test {
     [[nodiscard]] std::string folder() const { return tree_.path("last-good"); }
     [[nodiscard]] std::string text(std::string_view name) const {
         const auto found = LastGood(folder()).find(name);
-        return found ? found->text : "none";
+        return !found ? "refused" : *found ? (*found)->text : "none";
     }
     test::Tree tree_;
 };
 
 TEST_F(LastGoodTest, TheNextDaemonFindsWhatWasInForce) {
     LastGood kept(folder());
-    EXPECT_FALSE(kept.find("a"));
+    EXPECT_FALSE(kept.find("a").value());
     for (const std::string good : {"version: 1\n", "no line end", ""}) {
         ASSERT_TRUE(kept.keep({{"a", good}}, {}));
         EXPECT_EQ(text("a"), good);
-        EXPECT_EQ(kept.find("a")->path, folder() + "/a.yaml");
+        EXPECT_EQ(kept.find("a").value()->path, folder() + "/a.yaml");
     }
 }
 
@@ -36,8 +39,8 @@ TEST_F(LastGoodTest, WhatIsFaultyStaysAndWhatIsGoneGoes) {
     LastGood kept(folder());
     ASSERT_TRUE(kept.keep({{"a", "1"}, {"b", "2"}, {"c", "3"}}, {}));
     ASSERT_TRUE(kept.keep({{"c", "4"}}, {"a"}));
-    EXPECT_EQ(kept.find("a")->text, "1");
-    EXPECT_FALSE(kept.find("b"));
+    EXPECT_EQ(kept.find("a").value()->text, "1");
+    EXPECT_FALSE(kept.find("b").value());
     EXPECT_EQ(text("a"), "1");
     EXPECT_EQ(text("b"), "none");
     EXPECT_EQ(text("c"), "4");
@@ -65,14 +68,97 @@ TEST_F(LastGoodTest, AFolderThatTakesNothingIsToldAndMemoryHasThem) {
     tree_.file("last-good", "a file in the folder's place");
     LastGood kept(folder());
     EXPECT_FALSE(kept.keep({{"a", "1"}}, {}));
-    ASSERT_TRUE(kept.find("a"));
-    EXPECT_EQ(kept.find("a")->text, "1");
+    ASSERT_TRUE(kept.find("a").value());
+    EXPECT_EQ(kept.find("a").value()->text, "1");
+}
+
+TEST_F(LastGoodTest, WhatAFullDiskDidNotTakeIsWrittenWhenThereIsRoom) {
+    LastGood kept(folder());
+    ASSERT_TRUE(kept.keep({{"a", "1"}, {"b", "1"}}, {}));
+    {
+        const test::FullDisk full;
+        EXPECT_FALSE(kept.keep({{"a", "2"}, {"b", "1"}}, {}));
+        EXPECT_FALSE(kept.keep({{"a", "2"}, {"b", "1"}}, {})) << "it is not on the disk yet";
+        EXPECT_FALSE(kept.keep({{"b", "1"}}, {"a"})) << "nor is it when its file has errors now";
+    }
+    ASSERT_TRUE(kept.keep({{"b", "1"}}, {"a"}));
+    EXPECT_EQ(text("a"), "2");
+    EXPECT_EQ(text("b"), "1");
+}
+
+TEST_F(LastGoodTest, WhatAFullDiskDidNotTakeIsWrittenAlsoWithoutAReload) {
+    LastGood kept(folder());
+    ASSERT_TRUE(kept.keep({{"a", "1"}, {"b", "1"}}, {}));
+    {
+        const test::FullDisk full;
+        EXPECT_FALSE(kept.keep({{"a", "2"}}, {"b"}));
+        EXPECT_FALSE(kept.write());
+    }
+    ASSERT_TRUE(kept.write());
+    EXPECT_EQ(text("a"), "2");
+    EXPECT_EQ(text("b"), "1");
+}
+
+class OthersLastGood : public LastGoodTest {
+  protected:
+    void SetUp() override {
+        if (::geteuid() != 0) GTEST_FAIL() << "needs root to make files of another user";
+        ASSERT_TRUE(kept_.keep({{"a", "1"}, {"gone", "1"}}, {}));
+    }
+    void expect_refused(const std::string& why) {
+        const auto found = LastGood(folder()).find("a");
+        ASSERT_FALSE(found);
+        EXPECT_NE(found.error().to_string().find(why), std::string::npos) << found.error().to_string();
+        const auto kept = kept_.keep({{"a", "2"}}, {});
+        ASSERT_FALSE(kept);
+        EXPECT_NE(kept.error().to_string().find(why), std::string::npos) << kept.error().to_string();
+        EXPECT_TRUE(fs::exists(folder() + "/gone.yaml")) << "nothing there is touched";
+        EXPECT_EQ(kept_.find("a").value()->text, "2") << "memory has it";
+    }
+    static constexpr unsigned stranger = 65534;
+    LastGood kept_{folder()};
+};
+
+TEST_F(OthersLastGood, InAFolderThatEverybodyCanWriteToIsRefused) {
+    for (const auto mode : {0777U, 01777U, 0775U}) {
+        ASSERT_EQ(::chmod(folder().c_str(), mode), 0);
+        expect_refused("can write to it");
+    }
+    ASSERT_EQ(::chmod(folder().c_str(), 0755), 0);
+    ASSERT_TRUE(kept_.keep({{"a", "2"}}, {}));
+    EXPECT_EQ(text("a"), "2") << "the folder was mended";
+}
+
+TEST_F(OthersLastGood, InAFolderOfAnotherUserIsRefused) {
+    ASSERT_EQ(::chown(folder().c_str(), stranger, stranger), 0);
+    expect_refused("belongs to user 65534");
+}
+
+TEST_F(OthersLastGood, BehindALinkToAFolderOfAnotherUserIsRefused) {
+    fs::rename(folder(), tree_.path("theirs"));
+    ASSERT_EQ(::chown(tree_.path("theirs").c_str(), stranger, stranger), 0);
+    tree_.link("last-good", "theirs");
+    expect_refused("belongs to user 65534");
+}
+
+TEST_F(OthersLastGood, InAFileOfAnotherUserOrALinkIsRefusedAndReplaced) {
+    const auto path = folder() + "/a.yaml";
+    ASSERT_EQ(::chown(path.c_str(), stranger, stranger), 0);
+    EXPECT_EQ(text("a"), "refused");
+    ASSERT_TRUE(kept_.keep({{"a", "1"}, {"gone", "1"}}, {}));
+    EXPECT_EQ(text("a"), "1");
+    fs::rename(path, tree_.path("elsewhere"));
+    fs::create_symlink(tree_.path("elsewhere"), path);
+    EXPECT_EQ(text("a"), "refused");
+    ASSERT_TRUE(kept_.keep({{"a", "1"}, {"gone", "1"}}, {}));
+    EXPECT_EQ(text("a"), "1");
+    EXPECT_FALSE(fs::is_symlink(path));
 }
 
 TEST_F(LastGoodTest, WithoutAFolderNothingIsWritten) {
     LastGood kept;
     ASSERT_TRUE(kept.keep({{"a", "1"}}, {}));
-    EXPECT_EQ(kept.find("a")->text, "1");
+    EXPECT_EQ(kept.find("a").value()->text, "1");
     EXPECT_TRUE(fs::is_empty(tree_.path()));
 }
 

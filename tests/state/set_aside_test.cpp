@@ -109,7 +109,8 @@ TEST_F(SetAside, AFileThatWasPutAsideBeforeIsNotOverwritten) {
 TEST_F(SetAside, BothFilesBeginWithTheBoot) {
     change();
     ASSERT_FALSE(host::boot_id().empty());
-    EXPECT_TRUE(text().starts_with("of boot " + host::boot_id() + "\n")) << text();
+    EXPECT_TRUE(text().starts_with("of boot " + host::boot_id() + "\n"))
+        << "as earlier versions know it: " << text();
     EXPECT_TRUE((**host::read_file(path(".granted"))).starts_with("of boot " + host::boot_id() + "\n"));
     auto journal = open();
     for (int i = 0; i < 10'000; ++i)
@@ -119,9 +120,14 @@ TEST_F(SetAside, BothFilesBeginWithTheBoot) {
     EXPECT_FALSE(open().damaged());
 }
 
-TEST_F(SetAside, WhatWasChangedBeforeTheMachineWasStartedAnewIsNotInForce) {
+constexpr const char* another_boot = "00000000-0000-4000-8000-000000000000";
+
+/// As a daemon of another boot wrote it, one of this version or of an earlier one.
+class AnotherBoot : public SetAside, public testing::WithParamInterface<std::string> {};
+
+TEST_P(AnotherBoot, WhatWasChangedThenIsNotInForce) {
     change();
-    replace_in_both(host::boot_id(), "00000000-0000-4000-8000-000000000000");
+    replace_in_both(header(), GetParam());
     auto journal = open();
     EXPECT_EQ(journal.size(), 0U);
     EXPECT_FALSE(journal.recall(task, CpuSet{1}, online_)) << "another task has the number by now";
@@ -133,12 +139,82 @@ TEST_F(SetAside, WhatWasChangedBeforeTheMachineWasStartedAnewIsNotInForce) {
     EXPECT_TRUE(open().faults().empty());
 }
 
-TEST_F(SetAside, AFileOfAVersionThatKnewNoBootsIsOfThisOne) {
-    change();
-    replace_in_both(header(), "");
-    const auto journal = open();
-    EXPECT_TRUE(journal.find(task));
-    EXPECT_TRUE(journal.faults().empty());
+INSTANTIATE_TEST_SUITE_P(Table, AnotherBoot,
+                         testing::Values(std::string("of boot ") + another_boot + "\n",
+                                         header_of(another_boot)));
+
+TEST_F(SetAside, AFileOfAnEarlierVersionOfThisBootIsReadAndHasNoFault) {
+    for (const auto& begin : {std::string(), "of boot " + host::boot_id() + "\n"}) {
+        change();
+        replace_in_both(header(), begin);
+        const auto journal = open();
+        EXPECT_TRUE(journal.find(task));
+        EXPECT_TRUE(journal.faults().empty());
+        EXPECT_FALSE(journal.damaged());
+    }
+}
+
+/// Of one file, in each bit of what it begins with.
+class FlippedBits : public SetAside, public testing::WithParamInterface<std::string> {
+  protected:
+    void flip_each(const std::string& begin, const std::function<void(const std::string& where)>& then) {
+        change();
+        const auto journal = text();
+        const auto granted = **host::read_file(path(".granted"));
+        const auto& whole = GetParam().empty() ? journal : granted;
+        const auto rest = whole.substr(header().size());
+        for (std::size_t bit = 0; bit < begin.size() * 8; ++bit) {
+            auto flipped = begin + rest;
+            flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+            tree_.file("undo.journal", GetParam().empty() ? flipped : journal);
+            tree_.file("undo.journal.granted", GetParam().empty() ? granted : flipped);
+            then("byte " + std::to_string(bit / 8) + " bit " + std::to_string(bit % 8));
+        }
+    }
+};
+
+TEST_P(FlippedBits, InTheFirstLinesLoseNothingAndAreSaid) {
+    flip_each(header(), [&](const std::string& where) {
+        const bool is_last_line_end = where.starts_with("byte " + std::to_string(header().size() - 1) + " ");
+        auto journal = open();
+        ASSERT_FALSE(journal.faults().empty()) << where;
+        EXPECT_EQ(journal.faults()[0].subject, path(GetParam())) << where;
+        if (!GetParam().empty()) fs::remove(path());
+        const bool is_known = GetParam().empty()
+                                  ? journal.find(task) && journal.find(task)->original == online_
+                                  : open().recall(task, CpuSet{1}, online_).has_value();
+        EXPECT_TRUE(is_known || is_last_line_end) << where;
+        if (is_last_line_end && GetParam().empty()) {
+            EXPECT_TRUE(journal.damaged())
+                << where << ": the record's line has become part of the one before it";
+        }
+        EXPECT_TRUE(open().faults().empty() || !GetParam().empty()) << where << ": it is told once";
+    });
+}
+
+TEST_P(FlippedBits, InTheFirstLinesOfAnotherBootPutNothingInForce) {
+    flip_each(header_of(another_boot), [&](const std::string& where) {
+        const auto journal = open();
+        EXPECT_TRUE(GetParam().empty() ? journal.size() == 0 : journal.find(task).has_value()) << where;
+        if (!GetParam().empty()) return;
+        ASSERT_FALSE(journal.faults().empty());
+        EXPECT_NE(journal.faults()[0].message.find("earlier boot"), std::string::npos) << where;
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, FlippedBits, testing::Values("", ".granted"),
+                         [](const auto& file) { return file.param.empty() ? "Journal" : "Granted"; });
+
+TEST_F(SetAside, AnIdThatIsNoneIsDamageAndOfNoOtherBoot) {
+    for (const auto* begin :
+         {"of boot \n", "of boot 1234\n", "of boot 0000000-00000-4000-8000-000000000000\n",
+          "of boot 00000000-0000-4000-8000-00000000000G\n"}) {
+        change();
+        replace_in_both(header(), begin);
+        const auto journal = open();
+        EXPECT_TRUE(journal.find(task)) << begin;
+        EXPECT_EQ(journal.faults().size(), 2U) << begin << ": one for each file";
+    }
 }
 
 TEST_F(SetAside, AJournalThatIsMissingOrEmptyAlthoughMasksWereGrantedIsSaid) {

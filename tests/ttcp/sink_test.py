@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 import sys
@@ -55,9 +56,9 @@ def listeners(port):
 
 
 class Sinks(Program):
-    def sink(self, *options):
+    def sink(self, *options, **more):
         self.port = free_port()
-        process = self.spawn("--sink", "-p", str(self.port), "--idle-exit", "0", "--json", *options)
+        process = self.spawn("--sink", "-p", str(self.port), "--idle-exit", "0", "--json", *options, **more)
         wait_for(lambda: listeners(self.port) or process.poll() is not None, "the sink listens")
         return process
 
@@ -83,6 +84,18 @@ class Sinks(Program):
         self.assertEqual({"0100007F"}, listeners(self.port))
         self.sink("--listen", "*")
         self.assertTrue(listeners(self.port) <= {"0" * 32, "0" * 8}, listeners(self.port))
+
+    def test_peers_that_ended_are_forgotten_also_where_a_parent_had_sigchld_ignored(self):
+        before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        try:
+            self.sink("--peers", "2")
+        finally:
+            signal.signal(signal.SIGCHLD, before)
+        for _ in range(6):
+            connection = self.connection()
+            connection.sendall(b"x" * 1000)
+            connection.shutdown(socket.SHUT_WR)
+            wait_for(lambda connection=connection: self.closed(connection), "the peer is served", 10)
 
     def test_silent_peers_keep_nobody_else_out(self):
         self.sink()

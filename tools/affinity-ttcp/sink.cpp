@@ -27,8 +27,10 @@ class Peers {
     [[nodiscard]] unsigned count() const { return count_; }
     /// Forgets those that have ended.
     void reap() {
-        while (count_ > 0 && ::waitpid(-1, nullptr, WNOHANG) > 0)
+        pid_t ended = 0;
+        while (count_ > 0 && (ended = ::waitpid(-1, nullptr, WNOHANG)) > 0)
             --count_;
+        if (ended < 0 && errno == ECHILD) count_ = 0;
     }
     void add(const host::Root& root, const Sink& sink, const host::Fd& connection, int listener) {
         const pid_t parent = ::getpid();
@@ -51,6 +53,7 @@ class Peers {
 int serve(const host::Root& root, const Sink& sink, int listener) {
     if (!host::drop_privileges()) return 1;
     ::fcntl(listener, F_SETFL, ::fcntl(listener, F_GETFL) | O_NONBLOCK);
+    ::signal(SIGCHLD, SIG_DFL); // where a parent had it ignored, children that end cannot be waited for
     Peers peers;
     double last = monotonic_seconds(); // when a peer was seen
     while (true) {
