@@ -77,11 +77,12 @@ class Kept {
 class Rooms {
   public:
     /// `queues`: the first so many lanes need a core for their interrupts, too. Without `separate`, none
-    /// does.
+    /// does. `lanes`: of other lanes. What else is expected there takes no room: it is often nothing that
+    /// runs, and interrupts are not on a worker's core with it.
     Rooms(const ResolvedPolicy& resolved, const topology::Topology& topology, std::size_t queues,
-          const CpuLoad& load)
+          const CpuLoad& lanes)
         : is_separate_(resolved.policy->separate), allowed_(resolved.allowed), topology_(topology),
-          queues_(queues), load_(load) {}
+          queues_(queues), lanes_(lanes) {}
     /// Each cache group has another number; 0 without `separate`.
     [[nodiscard]] unsigned group_of(unsigned cpu) {
         if (!is_separate_) return 0;
@@ -110,7 +111,7 @@ class Rooms {
 
   private:
     struct Group {
-        std::size_t quiet = 0; ///< cores that have little to do before any of these lanes is chosen
+        std::size_t quiet = 0; ///< cores that no other lanes have, nor their interrupts
         std::size_t lanes = 0, interrupts = 0;
     };
     [[nodiscard]] static int crowding(const Group& group) {
@@ -125,14 +126,14 @@ class Rooms {
     [[nodiscard]] std::size_t count_quiet(const CpuSet& cpus) const {
         std::set<unsigned> cores;
         for (const unsigned cpu : cpus)
-            if (load_.on_core(cpu) < much) cores.insert(load_.core_of(cpu));
+            if (lanes_.on_core(cpu) == 0) cores.insert(lanes_.core_of(cpu));
         return cores.size();
     }
     const bool is_separate_;
     const CpuSet& allowed_;
     const topology::Topology& topology_;
     const std::size_t queues_;
-    const CpuLoad& load_;
+    const CpuLoad& lanes_;
     std::size_t taken_ = 0;
     std::unordered_map<unsigned, Group> groups_;
 };
@@ -237,7 +238,7 @@ std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Ma
     placement.spread = policy::Spread::core;
     const Kept kept(demand.kept);
     CpuLoad expected = load.expected;
-    Rooms rooms(resolved, machine.topology, demand.queues, load.expected);
+    Rooms rooms(resolved, machine.topology, demand.queues, load.lanes);
     std::vector<Slot> lanes;
     for (const CpuSet* cpus : {&home.first, &home.then}) {
         if (cpus->empty()) continue;
@@ -303,7 +304,7 @@ std::vector<unsigned> interrupt_cpus(const ResolvedPolicy& resolved, const machi
                 cpu = separate_cpu(others, before, demand.may_move, load.expected);
         }
         const bool has_tasks_only = is_separate && !has_queue;
-        if (cpu != own || has_tasks_only) load.expected.add({own}, one_cpu);
+        if (cpu != own || has_tasks_only) load.add_tasks(own);
         if (has_queue) load.queues.add({cpu}, one_cpu);
         if (!has_tasks_only) load.add_interrupts(cpu);
         cpus.push_back(cpu);
