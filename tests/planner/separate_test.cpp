@@ -74,5 +74,58 @@ TEST(Separate, PoliciesOfOneCacheGroupLeaveItsRoom) {
     EXPECT_TRUE(world.placements.problems.empty());
 }
 
+/// What has gone elsewhere from one to the next, of the first interface of the first policy.
+struct Moved {
+    std::size_t interrupts = 0, lanes = 0;
+};
+
+Moved moved(const Placements& before, const Placements& after) {
+    Moved count;
+    for (const auto& target : before.queues) {
+        if (!std::holds_alternative<machine::IrqMask>(target.subject)) continue;
+        const auto same = std::ranges::find(after.queues, target.subject, &QueueTarget::subject);
+        count.interrupts += same == after.queues.end() || same->wanted != target.wanted ? 1U : 0U;
+    }
+    const auto& old = before.policies.front().nics.front().lanes;
+    const auto& now = after.policies.front().nics.front().lanes;
+    for (std::size_t i = 0; i < std::min(old.size(), now.size()); ++i)
+        count.lanes += old[i].cpus != now[i].cpus ? 1U : 0U;
+    return count;
+}
+
+TEST(Separate, ABirthMovesNobodyElse) {
+    unsigned births = 0, full = 0;
+    for (unsigned seed = 1; seed <= 400; ++seed) {
+        Dice dice(seed);
+        auto machine = test::invented(dice);
+        const auto cores = static_cast<unsigned>(machine.topology.cores.size());
+        const unsigned workers = dice.within(1, std::max(1U, cores / 2));
+        if (workers + 1 > cores) continue;
+        add_nic(machine, "eth0", workers + 1, 100); // the newcomer is given a queue of the first worker
+        const World world({server("eth0")}, machine, {{"p0", {{{"eth0"}, workers}}}});
+        const auto next =
+            recompile(world.set, machine, {{"p0", {{{"eth0"}, workers + 1}}}}, world.placements);
+        const bool has_room = workers * 2 < cores; // else the newcomer is given the core of an interrupt
+        const auto count = moved(world.placements, next);
+        EXPECT_LE(count.interrupts, has_room ? 1U : 2U) << "seed " << seed;
+        EXPECT_EQ(count.lanes, 0U) << "seed " << seed;
+        ++(has_room ? births : full);
+    }
+    EXPECT_GT(births, 100U);
+    EXPECT_GT(full, 10U);
+}
+
+TEST(Separate, InterruptsThatCanStayDoSoBeforeOthersChoose) {
+    auto machine = sixteen();
+    add_nic(machine, "eth0", 3, 30);
+    const World world({server("eth0")}, machine, {{"p0", {{{"eth0"}, 3}}}});
+    const auto& before = world.placements.policies.front().nics.front();
+    ASSERT_EQ(before.interrupts, (std::vector<unsigned>{3, 4, 5}));
+    machine.topology.online -= CpuSet{3};
+    const auto next = recompile(world.set, machine, {{"p0", {{{"eth0"}, 3}}}}, world.placements);
+    const auto& after = next.policies.front().nics.front();
+    EXPECT_EQ(after.interrupts, (std::vector<unsigned>{6, 4, 5}));
+}
+
 } // namespace
 } // namespace affinityd::planner
