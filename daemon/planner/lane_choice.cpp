@@ -77,11 +77,12 @@ class Kept {
 class Rooms {
   public:
     /// `queues`: the first so many lanes need a core for their interrupts, too. Without `separate`, none
-    /// does.
+    /// does. `lanes`: of other lanes. What else is expected there takes no room: it is often nothing that
+    /// runs, and interrupts are not on a worker's core with it.
     Rooms(const ResolvedPolicy& resolved, const topology::Topology& topology, std::size_t queues,
-          const CpuLoad& load)
+          const CpuLoad& lanes)
         : is_separate_(resolved.policy->separate), allowed_(resolved.allowed), topology_(topology),
-          queues_(queues), load_(load) {}
+          queues_(queues), lanes_(lanes) {}
     /// Each cache group has another number; 0 without `separate`.
     [[nodiscard]] unsigned group_of(unsigned cpu) {
         if (!is_separate_) return 0;
@@ -110,7 +111,7 @@ class Rooms {
 
   private:
     struct Group {
-        std::size_t quiet = 0; ///< cores that have little to do before any of these lanes is chosen
+        std::size_t quiet = 0; ///< cores that no other lanes have, nor their interrupts
         std::size_t lanes = 0, interrupts = 0;
     };
     [[nodiscard]] static int crowding(const Group& group) {
@@ -125,14 +126,14 @@ class Rooms {
     [[nodiscard]] std::size_t count_quiet(const CpuSet& cpus) const {
         std::set<unsigned> cores;
         for (const unsigned cpu : cpus)
-            if (load_.on_core(cpu) < much) cores.insert(load_.core_of(cpu));
+            if (lanes_.on_core(cpu) == 0) cores.insert(lanes_.core_of(cpu));
         return cores.size();
     }
     const bool is_separate_;
     const CpuSet& allowed_;
     const topology::Topology& topology_;
     const std::size_t queues_;
-    const CpuLoad& load_;
+    const CpuLoad& lanes_;
     std::size_t taken_ = 0;
     std::unordered_map<unsigned, Group> groups_;
 };
@@ -229,6 +230,27 @@ void put_quiet_cores_first(std::vector<Slot>& lanes, std::size_t queues, const L
     std::ranges::sort(rest, lanes.end(), is_lower);
 }
 
+CpuSet cores_of(const topology::Topology& topology, std::span<const Slot> lanes) {
+    CpuSet cpus;
+    for (const auto& lane : lanes)
+        for (const unsigned cpu : lane.cpus)
+            cpus |= topology.core_of(cpu);
+    return cpus;
+}
+
+/// With `separate`, the CPUs of interrupts that may stay while these lanes are chosen. One on the core of a
+/// kept lane is to go.
+std::vector<unsigned> staying_interrupts(const ResolvedPolicy& resolved, const LaneDemand& demand,
+                                         const topology::Topology& topology) {
+    std::vector<unsigned> cpus;
+    if (!resolved.policy->separate) return cpus;
+    const CpuSet of_lanes = cores_of(topology, demand.kept);
+    const auto count = std::min({demand.kept_interrupts.size(), demand.queues, demand.lanes});
+    for (const unsigned cpu : demand.kept_interrupts.first(count))
+        if (!of_lanes.contains(cpu)) cpus.push_back(cpu);
+    return cpus;
+}
+
 } // namespace
 
 std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Machine& machine,
@@ -237,7 +259,9 @@ std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Ma
     placement.spread = policy::Spread::core;
     const Kept kept(demand.kept);
     CpuLoad expected = load.expected;
-    Rooms rooms(resolved, machine.topology, demand.queues, load.expected);
+    for (const unsigned cpu : staying_interrupts(resolved, demand, machine.topology))
+        expected.add({cpu}, one_cpu);
+    Rooms rooms(resolved, machine.topology, demand.queues, load.lanes);
     std::vector<Slot> lanes;
     for (const CpuSet* cpus : {&home.first, &home.then}) {
         if (cpus->empty()) continue;
@@ -254,14 +278,6 @@ std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Ma
 
 namespace {
 
-CpuSet cores_of(const topology::Topology& topology, std::span<const Slot> lanes) {
-    CpuSet cpus;
-    for (const auto& lane : lanes)
-        for (const unsigned cpu : lane.cpus)
-            cpus |= topology.core_of(cpu);
-    return cpus;
-}
-
 /// Where the interrupts of a lane may go with `separate`: its cache group without its core, best without any
 /// lane.
 CpuSet separate_cpus(const ResolvedPolicy& resolved, const machine::Machine& machine, const CpuSet& of_lanes,
@@ -272,40 +288,69 @@ CpuSet separate_cpus(const ResolvedPolicy& resolved, const machine::Machine& mac
     return free.empty() ? others : free;
 }
 
-/// The one with the least load. That which was chosen before stays, unless another one has much less and it
-/// may move.
-unsigned separate_cpu(const CpuSet& cpus, std::optional<unsigned> before, bool may_move,
-                      const CpuLoad& load) {
-    if (before && !may_move && cpus.contains(*before)) return *before;
-    return *std::ranges::min_element(cpus, {}, [&](unsigned cpu) {
-        auto level = load.of({cpu});
-        if (cpu == before) level.core -= much;
-        return level;
-    });
-}
+/// Finds the CPUs of the interrupts of lanes with `separate`: those that can stay first, so that nobody is
+/// given the place of one of them.
+class Apart {
+  public:
+    Apart(std::vector<CpuSet> choices, const LaneDemand& demand, LaneLoad& load)
+        : choices_(std::move(choices)), demand_(demand), load_(load), cpus_(choices_.size()) {
+        for (std::size_t i = 0; i < choices_.size(); ++i)
+            if (const auto cpu = before(i); cpu && choices_[i].contains(*cpu)) put(i, *cpu);
+        for (std::size_t i = 0; i < choices_.size(); ++i) {
+            if (choices_[i].empty() || (cpus_[i] && !demand_.may_move)) continue;
+            if (cpus_[i]) load_.expected.add({*cpus_[i]}, -one_cpu);
+            put(i, least_loaded(i));
+        }
+        for (const auto cpu : cpus_) // what follows counts them
+            if (cpu) load_.expected.add({*cpu}, -one_cpu);
+    }
+    /// No value for a lane without choices.
+    [[nodiscard]] std::optional<unsigned> cpu(std::size_t lane) const { return cpus_[lane]; }
+
+  private:
+    void put(std::size_t lane, unsigned cpu) {
+        cpus_[lane] = cpu;
+        load_.expected.add({cpu}, one_cpu);
+    }
+    [[nodiscard]] std::optional<unsigned> before(std::size_t lane) const {
+        if (lane >= demand_.kept_interrupts.size()) return std::nullopt;
+        return demand_.kept_interrupts[lane];
+    }
+    /// That which was chosen before, unless another one has much less.
+    [[nodiscard]] unsigned least_loaded(std::size_t lane) const {
+        return *std::ranges::min_element(choices_[lane], {}, [&](unsigned cpu) {
+            auto level = load_.expected.of({cpu});
+            if (cpu == before(lane)) level.core -= much;
+            return level;
+        });
+    }
+    const std::vector<CpuSet> choices_;
+    const LaneDemand& demand_;
+    LaneLoad& load_;
+    std::vector<std::optional<unsigned>> cpus_;
+};
 
 } // namespace
 
 std::vector<unsigned> interrupt_cpus(const ResolvedPolicy& resolved, const machine::Machine& machine,
                                      std::span<const Slot> lanes, const LaneDemand& demand, LaneLoad& load) {
     const bool is_separate = resolved.policy->separate;
-    const CpuSet of_lanes = cores_of(machine.topology, lanes);
+    std::vector<CpuSet> choices(lanes.size());
+    if (is_separate) {
+        const CpuSet of_lanes = cores_of(machine.topology, lanes);
+        for (std::size_t i = 0; i < std::min(lanes.size(), demand.queues); ++i)
+            choices[i] = separate_cpus(resolved, machine, of_lanes, lanes[i].cpus.first());
+        for (std::size_t i = 0; i < lanes.size(); ++i) // with tasks only
+            if (i >= demand.queues || !choices[i].empty()) load.add_tasks(lanes[i].cpus.first());
+    }
+    const Apart apart(std::move(choices), demand, load);
     std::vector<unsigned> cpus;
     for (const auto& lane : lanes) {
-        const unsigned own = lane.cpus.first();
         const auto number = cpus.size();
         const bool has_queue = number < demand.queues;
-        unsigned cpu = own;
-        if (is_separate && has_queue) {
-            std::optional<unsigned> before;
-            if (number < demand.kept_interrupts.size()) before = demand.kept_interrupts[number];
-            if (const auto others = separate_cpus(resolved, machine, of_lanes, own); !others.empty())
-                cpu = separate_cpu(others, before, demand.may_move, load.expected);
-        }
-        const bool has_tasks_only = is_separate && !has_queue;
-        if (cpu != own || has_tasks_only) load.expected.add({own}, one_cpu);
+        const unsigned cpu = apart.cpu(number).value_or(lane.cpus.first());
         if (has_queue) load.queues.add({cpu}, one_cpu);
-        if (!has_tasks_only) load.add_interrupts(cpu);
+        if (has_queue || !is_separate) load.add_interrupts(cpu);
         cpus.push_back(cpu);
     }
     return cpus;

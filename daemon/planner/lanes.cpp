@@ -280,15 +280,14 @@ NicLanes lanes_for(ResolvedPolicy& resolved, const Interfaces& interfaces, const
                  "give the policy more cpus, or leave separate out"});
     } else {
         for (const auto& lane : lanes.lanes)
-            load.expected.add({lane.cpus.first()}, one_cpu); // its tasks
+            load.add_tasks(lane.cpus.first());
     }
     return lanes;
 }
 
 void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const LaneGroup& group, LaneLoad& load,
                Placements& into) {
-    for (const unsigned cpu : group.kept_work()) // it counts once: where it goes now
-        load.expected.add({cpu}, -one_cpu);
+    load.add_kept(group, -one_cpu); // it counts once: where it goes now
     auto [jobs, others] = members_of(resolved, interfaces.machine(), group.interfaces, load, into);
     if (!jobs.empty()) {
         const auto lanes = lanes_for(resolved, interfaces, group, jobs, true, load);
@@ -308,6 +307,13 @@ void add_group(ResolvedPolicy& resolved, const Interfaces& interfaces, const Lan
 }
 
 } // namespace
+
+void LaneLoad::add_kept(const LaneGroup& group, Weight amount) {
+    for (const unsigned cpu : group.kept_work()) {
+        expected.add({cpu}, amount);
+        lanes.add({cpu}, amount);
+    }
+}
 
 void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const std::vector<LaneGroup>& groups,
                LaneLoad& load, Placements& into) {

@@ -20,10 +20,17 @@ struct LaneLoad {
     std::map<std::string_view, std::string>
         placed;                ///< interfaces whose queues have lanes, and of which policy
     Moves moves = Moves::none; ///< of lanes whose load is in `expected` before they are chosen
+    CpuLoad lanes = {}; ///< of lanes and their interrupts alone: those chosen, and those about to be kept
+    void add_tasks(unsigned cpu) {
+        expected.add({cpu}, one_cpu);
+        lanes.add({cpu}, one_cpu);
+    }
     void add_interrupts(unsigned cpu) {
         interrupts.add({cpu}, one_cpu);
-        expected.add({cpu}, one_cpu);
+        add_tasks(cpu);
     }
+    /// What the group keeps, so that nobody takes it; `amount` is negative where its lanes are chosen.
+    void add_kept(const LaneGroup& group, Weight amount);
 };
 
 /// Works out the full-affinity half of a policy: for each interface its lanes (cores of `allowed` near the
@@ -41,7 +48,7 @@ struct LaneLoad {
 ///
 /// An interface whose queues another policy has placed already gets lanes for this policy's tasks alone.
 ///
-/// The lanes that `groups` keep are counted in `load.expected` already.
+/// The lanes that `groups` keep are counted in `load` already.
 void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const std::vector<LaneGroup>& groups,
                LaneLoad& load, Placements& into);
 

@@ -170,17 +170,17 @@ void find_allowed(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
 }
 
 /// What is expected before anybody has lanes: what policies' tasks may use, each spread over its CPUs, and
-/// the lanes that are about to be kept, so that nobody takes them.
-CpuLoad expected_load(const Run& run, const std::vector<std::vector<LaneGroup>>& groups) {
-    CpuLoad load(run.machine.topology);
+/// the lanes that are about to be kept.
+LaneLoad first_load(const Run& run, const std::vector<std::vector<LaneGroup>>& groups, Moves moves) {
+    const CpuLoad none(run.machine.topology);
+    LaneLoad load{none, none, none, {}, moves, none};
     for (const auto& resolved : run.result.policies)
         if (resolved.active && resolved.policy->model != policy::Model::none &&
             resolved.policy->model != policy::Model::irq)
-            load.add(resolved.allowed, one_cpu);
+            load.expected.add(resolved.allowed, one_cpu);
     for (const auto& of_policy : groups)
         for (const auto& group : of_policy)
-            for (const unsigned cpu : group.kept_work())
-                load.add({cpu}, one_cpu);
+            load.add_kept(group, one_cpu);
     return load;
 }
 
@@ -226,8 +226,7 @@ Placements work_out(const PolicySet& policies, const Machine& machine, const Nic
     for (std::size_t i = 0; i < nics.size(); ++i)
         if (run.result.policies[i].active)
             groups[i] = lane_groups(policies.policies[i], interfaces, nics[i], usage, earlier(i));
-    LaneLoad load{
-        CpuLoad(machine.topology), expected_load(run, groups), CpuLoad(machine.topology), {}, moves};
+    LaneLoad load = first_load(run, groups, moves);
     const auto add_all = [&](std::size_t i) {
         ResolvedPolicy& resolved = run.result.policies[i];
         const CpuSet own = own_nic_cpus(run, nics[i]);

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Interrupts apart from the workers: room for them beside other policies, and who moves when workers come.
+#include "lives.hpp"
+#include "world.hpp"
+
+namespace affinityd::planner {
+namespace {
+
+using test::Dice;
+using test::World;
+
+std::string server(const std::string& nic, bool separate = true) {
+    return "match: {comm: a}\naffinity: full\nnics: [" + nic +
+           "]\nspread: core\nbind: core\nseparate: " + (separate ? "true\n" : "false\n");
+}
+
+/// Two cache groups of eight cores in one node.
+machine::Machine sixteen() {
+    auto machine = test::without_smt(16);
+    auto& topology = machine.topology;
+    topology.nodes = {{0, topology.online, 1U << 30, {}}};
+    topology.packages = {topology.online};
+    for (auto& cpu : topology.cpus)
+        cpu.node = 0;
+    return machine;
+}
+
+/// An interface that is near all CPUs alike.
+void add_nic(machine::Machine& machine, const std::string& name, unsigned queues, unsigned first_irq) {
+    test::add_nic(machine, name, 0, queues, first_irq);
+    auto& nic = machine.nics.back();
+    nic.ifindex = static_cast<unsigned>(machine.nics.size()) + 1;
+    nic.node.reset();
+    nic.local_cpus = machine.topology.online;
+}
+
+/// How many interrupts are on the core of a lane, whichever policy has it.
+std::size_t mixed(const Placements& placements, const topology::Topology& topology) {
+    CpuSet cores;
+    for (const auto& policy : placements.policies)
+        for (const auto& nic : policy.nics)
+            for (const auto& lane : nic.lanes)
+                for (const unsigned cpu : lane.cpus)
+                    cores |= topology.core_of(cpu);
+    std::size_t count = 0;
+    for (const auto& target : placements.queues)
+        if (std::holds_alternative<machine::IrqMask>(target.subject))
+            count += target.wanted.cpus().intersects(cores) ? 1U : 0U;
+    return count;
+}
+
+TEST(Separate, PoliciesWhoseProgramsDoNotRunTakeNoRoom) {
+    for (const unsigned others : {0U, 7U, 8U, 20U})
+        for (const unsigned workers : {4U, 8U, 12U, 14U}) {
+            auto machine = sixteen();
+            add_nic(machine, "eth0", workers, 30);
+            std::vector<std::string> texts{server("eth0")};
+            for (unsigned i = 0; i < others; ++i)
+                texts.push_back("match: {comm: idle" + std::to_string(i) + "}\n");
+            const World world(texts, machine, {{"p0", {{{"eth0"}, workers}}}});
+            EXPECT_EQ(mixed(world.placements, machine.topology), 0U) << others << " " << workers;
+            EXPECT_TRUE(world.placements.problems.empty()) << others << " " << workers;
+        }
+}
+
+TEST(Separate, PoliciesOfOneCacheGroupLeaveItsRoom) {
+    auto machine = sixteen();
+    add_nic(machine, "eth0", 12, 30);
+    std::vector<std::string> texts{server("eth0")};
+    for (unsigned i = 0; i < 8; ++i)
+        texts.push_back("match: {comm: idle" + std::to_string(i) + "}\ncpus: 0-7\n");
+    const World world(texts, machine, {{"p0", {{{"eth0"}, 12}}}});
+    EXPECT_EQ(mixed(world.placements, machine.topology), 0U);
+    EXPECT_TRUE(world.placements.problems.empty());
+}
+
+/// What has gone elsewhere from one to the next, of the first interface of the first policy.
+struct Moved {
+    std::size_t interrupts = 0, lanes = 0;
+};
+
+Moved moved(const Placements& before, const Placements& after) {
+    Moved count;
+    for (const auto& target : before.queues) {
+        if (!std::holds_alternative<machine::IrqMask>(target.subject)) continue;
+        const auto same = std::ranges::find(after.queues, target.subject, &QueueTarget::subject);
+        count.interrupts += same == after.queues.end() || same->wanted != target.wanted ? 1U : 0U;
+    }
+    const auto& old = before.policies.front().nics.front().lanes;
+    const auto& now = after.policies.front().nics.front().lanes;
+    for (std::size_t i = 0; i < std::min(old.size(), now.size()); ++i)
+        count.lanes += old[i].cpus != now[i].cpus ? 1U : 0U;
+    return count;
+}
+
+TEST(Separate, ABirthMovesNobodyElse) {
+    unsigned births = 0, full = 0;
+    for (unsigned seed = 1; seed <= 400; ++seed) {
+        Dice dice(seed);
+        auto machine = test::invented(dice);
+        const auto cores = static_cast<unsigned>(machine.topology.cores.size());
+        const unsigned workers = dice.within(1, std::max(1U, cores / 2));
+        if (workers + 1 > cores) continue;
+        add_nic(machine, "eth0", workers + 1, 100); // the newcomer is given a queue of the first worker
+        const World world({server("eth0")}, machine, {{"p0", {{{"eth0"}, workers}}}});
+        const auto next =
+            recompile(world.set, machine, {{"p0", {{{"eth0"}, workers + 1}}}}, world.placements);
+        const bool has_room = workers * 2 < cores; // else the newcomer is given the core of an interrupt
+        const auto count = moved(world.placements, next);
+        EXPECT_LE(count.interrupts, has_room ? 1U : 2U) << "seed " << seed;
+        EXPECT_EQ(count.lanes, 0U) << "seed " << seed;
+        ++(has_room ? births : full);
+    }
+    EXPECT_GT(births, 100U);
+    EXPECT_GT(full, 10U);
+}
+
+TEST(Separate, InterruptsThatCanStayDoSoBeforeOthersChoose) {
+    auto machine = sixteen();
+    add_nic(machine, "eth0", 3, 30);
+    const World world({server("eth0")}, machine, {{"p0", {{{"eth0"}, 3}}}});
+    const auto& before = world.placements.policies.front().nics.front();
+    ASSERT_EQ(before.interrupts, (std::vector<unsigned>{3, 4, 5}));
+    machine.topology.online -= CpuSet{3};
+    const auto next = recompile(world.set, machine, {{"p0", {{{"eth0"}, 3}}}}, world.placements);
+    const auto& after = next.policies.front().nics.front();
+    EXPECT_EQ(after.interrupts, (std::vector<unsigned>{6, 4, 5}));
+}
+
+} // namespace
+} // namespace affinityd::planner
