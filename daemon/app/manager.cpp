@@ -132,8 +132,14 @@ std::unique_ptr<Job> Manager::make_pass() {
     });
     pass->until([this](const OutOfTime& out_of_time) { return units_.step(out_of_time); });
     pass->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
-    pass->until(
-        [this](const OutOfTime& out_of_time) { return parts_.journal.look_after_files(out_of_time); });
+    pass->until([this](const OutOfTime& out_of_time) {
+        const auto known = parts_.journal.faults();
+        const bool is_done = parts_.journal.look_after_files(out_of_time);
+        for (const auto& fault : parts_.journal.faults())
+            if (std::ranges::find(known, fault.message, &Error::message) == known.end())
+                parts_.log.error("the undo journal: " + fault.to_string());
+        return is_done;
+    });
     pass->then([this] {
         shared_.loading.keep_again();
         carrying_.changes.end_pass();

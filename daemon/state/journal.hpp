@@ -107,8 +107,10 @@ class Journal final : public planner::UndoLookup {
     /// True if lines of the file were lost, until mended() has succeeded, possibly in a later daemon:
     /// subjects without a record may be ours.
     [[nodiscard]] bool damaged() const { return damaged_; }
-    /// What was found amiss when the files were opened, for a person.
-    [[nodiscard]] const std::vector<Error>& faults() const { return writer_.faults(); }
+    /// What was found amiss when the files were opened, or with their folder later, for a person; and last,
+    /// as long as that is so, why they are gone and cannot be written anew: until they can, nothing is
+    /// written down.
+    [[nodiscard]] std::vector<Error> faults() const { return writer_.faults(); }
     /// Subjects in place without a record have been assumed ours, and are in the journal now.
     [[nodiscard]] Result<void> mended();
     /// Writes the files anew if somebody has removed or cut them. False: out of time, there is more to do.

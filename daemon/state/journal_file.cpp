@@ -79,7 +79,7 @@ bool JournalFile::is_in_place() const {
     struct stat ours {
     }, there{};
     if (::fstat(file_.get(), &ours) != 0) return true; // nothing is known
-    if (::lstat(path_.c_str(), &there) != 0) return errno != ENOENT;
+    if (::lstat(path_.c_str(), &there) != 0) return errno != ENOENT && errno != ENOTDIR;
     return ours.st_ino == there.st_ino && ours.st_dev == there.st_dev &&
            static_cast<std::size_t>(ours.st_size) >= bytes_;
 }

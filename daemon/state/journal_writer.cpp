@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "state/journal_writer.hpp"
 
+#include "host/file.hpp"
+#include "host/ownership.hpp"
 #include "state/journal_marks.hpp"
 #include "state/set_aside.hpp"
 
+#include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -84,6 +88,7 @@ void JournalWriter::note_missing(const std::string& path, std::string_view prese
 
 Result<void> JournalWriter::append(const std::string& line, const JournalContents& contents,
                                    bool is_damaged) {
+    if (trouble_) return std::unexpected(*trouble_);
     const auto lines = file_.lines();
     const bool is_long = lines >= fewest_lines_to_compact && lines >= 4 * contents.size();
     if (!file_.is_rewriting() && (is_long || file_.is_bloated())) begin_rewrite();
@@ -114,15 +119,45 @@ void JournalWriter::rewrite_some(const JournalContents& contents, bool is_damage
 
 bool JournalWriter::look_after_files(const JournalContents& contents, bool is_damaged,
                                      const std::function<bool()>& out_of_time) {
+    const auto are_in_place = [this] { return file_.is_in_place() && granted_.is_in_place(); };
     if (!file_.is_rewriting()) {
-        if (file_.is_in_place() && granted_.is_in_place()) return true;
+        trouble_.reset();
+        if (are_in_place()) return true;
+        if (auto there = renew_folder(); !there) trouble_ = std::move(there.error());
+        if (trouble_) return true;
         begin_rewrite();
     }
     while (file_.is_rewriting()) {
         rewrite_some(contents, is_damaged);
         if (file_.is_rewriting() && out_of_time()) return false;
     }
+    if (!are_in_place())
+        trouble_ =
+            Error{"it or the file of granted masks is gone, and a new one cannot be written", file_.path()};
     return true;
+}
+
+std::vector<Error> JournalWriter::faults() const {
+    auto faults = faults_;
+    if (trouble_)
+        faults.push_back({trouble_->message + "; nothing is changed until it can be written",
+                          trouble_->subject, trouble_->code});
+    return faults;
+}
+
+/// Nothing is written into what somebody else has put in its place.
+Result<void> JournalWriter::renew_folder() {
+    const auto folder = std::filesystem::path(file_.path()).parent_path();
+    std::error_code code;
+    const bool is_gone = !std::filesystem::exists(folder, code);
+    if (auto made = host::make_directories(folder); !made) return made;
+    if (auto checked = host::check_ownership(folder); !checked) return checked;
+    const bool is_said = std::ranges::find(faults_, folder.string(), &Error::subject) != faults_.end();
+    if (is_gone && !is_said)
+        faults_.push_back({"the folder was removed while the daemon ran, and made again: the control socket "
+                           "and the lock in it come back when the daemon is restarted",
+                           folder});
+    return {};
 }
 
 } // namespace affinityd::state

@@ -6,6 +6,7 @@
 #include "state/journal_file.hpp"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,24 +24,28 @@ class JournalWriter {
 
     [[nodiscard]] Result<void> append(const std::string& line, const JournalContents& contents,
                                       bool is_damaged);
-    /// Writes files anew that somebody has removed or cut. False: out of time, there is more to do.
+    /// Writes files anew that somebody has removed or cut, in their folder, which is made again if it is
+    /// gone. False: out of time, there is more to do.
     [[nodiscard]] bool look_after_files(const JournalContents& contents, bool is_damaged,
                                         const std::function<bool()>& out_of_time);
 
-    /// What was found amiss when the files were opened, for a person.
-    [[nodiscard]] const std::vector<Error>& faults() const { return faults_; }
+    /// What was found amiss when the files were opened, or with their folder later, for a person; and last,
+    /// why they are not in place: nothing is appended until they are.
+    [[nodiscard]] std::vector<Error> faults() const;
     [[nodiscard]] GrantedMasks& granted() { return granted_; }
     [[nodiscard]] const GrantedMasks& granted() const { return granted_; }
 
   private:
     [[nodiscard]] bool open_granted(const std::string& path);
     void note_missing(const std::string& path, std::string_view present);
+    [[nodiscard]] Result<void> renew_folder();
     void begin_rewrite();
     void rewrite_some(const JournalContents& contents, bool is_damaged);
 
     JournalFile file_{""};
     GrantedMasks granted_;
     std::vector<Error> faults_;
+    std::optional<Error> trouble_;
     bool are_records_copied_ = false;   ///< into the rewritten file
     JournalContents::Cursor rewritten_; ///< up to where the rewritten file has the records
 };

@@ -195,6 +195,64 @@ TEST_F(Past, FilesThatWereRemovedOrCutAreWrittenAnew) {
     EXPECT_GT(std::filesystem::file_size(path()), written) << "what comes later goes there, too";
 }
 
+class RemovedFolder : public Past {
+  protected:
+    void SetUp() override {
+        change(journal_, one_);
+        std::filesystem::remove_all(folder());
+    }
+    [[nodiscard]] std::string folder() const { return tree_.path("run"); }
+    [[nodiscard]] Journal open_there() const { return Journal::open(folder() + "/undo.journal").value(); }
+    void expect_no_change() {
+        EXPECT_TRUE(journal_.look_after_files([] { return false; }))
+            << "it is tried again with the next pass";
+        ASSERT_FALSE(journal_.faults().empty());
+        EXPECT_NE(journal_.faults().back().message.find("nothing is changed"), std::string::npos);
+        EXPECT_FALSE(journal_.remember(late_, online_, CpuSet{2}, "p"));
+        EXPECT_FALSE(journal_.find(late_));
+    }
+    void expect_changes() {
+        EXPECT_TRUE(journal_.look_after_files([] { return false; }));
+        for (const auto& fault : journal_.faults())
+            EXPECT_EQ(fault.message.find("nothing is changed"), std::string::npos) << fault.to_string();
+        EXPECT_TRUE(journal_.remember(late_, online_, CpuSet{2}, "p"));
+        const auto next = open_there();
+        EXPECT_TRUE(next.find(one_.subject));
+        EXPECT_TRUE(next.find(late_));
+        EXPECT_TRUE(next.faults().empty());
+    }
+    const Case one_{TaskMask{{1, 1}, 1, "t"}, online_, CpuSet{1}, {}};
+    const Subject late_ = TaskMask{{9, 9}, 9, "late"};
+    Journal journal_ = [this] {
+        tree_.folder("run");
+        return open_there();
+    }();
+};
+
+TEST_F(RemovedFolder, IsMadeAgainAndSaid) {
+    expect_changes();
+    ASSERT_EQ(journal_.faults().size(), 1U);
+    EXPECT_NE(journal_.faults()[0].message.find("control socket"), std::string::npos);
+}
+
+TEST_F(RemovedFolder, ThatCannotBeMadeAgainMeansNoChangesUntilItCan) {
+    tree_.file("run", "in its place");
+    expect_no_change();
+    std::filesystem::remove(folder());
+    expect_changes();
+}
+
+TEST_F(RemovedFolder, ThatIsAnotherUsersNowIsNotUsed) {
+    tree_.folder("run");
+    std::filesystem::permissions(folder(), std::filesystem::perms::others_write,
+                                 std::filesystem::perm_options::add);
+    expect_no_change();
+    EXPECT_TRUE(std::filesystem::is_empty(folder()));
+    std::filesystem::permissions(folder(), std::filesystem::perms::others_write,
+                                 std::filesystem::perm_options::remove);
+    expect_changes();
+}
+
 TEST_F(Past, FilesAreWrittenAnewInSlices) {
     auto journal = open();
     for (int i = 1; i <= 100; ++i)
