@@ -3,6 +3,7 @@
 #include "app/claim_notes.hpp"
 #include "app/explain_job.hpp"
 #include "app/interrupt_note.hpp"
+#include "app/listener_looks.hpp"
 #include "app/manager.hpp"
 #include "app/message_ids.hpp"
 #include "app/nic_notes.hpp"
@@ -51,12 +52,12 @@ void Manager::status(OwnedAnswer answer) {
         };
         add(shared_.current.placements().problems);
         add(nic_problems(*shared_.current.world, tasks_.table()));
-        // Until the first pass is over, not all processes have been seen.
-        if (work_.passes() > (work_.passing() ? 1U : 0U))
+        if (work_.passes() > (work_.passing() ? 1U : 0U)) // before, not all processes have been seen
             add(idle_claims(*shared_.current.world, tasks_.table()));
         for (const auto& fault : parts_.journal.faults())
             overview.problems.push_back({{}, fault.subject, "the undo journal: " + fault.message});
         add(silence_problems(tasks_.sources().command_lines()));
+        add(listener_problems(tasks_.sources().listeners()));
         add(lack_problems(carrying_.executor, tasks_.events()));
         overview.goodness = balancer_.goodness();
         units_.add_status(overview);
