@@ -41,26 +41,49 @@ GoodPolicies::GoodPolicies(policy::ReadResult read, const std::vector<policy::Do
     policy::add_source_lines(read.diagnostics, documents_);
     policy::sort_by_place(read.diagnostics);
     for (auto& found : read.diagnostics)
-        if (is_error(found))
-            exclude(std::move(found));
-        else
-            remarks_.push_back(std::move(found));
+        (is_error(found) ? errors_ : remarks_).push_back(std::move(found));
+    std::ranges::reverse(errors_);
+    for (std::size_t i = 0; i < documents_.size(); ++i)
+        places_.documents.try_emplace(documents_[i].path, i);
+}
+
+/// Where policies are; they stay there until the last of the errors is dealt with.
+void GoodPolicies::begin_excluding() {
+    const auto& set = result_.set.policies;
+    places_.policies.clear();
+    for (std::size_t i = 0; i < set.size(); ++i)
+        places_.policies.emplace(set[i].name, i);
+}
+
+void GoodPolicies::end_excluding() {
+    auto& set = result_.set.policies;
+    std::vector<policy::Policy> left;
+    for (std::size_t i = 0; i < set.size(); ++i)
+        if (const auto at = places_.policies.find(set[i].name);
+            at != places_.policies.end() && at->second == i)
+            left.push_back(std::move(set[i]));
+    set = std::move(left);
+    if (!std::ranges::is_sorted(set, policy::comes_before)) std::ranges::sort(set, policy::comes_before);
 }
 
 /// The first fault of a file decides; further ones are told by `affinityctl check`.
-void GoodPolicies::exclude(Diagnostic fault) {
+void GoodPolicies::exclude(const Diagnostic& fault) {
     const std::string name(policy::policy_name(fault.at.file));
     auto& faults = result_.faults;
-    const auto known = std::ranges::find(faults, name, &status::FileFault::policy);
-    const auto in_set = std::ranges::find(result_.set.policies, name, &policy::Policy::name);
-    if (known != faults.end() && (in_set == result_.set.policies.end() || in_set->at.file != fault.at.file))
+    const auto known = places_.faults.find(name);
+    const auto in_set = places_.policies.find(name);
+    const bool is_in_set = in_set != places_.policies.end();
+    if (known != places_.faults.end() &&
+        (!is_in_set || result_.set.policies[in_set->second].at.file != fault.at.file))
         return;
-    if (in_set != result_.set.policies.end()) result_.set.policies.erase(in_set);
-    if (known != faults.end()) { // its last good text does not do either
-        known->note = "so has its last good version, " + place_of(fault.at) + ": " + fault.message;
-        known->in_force.clear();
+    if (is_in_set) places_.policies.erase(in_set);
+    if (known != places_.faults.end()) { // its last good text does not do either
+        auto& entry = faults[known->second];
+        entry.note = "so has its last good version, " + place_of(fault.at) + ": " + fault.message;
+        entry.in_force.clear();
         return;
     }
+    places_.faults.emplace(name, faults.size());
     auto& entry = faults.emplace_back();
     entry.at = fault.at;
     entry.policy = name;
@@ -73,42 +96,55 @@ void GoodPolicies::take_last_good(const Diagnostic& fault, status::FileFault& in
     const auto found = last_good_.find(into.policy);
     if (!found) into.note = "its last good version cannot be used: " + found.error().to_string();
     const auto kept = found.value_or(std::nullopt);
-    const auto own = std::ranges::find(documents_, fault.at.file, &policy::Document::path);
-    if (!kept || (own != documents_.end() && own->fault.empty() && own->text == kept->text)) return;
+    const auto place = places_.documents.find(fault.at.file);
+    const auto* own = place == places_.documents.end() ? nullptr : &documents_[place->second];
+    if (!kept || (own != nullptr && own->fault.empty() && own->text == kept->text)) return;
     auto again = policy::read_policies({{kept->path, kept->text}});
     if (again.set.policies.size() != 1 || !again.ok()) return;
     into.in_force = kept->path;
     auto& set = result_.set.policies;
+    places_.policies.insert_or_assign(again.set.policies.front().name, set.size());
     set.push_back(std::move(again.set.policies.front()));
-    std::ranges::sort(set, policy::comes_before);
+    places_.documents.try_emplace(kept->path, documents_.size());
     documents_.push_back({kept->path, kept->text});
 }
 
-void GoodPolicies::exclude_last(const std::vector<Diagnostic>& errors) {
-    const auto& set = result_.set.policies;
-    const auto order = [&](const Diagnostic& found) {
-        return std::ranges::find(set, found.at.file, [](const auto& policy) { return policy.at.file; }) -
-               set.begin();
-    };
-    exclude(*std::ranges::max_element(errors, {}, order));
+/// Of policies at fault side by side.
+Diagnostic GoodPolicies::last_of(const std::vector<Diagnostic>& errors) const {
+    std::unordered_map<std::string_view, std::size_t> order; // by file
+    for (const auto& policy : result_.set.policies)
+        order.try_emplace(policy.at.file, order.size());
+    return *std::ranges::max_element(errors, {}, [&](const Diagnostic& found) {
+        const auto at = order.find(found.at.file);
+        return at == order.end() ? order.size() : at->second;
+    });
 }
 
 bool GoodPolicies::step(const machine::Machine& machine) {
+    if (!errors_.empty()) {
+        if (!std::exchange(is_excluding_, true)) begin_excluding();
+        exclude(errors_.back());
+        errors_.pop_back();
+        return false;
+    }
+    if (std::exchange(is_excluding_, false)) {
+        end_excluding();
+        return false;
+    }
     checked_.clear();
     policy::check_set(result_.set, checked_);
     policy::add_source_lines(checked_, documents_);
     // Each policy of a ring is at fault, and without one of them the others are not.
     if (const auto errors = errors_of(checked_); !errors.empty()) {
-        exclude_last(errors);
+        errors_ = {last_of(errors)};
         return false;
     }
     auto here = planner::check_on_machine(result_.set, machine.topology, machine.nics);
     policy::add_source_lines(here, documents_);
-    const auto errors = errors_of(here);
-    for (const auto& error : errors)
-        exclude(error);
+    errors_ = errors_of(here);
+    std::ranges::reverse(errors_);
     std::ranges::move(here, std::back_inserter(checked_));
-    return errors.empty();
+    return errors_.empty();
 }
 
 GoodPolicies::Result GoodPolicies::take() {

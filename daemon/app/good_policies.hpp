@@ -6,9 +6,11 @@
 #include "state/last_good.hpp"
 #include "status/status.hpp"
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace affinityd::app {
@@ -23,7 +25,7 @@ class GoodPolicies {
     GoodPolicies(policy::ReadResult read, const std::vector<policy::Document>& documents,
                  const state::LastGood& last_good);
 
-    /// Checks once, and takes out what is at fault. True: nothing is.
+    /// Takes out one file at fault, or checks what is left. True: nothing is at fault.
     [[nodiscard]] bool step(const machine::Machine& machine);
 
     struct Result {
@@ -37,13 +39,24 @@ class GoodPolicies {
     [[nodiscard]] Result take();
 
   private:
-    void exclude(policy::Diagnostic fault);
+    void begin_excluding();
+    void exclude(const policy::Diagnostic& fault);
+    void end_excluding();
     void take_last_good(const policy::Diagnostic& fault, status::FileFault& into);
-    void exclude_last(const std::vector<policy::Diagnostic>& errors);
+    [[nodiscard]] policy::Diagnostic last_of(const std::vector<policy::Diagnostic>& errors) const;
+    /// Indices, since thousands of files may be at fault at once.
+    struct Places {
+        std::unordered_map<std::string, std::size_t> policies;  ///< of the set by name, but those taken out
+        std::unordered_map<std::string, std::size_t> faults;    ///< by the policy's name
+        std::unordered_map<std::string, std::size_t> documents; ///< by path
+    };
     Result result_;
     std::vector<policy::Document> documents_; ///< what is in force, or was to be
+    std::vector<policy::Diagnostic> errors_;  ///< to be dealt with, the next one last
     std::vector<policy::Diagnostic> remarks_; ///< of reading
     std::vector<policy::Diagnostic> checked_; ///< of the last step
+    Places places_;
+    bool is_excluding_ = false;
     const state::LastGood& last_good_;
 };
 

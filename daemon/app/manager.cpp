@@ -68,6 +68,7 @@ void Manager::use(std::shared_ptr<World> world) {
     shared_.releases.clear_but(shared_.loading.faulty());
     shared_.current->use_releases(
         [this](std::string_view policy) { return shared_.releases.policy(policy); });
+    if (auto* listeners = tasks_.sources().listeners()) listeners->want(shared_.current->matcher().ports());
     shared_.loaded_at = std::chrono::system_clock::now();
     shared_.answers.policies_changed(shared_.current->policies());
     for (const auto& problem : shared_.current.placements().problems)
@@ -109,6 +110,7 @@ std::unique_ptr<Job> Manager::make_pass() {
         bookkeeping_.begin_pass();
         coexistence_.begin_pass();
     });
+    pass->until(await_listeners(tasks_.sources()));
     pass->then_do([this] {
         return std::make_unique<TaskRound>(
             parts_.root, tasks_,

@@ -3,7 +3,9 @@
 
 #include "machine/reader.hpp"
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace affinityd::app {
@@ -49,6 +51,19 @@ void reread_nic(const host::Root& root, Current& current, const std::string& nic
         complain(log, done.error());
     else
         current->update(std::move(machine));
+}
+
+Sequence::Stage await_listeners(inventory::FactSources& sources) {
+    return [&sources, until = std::optional<std::chrono::steady_clock::time_point>()](
+               const OutOfTime& out_of_time) mutable {
+        constexpr std::chrono::milliseconds longest{300};
+        constexpr std::chrono::microseconds patience{100};
+        auto* list = sources.listeners();
+        if (!until) until = std::chrono::steady_clock::now() + longest;
+        while (list != nullptr && list->is_awaited(patience) && std::chrono::steady_clock::now() < *until)
+            if (out_of_time()) return false;
+        return true;
+    };
 }
 
 Sequence::Stage learn_nic_usage(Bookkeeping& bookkeeping, std::function<void()> changed) {

@@ -5,6 +5,7 @@
 #include "app/log.hpp"
 #include "app/sequence.hpp"
 #include "app/world.hpp"
+#include "inventory/fact_sources.hpp"
 
 #include <functional>
 #include <string>
@@ -19,6 +20,10 @@ namespace affinityd::app {
 
 /// Reads one interface again, at once.
 void reread_nic(const host::Root& root, Current& current, const std::string& nic, Log& log);
+
+/// Waits for the first list of listeners on the ports that policies ask for, for a bounded time: who is
+/// matched before that is looked at again.
+[[nodiscard]] Sequence::Stage await_listeners(inventory::FactSources& sources);
 
 /// Learns which interface serves which process; `changed` is called if the placements are others for it.
 [[nodiscard]] Sequence::Stage learn_nic_usage(Bookkeeping& bookkeeping, std::function<void()> changed);

@@ -2,6 +2,7 @@
 #include "app/problems.hpp"
 
 #include "app/claim_notes.hpp"
+#include "app/listener_looks.hpp"
 #include "app/nic_notes.hpp"
 #include "app/overview.hpp"
 #include "app/silent_processes.hpp"
@@ -38,6 +39,7 @@ std::vector<planner::Problem> Problems::present() const {
     for (const auto& fault : sources_.journal.faults())
         list.push_back({{}, fault.subject, "the undo journal: " + fault.message});
     add(silence_problems(sources_.tasks.sources().command_lines()));
+    add(listener_problems(sources_.tasks.sources().listeners()));
     add(lack_problems(sources_.executor, sources_.tasks.events()));
     add(sources_.units.problems());
     return list;

@@ -9,34 +9,44 @@
 namespace affinityd::app {
 
 /// Each folder that is not to be trusted has a line of its own. Of files it is a fault of theirs.
-Result<std::vector<policy::Document>> WorldLoader::read() const {
-    const bool is_checked = by_whom_ == Owners::trusted;
+Result<std::vector<std::string>> WorldLoader::list() const {
     std::string refused;
     for (const auto& folder : folders_)
-        if (const auto checked = host::check_ownership(folder); is_checked && !checked)
+        if (const auto checked = host::check_ownership(folder); by_whom_ == Owners::trusted && !checked)
             refused += checked.error().to_string() + "\n";
     // What is in such a folder is not even opened.
     if (!refused.empty()) return fail("policies that others can change are refused\n" + refused);
-    auto documents = policy::read_folders(folders_);
-    if (!documents || !is_checked) return documents;
-    for (auto& document : *documents) {
-        auto checked = host::check_ownership(document.path);
-        if (checked) continue;
-        if (checked.error().subject == document.path) checked.error().subject.clear();
-        document = {document.path, {}, checked.error().to_string()};
+    return policy::list_folders(folders_);
+}
+
+policy::Document WorldLoader::read(const std::string& path) const {
+    auto document = policy::read_document(path);
+    if (by_whom_ != Owners::trusted) return document;
+    auto checked = host::check_ownership(path);
+    if (checked) return document;
+    if (checked.error().subject == path) checked.error().subject.clear();
+    return {path, {}, checked.error().to_string()};
+}
+
+bool WorldLoader::read_files(const OutOfTime& out_of_time) {
+    while (documents_.size() < paths_->size()) {
+        documents_.push_back(read((*paths_)[documents_.size()]));
+        if (out_of_time()) return false;
     }
-    return documents;
+    reading_.emplace(std::move(documents_));
+    return true;
 }
 
 bool WorldLoader::step(const OutOfTime& out_of_time) {
-    if (!reading_) {
-        auto documents = read();
-        if (!documents) {
-            result_ = std::unexpected(documents.error());
+    if (!paths_) {
+        auto paths = list();
+        if (!paths) {
+            result_ = std::unexpected(paths.error());
             return true;
         }
-        reading_.emplace(std::move(*documents));
+        paths_ = std::move(*paths);
     }
+    if (!reading_ && (!read_files(out_of_time) || out_of_time())) return false;
     while (!choice_) {
         if (reading_->step()) choice_.emplace(reading_->take(), reading_->documents(), last_good_);
         if (out_of_time()) return false;

@@ -42,12 +42,16 @@ class WorldLoader {
 
   private:
     [[nodiscard]] LoadedWorld finish();
-    [[nodiscard]] Result<std::vector<policy::Document>> read() const;
+    [[nodiscard]] Result<std::vector<std::string>> list() const;
+    [[nodiscard]] policy::Document read(const std::string& path) const;
+    [[nodiscard]] bool read_files(const OutOfTime& out_of_time);
     std::vector<std::string> folders_;
     machine::Machine machine_;
     planner::NicUsage usage_;
     const state::LastGood& last_good_;
     Owners by_whom_;
+    std::optional<std::vector<std::string>> paths_; ///< of the files
+    std::vector<policy::Document> documents_;       ///< those that have been read
     std::optional<policy::PolicyReading> reading_;
     std::optional<GoodPolicies> choice_;
     std::optional<Result<LoadedWorld>> result_;

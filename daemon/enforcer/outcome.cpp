@@ -59,6 +59,11 @@ Outcome irq_outcome(int code) {
     }
 }
 
+Outcome steering_outcome(int code) {
+    if (code == EPERM) return Outcome::not_permitted;
+    return code == EIO ? Outcome::failed : irq_outcome(code);
+}
+
 bool is_of_the_moment(Outcome outcome) { return outcome == Outcome::no_cpu || outcome == Outcome::busy; }
 
 bool has_gone(Outcome outcome) { return outcome == Outcome::gone || outcome == Outcome::reused; }

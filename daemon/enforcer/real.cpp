@@ -93,7 +93,7 @@ class RealEnforcer final : public Enforcer {
     }
 
     Applied written(int code, const auto& queue, const Action& action) const {
-        if (code != 0) return {irq_outcome(code), {}, code};
+        if (code != 0) return {steering_outcome(code), {}, code};
         const auto granted = read(queue);
         return {Outcome::done, granted ? granted->value_or(action.to) : action.to, 0};
     }

@@ -1,48 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/listener_watch.hpp"
 
-#include <algorithm>
+#include "app/listener_looks.hpp"
+
 #include <utility>
 
 namespace affinityd::events {
 
 namespace {
 
-constexpr std::chrono::milliseconds between_glances{500};
+constexpr std::chrono::milliseconds between_lists{500};
 /// Anybody may listen on high ports, again and again.
 constexpr std::chrono::seconds between_passes{5};
 
 } // namespace
 
+Result<void> ListenerWatch::add_to(sd_event* event) {
+    if (auto added = next_.add_to(event); !added) return added;
+    if (list() == nullptr || list()->fd() < 0) return {};
+    sd_event_source* source = nullptr;
+    const int status = sd_event_add_io(event, &source, list()->fd(), EPOLLIN, on_list, this);
+    if (status < 0) return fail("cannot watch the list of listeners", {}, -status);
+    arrived_.reset(source);
+    return {};
+}
+
 void ListenerWatch::follow() {
-    const auto& root = manager_.tasks().sources().root();
-    if (!next_.is_armed() && root.is_live() && !manager_.world()->matcher().ports().empty())
-        next_.arm(between_glances);
+    if (!next_.is_armed() && list() != nullptr && !manager_.world()->matcher().ports().empty())
+        next_.arm(between_lists);
 }
 
 void ListenerWatch::look() {
     follow();
-    const auto& ports = manager_.world()->matcher().ports();
-    if (ports.empty() || manager_.work().is_urgent_full()) return;
-    if (ports != ports_) known_.reset(); // the pass that follows a reload sees all
-    ports_ = ports;
-    manager_.work().add_urgent(std::make_unique<app::ListenerGlance>(
-        manager_.tasks().sources().root(), ports, [this, alive = std::weak_ptr<bool>(alive_)](Listeners now) {
-            if (!alive.expired()) seen(std::move(now));
-        }));
+    list()->ask();
+    pass_on();
 }
 
-void ListenerWatch::seen(Listeners now) {
-    const bool is_news = known_ && !std::ranges::includes(*known_, now);
-    if (!is_news) {
-        known_ = std::move(now);
-        return;
-    }
-    const auto time = Clock::now();
-    if (time < asked_ + between_passes) return; // still news then
-    asked_ = time;
-    known_ = std::move(now);
+void ListenerWatch::pass_on() {
+    if (!is_news_ || Clock::now() < asked_ + between_passes) return;
+    is_news_ = false;
+    asked_ = Clock::now();
     manager_.work().want(app::Work::Urgency::soon);
+}
+
+int ListenerWatch::on_list(sd_event_source*, int, std::uint32_t, void* userdata) {
+    static_cast<ListenerWatch*>(userdata)->take_news();
+    return 0;
+}
+
+void ListenerWatch::take_news() {
+    auto news = list()->take_news();
+    is_news_ |= news.has_new;
+    pass_on();
+    if (!news.processes.empty())
+        manager_.work().add(
+            std::make_unique<app::ListenerLooks>(manager_.tasks(), std::move(news.processes)));
 }
 
 } // namespace affinityd::events

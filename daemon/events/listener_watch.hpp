@@ -1,41 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/listener_glance.hpp"
 #include "app/manager.hpp"
+#include "events/sources.hpp"
 #include "events/timer.hpp"
 
 #include <chrono>
-#include <memory>
-#include <optional>
 
 namespace affinityd::events {
 
-/// Looks twice a second whether somebody has begun to listen on a port that a policy asks for, and has a pass
-/// begun then, which finds out who; at most one in five seconds for that. Without such policies it has no
-/// wake-up.
+/// Has listeners on ports that policies ask for listed twice a second, for the kernel tells nobody that a
+/// process has begun to listen. When somebody has, a pass begins, which finds out who; at most one in five
+/// seconds for that. Processes that were matched before the list came are looked at again at once. Without
+/// such policies it has no wake-up.
 class ListenerWatch {
   public:
     /// The manager must outlive it.
     explicit ListenerWatch(app::Manager& manager) : manager_(manager) {}
 
-    /// An Error: the loop takes no timer.
-    [[nodiscard]] Result<void> add_to(sd_event* event) { return next_.add_to(event); }
+    /// An Error: the loop takes no timer, or does not watch the list.
+    [[nodiscard]] Result<void> add_to(sd_event* event);
     /// To be called when the manager has done its work: other policies may be in force.
     void follow();
 
   private:
-    using Listeners = app::ListenerGlance::Listeners;
     using Clock = std::chrono::steady_clock;
+    [[nodiscard]] inventory::ListenerList* list() { return manager_.tasks().sources().listeners(); }
+    static int on_list(sd_event_source*, int, std::uint32_t, void* userdata);
     void look();
-    void seen(Listeners now);
+    void take_news();
+    void pass_on();
     app::Manager& manager_;
     Timer next_{[this] { look(); }};
-    std::optional<Listeners> known_; ///< no value: nobody has looked yet
-    app::PortRanges ports_;          ///< that `known_` is about
-    Clock::time_point asked_{};      ///< for a pass, last
-    /// Ends with this: a glance that is under way then tells nobody.
-    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+    Source arrived_;
+    Clock::time_point asked_{}; ///< for a pass, last
+    bool is_news_ = false;      ///< that no pass was asked for yet
 };
 
 } // namespace affinityd::events

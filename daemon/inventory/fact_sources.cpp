@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/fact_sources.hpp"
 
+#include "base/text.hpp"
 #include "inventory/process_sockets.hpp"
 #include "inventory/socket_table.hpp"
 
@@ -21,7 +22,8 @@ FactSources::FactSources(const host::Root& root)
       names_(root, service_ ? AskName([service = service_.get()](NameKind kind, unsigned id) {
                  return service->find(kind, id);
              })
-                            : AskName{}) {}
+                            : AskName{}),
+      listeners_(root.is_live() ? std::make_unique<ListenerList>(root) : nullptr) {}
 
 FactSources::FactSources(const host::Root& root, AskName ask)
     : root_(&root), names_(root, root.is_live() ? std::move(ask) : AskName{}) {}
@@ -30,22 +32,18 @@ std::string FactSources::user(unsigned uid) { return names_.find(NameKind::user,
 std::string FactSources::group(unsigned gid) { return names_.find(NameKind::group, gid); }
 
 const FactSources::PortsByInode& FactSources::own_namespace_ports() {
-    using Clock = std::chrono::steady_clock;
-    const auto begun = Clock::now();
-    if (ports_ && (begun < ports_are_good_until_ || !root_->is_live())) return *ports_;
+    if (ports_) return *ports_;
     ports_.emplace();
     if (const auto table = read_socket_table(*root_, Wanted::listeners))
         table->for_each([&](const LocalSocket& socket) { ports_->emplace(socket.inode, socket.port); });
-    // No more than a twentieth of the time goes into it.
-    const auto end = Clock::now();
-    ports_are_good_until_ =
-        end + std::max<Clock::duration>(std::chrono::milliseconds(50), 20 * (end - begun));
     return *ports_;
 }
 
-std::vector<std::uint16_t> FactSources::listen_ports(const std::string& process,
-                                                     const std::vector<std::uint64_t>& inodes) {
-    if (inodes.empty()) return {};
+std::optional<std::vector<std::uint16_t>>
+FactSources::listen_ports(const std::string& process, const std::vector<std::uint64_t>& inodes) {
+    if (inodes.empty()) return std::vector<std::uint16_t>{};
+    if (listeners_)
+        return listeners_->find(parse_number<int>(process.substr(0, process.find('/'))).value_or(0), inodes);
     const auto& known = own_namespace_ports();
     std::vector<std::uint16_t> ports;
     if (!root_->is_live())
@@ -83,6 +81,7 @@ void FactSources::refresh() {
     names_.refresh();
     if (service_) service_->refresh();
     ports_.reset();
+    if (listeners_) listeners_->ask();
 }
 
 } // namespace affinityd::inventory

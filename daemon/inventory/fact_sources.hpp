@@ -4,10 +4,10 @@
 #include "host/root.hpp"
 #include "host/subordinate_ids.hpp"
 #include "inventory/command_lines.hpp"
+#include "inventory/listener_list.hpp"
 #include "inventory/name_service.hpp"
 #include "inventory/user_names.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -39,11 +39,14 @@ class FactSources {
     /// thread reads; whoever asks may wait.
     [[nodiscard]] CommandLines* command_lines() { return command_lines_.get(); }
 
-    /// TCP and UDP ports of this network namespace that the process listens on, as they were some 50 ms ago
-    /// at most (longer where the list takes long to read), ascending, each once; in a recording, of the
-    /// process's own namespace, too. `inodes`: of its sockets, ascending.
-    [[nodiscard]] std::vector<std::uint16_t> listen_ports(const std::string& process,
-                                                          const std::vector<std::uint64_t>& inodes);
+    /// The thread that lists who listens, which has to be told which ports matter. nullptr: no thread does.
+    [[nodiscard]] ListenerList* listeners() { return listeners_.get(); }
+
+    /// TCP and UDP ports of this network namespace that the process listens on, ascending, each once; in a
+    /// recording, of the process's own namespace, too. Where a thread lists them: those that matter, as they
+    /// were when it did so last; no value: it never did. `inodes`: of its sockets, ascending.
+    [[nodiscard]] std::optional<std::vector<std::uint16_t>>
+    listen_ports(const std::string& process, const std::vector<std::uint64_t>& inodes);
 
     /// CPUs that the process's cpuset lets it have: cpuset(7), cgroups v1 and v2. nullptr: all, or not known.
     /// Valid until refresh().
@@ -68,8 +71,8 @@ class FactSources {
     UserNames names_;
     host::SubordinateIds persons_;
     std::unordered_map<std::string, std::optional<CpuSet>> cpusets_; ///< by the cpuset's path
-    std::optional<PortsByInode> ports_;                              ///< of this network namespace
-    std::chrono::steady_clock::time_point ports_are_good_until_{};
+    std::unique_ptr<ListenerList> listeners_;
+    std::optional<PortsByInode> ports_; ///< of this network namespace, where no thread lists them
 };
 
 } // namespace affinityd::inventory

@@ -156,8 +156,8 @@ std::string LazyFacts::arguments() const {
         }
         answer = lines->read(cheap_.id, std::move(*opened), cmdline_limit, user);
     }
-    is_silent_ = answer->code == EAGAIN;
-    if (is_silent_)
+    is_silent_ |= answer->code == EAGAIN;
+    if (answer->code == EAGAIN)
         is_complete_ = false;
     else if (answer->code != 0)
         note(is_complete_, fail("cannot read", "cmdline", answer->code).error());
@@ -249,9 +249,15 @@ const std::vector<std::uint16_t>& LazyFacts::listen_ports() const {
     if (!ports) {
         FactSources own(*root_, AskName{});
         ports.emplace();
-        if (!inodes->empty())
-            if (const auto its = open_folder(*root_, cheap_, Of::living, is_complete_))
-                ports = (sources_ != nullptr ? *sources_ : own).listen_ports(its->path, *inodes);
+        const auto its =
+            inodes->empty() ? std::nullopt : open_folder(*root_, cheap_, Of::living, is_complete_);
+        if (its) {
+            auto found = (sources_ != nullptr ? *sources_ : own).listen_ports(its->path, *inodes);
+            // It is looked at again when the list has come.
+            is_silent_ |= !found;
+            is_complete_ &= found.has_value();
+            ports = std::move(found).value_or(std::vector<std::uint16_t>{});
+        }
     }
     return *ports;
 }

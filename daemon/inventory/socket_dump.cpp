@@ -9,12 +9,15 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <netlink/attr.h>
 #include <netlink/msg.h>
 #include <netlink/netlink.h>
 
 namespace affinityd::inventory {
 
 namespace {
+
+constexpr std::size_t most_ranges = 64; // the kernel runs the program for each socket
 
 struct Free {
     void operator()(unsigned char* bytes) const { std::free(bytes); }
@@ -28,15 +31,22 @@ unsigned wanted_states(Protocol protocol, Wanted wanted) {
 
 } // namespace
 
-Result<SocketDump> SocketDump::open(Protocol protocol, int family, Wanted wanted) {
+Result<SocketDump> SocketDump::open(Protocol protocol, int family, Wanted wanted, const PortRanges& ports) {
     auto socket = host::open_netlink(NETLINK_SOCK_DIAG);
     if (!socket) return std::unexpected(socket.error());
+    auto message = host::make_request(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP);
+    if (!message) return std::unexpected(message.error());
     inet_diag_req_v2 request{};
     request.sdiag_family = static_cast<__u8>(family);
     request.sdiag_protocol = protocol == Protocol::tcp ? IPPROTO_TCP : IPPROTO_UDP;
     request.idiag_states = wanted_states(protocol, wanted);
-    if (nl_send_simple(socket->get(), SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request, sizeof request) < 0)
-        return fail("cannot ask for the list of sockets");
+    const auto filter = listener_filter(few_ranges(ports, most_ranges));
+    int status = nlmsg_append(message->get(), &request, sizeof request, NLMSG_ALIGNTO);
+    if (status >= 0 && !filter.empty())
+        status =
+            nla_put(message->get(), INET_DIAG_REQ_BYTECODE, static_cast<int>(filter.size()), filter.data());
+    if (status >= 0) status = nl_send_auto(socket->get(), message->get());
+    if (status < 0) return fail("cannot ask for the list of sockets");
     return SocketDump(std::move(*socket), protocol);
 }
 

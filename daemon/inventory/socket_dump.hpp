@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "host/netlink.hpp"
+#include "inventory/listener_filter.hpp"
 #include "inventory/local_socket.hpp"
 
 #include <functional>
@@ -19,8 +20,10 @@ enum class Wanted : std::uint8_t {
 /// place.
 class SocketDump {
   public:
-    /// `family`: AF_INET or AF_INET6.
-    static Result<SocketDump> open(Protocol protocol, int family, Wanted wanted);
+    /// `family`: AF_INET or AF_INET6. `ports`: others are passed over within the kernel, but for some between
+    /// these if they are many; none: all count.
+    static Result<SocketDump> open(Protocol protocol, int family, Wanted wanted,
+                                   const PortRanges& ports = {});
 
     enum class Step {
         more,

@@ -45,7 +45,7 @@ bool is_masking_link(const std::string& path) {
     return fs::is_symlink(fs::symlink_status(path, code)) && fs::canonical(path, code) == "/dev/null";
 }
 
-Result<Document> read_document(const std::string& path) {
+Result<Document> try_to_read(const std::string& path) {
     if (is_masking_link(path)) return Document{path, {}};
     auto text = host::read_file(path);
     if (!text) return std::unexpected(text.error());
@@ -65,17 +65,28 @@ std::vector<std::string> standard_folders() {
     return {"/usr/lib/affinityd/policies.d", "/run/affinityd/policies.d", "/etc/affinityd/policies.d"};
 }
 
-Result<std::vector<Document>> read_folders(const std::vector<std::string>& folders) {
-    std::vector<Document> documents;
+Result<std::vector<std::string>> list_folders(const std::vector<std::string>& folders) {
+    std::vector<std::string> paths;
     for (const auto& folder : folders) {
         const auto names = names_in(folder);
         if (!names) return std::unexpected(names.error());
-        for (const auto& name : *names) {
-            auto path = (fs::path(folder) / name).string();
-            auto document = read_document(path);
-            documents.push_back(document ? std::move(*document) : unreadable(path, document.error()));
-        }
+        for (const auto& name : *names)
+            paths.push_back((fs::path(folder) / name).string());
     }
+    return paths;
+}
+
+Document read_document(const std::string& path) {
+    auto document = try_to_read(path);
+    return document ? std::move(*document) : unreadable(path, document.error());
+}
+
+Result<std::vector<Document>> read_folders(const std::vector<std::string>& folders) {
+    const auto paths = list_folders(folders);
+    if (!paths) return std::unexpected(paths.error());
+    std::vector<Document> documents;
+    for (const auto& path : *paths)
+        documents.push_back(read_document(path));
     return documents;
 }
 

@@ -19,4 +19,8 @@ namespace affinityd::policy {
 /// other endings are passed over.
 [[nodiscard]] Result<std::vector<Document>> read_folders(const std::vector<std::string>& folders);
 
+/// The same in steps: the paths of these files, and what is in one of them.
+[[nodiscard]] Result<std::vector<std::string>> list_folders(const std::vector<std::string>& folders);
+[[nodiscard]] Document read_document(const std::string& path);
+
 } // namespace affinityd::policy

@@ -165,6 +165,17 @@ TEST(Status, EachFaultComesWithWhatToType) {
     EXPECT_FALSE(has(shown(cases[3].status), "problem")) << "a file's fault is told once";
 }
 
+TEST(Status, WhatCanNeverBeMovedIsANote) {
+    auto status = healthy();
+    status["queues"][1] = queue(2, "immovable", "immovable: Input/output error");
+    const auto text = shown(status);
+    EXPECT_TRUE(has(text, "all is in place")) << text;
+    EXPECT_TRUE(
+        has(text, "note: policy web: 1 queue cannot be moved, and stays where the kernel has it: IRQ 2"))
+        << text;
+    EXPECT_TRUE(has(text, "  1/2  ")) << text;
+}
+
 TEST(Status, NoLineIsWiderThanThePage) {
     auto status = healthy();
     for (int i = 0; i < 30; ++i) {

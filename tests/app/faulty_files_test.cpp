@@ -175,5 +175,27 @@ TEST_F(FaultyFilesTest, AFileThatCannotBeReadIsOneWithErrors) {
     EXPECT_EQ(faults(instance), "folder:0 out link:0 out ");
 }
 
+TEST_F(FaultyFilesTest, ManyAtOnceAreReadAndReplacedOneAfterTheOther) {
+    constexpr unsigned count = 60;
+    const auto name = [](unsigned i) { return "policy" + std::to_string(i); };
+    for (unsigned i = 0; i < count; ++i)
+        machine_.policy(name(i), on(name(i), "1"));
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    const auto before = names(instance);
+    for (unsigned i = 0; i < count; ++i)
+        machine_.policy(name(i), bad);
+    bool is_answered = false;
+    instance.manager().reload([&](const auto&) { is_answered = true; });
+    unsigned steps = 0;
+    while (!is_answered && ++steps < 100'000)
+        instance.short_step();
+    EXPECT_GE(steps, 3 * count) << "each file is read, then checked, then replaced by what was in force";
+    EXPECT_EQ(names(instance), before);
+    EXPECT_EQ(instance.status()["load"]["faults"].size(), count);
+    EXPECT_NE(faults(instance).find("policy59:3 kept"), std::string::npos) << faults(instance);
+}
+
 } // namespace
 } // namespace affinityd::app

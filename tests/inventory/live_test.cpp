@@ -207,6 +207,7 @@ TEST(Live, AProcessWhoseMainThreadHasEndedKeepsItsFacts) {
 TEST(Live, ManyDescriptorsAreReadBitByBit) {
     const auto root = live();
     FactSources sources(root);
+    sources.listeners()->want({{1, 65535}});
     const Fd server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     ASSERT_EQ(::listen(server.get(), 1), 0); // at any port
     std::vector<Fd> many;
@@ -225,8 +226,24 @@ TEST(Live, ManyDescriptorsAreReadBitByBit) {
         facts->go_on();
     EXPECT_GE(steps, 2U);
     EXPECT_LT(steps, 100U);
+    sources.listeners()->ask();
+    EXPECT_FALSE(sources.listeners()->is_awaited(std::chrono::seconds(20)));
     EXPECT_EQ(facts->listen_ports().size(), 1U);
     EXPECT_TRUE(facts->is_complete());
+}
+
+TEST(Live, WhetherItListensIsNotKnownBeforeTheFirstList) {
+    const auto root = live();
+    FactSources sources(root);
+    const Fd server(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::listen(server.get(), 1), 0);
+    sources.listeners()->want({{1, 65535}});
+    const auto process = read_process(root, ::getpid(), &sources);
+    EXPECT_TRUE(process->facts->listen_ports().empty());
+    EXPECT_FALSE(process->facts->is_complete());
+    EXPECT_TRUE(process->facts->is_silent()) << "nothing is wrong with it";
+    EXPECT_FALSE(sources.listeners()->is_awaited(std::chrono::seconds(20)));
+    EXPECT_EQ(read_process(root, ::getpid(), &sources)->facts->listen_ports().size(), 1U);
 }
 
 TEST(Live, KernelThreadsAreToldApart) {
@@ -316,8 +333,11 @@ TEST(Live, ListenersAreFoundByPortAndOwner) {
     EXPECT_TRUE(find(Protocol::tcp, tcp.port())->listens());
     EXPECT_NE(find(Protocol::udp, udp.port()), nullptr);
     FactSources sources(root);
+    sources.listeners()->want({{1, 65535}});
+    sources.listeners()->ask();
+    EXPECT_FALSE(sources.listeners()->is_awaited(std::chrono::seconds(20)));
     const auto ports =
-        sources.listen_ports(std::to_string(::getpid()), socket_inodes(root, ::getpid()).value());
+        sources.listen_ports(std::to_string(::getpid()), socket_inodes(root, ::getpid()).value()).value();
     EXPECT_TRUE(std::ranges::binary_search(ports, tcp.port()));
     EXPECT_TRUE(std::ranges::binary_search(ports, udp.port()));
 }

@@ -124,6 +124,15 @@ bool is_out_of_place(const json& thread_or_queue) {
     return std::ranges::find(settled, text(thread_or_queue, "state")) == settled.end();
 }
 
+std::vector<Finding> immovables_in(const json& status) {
+    constexpr StateText immovable{"immovable", "cannot be moved, and stays where the kernel has it",
+                                  "cannot be moved, and stay where the kernel has them"};
+    std::vector<Finding> found;
+    add_threads(status, immovable, found);
+    add_queues(status, immovable, found);
+    return found;
+}
+
 std::vector<Finding> findings_in(const json& status) {
     std::vector<Finding> found;
     add_load(status, found);

@@ -18,6 +18,9 @@ struct Finding {
 /// Problems, which come with hints of their own, are counted in one finding.
 [[nodiscard]] std::vector<Finding> findings_in(const nlohmann::json& status);
 
+/// Threads and queues that can never be where they should be: nothing mends that.
+[[nodiscard]] std::vector<Finding> immovables_in(const nlohmann::json& status);
+
 /// True for the state of a thread or queue that should be elsewhere.
 [[nodiscard]] bool is_out_of_place(const nlohmann::json& thread_or_queue);
 

@@ -123,6 +123,10 @@ void add_problems(const json& status, bool all, Screen& screen) {
 }
 
 void add_notes(const json& status, Screen& screen) {
+    for (const auto& finding : immovables_in(status)) {
+        screen.paragraph("note: " + finding.text);
+        screen.hint(finding.command);
+    }
     for (const auto& policy : list(status, "policies")) {
         const auto name = printable(text(policy, "name"));
         if (const auto note = text(policy, "note"); !note.empty())
