@@ -12,6 +12,14 @@
 
 namespace affinityd::planner {
 
+CpuSet cores_of(const topology::Topology& topology, std::span<const Slot> lanes) {
+    CpuSet cpus;
+    for (const auto& lane : lanes)
+        for (const unsigned cpu : lane.cpus)
+            cpus |= topology.core_of(cpu);
+    return cpus;
+}
+
 LaneHome lane_home(const ResolvedPolicy& resolved, const Interfaces& interfaces,
                    std::span<const netdev::Nic* const> nics) {
     const auto& machine = interfaces.machine();
@@ -228,14 +236,6 @@ void put_quiet_cores_first(std::vector<Slot>& lanes, std::size_t queues, const L
     const auto rest = lanes.begin() + static_cast<std::ptrdiff_t>(queues);
     std::ranges::sort(lanes.begin(), rest, is_lower);
     std::ranges::sort(rest, lanes.end(), is_lower);
-}
-
-CpuSet cores_of(const topology::Topology& topology, std::span<const Slot> lanes) {
-    CpuSet cpus;
-    for (const auto& lane : lanes)
-        for (const unsigned cpu : lane.cpus)
-            cpus |= topology.core_of(cpu);
-    return cpus;
 }
 
 /// With `separate`, the CPUs of interrupts that may stay while these lanes are chosen. One on the core of a

@@ -19,6 +19,9 @@ struct LaneHome {
 [[nodiscard]] LaneHome lane_home(const ResolvedPolicy& resolved, const Interfaces& interfaces,
                                  std::span<const netdev::Nic* const> nics);
 
+/// All CPUs of the cores of these lanes.
+[[nodiscard]] CpuSet cores_of(const topology::Topology& topology, std::span<const Slot> lanes);
+
 /// How many lanes there are to be.
 struct LaneDemand {
     std::size_t lanes = 0;

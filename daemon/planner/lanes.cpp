@@ -210,19 +210,6 @@ Members members_of(ResolvedPolicy& resolved, const Machine& machine, const Inter
     return members;
 }
 
-/// With `separate`, how many lanes have their interrupts on the core of a worker, as its cache group has no
-/// other for them.
-std::size_t not_separated(const Machine& machine, const NicLanes& lanes, std::size_t queues) {
-    CpuSet of_workers;
-    for (const auto& lane : lanes.lanes)
-        for (const unsigned cpu : lane.cpus)
-            of_workers |= machine.topology.core_of(cpu);
-    const auto last =
-        lanes.interrupts.begin() + static_cast<std::ptrdiff_t>(std::min(queues, lanes.interrupts.size()));
-    return static_cast<std::size_t>(std::count_if(lanes.interrupts.begin(), last,
-                                                  [&](unsigned cpu) { return of_workers.contains(cpu); }));
-}
-
 /// What is to be said of interfaces that share their lanes.
 void tell_of_spares(const ResolvedPolicy& resolved, const NicLanes& lanes, Placements& into) {
     for (const auto& name : lanes.nics)
@@ -263,21 +250,16 @@ NicLanes lanes_for(ResolvedPolicy& resolved, const Interfaces& interfaces, const
     const LaneDemand demand{lanes.wanted, have_interrupts ? queues : 0, group.kept(),
                             may_move(lanes, group, load.moves), group.kept_interrupts()};
     lanes.lanes = choose_lanes(resolved, machine, home, demand, load);
+    if (resolved.policy->model == policy::Model::full && !lanes.is_guess)
+        load.of_workers |= cores_of(machine.topology, lanes.lanes);
     lanes.near = home.near;
     if (std::ranges::any_of(lanes.lanes, [&](const Slot& lane) { return lane.cpus.intersects(home.others); }))
         lanes.near |= home.others;
     if (home.is_of_spares) tell_of_spares(resolved, lanes, jobs.front().into);
     if (have_interrupts) {
         lanes.interrupts = interrupt_cpus(resolved, machine, lanes.lanes, demand, load);
-        const auto mixed = resolved.policy->separate ? not_separated(machine, lanes, demand.queues) : 0;
-        if (mixed > 0)
-            jobs.front().into.problems.push_back(
-                {resolved.policy->name, lanes.name,
-                 fmt::format(
-                     "separate: interrupts of {} of its {} lanes are on cores of workers, as the cache "
-                     "groups have no others for them",
-                     mixed, lanes.lanes.size()),
-                 "give the policy more cpus, or leave separate out"});
+        if (resolved.policy->separate)
+            load.apart.push_back({resolved.policy->name, lanes, std::min(queues, lanes.interrupts.size())});
     } else {
         for (const auto& lane : lanes.lanes)
             load.add_tasks(lane.cpus.first());
@@ -328,6 +310,36 @@ void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const std
     for (const auto& group : groups)
         add_group(resolved, interfaces, group, load, into);
     if (policy.model == policy::Model::full) resolved.all_lanes = in_turn(resolved.nics);
+}
+
+void tell_of_mixed(const topology::Topology& topology, const LaneLoad& load, Placements& into) {
+    constexpr const char* more_cpus = "give the policy more cpus, or leave separate out";
+    for (const auto& [policy, lanes, queues] : load.apart) {
+        const CpuSet own = cores_of(topology, lanes.lanes);
+        std::size_t with_own = 0, with_others = 0;
+        for (std::size_t i = 0; i < queues; ++i) {
+            const unsigned cpu = lanes.interrupts[i];
+            if (own.contains(cpu))
+                ++with_own;
+            else if (load.of_workers.contains(cpu))
+                ++with_others;
+        }
+        if (with_own > 0)
+            into.problems.push_back(
+                {policy, lanes.name,
+                 fmt::format(
+                     "separate: interrupts of {} of its {} lanes are on cores of workers, as the cache "
+                     "groups have no others for them",
+                     with_own, lanes.lanes.size()),
+                 more_cpus});
+        if (with_others > 0)
+            into.problems.push_back(
+                {policy, lanes.name,
+                 fmt::format("separate: interrupts of {} of its {} lanes are on cores of workers of other "
+                             "policies or interfaces",
+                             with_others, lanes.lanes.size()),
+                 more_cpus});
+    }
 }
 
 } // namespace affinityd::planner

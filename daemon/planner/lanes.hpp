@@ -20,7 +20,15 @@ struct LaneLoad {
     std::map<std::string_view, std::string>
         placed;                ///< interfaces whose queues have lanes, and of which policy
     Moves moves = Moves::none; ///< of lanes whose load is in `expected` before they are chosen
-    CpuLoad lanes = {}; ///< of lanes and their interrupts alone: those chosen, and those about to be kept
+    CpuLoad lanes = {};     ///< of lanes and their interrupts alone: those chosen, and those about to be kept
+    CpuSet of_workers = {}; ///< all CPUs of the cores of lanes, as far as they are known to serve tasks
+    /// Lanes with `separate`: the interrupts of the first so many are to be on the core of no worker.
+    struct Apart {
+        std::string policy;
+        NicLanes lanes;
+        std::size_t queues = 0;
+    };
+    std::vector<Apart> apart = {};
     void add_tasks(unsigned cpu) {
         expected.add({cpu}, one_cpu);
         lanes.add({cpu}, one_cpu);
@@ -51,5 +59,8 @@ struct LaneLoad {
 /// The lanes that `groups` keep are counted in `load` already.
 void add_lanes(ResolvedPolicy& resolved, const Interfaces& interfaces, const std::vector<LaneGroup>& groups,
                LaneLoad& load, Placements& into);
+
+/// Says where `separate` is not kept, once all lanes are there.
+void tell_of_mixed(const topology::Topology& topology, const LaneLoad& load, Placements& into);
 
 } // namespace affinityd::planner

@@ -173,7 +173,7 @@ void find_allowed(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
 /// the lanes that are about to be kept.
 LaneLoad first_load(const Run& run, const std::vector<std::vector<LaneGroup>>& groups, Moves moves) {
     const CpuLoad none(run.machine.topology);
-    LaneLoad load{none, none, none, {}, moves, none};
+    LaneLoad load{none, none, none, {}, moves, none, {}, {}};
     for (const auto& resolved : run.result.policies)
         if (resolved.active && resolved.policy->model != policy::Model::none &&
             resolved.policy->model != policy::Model::irq)
@@ -239,6 +239,7 @@ Placements work_out(const PolicySet& policies, const Machine& machine, const Nic
     for (const bool is_auto : {false, true})
         for (std::size_t i = 0; i < policies.policies.size(); ++i)
             if (run.result.policies[i].active && policies.policies[i].nics_auto == is_auto) add_all(i);
+    tell_of_mixed(machine.topology, load, run.result);
     settle_shared_lines(machine, run.result);
     run.result.cores = core_loads(machine.topology, load.expected);
     run.result.load = std::make_shared<const CpuLoad>(std::move(load.interrupts));

@@ -3,6 +3,9 @@
 #include "lives.hpp"
 #include "world.hpp"
 
+#include <algorithm>
+#include <map>
+
 namespace affinityd::planner {
 namespace {
 
@@ -34,18 +37,28 @@ void add_nic(machine::Machine& machine, const std::string& name, unsigned queues
     nic.local_cpus = machine.topology.online;
 }
 
-/// How many interrupts are on the core of a lane, whichever policy has it.
-std::size_t mixed(const Placements& placements, const topology::Topology& topology) {
-    CpuSet cores;
+/// How many interrupts are on the core of a lane: of their own policy, or else of another one.
+struct Mixed {
+    std::size_t own = 0, others = 0;
+};
+
+Mixed mixed(const Placements& placements, const topology::Topology& topology) {
+    std::map<std::string, CpuSet> cores;
+    CpuSet all;
     for (const auto& policy : placements.policies)
         for (const auto& nic : policy.nics)
             for (const auto& lane : nic.lanes)
-                for (const unsigned cpu : lane.cpus)
-                    cores |= topology.core_of(cpu);
-    std::size_t count = 0;
-    for (const auto& target : placements.queues)
-        if (std::holds_alternative<machine::IrqMask>(target.subject))
-            count += target.wanted.cpus().intersects(cores) ? 1U : 0U;
+                for (const unsigned cpu : lane.cpus) {
+                    cores[policy.policy->name] |= topology.core_of(cpu);
+                    all |= topology.core_of(cpu);
+                }
+    Mixed count;
+    for (const auto& target : placements.queues) {
+        if (!std::holds_alternative<machine::IrqMask>(target.subject)) continue;
+        const bool is_own = target.wanted.cpus().intersects(cores[target.policy]);
+        count.own += is_own ? 1U : 0U;
+        count.others += !is_own && target.wanted.cpus().intersects(all) ? 1U : 0U;
+    }
     return count;
 }
 
@@ -58,7 +71,7 @@ TEST(Separate, PoliciesWhoseProgramsDoNotRunTakeNoRoom) {
             for (unsigned i = 0; i < others; ++i)
                 texts.push_back("match: {comm: idle" + std::to_string(i) + "}\n");
             const World world(texts, machine, {{"p0", {{{"eth0"}, workers}}}});
-            EXPECT_EQ(mixed(world.placements, machine.topology), 0U) << others << " " << workers;
+            EXPECT_EQ(mixed(world.placements, machine.topology).own, 0U) << others << " " << workers;
             EXPECT_TRUE(world.placements.problems.empty()) << others << " " << workers;
         }
 }
@@ -70,7 +83,7 @@ TEST(Separate, PoliciesOfOneCacheGroupLeaveItsRoom) {
     for (unsigned i = 0; i < 8; ++i)
         texts.push_back("match: {comm: idle" + std::to_string(i) + "}\ncpus: 0-7\n");
     const World world(texts, machine, {{"p0", {{{"eth0"}, 12}}}});
-    EXPECT_EQ(mixed(world.placements, machine.topology), 0U);
+    EXPECT_EQ(mixed(world.placements, machine.topology).own, 0U);
     EXPECT_TRUE(world.placements.problems.empty());
 }
 
@@ -125,6 +138,42 @@ TEST(Separate, InterruptsThatCanStayDoSoBeforeOthersChoose) {
     const auto next = recompile(world.set, machine, {{"p0", {{{"eth0"}, 3}}}}, world.placements);
     const auto& after = next.policies.front().nics.front();
     EXPECT_EQ(after.interrupts, (std::vector<unsigned>{6, 4, 5}));
+}
+
+TEST(Separate, InterruptsOnTheCoreOfAnyPolicysWorkerAreTold) {
+    unsigned told = 0;
+    for (unsigned seed = 1; seed <= 600; ++seed) {
+        Dice dice(seed);
+        auto machine = test::invented(dice);
+        const auto cores = static_cast<unsigned>(machine.topology.cores.size());
+        const unsigned a = dice.within(1, std::max(1U, cores / 2)),
+                       b = dice.within(1, std::max(1U, cores / 2));
+        add_nic(machine, "eth0", a, 100);
+        add_nic(machine, "eth1", b, 200);
+        const World world({server("eth0"), server("eth1")}, machine,
+                          {{"p0", {{{"eth0"}, a}}}, {"p1", {{{"eth1"}, b}}}});
+        const auto count = mixed(world.placements, machine.topology);
+        EXPECT_EQ(count.own + count.others > 0, !world.placements.problems.empty()) << "seed " << seed;
+        told += count.others > 0 ? 1U : 0U;
+    }
+    EXPECT_GT(told, 10U);
+}
+
+TEST(Separate, APolicyThatComesLaterToTheCoresOfInterruptsIsTold) {
+    auto machine = sixteen();
+    add_nic(machine, "eth0", 4, 30);
+    add_nic(machine, "eth1", 16, 60);
+    const NicUsage usage{{"p0", {{{"eth0"}, 4}}}, {"p1", {{{"eth1"}, 16}}}};
+    const World world({server("eth0"), server("eth1", false)}, machine, usage);
+    ASSERT_EQ(world.placements.problems.size(), 1U);
+    EXPECT_EQ(world.placements.problems.front().policy, "p0");
+    EXPECT_EQ(world.placements.problems.front().message,
+              "separate: interrupts of 4 of its 4 lanes are on cores of workers of other policies or "
+              "interfaces");
+    const auto next = recompile(world.set, machine, usage, world.placements);
+    EXPECT_EQ(moved(world.placements, next).interrupts, 0U);
+    const World idle({server("eth0"), server("eth1", false)}, machine, {{"p0", {{{"eth0"}, 4}}}});
+    EXPECT_TRUE(idle.placements.problems.empty()) << "nobody knows of a worker there";
 }
 
 } // namespace
