@@ -292,20 +292,26 @@ CpuSet separate_cpus(const ResolvedPolicy& resolved, const machine::Machine& mac
 /// given the place of one of them.
 class Apart {
   public:
-    Apart(std::vector<CpuSet> choices, const LaneDemand& demand, LaneLoad& load)
+    /// Counts the tasks of the lanes, each after its interrupts are placed: where only cores of lanes are
+    /// left, the interrupts of each go to the next one's, and no core takes those of two.
+    Apart(std::span<const Slot> lanes, std::vector<CpuSet> choices, const LaneDemand& demand, LaneLoad& load)
         : choices_(std::move(choices)), demand_(demand), load_(load), cpus_(choices_.size()) {
         for (std::size_t i = 0; i < choices_.size(); ++i)
             if (const auto cpu = before(i); cpu && choices_[i].contains(*cpu)) put(i, *cpu);
         for (std::size_t i = 0; i < choices_.size(); ++i) {
-            if (choices_[i].empty() || (cpus_[i] && !demand_.may_move)) continue;
-            if (cpus_[i]) load_.expected.add({*cpus_[i]}, -one_cpu);
-            put(i, least_loaded(i));
+            if (!choices_[i].empty() && (!cpus_[i] || demand_.may_move)) {
+                if (cpus_[i]) load_.expected.add({*cpus_[i]}, -one_cpu);
+                put(i, least_loaded(i));
+            }
+            if (cpus_[i] || i >= demand.queues) load_.add_tasks(lanes[i].cpus.first());
         }
         for (const auto cpu : cpus_) // what follows counts them
             if (cpu) load_.expected.add({*cpu}, -one_cpu);
     }
     /// No value for a lane without choices.
-    [[nodiscard]] std::optional<unsigned> cpu(std::size_t lane) const { return cpus_[lane]; }
+    [[nodiscard]] std::optional<unsigned> cpu(std::size_t lane) const {
+        return lane < cpus_.size() ? cpus_[lane] : std::nullopt;
+    }
 
   private:
     void put(std::size_t lane, unsigned cpu) {
@@ -335,15 +341,14 @@ class Apart {
 std::vector<unsigned> interrupt_cpus(const ResolvedPolicy& resolved, const machine::Machine& machine,
                                      std::span<const Slot> lanes, const LaneDemand& demand, LaneLoad& load) {
     const bool is_separate = resolved.policy->separate;
-    std::vector<CpuSet> choices(lanes.size());
+    std::vector<CpuSet> choices;
     if (is_separate) {
+        choices.resize(lanes.size());
         const CpuSet of_lanes = cores_of(machine.topology, lanes);
         for (std::size_t i = 0; i < std::min(lanes.size(), demand.queues); ++i)
             choices[i] = separate_cpus(resolved, machine, of_lanes, lanes[i].cpus.first());
-        for (std::size_t i = 0; i < lanes.size(); ++i) // with tasks only
-            if (i >= demand.queues || !choices[i].empty()) load.add_tasks(lanes[i].cpus.first());
     }
-    const Apart apart(std::move(choices), demand, load);
+    const Apart apart(lanes, std::move(choices), demand, load);
     std::vector<unsigned> cpus;
     for (const auto& lane : lanes) {
         const auto number = cpus.size();

@@ -128,6 +128,19 @@ TEST(Separate, ABirthMovesNobodyElse) {
     EXPECT_GT(full, 10U);
 }
 
+TEST(Separate, WithoutAChangeNobodyMovesThoughAllCoresAreWorkers) {
+    for (unsigned seed = 1; seed <= 300; ++seed) {
+        Dice dice(seed);
+        auto machine = test::invented(dice);
+        const unsigned workers = dice.within(1, static_cast<unsigned>(machine.topology.cores.size()));
+        add_nic(machine, "eth0", dice.once_in(3) ? dice.within(1, workers) : workers, 100);
+        const NicUsage usage{{"p0", {{{"eth0"}, workers}}}};
+        const World world({server("eth0")}, machine, usage);
+        const auto count = moved(world.placements, recompile(world.set, machine, usage, world.placements));
+        EXPECT_EQ(count.interrupts + count.lanes, 0U) << "seed " << seed;
+    }
+}
+
 TEST(Separate, InterruptsThatCanStayDoSoBeforeOthersChoose) {
     auto machine = sixteen();
     add_nic(machine, "eth0", 3, 30);
