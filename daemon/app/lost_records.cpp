@@ -2,6 +2,7 @@
 #include "app/lost_records.hpp"
 
 #include "host/root.hpp"
+#include "inventory/lookup.hpp"
 #include "machine/queue_files.hpp"
 #include "planner/plan.hpp"
 #include "state/namesake.hpp"
@@ -82,6 +83,21 @@ void LostRecords::take_up(const machine::Subject& subject, const machine::Settin
         log_.error(done.error().to_string());
     auto record = recall(subject, present, policy, topology);
     if (!record) return;
+    if (const auto done = journal_.put(subject, std::move(*record)); !done)
+        log_.error(done.error().to_string());
+}
+
+void LostRecords::follow_kernel(const machine::Subject& subject, const machine::Setting& present,
+                                const std::string& policy) {
+    auto record = journal_.find(subject);
+    if (!record) return;
+    record->before.reset();
+    record->policy = policy;
+    record->asked = record->granted = present;
+    // CPUs that are offline now are still in a task's mask.
+    if (const auto* task = std::get_if<machine::TaskMask>(&subject))
+        if (auto allowed = inventory::read_allowed(root_, task->pid, task->task.tid))
+            record->asked = record->granted = std::move(*allowed);
     if (const auto done = journal_.put(subject, std::move(*record)); !done)
         log_.error(done.error().to_string());
 }

@@ -33,6 +33,10 @@ class LostRecords {
     /// Gives it that record, if it ought to have one. One that it has under a former name becomes its own.
     void take_up(const machine::Subject& subject, const machine::Setting& present, const std::string& policy,
                  const topology::Topology& topology);
+    /// What a subject with a record is set to now is ours, though the kernel has set that: the record says
+    /// so.
+    void follow_kernel(const machine::Subject& subject, const machine::Setting& present,
+                       const std::string& policy);
     [[nodiscard]] bool searching() const { return journal_.damaged(); }
     void begin_pass() { all_written_ = true; }
     /// A subject that is where its policy wants it.

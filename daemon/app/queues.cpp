@@ -91,6 +91,11 @@ void Queues::put_right(const QueueTarget& target) {
     parts_.lost.take_up(target.subject, found->second, target.policy, topology);
     if (action) return apply(*action);
     count_unchanged(target, found->second);
+    const auto& online = topology.online;
+    if (const auto record = parts_.journal.find(target.subject);
+        record && !planner::is_as_given(*record, found->second, online) &&
+        planner::was_widened(target.subject, *record, found->second, online))
+        parts_.lost.follow_kernel(target.subject, found->second, target.policy);
     if (const auto done = state::settle_unconfirmed(parts_.journal, target.subject, found->second,
                                                     parts_.current.placements().online);
         !done)

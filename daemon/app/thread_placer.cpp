@@ -191,6 +191,8 @@ void ThreadPlacer::place(KnownProcess* known, const Look& look) {
                 journal_.settle(subject, plan.is_kept ? state::Parting::kept : state::Parting::put_back);
             !done)
             log_.error(done.error().to_string());
+    if (const auto* policy = policy_of(look); plan.is_by_kernel && policy != nullptr)
+        lost_.follow_kernel(subject, thread.allowed, *policy);
     if (plan.action) return apply(known, thread.id, *plan.action, look.process.cpuset);
     count_unchanged(subject, look, plan.state);
     if (plan.state == State::in_place || (plan.state == State::yielded && !changes_.is_fresh()))

@@ -36,7 +36,7 @@ struct Case {
         return present().contains(process.cpuset == nullptr ? online() : *process.cpuset & online());
     }
     [[nodiscard]] TaskMask subject() const { return {view.thread.id, process.id.tid, {}}; }
-    /// True if only the kernel has changed the mask that we gave it, or it is an earlier one from us.
+    /// True if only the kernel has changed the mask that we gave it, or it is an earlier, wider one from us.
     [[nodiscard]] bool is_ours() const {
         const bool was_reset = view.may_be_reset && may_run_everywhere();
         return record && (was_reset || is_still_ours(*record, present(), online(), process.cpuset) ||
@@ -52,6 +52,12 @@ struct Case {
     }
     [[nodiscard]] bool has(const CpuSet& wanted) const {
         return same(present(), wanted, online()) || granted_already(record, wanted, present(), online());
+    }
+    /// It is where it should be. If that is the kernel's doing, its record ends when CPUs return, unless it
+    /// is brought up to date.
+    [[nodiscard]] ThreadPlan in_place() const {
+        return {.state = State::in_place,
+                .is_by_kernel = record && !is_as_given(*record, present(), online()) && is_ours()};
     }
     [[nodiscard]] ThreadPlan change(const CpuSet& to, std::string policy, Reason reason, bool restore) const {
         const auto& thread = view.thread;
@@ -98,7 +104,7 @@ ThreadPlan plan_unwanted(const Case& c) {
 }
 
 ThreadPlan plan_queue_thread(const Case& c, const QueueThread& wanted) {
-    if (c.has(wanted.wanted)) return {.state = State::in_place};
+    if (c.has(wanted.wanted)) return c.in_place();
     return c.change(wanted.wanted, wanted.policy, wanted.reason, false);
 }
 
@@ -127,9 +133,10 @@ ThreadPlan plan_wanted(const Case& c) {
         return {.state = target.error() == NoPlace::outside ? State::outside : State::left_alone,
                 .untouched = target.error()};
     }
-    ThreadPlan plan{.state = State::in_place};
-    if (!c.has(target->mask)) {
-        plan.state = State::yielded;
+    ThreadPlan plan{.state = State::yielded};
+    if (c.has(target->mask)) {
+        plan = c.in_place();
+    } else {
         if (!gives_way(c, policy.drift))
             plan = c.change(target->mask, policy.name, reason_of(placements, *target), false);
     }

@@ -48,8 +48,9 @@ struct ThreadPlan {
     std::optional<NoPlace> untouched =
         std::nullopt; ///< why it has no place; no value: it has one, or `prior: keep` left it its own mask
     std::optional<KeptOff> kept_off = std::nullopt; ///< also where it is still to be moved off them
-    bool forget = false;  ///< its undo record is of no use any more: its mask must stay as it is
-    bool is_kept = false; ///< and so its policy says: on_stop: keep
+    bool is_by_kernel = false; ///< it is in place, but by the kernel's doing: its record does not say so yet
+    bool forget = false;       ///< its undo record is of no use any more: its mask must stay as it is
+    bool is_kept = false;      ///< and so its policy says: on_stop: keep
 };
 
 /// Decides about one thread. Pure but for the slots in `assignments`. An unchanged thread under unchanged

@@ -26,8 +26,8 @@ class UndoLookup {
     virtual ~UndoLookup() = default;
     /// No value: we have not changed it.
     [[nodiscard]] virtual std::optional<UndoRecord> find(const machine::Subject& subject) const = 0;
-    /// True if a subject that has a record ever had this setting from us: a program may set again what it
-    /// once read.
+    /// True if a subject that has a record had this setting from us earlier, and it is wider than what it was
+    /// given since: a program sets again what it read while it settled.
     [[nodiscard]] virtual bool was_granted(const machine::Subject&, const machine::Setting&) const {
         return false;
     }

@@ -116,8 +116,10 @@ Result<void> Journal::resume(const Subject& subject) {
 std::optional<Journal::Ours> Journal::recall(const Subject& subject, const Setting& present,
                                              const CpuSet& online) const {
     const bool was_granted = writer_.granted().contains(subject, present);
-    if (const auto record = find(subject))
-        return was_granted ? std::optional(Ours{record->original}) : std::nullopt;
+    if (const auto record = find(subject)) {
+        const bool is_wider = present.is_cpus() && present.cpus().contains(record->asked.cpus() & online);
+        return was_granted && is_wider ? std::optional(Ours{record->original}) : std::nullopt;
+    }
     auto past = contents_.past().find(subject);
     // Who has its own back may run everywhere.
     const bool is_past = past && (past->parting == Parting::kept

@@ -3,6 +3,8 @@
 #include "simulated.hpp"
 
 #include <cerrno>
+#include <filesystem>
+#include <memory>
 
 namespace affinityd::app {
 namespace {
@@ -116,6 +118,63 @@ TEST_F(Hotplug, AtTheEndWhatCannotBePutBackIsLoggedEvenThen) {
     daemon_.manager().expect_changes();
     daemon_.stop();
     EXPECT_EQ(daemon_.log().times("could not be put back"), static_cast<unsigned>(tasks) + 1);
+}
+
+/// The kernel widens masks whose CPUs have all gone offline, and what it makes of them may be what policies
+/// want.
+class Widened : public testing::Test {
+  protected:
+    Widened() {
+        machine_.policy("unrelated", "match: {comm: unrelated}\n");
+        machine_.process(10, "server", "1-2");
+        for (const unsigned irq : {30U, 31U})
+            machine_.set_irq(irq, "1-2");
+    }
+    void want(const std::string& cpus) const {
+        machine_.policy("server", "match: {comm: server}\nbind: set\ncpus: \"" + cpus + "\"\n");
+        machine_.policy("nic", "affinity: irq\nnics: [eth0]\ncpus: \"" + cpus + "\"\n");
+    }
+    void online(const std::string& cpus) const {
+        machine_.tree().file("sys/devices/system/cpu/online", cpus + "\n");
+    }
+    void begin() {
+        daemon_ = std::make_unique<Instance>(machine_);
+        ASSERT_TRUE(daemon_->manager().start());
+        daemon_->pass();
+    }
+    void pass_after_changes() {
+        daemon_->manager().expect_changes();
+        ASSERT_TRUE(daemon_->reload());
+        daemon_->pass(true);
+    }
+    test::Machine machine_;
+    std::unique_ptr<Instance> daemon_;
+};
+
+TEST_F(Widened, WhoIsInPlaceByTheKernelsDoingGetsItsOriginalBackAfterCpusReturn) {
+    for (const bool is_killed : {false, true}) {
+        want("3");
+        begin();
+        EXPECT_EQ(machine_.allowed(10, 10), "3");
+        EXPECT_EQ(machine_.irq(30), "3");
+        online("0");
+        machine_.process(10, "server", "0-3");
+        machine_.set_irq(30, "0-3");
+        machine_.set_irq(31, "0-3");
+        want("0");
+        pass_after_changes();
+        online("0-3");
+        if (is_killed) {
+            daemon_.reset();
+            for (const char* name : {"server", "nic"})
+                std::filesystem::remove(machine_.path(std::string("policies/") + name + ".yaml"));
+            begin();
+        }
+        daemon_->stop();
+        EXPECT_EQ(machine_.allowed(10, 10), "1-2") << is_killed;
+        EXPECT_EQ(machine_.irq(30), "1-2") << is_killed;
+        EXPECT_EQ(machine_.irq(31), "1-2") << is_killed;
+    }
 }
 
 } // namespace

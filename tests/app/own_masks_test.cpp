@@ -125,6 +125,7 @@ TEST_F(SavedMask, IsNoReasonToGiveWay) {
         instance->pass();
         EXPECT_EQ(machine_.allowed(10, 10), drift == drifts_[0] ? "1" : "2")
             << "this one is its own: " << drift;
+        instance->stop();
     }
 }
 
