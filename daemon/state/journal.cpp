@@ -117,7 +117,9 @@ std::optional<Journal::Ours> Journal::recall(const Subject& subject, const Setti
                                              const CpuSet& online) const {
     const bool was_granted = writer_.granted().contains(subject, present);
     if (const auto record = find(subject)) {
-        const bool is_wider = present.is_cpus() && present.cpus().contains(record->asked.cpus() & online);
+        // Programs set again what they have read; whoever sets another subject means it.
+        const bool is_wider = std::holds_alternative<machine::TaskMask>(subject) && present.is_cpus() &&
+                              present.cpus().contains(record->asked.cpus() & online);
         return was_granted && is_wider ? std::optional(Ours{record->original}) : std::nullopt;
     }
     auto past = contents_.past().find(subject);

@@ -83,6 +83,7 @@ TEST_F(ProcessEventsTest, ARenameIsSeenAndSoIsTheEnd) {
     child.order('n');
     EXPECT_TRUE(turning_.until([&] { return instance_->knows(child.pid()); }));
     EXPECT_EQ(machine_.allowed(child.pid(), child.pid()), "2");
+    machine_.end(child.pid());
     child.order('e'); // exits are followed from the first process under policy on
     EXPECT_TRUE(turning_.until([&] { return !instance_->knows(child.pid()); }));
     EXPECT_EQ(instance_->journal().size(), 0U);
