@@ -92,10 +92,12 @@ void add_load(const json& status, Screen& screen) {
                             lost == 0 ? "" : "; events were lost " + counted(lost, "time")));
     for (const auto& fault : faults) {
         const auto in_force = printable(text(fault, "in_force"));
-        screen.line(fmt::format("{}:{}:{}: {}; {}", printable(text(fault, "file")), count(fault, "line"),
+        const auto note = affinityd::escaped_lines(text(fault, "note"));
+        screen.line(fmt::format("{}:{}:{}: {}; {}{}", printable(text(fault, "file")), count(fault, "line"),
                                 count(fault, "column"), affinityd::escaped_lines(text(fault, "message")),
                                 in_force.empty() ? "nothing is in force in its place"
-                                                 : "in force in its place: " + in_force),
+                                                 : "in force in its place: " + in_force,
+                                note.empty() ? "" : " (" + note + ")"),
                     "  ");
     }
 }
