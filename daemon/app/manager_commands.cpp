@@ -164,9 +164,12 @@ void Manager::apply(Answer answer, Until until) {
     shared_.current->releases_changed();
     carrying_.executor.begin_anew();
     coexistence_.look_again();
-    if (until == Until::done) shared_.answers.add({std::move(answer)});
+    if (until == Until::done) {
+        shared_.answers.add({std::move(answer)});
+        return begin_pass(true);
+    }
     begin_pass(true);
-    if (until == Until::begun) answer(status::message_text("a pass has begun"));
+    answer(status::message_text("a pass has begun"));
 }
 
 Result<std::string> Manager::measured(const measure::Run& run) {

@@ -79,6 +79,7 @@ bool is_released(const Turn& turn, const Tasks::Parts& parts) {
 /// A thread that runs another program ends all others and has the main thread's number and start time from
 /// then on, but its own mask, so it brings its record along.
 void follow_exec(const Turn& turn, TaskTable& table, const Tasks::Parts& parts) {
+    if (turn.next > 0) return; // it was done with the first thread
     if (turn.threads.empty() || turn.threads.front().id != turn.scan.id()) return;
     const auto& main = turn.threads.front();
     if (auto* known = table.find(main.id.tid)) known->has_lost_main = false;
@@ -212,7 +213,7 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
     // rest.
     const bool is_same = known != nullptr && known->id == turn.scan.id() && known->policy == turn.policy;
     if (turn.world != parts_.current.world || (turn.policy ? !is_same : known != nullptr)) return true;
-    if (turn.next == 0) follow_exec(turn, table_, parts_);
+    follow_exec(turn, table_, parts_);
     if (is_released(turn, parts_)) return true;
     auto view = view_of(turn.scan.id(), turn.policy, known);
     while (turn.next < turn.threads.size()) {
