@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/log.hpp"
 
+#include "base/counted.hpp"
 #include "base/escape.hpp"
 
 #include <cstdlib>
@@ -22,14 +23,6 @@ bool is_power_of_ten(std::uint64_t value) {
     while (value % 10 == 0)
         value /= 10;
     return value == 1;
-}
-
-/// "2,311"
-std::string grouped(std::uint64_t value) {
-    auto text = std::to_string(value);
-    for (auto at = text.size(); at > 3; text.insert(at, ","))
-        at -= 3;
-    return text;
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 #include "app/plan_job.hpp"
 #include "app/restorer.hpp"
 #include "app/status_job.hpp"
+#include "base/counted.hpp"
 #include "base/text.hpp"
 #include "inventory/lookup.hpp"
 #include "status/changes.hpp"
@@ -23,10 +24,6 @@
 namespace affinityd::app {
 
 namespace {
-
-std::string counted_policies(std::size_t count) {
-    return fmt::format("{} {}", count, count == 1 ? "policy" : "policies");
-}
 
 /// Of a reload of which nothing counts; the error may have a line for each file.
 std::string refusal_of(const Error& error) {
@@ -144,7 +141,8 @@ void Manager::reload(Answer answer, Until until) {
             return (*shared_answer)(fail(refusal_of(world.error())));
         }
         use(std::move(*world));
-        const auto loaded = "reloaded: " + counted_policies(shared_.current->policies().policies.size());
+        const auto loaded =
+            "reloaded: " + counted(shared_.current->policies().policies.size(), "policy", "policies");
         parts_.log.info(loaded);
         auto fault = loading.report();
         if (!fault.empty()) fault = loading.warnings() + fault;

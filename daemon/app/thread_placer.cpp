@@ -51,9 +51,9 @@ class OneRecord final : public planner::UndoLookup {
 /// it.
 void ThreadPlacer::note_found(const KnownProcess& process, KnownThread& known,
                               const inventory::Thread& thread, State state) const {
-    const bool gives_way = current_->policy(process.policy).drift != policy::Drift::enforce;
+    if (current_->policy(process.policy).drift == policy::Drift::enforce) return known.found.reset();
     const bool has_record = journal_.contains(machine::TaskMask{thread.id, process.id.tid, {}});
-    if (state != State::in_place || !gives_way || has_record) {
+    if (state != State::in_place || has_record) {
         if (state != State::yielded || has_record) known.found.reset();
         return;
     }

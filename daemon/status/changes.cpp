@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "status/changes.hpp"
 
-#include "base/escape.hpp"
+#include "base/counted.hpp"
 #include "measure/result.hpp"
+#include "status/json.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -16,10 +17,6 @@ namespace affinityd::status {
 namespace {
 
 using nlohmann::json;
-
-std::string counted(std::size_t number, std::string_view noun) {
-    return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
-}
 
 std::string joined(const std::vector<std::string>& parts, std::string_view between) {
     std::string text;
@@ -59,10 +56,6 @@ json policy_json(const std::string& name, const PolicyChanges& changes) {
             {"refused", changes.refused},
             {"not_put_back", changes.not_put_back},
             {"reason", changes.reason.empty() ? json() : json(changes.reason)}};
-}
-
-std::string dumped(const json& document) {
-    return escaped_json(document.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
 /// Where nothing had to be changed.
@@ -171,12 +164,12 @@ std::string to_text(const Changes& changes) {
     json policies = json::array();
     for (const auto& [name, policy] : changes.policies)
         policies.push_back(policy_json(name, policy));
-    return dumped(
+    return dump(
         {{"ok", changes.is_ok()}, {"message", message_of(changes)}, {"policies", std::move(policies)}});
 }
 
 std::string message_text(const std::string& message) {
-    return dumped({{"ok", true}, {"message", message}, {"policies", json::array()}});
+    return dump({{"ok", true}, {"message", message}, {"policies", json::array()}});
 }
 
 Result<std::string> to_answer(const accounting::MeasurementReport& report) {

@@ -2,6 +2,9 @@
 // Policies with `exclusive`: releases, what others get, and what is said; over a machine out of files.
 #include "simulated.hpp"
 
+#include <chrono>
+#include <thread>
+
 namespace affinityd::app {
 namespace {
 
@@ -48,6 +51,21 @@ TEST_F(Claims, OtherPoliciesHaveTheCpusOfAReleasedOne) {
     instance_.apply();
     instance_.finish();
     EXPECT_EQ(machine_.allowed(30, 30), "1");
+}
+
+TEST_F(Claims, TheNewestProblemComesFirstAndEachKeepsItsTime) {
+    start();
+    const auto first = instance_.status()["problems"];
+    ASSERT_EQ(first.size(), 1U);
+    EXPECT_EQ(first[0]["hint"], "affinityctl plan --cpus");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100)); // times are told in seconds
+    machine_.end(10);
+    instance_.pass();
+    const auto both = instance_.status()["problems"];
+    ASSERT_EQ(both.size(), 2U);
+    EXPECT_EQ(both[0]["policy"], "server") << "whose claim is idle now";
+    EXPECT_GT(both[0]["since"], first[0]["since"]);
+    EXPECT_EQ(both[1], first[0]);
 }
 
 TEST_F(Claims, AReleaseHoldsWhileTheMachineIsReadAgain) {

@@ -217,5 +217,11 @@ INSTANTIATE_TEST_SUITE_P(Errno, IrqAnswers,
                                          Answer{ENOENT, Outcome::gone}, Answer{ENOSPC, Outcome::full},
                                          Answer{ENODEV, Outcome::failed}));
 
+TEST(SteeringAnswers, AreThoseOfInterruptsButNoneIsManaged) {
+    EXPECT_EQ(steering_outcome(EPERM), Outcome::not_permitted);
+    EXPECT_EQ(steering_outcome(EIO), Outcome::failed);
+    EXPECT_EQ(steering_outcome(ENOENT), Outcome::gone);
+}
+
 } // namespace
 } // namespace affinityd::enforcer

@@ -60,6 +60,7 @@ class Answers(unittest.TestCase):
     def test_apply_says_what_it_placed(self):
         daemon = self.start()
         self.assertEqual("everything was in place already: 3 threads\n", daemon.control("apply"))
+        daemon.calm()
         os.sched_setaffinity(threads(self.load.pid)[1], [0])
         self.assertEqual("demo: 1 thread placed; 2 threads were in place already\n", daemon.control("apply"))
         self.in_place()  # nothing is waited for: the answer comes when it is done

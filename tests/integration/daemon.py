@@ -133,6 +133,20 @@ class Daemon:
     def status(self):
         return json.loads(self.control("status", "--json"))
 
+    def calm(self):
+        """Waits until no pass has begun for two seconds: others follow the first, and would put right what a test displaces."""
+        seen = None
+
+        def is_calm():
+            nonlocal seen
+            status = self.status()
+            passes = (status["reconciles"], status["reconciling"])
+            if seen is None or seen[0] != passes:
+                seen = (passes, time.monotonic())
+            return not passes[1] and time.monotonic() - seen[1] > 2
+
+        wait_for(is_calm, "passes are over")
+
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(timeout=60)

@@ -40,6 +40,7 @@ class Status(unittest.TestCase):
         self.assertEqual("", self.daemon.control("status", "--quiet"))
 
     def test_a_thread_that_somebody_moved(self):
+        self.daemon.calm()
         os.sched_setaffinity(self.load.pid, os.sched_getaffinity(0))
         said = self.daemon.control("status")
         self.assertTrue(said.startswith("affinityd "), said)

@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
+#include "base/counted.hpp"
 
 namespace affinityctl {
 
-/// "1 process", "3 processes".
-[[nodiscard]] inline std::string counted(std::uint64_t number, std::string_view one, std::string_view many) {
-    return std::to_string(number) + " " + std::string(number == 1 ? one : many);
-}
-
-/// The same for a noun that takes an s.
-[[nodiscard]] inline std::string counted(std::uint64_t number, std::string_view noun) {
-    return counted(number, noun, std::string(noun) + "s");
-}
+using affinityd::counted;
+using affinityd::grouped;
 
 } // namespace affinityctl

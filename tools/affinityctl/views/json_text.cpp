@@ -17,6 +17,13 @@ std::string text_of(const json& object, const char* key) {
     return found == object.end() ? "-" : cell(*found);
 }
 
+std::string joined(const json& list, std::string_view between) {
+    std::string text;
+    for (const auto& item : list)
+        text += (text.empty() ? "" : std::string(between)) + cell(item);
+    return text;
+}
+
 std::string balance_line(const json& answer) {
     const auto balance = answer.find("balance");
     return balance == answer.end() || !balance->is_object() ? "" : balance->value("text", "");

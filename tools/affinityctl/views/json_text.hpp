@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace affinityctl {
 
@@ -14,6 +15,9 @@ namespace affinityctl {
 
 /// The same for a member, which may be missing.
 [[nodiscard]] std::string text_of(const nlohmann::json& object, const char* key);
+
+/// The texts of a list; "" for none.
+[[nodiscard]] std::string joined(const nlohmann::json& list, std::string_view between);
 
 /// How well tasks are placed, in one line, as a status or plan says; "" if it does not.
 [[nodiscard]] std::string balance_line(const nlohmann::json& answer);

@@ -15,13 +15,6 @@ using nlohmann::json;
 
 namespace {
 
-std::string joined(const json& list) {
-    std::string text;
-    for (const auto& item : list)
-        text += (text.empty() ? "" : " ") + item.get<std::string>();
-    return text;
-}
-
 /// Packet steering of a vector's queues: RPS of the rx queue, XPS of the tx queue.
 std::string steering_of(const json& nic, const json& vector) {
     std::string text;
@@ -78,11 +71,11 @@ std::string heading(const json& nic, bool color) {
                     nic["local_cpus"].is_null() ? "unknown" : cell(nic["local_cpus"]),
                     nic["pci"].is_null() ? "" : "  pci " + printable(cell(nic["pci"])));
     if (!nic["addresses"].empty())
-        text += fmt::format("  addresses {}\n", printable(joined(nic["addresses"])));
+        text += fmt::format("  addresses {}\n", printable(joined(nic["addresses"], " ")));
     if (!nic["lower"].empty())
-        text += fmt::format("  on top of {}; the work is done by {}\n", printable(joined(nic["lower"])),
+        text += fmt::format("  on top of {}; the work is done by {}\n", printable(joined(nic["lower"], " ")),
                             nic["bottom"].empty() ? "no hardware that is visible here"
-                                                  : printable(joined(nic["bottom"])));
+                                                  : printable(joined(nic["bottom"], " ")));
     return text;
 }
 

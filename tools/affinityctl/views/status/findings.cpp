@@ -36,8 +36,8 @@ constexpr std::array states{
               "may not leave their cpuset for the CPUs of the policy"},
     StateText{"drifted", "was moved by somebody else; the next pass puts it right",
               "were moved by somebody else; the next pass puts them right"},
-    StateText{"not in place", "was moved by somebody else; the next pass puts it right",
-              "were moved by somebody else; the next pass puts them right"},
+    StateText{"not in place", "is not in place now; the next pass puts it right",
+              "are not in place now; the next pass puts them right"},
     StateText{"on another CPU", "is on another CPU, as its own has no interrupt vector left",
               "are on other CPUs, as theirs have no interrupt vector left"},
 };

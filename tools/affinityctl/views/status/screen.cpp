@@ -140,14 +140,6 @@ void add_notes(const json& status, Screen& screen) {
     }
 }
 
-/// "2,311"
-std::string grouped(std::uint64_t value) {
-    auto text = std::to_string(value);
-    for (auto at = text.size(); at > 3; text.insert(at, ","))
-        at -= 3;
-    return text;
-}
-
 void add_others(const json& status, Screen& screen) {
     for (const auto& writer : list(status, "other_writers"))
         screen.paragraph(fmt::format("also writing here: {} ({}): {}", printable(text_of(writer, "name")),

@@ -18,13 +18,6 @@ using nlohmann::json;
 
 namespace {
 
-std::string names_of(const json& list) {
-    std::string names;
-    for (const auto& name : list)
-        names += (names.empty() ? "" : ",") + name.get<std::string>();
-    return names.empty() ? "-" : names;
-}
-
 std::string figure(const json& value) {
     return value.is_number() ? fmt::format("{:.3f}", value.get<double>()) : "-";
 }
@@ -79,7 +72,7 @@ std::string policy_rows(const json& status, const Page& page) {
     for (const auto& policy : list(status, "policies")) {
         const auto name = text_of(policy, "name");
         const auto held = queues.contains(name) ? queues.at(name) : QueueCount{};
-        table.add({name, model_of(policy), text_of(policy, "cpus"), names_of(list(policy, "nics")),
+        table.add({name, model_of(policy), text_of(policy, "cpus"), cell(joined(list(policy, "nics"), ",")),
                    text_of(policy, "processes"),
                    part(count(policy, "threads_in_place"), count(policy, "threads_wanted")),
                    part(held.held, held.wanted), text_of(policy, "drift_put_right"), gain_of(status, name)});
