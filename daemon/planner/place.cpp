@@ -91,7 +91,7 @@ bool is_within(const std::vector<Slot>& slots, const CpuSet& cpuset) {
 /// Where all threads of a process may run until it has settled: a program that counts its CPUs when it starts
 /// counts those of its policy, as it would in a cpuset.
 std::expected<Target, NoPlace> whole_of(const ResolvedPolicy& resolved, const ProcessView& process) {
-    const CpuSet cpus = process.cpuset == nullptr ? resolved.allowed : resolved.allowed & *process.cpuset;
+    const CpuSet cpus = process.cpuset == nullptr ? resolved.usable : resolved.usable & *process.cpuset;
     if (cpus.empty()) return std::unexpected(NoPlace::outside);
     return Target{cpus,       *process.policy, {resolved.policy->name, 0, "", Kind::whole},
                   process.id, false,           cpus};

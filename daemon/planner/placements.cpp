@@ -133,6 +133,8 @@ void add_distributions(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nic
     resolved.placement = policy.placement;
     tell_of_isolated(run, policy, policy.placement, resolved.allowed);
     resolved.distributions.push_back(distribute(run, policy, resolved.placement, resolved.allowed, own_nics));
+    for (const auto& slot : resolved.distributions.front())
+        resolved.usable |= slot.mask;
     for (const auto& rule : policy.threads) {
         auto allowed = allowed_cpus(run, policy, rule.placement, own_nics);
         // A rule that states no CPUs, or none that are here, gets the policy's.

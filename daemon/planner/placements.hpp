@@ -74,7 +74,8 @@ struct ResolvedPolicy {
     const policy::Policy* policy = nullptr;
     policy::Placement placement; ///< its own
     CpuSet allowed;              ///< never empty if active
-    bool active = false;         ///< false: it cannot be carried out here; `problems` says why
+    CpuSet usable;       ///< of these, what its own placement uses: less where `smt: avoid` leaves CPUs out
+    bool active = false; ///< false: it cannot be carried out here; `problems` says why
     std::vector<std::vector<Slot>> distributions; ///< 0: own placement; i + 1: thread rule i
     std::vector<Group> together;                  ///< empty without `together`
     std::vector<NicLanes> nics;                   ///< of irq and full

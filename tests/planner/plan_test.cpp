@@ -83,6 +83,13 @@ TEST(Plan, ANewProcessMayUseTheWholePolicyUntilItHasSettled) {
     EXPECT_EQ(plan(io).action->to, Setting(CpuSet{7}));
 }
 
+TEST(Plan, ANewProcessCountsNoCpusThatAreNotUsed) {
+    World world({"match: {comm: a}\ncpus: \"2-7\"\nsmt: avoid\nspread: cpu\nbind: cpu\n"}, plain());
+    ProcessView view{.id = {1, 1}, .policy = 0};
+    view.is_settling = true;
+    EXPECT_EQ(plan_thread(world.planning(), view, {thread(1, "a")}).action->to, Setting(CpuSet{2, 4, 6}));
+}
+
 TEST(Plan, ProtectedKernelThreadsAreNeverTouched) {
     World world({"match: {kthread: true}\ncpus: \"1\"\nbind: set\n"}, plain());
     auto task = thread(1, "ksoftirqd/0", CpuSet{0});
