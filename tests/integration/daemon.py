@@ -127,7 +127,10 @@ class Daemon:
     def control(self, *arguments, code=0):
         done = subprocess.run([PROGRAMS["affinityctl"], "--runtime-dir", str(self.folder / "run"), *arguments],
                               capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == code, f"affinityctl {arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
+        if done.returncode != code:
+            over = self.process.poll() if self.process else None
+            ended = "" if over is None else f"the daemon ended with {over}: {self.text()}"
+            raise AssertionError(f"affinityctl {arguments}: {done.returncode}\n{done.stdout}{done.stderr}{ended}")
         return done.stdout + done.stderr
 
     def status(self):
