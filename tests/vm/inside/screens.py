@@ -5,6 +5,7 @@
 import contextlib
 import os
 import pathlib
+import shutil
 import subprocess
 import threading
 
@@ -152,9 +153,21 @@ def a_measurement_that_regressed():
 
 @test()
 def no_process_events():
-    with drop_in("affinityd.service", "[Service]\nRestrictAddressFamilies=\nRestrictAddressFamilies=AF_UNIX\n"):
+    """The kernel sends them to the machine's own network namespace only. Without its interfaces, a policy for CPUs is what remains."""
+    aside = traffic.POLICIES.with_name("aside")
+    traffic.POLICIES.rename(aside)
+    traffic.POLICIES.mkdir()
+    (traffic.POLICIES / "receivers.yaml").write_text('version: 1\nmatch: {unit: "receiver@*.service"}\ncpus: "1-4"\nspread: cpu\nbind: cpu\n',
+                                                     encoding="utf-8")
+    with drop_in("affinityd.service", "[Service]\nPrivateNetwork=yes\n"):
         run("systemctl", "restart", "affinityd", patience=80)
         shows("no process events", AILING, "listed below with what to do", "process events: ", "CAP_NET_ADMIN")
+        pid = traffic.receivers(SOME)[1]
+        os.sched_setaffinity(pid, {7})
+        run("affinityctl", "apply")
+        assert os.sched_getaffinity(pid) <= {1, 2, 3, 4}, "passes go on"
+    shutil.rmtree(traffic.POLICIES)
+    aside.rename(traffic.POLICIES)
     run("systemctl", "restart", "affinityd", patience=80)
     all_is_well_again()
 
