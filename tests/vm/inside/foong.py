@@ -12,7 +12,7 @@ import socket
 import machine
 import traffic
 from daemon import await_order, disorder, install, plugged, record, recording_reads_like_the_machine, status, traffic_at_home
-from harness import ROOM, broken_for, longest_broken, main, run, test, wait_for
+from harness import ROOM, broken_for, longest_broken, main, run, start_daemon, test, wait_for
 
 ALL = range(1, 9)
 NICS = [f"ens{number}" for number in ALL]
@@ -84,7 +84,7 @@ def stopping_restores_everything():
     after = masks()
     changed = {name: (mask, after.get(name)) for name, mask in before.items() if after.get(name) != mask}
     assert not changed, f"before and after: {changed}"
-    run("systemctl", "start", "affinityd", patience=80)
+    start_daemon()
     await_order(ALL)
 
 

@@ -34,6 +34,12 @@ def run(*command, code=0, patience=180):
     return done.stdout
 
 
+def start_daemon(how="start"):
+    """Starts or restarts the daemon, however often a test does so: systemd refuses more than a few starts within seconds."""
+    run("systemctl", "reset-failed")
+    run("systemctl", how, "affinityd", patience=80)
+
+
 def wait_for(condition, what, patience=PATIENCE):
     """Polls until the condition returns something true, and returns that. `what` may be a function that describes the current state."""
     end = time.monotonic() + patience

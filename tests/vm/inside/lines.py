@@ -7,7 +7,7 @@ import time
 
 import machine
 from daemon import install, status
-from harness import main, run, test, wait_for
+from harness import main, run, start_daemon, test, wait_for
 from traffic import POLICIES
 
 nics = []
@@ -118,7 +118,7 @@ def in_whichever_order_things_go_one_original_is_put_back():
     chance = random.Random(13)
     for _ in range(12):
         write_both()
-        run("systemctl", "start", "affinityd", patience=80)
+        start_daemon()
         becomes({1})
         order = list(EVENTS)
         chance.shuffle(order)
@@ -134,7 +134,7 @@ def in_whichever_order_things_go_one_original_is_put_back():
 @test()
 def a_driver_that_is_unbound_leaves_the_line_to_the_other():
     write_both()
-    run("systemctl", "start", "affinityd", patience=80)
+    start_daemon()
     becomes({1})
     function = machine.NETS / nics[0] / "device"
     name, driver = function.resolve().name, (function / "driver").resolve()
@@ -151,7 +151,7 @@ def a_driver_that_is_unbound_leaves_the_line_to_the_other():
 
 @test()
 def nothing_went_wrong_by_the_daemons_own_account():
-    run("systemctl", "start", "affinityd", patience=80)
+    start_daemon()
     told = status()
     assert not told["refused"], told["refused"]
     errors = run("journalctl", "-u", "affinityd", "-p", "err", "-q", "--no-pager", "-o", "cat")

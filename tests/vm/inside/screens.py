@@ -12,7 +12,7 @@ import threading
 import machine
 import traffic
 from daemon import await_order, install, status
-from harness import main, run, test, wait_for
+from harness import main, run, start_daemon, test, wait_for
 
 SOME = (1, 2, 3, 4)
 HEALTHY, AILING = "is running, all is in place", "is running and NEEDS ATTENTION"
@@ -91,9 +91,9 @@ def an_interrupt_that_is_refused():
     run("systemctl", "stop", "affinityd", patience=80)
     pathlib.Path(f"/proc/irq/{irq}/smp_affinity_list").write_text(str(min(other)), encoding="utf-8")
     with drop_in("affinityd.service", f"[Service]\nReadOnlyPaths=/proc/irq/{irq}\n"):
-        run("systemctl", "start", "affinityd", patience=80)
+        start_daemon()
         shows("interrupt refused", AILING, "policy receiver2: ", "Read-only file system", "affinityctl status receiver2 --failed")
-    run("systemctl", "restart", "affinityd", patience=80)
+    start_daemon("restart")
     all_is_well_again()
 
 
@@ -160,7 +160,7 @@ def no_process_events():
     (traffic.POLICIES / "receivers.yaml").write_text('version: 1\nmatch: {unit: "receiver@*.service"}\ncpus: "1-4"\nspread: cpu\nbind: cpu\n',
                                                      encoding="utf-8")
     with drop_in("affinityd.service", "[Service]\nPrivateNetwork=yes\n"):
-        run("systemctl", "restart", "affinityd", patience=80)
+        start_daemon("restart")
         shows("no process events", AILING, "listed below with what to do", "process events: ", "CAP_NET_ADMIN")
         pid = traffic.receivers(SOME)[1]
         os.sched_setaffinity(pid, {7})
@@ -168,7 +168,7 @@ def no_process_events():
         assert os.sched_getaffinity(pid) <= {1, 2, 3, 4}, "passes go on"
     shutil.rmtree(traffic.POLICIES)
     aside.rename(traffic.POLICIES)
-    run("systemctl", "restart", "affinityd", patience=80)
+    start_daemon("restart")
     all_is_well_again()
 
 

@@ -7,7 +7,7 @@ import pathlib
 import subprocess
 
 import verbs
-from harness import main, run, test, wait_for
+from harness import main, run, start_daemon, test, wait_for
 
 NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
 
@@ -53,7 +53,7 @@ def only_root_may_own_the_name():
     call = ("busctl", "call", "org.freedesktop.DBus", "/", "org.freedesktop.DBus", "RequestName", "su", "org.affinityd", "0")
     refused = subprocess.run([*NOBODY, *call], capture_output=True, text=True, check=False)
     assert refused.returncode != 0 and "denied" in refused.stderr.lower() + refused.stdout.lower(), refused
-    run("systemctl", "start", "affinityd")
+    start_daemon()
 
 
 @test()

@@ -9,7 +9,7 @@ import time
 
 import machine
 from daemon import install, status
-from harness import main, run, test, wait_for
+from harness import main, run, start_daemon, test, wait_for
 from traffic import POLICIES
 
 NICS = ["ens1", "ens2", "ens3", "ens4"]  # virtio, igb, e1000e, vmxnet3
@@ -77,7 +77,7 @@ def are_placed():
 
 
 def start():
-    run("systemctl", "start", "affinityd", patience=80)
+    start_daemon()
 
 
 def stop():

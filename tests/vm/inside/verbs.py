@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 import xml.dom.minidom
 
-from harness import run, test, wait_for
+from harness import run, start_daemon, test, wait_for
 
 SETTINGS = pathlib.Path("/etc/affinityd/affinityd.yaml")
 POLICIES = pathlib.Path("/etc/affinityd/policies.d")
@@ -60,11 +60,11 @@ def measuring_works_under_the_installed_units():
     shipped = SETTINGS.read_text(encoding="utf-8")
     SETTINGS.write_text("version: 1\nmeasure: {interval: 1s, duration: 1s}\n", encoding="utf-8")
     try:
-        run("systemctl", "restart", "affinityd", patience=80)
+        start_daemon("restart")
         last_run(known + 2)
     finally:
         SETTINGS.write_text(shipped, encoding="utf-8")
-        run("systemctl", "restart", "affinityd", patience=80)
+        start_daemon("restart")
     return f"{asked_for['bits_per_second'] / 1e9:.2f} Gbit/s"
 
 
