@@ -58,14 +58,29 @@ Manager::Manager(Parts parts)
       balancer_({parts_.root, shared_.current, tasks_.table(), tasks_.placer().assignments(),
                  parts_.settings.redeal_interval, [this] { work_.want(Work::Urgency::soon); }, parts_.log}) {}
 
-void Manager::use(std::shared_ptr<World> world) {
+/// What was released by hand is taken up again by those who ask for it only: not by the version that had to
+/// stay of a file with errors, and not because another policy was saved.
+void Manager::keep_releases(const World* before, Reason reason) {
+    auto names = shared_.loading.faulty();
+    if (reason == Reason::asked) {
+        shared_.releases.clear_processes();
+    } else if (before != nullptr) {
+        for (const auto& policy : shared_.current->policies().policies) {
+            const auto* resolved = before->placements().find(policy.name);
+            if (resolved != nullptr && resolved->policy->text_hash == policy.text_hash)
+                names.insert(policy.name);
+        }
+    }
+    shared_.releases.keep_policies(names);
+}
+
+void Manager::use(std::shared_ptr<World> world, Reason reason) {
     const auto before = std::exchange(shared_.current.world, std::move(world));
     if (before) {
         shared_.current->take_over(*before);
         tasks_.use_policies_of(*before);
     }
-    // What was released by hand is not taken up again by the version that had to stay.
-    shared_.releases.clear_but(shared_.loading.faulty());
+    keep_releases(before.get(), reason);
     shared_.current->use_releases(
         [this](std::string_view policy) { return shared_.releases.policy(policy); });
     if (auto* listeners = tasks_.sources().listeners()) listeners->want(shared_.current->matcher().ports());
@@ -88,7 +103,7 @@ Result<void> Manager::start() {
     if (!loaded) return std::unexpected(std::move(loaded.error()));
     if (const auto& warnings = shared_.loading.warnings(); !warnings.empty())
         parts_.log.report("policies:\n" + warnings);
-    use(std::move(*loaded));
+    use(std::move(*loaded), Reason::asked);
     const auto& world = *shared_.current.world;
     parts_.log.info(fmt::format(
         "{} policies, {} CPUs online ({}), {} interfaces, {} subjects in the undo journal",
@@ -216,7 +231,7 @@ void Manager::begin_stop(std::function<void()> done) {
             Restorer::Parts{parts_.journal, carrying_.executor, tasks_.sources(), parts_.log}, online, choose,
             [this](const status::Changes& changes) {
                 const auto count = to_string(changes.put_back());
-                parts_.log.info((count.empty() ? "nothing" : count) + " put back as before");
+                parts_.log.info(count.empty() ? "nothing had to be put back" : count + " put back as before");
             });
     });
     stop->then_do([this, online] {

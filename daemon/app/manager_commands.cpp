@@ -37,12 +37,9 @@ std::string refusal_of(const Error& error) {
 
 void Manager::status(OwnedAnswer answer) {
     if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
-    struct Drift {
-        std::string policy; ///< of the process that is told of
-        std::map<std::string, std::size_t> threads;
-    };
-    const auto drift = std::make_shared<Drift>();
-    const auto complete = [this, drift](status::AnswerText text) {
+    const auto tasks = std::make_shared<TaskStatus>(
+        TaskStatus::Parts{parts_.root, shared_.current, carrying_.executor, memory_, parts_.enforcer.acts()});
+    const auto complete = [this, tasks](status::AnswerText text) {
         status::Overview overview;
         overview.instance = {
             ::getpid(),        !parts_.enforcer.acts(),        shared_.started_at,
@@ -54,8 +51,8 @@ void Manager::status(OwnedAnswer answer) {
                              .by_event = tasks_.events().handled(),
                              .events_lost = shared_.events_lost};
         add_outcomes(carrying_.executor, overview.counters);
-        overview.policies = policy_status(*shared_.current.world, tasks_.table(), shared_.releases);
-        add_drift(carrying_.executor, drift->threads, overview.policies);
+        overview.policies =
+            policy_status(*shared_.current.world, tasks->holdings(), carrying_.executor, shared_.releases);
         overview.load = shared_.loading.status();
         overview.problems = shared_.problems.list();
         overview.goodness = balancer_.goodness();
@@ -68,21 +65,11 @@ void Manager::status(OwnedAnswer answer) {
                               status::to_text(bookkeeping_.measurement()));
     };
     work_.add(std::make_unique<StatusJob>(
-        StatusJob::Parts{
-            shared_.current, tasks_.table(),
-            [this, drift](const KnownProcess& process) {
-                drift->policy = shared_.current->policy(process.policy).name;
-                return process_status(*shared_.current.world, process, memory_);
-            },
-            [this, drift](const KnownThread& thread, int pid) {
-                auto value = thread_status(thread, pid, carrying_.executor);
-                // A dry run shows what it would have done.
-                if (parts_.enforcer.acts())
-                    read_again(parts_.root, pid, thread, shared_.current.placements().online, value);
-                if (value.has_drifted) ++drift->threads[drift->policy];
-                return value;
-            },
-            [this](const planner::QueueTarget& target) { return queues_.status_now(target); }, complete},
+        StatusJob::Parts{shared_.current, tasks_.table(),
+                         [tasks](const KnownProcess& process) { return tasks->process(process); },
+                         [tasks](const KnownThread& thread, int pid) { return tasks->thread(thread, pid); },
+                         [this](const planner::QueueTarget& target) { return queues_.status_now(target); },
+                         complete},
         std::move(answer)));
 }
 
@@ -124,13 +111,13 @@ Result<std::string> Manager::history(const std::string& kind) const {
     return status::to_text(bookkeeping_.history(kind));
 }
 
-void Manager::reload(Answer answer, Until until) {
+void Manager::reload(Answer answer, Until until, Reason reason) {
     if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
     // The machine is read again by the pass that follows.
     auto loader = shared_.loading.begin(shared_.current->machine(), shared_.current->usage());
     auto reload = std::make_unique<Sequence>();
     reload->until([loader](const OutOfTime& out_of_time) { return loader->step(out_of_time); });
-    reload->then([this, loader, until, shared_answer = std::make_shared<Answer>(std::move(answer))] {
+    reload->then([this, loader, until, reason, shared_answer = std::make_shared<Answer>(std::move(answer))] {
         auto& loading = shared_.loading;
         auto settings_faults = reread(parts_.reread_settings, parts_.settings);
         balancer_.use_interval(parts_.settings.redeal_interval);
@@ -140,7 +127,7 @@ void Manager::reload(Answer answer, Until until) {
                              "reload: " + world.error().to_string() + "\nthe running policies stay");
             return (*shared_answer)(fail(refusal_of(world.error())));
         }
-        use(std::move(*world));
+        use(std::move(*world), reason);
         const auto loaded =
             "reloaded: " + counted(shared_.current->policies().policies.size(), "policy", "policies");
         parts_.log.info(loaded);
@@ -190,6 +177,11 @@ void Manager::release(const std::string& what, Answer answer, Until until) {
     else
         shared_.releases.release_process(process->id);
     shared_.current->releases_changed();
+    parts_.log.info(fmt::format("released by hand: {}{}",
+                                what.empty() ? "everything"
+                                : is_policy  ? "policy "
+                                             : "process ",
+                                what));
     const auto choose = [what, is_policy, pid](const state::Entry& entry) {
         const auto* task = std::get_if<planner::TaskMask>(&entry.subject);
         const bool is_meant =

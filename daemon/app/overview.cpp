@@ -2,8 +2,6 @@
 #include "app/overview.hpp"
 
 #include "app/nic_notes.hpp"
-#include "host/scheduler.hpp"
-#include "inventory/lookup.hpp"
 
 #include <algorithm>
 
@@ -12,8 +10,6 @@
 namespace affinityd::app {
 
 namespace {
-
-using State = planner::ThreadPlan::State;
 
 /// That a policy does not do what it says, and why.
 std::string policy_note(const World& world, std::size_t policy, std::size_t processes) {
@@ -24,12 +20,6 @@ std::string policy_note(const World& world, std::size_t policy, std::size_t proc
         return {};
     return "restricts nothing on this machine: each of its places has all online CPUs (" + online.to_list() +
            ")";
-}
-
-/// False: the policy leaves it alone, or to whoever changed it after us.
-bool gets_a_place(State state) {
-    return state == State::in_place || state == State::changes || state == State::put_off ||
-           state == State::outside || state == State::immovable;
 }
 
 /// All CPUs that a policy or one of its thread rules may use.
@@ -43,34 +33,8 @@ CpuSet cpus_of(const planner::ResolvedPolicy& resolved) {
 
 } // namespace
 
-status::ThreadStatus thread_status(const KnownThread& thread, int pid, const enforcer::Executor& executor) {
-    status::ThreadStatus value{.tid = thread.id.tid,
-                               .comm = thread.comm,
-                               .state = thread.state,
-                               .wanted = thread.wanted,
-                               .present = thread.present,
-                               .outcome = thread.outcome};
-    const machine::Subject subject = machine::TaskMask{thread.id, pid, {}};
-    const auto note = executor.note(subject);
-    value.is_fought_over = note && note->kind == enforcer::Backoff::Note::Kind::fought_over;
-    value.corrections = executor.corrections(subject);
-    return value;
-}
-
-void read_again(const host::Root& root, int pid, const KnownThread& thread, const CpuSet& online,
-                status::ThreadStatus& into) {
-    // There may be thousands: whether the number still means this thread is asked only where it is another
-    // mask.
-    if (root.is_live())
-        if (const auto mask = host::get_affinity(thread.id.tid); !mask || *mask == thread.present) return;
-    const auto now = inventory::read_thread(root, pid, thread.id.tid);
-    if (!now || !*now || (*now)->id != thread.id) return; // what was known last has to do
-    into.present = (*now)->allowed;
-    const auto is_like = [&](const CpuSet& cpus) { return (into.present & online) == (cpus & online); };
-    into.has_drifted = thread.state == State::in_place && !is_like(thread.present) && !is_like(thread.wanted);
-}
-
-std::vector<status::PolicyStatus> policy_status(const World& world, const TaskTable& tasks,
+std::vector<status::PolicyStatus> policy_status(const World& world, const Holdings& holdings,
+                                                const enforcer::Executor& executor,
                                                 const Releases& releases) {
     std::vector<status::PolicyStatus> list;
     for (std::size_t i = 0; i < world.policies().policies.size(); ++i) {
@@ -89,35 +53,14 @@ std::vector<status::PolicyStatus> policy_status(const World& world, const TaskTa
             for (const auto& lane : lanes.lanes)
                 shown.cores.push_back(lane.cpus);
         }
+        if (const auto held = holdings.find(policy.name); held != holdings.end()) value.held = held->second;
+        const auto& corrected = executor.corrected();
+        if (const auto found = corrected.find(policy.name); found != corrected.end())
+            value.held.drift_put_right = found->second;
+        value.note = policy_note(world, i, value.held.processes);
         list.push_back(std::move(value));
     }
-    for (const auto& [pid, process] : tasks.processes()) {
-        auto& held = list[process.policy].held;
-        ++held.processes;
-        held.threads += process.threads.size();
-        for (const auto& thread : process.threads) {
-            held.threads_wanted += gets_a_place(thread.state) ? 1 : 0;
-            held.threads_in_place += thread.state == State::in_place ? 1 : 0;
-        }
-    }
-    for (std::size_t i = 0; i < list.size(); ++i)
-        list[i].note = policy_note(world, i, list[i].held.processes);
     return list;
-}
-
-status::ProcessStatus process_status(const World& world, const KnownProcess& process,
-                                     const MemoryFollower& memory) {
-    status::ProcessStatus value{.pid = process.id.tid,
-                                .owner = process.owner,
-                                .comm = process.comm,
-                                .policy = world.policy(process.policy).name,
-                                .nics = process.nics,
-                                .nics_note = nic_note(world, process)};
-    if (const auto* moved = memory.find(process.id)) {
-        value.memory_nodes = moved->nodes;
-        value.memory_state = moved->text;
-    }
-    return value;
 }
 
 void add_outcomes(const enforcer::Executor& executor, status::Counters& into) {
@@ -129,29 +72,18 @@ void add_outcomes(const enforcer::Executor& executor, status::Counters& into) {
             into.outcomes[std::string(to_string(static_cast<enforcer::Outcome>(i)))] = counts[i];
 }
 
-void add_drift(const enforcer::Executor& executor, const std::map<std::string, std::size_t>& drifted,
-               std::vector<status::PolicyStatus>& into) {
-    for (auto& policy : into) {
-        auto& held = policy.held;
-        if (const auto found = executor.corrected().find(policy.name); found != executor.corrected().end())
-            held.drift_put_right = found->second;
-        const auto found = drifted.find(policy.name);
-        if (found == drifted.end()) continue;
-        held.threads_drifted = found->second;
-        held.threads_in_place -= std::min(held.threads_in_place, found->second);
-    }
-}
-
 std::vector<planner::Problem> lack_problems(const enforcer::Executor& executor, const EventQueue& events) {
     std::vector<planner::Problem> list;
     if (!events.absence().empty())
         list.push_back({{},
                         "process events",
                         events.absence() +
-                            ": new processes are found by the periodic pass only (reconcile in "
-                            "affinityd.yaml)",
+                            ": services are seen within about a second by their control groups, but other "
+                            "new processes, new threads and new names by the periodic pass only "
+                            "(reconcile in affinityd.yaml)",
                         "give the daemon CAP_NET_ADMIN and the machine's own network, PID and user "
-                        "namespaces, as podman run --privileged --network=host --pid=host does"});
+                        "namespaces; a container has them with podman run --privileged --network=host "
+                        "--pid=host"});
     const auto count = std::ranges::count(executor.refusals().entries(), enforcer::Outcome::not_permitted,
                                           [](const auto& entry) { return entry.second.outcome; });
     if (count > 0)

@@ -11,22 +11,25 @@
 
 namespace affinityd::app {
 
-/// What was told to let go until the next reload or `apply`. Policies, processes and "everything" are kept
-/// apart, and a process by its identity: a later one of the same number is not released.
+/// What was told to let go until the next `apply`, or reload that somebody asks for. Policies, processes and
+/// "everything" are kept apart, and a process by its identity: a later one of the same number is not
+/// released.
 class Releases {
   public:
     void release_all() { all_ = true; }
     void release_policy(std::string name) { policies_.insert(std::move(name)); }
     void release_process(const TaskId& id) { processes_.insert(id); }
     void clear() { *this = {}; }
+    using Names = std::set<std::string, std::less<>>;
     /// Of these policies, what was let go stays so.
-    void clear_but(const std::set<std::string, std::less<>>& names) {
-        std::set<std::string, std::less<>> kept;
+    void keep_policies(const Names& names) {
+        Names kept;
         for (const auto& name : names)
             if (policy(name)) kept.insert(name);
-        clear();
         policies_ = std::move(kept);
+        all_ = false;
     }
+    void clear_processes() { processes_.clear(); }
     /// The process has ended.
     void forget(const TaskId& id) { processes_.erase(id); }
 
@@ -40,7 +43,7 @@ class Releases {
 
   private:
     bool all_ = false;
-    std::set<std::string, std::less<>> policies_;
+    Names policies_;
     std::unordered_set<TaskId> processes_;
 };
 

@@ -20,14 +20,16 @@ bool StatusJob::add_process(int pid, const OutOfTime& out_of_time) {
     const auto* process = parts_.tasks.find(pid);
     if (!begun_) {
         if (process == nullptr) return true;
+        const auto value = parts_.process(*process);
+        if (!value) return true;
         begun_ = Begun{process->id, process->owner};
-        text_.begin_process(parts_.process(*process));
+        text_.begin_process(*value);
     }
     const bool is_there = process != nullptr && process->id == begun_->id;
     for (auto at = is_there ? process->threads.count_below(begun_->next_tid) : 0;
          is_there && at < process->threads.size(); ++at) {
         const auto& thread = *(process->threads.begin() + static_cast<std::ptrdiff_t>(at));
-        text_.add(parts_.thread(thread, pid), begun_->owner);
+        if (const auto value = parts_.thread(thread, pid)) text_.add(*value, begun_->owner);
         begun_->next_tid = thread.id.tid + 1;
         if (at + 1 < process->threads.size() && out_of_time()) return false;
     }

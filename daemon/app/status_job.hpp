@@ -20,8 +20,9 @@ class StatusJob final : public Job {
     struct Parts {
         const Current& current;
         const TaskTable& tasks;
-        std::function<status::ProcessStatus(const KnownProcess& process)> process;
-        std::function<status::ThreadStatus(const KnownThread& thread, int pid)> thread;
+        /// No value: it has ended.
+        std::function<std::optional<status::ProcessStatus>(const KnownProcess& process)> process;
+        std::function<std::optional<status::ThreadStatus>(const KnownThread& thread, int pid)> thread;
         std::function<status::QueueStatus(const planner::QueueTarget& target)> queue;
         /// Adds everything else.
         std::function<OwnedText(status::AnswerText text)> complete;

@@ -25,6 +25,9 @@ namespace {
 
 using std::chrono::steady_clock;
 
+/// Whatever came of it, which has been logged.
+void reloaded(const Result<std::string>&) { sd_notify(0, "READY=1"); }
+
 /// What watches the machine: all of it ends before the daemon puts things back.
 struct Watches {
     std::unique_ptr<ProcessEvents> processes;
@@ -64,7 +67,8 @@ class EventLoop final : public Loop {
     void all_done();
     void stop();
     void leave_when_quiet();
-    void reload(const char* why);
+    void begin_reload(const char* why);
+    void reload_saved();
     [[nodiscard]] std::string status_line() const;
 
     static EventLoop& self(void* userdata) { return *static_cast<EventLoop*>(userdata); }
@@ -114,7 +118,7 @@ Result<void> EventLoop::subscribe() {
                                               },
                                               [this](const auto& nic) { manager_.link_changed(nic); }});
     watches_.folders = FolderWatch::start(event_.get(), manager_.files().settings.policy_folders,
-                                          [this] { reload("a policy file changed"); });
+                                          [this] { reload_saved(); });
     watches_.interrupts = std::make_unique<InterruptWatch>(manager_);
     if (auto done = watches_.interrupts->add_to(event_.get()); !done) return done;
     watches_.listeners = std::make_unique<ListenerWatch>(manager_);
@@ -253,14 +257,18 @@ void EventLoop::leave_when_quiet() {
         quiet_timer_.arm(pause);
 }
 
-void EventLoop::reload(const char* why) {
+/// Tells the service manager.
+void EventLoop::begin_reload(const char* why) {
     sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
                static_cast<long long>(std::chrono::duration_cast<std::chrono::microseconds>(
                                           steady_clock::now().time_since_epoch())
                                           .count()));
     log_.info(fmt::format("reloading: {}", why));
-    // It has logged what is wrong.
-    manager_.reload([](const auto&) { sd_notify(0, "READY=1"); }, app::Until::begun);
+}
+
+void EventLoop::reload_saved() {
+    begin_reload("a policy file changed");
+    manager_.reload_saved(reloaded);
 }
 
 int EventLoop::on_term(sd_event_source*, const signalfd_siginfo*, void* userdata) {
@@ -269,7 +277,9 @@ int EventLoop::on_term(sd_event_source*, const signalfd_siginfo*, void* userdata
 }
 
 int EventLoop::on_hangup(sd_event_source*, const signalfd_siginfo*, void* userdata) {
-    if (!self(userdata).is_stopping_) self(userdata).reload("SIGHUP");
+    if (self(userdata).is_stopping_) return 0;
+    self(userdata).begin_reload("SIGHUP");
+    self(userdata).manager_.reload(reloaded, app::Until::begun);
     return 0;
 }
 

@@ -10,9 +10,12 @@ namespace affinityd::planner {
 
 namespace {
 
-std::string_view bind_name(policy::Bind bind) {
-    constexpr std::array<std::string_view, 5> names{"CPU", "core", "cache group", "NUMA node", "whole set"};
-    return names[static_cast<std::size_t>(bind)];
+/// To what a task in a slot is bound.
+std::string_view bound_to(policy::Bind bind) {
+    constexpr std::array<std::string_view, 5> texts{"its CPU", "what cpus has of its core",
+                                                    "what cpus has of its cache group",
+                                                    "what cpus has of its NUMA node", "all of cpus"};
+    return texts[static_cast<std::size_t>(bind)];
 }
 
 struct Printer {
@@ -27,8 +30,7 @@ struct Printer {
             text += ", a lane of its interfaces";
         else if (reason.kind == DistributionId::Kind::lanes)
             text += ", the lane of " + reason.nics;
-        return text +
-               fmt::format(": slot {}, bound to its {}", reason.slot.to_list(), bind_name(reason.bind));
+        return text + fmt::format(": slot {}, bound to {}", reason.slot.to_list(), bound_to(reason.bind));
     }
     std::string operator()(const Settling& reason) const {
         return fmt::format("policy {}: it is new, and may use all of its CPUs, {}, until it has settled",

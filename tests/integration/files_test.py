@@ -172,6 +172,23 @@ class Files(unittest.TestCase):
         self.assertEqual(self.everywhere, allowed(load.pid))
         self.assertTrue(daemon.status()["policies"][0]["released"])
 
+    def test_a_release_outlives_other_policies_that_are_saved(self):
+        load = workload(self.stack)
+        daemon = Daemon(self.stack, {"demo.yaml": DEMO}).start()
+        wait_for(lambda: allowed(load.pid) == "1", "pinned")
+        daemon.control("release", "demo")
+        daemon.write("other.yaml", OTHER)
+        wait_for(lambda: "reloaded: 2 policies" in daemon.text(), "the other one is in force")
+        daemon.control("plan")
+        self.assertEqual(self.everywhere, allowed(load.pid))
+        self.assertEqual({"demo": True, "other": False}, {policy["name"]: policy["released"] for policy in daemon.status()["policies"]})
+        daemon.write("demo.yaml", DEMO + "description: another text\n")
+        wait_for(lambda: allowed(load.pid) == "1", "who saves it wants it")
+        daemon.control("release", "demo")
+        daemon.control("reload")
+        self.assertEqual("1", allowed(load.pid))
+        self.assertIn("released by hand: policy demo", daemon.text())
+
     def test_settings_are_read_again_and_ones_with_errors_change_nothing(self):
         daemon = Daemon(self.stack, {"demo.yaml": DEMO})
         daemon.settings().write_text("version: 1\nreconcile: 1h\n", encoding="utf-8")
@@ -210,6 +227,14 @@ class Files(unittest.TestCase):
         problem = next(problem for problem in daemon.status()["problems"] if problem["subject"] == "process events")
         self.assertIn("CAP_NET_ADMIN", problem["hint"])
         self.assertIn("problem: process events: ", daemon.control("status"))
+        # Nobody tells it that the program has ended, and the next pass is a minute away.
+        held = daemon.status()["policies"][0]
+        self.assertEqual((1, 1), (held["processes"], held["threads_in_place"]))
+        load.kill()
+        load.wait()
+        status = daemon.status()
+        held = status["policies"][0]
+        self.assertEqual((0, 0, 0, []), (held["processes"], held["threads"], held["threads_in_place"], status["processes"]))
 
     def test_a_daemon_without_the_right_to_move_tasks_says_it_once(self):
         crowd = ",".join(f"thread-{number}" for number in range(40))

@@ -220,7 +220,7 @@ TEST(Plan, ReasonsNameThePolicyTheRuleAndTheSlot) {
     };
     auto main = thread(1, "a", CpuSet{5});
     auto io = thread(2, "io");
-    EXPECT_EQ(reason(world.plan(main)), "policy p0: slot 0-3, bound to its cache group");
+    EXPECT_EQ(reason(world.plan(main)), "policy p0: slot 0-3, bound to what cpus has of its cache group");
     EXPECT_EQ(reason(world.plan(io)), "policy p0, thread rule 1: slot 7, bound to its CPU");
     world.settle(io);
     EXPECT_EQ(reason(world.plan(io, std::nullopt)), "no policy wants it any more: its own mask back");

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/task_status.hpp"
+
+#include "app/nic_notes.hpp"
+#include "host/scheduler.hpp"
+#include "inventory/lookup.hpp"
+
+#include <cerrno>
+
+namespace affinityd::app {
+
+namespace {
+
+using State = planner::ThreadPlan::State;
+
+/// False: the policy leaves it alone, or to whoever changed it after us.
+bool gets_a_place(State state) {
+    return state == State::in_place || state == State::changes || state == State::put_off ||
+           state == State::outside || state == State::immovable;
+}
+
+} // namespace
+
+std::optional<status::ProcessStatus> TaskStatus::process(const KnownProcess& process) {
+    if (parts_.root.is_live() && host::get_affinity(process.id.tid) == std::unexpected(ESRCH))
+        return std::nullopt;
+    const auto& world = *parts_.current.world;
+    status::ProcessStatus value{.pid = process.id.tid,
+                                .owner = process.owner,
+                                .comm = process.comm,
+                                .policy = world.policy(process.policy).name,
+                                .nics = process.nics,
+                                .nics_note = nic_note(world, process)};
+    if (const auto* moved = parts_.memory.find(process.id)) {
+        value.memory_nodes = moved->nodes;
+        value.memory_state = moved->text;
+    }
+    held_ = &holdings_[value.policy];
+    ++held_->processes;
+    return value;
+}
+
+std::optional<status::ThreadStatus> TaskStatus::thread(const KnownThread& thread, int pid) {
+    status::ThreadStatus value{.tid = thread.id.tid,
+                               .comm = thread.comm,
+                               .state = thread.state,
+                               .wanted = thread.wanted,
+                               .present = thread.present,
+                               .outcome = thread.outcome};
+    const machine::Subject subject = machine::TaskMask{thread.id, pid, {}};
+    const auto note = parts_.executor.note(subject);
+    value.is_fought_over = note && note->kind == enforcer::Backoff::Note::Kind::fought_over;
+    value.corrections = parts_.executor.corrections(subject);
+    if (parts_.acts && !read_again(pid, thread, value)) return std::nullopt;
+    ++held_->threads;
+    held_->threads_wanted += gets_a_place(thread.state) ? 1 : 0;
+    if (value.has_drifted)
+        ++held_->threads_drifted;
+    else
+        held_->threads_in_place += thread.state == State::in_place ? 1 : 0;
+    return value;
+}
+
+/// False: there is no such thread any more.
+bool TaskStatus::read_again(int pid, const KnownThread& thread, status::ThreadStatus& into) const {
+    // There may be thousands: whether the number still means this thread is asked only where it is another
+    // mask.
+    if (parts_.root.is_live()) {
+        const auto mask = host::get_affinity(thread.id.tid);
+        if (!mask) return mask.error() != ESRCH;
+        if (*mask == thread.present) return true;
+    }
+    const auto now = inventory::read_thread(parts_.root, pid, thread.id.tid);
+    if (!now) return true; // what was known last has to do
+    if (!*now || (*now)->id != thread.id) return !parts_.root.is_live();
+    into.present = (*now)->allowed;
+    const auto& online = parts_.current.placements().online;
+    const auto is_like = [&](const CpuSet& cpus) { return (into.present & online) == (cpus & online); };
+    into.has_drifted = thread.state == State::in_place && !is_like(thread.present) && !is_like(thread.wanted);
+    return true;
+}
+
+} // namespace affinityd::app

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/memory_follower.hpp"
+#include "app/task_table.hpp"
+#include "app/world.hpp"
+#include "enforcer/executor.hpp"
+#include "host/root.hpp"
+#include "status/status.hpp"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace affinityd::app {
+
+/// What policies hold, by their names.
+using Holdings = std::map<std::string, status::Held, std::less<>>;
+
+/// Tells one status of processes and threads, and counts them, so that the sums are those of what is told.
+/// Masks are read for it: since the last look somebody may have changed them, and where the kernel gives no
+/// process events, who has ended is known by the next pass only.
+class TaskStatus {
+  public:
+    /// References must outlive it.
+    struct Parts {
+        const host::Root& root;
+        const Current& current;
+        const enforcer::Executor& executor;
+        const MemoryFollower& memory;
+        bool acts; ///< false: masks stay as a dry run would have set them
+    };
+    explicit TaskStatus(const Parts& parts) : parts_(parts) {}
+
+    /// No value: it has ended.
+    [[nodiscard]] std::optional<status::ProcessStatus> process(const KnownProcess& process);
+    /// Of the process that was told last.
+    [[nodiscard]] std::optional<status::ThreadStatus> thread(const KnownThread& thread, int pid);
+
+    [[nodiscard]] const Holdings& holdings() const { return holdings_; }
+
+  private:
+    [[nodiscard]] bool read_again(int pid, const KnownThread& thread, status::ThreadStatus& into) const;
+    Parts parts_;
+    Holdings holdings_;
+    status::Held* held_ = nullptr; ///< by the policy of the process that was told last
+};
+
+} // namespace affinityd::app
