@@ -21,6 +21,12 @@ enum class Until {
     done,  ///< when it has been carried out
 };
 
+/// Why policies are read again.
+enum class ReloadReason {
+    asked, ///< by a person: what was released is taken up again
+    saved, ///< files were saved: policies that are unchanged stay released
+};
+
 /// What can be asked of a running daemon, whatever carries the question. Long answers are JSON texts whose
 /// keys affinityctl(1) documents. Names, command lines, executables, ports and other findings about a process
 /// are owned by its user; who may change something, and how often somebody may ask, is for the caller to
@@ -41,7 +47,7 @@ class Commands {
     // These answer what they did, by policy (status::to_text).
     /// Reads the policies again, which is waited for in any case: an Error names each fault. Done: the pass
     /// that follows is over.
-    virtual void reload(Answer answer, Until until) = 0;
+    virtual void reload(Answer answer, Until until, ReloadReason reason) = 0;
     /// Puts back what a policy (by name), a process (by PID) or everything ("") was given. It stays so until
     /// the next `apply` or reload.
     virtual void release(const std::string& what, Answer answer, Until until) = 0;

@@ -16,6 +16,23 @@
 
 namespace affinityd::app {
 
+namespace {
+
+/// What was released by hand is taken up again by those who ask for it only: not by the version that had to
+/// stay of a file with errors, and not because another policy was saved.
+Releases::Names those_that_stay(const Loading& loading, const World* before, const World& now,
+                                ReloadReason reason) {
+    auto names = loading.faulty();
+    if (reason == ReloadReason::asked || before == nullptr) return names;
+    for (const auto& policy : now.policies().policies) {
+        const auto* resolved = before->placements().find(policy.name);
+        if (resolved != nullptr && resolved->policy->text_hash == policy.text_hash) names.insert(policy.name);
+    }
+    return names;
+}
+
+} // namespace
+
 Manager::Manager(Parts parts)
     : parts_(std::move(parts)), shared_{Loading(parts_.settings, parts_.enforcer.acts(), parts_.log),
                                         Problems({shared_.loading, shared_.current, parts_.journal,
@@ -58,29 +75,15 @@ Manager::Manager(Parts parts)
       balancer_({parts_.root, shared_.current, tasks_.table(), tasks_.placer().assignments(),
                  parts_.settings.redeal_interval, [this] { work_.want(Work::Urgency::soon); }, parts_.log}) {}
 
-/// What was released by hand is taken up again by those who ask for it only: not by the version that had to
-/// stay of a file with errors, and not because another policy was saved.
-void Manager::keep_releases(const World* before, Reason reason) {
-    auto names = shared_.loading.faulty();
-    if (reason == Reason::asked) {
-        shared_.releases.clear_processes();
-    } else if (before != nullptr) {
-        for (const auto& policy : shared_.current->policies().policies) {
-            const auto* resolved = before->placements().find(policy.name);
-            if (resolved != nullptr && resolved->policy->text_hash == policy.text_hash)
-                names.insert(policy.name);
-        }
-    }
-    shared_.releases.keep_policies(names);
-}
-
-void Manager::use(std::shared_ptr<World> world, Reason reason) {
+void Manager::use(std::shared_ptr<World> world, ReloadReason reason) {
     const auto before = std::exchange(shared_.current.world, std::move(world));
     if (before) {
         shared_.current->take_over(*before);
         tasks_.use_policies_of(*before);
     }
-    keep_releases(before.get(), reason);
+    if (reason == ReloadReason::asked) shared_.releases.clear_processes();
+    shared_.releases.keep_policies(
+        those_that_stay(shared_.loading, before.get(), *shared_.current.world, reason));
     shared_.current->use_releases(
         [this](std::string_view policy) { return shared_.releases.policy(policy); });
     if (auto* listeners = tasks_.sources().listeners()) listeners->want(shared_.current->matcher().ports());
@@ -103,7 +106,7 @@ Result<void> Manager::start() {
     if (!loaded) return std::unexpected(std::move(loaded.error()));
     if (const auto& warnings = shared_.loading.warnings(); !warnings.empty())
         parts_.log.report("policies:\n" + warnings);
-    use(std::move(*loaded), Reason::asked);
+    use(std::move(*loaded), ReloadReason::asked);
     const auto& world = *shared_.current.world;
     parts_.log.info(fmt::format(
         "{} policies, {} CPUs online ({}), {} interfaces, {} subjects in the undo journal",

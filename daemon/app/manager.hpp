@@ -79,9 +79,7 @@ class Manager final : public Commands {
     void plan(OwnedAnswer answer) override;
     void explain(const std::string& subject, OwnedAnswer answer) override;
     [[nodiscard]] Result<std::string> history(const std::string& kind) const override;
-    void reload(Answer answer, Until until) override { reload(std::move(answer), until, Reason::asked); }
-    /// As files were saved: nobody has asked for it, so that policies which are unchanged stay released.
-    void reload_saved(Answer answer) { reload(std::move(answer), Until::begun, Reason::saved); }
+    void reload(Answer answer, Until until, ReloadReason reason) override;
     void release(const std::string& what, Answer answer, Until until) override;
     void apply(Answer answer, Until until) override;
 
@@ -107,12 +105,8 @@ class Manager final : public Commands {
         LostRecords lost;
         LeftChildren left;
     };
-    /// Why policies are read.
-    enum class Reason { asked, saved };
     [[nodiscard]] std::unique_ptr<Job> make_pass();
-    void reload(Answer answer, Until until, Reason reason);
-    void use(std::shared_ptr<World> world, Reason reason);
-    void keep_releases(const World* before, Reason reason);
+    void use(std::shared_ptr<World> world, ReloadReason reason);
 
     Parts parts_;
     Shared shared_;

@@ -111,7 +111,7 @@ Result<std::string> Manager::history(const std::string& kind) const {
     return status::to_text(bookkeeping_.history(kind));
 }
 
-void Manager::reload(Answer answer, Until until, Reason reason) {
+void Manager::reload(Answer answer, Until until, ReloadReason reason) {
     if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
     // The machine is read again by the pass that follows.
     auto loader = shared_.loading.begin(shared_.current->machine(), shared_.current->usage());

@@ -38,7 +38,7 @@ void CommandRunner::change(Request request) {
     };
     switch (method) {
     case Method::reload:
-        return commands_.reload(std::move(answer), until);
+        return commands_.reload(std::move(answer), until, app::ReloadReason::asked);
     case Method::release:
         return commands_.release(argument, std::move(answer), until);
     case Method::apply:

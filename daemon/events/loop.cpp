@@ -2,6 +2,7 @@
 #include "events/loop.hpp"
 
 #include "app/group_members.hpp"
+#include "base/counted.hpp"
 #include "events/callback_watch.hpp"
 #include "events/cgroup_watch.hpp"
 #include "events/folder_watch.hpp"
@@ -24,9 +25,6 @@ namespace affinityd::events {
 namespace {
 
 using std::chrono::steady_clock;
-
-/// Whatever came of it, which has been logged.
-void reloaded(const Result<std::string>&) { sd_notify(0, "READY=1"); }
 
 /// What watches the machine: all of it ends before the daemon puts things back.
 struct Watches {
@@ -67,8 +65,7 @@ class EventLoop final : public Loop {
     void all_done();
     void stop();
     void leave_when_quiet();
-    void begin_reload(const char* why);
-    void reload_saved();
+    void reload(const char* why, app::ReloadReason reason);
     [[nodiscard]] std::string status_line() const;
 
     static EventLoop& self(void* userdata) { return *static_cast<EventLoop*>(userdata); }
@@ -117,8 +114,9 @@ Result<void> EventLoop::subscribe() {
                                                   manager_.link_changed("");
                                               },
                                               [this](const auto& nic) { manager_.link_changed(nic); }});
-    watches_.folders = FolderWatch::start(event_.get(), manager_.files().settings.policy_folders,
-                                          [this] { reload_saved(); });
+    watches_.folders = FolderWatch::start(event_.get(), manager_.files().settings.policy_folders, [this] {
+        reload("a policy file changed", app::ReloadReason::saved);
+    });
     watches_.interrupts = std::make_unique<InterruptWatch>(manager_);
     if (auto done = watches_.interrupts->add_to(event_.get()); !done) return done;
     watches_.listeners = std::make_unique<ListenerWatch>(manager_);
@@ -210,10 +208,11 @@ int EventLoop::run() {
 std::string EventLoop::status_line() const {
     const auto& tasks = manager_.tasks().table();
     const auto fault = app::summary_of(manager_.files().load);
-    return fmt::format("{}{} policies, {} processes with {} threads, {} queues under policy",
-                       fault.empty() ? fault : fault + "; ", manager_.world()->policies().policies.size(),
-                       tasks.processes().size(), tasks.threads(),
-                       manager_.world()->placements().queues.size());
+    return fmt::format("{}{}, {} with {}, {} under policy", fault.empty() ? fault : fault + "; ",
+                       counted(manager_.world()->policies().policies.size(), "policy", "policies"),
+                       counted(tasks.processes().size(), "process", "processes"),
+                       counted(tasks.threads(), "thread"),
+                       counted(manager_.world()->placements().queues.size(), "queue"));
 }
 
 /// No work is left for slices: the pass has ended, among other things.
@@ -257,18 +256,14 @@ void EventLoop::leave_when_quiet() {
         quiet_timer_.arm(pause);
 }
 
-/// Tells the service manager.
-void EventLoop::begin_reload(const char* why) {
+void EventLoop::reload(const char* why, app::ReloadReason reason) {
     sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
                static_cast<long long>(std::chrono::duration_cast<std::chrono::microseconds>(
                                           steady_clock::now().time_since_epoch())
                                           .count()));
     log_.info(fmt::format("reloading: {}", why));
-}
-
-void EventLoop::reload_saved() {
-    begin_reload("a policy file changed");
-    manager_.reload_saved(reloaded);
+    // It has logged what is wrong.
+    manager_.reload([](const auto&) { sd_notify(0, "READY=1"); }, app::Until::begun, reason);
 }
 
 int EventLoop::on_term(sd_event_source*, const signalfd_siginfo*, void* userdata) {
@@ -277,9 +272,7 @@ int EventLoop::on_term(sd_event_source*, const signalfd_siginfo*, void* userdata
 }
 
 int EventLoop::on_hangup(sd_event_source*, const signalfd_siginfo*, void* userdata) {
-    if (self(userdata).is_stopping_) return 0;
-    self(userdata).begin_reload("SIGHUP");
-    self(userdata).manager_.reload(reloaded, app::Until::begun);
+    if (!self(userdata).is_stopping_) self(userdata).reload("SIGHUP", app::ReloadReason::asked);
     return 0;
 }
 

@@ -52,7 +52,7 @@ std::unique_ptr<ProcessEvents> ProcessEvents::start(sd_event* event, app::Manage
                                                     Options options) {
     auto events = std::make_unique<ProcessEvents>(event, manager, log, std::move(options));
     if (auto begun = events->begin(event); !begun) {
-        log.warn("no process events, new processes are found by the periodic pass only: " +
+        log.warn("no process events, new processes are found by control groups and passes only: " +
                  begun.error().to_string());
         manager.tasks().events().set_absence(begun.error().to_string());
         return nullptr;

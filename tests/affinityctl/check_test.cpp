@@ -64,7 +64,7 @@ const std::string good =
 TEST_F(Check, GoodFileExitsWithZero) {
     const auto answer = run(write("redis.yaml", good));
     EXPECT_EQ(answer.code, 0) << answer.text;
-    EXPECT_EQ(answer.text, "0 errors, 0 warnings, 0 notes; 1 policy in force\n");
+    EXPECT_EQ(answer.text, "0 errors, 0 warnings, 0 notes; 1 policy without errors\n");
 }
 
 TEST_F(Check, ConditionsThatAnyUserCanMeetAreNotedAndWarnedOf) {
@@ -99,7 +99,7 @@ TEST_F(Check, FaultIsUnderlined) {
     EXPECT_EQ(answer.code, 3);
     EXPECT_EQ(answer.text,
               path + ":3:1: error: unknown key 'cpu' (did you mean 'cpus'?)\n    cpu: \"1\"\n    ^^^\n"
-                     "1 error, 0 warnings, 0 notes; 0 policies in force\n");
+                     "1 error, 0 warnings, 0 notes; 0 policies without errors\n");
 }
 
 TEST_F(Check, NothingThatATerminalWouldActUponIsPrinted) {

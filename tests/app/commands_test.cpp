@@ -428,7 +428,7 @@ TEST_F(CommandsTest, DuringTheEndCommandsAreRefusedAndEventsPlaceNothing) {
         EXPECT_TRUE(!result && result.error().message == "the daemon is stopping");
     };
     auto& manager = instance.manager();
-    manager.reload(count, Until::done);
+    manager.reload(count, Until::done, ReloadReason::asked);
     manager.release("server", count, Until::done);
     manager.status(count);
     manager.plan(count);

@@ -187,7 +187,7 @@ TEST_F(FaultyFilesTest, ManyAtOnceAreReadAndReplacedOneAfterTheOther) {
     for (unsigned i = 0; i < count; ++i)
         machine_.policy(name(i), bad);
     bool is_answered = false;
-    instance.manager().reload([&](const auto&) { is_answered = true; }, Until::begun);
+    instance.manager().reload([&](const auto&) { is_answered = true; }, Until::begun, ReloadReason::asked);
     unsigned steps = 0;
     while (!is_answered && ++steps < 100'000)
         instance.short_step();

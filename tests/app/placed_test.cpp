@@ -31,7 +31,7 @@ class PlacedTest : public testing::Test {
     }
     void reload() {
         instance_->manager().reload([this](Result<std::string> answer) { take(std::move(answer)); },
-                                    Until::done);
+                                    Until::done, ReloadReason::asked);
     }
     void take(Result<std::string> answer) {
         answers_.push_back(answer ? json::parse(*answer) : json{{"error", answer.error().to_string()}});
@@ -161,7 +161,8 @@ TEST_F(PlacedTest, AnApplyThatAReloadOvertakesSaysSo) {
     apply();
     machine_.policy("server", "match: {comm: server}\ncpus: \"3\"\nbind: set\n");
     bool is_reloaded = false;
-    instance_->manager().reload([&](const auto& answer) { is_reloaded = answer.has_value(); }, Until::begun);
+    instance_->manager().reload([&](const auto& answer) { is_reloaded = answer.has_value(); }, Until::begun,
+                                ReloadReason::asked);
     for (unsigned slices = 0; !is_reloaded && slices < 1000; ++slices)
         instance_->short_step();
     ASSERT_TRUE(is_reloaded);

@@ -86,7 +86,8 @@ class ReloadRaces : public RacesTest {
         few_policies_instead_of_many();
         bool is_reloaded = false;
         std::optional<Result<OwnedText>> answer;
-        instance.manager().reload([&](const auto& done) { is_reloaded = done.has_value(); }, Until::begun);
+        instance.manager().reload([&](const auto& done) { is_reloaded = done.has_value(); }, Until::begun,
+                                  ReloadReason::asked);
         ask([&](auto text) { answer = std::move(text); });
         EXPECT_FALSE(is_reloaded || answer);
         // The pass that the reload begins has its slices only afterwards.

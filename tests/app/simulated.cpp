@@ -76,7 +76,8 @@ Result<OwnedText> Instance::explain_text(const std::string& subject) {
 }
 
 Result<std::string> Instance::reload() {
-    return answer_of<std::string>([&](auto answer) { manager_->reload(std::move(answer), Until::begun); });
+    return answer_of<std::string>(
+        [&](auto answer) { manager_->reload(std::move(answer), Until::begun, ReloadReason::asked); });
 }
 
 Result<std::string> Instance::release(const std::string& what) {

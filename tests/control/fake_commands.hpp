@@ -22,7 +22,7 @@ class FakeCommands final : public app::Commands {
     void explain(const std::string& subject, app::OwnedAnswer give) override {
         tell("explain " + subject, std::move(give));
     }
-    void reload(app::Answer give, app::Until until) override {
+    void reload(app::Answer give, app::Until until, app::ReloadReason) override {
         tell(named("reload", until), std::move(give));
     }
     void release(const std::string& what, app::Answer give, app::Until until) override {

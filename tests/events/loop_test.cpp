@@ -139,7 +139,7 @@ TEST_F(LoopTest, ReadyAfterTheFirstPassAndAllPutBackAtTheEnd) {
         start();
         ASSERT_TRUE(is_told("READY=1"));
         EXPECT_EQ(mask(), "2") << "ready means placed";
-        ASSERT_TRUE(is_told("STATUS=1 policies, 1 processes with 1 threads, 0 queues under policy"));
+        ASSERT_TRUE(is_told("STATUS=1 policy, 1 process with 1 thread, 0 queues under policy"));
         ASSERT_EQ(::kill(child_, signal), 0);
         EXPECT_TRUE(is_told("STOPPING=1"));
         EXPECT_EQ(exit_code(), 0);

@@ -36,7 +36,9 @@ int show_one(const policy::ReadResult& read, const PoliciesOptions& options, con
     if (found == policies.end()) {
         for (const auto& faulty : faulty_files(read))
             if (faulty.name == options.name)
-                return complain({exit_findings, "policy " + printable(options.name) + " has errors"});
+                return complain({exit_findings, "policy " + printable(options.name) +
+                                                    " has errors; what is in force in its place, if "
+                                                    "anything, affinityctl status says"});
         std::vector<std::string_view> names;
         for (const auto& each : policies)
             names.push_back(each.name);

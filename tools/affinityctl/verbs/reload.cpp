@@ -8,8 +8,8 @@
 namespace affinityctl {
 
 void add_reload(CLI::App& app, Globals& globals, int& status) {
-    auto* verb =
-        app.add_subcommand("reload", "read the policies again; with a fault in them the running ones stay");
+    auto* verb = app.add_subcommand(
+        "reload", "read policies and settings again; of a file with errors the last good version stays");
     auto no_block = std::make_shared<bool>(false);
     add_no_block(*verb, *no_block);
     verb->callback([&globals, &status, no_block] {

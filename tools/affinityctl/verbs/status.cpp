@@ -43,7 +43,8 @@ std::expected<json, CallError> part_of(const json& status, const std::string& su
     const std::vector<std::string_view> words(names.begin(), names.end());
     const auto hint = affinityd::policy::did_you_mean(subject, words);
     return std::unexpected(CallError{exit_failure, subject +
-                                                       ": nothing under policy has this name or number" +
+                                                       ": nothing under policy has this name or "
+                                                       "number; `affinityctl explain` may know it" +
                                                        (hint.empty() ? "" : " (" + hint + ")")});
 }
 

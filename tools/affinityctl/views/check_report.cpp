@@ -90,7 +90,7 @@ std::string check_text(const policy::ReadResult& result, const Findings& finding
     const auto policies = result.set.policies.size();
     return text + several(counts.errors, "error") + ", " + several(counts.warnings, "warning") + ", " +
            several(counts.notes, "note") + "; " + std::to_string(policies) +
-           (policies == 1 ? " policy" : " policies") + " in force\n";
+           (policies == 1 ? " policy" : " policies") + " without errors\n";
 }
 
 } // namespace affinityctl

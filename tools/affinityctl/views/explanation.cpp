@@ -30,7 +30,7 @@ std::string task_text(const json& answer, bool color) {
     else if (answer.value("policy", json()).is_null())
         text += "  no policy wants it\n";
     if (answer.contains("nics_note")) text += "  " + printable(text_of(answer, "nics_note")) + "\n";
-    if (answer.value("released", false)) text += "  released by hand (affinityctl apply takes it back)\n";
+    if (answer.value("released", false)) text += "  released by hand (affinityctl apply takes it up again)\n";
     Table table({"TID", "NAME", "CPUS", "WANTED", "BEFORE US", "WHY"});
     for (const auto& thread : answer.value("threads", json::array())) {
         std::string why = text_of(thread, thread.contains("reason") ? "reason" : "would_change");
@@ -63,7 +63,10 @@ std::string parts_text(const json& answer, bool color) {
     std::string text =
         is_policy ? fmt::format("policy {} ({})\n", name, printable(text_of(answer["of_policy"], "file")))
                   : fmt::format("unit {}\n", name);
-    if (parts.empty()) text += is_policy ? "  it holds nothing now\n" : "  its processes have ended\n";
+    if (is_policy && answer["of_policy"].value("released", false))
+        text += "  released by hand (affinityctl apply takes it up again)\n";
+    else if (parts.empty())
+        text += is_policy ? "  it holds nothing now\n" : "  its processes have ended\n";
     for (const auto& part : parts)
         text += "\n" + explanation_text(part, color);
     return text;

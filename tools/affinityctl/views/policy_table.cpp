@@ -60,6 +60,7 @@ json policies_json(const policy::ReadResult& read, const json& status) {
                         {"affinity", to_string(one.model)},
                         {"overrides", std::move(overrides)},
                         {"loaded", held.is_object()},
+                        {"released", held.is_object() && held.value("released", false)},
                         {"processes", held.is_object() ? held.value("processes", json(0)) : json(nullptr)},
                         {"threads", held.is_object() ? held.value("threads", json(0)) : json(nullptr)},
                         {"queues", held.is_object() ? json(counts[one.name].wanted) : json(nullptr)}});
@@ -82,7 +83,8 @@ json policies_json(const policy::ReadResult& read, const json& status) {
 std::string policies_text(const json& document, bool color) {
     Table table({"POLICY", "PRIORITY", "AFFINITY", "PROCESSES", "THREADS", "QUEUES", "FILE"});
     for (const auto& one : document["policies"]) {
-        table.add({text_of(one, "name"), text_of(one, "priority"), text_of(one, "affinity"),
+        const auto released = one["released"].get<bool>() ? ", released" : "";
+        table.add({text_of(one, "name"), text_of(one, "priority"), text_of(one, "affinity") + released,
                    text_of(one, "processes"), text_of(one, "threads"), text_of(one, "queues"),
                    printable(text_of(one, "file"))});
         for (const auto& path : one["overrides"])
