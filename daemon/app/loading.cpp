@@ -52,7 +52,7 @@ Result<std::shared_ptr<World>> Loading::end(WorldLoader& loader, std::vector<sta
     }
     status_.refused.clear();
     auto& found = loaded->found;
-    keep(found);
+    last_good_.keep(found.good, found.faulty);
     status_.faults = std::move(others);
     std::ranges::move(found.faults, std::back_inserter(status_.faults));
     faulty_ = std::move(found.faulty);
@@ -61,17 +61,15 @@ Result<std::shared_ptr<World>> Loading::end(WorldLoader& loader, std::vector<sta
     return std::move(loaded->world);
 }
 
-void Loading::keep(const GoodPolicies::Result& found) {
-    const auto kept = last_good_.keep(found.good, found.faulty);
-    unkept_ = kept ? "" : kept.error().to_string();
-    if (!kept) log_.warn("policies are not kept for a start with errors in their files: " + unkept_);
-}
-
-void Loading::keep_again() {
-    if (unkept_.empty()) return;
-    const auto kept = last_good_.write();
-    unkept_ = kept ? "" : kept.error().to_string();
-    if (kept) log_.info("policies are kept for a start with errors in their files again");
+bool Loading::keep(const OutOfTime& out_of_time) {
+    if (!last_good_.step(out_of_time)) return false;
+    const auto& kept = last_good_.result();
+    const auto before = std::exchange(unkept_, kept ? "" : kept.error().to_string());
+    if (kept && !before.empty())
+        log_.info("policies are kept for a start with errors in their files again");
+    else if (unkept_ != before)
+        log_.warn("policies are not kept for a start with errors in their files: " + unkept_);
+    return true;
 }
 
 std::string Loading::report() const {

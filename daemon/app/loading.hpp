@@ -38,11 +38,10 @@ class Loading {
     /// Warnings and notes of the last reading.
     [[nodiscard]] const std::string& warnings() const { return warnings_; }
     void add_problems(std::vector<planner::Problem>& into) const;
-    /// Tries again to keep texts for the next start, if that failed.
-    void keep_again();
+    /// Keeps texts for the next start, also again where that failed. True: for now that is all.
+    [[nodiscard]] bool keep(const OutOfTime& out_of_time);
 
   private:
-    void keep(const GoodPolicies::Result& found);
     std::vector<std::string> folders_;
     bool acts_;
     Log& log_;

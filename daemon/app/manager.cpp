@@ -118,6 +118,7 @@ Result<void> Manager::start() {
 std::unique_ptr<Job> Manager::make_pass() {
     auto pass = std::make_unique<Sequence>();
     const bool queues_first = shared_.machine_changed && work_.passes() > 0;
+    pass->until([this](const OutOfTime& out_of_time) { return shared_.loading.keep(out_of_time); });
     pass->until(reread_machine(parts_.root, shared_.current, shared_.machine_changed, parts_.log));
     if (queues_first) pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
     pass->then([this] {
@@ -161,7 +162,6 @@ std::unique_ptr<Job> Manager::make_pass() {
         return is_done;
     });
     pass->then([this] {
-        shared_.loading.keep_again();
         carrying_.changes.end_pass();
         parts_.log.tell_held_back();
         shared_.problems.end_pass();

@@ -328,6 +328,8 @@ void Loop::block_signals() {
     // A reader of our output that ends, or a limit on files, is an error of that write, and no end of ours.
     ::signal(SIGPIPE, SIG_IGN);
     ::signal(SIGXFSZ, SIG_IGN);
+    // Who started us may ignore it, and then nobody could wait for our children.
+    ::signal(SIGCHLD, SIG_DFL);
 }
 
 Result<std::unique_ptr<Loop>> Loop::create(app::Manager& manager, app::Log& log) {

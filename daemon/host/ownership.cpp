@@ -100,4 +100,13 @@ Result<void> check_ownership(const std::string& path) {
     }
 }
 
+Result<void> check_entry(const std::string& path) {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0)
+        return errno == ENOENT ? Result<void>() : fail("its owner cannot be read", path, errno);
+    if (S_ISLNK(status.st_mode)) return fail("it is a symbolic link", path);
+    if (const auto fault = fault_of(status, false); !fault.empty()) return fail(fault, path);
+    return {};
+}
+
 } // namespace affinityd::host

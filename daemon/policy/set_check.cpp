@@ -5,6 +5,9 @@
 #include "policy/suggest.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -57,16 +60,25 @@ class Checker {
                         .source_line = {}});
     }
 
+    /// No value: it names a policy; else which might be meant. Comparing one with all others takes some time,
+    /// so that is done for some only.
+    std::optional<std::string> fault_of_parent(const Pattern& pattern) {
+        constexpr std::size_t most_guesses = 32;
+        const auto is_meant = [&](std::string_view name) { return pattern.matches(name); };
+        if (std::ranges::any_of(names_, is_meant)) return std::nullopt;
+        return ++guesses_ > most_guesses ? std::string() : did_you_mean(pattern.text(), names_);
+    }
+
     void parents_of(const Selector& selector) {
         for (const auto& child : selector.children)
             parents_of(child);
         if (selector.op != Selector::Op::test || selector.condition.field != Field::parent) return;
         for (const auto& pattern : selector.condition.patterns) {
-            if (std::ranges::any_of(names_, [&](std::string_view name) { return pattern.matches(name); }))
-                continue;
+            const auto [known, is_new] = parents_.try_emplace(pattern.text());
+            if (is_new) known->second = fault_of_parent(pattern);
+            if (!known->second) continue;
             add(Severity::warning, selector.condition.at, 6,
-                "'parent': no policy is named " + in_quotes(pattern.text()),
-                did_you_mean(pattern.text(), names_));
+                "'parent': no policy is named " + in_quotes(pattern.text()), *known->second);
         }
     }
 
@@ -141,6 +153,8 @@ class Checker {
     const PolicySet& set_;
     std::vector<Diagnostic>& out_;
     std::vector<std::string_view> names_;
+    std::unordered_map<std::string, std::optional<std::string>> parents_; ///< patterns that were looked at
+    std::size_t guesses_ = 0;
 };
 
 } // namespace

@@ -25,6 +25,15 @@ bool is_id(std::string_view text) {
     return true;
 }
 
+/// Two ids of boots differ in nearly all of their digits: one that differs in a few is the other, damaged.
+bool is_nearly(std::string_view id, std::string_view other) {
+    constexpr int few = 8;
+    int differences = id.size() == other.size() ? 0 : few + 1;
+    for (std::size_t i = 0; differences <= few && i < id.size(); ++i)
+        differences += id[i] != other[i] ? 1 : 0;
+    return differences <= few;
+}
+
 /// The id in a line with a good checksum, also where the line end before it is damaged; "": it is no such
 /// line.
 std::string_view proven_id(std::string_view line) {
@@ -61,7 +70,7 @@ FileBoot boot_of(std::string_view text) {
     if (!first.starts_with(header_begin)) return FileBoot::ours;
     const auto id = first.substr(header_begin.size());
     if (!is_id(id)) return FileBoot::damaged;
-    if (id != ours) return FileBoot::another;
+    if (id != ours) return is_nearly(id, ours) ? FileBoot::damaged : FileBoot::another;
     // Earlier versions wrote one line.
     const bool are_two = second.starts_with(header_begin) || second.find(ours) != std::string_view::npos;
     return are_two ? FileBoot::damaged : FileBoot::ours;

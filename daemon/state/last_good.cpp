@@ -59,7 +59,7 @@ Result<std::optional<LastGood::Text>> LastGood::find(std::string_view name) cons
     return Text{std::move(path), std::move(*text)};
 }
 
-Result<void> LastGood::keep(const std::map<std::string, std::string>& good, const Names& faulty) {
+void LastGood::keep(const std::map<std::string, std::string>& good, const Names& faulty) {
     const auto before = std::exchange(texts_, {});
     for (const auto& [name, text] : good)
         texts_.emplace(name, Text{path_of(name), text});
@@ -70,36 +70,57 @@ Result<void> LastGood::keep(const std::map<std::string, std::string>& good, cons
         return now == texts_.end() || now->second.text != before.at(name).text;
     });
     faulty_ = faulty;
-    return write();
+    result_ = {};
+    if (!folder_.empty()) next_.emplace();
 }
 
 bool LastGood::is_on_disk(const std::string& name) const {
     if (!written_.contains(name)) return false;
     const auto path = path_of(name);
     struct stat status {};
-    return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && host::check_ownership(path);
+    return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && host::check_entry(path);
 }
 
-/// A shorter text may find room where a longer one did not.
-Result<void> LastGood::write() {
-    if (folder_.empty()) return {};
+Result<void> LastGood::prepare() const {
     Result<void> result;
     if (!texts_.empty()) result = host::make_directories(folder_);
-    if (result) result = host::check_ownership(folder_);
-    if (!result) return result;
-    for (const auto& [name, text] : texts_) {
-        if (is_on_disk(name)) continue;
-        written_.erase(name);
-        const auto path = path_of(name);
-        const auto file = read_own_file(folder_, path);
-        const auto wanted = text.text + last_line(text.text);
-        Result<void> done;
-        if (!file || *file != wanted) done = host::replace_file(path, wanted);
-        if (done) written_.insert(name);
-        if (result) result = std::move(done);
+    return result ? host::check_ownership(folder_) : result;
+}
+
+Result<void> LastGood::write(const std::string& name, const Text& text) {
+    if (is_on_disk(name)) return {};
+    written_.erase(name);
+    const auto path = path_of(name);
+    const auto wanted = text.text + last_line(text.text);
+    const auto file = host::read_file(path, largest, host::Links::refused);
+    const bool is_there = file && *file == wanted && host::check_entry(path);
+    auto done = is_there ? Result<void>() : host::replace_file(path, wanted);
+    if (done) written_.insert(name);
+    return done;
+}
+
+bool LastGood::step(const std::function<bool()>& out_of_time) {
+    if (!next_) {
+        if (result_) return true;
+        next_.emplace();
+    }
+    if (next_->empty()) result_ = {};
+    if (auto prepared = prepare(); !prepared) {
+        result_ = std::move(prepared);
+        next_.reset();
+        return true;
+    }
+    // A shorter text may find room where a longer one did not.
+    for (auto at = texts_.lower_bound(*next_); at != texts_.end(); ++at) {
+        auto done = write(at->first, at->second);
+        if (result_) result_ = std::move(done);
+        if (!out_of_time()) continue;
+        next_ = at->first + '\0'; // the first name after it
+        return false;
     }
     remove_others();
-    return result;
+    next_.reset();
+    return true;
 }
 
 void LastGood::remove_others() const {

@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -29,21 +30,28 @@ class LastGood {
 
     /// No value: there is none, or it is damaged. An Error: others may have written it, or it cannot be read.
     [[nodiscard]] Result<std::optional<Text>> find(std::string_view name) const;
-    /// `good` are in force, texts by name; of `faulty` stays what is kept; all others are gone. An Error: the
-    /// folder does not take them all; memory has them.
-    Result<void> keep(const std::map<std::string, std::string>& good, const Names& faulty);
-    /// Tries again what the folder did not take.
-    Result<void> write();
+    /// `good` are in force, texts by name; of `faulty` stays what is kept; all others are gone. Memory has
+    /// them at once, the folder by step().
+    void keep(const std::map<std::string, std::string>& good, const Names& faulty);
+    /// Writes to the folder what it lacks, at least one file, until `out_of_time` says so. True: that is all,
+    /// and result() tells of it. After a failure, the next step begins anew.
+    [[nodiscard]] bool step(const std::function<bool()>& out_of_time);
+    /// An Error: the folder did not take all.
+    [[nodiscard]] const Result<void>& result() const { return result_; }
 
   private:
     using Texts = std::map<std::string, Text, std::less<>>;
     [[nodiscard]] std::string path_of(std::string_view name) const;
     [[nodiscard]] bool is_on_disk(const std::string& name) const;
+    [[nodiscard]] Result<void> prepare() const;
+    [[nodiscard]] Result<void> write(const std::string& name, const Text& text);
     void remove_others() const;
     std::string folder_;
     Texts texts_;
     Names written_; ///< whose files have these texts
     Names faulty_;
+    std::optional<std::string> next_; ///< to be looked at; no value: nothing is to be done
+    Result<void> result_;
 };
 
 } // namespace affinityd::state

@@ -13,7 +13,7 @@ import threading
 import unittest
 import xml.dom.minidom
 
-from daemon import Daemon, spawn, wait_for
+from daemon import Daemon, allowed, spawn, wait_for, workload
 
 TTCP = os.environ["AFFINITY_TTCP"]
 WATCHED = "version: 1\nmatch: {comm: [affinity-ttcp, cost-parent]}\naffinity: none\nnics: [lo]\n"
@@ -95,6 +95,19 @@ class Measurements(unittest.TestCase):
         daemon.stop()
         daemon.start()
         self.assertEqual(first["id"], records(daemon)[0]["id"])
+
+    def test_who_started_the_daemon_may_ignore_the_end_of_children(self):
+        load = workload(self.stack)
+        policy = 'version: 1\nmatch: {comm: demo-workload}\ncpus: "1"\nbind: set\n'
+        daemon = settings(Daemon(self.stack, {"demo.yaml": policy}), "{duration: 1s}")
+        daemon.command = lambda command=daemon.command: ["sh", "-c", "trap '' CHLD; exec \"$@\"", "sh", *command()]
+        daemon.start()
+        wait_for(lambda: allowed(load.pid) == "1", "pinned")
+        daemon.control("measure")
+        daemon.control("measure")
+        self.assertIsNone(daemon.process.poll())
+        daemon.stop()
+        self.assertEqual(allowed(os.getpid()), allowed(load.pid))
 
     def test_a_killed_run_is_recorded_as_killed(self):
         daemon = self.daemon("{duration: 30s}")

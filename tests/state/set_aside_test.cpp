@@ -205,6 +205,22 @@ TEST_P(FlippedBits, InTheFirstLinesOfAnotherBootPutNothingInForce) {
 INSTANTIATE_TEST_SUITE_P(Files, FlippedBits, testing::Values("", ".granted"),
                          [](const auto& file) { return file.param.empty() ? "Journal" : "Granted"; });
 
+TEST_F(SetAside, AFlippedBitInEachOfTheFirstLinesLosesNothing) {
+    change();
+    const auto whole = text();
+    const auto second = header().find('\n') + 1;
+    for (std::size_t one = 0; one < second; ++one)
+        for (std::size_t other = second; other + 1 < header().size(); other += 5) {
+            auto flipped = whole;
+            flipped[one] = static_cast<char>(flipped[one] ^ 1);
+            flipped[other] = static_cast<char>(flipped[other] ^ 1);
+            tree_.file("undo.journal", flipped);
+            const auto journal = open();
+            EXPECT_TRUE(journal.find(task)) << one << " and " << other;
+            EXPECT_TRUE(journal.damaged() || !journal.faults().empty()) << one << " and " << other;
+        }
+}
+
 TEST_F(SetAside, AnIdThatIsNoneIsDamageAndOfNoOtherBoot) {
     for (const auto* begin :
          {"of boot \n", "of boot 1234\n", "of boot 0000000-00000-4000-8000-000000000000\n",
