@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How soon a condition that comes true after a program was started is seen: arguments that it writes, a child writes, a user that it becomes, a
-port on which it listens, each 100 times after a moment by chance. The regular pass is an hour away. With --storm, also while a user floods
+port on which it listens, a control group (as of a unit) to which it is moved, each 100 times after a moment by chance. The regular pass is an hour away. With --storm, also while a user floods
 the kernel's process events, and with what the daemon costs meanwhile. --cost compares that with another build in turn: seconds of CPU for
 each thousand forks of the machine. Needs root and two CPUs or more.
 
@@ -21,7 +21,8 @@ import tempfile
 import time
 
 PROGRAM = pathlib.Path(__file__).resolve().parents[1] / "integration/late_program.py"
-POLICIES = {"title": "cmdline: \"late: checkpointer*\"", "user": "cmdline: \"*{name}*\", user: nobody", "listen": "listen: {port}"}
+MOUNTED = pathlib.Path("/sys/fs/cgroup")
+POLICIES = {"group": "cgroup: \"/{name}/*\"", "title": "cmdline: \"late: checkpointer*\"", "user": "cmdline: \"*{name}*\", user: nobody", "listen": "listen: {port}"}
 PATIENCE = 30
 
 
@@ -49,6 +50,22 @@ def latencies(what, moments, name, port):
             found.append(time.monotonic() - float(at))
             program.kill()
     return found
+
+
+@contextlib.contextmanager
+def control_group(name):
+    """Two folders deep. cgroups(7): those of version 2, which may be mounted beside version 1."""
+    top = next(folder for folder in (MOUNTED, MOUNTED / "unified") if (folder / "cgroup.controllers").exists()) / name
+    inner = top / "inner"
+    inner.mkdir(parents=True)
+    os.environ["AFFINITYD_LATE_GROUP"] = str(inner)
+    try:
+        yield
+    finally:
+        while (inner / "cgroup.procs").read_text(encoding="ascii"):
+            time.sleep(0.05)  # who was killed ends
+        inner.rmdir()
+        top.rmdir()
 
 
 def policies_in(folder, name, port):
@@ -105,7 +122,7 @@ def compare(options, folder):
 def measure(options, folder, name, port):
     chance = random.Random(options.seed)
     with daemon_of(options.build, folder) as pid:
-        for what in ("title", "child", "user", "listen"):
+        for what in ("title", "child", "user", "listen", "group"):
             storm = storm_of(options.build, options.storm, 600) if options.storm else None
             try:
                 moments = [chance.uniform(0, options.longest) for _ in range(options.times)]
@@ -134,10 +151,11 @@ def main():
         folder = pathlib.Path(folder)
         name, port = f"{folder.name}-" + "x" * 40, free_port()
         policies_in(folder, name, port)
-        if options.cost:
-            compare(options, folder)
-        else:
-            measure(options, folder, name, port)
+        with control_group(name):
+            if options.cost:
+                compare(options, folder)
+            else:
+                measure(options, folder, name, port)
     return 0
 
 

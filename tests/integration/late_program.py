@@ -4,7 +4,7 @@
   late_program.py WHAT SECONDS PORT NAME
 
 WHAT: title (it overwrites its arguments), child (a child does that, which runs no other program), user (it becomes nobody),
-listen (on loopback). NAME must be 40 bytes or longer, so that the title has room. Prints when it has done it, by time.monotonic()."""
+listen (on loopback), group (it moves to the control group whose folder AFFINITYD_LATE_GROUP names). NAME must be 40 bytes or longer, so that the title has room. Prints when it has done it, by time.monotonic()."""
 import ctypes
 import os
 import pathlib
@@ -33,6 +33,8 @@ def act(what, seconds, port):
         os.setuid(65534)
     elif what == "listen":
         kept = socket.create_server(("127.0.0.1", port))
+    elif what == "group":
+        (pathlib.Path(os.environ["AFFINITYD_LATE_GROUP"]) / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
     print(time.monotonic(), os.getpid(), flush=True)
     signal.pause()
     return kept
