@@ -183,7 +183,7 @@ def cpus_that_are_claimed():
             child = subprocess.Popen(command)
             stack.callback(child.wait)
             stack.callback(child.kill)
-        shows("exclusive claimed", AILING, "policy other: 1,2: not all of these CPUs are used: CPU 1 is exclusive of claim",
+        shows("exclusive claimed", AILING, "policy other: 1-2: not all of these CPUs are used: CPU 1 is exclusive of claim",
               "affinityctl plan --cpus")
     for name in ("claim.yaml", "other.yaml"):
         (traffic.POLICIES / name).unlink()
