@@ -72,12 +72,15 @@ void leave_out_claimed(Run& run, const Policy& policy, const policy::Placement& 
     const auto taken = run.result.kept_off(allowed & run.result.claimed);
     allowed -= taken.cpus;
     if (taken.cpus.empty() || (!placement.cpus && !allowed.empty())) return;
-    const bool is_one = taken.cpus.count() == 1;
+    const auto named = [](const CpuSet& cpus) {
+        return fmt::format("CPU{} {} {}", cpus.count() == 1 ? "" : "s", cpus.to_list(),
+                           cpus.count() == 1 ? "is" : "are");
+    };
     run.result.problems.push_back(
         {policy.name, placement.cpus ? policy::to_string(*placement.cpus) : taken.cpus.to_list(),
-         fmt::format("{}{}: CPU{} {} {} exclusive of {}", of,
-                     allowed.empty() ? "no CPU is left" : "not all of these CPUs are used", is_one ? "" : "s",
-                     taken.cpus.to_list(), is_one ? "is" : "are", fmt::join(taken.by, ", ")),
+         fmt::format("{}{}: {} reserved for {}, which is exclusive", of,
+                     allowed.empty() ? "no CPU is left" : "only " + named(allowed) + " used",
+                     named(taken.cpus), fmt::join(taken.by, ", ")),
          "affinityctl plan --cpus"});
 }
 

@@ -81,7 +81,7 @@ TEST_F(OtherWritersTest, IrqbalanceIsListedToldOnceAndGivenItsListBack) {
     ASSERT_EQ(writers_->list().size(), 1U);
     EXPECT_EQ(writers_->list()[0].where, "pid 812");
     EXPECT_EQ(writers_->list()[0].note,
-              "2 interrupts under policy are banned through its socket until affinityd ends");
+              "it was told to leave 2 interrupts under policy alone, and does until affinityd ends");
     pass("irqbalance", {812});
     ASSERT_EQ(notices_.size(), 1U);
     EXPECT_TRUE(notices_[0].text.starts_with("also writing here: irqbalance (pid 812): "))

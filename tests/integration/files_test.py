@@ -226,7 +226,7 @@ class Files(unittest.TestCase):
         wait_for(lambda: allowed(load.pid) == "1", "a pass finds it")
         problem = next(problem for problem in daemon.status()["problems"] if problem["subject"] == "process events")
         self.assertIn("CAP_NET_ADMIN", problem["hint"])
-        self.assertIn("problem: process events: ", daemon.control("status"))
+        self.assertIn("process events: ", daemon.control("status"))
         # Nobody tells it that the program has ended, and the next pass is a minute away.
         held = daemon.status()["policies"][0]
         self.assertEqual((1, 1), (held["processes"], held["threads_in_place"]))
@@ -254,7 +254,7 @@ class Files(unittest.TestCase):
         said = daemon.control("status")
         self.assertIn("41 of the changes now wanted are not permitted", said)
         self.assertIn("tasks of other users need CAP_SYS_NICE", said)
-        self.assertIn("41 threads were refused: first ", said)
+        self.assertIn("41 threads could not be set, first ", said)
 
 
 if __name__ == "__main__":

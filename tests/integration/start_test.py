@@ -127,7 +127,7 @@ class Start(unittest.TestCase):
         daemon.start()
         said = f"{journal}: not a regular file; put aside as {journal}.unreadable"
         self.assertIn(said, daemon.text())
-        self.assertIn(f"problem: {journal}: the undo journal: not a regular file", daemon.control("status"))
+        self.assertIn(f"{journal}: the undo journal: not a regular file", daemon.control("status"))
         daemon.stop()
         self.assertEqual(self.everywhere, allowed(load.pid), "which masks are ours is in another file")
 

@@ -78,7 +78,7 @@ def healthy():
 def drifted():
     pid = traffic.receivers(SOME)[1]
     os.sched_setaffinity(pid, range(8))
-    shows("drifted", AILING, "policy receiver1: 1 thread was moved by somebody else", "affinityctl status receiver1 --failed")
+    shows("drifted", AILING, "policy receiver1: thread ", "was moved by somebody else", "affinityctl status receiver1 --failed")
     assert str(pid) in screen(80, "--failed")
     run("affinityctl", "apply")
     all_is_well_again()
@@ -104,7 +104,7 @@ def a_policy_that_is_broken():
     path.write_text(good + "cpuss: 1\n", encoding="utf-8")
     try:
         line = len(good.splitlines()) + 1
-        shows("policy broken", AILING, f"{path}:{line}:1", "did you mean 'cpus'", "affinityctl check", "in force in its place")
+        shows("policy broken", AILING, f"{path}:{line}:1", "did you mean 'cpus'", "affinityctl check", "its last good version stays in force")
     finally:
         path.write_text(good, encoding="utf-8")
     all_is_well_again()
@@ -124,7 +124,7 @@ def somebody_fights():
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        shows("irqbalance fighting", AILING, "policy receiver4: ", "fought over: somebody else keeps changing it",
+        shows("irqbalance fighting", AILING, "policy receiver4: ", "is fought over: somebody else keeps changing it",
               "also writing here: irqbalance")
     finally:
         done.set()
@@ -143,7 +143,7 @@ def a_measurement_that_regressed():
     with drop_in("affinity-measure@.service", "[Service]\nCPUQuota=20%\n"):
         run("affinityctl", "measure")
         wait_for(lambda: measured() > 9, "the slow measurement")
-    shows("measurement regressed", AILING, "the last measurement is below what earlier ones predict", "affinityctl history")
+    shows("measurement regressed", AILING, "throughput fell: the last measurement, over loopback, is ", "affinityctl history")
     for _ in range(3):
         known = measured()
         run("affinityctl", "measure")
@@ -161,7 +161,7 @@ def no_process_events():
                                                      encoding="utf-8")
     with drop_in("affinityd.service", "[Service]\nPrivateNetwork=yes\n"):
         start_daemon("restart")
-        shows("no process events", AILING, "listed below with what to do", "process events: ", "CAP_NET_ADMIN")
+        shows("no process events", AILING, "process events: ", "CAP_NET_ADMIN")
         pid = traffic.receivers(SOME)[1]
         os.sched_setaffinity(pid, {7})
         run("affinityctl", "apply")
@@ -183,7 +183,7 @@ def cpus_that_are_claimed():
             child = subprocess.Popen(command)
             stack.callback(child.wait)
             stack.callback(child.kill)
-        shows("exclusive claimed", AILING, "policy other: 1-2: not all of these CPUs are used: CPU 1 is exclusive of claim",
+        shows("exclusive claimed", AILING, "policy other: 1-2: only CPU 2 is used: CPU 1 is reserved for claim, which is exclusive",
               "affinityctl plan --cpus")
     for name in ("claim.yaml", "other.yaml"):
         (traffic.POLICIES / name).unlink()

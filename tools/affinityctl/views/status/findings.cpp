@@ -29,7 +29,7 @@ struct StateText {
     const char* many;
 };
 constexpr std::array states{
-    StateText{"refused", "was refused", "were refused"},
+    StateText{"refused", "could not be set", "could not be set"},
     StateText{"fought over", "is fought over: somebody else keeps changing it",
               "are fought over: somebody else keeps changing them"},
     StateText{"outside its cpuset", "may not leave its cpuset for the CPUs of the policy",
@@ -45,28 +45,32 @@ constexpr std::array states{
 /// Those of one policy in one state.
 struct Group {
     std::size_t count = 0;
-    std::string first; ///< its name, and why
+    std::string first; ///< its name
+    std::string why;   ///< of the first
 };
 using Groups = std::map<std::string, Group, std::less<>>; // by policy
 
 void add_findings(const Groups& groups, const StateText& state, const char* noun,
                   std::vector<Finding>& into) {
-    for (const auto& [policy, group] : groups)
-        into.push_back({fmt::format("policy {}: {} {}: {}{}", printable(policy), counted(group.count, noun),
-                                    group.count == 1 ? state.one : state.many,
-                                    group.count == 1 ? "" : "first ", printable(group.first)),
+    for (const auto& [policy, group] : groups) {
+        const auto who = group.count == 1 ? fmt::format("{} {} {}", noun, printable(group.first), state.one)
+                                          : fmt::format("{} {}, first {}", counted(group.count, noun),
+                                                        state.many, printable(group.first));
+        into.push_back({fmt::format("policy {}: {}{}", printable(policy), who, printable(group.why)),
                         fmt::format("affinityctl status {} --failed", printable(policy))});
+    }
 }
 
-void note(Groups& groups, const std::string& policy, const std::string& name) {
+void note(Groups& groups, const std::string& policy, std::string name, std::string why) {
     auto& group = groups[policy];
-    if (group.count++ == 0) group.first = name;
+    if (group.count++ == 0) group = {1, std::move(name), std::move(why)};
 }
 
-/// The errno of a refusal; of other states all is said.
-std::string why_of(const json& refused, const char* key, const StateText& state) {
+/// The errno of a refusal, and of which file; of other states all is said.
+std::string why_of(const json& refused, const char* key, const std::string& path, const StateText& state) {
     const auto why = text(refused, key);
-    return why.empty() || state.state != "refused" ? "" : ": " + why;
+    if (why.empty() || state.state != "refused") return {};
+    return path.empty() ? " (" + why + ")" : fmt::format(" ({} of {})", why, path);
 }
 
 void add_threads(const json& status, const StateText& state, std::vector<Finding>& into) {
@@ -75,17 +79,36 @@ void add_threads(const json& status, const StateText& state, std::vector<Finding
         for (const auto& thread : list(process, "threads"))
             if (text(thread, "state") == state.state)
                 note(groups, text(process, "policy"),
-                     fmt::format("{} ({}){}", text_of(thread, "tid"), text(thread, "comm"),
-                                 why_of(thread, "outcome", state)));
+                     fmt::format("{} ({})", text_of(thread, "tid"), text(thread, "comm")),
+                     why_of(thread, "outcome", "", state));
     add_findings(groups, state, "thread", into);
+}
+
+/// Where an interrupt's mask is; "" of other queues, whose files are many.
+std::string path_of(const json& queue) {
+    return text(queue, "kind") == "irq" ? fmt::format("/proc/irq/{}/smp_affinity", text_of(queue, "irq"))
+                                        : "";
 }
 
 void add_queues(const json& status, const StateText& state, std::vector<Finding>& into) {
     Groups groups;
     for (const auto& queue : list(status, "queues"))
         if (text(queue, "state") == state.state)
-            note(groups, text(queue, "policy"), queue_name(queue) + why_of(queue, "note", state));
+            note(groups, text(queue, "policy"),
+                 fmt::format("{} of {}", queue_name(queue), text_of(queue, "nic")),
+                 why_of(queue, "note", path_of(queue), state));
     add_findings(groups, state, "queue", into);
+}
+
+/// A file that does not count, and what does in its place.
+std::string fault_text(const json& fault) {
+    const auto in_force = printable(text(fault, "in_force"));
+    const auto note = affinityd::escaped_lines(text(fault, "note"));
+    return fmt::format("{}:{}:{}: {}; {}{}", printable(text(fault, "file")), count(fault, "line"),
+                       count(fault, "column"), affinityd::escaped_lines(text(fault, "message")),
+                       in_force.empty() ? "nothing is in force in its place"
+                                        : "its last good version stays in force (" + in_force + ")",
+                       note.empty() ? "" : " (" + note + ")");
 }
 
 void add_load(const json& status, std::vector<Finding>& into) {
@@ -94,14 +117,18 @@ void add_load(const json& status, std::vector<Finding>& into) {
         into.push_back({"the last reload was refused, and what was in force before stays: " +
                             affinityd::escaped_lines(text(load, "refused")),
                         "affinityctl check"});
-    const auto& faults = list(load, "faults");
-    if (faults.empty()) return;
-    const auto& first = faults.front();
-    into.push_back(
-        {fmt::format("{} with errors: {}{}:{}:{}: {}", counted(faults.size(), "file"),
-                     faults.size() == 1 ? "" : "first ", printable(text(first, "file")), count(first, "line"),
-                     count(first, "column"), affinityd::escaped_lines(text(first, "message"))),
-         "affinityctl check"});
+    for (const auto& fault : list(load, "faults"))
+        into.push_back({fault_text(fault), "affinityctl check " + printable(text(fault, "file"))});
+}
+
+void add_problems(const json& status, std::vector<Finding>& into) {
+    for (const auto& problem : other_problems(status)) {
+        const auto policy = text(problem, "policy");
+        into.push_back({fmt::format("{}{}: {}", policy.empty() ? "" : "policy " + printable(policy) + ": ",
+                                    printable(text(problem, "subject")),
+                                    affinityd::escaped_lines(text(problem, "message"))),
+                        printable(text(problem, "hint")), member(problem, "since")});
+    }
 }
 
 void add_others(const json& status, std::vector<Finding>& into) {
@@ -111,9 +138,16 @@ void add_others(const json& status, std::vector<Finding>& into) {
                          printable(text(other, "runtime_dir")),
                          counted(list(other, "subjects").size(), "of our subjects", "of our subjects")),
              "stop one of the two"});
-    const auto last = member(member(status, "measurement"), "trend");
-    if (text(last, "direction") == "down")
-        into.push_back({"the last measurement is below what earlier ones predict", "affinityctl history"});
+    const auto report = member(status, "measurement");
+    const auto trend = member(report, "trend");
+    if (text(trend, "direction") != "down") return;
+    const auto path = text(member(report, "last"), "path");
+    into.push_back(
+        {fmt::format("throughput fell: the last measurement{} is {:.0f} % below the median of those "
+                     "before",
+                     path.empty() ? "" : ", over " + printable(path) + ",",
+                     -100 * trend.value("change", 0.0)),
+         "affinityctl history"});
 }
 
 } // namespace
@@ -141,8 +175,7 @@ std::vector<Finding> findings_in(const json& status) {
         add_queues(status, state, found);
     }
     add_others(status, found);
-    if (const auto problems = other_problems(status).size(); problems > 0)
-        found.push_back({counted(problems, "problem") + ", listed below with what to do", ""});
+    add_problems(status, found);
     return found;
 }
 

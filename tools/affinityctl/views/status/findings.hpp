@@ -9,13 +9,13 @@ namespace affinityctl {
 
 /// Something that is not as the policies want it, and what to do.
 struct Finding {
-    std::string text;    ///< foreign names in it are printable
-    std::string command; ///< what mends it or tells more; "": nothing is known to
+    std::string text;       ///< foreign names in it are printable
+    std::string command;    ///< what mends it or tells more; "": nothing is known to
+    nlohmann::json since{}; ///< when it was first so, as the daemon tells times; null: not known
 };
 
 /// What the daemon's GetStatus says that an administrator should act upon, the gravest first; empty: all is
 /// well.
-/// Problems, which come with hints of their own, are counted in one finding.
 [[nodiscard]] std::vector<Finding> findings_in(const nlohmann::json& status);
 
 /// Threads and queues that can never be where they should be: nothing mends that.

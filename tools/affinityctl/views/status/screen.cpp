@@ -24,7 +24,6 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t most_findings = 8; // the screen is for the rest, too
-constexpr std::size_t most_problems = 10;
 
 /// Adds paragraphs to a text.
 class Screen {
@@ -55,8 +54,11 @@ class Screen {
     std::string text_;
 };
 
+/// Whether all is well, and all that is not, or the gravest.
 void add_verdict(const json& status, const StatusView& view, Screen& screen) {
     const auto findings = findings_in(status);
+    const auto shown =
+        view.details || view.out_of_place ? findings.size() : std::min(findings.size(), most_findings);
     const auto verdict =
         fmt::format("affinityd {} {}", printable(text_of(status, "version")),
                     findings.empty() ? "is running, all is in place" : "is running and NEEDS ATTENTION");
@@ -68,13 +70,13 @@ void add_verdict(const json& status, const StatusView& view, Screen& screen) {
         screen.table(fmt::format("\033[1;{}m{}\033[0m{}\n", findings.empty() ? 32 : 31, verdict, rest));
     else
         screen.line(verdict + rest);
-    for (std::size_t i = 0; i < std::min(findings.size(), most_findings); ++i) {
-        screen.line(findings[i].text, "  * ");
-        screen.hint(findings[i].command);
+    for (std::size_t i = 0; i < shown; ++i) {
+        const auto& [text, command, since] = findings[i];
+        screen.line(since.is_null() ? text : fmt::format("{} (for {})", text, screen.age(since)), "  * ");
+        screen.hint(command);
     }
-    if (findings.size() > most_findings)
-        screen.line(fmt::format("and {} more: affinityctl status --failed", findings.size() - most_findings),
-                    "  * ");
+    if (shown < findings.size())
+        screen.line(fmt::format("and {} more: affinityctl status --failed", findings.size() - shown), "  * ");
 }
 
 void add_load(const json& status, Screen& screen) {
@@ -90,38 +92,12 @@ void add_load(const json& status, Screen& screen) {
                             counted(list(status, "policies").size(), "policy", "policies"),
                             screen.ago(member(status, "last_pass_at")),
                             lost == 0 ? "" : "; events were lost " + counted(lost, "time")));
-    for (const auto& fault : faults) {
-        const auto in_force = printable(text(fault, "in_force"));
-        const auto note = affinityd::escaped_lines(text(fault, "note"));
-        screen.line(fmt::format("{}:{}:{}: {}; {}{}", printable(text(fault, "file")), count(fault, "line"),
-                                count(fault, "column"), affinityd::escaped_lines(text(fault, "message")),
-                                in_force.empty() ? "nothing is in force in its place"
-                                                 : "in force in its place: " + in_force,
-                                note.empty() ? "" : " (" + note + ")"),
-                    "  ");
-    }
 }
 
 void add_policies(const json& status, const StatusView& view, Screen& screen) {
     if (list(status, "policies").empty()) return screen.paragraph(no_policies);
     screen.table(policy_rows(status, view.page));
     if (const auto balance = balance_line(status); !balance.empty()) screen.line(balance);
-}
-
-void add_problems(const json& status, bool all, Screen& screen) {
-    const auto problems = other_problems(status);
-    const auto shown = all ? problems.size() : std::min(problems.size(), most_problems);
-    for (std::size_t i = 0; i < shown; ++i) {
-        const auto& problem = problems[i];
-        const auto policy = text(problem, "policy");
-        screen.paragraph(fmt::format(
-            "problem: {}{}: {} (for {})", policy.empty() ? "" : "policy " + printable(policy) + ": ",
-            printable(text(problem, "subject")), affinityd::escaped_lines(text(problem, "message")),
-            screen.age(member(problem, "since"))));
-        screen.hint(printable(text(problem, "hint")));
-    }
-    if (shown < problems.size())
-        screen.paragraph(fmt::format("and {} more: affinityctl status --failed", problems.size() - shown));
 }
 
 void add_notes(const json& status, Screen& screen) {
@@ -177,7 +153,6 @@ std::string status_text(const json& status, const StatusView& view) {
         screen.table(thread_rows(status, view.out_of_place, view.page));
         screen.table(queue_rows(status, view.out_of_place, view.page));
     }
-    add_problems(status, view.details || view.out_of_place, screen);
     if (view.out_of_place) return screen.take();
     add_notes(status, screen);
     add_others(status, screen);

@@ -67,7 +67,7 @@ std::vector<json> other_problems(const json& status) {
 }
 
 std::string policy_rows(const json& status, const Page& page) {
-    Table table({"POLICY", "MODEL", "CPUS", "NICS", "PROCS", "THREADS", "QUEUES", "DRIFT", "COST"});
+    Table table({"POLICY", "MODEL", "CPUS", "NICS", "PROCS", "THREADS", "QUEUES", "PUT RIGHT", "COST"});
     const auto queues = queues_by_policy(status);
     for (const auto& policy : list(status, "policies")) {
         const auto name = text_of(policy, "name");
