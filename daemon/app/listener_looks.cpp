@@ -5,6 +5,12 @@
 
 namespace affinityd::app {
 
+namespace {
+
+constexpr auto list_sockets = "ss -ltunp";
+
+} // namespace
+
 bool ListenerLooks::step(const OutOfTime& out_of_time) {
     while (next_ < pids_.size()) {
         tasks_.process_changed(pids_[next_++], {.has_changed = false});
@@ -16,12 +22,23 @@ bool ListenerLooks::step(const OutOfTime& out_of_time) {
 std::vector<planner::Problem> listener_problems(const inventory::ListenerList* list) {
     if (list == nullptr) return {};
     std::vector<planner::Problem> problems;
-    if (list->is_truncated())
+    const auto lack = list->lack();
+    for (const auto user : lack.crowded)
         problems.push_back({{},
                             "listen",
-                            fmt::format("more than {} sockets listen on ports of policies: of those beyond "
-                                        "that number it is not known (ss -ltunp lists them all)",
-                                        inventory::ListenerList::most_listeners)});
+                            fmt::format("user {} has more than {} sockets that listen on ports of policies: "
+                                        "who listens with the others is not known",
+                                        user, list->limits().of_user),
+                            list_sockets});
+    for (const auto& [table, user] : lack.unread)
+        problems.push_back(
+            {{},
+             "listen",
+             fmt::format("so many sockets listen on ports of policies, most of them user {}'s, that the list "
+                         "of {} is read in part only: who was known to listen before counts on, others may "
+                         "not be seen",
+                         user, table),
+             list_sockets});
     if (const auto fault = list->fault())
         problems.push_back({{}, "listen", "who listens cannot be read: " + fault->to_string()});
     return problems;

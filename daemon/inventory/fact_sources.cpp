@@ -39,9 +39,9 @@ const FactSources::PortsByInode& FactSources::own_namespace_ports() {
     return *ports_;
 }
 
-std::optional<std::vector<std::uint16_t>>
-FactSources::listen_ports(const std::string& process, const std::vector<std::uint64_t>& inodes) {
-    if (inodes.empty()) return std::vector<std::uint16_t>{};
+std::optional<ListenPorts> FactSources::listen_ports(const std::string& process,
+                                                     const std::vector<std::uint64_t>& inodes) {
+    if (inodes.empty()) return ListenPorts{};
     if (listeners_)
         return listeners_->find(parse_number<int>(process.substr(0, process.find('/'))).value_or(0), inodes);
     const auto& known = own_namespace_ports();
@@ -53,7 +53,7 @@ FactSources::listen_ports(const std::string& process, const std::vector<std::uin
     std::ranges::sort(ports);
     const auto rest = std::ranges::unique(ports);
     ports.erase(rest.begin(), rest.end());
-    return ports;
+    return ListenPorts{std::move(ports)};
 }
 
 const CpuSet* FactSources::cpuset(int pid) {

@@ -45,8 +45,8 @@ class FactSources {
     /// TCP and UDP ports of this network namespace that the process listens on, ascending, each once; in a
     /// recording, of the process's own namespace, too. Where a thread lists them: those that matter, as they
     /// were when it did so last; no value: it never did. `inodes`: of its sockets, ascending.
-    [[nodiscard]] std::optional<std::vector<std::uint16_t>>
-    listen_ports(const std::string& process, const std::vector<std::uint64_t>& inodes);
+    [[nodiscard]] std::optional<ListenPorts> listen_ports(const std::string& process,
+                                                          const std::vector<std::uint64_t>& inodes);
 
     /// CPUs that the process's cpuset lets it have: cpuset(7), cgroups v1 and v2. nullptr: all, or not known.
     /// Valid until refresh().

@@ -68,6 +68,15 @@ void note(bool& is_complete, const Error& fault) {
     if (fault.code == EMFILE || fault.code == ENFILE || fault.code == ENOMEM) is_complete = false;
 }
 
+/// Looks at its next descriptors: those of `known.walk`.
+void walk_on(auto& known, std::size_t most, bool& is_complete) {
+    const auto is_done = known.walk->step(most);
+    if (!is_done) note(is_complete, is_done.error());
+    if (is_done && !*is_done) return;
+    known.inodes = known.walk->take_inodes();
+    known.walk.reset();
+}
+
 /// If it is still the same process.
 std::optional<Folder> open_folder(const host::Root& root, const LazyFacts::Cheap& process, Of of,
                                   bool& is_complete) {
@@ -224,21 +233,12 @@ const std::vector<std::uint64_t>* LazyFacts::socket_inodes() const {
     }
     known.walk.emplace(std::move(*walk));
     const bool in_one_go = sources_ == nullptr || sources_->command_lines() == nullptr;
-    walk_on(in_one_go ? most_descriptors : descriptors_per_step);
+    walk_on(known, in_one_go ? most_descriptors : descriptors_per_step, is_complete_);
     return known.inodes ? &*known.inodes : nullptr;
 }
 
-void LazyFacts::walk_on(std::size_t most) const {
-    auto& known = expensive();
-    const auto is_done = known.walk->step(most);
-    if (!is_done) note(is_complete_, is_done.error());
-    if (is_done && !*is_done) return;
-    known.inodes = known.walk->take_inodes();
-    known.walk.reset();
-}
-
 void LazyFacts::go_on() {
-    if (is_unfinished()) walk_on(descriptors_per_step);
+    if (is_unfinished()) walk_on(expensive(), descriptors_per_step, is_complete_);
 }
 
 const std::vector<std::uint16_t>& LazyFacts::listen_ports() const {
@@ -256,7 +256,8 @@ const std::vector<std::uint16_t>& LazyFacts::listen_ports() const {
             // It is looked at again when the list has come.
             is_silent_ |= !found;
             is_complete_ &= found.has_value();
-            ports = std::move(found).value_or(std::vector<std::uint16_t>{});
+            are_ports_partial_ |= found && !found->are_all;
+            ports = std::move(found).value_or(ListenPorts{}).ports;
         }
     }
     return *ports;

@@ -45,6 +45,7 @@ class LazyFacts final : public ProcessFacts {
     [[nodiscard]] const std::string& group() const override;
     [[nodiscard]] const std::vector<std::uint16_t>& listen_ports() const override;
     [[nodiscard]] const std::vector<std::uint16_t>& foreign_ports() const override;
+    [[nodiscard]] bool are_ports_partial() const override { return are_ports_partial_; }
     [[nodiscard]] bool is_complete() const override { return is_complete_; }
     [[nodiscard]] bool is_silent() const override { return is_silent_; }
     [[nodiscard]] bool is_unfinished() const override { return expensive_ && expensive_->walk; }
@@ -66,7 +67,6 @@ class LazyFacts final : public ProcessFacts {
         std::optional<std::vector<std::uint16_t>> ports, foreign_ports;
     };
     [[nodiscard]] const std::vector<std::uint64_t>* socket_inodes() const; ///< nullptr: not known yet
-    void walk_on(std::size_t most) const;
     [[nodiscard]] std::string arguments() const;
     [[nodiscard]] Expensive& expensive() const;
     [[nodiscard]] const Program& program() const;
@@ -78,6 +78,7 @@ class LazyFacts final : public ProcessFacts {
     mutable std::unique_ptr<Expensive> expensive_; ///< none for the many processes that are never asked
     mutable bool is_complete_ = true;
     mutable bool is_silent_ = false;
+    mutable bool are_ports_partial_ = false;
 };
 
 /// Effective user and group from the text of /proc/PID/status; no value if it lacks them.

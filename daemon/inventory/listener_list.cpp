@@ -3,11 +3,9 @@
 
 #include "host/blocked_signals.hpp"
 #include "host/fd.hpp"
-#include "inventory/listener_reading.hpp"
 
 #include <algorithm>
 #include <condition_variable>
-#include <ctime>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -25,13 +23,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds shortest_pause{20}, pause_after_fault{500};
-constexpr int pauses_per_reading = 19; // a twentieth of a CPU at most
+constexpr milliseconds shortest_pause{20}, pause_after_fault{500}, longest_pause{4000};
+constexpr int pauses_per_reading = 19; // a twentieth of a CPU
+constexpr int fewest_pauses = 4;       // of very long readings
 
-std::chrono::nanoseconds cpu_time() {
-    timespec now{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+/// Whoever begins to listen is seen in time although others have so many sockets that a list takes long.
+Clock::duration pause_after(std::chrono::nanoseconds used, bool is_read) {
+    const auto pause = std::clamp<Clock::duration>(
+        pauses_per_reading * used, is_read ? shortest_pause : pause_after_fault, longest_pause);
+    return std::max<Clock::duration>(pause, fewest_pauses * used);
 }
 
 /// Where the next of a process's sockets may be in the list. One that has many goes through both lists at the
@@ -46,19 +46,21 @@ auto find_next(const std::vector<Listener>& list, std::vector<Listener>::const_i
 } // namespace
 
 struct ListenerList::State {
-    State(const host::Root& its_root, std::size_t its_most) : root(its_root), most(its_most) {}
+    State(const host::Root& root, const ListenerLimits& its_limits)
+        : limits(its_limits), reader(root, its_limits) {}
 
     struct Question {
         PortRanges ports;
-        std::shared_ptr<const Listeners> list; ///< that is known; null: none of these ports has come yet
-        std::unordered_set<int> waiting;       ///< processes, for the answer
+        std::shared_ptr<const Listeners> list;   ///< that is known; null: none of these ports has come yet
+        std::shared_ptr<const Listeners> former; ///< the last one of other ports
+        std::unordered_set<int> waiting;         ///< processes, for the answer
     };
     struct Answer {
         std::shared_ptr<const Listeners> list;
         bool differs = false, has_new = false;
     };
-    const host::Root& root;
-    const std::size_t most;
+    const ListenerLimits limits;
+    ListenerReader reader; ///< the thread's
     host::Fd arrived;
     std::mutex mutex;
     std::condition_variable_any changed;
@@ -71,7 +73,7 @@ struct ListenerList::State {
     bool is_asked = false;
 
     void work(const std::stop_token& stop);
-    [[nodiscard]] Result<Answer> read(const Question& asked, const std::stop_token& stop) const;
+    [[nodiscard]] Result<Answer> read(const Question& asked, const std::stop_token& stop);
     void take(Result<Answer> answer, const Question& asked);
     std::jthread thread; ///< last, so that it ends before what it uses
 };
@@ -85,26 +87,27 @@ void ListenerList::State::work(const std::stop_token& stop) {
             continue;
         }
         is_asked = false;
-        const Question now{question.ports, question.list, std::exchange(question.waiting, {})};
+        const Question now{question.ports, question.list, question.former,
+                           std::exchange(question.waiting, {})};
         lock.unlock();
-        const auto begun = cpu_time();
+        const auto begun = thread_cpu_time();
         auto answer = read(now, stop);
-        const auto used = cpu_time() - begun;
+        const auto used = thread_cpu_time() - begun;
         lock.lock();
         if (now.ports != question.ports) continue; // other ports matter now, which ends the pause, too
-        next = Clock::now() + std::max<Clock::duration>(answer ? shortest_pause : pause_after_fault,
-                                                        pauses_per_reading * used);
+        next = Clock::now() + pause_after(used, answer.has_value());
         take(std::move(answer), now);
         changed.notify_all();
     }
 }
 
 Result<ListenerList::State::Answer> ListenerList::State::read(const Question& asked,
-                                                              const std::stop_token& stop) const {
-    auto read = read_listeners(root, asked.ports, most, [&] { return stop.stop_requested(); });
+                                                              const std::stop_token& stop) {
+    const auto* before = asked.list.get();
+    auto read = reader.read(asked.ports, before != nullptr ? before : asked.former.get(),
+                            [&] { return stop.stop_requested(); });
     if (!read) return std::unexpected(std::move(read.error()));
     Answer answer;
-    const auto* before = asked.list.get();
     answer.differs = before == nullptr || before->sockets != read->sockets;
     answer.has_new = before != nullptr && !std::ranges::includes(before->sockets, read->sockets);
     answer.list = std::make_shared<const Listeners>(std::move(*read));
@@ -119,6 +122,7 @@ void ListenerList::State::take(Result<Answer> answer, const Question& asked) {
         return;
     }
     question.list = std::move(answer->list);
+    question.former.reset();
     if (!answer->differs) return;
     news.has_new |= answer->has_new;
     news.processes.insert(news.processes.end(), asked.waiting.begin(), asked.waiting.end());
@@ -126,8 +130,8 @@ void ListenerList::State::take(Result<Answer> answer, const Question& asked) {
     std::ignore = ::write(arrived.get(), &one, sizeof one); // a counter that is full is readable
 }
 
-ListenerList::ListenerList(const host::Root& root, std::size_t most)
-    : state_(std::make_unique<State>(root, most)) {
+ListenerList::ListenerList(const host::Root& root, const ListenerLimits& limits)
+    : state_(std::make_unique<State>(root, limits)) {
     state_->arrived.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
 
@@ -149,6 +153,7 @@ void ListenerList::want(PortRanges ports) {
     const std::lock_guard lock(state_->mutex);
     if (ports == state_->question.ports) return;
     state_->question.ports = std::move(ports);
+    if (state_->question.list) state_->question.former = std::move(state_->question.list);
     state_->question.list.reset();
     state_->fault.reset();
     state_->news = {};
@@ -167,14 +172,13 @@ void ListenerList::ask() {
     start();
 }
 
-std::optional<std::vector<std::uint16_t>> ListenerList::find(int pid,
-                                                             const std::vector<std::uint64_t>& inodes) {
+std::optional<ListenPorts> ListenerList::find(int pid, const std::vector<std::uint64_t>& inodes) {
     constexpr std::size_t few = 64;
     std::shared_ptr<const Listeners> list;
     bool is_asked = true;
     {
         const std::lock_guard lock(state_->mutex);
-        if (state_->question.ports.empty()) return std::vector<std::uint16_t>{};
+        if (state_->question.ports.empty()) return ListenPorts{};
         list = state_->question.list;
         if (!list || state_->told.erase(pid) == 0) {
             if (state_->question.waiting.size() < most_waiting) state_->question.waiting.insert(pid);
@@ -185,16 +189,18 @@ std::optional<std::vector<std::uint16_t>> ListenerList::find(int pid,
     if (!state_->thread.joinable()) start();
     if (!list) return std::nullopt;
     std::vector<std::uint16_t> ports;
+    bool are_all = true;
     auto at = list->sockets.begin();
     for (const auto inode : inodes) {
         at = find_next(list->sockets, at, inode, inodes.size() > few);
-        if (at == list->sockets.end()) break;
-        if (at->inode == inode) ports.push_back(at->port);
+        const bool is_there = at != list->sockets.end() && at->inode == inode;
+        if (is_there) ports.push_back(at->port);
+        are_all &= is_there || list->are_all();
     }
     std::ranges::sort(ports);
     const auto rest = std::ranges::unique(ports);
     ports.erase(rest.begin(), rest.end());
-    return ports;
+    return ListenPorts{std::move(ports), are_all};
 }
 
 bool ListenerList::is_awaited(std::chrono::microseconds patience) {
@@ -216,10 +222,13 @@ ListenerList::News ListenerList::take_news() {
     return news;
 }
 
-bool ListenerList::is_truncated() const {
+ListenerList::Lack ListenerList::lack() const {
     const std::lock_guard lock(state_->mutex);
-    return state_->question.list && state_->question.list->is_truncated;
+    if (!state_->question.list) return {};
+    return {state_->question.list->crowded, state_->question.list->unread};
 }
+
+const ListenerLimits& ListenerList::limits() const { return state_->limits; }
 
 std::optional<Error> ListenerList::fault() const {
     const std::lock_guard lock(state_->mutex);

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "host/root.hpp"
 #include "inventory/listener_filter.hpp"
+#include "inventory/listener_reading.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -14,17 +15,23 @@
 
 namespace affinityd::inventory {
 
+struct ListenPorts {
+    std::vector<std::uint16_t> ports; ///< ascending, each once
+    bool are_all = true;              ///< false: there were too many sockets to know of all
+    friend bool operator==(const ListenPorts&, const ListenPorts&) = default;
+};
+
 /// Which sockets of this network namespace listen on the ports that matter, TCP and UDP: listed by a thread
 /// of its own, since everybody may have as many sockets as he likes, and all are walked past. Whoever asks
 /// gets the last list without waiting. One list is read at a time; it is followed by a pause of nineteen
-/// times the CPU time that it took. The thread is started by the first ask().
+/// times the CPU time that it took, but of no more than four seconds. The thread is started by the first
+/// ask().
 class ListenerList {
   public:
-    static constexpr std::size_t most_listeners = 1U << 18; ///< on ports that matter, at 16 bytes each
-    static constexpr std::size_t most_waiting = 4096;       ///< processes
+    static constexpr std::size_t most_waiting = 4096; ///< processes
 
     /// `root` must outlive it.
-    explicit ListenerList(const host::Root& root, std::size_t most = most_listeners);
+    explicit ListenerList(const host::Root& root, const ListenerLimits& limits = {});
     ListenerList(const ListenerList&) = delete;
     ListenerList& operator=(const ListenerList&) = delete;
     /// Waits for the system call that the thread is in.
@@ -37,8 +44,7 @@ class ListenerList {
     /// The ports that matter among those on which these sockets listen, ascending, each once. `inodes` of
     /// `pid`'s sockets, ascending. No value: there is no list yet. The process is named by take_news() when a
     /// list that is begun after this differs.
-    [[nodiscard]] std::optional<std::vector<std::uint16_t>> find(int pid,
-                                                                 const std::vector<std::uint64_t>& inodes);
+    [[nodiscard]] std::optional<ListenPorts> find(int pid, const std::vector<std::uint64_t>& inodes);
     /// Waits for the first list, but for no longer than `patience`. False: there is none that could come.
     [[nodiscard]] bool is_awaited(std::chrono::microseconds patience);
 
@@ -50,7 +56,13 @@ class ListenerList {
     };
     [[nodiscard]] News take_news();
 
-    [[nodiscard]] bool is_truncated() const; ///< there were more than fit
+    /// What the last list lacks.
+    struct Lack {
+        std::vector<std::uint32_t> crowded;
+        std::vector<Listeners::Unread> unread;
+    };
+    [[nodiscard]] Lack lack() const;
+    [[nodiscard]] const ListenerLimits& limits() const;
     /// Why the last list could not be read; what was known before counts.
     [[nodiscard]] std::optional<Error> fault() const;
 

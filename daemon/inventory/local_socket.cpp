@@ -60,6 +60,7 @@ std::optional<LocalSocket> parse_inet_diag(std::span<const std::byte> message, P
     }
     socket.inode = head.idiag_inode;
     socket.interface = head.id.idiag_if;
+    socket.user = head.idiag_uid;
     socket.port = ntohs(head.id.idiag_sport);
     socket.protocol = protocol;
     socket.state = state_of(protocol, head.idiag_state);
@@ -78,8 +79,10 @@ std::optional<LocalSocket> parse_net_line(std::string_view line, Protocol protoc
         !parse_endpoint(words[2], remote, remote_port) || !parse_hex(words[3], state))
         return std::nullopt;
     const auto inode = parse_number<std::uint32_t>(words[9]);
-    if (!inode) return std::nullopt;
+    const auto user = parse_number<std::uint32_t>(words[7]);
+    if (!inode || !user) return std::nullopt;
     socket.inode = *inode;
+    socket.user = *user;
     socket.protocol = protocol;
     socket.state = state_of(protocol, state);
     return socket;

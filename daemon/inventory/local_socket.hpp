@@ -14,11 +14,12 @@ namespace affinityd::inventory {
 enum class Protocol : std::uint8_t { tcp, udp };
 enum class SocketState : std::uint8_t { listen, established, other };
 
-/// One TCP or UDP socket with a local port: 28 bytes, because there may be hundreds of thousands.
+/// One TCP or UDP socket with a local port: 32 bytes, because there may be hundreds of thousands.
 struct LocalSocket {
     IpAddress local;
     std::uint32_t inode = 0;     ///< what /proc/PID/fd shows as "socket:[N]"; 0: no process has it open
     std::uint32_t interface = 0; ///< ifindex it is bound to (SO_BINDTODEVICE), 0 for none
+    std::uint32_t user = 0;      ///< whose it is: who made it
     std::uint16_t port = 0;      ///< local, host byte order
     Protocol protocol = Protocol::tcp;
     SocketState state = SocketState::other; ///< a UDP socket without a peer listens

@@ -12,11 +12,11 @@ constexpr std::array<NetFile, 4> net_files{{{"net/tcp", Protocol::tcp, AF_INET},
                                             {"net/udp", Protocol::udp, AF_INET},
                                             {"net/udp6", Protocol::udp, AF_INET6}}};
 
-Result<void> read_net_file(const host::Root& root, const std::string& folder, const NetFile& file,
+Result<bool> read_net_file(const host::Root& root, const std::string& folder, const NetFile& file,
                            std::size_t limit, const std::function<void(const LocalSocket&)>& take) {
     const auto text = root.proc().read(folder + file.name, limit);
     if (!text) return std::unexpected(text.error());
-    if (!*text) return {};
+    if (!*text) return true;
     std::string_view rest = **text;
     while (!rest.empty()) {
         const auto end = rest.find('\n');
@@ -24,7 +24,7 @@ Result<void> read_net_file(const host::Root& root, const std::string& folder, co
         if (const auto socket = parse_net_line(rest.substr(0, end), file.protocol)) take(*socket);
         rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     }
-    return {};
+    return (*text)->size() < limit;
 }
 
 } // namespace affinityd::inventory

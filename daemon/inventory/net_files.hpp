@@ -21,8 +21,8 @@ struct NetFile {
 extern const std::array<NetFile, 4> net_files;
 
 /// Hands on the sockets in one of the files below `folder` ("" or "PID/"): of the first `limit` bytes, whole
-/// lines only. A file that is not there has none.
-Result<void> read_net_file(const host::Root& root, const std::string& folder, const NetFile& file,
+/// lines only. A file that is not there has none. False: there may be more.
+Result<bool> read_net_file(const host::Root& root, const std::string& folder, const NetFile& file,
                            std::size_t limit, const std::function<void(const LocalSocket&)>& take);
 
 } // namespace affinityd::inventory

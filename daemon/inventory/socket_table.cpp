@@ -95,7 +95,8 @@ Result<void> SocketTable::read_some() {
     const auto read_file = [&]() -> Result<void> {
         auto read = read_net_file(*now.root, "", file, net_file_limit, take);
         now.next_list(entries_.size());
-        return read;
+        if (!read) return std::unexpected(read.error());
+        return {};
     };
     if (!now.root->is_live()) return read_file();
     if (!now.dump) now.dump = std::make_unique<BackgroundDump>(file.protocol, file.family, now.wanted);

@@ -116,8 +116,8 @@ TEST(Status, EachFaultComesWithWhatToType) {
          "affinityctl status web --failed"},
         [](json& status) { status["processes"][0]["threads"][1] = thread(101, "drifted"); });
     add("refused interrupt",
-        {"policy web: queue IRQ 2 eth0-rx-2 of eth0 could not be set (failed: Input/output error of "
-         "/proc/irq/2/smp_affinity)",
+        {"policy web: queue IRQ 2 eth0-rx-2 of eth0 could not be set (smp_affinity: failed: "
+         "Input/output error)",
          "affinityctl status web --failed"},
         [](json& status) { status["queues"][1] = queue(2, "refused", "failed: Input/output error"); });
     add("fought over",

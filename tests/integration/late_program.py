@@ -4,10 +4,12 @@
   late_program.py WHAT SECONDS PORT NAME
 
 WHAT: title (it overwrites its arguments), child (a child does that, which runs no other program), user (it becomes nobody),
-listen (on loopback), group (it moves to the control group whose folder AFFINITYD_LATE_GROUP names). NAME must be 40 bytes or longer, so that the title has room. Prints when it has done it, by time.monotonic()."""
+listen, listen6 (on loopback), crowd (5000 UDP sockets of nobody's, each at an address of its own), group (it moves to the control group whose
+folder AFFINITYD_LATE_GROUP names). NAME must be 40 bytes or longer, so that the title has room. Prints when it has done it, by time.monotonic()."""
 import ctypes
 import os
 import pathlib
+import resource
 import signal
 import socket
 import sys
@@ -24,6 +26,15 @@ def write_title():
     ctypes.memmove(start, TITLE + bytes(end - start - len(TITLE)), end - start)
 
 
+def make_crowd(port, count=5000):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count + 100, count + 100))
+    os.setuid(65534)
+    kept = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(count)]
+    for i, one in enumerate(kept):
+        one.bind((f"127.2.{i // 250}.{1 + i % 250}", port))
+    return kept
+
+
 def act(what, seconds, port):
     time.sleep(seconds)
     kept = None
@@ -35,6 +46,10 @@ def act(what, seconds, port):
         kept = socket.create_server(("127.0.0.1", port))
     elif what == "group":
         (pathlib.Path(os.environ["AFFINITYD_LATE_GROUP"]) / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
+    elif what == "listen6":
+        kept = socket.create_server(("::1", port), family=socket.AF_INET6)
+    elif what == "crowd":
+        kept = make_crowd(port)
     print(time.monotonic(), os.getpid(), flush=True)
     signal.pause()
     return kept

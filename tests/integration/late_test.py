@@ -11,6 +11,7 @@ import unittest
 
 from daemon import Daemon, allowed, spawn, wait_for
 
+NOBODY = 65534
 PROGRAM = pathlib.Path(__file__).with_name("late_program.py")
 NAME = f"late-{os.getpid()}-" + "x" * 40
 POLICY = "version: 1\nmatch: {{{}}}\ncpus: \"1\"\nbind: set\n"
@@ -70,6 +71,17 @@ class Late(unittest.TestCase):
     def test_a_port_on_which_it_listens_long_after_its_start(self):
         self.start(port=f"listen: {self.port}")
         self.is_placed(self.run_late("listen", 6.0))
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs another user")
+    def test_who_listens_is_known_although_another_user_has_thousands_of_sockets_there(self):
+        daemon = self.start(port=f"listen: {self.port}, user: root")
+        before = self.run_late("listen")
+        self.is_placed(before)
+        crowd = self.run_late("crowd")
+        wait_for(lambda: any(f"user {NOBODY} has more than" in problem["message"] for problem in daemon.status()["problems"]), "status says who it is")
+        self.is_placed(self.run_late("listen6"))
+        self.assertEqual(allowed(before), "1")
+        self.assertEqual(allowed(crowd), self.everywhere)
 
     def test_who_never_comes_under_a_policy_is_left_alone(self):
         self.start(title=f"cmdline: \"*{NAME}-not*\"", port=f"listen: {self.port}")

@@ -2,18 +2,22 @@
 // Who listens on the ports that matter, among many who listen elsewhere.
 #include "../support/no_descriptors_left.hpp"
 #include "inventory/listener_list.hpp"
+#include "inventory/net_files.hpp"
 #include "inventory/process_sockets.hpp"
 #include "inventory/socket_dump.hpp"
 #include "recorded.hpp"
 
 #include <ctime>
+#include <ranges>
 #include <vector>
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/fsuid.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace affinityd::inventory {
@@ -25,8 +29,14 @@ using Ports = std::vector<std::uint16_t>;
 
 /// A listening socket of any port.
 struct Server {
-    explicit Server(int family = AF_INET) : socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-        EXPECT_EQ(::listen(socket.get(), 1), 0);
+    explicit Server(int family = AF_INET, int type = SOCK_STREAM)
+        : socket(::socket(family, type | SOCK_CLOEXEC, 0)) {
+        if (type == SOCK_STREAM) {
+            EXPECT_EQ(::listen(socket.get(), 1), 0);
+        } else {
+            const sockaddr_storage any{.ss_family = static_cast<sa_family_t>(family)};
+            EXPECT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&any), sizeof(sockaddr_in6)), 0);
+        }
         sockaddr_in6 address{}; // the port is at the same place in both
         socklen_t length = sizeof address;
         EXPECT_EQ(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
@@ -55,7 +65,7 @@ class Listening : public testing::Test {
         const auto inodes = socket_inodes(root_, ::getpid()).value();
         EXPECT_FALSE(list_.is_awaited(20s));
         auto ports = list_.find(::getpid(), inodes);
-        return ports ? *ports : Ports{};
+        return ports ? ports->ports : Ports{};
     }
     [[nodiscard]] bool has_news() const {
         pollfd wanted{list_.fd(), POLLIN, 0};
@@ -95,7 +105,7 @@ TEST(SocketDump, TheKernelPassesOverOtherPorts) {
 
 TEST_F(Listening, NobodyWaitsForTheFirstListAndItIsTold) {
     const Server server;
-    EXPECT_EQ(list_.find(1, {1}), Ports{}) << "no port matters";
+    EXPECT_EQ(list_.find(1, {1}), ListenPorts{}) << "no port matters";
     list_.want({{server.port, server.port}});
     EXPECT_FALSE(list_.find(::getpid(), {1}));
     ASSERT_TRUE(has_news());
@@ -131,18 +141,108 @@ TEST_F(Listening, WhoBeginsToListenIsNewsAndWhoWasAskedForBeforeIsNamed) {
 TEST_F(Listening, WhoListensElsewhereCostsTheListNothing) {
     std::vector<Server> crowd(500);
     const Server server;
-    ListenerList small(root_, 3);
+    ListenerList small(root_, {.in_all = 3});
     small.want({{server.port, server.port}});
     small.ask();
     EXPECT_FALSE(small.is_awaited(20s));
     const auto inodes = socket_inodes(root_, ::getpid()).value();
-    EXPECT_EQ(small.find(1, inodes), Ports{server.port});
-    EXPECT_FALSE(small.is_truncated());
+    EXPECT_EQ(small.find(1, inodes), ListenPorts{{server.port}});
     small.want({{1, 1}});
-    EXPECT_NE(small.find(1, inodes), Ports{server.port}) << "what was known was of other ports";
+    EXPECT_NE(small.find(1, inodes), ListenPorts{{server.port}}) << "what was known was of other ports";
     small.want({{1, 65535}});
     EXPECT_FALSE(small.is_awaited(20s));
-    EXPECT_TRUE(small.is_truncated());
+    EXPECT_FALSE(small.lack().unread.empty());
+}
+
+/// Makes the sockets of others meanwhile.
+struct Another {
+    explicit Another(uid_t user) : before(static_cast<uid_t>(::setfsuid(user))) {}
+    Another(const Another&) = delete;
+    Another& operator=(const Another&) = delete;
+    ~Another() { ::setfsuid(before); }
+    static bool may_be() { return ::geteuid() == 0; }
+    uid_t before;
+};
+constexpr uid_t nobody = 65534, somebody = 65533;
+
+class Crowded : public Listening {
+  protected:
+    static std::uint64_t inode_of(const Fd& socket) {
+        struct stat status {};
+        EXPECT_EQ(::fstat(socket.get(), &status), 0);
+        return status.st_ino;
+    }
+    static ListenPorts ports_of(ListenerList& list, const Server& server) {
+        return list.find(1, {inode_of(server.socket)}).value_or(ListenPorts{});
+    }
+    /// Waits for a list that is begun after this and differs.
+    static void read(ListenerList& list) {
+        list.ask();
+        pollfd wanted{list.fd(), POLLIN, 0};
+        EXPECT_EQ(::poll(&wanted, 1, 20'000), 1);
+        static_cast<void>(list.take_news());
+    }
+};
+
+TEST_F(Crowded, OneUserTakesNobodysPlace) {
+    if (!Another::may_be()) GTEST_SKIP() << "needs root";
+    ListenerList list(root_, {.of_user = 40});
+    list.want({{1, 65535}});
+    std::vector<Server> crowd;
+    {
+        const Another user(nobody);
+        crowd = std::vector<Server>(200);
+    }
+    const Server roots(AF_INET6, SOCK_DGRAM);
+    const Another user(somebody);
+    const Server theirs(AF_INET6);
+    read(list);
+    EXPECT_EQ(ports_of(list, theirs), ListenPorts{{theirs.port}});
+    EXPECT_EQ(ports_of(list, roots), ListenPorts{{roots.port}});
+    EXPECT_EQ(list.lack().crowded, std::vector<std::uint32_t>{nobody});
+    EXPECT_TRUE(list.lack().unread.empty());
+    const auto known = [&](const Server& server) { return !ports_of(list, server).ports.empty(); };
+    EXPECT_EQ(std::ranges::count_if(crowd, known), 40);
+    const auto lost = std::ranges::find_if_not(crowd, known);
+    ASSERT_NE(lost, crowd.end());
+    EXPECT_FALSE(ports_of(list, *lost).are_all) << "it is not said that it does not listen";
+    crowd.resize(3);
+    read(list);
+    EXPECT_TRUE(list.lack().crowded.empty());
+    EXPECT_EQ(std::ranges::count_if(crowd, known), 3);
+}
+
+TEST_F(Crowded, WhoWasKnownToListenCountsOnInAListThatIsNotRead) {
+    Server before(AF_INET6, SOCK_DGRAM), gone(AF_INET6, SOCK_DGRAM);
+    const auto [low, high] = std::minmax(before.port, gone.port);
+    // Those that listen elsewhere on this machine already have a place.
+    const auto there = listed(AF_INET, {{1, 65535}}).size() + listed(AF_INET6, {{1, 65535}}).size();
+    ListenerList list(root_, {.in_all = there + 100});
+    list.want({{low, low}, {high, high}});
+    read(list);
+    EXPECT_EQ(ports_of(list, before), ListenPorts{{before.port}});
+    const std::vector<Server> crowd(there + 200);
+    list.want({{1, 65535}});
+    read(list);
+    ASSERT_EQ(list.lack().unread.size(), net_files.size()) << "it is full with the first";
+    EXPECT_EQ(ports_of(list, before), ListenPorts{{before.port}}) << "also where other ports matter now";
+    const Server late(AF_INET6, SOCK_DGRAM);
+    EXPECT_EQ(ports_of(list, late), (ListenPorts{{}, false}));
+}
+
+TEST_F(Crowded, AListThatTakesTooLongIsLeftOff) {
+    ListenerList list(root_, {.cpu_time = 0ns});
+    const std::vector<Server> crowd(900);
+    const auto port = [](const Server& server) { return server.port; };
+    const auto highest = std::ranges::max(crowd | std::views::transform(port));
+    const auto lowest = std::ranges::min(crowd | std::views::transform(port));
+    list.want({{lowest, highest}});
+    read(list);
+    const auto lack = list.lack();
+    ASSERT_FALSE(lack.unread.empty());
+    EXPECT_EQ(lack.unread.front(), (Listeners::Unread{"tcp", ::geteuid()}));
+    const auto known = [&](const Server& server) { return !ports_of(list, server).ports.empty(); };
+    EXPECT_LT(std::ranges::count_if(crowd, known), 900);
 }
 
 TEST_F(Listening, ItsReadingTakesATwentiethOfACpuAtMost) {
@@ -174,7 +274,7 @@ TEST_F(Listening, WithoutFreeDescriptorsWhatWasKnownCounts) {
         for (int i = 0; i < 1000 && !list_.fault(); ++i)
             ::usleep(10'000);
         EXPECT_TRUE(list_.fault());
-        EXPECT_EQ(list_.find(1, inodes), Ports{server.port});
+        EXPECT_EQ(list_.find(1, inodes), ListenPorts{{server.port}});
     }
     for (int i = 0; i < 1000 && list_.fault(); ++i)
         ::usleep(10'000);

@@ -337,7 +337,9 @@ TEST(Live, ListenersAreFoundByPortAndOwner) {
     sources.listeners()->ask();
     EXPECT_FALSE(sources.listeners()->is_awaited(std::chrono::seconds(20)));
     const auto ports =
-        sources.listen_ports(std::to_string(::getpid()), socket_inodes(root, ::getpid()).value()).value();
+        sources.listen_ports(std::to_string(::getpid()), socket_inodes(root, ::getpid()).value())
+            .value()
+            .ports;
     EXPECT_TRUE(std::ranges::binary_search(ports, tcp.port()));
     EXPECT_TRUE(std::ranges::binary_search(ports, udp.port()));
 }

@@ -19,7 +19,7 @@ struct DiagBytes {
     std::uint8_t family = 2, state = 10;
     std::uint16_t port = 8080, remote_port = 0;
     std::array<std::uint8_t, 16> local{}, remote{};
-    std::uint32_t interface = 0, inode = 77;
+    std::uint32_t interface = 0, user = 65534, inode = 77;
 
     [[nodiscard]] std::vector<std::byte> build() const {
         std::vector<std::byte> bytes(72);
@@ -33,6 +33,7 @@ struct DiagBytes {
         put(8, local);
         put(24, remote);
         put(40, interface);
+        put(64, user);
         put(68, inode);
         return bytes;
     }
@@ -46,6 +47,7 @@ TEST(InetDiag, Ipv4Listener) {
     EXPECT_EQ(socket->port, 8080);
     EXPECT_EQ(socket->inode, 77U);
     EXPECT_EQ(socket->interface, 3U);
+    EXPECT_EQ(socket->user, 65534U);
     EXPECT_TRUE(socket->listens());
     EXPECT_FALSE(socket->local.is_any());
 }

@@ -218,6 +218,22 @@ struct Counting final : inventory::ProcessFacts {
     }
 };
 
+/// The list of sockets is not complete.
+struct PartlyKnown : inventory::PlainFacts {
+    [[nodiscard]] bool are_ports_partial() const override { return true; }
+};
+
+TEST(Matcher, PortsThatAreNotKnownAreNotDenied) {
+    const auto set = policies({"match: {listen: 80}\n"});
+    PartlyKnown process;
+    const auto found = [&] { return Matcher(set).explain(process, test::NoLineage()).front().found; };
+    EXPECT_EQ(found(), "not all known: too many sockets (see status)");
+    process.ports = {443};
+    EXPECT_EQ(found(), "443, not all known: too many sockets (see status)");
+    process.ports = {80};
+    EXPECT_TRUE(Matcher(set).match(process, test::NoLineage()));
+}
+
 TEST(Matcher, ExpensiveFactsAreReadOnlyForPoliciesStillInPlay) {
     const auto set = policies(
         {"match: {listen: 80, comm: nginx, user: root}\n", "match: {cmdline: \"*x*\", comm: \"redis*\"}\n"});

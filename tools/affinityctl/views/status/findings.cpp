@@ -67,10 +67,9 @@ void note(Groups& groups, const std::string& policy, std::string name, std::stri
 }
 
 /// The errno of a refusal, and of which file; of other states all is said.
-std::string why_of(const json& refused, const char* key, const std::string& path, const StateText& state) {
+std::string why_of(const json& refused, const char* key, const char* file, const StateText& state) {
     const auto why = text(refused, key);
-    if (why.empty() || state.state != "refused") return {};
-    return path.empty() ? " (" + why + ")" : fmt::format(" ({} of {})", why, path);
+    return why.empty() || state.state != "refused" ? "" : fmt::format(" ({}{})", file, why);
 }
 
 void add_threads(const json& status, const StateText& state, std::vector<Finding>& into) {
@@ -84,19 +83,13 @@ void add_threads(const json& status, const StateText& state, std::vector<Finding
     add_findings(groups, state, "thread", into);
 }
 
-/// Where an interrupt's mask is; "" of other queues, whose files are many.
-std::string path_of(const json& queue) {
-    return text(queue, "kind") == "irq" ? fmt::format("/proc/irq/{}/smp_affinity", text_of(queue, "irq"))
-                                        : "";
-}
-
 void add_queues(const json& status, const StateText& state, std::vector<Finding>& into) {
     Groups groups;
     for (const auto& queue : list(status, "queues"))
         if (text(queue, "state") == state.state)
             note(groups, text(queue, "policy"),
                  fmt::format("{} of {}", queue_name(queue), text_of(queue, "nic")),
-                 why_of(queue, "note", path_of(queue), state));
+                 why_of(queue, "note", text(queue, "kind") == "irq" ? "smp_affinity: " : "", state));
     add_findings(groups, state, "queue", into);
 }
 
