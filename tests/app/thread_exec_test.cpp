@@ -141,6 +141,49 @@ TEST_F(ThreadExec, AProcessThatLosesItsMainThreadIsLookedAtWhenItHasSettled) {
     EXPECT_EQ(later.size(), 0U) << "but not after its end";
 }
 
+/// Thread 11 creates one that runs another program at once, so that the daemon hears of its birth too late,
+/// and of the end of thread 11 before it hears of the program.
+class NeverSeen : public ThreadExec {
+  protected:
+    void exec_of_another(Instance& instance, const std::string& comm) const {
+        const auto mask = machine_.allowed(10, 11);
+        exec(comm);
+        ASSERT_EQ(machine_.allowed(10, 10), mask);
+        instance.tasks().thread_changed(10, 12);
+        instance.tasks().task_gone(10, 11);
+        instance.tasks().task_gone(10, 10);
+        tell_exec(instance);
+    }
+};
+
+TEST_F(NeverSeen, ItsOriginalIsThatOfItsCreator) {
+    for (const std::string drift : {"enforce", "yield"})
+        for (const std::string comm : {"server", "other"}) {
+            machine_.policy(
+                "server", "match: {comm: server}\nspread: cpu\nbind: cpu\nsettle: 0\ndrift: " + drift + "\n");
+            machine_.policy("unrelated", "match: {comm: unrelated}\n");
+            machine_.process(10, "server");
+            machine_.thread(10, 11, "worker", "1-3", 1, 0, 111);
+            const auto instance = placed();
+            exec_of_another(*instance, comm);
+            EXPECT_TRUE(comm == "server" || machine_.allowed(10, 10) == "1-3") << machine_.allowed(10, 10);
+            instance->stop();
+            EXPECT_EQ(machine_.allowed(10, 10), "1-3") << drift << ' ' << comm;
+        }
+}
+
+TEST_F(NeverSeen, TheMaskOfAnotherThreadThatSomebodySetsIsNotTakenForIt) {
+    const auto instance = placed();
+    const auto mask = machine_.allowed(10, 11);
+    machine_.process(10, "server", mask);
+    std::filesystem::remove(machine_.path("policies/server.yaml"));
+    machine_.policy("unrelated", "match: {comm: unrelated}\n");
+    ASSERT_TRUE(instance->reload());
+    instance->pass();
+    instance->stop();
+    EXPECT_EQ(machine_.allowed(10, 10), mask);
+}
+
 /// A thread is born, and before the daemon has given it its place, it runs another program or ends.
 class WhileItIsPlaced : public ThreadExec {
   protected:
