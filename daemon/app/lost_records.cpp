@@ -93,11 +93,15 @@ void LostRecords::follow_kernel(const machine::Subject& subject, const machine::
     if (!record) return;
     record->before.reset();
     record->policy = policy;
-    record->asked = record->granted = present;
-    // CPUs that are offline now are still in a task's mask.
-    if (const auto* task = std::get_if<machine::TaskMask>(&subject))
+    record->granted = present;
+    if (const auto* task = std::get_if<machine::TaskMask>(&subject)) {
+        // The kernel remembers what it was asked for, and gives that again when it can, so it stays ours.
+        // CPUs that are offline now are still in the mask.
         if (auto allowed = inventory::read_allowed(root_, task->pid, task->task.tid))
-            record->asked = record->granted = std::move(*allowed);
+            record->granted = std::move(*allowed);
+    } else {
+        record->asked = present;
+    }
     if (const auto done = journal_.put(subject, std::move(*record)); !done)
         log_.error(done.error().to_string());
 }

@@ -76,6 +76,18 @@ bool is_released(const Turn& turn, const Tasks::Parts& parts) {
            (turn.policy && parts.releases.covers(turn.world->policy(*turn.policy).name, turn.scan.id()));
 }
 
+/// The main thread was one whose birth nobody handled, and so has no record that it could have brought along.
+/// Its creator may have ended, too, but what that had from us is known for a while.
+void record_unseen(const Turn& turn, const machine::TaskMask& subject, const CpuSet& allowed,
+                   const Tasks::Parts& parts) {
+    const auto& online = parts.current.placements().online;
+    const auto source = parts.journal.find_mask_source(subject.pid, allowed, online);
+    if (!source || (source->is_kept && !turn.policy)) return;
+    if (const auto done = parts.journal.put(subject, {source->original, allowed, allowed, source->policy});
+        !done)
+        parts.log.error(done.error().to_string());
+}
+
 /// A thread that runs another program ends all others and has the main thread's number and start time from
 /// then on, but its own mask, so it brings its record along.
 void follow_exec(const Turn& turn, TaskTable& table, const Tasks::Parts& parts) {
@@ -89,7 +101,8 @@ void follow_exec(const Turn& turn, TaskTable& table, const Tasks::Parts& parts) 
         return record && planner::is_as_given(*record, main.allowed, online);
     };
     const machine::TaskMask subject{main.id, main.id.tid, main.comm};
-    if (!turn.change.has_lost_main && (main.allowed.contains(online) || has_ours(subject))) return;
+    const bool is_explained = main.allowed.contains(online) || has_ours(subject);
+    if (!turn.change.has_lost_main && is_explained) return;
     const std::span others(turn.threads.begin() + 1, turn.threads.end()); // ascending
     for (const auto& id : parts.journal.contents().held().threads().of(main.id.tid)) {
         const machine::TaskMask other{id, main.id.tid, {}};
@@ -99,6 +112,8 @@ void follow_exec(const Turn& turn, TaskTable& table, const Tasks::Parts& parts) 
             parts.log.error(done.error().to_string());
         return;
     }
+    // Else somebody may have set it to what another thread has.
+    if (turn.change.has_lost_main && !is_explained) record_unseen(turn, subject, main.allowed, parts);
 }
 
 } // namespace

@@ -40,6 +40,12 @@ void tell_fault(Notice::Kind kind, const Action& action, const Error& fault, Car
     carried.notices.push_back(std::move(notice));
 }
 
+/// One that is gone may have become its process's main thread, by running another program.
+bool may_be_main_now(const Subject& subject) {
+    const auto* task = std::get_if<TaskMask>(&subject);
+    return task != nullptr && task->task.tid != task->pid;
+}
+
 /// A program may set again what it once read; who writes to interrupts and queues chooses what to write.
 bool is_ours(const state::Journal& journal, const UndoRecord& record, const Subject& subject,
              const Setting& present, const CpuSet& online) {
@@ -134,9 +140,12 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
     return carried;
 }
 
-/// The change was not made, and its record is not to stay.
+/// The change was not made, and its record is not to stay; but that of a thread waits for its exit, or for
+/// the next look at its process: it has the main thread's number and, set a moment ago or not, its own mask
+/// if it runs another program by now.
 Result<void> Executor::take_back(const Action& action, Outcome outcome,
                                  const std::optional<UndoRecord>& before) {
+    if (has_gone(outcome) && may_be_main_now(action.subject)) return {};
     if (!before || (has_gone(outcome) && !enforcer_.may_return(action.subject)))
         return journal_.forget(action.subject);
     // What an earlier change did is still in force and still has to be undone.

@@ -22,6 +22,13 @@ bool granted_already(const std::optional<UndoRecord>& record, const Setting& wan
     return record && record->asked == wanted && same(record->granted, present, online);
 }
 
+/// The same of a task. What has CPUs that were not asked for was not granted: the kernel has made that of the
+/// mask since, and asking again is worth it.
+bool narrowed_already(const std::optional<UndoRecord>& record, const CpuSet& wanted, const CpuSet& present,
+                      const CpuSet& online) {
+    return granted_already(record, wanted, present, online) && wanted.contains(present & online);
+}
+
 /// One thread, with what is known of its past.
 struct Case {
     const Planning& planning;
@@ -51,7 +58,7 @@ struct Case {
                !was_widened(subject(), as_found, present(), online());
     }
     [[nodiscard]] bool has(const CpuSet& wanted) const {
-        return same(present(), wanted, online()) || granted_already(record, wanted, present(), online());
+        return same(present(), wanted, online()) || narrowed_already(record, wanted, present(), online());
     }
     /// It is where it should be. If that is the kernel's doing, its record ends when CPUs return, unless it
     /// is brought up to date.

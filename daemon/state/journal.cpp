@@ -10,6 +10,7 @@ namespace affinityd::state {
 
 using machine::Setting;
 using machine::Subject;
+using machine::TaskMask;
 using planner::UndoRecord;
 
 namespace {
@@ -30,6 +31,16 @@ Setting first_original(const JournalContents& contents, const Subject& subject, 
     const auto past = contents.past().find(subject);
     const bool is_ours = past && (original == past->record.granted || original == past->record.asked);
     return is_ours ? past->record.original : original;
+}
+
+/// The main thread of a thread's process, if that has or had a record.
+std::optional<TaskMask> main_thread_of(const JournalContents& contents, const Subject& subject) {
+    const auto* task = std::get_if<TaskMask>(&subject);
+    if (task == nullptr || task->task.tid == task->pid) return std::nullopt;
+    const auto& past = contents.past();
+    for (const auto* records : {&contents.held(), &past.kept(), &past.put_back()})
+        if (const auto id = records->threads().main_of(task->pid)) return TaskMask{*id, task->pid, {}};
+    return std::nullopt;
 }
 
 } // namespace
@@ -120,7 +131,10 @@ std::optional<Journal::Ours> Journal::recall(const Subject& subject, const Setti
         // Programs set again what they have read; whoever sets another subject means it.
         const bool is_wider = std::holds_alternative<machine::TaskMask>(subject) && present.is_cpus() &&
                               present.cpus().contains(record->asked.cpus() & online);
-        return was_granted && is_wider ? std::optional(Ours{record->original}) : std::nullopt;
+        if (!is_wider) return std::nullopt;
+        const auto main = was_granted ? std::nullopt : main_thread_of(contents_, subject);
+        const bool is_ours = was_granted || (main && writer_.granted().contains(*main, present));
+        return is_ours ? std::optional(Ours{record->original}) : std::nullopt;
     }
     auto past = contents_.past().find(subject);
     // Who has its own back may run everywhere.

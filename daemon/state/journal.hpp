@@ -63,7 +63,8 @@ class Journal final : public planner::UndoLookup {
     /// Says whether what a subject is set to came from us, by more than its record in force, compared on
     /// online CPUs: it was kept, or somebody set it anew, or its record was lost. Of one that has a record:
     /// it had that from us earlier, and it is wider than what it has now, as what a program reads while it
-    /// settles is. What is not wider may as well be somebody's choice.
+    /// settles is; or its process's main thread had, as threads set what that has read. What is not wider may
+    /// as well be somebody's choice.
     [[nodiscard]] std::optional<Ours> recall(const machine::Subject& subject, const machine::Setting& present,
                                              const CpuSet& online) const;
     /// The record, in force or past, of what was where the subject is, under another name. It is the

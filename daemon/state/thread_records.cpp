@@ -42,8 +42,14 @@ std::uint32_t ThreadRecords::insert(const TaskId& id, int pid) {
     slot.id = id;
     slot.pid = pid;
     by_id_.insert(hash_of(id), at);
-    // A further thread goes behind the first, which stays what the table of processes knows.
-    if (const auto first = first_of(pid); first != none) {
+    // The first is what the table of processes knows, and the main thread if that has a record: any other
+    // goes behind it.
+    if (const auto first = first_of(pid); first != none && id.tid == pid) {
+        slot.after = first;
+        slots_[first].before = at;
+        by_process_.erase(hash_of(pid), first);
+        by_process_.insert(hash_of(pid), at);
+    } else if (first != none) {
         slot.before = first;
         slot.after = slots_[first].after;
         slots_[first].after = at;
@@ -104,6 +110,11 @@ std::vector<TaskId> ThreadRecords::of(int pid) const {
     for (auto at = first_of(pid); at != none; at = slots_[at].after)
         threads.push_back(slots_[at].id);
     return threads;
+}
+
+std::optional<TaskId> ThreadRecords::main_of(int pid) const {
+    const auto first = first_of(pid);
+    return first != none && slots_[first].id.tid == pid ? std::optional(slots_[first].id) : std::nullopt;
 }
 
 std::optional<int> ThreadRecords::process_of(const TaskId& id) const {

@@ -28,6 +28,8 @@ class ThreadRecords {
 
     [[nodiscard]] std::vector<TaskId> of(int pid) const; ///< threads of a process
     [[nodiscard]] bool has_process(int pid) const { return first_of(pid) != none; }
+    /// The main thread of a process, if there is a record of it.
+    [[nodiscard]] std::optional<TaskId> main_of(int pid) const;
     [[nodiscard]] bool has_policy(const std::string& policy) const { return policies_.contains(policy); }
     /// The process that the record belongs to; no value: there is no record of the thread.
     [[nodiscard]] std::optional<int> process_of(const TaskId& id) const;

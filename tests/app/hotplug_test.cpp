@@ -2,6 +2,7 @@
 // What is refused for a moment while CPUs, cpusets or interfaces change fills no log.
 #include "simulated.hpp"
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <memory>
@@ -175,6 +176,83 @@ TEST_F(Widened, WhoIsInPlaceByTheKernelsDoingGetsItsOriginalBackAfterCpusReturn)
         EXPECT_EQ(machine_.irq(30), "1-2") << is_killed;
         EXPECT_EQ(machine_.irq(31), "1-2") << is_killed;
     }
+}
+
+/// Since 6.2 the kernel remembers which mask it was asked for last, and gives that again as soon as a cpuset
+/// or the CPUs that are online allow.
+class AskedBefore : public testing::Test {
+  protected:
+    void begin(const std::string& more) {
+        machine_.policy("unrelated", "match: {comm: unrelated}\n");
+        want(more);
+        machine_.process(10, "server");
+        machine_.tree().file("proc/10/cpuset", "/pod\n");
+        cpuset("0-3");
+        daemon_ = std::make_unique<Instance>(machine_);
+        ASSERT_TRUE(daemon_->manager().start());
+        daemon_->pass();
+    }
+    void want(const std::string& more) const { machine_.policy("server", "match: {comm: server}\n" + more); }
+    void cpuset(const std::string& cpus) const {
+        machine_.tree().file("sys/fs/cgroup/pod/cpuset.cpus.effective", cpus + "\n");
+    }
+    /// The kernel gives the process this mask, and the daemon looks.
+    void kernel_gives(const std::string& mask) {
+        machine_.process(10, "server", mask);
+        daemon_->manager().expect_changes();
+        ASSERT_TRUE(daemon_->reload());
+        daemon_->pass(true);
+    }
+    const std::array<std::string, 3> drifts_{"enforce", "yield", "once"};
+    test::Machine machine_;
+    std::unique_ptr<Instance> daemon_;
+};
+
+TEST_F(AskedBefore, AfterACpusetWasNarrowForAWhileTheMaskIsStillOurs) {
+    for (const auto& drift : drifts_)
+        for (const bool gives_whole : {false, true}) { // as kernels before 6.2 do
+            begin("spread: cpu\nbind: cpu\ndrift: " + drift + "\n");
+            const auto first = machine_.allowed(10, 10);
+            const std::string other = first == "2" ? "3" : "2";
+            cpuset(other);
+            kernel_gives(other);
+            EXPECT_EQ(machine_.allowed(10, 10), other);
+            cpuset("0-3");
+            kernel_gives(gives_whole ? "0-3" : first);
+            daemon_->pass();
+            EXPECT_NE(machine_.allowed(10, 10), "0-3");
+            daemon_->stop();
+            EXPECT_EQ(machine_.allowed(10, 10), "0-3") << drift << gives_whole;
+        }
+}
+
+TEST_F(AskedBefore, AfterItsCpusWereOfflineForAWhileTheMaskIsStillOurs) {
+    for (const auto& drift : drifts_) {
+        begin("bind: set\ncpus: \"2\"\ndrift: " + drift + "\n");
+        ASSERT_EQ(machine_.allowed(10, 10), "2");
+        machine_.tree().file("sys/devices/system/cpu/online", "0-1,3\n");
+        cpuset("0-1,3");
+        want("bind: set\ncpus: \"0-3\"\ndrift: " + drift + "\n");
+        kernel_gives("0-1,3");
+        machine_.tree().file("sys/devices/system/cpu/online", "0-3\n");
+        cpuset("0-3");
+        kernel_gives("2");
+        daemon_->stop();
+        EXPECT_EQ(machine_.allowed(10, 10), "0-3") << drift;
+    }
+}
+
+TEST_F(AskedBefore, WhatTheKernelMadeOfAMaskIsNotTakenForThatMask) {
+    begin("bind: set\ncpus: \"2\"\n");
+    machine_.tree().file("sys/devices/system/cpu/online", "0-1,3\n");
+    cpuset("0-1,3");
+    want("bind: set\ncpus: \"0-3\"\n");
+    kernel_gives("0-1,3");
+    machine_.tree().file("sys/devices/system/cpu/online", "0-3\n");
+    cpuset("0-3");
+    want("bind: set\ncpus: \"2\"\n");
+    kernel_gives("0-1,3");
+    EXPECT_EQ(machine_.allowed(10, 10), "2");
 }
 
 } // namespace

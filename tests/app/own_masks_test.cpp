@@ -144,6 +144,82 @@ TEST_F(SavedMask, OfAnInterruptIsWhoeversWroteIt) {
     EXPECT_EQ(machine_.irq(30), first);
 }
 
+/// The main thread has read the mask, and a thread that is born later sets it: a worker of libomp's.
+class SavedByTheMainThread : public SavedMask {
+  protected:
+    void want_settled(const std::string& drift) {
+        drift_ = drift;
+        machine_.policy("unrelated", "match: {comm: unrelated}\n");
+        machine_.process(10, "server");
+        want("0-1"); // while it settles
+        daemon_ = std::make_unique<Instance>(machine_);
+        ASSERT_TRUE(daemon_->manager().start());
+        daemon_->pass();
+        want("1");
+        ASSERT_TRUE(daemon_->reload());
+        daemon_->pass();
+        ASSERT_EQ(machine_.allowed(10, 10), "1");
+    }
+    void make_worker(const std::string& mask) const {
+        machine_.thread(10, 11, "worker", "1", 1, 0, 111);
+        daemon_->tasks().thread_changed(10, 11);
+        machine_.thread(10, 11, "worker", mask, 1, 0, 111);
+    }
+    void remove_policy() const {
+        std::filesystem::remove(machine_.path("policies/server.yaml"));
+        EXPECT_TRUE(daemon_->reload());
+        daemon_->pass();
+    }
+    std::unique_ptr<Instance> daemon_;
+};
+
+TEST_F(SavedByTheMainThread, IsOursInAWorker) {
+    for (const auto* drift : drifts_)
+        for (const std::string how : {"stop", "release", "remove", "the next daemon stops"}) {
+            want_settled(drift);
+            make_worker("0-1");
+            if (how == "release") {
+                EXPECT_TRUE(daemon_->release("server"));
+            } else if (how == "remove") {
+                remove_policy();
+            } else {
+                if (how != "stop") {
+                    daemon_.reset(); // killed
+                    daemon_ = std::make_unique<Instance>(machine_);
+                    ASSERT_TRUE(daemon_->manager().start());
+                }
+                daemon_->stop();
+            }
+            EXPECT_EQ(machine_.allowed(10, 11), "0-3") << drift << ", " << how;
+            daemon_->stop();
+        }
+}
+
+TEST_F(SavedByTheMainThread, IsNoReasonToGiveWay) {
+    for (const auto* drift : drifts_) {
+        want_settled(drift);
+        make_worker("0-1");
+        daemon_->pass();
+        EXPECT_EQ(machine_.allowed(10, 11), "1") << drift;
+        daemon_->stop();
+    }
+}
+
+TEST_F(SavedByTheMainThread, AnotherMaskIsItsOwnAndSoIsThatOfAnotherProcess) {
+    want_settled("yield");
+    make_worker("0-2");
+    machine_.process(20, "server");
+    daemon_->tasks().process_changed(20);
+    ASSERT_EQ(machine_.allowed(20, 20), "1");
+    machine_.process(20, "server", "0-1");
+    daemon_->pass();
+    EXPECT_EQ(machine_.allowed(10, 11), "0-2");
+    EXPECT_EQ(machine_.allowed(20, 20), "0-1");
+    daemon_->stop();
+    EXPECT_EQ(machine_.allowed(10, 11), "0-2");
+    EXPECT_EQ(machine_.allowed(20, 20), "0-1");
+}
+
 /// Policies that give way, and a program that pins itself while it is where the policy wants it anyway: as
 /// one does that settles on all CPUs. There is no record then.
 class FoundInPlace : public ::testing::Test {

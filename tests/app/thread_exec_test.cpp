@@ -4,6 +4,7 @@
 #include "simulated.hpp"
 
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <sstream>
 
@@ -138,6 +139,113 @@ TEST_F(ThreadExec, AProcessThatLosesItsMainThreadIsLookedAtWhenItHasSettled) {
     machine_.end(10);
     instance->tasks().task_gone(10, 11);
     EXPECT_EQ(later.size(), 0U) << "but not after its end";
+}
+
+/// Thread 11 creates one that runs another program at once, so that the daemon hears of its birth too late,
+/// and of the end of thread 11 before it hears of the program.
+class NeverSeen : public ThreadExec {
+  protected:
+    void exec_of_another(Instance& instance, const std::string& comm) const {
+        const auto mask = machine_.allowed(10, 11);
+        exec(comm);
+        ASSERT_EQ(machine_.allowed(10, 10), mask);
+        instance.tasks().thread_changed(10, 12);
+        instance.tasks().task_gone(10, 11);
+        instance.tasks().task_gone(10, 10);
+        tell_exec(instance);
+    }
+};
+
+TEST_F(NeverSeen, ItsOriginalIsThatOfItsCreator) {
+    for (const std::string drift : {"enforce", "yield"})
+        for (const std::string comm : {"server", "other"}) {
+            machine_.policy(
+                "server", "match: {comm: server}\nspread: cpu\nbind: cpu\nsettle: 0\ndrift: " + drift + "\n");
+            machine_.policy("unrelated", "match: {comm: unrelated}\n");
+            machine_.process(10, "server");
+            machine_.thread(10, 11, "worker", "1-3", 1, 0, 111);
+            const auto instance = placed();
+            exec_of_another(*instance, comm);
+            EXPECT_TRUE(comm == "server" || machine_.allowed(10, 10) == "1-3") << machine_.allowed(10, 10);
+            instance->stop();
+            EXPECT_EQ(machine_.allowed(10, 10), "1-3") << drift << ' ' << comm;
+        }
+}
+
+TEST_F(NeverSeen, TheMaskOfAnotherThreadThatSomebodySetsIsNotTakenForIt) {
+    const auto instance = placed();
+    const auto mask = machine_.allowed(10, 11);
+    machine_.process(10, "server", mask);
+    std::filesystem::remove(machine_.path("policies/server.yaml"));
+    machine_.policy("unrelated", "match: {comm: unrelated}\n");
+    ASSERT_TRUE(instance->reload());
+    instance->pass();
+    instance->stop();
+    EXPECT_EQ(machine_.allowed(10, 10), mask);
+}
+
+/// A thread is born, and before the daemon has given it its place, it runs another program or ends.
+class WhileItIsPlaced : public ThreadExec {
+  protected:
+    static machine::TaskMask newcomer() { return {{12, 112}, 10, {}}; }
+    /// `then`: right after the mask was set.
+    void be_born(Instance& instance, const std::function<void(const std::string&)>& then) const {
+        machine_.thread(10, 12, "worker", machine_.allowed(10, 10), 1, 0, 112);
+        instance.enforcer().before_apply = [&] {
+            const auto record = instance.journal().find(newcomer());
+            ASSERT_TRUE(record);
+            machine_.end_thread(10, 12);
+            then(record->asked.to_string());
+        };
+        instance.tasks().thread_changed(10, 12);
+        instance.enforcer().before_apply = {};
+        EXPECT_EQ(machine_.allowed(10, 12), "");
+    }
+};
+
+TEST_F(WhileItIsPlaced, TheOriginalOfAThreadThatRunsAProgramComesBack) {
+    for (const std::string comm : {"server", "other"}) {
+        machine_.process(10, "server");
+        machine_.thread(10, 11, "worker", "0-3", 1, 0, 111);
+        const auto instance = placed();
+        be_born(*instance, [&](const std::string& mask) {
+            EXPECT_NE(mask, machine_.allowed(10, 10));
+            EXPECT_NE(mask, machine_.allowed(10, 11));
+            machine_.end_thread(10, 11);
+            machine_.process(10, comm, mask);
+        });
+        instance->tasks().task_gone(10, 11);
+        instance->tasks().task_gone(10, 10);
+        tell_exec(*instance);
+        EXPECT_TRUE(comm == "server" || machine_.allowed(10, 10) == "0-3");
+        instance->stop();
+        EXPECT_EQ(machine_.allowed(10, 10), "0-3") << comm;
+        EXPECT_EQ(instance->journal().size(), 0U);
+    }
+}
+
+TEST_F(WhileItIsPlaced, OfAThreadThatEndsNothingIsLeft) {
+    for (const bool is_told : {true, false}) {
+        machine_.process(10, "server");
+        machine_.thread(10, 11, "worker", "0-3", 1, 0, 111);
+        const auto instance = placed();
+        be_born(*instance, [](const std::string&) {});
+        if (is_told)
+            instance->tasks().task_gone(10, 12);
+        else
+            instance->pass();
+        EXPECT_FALSE(instance->journal().contains(newcomer())) << is_told;
+        EXPECT_EQ(instance->journal().size(), 2U);
+        instance->stop();
+    }
+}
+
+TEST_F(WhileItIsPlaced, OfAThreadOfAProcessThatEndsAsWellNothingIsLeft) {
+    const auto instance = placed();
+    be_born(*instance, [&](const std::string&) { machine_.end(10); });
+    instance->pass();
+    instance->pass();
+    EXPECT_EQ(instance->journal().size(), 0U);
 }
 
 } // namespace

@@ -159,6 +159,15 @@ TEST_F(ExecutorTest, OfATaskThatIsGoneNothingIsKept) {
     EXPECT_TRUE(carried.notices.empty());
 }
 
+TEST_F(ExecutorTest, TheRecordOfAThreadThatIsGoneIsLeftAsItMayBeTheMainThreadByNow) {
+    const TaskMask worker{{task.pid + 1, 900}, task.pid, "worker"};
+    enforcer_.settings[worker] = all;
+    enforcer_.answer = Outcome::gone;
+    ASSERT_EQ(run(change(worker, all, CpuSet{1})).applied.outcome, Outcome::gone);
+    EXPECT_EQ(journal_.find(worker), (UndoRecord{all, CpuSet{1}, CpuSet{1}, "p", all}));
+    EXPECT_TRUE(executor_.refusals().empty());
+}
+
 TEST_F(ExecutorTest, AnInterruptThatCanNeverMoveIsAskedOnce) {
     enforcer_.answer = Outcome::immovable;
     EXPECT_EQ(run(change(irq, all, CpuSet{1})).applied.outcome, Outcome::immovable);

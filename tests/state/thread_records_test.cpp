@@ -51,8 +51,8 @@ TEST(ThreadRecords, AgreeWithAPlainModelOverRandomChanges) {
             const auto any = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
             const UndoRecord record{CpuSet::range(0, any(100)), CpuSet{any(70)}, CpuSet{any(5)},
                                     "policy " + std::to_string(any(9))};
-            records.put({id, tid % 10 + 1, "a name that is longer than 15 bytes"}, record);
-            model[id] = {tid % 10 + 1, record};
+            records.put({id, tid % 10, "a name that is longer than 15 bytes"}, record);
+            model[id] = {tid % 10, record};
         }
         ASSERT_EQ(records.size(), model.size());
         const TaskId probe{static_cast<int>(random() % 200) + 1, 5};
@@ -75,6 +75,9 @@ TEST(ThreadRecords, AgreeWithAPlainModelOverRandomChanges) {
             for (const auto& [one, what] : model)
                 if (what.first == *pid) wanted.push_back(one);
             ASSERT_EQ(threads, wanted);
+            const TaskId main{*pid, 5};
+            const bool has_main = std::ranges::binary_search(wanted, main);
+            ASSERT_EQ(records.main_of(*pid), has_main ? std::optional(main) : std::nullopt);
         }
         ASSERT_EQ(used, model.size());
         ASSERT_LE(processes, 10U);
