@@ -145,7 +145,11 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
 /// if it runs another program by now.
 Result<void> Executor::take_back(const Action& action, Outcome outcome,
                                  const std::optional<UndoRecord>& before) {
-    if (has_gone(outcome) && may_be_main_now(action.subject)) return {};
+    if (has_gone(outcome) && may_be_main_now(action.subject)) {
+        // Where nobody could read what it had, it was gone before, and there is nothing to put back.
+        const auto record = journal_.find(action.subject);
+        if (record && !record->original.cpus().empty()) return {};
+    }
     if (!before || (has_gone(outcome) && !enforcer_.may_return(action.subject)))
         return journal_.forget(action.subject);
     // What an earlier change did is still in force and still has to be undone.

@@ -168,6 +168,13 @@ TEST_F(ExecutorTest, TheRecordOfAThreadThatIsGoneIsLeftAsItMayBeTheMainThreadByN
     EXPECT_TRUE(executor_.refusals().empty());
 }
 
+TEST_F(ExecutorTest, OfAThreadThatWasGoneBeforeItsMaskCouldBeReadNothingIsKept) {
+    const TaskMask worker{{task.pid + 1, 900}, task.pid, "worker"};
+    enforcer_.answer = Outcome::gone;
+    ASSERT_EQ(run(change(worker, CpuSet{}, CpuSet{1})).applied.outcome, Outcome::gone);
+    EXPECT_FALSE(journal_.contains(worker));
+}
+
 TEST_F(ExecutorTest, AnInterruptThatCanNeverMoveIsAskedOnce) {
     enforcer_.answer = Outcome::immovable;
     EXPECT_EQ(run(change(irq, all, CpuSet{1})).applied.outcome, Outcome::immovable);
