@@ -214,7 +214,7 @@ class Cpusets(unittest.TestCase):
         self.assertEqual("outside its cpuset", thread["state"])
         self.assertEqual("0", allowed(load.pid))
         self.assertEqual("its cpuset (0) has none of the policy's CPUs", explained["reason"])
-        self.assertIn("1 thread may not leave its cpuset for the CPUs of the policy", daemon.control("status"))
+        self.assertIn(f"thread {load.pid} (demo-workload) may not leave its cpuset for the CPUs of the policy", daemon.control("status"))
         self.assertIn("outside its cpuset", daemon.control("status", "apart"))
         self.assertIn("its cpuset (0) has none", daemon.control("explain", str(load.pid)))
         self.assertEqual({}, daemon.status()["refused"])
