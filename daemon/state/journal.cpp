@@ -178,7 +178,8 @@ Result<void> Journal::rename(const Subject& from, const Subject& to, bool replac
 }
 
 Result<void> Journal::mended() {
-    if (auto done = writer_.append(std::string(mended_mark).append("\n"), contents_, damaged_); !done) return done;
+    if (auto done = writer_.append(std::string(mended_mark).append("\n"), contents_, damaged_); !done)
+        return done;
     damaged_ = false;
     return {};
 }
