@@ -85,11 +85,12 @@ void CommandLines::Reader::work(Arrivals& arrivals) {
         auto found = read_all(asked_for, limit);
         lock.lock();
         answer = std::move(found);
-        changed.notify_all(); // the loop waits on it, too
-        if (!is_over) continue;
+        const bool is_last = is_over;
+        // Whom a notice wakes would only wait for the lock.
         lock.unlock();
-        arrivals.add(this);
-        return;
+        if (is_last) return arrivals.add(this);
+        changed.notify_all(); // the loop waits on it, too
+        lock.lock();
     }
 }
 
@@ -145,7 +146,9 @@ CommandLines::Answer CommandLines::read(const TaskId& process, host::Fd file, st
     reader->limit = limit;
     reader->answer.reset();
     reader->asked = Clock::now();
+    lock.unlock();
     reader->changed.notify_all();
+    lock.lock();
     const auto patience = is_paused(process, reader->asked) ? Clock::duration::zero() : patience_;
     if (reader->changed.wait_for(lock, patience, [&] { return reader->answer.has_value(); }))
         return std::move(*reader->answer);
