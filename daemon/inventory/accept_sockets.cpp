@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inventory/accept_sockets.hpp"
+
+#include "host/foreign_socket.hpp"
+#include "inventory/descriptor_walk.hpp"
+#include "inventory/polled_files.hpp"
+#include "inventory/stat_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <string>
+#include <thread>
+
+namespace affinityd::inventory {
+
+namespace {
+
+constexpr std::size_t longest_fdinfo = 16U << 20; // some 200,000 files of an epoll
+constexpr int most_looks = 8;                     // for threads that run when they are looked at
+constexpr std::chrono::milliseconds between_looks{1};
+
+std::string folder_of(int pid) { return std::to_string(pid); }
+
+bool is_epoll(const host::Dir& descriptors, int number) {
+    return descriptors.link(std::to_string(number)) == "anon_inode:[eventpoll]";
+}
+
+/// False also where it cannot be read.
+bool is_still(const host::Root& root, const TaskId& process) {
+    StatBuffer buffer;
+    const auto line = read_stat(root.proc(), folder_of(process.tid) + "/stat", buffer);
+    return line && *line && (*line)->start_time == process.start_time;
+}
+
+std::vector<int> threads_of(const host::Root& root, int pid) {
+    std::vector<int> threads;
+    auto entries = NumberedEntries::open(root.proc(), folder_of(pid) + "/task");
+    if (!entries) return threads;
+    while (threads.size() < AcceptReader::most_threads) {
+        const auto next = entries->next();
+        if (!next || !*next) break;
+        threads.push_back(**next);
+    }
+    return threads;
+}
+
+} // namespace
+
+/// What a process has open, as far as it matters.
+struct AcceptReader::Files {
+    struct Socket {
+        int number = 0;
+        std::uint64_t inode = 0;
+        std::vector<int> epolls; ///< that watch it
+        std::set<int> threads;   ///< that wait for it in accept(2)
+    };
+    std::vector<Socket> sockets;
+    std::vector<int> epolls;
+    Waiters waiters; ///< as far as known
+    int code = 0;
+
+    [[nodiscard]] Socket* find(int number) {
+        const auto found = std::ranges::find(sockets, number, &Socket::number);
+        return found == sockets.end() ? nullptr : &*found;
+    }
+    /// Of each socket that is watched it is known who waits.
+    [[nodiscard]] bool are_known() const {
+        return std::ranges::all_of(sockets, [&](const Socket& socket) {
+            return !socket.threads.empty() ||
+                   std::ranges::all_of(socket.epolls, [&](int epoll) { return waiters.contains(epoll); });
+        });
+    }
+};
+
+AcceptReader::Files AcceptReader::list(const TaskId& process) const {
+    Files files;
+    auto entries = NumberedEntries::open(root_.proc(), folder_of(process.tid) + "/fd");
+    if (!entries) {
+        files.code = entries.error().code;
+        return files;
+    }
+    for (std::size_t looked = 0; looked < most_descriptors; ++looked) {
+        const auto number = entries->next();
+        if (!number || !*number) break;
+        if (const auto inode = socket_inode(entries->dir(), **number)) {
+            if (files.sockets.size() < most_sockets) files.sockets.push_back({**number, *inode, {}, {}});
+        } else if (is_epoll(entries->dir(), **number)) {
+            files.epolls.push_back(**number);
+        }
+    }
+    return files;
+}
+
+void AcceptReader::add_epolls(int pid, Files& files) const {
+    for (const int epoll : files.epolls) {
+        const auto text =
+            root_.proc().read(folder_of(pid) + "/fdinfo/" + std::to_string(epoll), longest_fdinfo);
+        if (!text || !*text) continue;
+        const auto polled = parse_polled(**text);
+        for (auto& socket : files.sockets)
+            if (std::ranges::binary_search(polled, socket.inode, {}, &PolledFile::inode))
+                socket.epolls.push_back(epoll);
+    }
+}
+
+void AcceptReader::see_waiting(int pid, const std::vector<int>& threads, Files& files) {
+    for (const int thread : threads) {
+        const auto text =
+            root_.proc().read(folder_of(pid) + "/task/" + std::to_string(thread) + "/syscall", 256);
+        const auto call = text && *text ? parse_waiting(**text) : std::nullopt;
+        if (!call) continue;
+        if (call->kind == WaitingCall::Kind::epoll)
+            files.waiters[call->number].insert(thread);
+        else if (auto* socket = files.find(call->number))
+            socket->threads.insert(thread);
+    }
+}
+
+void AcceptReader::find_waiters(const TaskId& process, Files& files) {
+    const auto threads = threads_of(root_, process.tid);
+    if (threads.size() == 1) {
+        for (const int epoll : files.epolls)
+            files.waiters[epoll] = {threads.front()};
+        return see_waiting(process.tid, threads, files);
+    }
+    if (const auto seen = seen_.find(process); seen != seen_.end()) files.waiters = seen->second;
+    for (auto& [epoll, waiting] : files.waiters)
+        std::erase_if(waiting, [&](int thread) { return !std::ranges::binary_search(threads, thread); });
+    std::erase_if(files.waiters, [&](const auto& one) {
+        return one.second.empty() || std::ranges::find(files.epolls, one.first) == files.epolls.end();
+    });
+    for (int look = 0; look < most_looks; ++look) {
+        if (look > 0) std::this_thread::sleep_for(between_looks);
+        see_waiting(process.tid, threads, files);
+        if (files.are_known()) break;
+    }
+    seen_[process] = files.waiters;
+}
+
+AcceptSockets AcceptReader::read(const TaskId& process) {
+    AcceptSockets found{process, {}, 0};
+    const auto theirs = host::ForeignFiles::open(process.tid);
+    found.code = theirs ? 0 : theirs.error();
+    if (!theirs || !is_still(root_, process)) {
+        if (theirs) found.code = ESRCH;
+        return found;
+    }
+    auto files = list(process);
+    found.code = files.code;
+    std::erase_if(files.sockets, [&](const Files::Socket& one) {
+        const auto socket = theirs->socket(one.number);
+        if (!socket && socket.error() != EBADF) found.code = socket.error();
+        return !socket || !socket->accepts();
+    });
+    if (files.sockets.empty()) return found;
+    add_epolls(process.tid, files);
+    find_waiters(process, files);
+    for (const auto& one : files.sockets) {
+        auto waiting = one.threads;
+        for (const int epoll : one.epolls)
+            if (const auto known = files.waiters.find(epoll); known != files.waiters.end())
+                waiting.insert(known->second.begin(), known->second.end());
+        if (waiting.empty() && one.epolls.empty()) continue; // it has it open, but takes nothing from it
+        const auto socket = theirs->socket(one.number);
+        const auto cookie = socket ? socket->cookie() : std::nullopt;
+        if (!cookie || !socket->accepts()) continue; // closed meanwhile
+        found.sockets.push_back({*cookie,
+                                 one.number,
+                                 socket->port(),
+                                 socket->bound_to(),
+                                 socket->shares_port(),
+                                 socket->incoming_cpu().value_or(-1),
+                                 {waiting.begin(), waiting.end()}});
+    }
+    return found;
+}
+
+void AcceptReader::keep_only(std::span<const TaskId> processes) {
+    const std::set<TaskId> wanted(processes.begin(), processes.end());
+    std::erase_if(seen_, [&](const auto& one) { return !wanted.contains(one.first); });
+}
+
+} // namespace affinityd::inventory

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/task_id.hpp"
+#include "host/root.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace affinityd::inventory {
+
+/// A TCP listener that a process has open and waits on.
+struct AcceptSocket {
+    std::uint64_t cookie = 0; ///< SO_COOKIE: no other socket of this boot has it
+    int number = 0;           ///< the process's descriptor
+    std::uint16_t port = 0;
+    std::vector<std::uint8_t> bound_to; ///< as host::ForeignSocket: listeners of one group have the same
+    bool shares_port = false;           ///< SO_REUSEPORT
+    int incoming_cpu = -1;              ///< SO_INCOMING_CPU, -1: not set
+    std::vector<int> threads;           ///< that take connections from it, as far as seen, ascending
+    friend bool operator==(const AcceptSocket&, const AcceptSocket&) = default;
+};
+
+/// Those of one process.
+struct AcceptSockets {
+    TaskId process;
+    std::vector<AcceptSocket> sockets; ///< by descriptor
+    /// Why its sockets cannot be looked at: EPERM, ENOSYS (see host::ForeignFiles), EMFILE; ESRCH: it has
+    /// ended.
+    int code = 0;
+    friend bool operator==(const AcceptSockets&, const AcceptSockets&) = default;
+};
+
+/// Finds out from which listeners processes accept connections, and in which thread: by the epolls that watch
+/// these and by the system calls in which threads wait. A thread that runs at the moment is not seen; what
+/// was seen is remembered. An accept by io_uring, poll(2) or select(2) is not seen. Of a process, the first
+/// 1,024 descriptors and threads are looked at: listeners and epolls are opened before connections. Not for
+/// the event loop: an epoll with many connections has a long list.
+class AcceptReader {
+  public:
+    static constexpr std::size_t most_descriptors = 1024, most_sockets = 256, most_threads = 1024;
+
+    /// `root` is this machine's, and must outlive it.
+    explicit AcceptReader(const host::Root& root) : root_(root) {}
+
+    [[nodiscard]] AcceptSockets read(const TaskId& process);
+    /// What was remembered of all other processes is forgotten.
+    void keep_only(std::span<const TaskId> processes);
+
+  private:
+    using Waiters = std::map<int, std::set<int>>; ///< threads that waited, by the epoll's descriptor
+    struct Files;
+    [[nodiscard]] Files list(const TaskId& process) const;
+    void add_epolls(int pid, Files& files) const;
+    void see_waiting(int pid, const std::vector<int>& threads, Files& files);
+    void find_waiters(const TaskId& process, Files& files);
+    const host::Root& root_;
+    std::unordered_map<TaskId, Waiters> seen_;
+};
+
+} // namespace affinityd::inventory
