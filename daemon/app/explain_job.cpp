@@ -53,7 +53,7 @@ bool ExplainJob::begin() {
         value_.nics = known->nics;
         value_.nics_note = nic_note(basis_.world(), *known);
     }
-    parts_.add_fence(scan_->id(), value_);
+    parts_.add_rest(scan_->id(), value_);
     text_.begin_list("threads");
     return true;
 }

@@ -22,8 +22,8 @@ class ExplainJob final : public Job {
         Tasks& tasks;
         state::Journal& journal;
         const Releases& releases;
-        /// Adds the fence of the process's unit, if it is under `means: cpuset`.
-        std::function<void(const TaskId& process, status::ProcessExplanation& into)> add_fence;
+        /// Adds the fence of the process's unit, if it is under `means: cpuset`, and its listeners.
+        std::function<void(const TaskId& process, status::ProcessExplanation& into)> add_rest;
     };
     ExplainJob(const Parts& parts, int pid, OwnedAnswer answer);
     bool step(const OutOfTime& out_of_time) override;

@@ -12,12 +12,15 @@ void Followers::matched(const KnownProcess& process, const inventory::ProcessFac
     if (facts.is_complete()) parts_.units.observe(process.id, cgroup, process.policy);
 }
 
-void Followers::placed(const KnownProcess& process) { parts_.memory.follow(process); }
+void Followers::placed(const KnownProcess& process) {
+    memory_.follow(process);
+    parts_.listeners.observe(process);
+}
 
 void Followers::ending(const KnownProcess& process) { parts_.bookkeeping.see(process, true); }
 
 void Followers::left(const KnownProcess& process) {
-    parts_.memory.forget(process.id);
+    memory_.forget(process.id);
     parts_.units.forget(process.id);
 }
 

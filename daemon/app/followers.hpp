@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/bookkeeping.hpp"
+#include "app/listeners.hpp"
 #include "app/memory_follower.hpp"
 #include "app/task_observer.hpp"
 #include "app/units.hpp"
@@ -17,14 +18,17 @@ class Followers final : public TaskObserver {
     struct Parts {
         const Current& current;
         Units& units;
-        MemoryFollower& memory;
         Bookkeeping& bookkeeping;
+        Listeners& listeners;
+        enforcer::Enforcer& enforcer;
+        Log& log;
         std::function<void(const inventory::ProcessScan&)> named;
         std::function<void()> came_or_went;
         std::function<void()> missed;
         std::function<void()> work_left;
     };
-    explicit Followers(Parts parts) : parts_(std::move(parts)) {}
+    explicit Followers(Parts parts)
+        : parts_(std::move(parts)), memory_(parts_.current, parts_.enforcer, parts_.log) {}
 
     void named(const inventory::ProcessScan& process) override { parts_.named(process); }
     void matched(const KnownProcess& process, const inventory::ProcessFacts& facts) override;
@@ -34,9 +38,11 @@ class Followers final : public TaskObserver {
     void came_or_went() override { parts_.came_or_went(); }
     void missed() override { parts_.missed(); }
     void work_left() override { parts_.work_left(); }
+    [[nodiscard]] MemoryFollower& memory() { return memory_; }
 
   private:
     Parts parts_;
+    MemoryFollower memory_;
 };
 
 } // namespace affinityd::app

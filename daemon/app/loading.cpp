@@ -13,7 +13,7 @@ namespace affinityd::app {
 
 namespace {
 
-std::string counted(std::size_t files) {
+std::string number_of(std::size_t files) {
     return files == 1 ? std::string("1 file has errors") : fmt::format("{} files have errors", files);
 }
 
@@ -74,7 +74,7 @@ bool Loading::keep(const OutOfTime& out_of_time) {
 
 std::string Loading::report() const {
     if (status_.faults.empty()) return {};
-    std::string text = counted(status_.faults.size()) + "; all others are in force\n";
+    std::string text = number_of(status_.faults.size()) + "; all others are in force\n";
     for (const auto& fault : status_.faults)
         text += to_string(fault);
     text.pop_back();
@@ -104,7 +104,7 @@ std::vector<status::FileFault> reread(const ReadSettings& read, Settings& settin
 std::string summary_of(const status::LoadStatus& load) {
     if (!load.refused.empty()) return "the last reload was refused: see affinityctl status";
     if (load.faults.empty()) return {};
-    return counted(load.faults.size()) + ": " + place_of(load.faults.front().at);
+    return number_of(load.faults.size()) + ": " + place_of(load.faults.front().at);
 }
 
 } // namespace affinityd::app

@@ -42,7 +42,6 @@ Manager::Manager(Parts parts)
       carrying_{enforcer::Executor(parts_.journal, parts_.enforcer), KernelChanges(carrying_.executor),
                 LostRecords(parts_.root, parts_.journal, parts_.log),
                 LeftChildren(parts_.root, parts_.journal, parts_.enforcer, parts_.log)},
-      memory_(shared_.current, parts_.enforcer, parts_.log),
       coexistence_(parts_.root, shared_.current, parts_.journal,
                    {parts_.settings.runtime_dir, parts_.settings.irqbalance_dir, parts_.enforcer.acts()},
                    parts_.log),
@@ -52,7 +51,7 @@ Manager::Manager(Parts parts)
               [this](const auto& unit, const auto& policy, const auto& result) {
                   shared_.answers.unit_answered(unit, policy, result);
               }}),
-      followers_({shared_.current, units_, memory_, bookkeeping_,
+      followers_({shared_.current, units_, bookkeeping_, listeners_, parts_.enforcer, parts_.log,
                   [this](const auto& process) {
                       // A pass tells it which interrupts are under policy.
                       if (coexistence_.concerns(process) && queues_.guards_interrupts())
@@ -72,6 +71,9 @@ Manager::Manager(Parts parts)
                    parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
       queues_({shared_.current, parts_.journal, parts_.enforcer, carrying_.executor, shared_.releases,
                carrying_.lost, shared_.answers.placed(), parts_.log}),
+      listeners_({parts_.root, shared_.current, tasks_.table(), tasks_.placer().assignments(), parts_.journal,
+                  parts_.enforcer, carrying_.executor, carrying_.lost, shared_.releases,
+                  shared_.answers.placed(), parts_.log}),
       balancer_({parts_.root, shared_.current, tasks_.table(), tasks_.placer().assignments(),
                  parts_.settings.redeal_interval, [this] { work_.want(Work::Urgency::soon); }, parts_.log}) {}
 
@@ -145,9 +147,10 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->then([this] { coexistence_.end_pass(); });
     pass->until([this](const OutOfTime& out_of_time) { return coexistence_.step(out_of_time); });
     pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
+    pass->then_do([this] { return std::make_unique<ListenerRound>(listeners_); });
     pass->then([this] {
         carrying_.lost.end_pass();
-        memory_.take_moved();
+        followers_.memory().take_moved();
         units_.begin_pass();
         bookkeeping_.begin_costs();
     });

@@ -7,9 +7,9 @@
 #include "app/commands.hpp"
 #include "app/followers.hpp"
 #include "app/left_children.hpp"
+#include "app/listeners.hpp"
 #include "app/loading.hpp"
 #include "app/lost_records.hpp"
-#include "app/memory_follower.hpp"
 #include "app/pass_answers.hpp"
 #include "app/problems.hpp"
 #include "app/queues.hpp"
@@ -23,9 +23,9 @@
 
 namespace affinityd::app {
 
-/// Wires the ways of tasks, queues and units together: it owns them, says in which order a pass uses them,
-/// and answers commands. The event loop calls it from one thread; it never waits, and long work is cut into
-/// steps.
+/// Wires the ways of tasks, queues, units and listeners together: it owns them, says in which order a pass
+/// uses them, and answers commands. The event loop calls it from one thread; it never waits, and long work is
+/// cut into steps.
 class Manager final : public Commands {
   public:
     /// References must outlive the manager.
@@ -66,14 +66,17 @@ class Manager final : public Commands {
     [[nodiscard]] Work& work() { return work_; }
     [[nodiscard]] Tasks& tasks() { return tasks_; }
     [[nodiscard]] Queues& queues() { return queues_; }
+    [[nodiscard]] Listeners& listeners() { return listeners_; }
     [[nodiscard]] Coexistence& coexistence() { return coexistence_; }
-    [[nodiscard]] const World* world() const { return shared_.current.world.get(); }
-    /// What was read last; a reload changes both.
-    struct Files {
+    /// What is in force; a reload changes all of it.
+    struct InForce {
         const Settings& settings;
         const status::LoadStatus& load;
+        const World* world;
     };
-    [[nodiscard]] Files files() const { return {parts_.settings, shared_.loading.status()}; }
+    [[nodiscard]] InForce in_force() const {
+        return {parts_.settings, shared_.loading.status(), shared_.current.world.get()};
+    }
 
     void status(OwnedAnswer answer) override;
     void plan(OwnedAnswer answer) override;
@@ -112,13 +115,13 @@ class Manager final : public Commands {
     Shared shared_;
     Work work_;
     Carrying carrying_;
-    MemoryFollower memory_;
     Coexistence coexistence_;
     Units units_;
     Followers followers_;
     Tasks tasks_;
     Bookkeeping bookkeeping_;
     Queues queues_;
+    Listeners listeners_;
     Balancer balancer_;
 };
 

@@ -37,8 +37,8 @@ std::string refusal_of(const Error& error) {
 
 void Manager::status(OwnedAnswer answer) {
     if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
-    const auto tasks = std::make_shared<TaskStatus>(
-        TaskStatus::Parts{parts_.root, shared_.current, carrying_.executor, memory_, parts_.enforcer.acts()});
+    const auto tasks = std::make_shared<TaskStatus>(TaskStatus::Parts{
+        parts_.root, shared_.current, carrying_.executor, followers_.memory(), parts_.enforcer.acts()});
     const auto complete = [this, tasks](status::AnswerText text) {
         status::Overview overview;
         overview.instance = {
@@ -51,8 +51,8 @@ void Manager::status(OwnedAnswer answer) {
                              .by_event = tasks_.events().handled(),
                              .events_lost = shared_.events_lost};
         add_outcomes(carrying_.executor, overview.counters);
-        overview.policies =
-            policy_status(*shared_.current.world, tasks->holdings(), carrying_.executor, shared_.releases);
+        overview.policies = policy_status(*shared_.current.world, tasks->holdings(), carrying_.executor,
+                                          shared_.releases, listeners_);
         overview.load = shared_.loading.status();
         overview.problems = shared_.problems.list();
         overview.goodness = balancer_.goodness();
@@ -98,10 +98,13 @@ void Manager::explain(const std::string& subject, OwnedAnswer answer) {
     if (!tid) return answer(fail("neither a PID, nor an interface, nor irq:NUMBER", subject));
     const auto pid = inventory::read_process_id(parts_.root, *tid);
     if (!pid) return answer(fail("there is no such process or thread", subject));
-    work_.add(std::make_unique<ExplainJob>(
-        ExplainJob::Parts{parts_.root, shared_.current, tasks_, parts_.journal, shared_.releases,
-                          [this](const TaskId& process, auto& into) { units_.explain(process, into); }},
-        *pid, std::move(answer)));
+    work_.add(std::make_unique<ExplainJob>(ExplainJob::Parts{parts_.root, shared_.current, tasks_,
+                                                             parts_.journal, shared_.releases,
+                                                             [this](const TaskId& process, auto& into) {
+                                                                 units_.explain(process, into);
+                                                                 listeners_.explain(process, into);
+                                                             }},
+                                           *pid, std::move(answer)));
 }
 
 Result<std::string> Manager::history(const std::string& kind) const {
@@ -184,8 +187,10 @@ void Manager::release(const std::string& what, Answer answer, Until until) {
                                 what));
     const auto choose = [what, is_policy, pid](const state::Entry& entry) {
         const auto* task = std::get_if<planner::TaskMask>(&entry.subject);
-        const bool is_meant =
-            what.empty() || (is_policy ? entry.record.policy == what : task != nullptr && task->pid == *pid);
+        const auto* listener = std::get_if<planner::ListenerCpu>(&entry.subject);
+        const bool is_its =
+            (task != nullptr && task->pid == pid) || (listener != nullptr && listener->process == pid);
+        const bool is_meant = what.empty() || (is_policy ? entry.record.policy == what : is_its);
         return is_meant ? Restorer::Choice::restore : Restorer::Choice::skip;
     };
     auto shared_answer = std::make_shared<Answer>(std::move(answer));

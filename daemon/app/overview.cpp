@@ -34,8 +34,8 @@ CpuSet cpus_of(const planner::ResolvedPolicy& resolved) {
 } // namespace
 
 std::vector<status::PolicyStatus> policy_status(const World& world, const Holdings& holdings,
-                                                const enforcer::Executor& executor,
-                                                const Releases& releases) {
+                                                const enforcer::Executor& executor, const Releases& releases,
+                                                const Listeners& listeners) {
     std::vector<status::PolicyStatus> list;
     for (std::size_t i = 0; i < world.policies().policies.size(); ++i) {
         const auto& policy = world.policy(i);
@@ -57,6 +57,8 @@ std::vector<status::PolicyStatus> policy_status(const World& world, const Holdin
         const auto& corrected = executor.corrected();
         if (const auto found = corrected.find(policy.name); found != corrected.end())
             value.held.drift_put_right = found->second;
+        if (const auto* plan = listeners.plan_of(policy.name))
+            value.steer = {plan->targets.size(), plan->left};
         value.note = policy_note(world, i, value.held.processes);
         list.push_back(std::move(value));
     }

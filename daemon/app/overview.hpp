@@ -3,6 +3,7 @@
 
 #include "app/coexistence.hpp"
 #include "app/event_queue.hpp"
+#include "app/listeners.hpp"
 #include "app/releases.hpp"
 #include "app/task_status.hpp"
 #include "app/world.hpp"
@@ -18,7 +19,8 @@ namespace affinityd::app {
 /// Every policy with what it holds.
 [[nodiscard]] std::vector<status::PolicyStatus> policy_status(const World& world, const Holdings& holdings,
                                                               const enforcer::Executor& executor,
-                                                              const Releases& releases);
+                                                              const Releases& releases,
+                                                              const Listeners& listeners);
 
 /// Refusals and outcomes.
 void add_outcomes(const enforcer::Executor& executor, status::Counters& into);

@@ -26,7 +26,7 @@ Result<void> ListenerWatch::add_to(sd_event* event) {
 }
 
 void ListenerWatch::follow() {
-    if (!next_.is_armed() && list() != nullptr && !manager_.world()->matcher().ports().empty())
+    if (!next_.is_armed() && list() != nullptr && !manager_.in_force().world->matcher().ports().empty())
         next_.arm(between_lists);
 }
 

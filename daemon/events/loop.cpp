@@ -3,6 +3,7 @@
 
 #include "app/group_members.hpp"
 #include "base/counted.hpp"
+#include "events/accept_watch.hpp"
 #include "events/callback_watch.hpp"
 #include "events/cgroup_watch.hpp"
 #include "events/folder_watch.hpp"
@@ -34,8 +35,12 @@ struct Watches {
     std::unique_ptr<CgroupWatch> cgroups;
     std::unique_ptr<InterruptWatch> interrupts;
     std::unique_ptr<ListenerWatch> listeners;
+    std::unique_ptr<AcceptWatch> accepting;
     std::unique_ptr<LaterWatch> later; ///< where there are no process events
-    Source irqbalance, names, arguments, after_all;
+    struct {
+        Source irqbalance, names, arguments;
+    } answers;
+    Source after_all;
     std::size_t watched_cpusets = 0;
 };
 
@@ -46,9 +51,9 @@ class EventLoop final : public Loop {
           slices_({[this](const auto& out_of_time) { return manager_.step(out_of_time); },
                    [this] { return watches_.processes && watches_.processes->waiting(); },
                    [this] { all_done(); }}),
-          passes_(manager.files().settings.reconcile_interval,
+          passes_(manager.in_force().settings.reconcile_interval,
                   [this](bool periodic) { manager_.begin_pass(periodic); }),
-          measuring_(event_.get(), manager.files().settings,
+          measuring_(event_.get(), manager.in_force().settings,
                      [this](const auto& run) { return manager_.measured(run); }) {}
 
     [[nodiscard]] sd_event* event() const override { return event_.get(); }
@@ -114,13 +119,15 @@ Result<void> EventLoop::subscribe() {
                                                   manager_.link_changed("");
                                               },
                                               [this](const auto& nic) { manager_.link_changed(nic); }});
-    watches_.folders = FolderWatch::start(event_.get(), manager_.files().settings.policy_folders, [this] {
+    watches_.folders = FolderWatch::start(event_.get(), manager_.in_force().settings.policy_folders, [this] {
         reload("a policy file changed", app::ReloadReason::saved);
     });
     watches_.interrupts = std::make_unique<InterruptWatch>(manager_);
     if (auto done = watches_.interrupts->add_to(event_.get()); !done) return done;
     watches_.listeners = std::make_unique<ListenerWatch>(manager_);
     if (auto done = watches_.listeners->add_to(event_.get()); !done) return done;
+    watches_.accepting = std::make_unique<AcceptWatch>(manager_);
+    if (auto done = watches_.accepting->add_to(event_.get()); !done) return done;
     if (auto done = add_after_all(); !done) return done;
     watch_groups();
     if (auto done = watch_answers(); !done) return done;
@@ -175,19 +182,19 @@ Result<void> EventLoop::watch_answers() {
     if (const int fd = manager_.coexistence().fd(); fd >= 0) {
         const int status = sd_event_add_io(event_.get(), &source, fd, EPOLLIN, on_irqbalance, this);
         if (status < 0) return fail("cannot watch irqbalance's answers", {}, -status);
-        watches_.irqbalance.reset(source);
+        watches_.answers.irqbalance.reset(source);
     }
     if (const auto* lines = manager_.tasks().sources().command_lines();
         lines != nullptr && lines->fd() >= 0) {
         const int status = sd_event_add_io(event_.get(), &source, lines->fd(), EPOLLIN, on_arguments, this);
         if (status < 0) return fail("cannot watch the reading of arguments", {}, -status);
-        watches_.arguments.reset(source);
+        watches_.answers.arguments.reset(source);
     }
     const auto* service = manager_.tasks().sources().name_service();
     if (service == nullptr || service->fd() < 0) return {};
     const int status = sd_event_add_io(event_.get(), &source, service->fd(), EPOLLIN, on_names, this);
     if (status < 0) return fail("cannot watch the name service", {}, -status);
-    watches_.names.reset(source);
+    watches_.answers.names.reset(source);
     return {};
 }
 
@@ -207,12 +214,12 @@ int EventLoop::run() {
 
 std::string EventLoop::status_line() const {
     const auto& tasks = manager_.tasks().table();
-    const auto fault = app::summary_of(manager_.files().load);
+    const auto fault = app::summary_of(manager_.in_force().load);
     return fmt::format("{}{}, {} with {}, {} under policy", fault.empty() ? fault : fault + "; ",
-                       counted(manager_.world()->policies().policies.size(), "policy", "policies"),
+                       counted(manager_.in_force().world->policies().policies.size(), "policy", "policies"),
                        counted(tasks.processes().size(), "process", "processes"),
                        counted(tasks.threads(), "thread"),
-                       counted(manager_.world()->placements().queues.size(), "queue"));
+                       counted(manager_.in_force().world->placements().queues.size(), "queue"));
 }
 
 /// No work is left for slices: the pass has ended, among other things.
@@ -222,13 +229,14 @@ void EventLoop::all_done() {
     if (watches_.processes) watches_.processes->follow();
     watches_.interrupts->follow();
     watches_.listeners->follow();
+    watches_.accepting->follow();
     if (!is_ready_) {
         is_ready_ = true;
         sd_notify(0, "READY=1");
         log_.info("ready");
     }
-    passes_.use(manager_.files().settings.reconcile_interval);
-    measuring_.use(manager_.files().settings.measure);
+    passes_.use(manager_.in_force().settings.reconcile_interval);
+    measuring_.use(manager_.in_force().settings.measure);
     sd_notify(0, ("STATUS=" + status_line()).c_str());
 }
 
@@ -245,6 +253,7 @@ void EventLoop::stop() {
     watches_.cgroups.reset();
     watches_.interrupts.reset();
     watches_.listeners.reset();
+    watches_.accepting.reset();
     manager_.begin_stop([this] { leave_when_quiet(); });
 }
 

@@ -30,7 +30,7 @@ Result<std::unique_ptr<ProcSource>> open_connector(ProcSource::Wanted wanted) {
 ProcSource::Wanted wanted_events(app::Manager& manager) {
     ProcSource::Wanted wanted;
     wanted.thread_forks = wanted.exits = wanted.thread_exits = !manager.tasks().table().processes().empty();
-    const auto& matcher = manager.world()->matcher();
+    const auto& matcher = manager.in_force().world->matcher();
     wanted.process_forks = wanted.exits || matcher.has_late_conditions();
     wanted.ids = matcher.asks_for_users();
     return wanted;
@@ -161,7 +161,7 @@ Result<void> ProcessEvents::take() {
     const auto begun = steady_clock::now();
     const app::EventQueue::Asked asked{
         [this](int pid) { return manager_.tasks().table().find(pid) != nullptr; },
-        manager_.world()->matcher().has_late_conditions(),
+        manager_.in_force().world->matcher().has_late_conditions(),
         [this](int pid, const auto& crowded) { return owner(pid, crowded); }};
     auto now = begun;
     const auto drained = events_->drain([&](const ProcEvent& event) { queue().add(event, asked, now); },

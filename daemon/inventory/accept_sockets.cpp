@@ -26,11 +26,12 @@ bool is_epoll(const host::Dir& descriptors, int number) {
     return descriptors.link(std::to_string(number)) == "anon_inode:[eventpoll]";
 }
 
-/// False also where it cannot be read.
-bool is_still(const host::Root& root, const TaskId& process) {
+/// No value: it has ended, or cannot be read.
+std::optional<int> parent_of(const host::Root& root, const TaskId& process) {
     StatBuffer buffer;
     const auto line = read_stat(root.proc(), folder_of(process.tid) + "/stat", buffer);
-    return line && *line && (*line)->start_time == process.start_time;
+    if (!line || !*line || (*line)->start_time != process.start_time) return std::nullopt;
+    return (*line)->parent;
 }
 
 std::vector<int> threads_of(const host::Root& root, int pid) {
@@ -139,13 +140,14 @@ void AcceptReader::find_waiters(const TaskId& process, Files& files) {
 }
 
 AcceptSockets AcceptReader::read(const TaskId& process) {
-    AcceptSockets found{process, {}, 0};
+    AcceptSockets found{process, 0, {}, 0};
     const auto theirs = host::ForeignFiles::open(process.tid);
-    found.code = theirs ? 0 : theirs.error();
-    if (!theirs || !is_still(root_, process)) {
-        if (theirs) found.code = ESRCH;
+    const auto parent = parent_of(root_, process); // whose files they are
+    if (!theirs || !parent) {
+        found.code = theirs ? ESRCH : theirs.error();
         return found;
     }
+    found.parent = *parent;
     auto files = list(process);
     found.code = files.code;
     std::erase_if(files.sockets, [&](const Files::Socket& one) {

@@ -29,6 +29,7 @@ struct AcceptSocket {
 /// Those of one process.
 struct AcceptSockets {
     TaskId process;
+    int parent = 0;                    ///< its process id, 0: none
     std::vector<AcceptSocket> sockets; ///< by descriptor
     /// Why its sockets cannot be looked at: EPERM, ENOSYS (see host::ForeignFiles), EMFILE; ESRCH: it has
     /// ended.

@@ -22,6 +22,9 @@ struct Printer {
                                   : fmt::format("{} rx-{}-flows", table.nic, table.queue);
     }
     std::string operator()(const UnitCpuset& cpuset) const { return "AllowedCPUs of " + cpuset.unit; }
+    std::string operator()(const ListenerCpu& listener) const {
+        return fmt::format("listener {} of process {}", listener.port, listener.process);
+    }
 };
 
 std::size_t mix(std::size_t seed, std::size_t value) {
@@ -43,6 +46,9 @@ struct Hasher {
         return mix(text(table.device), mix(table.queue, table.port()));
     }
     std::size_t operator()(const UnitCpuset& cpuset) const { return text(cpuset.unit); }
+    std::size_t operator()(const ListenerCpu& listener) const {
+        return std::hash<std::uint64_t>{}(listener.cookie);
+    }
     static std::size_t text(const std::string& value) { return std::hash<std::string>{}(value); }
 };
 
@@ -66,7 +72,8 @@ std::string Setting::to_string() const {
 std::string to_string(const Subject& subject) { return std::visit(Printer{}, subject); }
 
 bool is_queue(const Subject& subject) {
-    return !std::holds_alternative<TaskMask>(subject) && !std::holds_alternative<UnitCpuset>(subject);
+    return std::holds_alternative<IrqMask>(subject) || std::holds_alternative<SteeringMask>(subject) ||
+           std::holds_alternative<FlowTable>(subject);
 }
 
 } // namespace affinityd::machine

@@ -85,7 +85,19 @@ struct UnitCpuset {
     friend bool operator==(const UnitCpuset&, const UnitCpuset&) = default;
 };
 
-using Subject = std::variant<TaskMask, IrqMask, SteeringMask, FlowTable, UnitCpuset>;
+/// A TCP listener's SO_INCOMING_CPU: on which CPU connections have to arrive to be preferred for it among the
+/// listeners of one address (SO_REUSEPORT). It is reached by a process that has it open. Source: socket(7).
+struct ListenerCpu {
+    std::uint64_t cookie = 0; ///< SO_COOKIE: no other socket of this boot has it
+    // Where it was last seen, no part of the identity:
+    int process = 0; ///< who takes connections from it
+    int parent = 0;  ///< of that one, 0: not known; this and its other children may have it open, too
+    int number = 0;  ///< the descriptor by which they have it
+    std::uint16_t port = 0;
+    friend bool operator==(const ListenerCpu& a, const ListenerCpu& b) { return a.cookie == b.cookie; }
+};
+
+using Subject = std::variant<TaskMask, IrqMask, SteeringMask, FlowTable, UnitCpuset, ListenerCpu>;
 
 /// Entries of a flow table; 0 is off.
 struct FlowCount {
@@ -93,8 +105,8 @@ struct FlowCount {
     friend auto operator<=>(const FlowCount&, const FlowCount&) = default;
 };
 
-/// What a subject is set to: entries for a FlowTable, CPUs for everything else. For a steering map the empty
-/// set is "off", for a unit "not set".
+/// What a subject is set to: entries for a FlowTable, CPUs for everything else, one at most for a listener.
+/// For a steering map the empty set is "off", for a unit or a listener "not set".
 class Setting {
   public:
     Setting() = default;
@@ -115,10 +127,11 @@ class Setting {
     std::variant<CpuSet, FlowCount> value_;
 };
 
-/// "task 123 (nginx)", "IRQ 45 (eth0-TxRx-3)", "eth0 tx-3", "eth0 rx-0-flows"; for logs and tables.
+/// "task 123 (nginx)", "IRQ 45 (eth0-TxRx-3)", "eth0 tx-3", "eth0 rx-0-flows", "listener 80 of process 123";
+/// for logs and tables.
 [[nodiscard]] std::string to_string(const Subject& subject);
 
-/// True for what carries packets: everything but tasks and units.
+/// True for interrupts, steering maps and flow tables.
 [[nodiscard]] bool is_queue(const Subject& subject);
 
 } // namespace affinityd::machine

@@ -60,6 +60,8 @@ struct Printer {
             return "RFS: to the lane of the task that reads";
         case Steering::rfs_machine:
             return "RFS: where RPS is used";
+        case Steering::accept:
+            return "steer: what arrives on its worker's lane";
         }
         return {};
     }

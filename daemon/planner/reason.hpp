@@ -41,6 +41,7 @@ enum class Steering {
     rps_off,     ///< RPS would carry packets away from the lane
     rfs_queue,   ///< RFS brings packets to the lane of the task that reads
     rfs_machine, ///< the machine's flow table, where RPS is used
+    accept,      ///< a listener gets the connections that arrive on its worker's lane
 };
 
 /// RPS serves lanes, of which there are more than receive queues.

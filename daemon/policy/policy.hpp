@@ -25,6 +25,12 @@ enum class Prior { replace, keep };        ///< what happens to a mask that a ta
 enum class OnStop { restore, keep };
 enum class Means { affinity, cpuset };
 enum class Memory { stay, follow };
+/// How connections come to the worker on whose lane their packets arrive.
+enum class Steer {
+    none,
+    automatic, ///< accept, as long as that serves all workers alike
+    accept     ///< by listeners that prefer what arrives on their workers' lanes
+};
 
 /// A place in a file; line and column from 1.
 struct Position {
@@ -94,6 +100,7 @@ struct PolicyNics {
     std::vector<Pattern> nics; ///< names or globs when not auto
     Position nics_at;
     bool steering = true; ///< their maps of XPS, RPS and RFS are set, too
+    Steer steer = Steer::none;
 };
 
 /// How a policy deals with other settings, before, meanwhile and afterwards.

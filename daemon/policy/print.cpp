@@ -133,6 +133,7 @@ std::string to_yaml(const Policy& policy) {
         text += rule_text(rule);
     text += fmt::format("exclusive: {}\nseparate: {}\nsteering: {}\n", policy.exclusive, policy.separate,
                         policy.steering);
+    text += fmt::format("steer: {}\n", word("steer", policy.steer));
     text += fmt::format("drift: {}\nprior: {}\n", word("drift", policy.drift), word("prior", policy.prior));
     text +=
         fmt::format("on_stop: {}\nmeans: {}\n", word("on_stop", policy.on_stop), word("means", policy.means));

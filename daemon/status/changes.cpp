@@ -42,7 +42,8 @@ json counts_json(const SubjectCounts& counts) {
     return {{"threads", counts.threads},
             {"interrupts", counts.interrupts},
             {"steering", counts.steering},
-            {"units", counts.units}};
+            {"units", counts.units},
+            {"listeners", counts.listeners}};
 }
 
 json policy_json(const std::string& name, const PolicyChanges& changes) {
@@ -92,6 +93,8 @@ void SubjectCounts::add(const machine::Subject& subject) {
         ++interrupts;
     else if (std::holds_alternative<machine::UnitCpuset>(subject))
         ++units;
+    else if (std::holds_alternative<machine::ListenerCpu>(subject))
+        ++listeners;
     else
         ++steering;
 }
@@ -101,6 +104,7 @@ SubjectCounts& SubjectCounts::operator+=(const SubjectCounts& other) {
     interrupts += other.interrupts;
     steering += other.steering;
     units += other.units;
+    listeners += other.listeners;
     return *this;
 }
 
@@ -113,6 +117,7 @@ std::string to_string(const SubjectCounts& counts) {
     add(counts.interrupts, "interrupt");
     add(counts.steering, "steering setting");
     add(counts.units, "unit");
+    add(counts.listeners, "listener");
     return joined(parts, ", ");
 }
 

@@ -85,6 +85,10 @@ json to_json(const ProcessExplanation& process) {
                {"nics", process.nics}};
     if (process.kept_off) value["kept_off"] = planner::to_string(*process.kept_off, "");
     if (!process.nics_note.empty()) value["nics_note"] = process.nics_note;
+    for (const auto& listener : process.accepting.listeners)
+        value["listeners"].push_back(
+            {{"port", listener.port}, {"thread", listener.thread}, {"cpu", listener.cpu}});
+    if (!process.accepting.left.empty()) value["not_steered"] = to_json(process.accepting.left);
     return value;
 }
 

@@ -84,6 +84,9 @@ struct SubjectForm {
     json operator()(const planner::UnitCpuset& cpuset) const {
         return {{"kind", "unit"}, {"unit", cpuset.unit}};
     }
+    json operator()(const planner::ListenerCpu& listener) const {
+        return {{"kind", "listener"}, {"pid", listener.process}, {"port", listener.port}};
+    }
 };
 
 /// The queue of the interface that this is one of; no value: of none, or that is not known.
@@ -242,7 +245,15 @@ json to_json(const PolicyStatus& policy) {
                {"threads_drifted", policy.held.threads_drifted},
                {"drift_put_right", policy.held.drift_put_right}};
     if (!policy.note.empty()) value["note"] = policy.note;
+    if (policy.steer)
+        value["steer"] = {{"listeners", policy.steer->steered}, {"left", to_json(policy.steer->left)}};
     return value;
+}
+
+json to_json(const NotSteered& listeners) {
+    return list_of(listeners, [](const auto& one) {
+        return json{{"listeners", one.second}, {"why", planner::to_string(one.first)}};
+    });
 }
 
 json to_json(const QueueStatus& queue) {

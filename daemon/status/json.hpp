@@ -20,6 +20,7 @@ namespace affinityd::status {
 [[nodiscard]] nlohmann::json to_json(const ThreadStatus& thread);
 [[nodiscard]] nlohmann::json to_json(const ProcessStatus& process);
 [[nodiscard]] nlohmann::json to_json(const PolicyStatus& policy);
+[[nodiscard]] nlohmann::json to_json(const NotSteered& listeners);
 [[nodiscard]] nlohmann::json to_json(const QueueStatus& queue);
 [[nodiscard]] nlohmann::json to_json(const planner::Goodness& goodness); ///< loads in CPUs
 [[nodiscard]] nlohmann::json to_json(const Overview& overview);

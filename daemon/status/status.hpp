@@ -7,6 +7,7 @@
 #include "planner/goodness.hpp"
 #include "planner/matcher.hpp"
 #include "planner/plan.hpp"
+#include "planner/steering.hpp"
 #include "policy/policy.hpp"
 
 #include <chrono>
@@ -23,6 +24,15 @@ namespace affinityd::status {
 
 // What the daemon says of itself, as plain values. app fills them in; JSON, tables and reports are forms of
 // them.
+
+/// Listeners that are left as they are, by the reason.
+using NotSteered = std::map<planner::NotSteered, std::size_t>;
+
+/// The listeners of a policy.
+struct SteerStatus {
+    std::size_t steered = 0; ///< they get the connections that arrive on their workers' lanes
+    NotSteered left{};
+};
 
 struct ThreadStatus {
     int tid = 0;
@@ -76,7 +86,8 @@ struct PolicyStatus {
     std::vector<std::string> nics; ///< whose queues it places
     std::vector<LanesStatus> lanes{};
     Held held{};
-    std::string note{}; ///< that it does not do what it says, and why; ""
+    std::string note{};                 ///< that it does not do what it says, and why; ""
+    std::optional<SteerStatus> steer{}; ///< no value: it does not steer, or nothing is known yet
 };
 
 struct QueueStatus {
@@ -220,7 +231,17 @@ struct ProcessExplanation {
     std::optional<planner::KeptOff> kept_off{}; ///< CPUs that others have claimed; no value: it may have all
     std::vector<Considered> considered;
     std::vector<std::string> nics;
-    std::string nics_note;   ///< as in ProcessStatus
+    std::string nics_note; ///< as in ProcessStatus
+    /// Its listeners that get the connections of one CPU, and why others do not.
+    struct Accepting {
+        struct Listener {
+            std::uint16_t port = 0;
+            int thread = 0; ///< its worker
+            unsigned cpu = 0;
+        };
+        std::vector<Listener> listeners{};
+        NotSteered left{}; ///< of its policy; none if it has some
+    } accepting{};
     std::string fenced_unit; ///< under `means: cpuset`; "": none
     std::string fence_state;
 };

@@ -158,7 +158,7 @@ TEST_F(Claims, StatusShowsAnInterruptAsItIsAndTheGlanceStillSeesIt) {
     machine_.set_irq(30, "3");
     const auto queues = instance_.status()["queues"];
     EXPECT_EQ(queues[0]["present"], "3") << queues[0].dump();
-    for (const auto& target : instance_.manager().world()->placements().queues)
+    for (const auto& target : instance_.manager().in_force().world->placements().queues)
         instance_.manager().queues().glance(target);
     EXPECT_EQ(machine_.irq(30), "0");
     EXPECT_EQ(policy_named(instance_.status(), "nic")["drift_put_right"], 1);

@@ -20,7 +20,7 @@ class FaultyFilesTest : public testing::Test {
     /// Names of the policies in force, in their order.
     static std::string names(Instance& instance) {
         std::string text;
-        for (const auto& policy : instance.manager().world()->policies().policies)
+        for (const auto& policy : instance.manager().in_force().world->policies().policies)
             text += policy.name + " ";
         return text;
     }

@@ -413,12 +413,12 @@ TEST_F(LinkTest, ARenamedInterfaceIsNoLongerKnownByItsFormerName) {
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
     const auto queues = instance.status()["queues"].size();
-    ASSERT_NE(instance.manager().world()->machine().nic("eth0"), nullptr);
+    ASSERT_NE(instance.manager().in_force().world->machine().nic("eth0"), nullptr);
     machine_.rename_nic("eth0", "lan0", "0000:00:03.0");
     reset();
     instance.manager().link_changed("lan0");
     instance.finish();
-    const auto& machine = instance.manager().world()->machine();
+    const auto& machine = instance.manager().in_force().world->machine();
     EXPECT_EQ(machine.nic("eth0"), nullptr);
     EXPECT_NE(machine.nic("lan0"), nullptr);
     EXPECT_NE(machine.nic("eth1"), nullptr) << "another interface is none of its former selves";
@@ -443,8 +443,8 @@ TEST_F(LinkTest, InterfacesWhoseIndexIsNotKnownAreNotTakenForOneAnother) {
     instance.pass();
     instance.manager().link_changed("eth0");
     instance.finish();
-    EXPECT_NE(instance.manager().world()->machine().nic("eth0"), nullptr);
-    EXPECT_NE(instance.manager().world()->machine().nic("eth1"), nullptr);
+    EXPECT_NE(instance.manager().in_force().world->machine().nic("eth0"), nullptr);
+    EXPECT_NE(instance.manager().in_force().world->machine().nic("eth1"), nullptr);
 }
 
 TEST_F(LinkTest, AStormOfChangesIsLookedAtTogether) {

@@ -5,21 +5,12 @@ what the daemon notices here it notices through rtnetlink."""
 import contextlib
 import json
 import os
-import pathlib
-import subprocess
 import sys
 import unittest
 
 from daemon import PROGRAMS, Daemon, allowed, measured, spawn, wait_for
+from namespaces import SIOCETHTOOL, Namespace, comm, ip, make_threaded, napi_threads
 
-SIOCETHTOOL, ETHTOOL_SGRO = 0x8946, 0x2c
-# A veth has NAPI instances, and so their threads, only with generic receive offload.
-THREADED = f"""import array, fcntl, socket, struct, sys
-value = array.array("B", struct.pack("II", {ETHTOOL_SGRO}, 1))
-with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-    fcntl.ioctl(control, {SIOCETHTOOL}, struct.pack("16sP", sys.argv[1].encode(), value.buffer_info()[0]))
-open("/sys/class/net/" + sys.argv[1] + "/threaded", "w").write("1")
-"""
 RECEIVER = """import socket, sys
 open("/proc/self/comm", "w").write("nic-receiver")
 with socket.create_server((sys.argv[1], 7001)) as listener:
@@ -62,42 +53,6 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
 """
 
 
-def ip(*arguments):
-    done = subprocess.run(["ip", *arguments], capture_output=True, text=True, timeout=30, check=False)
-    assert done.returncode == 0, f"ip {arguments}: {done.stderr}"
-    return done.stdout
-
-
-def comm(pid):
-    with contextlib.suppress(OSError):
-        return pathlib.Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
-    return ""
-
-
-def napi_threads(interface):
-    """Kernel threads of the interface, by name. (/proc/2/task/2/children is not reliable while kthreadd runs.)"""
-    pids = (entry.name for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit())
-    return sorted(int(pid) for pid in pids if comm(pid).startswith(f"napi/{interface}-"))
-
-
-class Namespace:
-    """A named network namespace; a program started by `ip netns exec` also has the /sys of that namespace."""
-
-    def __init__(self, stack, name):
-        self.name = name
-        ip("netns", "add", name)
-        stack.callback(subprocess.run, ["ip", "netns", "del", name], check=False, capture_output=True)
-
-    def ip(self, *arguments):
-        return ip("-n", self.name, *arguments)
-
-    def command(self, *words):
-        return ["ip", "netns", "exec", self.name, *words]
-
-    def run(self, *words):
-        return subprocess.run(self.command(*words), check=True, capture_output=True, text=True, timeout=30).stdout.strip()
-
-
 class Veth(unittest.TestCase):
     def setUp(self):
         self.stack = contextlib.ExitStack()
@@ -120,8 +75,7 @@ class Veth(unittest.TestCase):
         for namespace, letter, host in ((self.near, "r", 1), (self.far, "t", 2)):
             namespace.ip("addr", "add", f"10.99.{number}.{host}/24", "dev", f"a{self.mark}{letter}{number}")
             namespace.ip("link", "set", f"a{self.mark}{letter}{number}", "up")
-        self.near.run(sys.executable, "-c", THREADED, name)
-        wait_for(lambda: len(napi_threads(name)) == 1, "the thread that polls the interface is there")
+        make_threaded(self.near, name)
         return name
 
     def xps(self, name, queue=0):

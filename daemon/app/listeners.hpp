@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/job.hpp"
+#include "app/log.hpp"
+#include "app/lost_records.hpp"
+#include "app/placed.hpp"
+#include "app/releases.hpp"
+#include "app/task_table.hpp"
+#include "app/world.hpp"
+#include "enforcer/executor.hpp"
+#include "inventory/accept_list.hpp"
+#include "planner/steering.hpp"
+#include "state/journal.hpp"
+#include "status/status.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityd::app {
+
+/// The way of listeners, for policies with `steer`.
+///
+/// observe: AcceptList reads on a thread of its own which process takes connections from which listener;
+/// asked for when processes were placed, since servers open their listeners and begin to wait a moment after
+/// they were started; plan: planner::plan_listeners(); apply: the executor; status: what became of each
+/// listener.
+class Listeners {
+  public:
+    using Clock = std::chrono::steady_clock;
+    static constexpr std::size_t most_processes = 1024; ///< that are read at a time
+
+    /// References must outlive it.
+    struct Parts {
+        const host::Root& root;
+        const Current& current;
+        const TaskTable& tasks;
+        const planner::Assignments& assignments;
+        state::Journal& journal;
+        enforcer::Enforcer& enforcer;
+        enforcer::Executor& executor;
+        LostRecords& lost;
+        const Releases& releases;
+        Placed& placed;
+        Log& log;
+    };
+    explicit Listeners(const Parts& parts);
+
+    /// A process under policy was placed.
+    void observe(const KnownProcess& process);
+    /// When look() is to be called; max(): never.
+    [[nodiscard]] Clock::time_point next_look() const;
+    /// Asks for the listeners of all processes whose policies steer.
+    void look();
+    /// Readable when they have come; -1: they never do.
+    [[nodiscard]] int fd() const { return list_ ? list_->fd() : -1; }
+    /// They have come: plans what is to be done, which a ListenerRound does. False: none have.
+    [[nodiscard]] bool take();
+
+    /// A round over all listeners begins, after a plan or in a pass.
+    void begin_round();
+    /// Its next target; nullptr: there are no more.
+    [[nodiscard]] const planner::ListenerTarget* next_target();
+    void put_right(const planner::ListenerTarget& target);
+    /// Listeners with records that no policy steers now.
+    [[nodiscard]] std::vector<planner::Subject> unwanted() const;
+    void restore(const planner::Subject& subject);
+
+    /// What became of a policy's listeners; nullptr: it does not steer, or they were not read yet.
+    [[nodiscard]] const planner::ListenerPlan* plan_of(std::string_view policy) const;
+    /// What became of those of one process.
+    void explain(const TaskId& process, status::ProcessExplanation& into) const;
+
+  private:
+    using Setting = planner::Setting;
+    static constexpr std::array<std::chrono::milliseconds, 3> distances{
+        std::chrono::milliseconds(50), std::chrono::milliseconds(450), std::chrono::milliseconds(2500)};
+    [[nodiscard]] bool steers(const policy::Policy& policy) const;
+    [[nodiscard]] std::optional<unsigned> arrival_cpu(const TaskId& process, int thread) const;
+    [[nodiscard]] std::vector<TaskId> processes() const;
+    void plan(const std::string& policy, const std::vector<const inventory::AcceptSockets*>& found);
+    void follow(const planner::ListenerCpu& subject);
+    [[nodiscard]] bool is_left_alone(const planner::ListenerTarget& target, const Setting& present) const;
+
+    Parts parts_;
+    std::unique_ptr<inventory::AcceptList> list_; ///< null: dry run, or a recording
+    std::size_t looks_ = distances.size();        ///< of the series, that are over
+    Clock::time_point next_look_ = Clock::time_point::max();
+    std::map<std::string, planner::ListenerPlan, std::less<>> plans_; ///< by policy
+    std::vector<planner::ListenerTarget> targets_;                    ///< of all plans
+    std::size_t next_target_ = 0;
+};
+
+/// Puts all listeners right, in slices, after a plan was made.
+class ListenerRound final : public Job {
+  public:
+    explicit ListenerRound(Listeners& listeners) : listeners_(listeners) {}
+    bool step(const OutOfTime& out_of_time) override;
+
+  private:
+    Listeners& listeners_;
+    bool is_begun_ = false;
+    std::optional<std::vector<planner::Subject>> unwanted_;
+};
+
+} // namespace affinityd::app

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/steering.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <set>
+#include <utility>
+
+namespace affinityd::planner {
+
+namespace {
+
+/// One listener, with all tasks that take connections from it.
+struct Listener {
+    ListenerCpu subject;
+    const inventory::AcceptSocket* found = nullptr;
+    std::set<std::pair<TaskId, int>> takers; ///< processes and their threads
+};
+
+using Listeners = std::map<std::uint64_t, Listener>; ///< by their cookies: in the order of their making
+
+Listeners gather(AcceptProcesses processes) {
+    Listeners listeners;
+    for (const auto* process : processes)
+        for (const auto& socket : process->sockets) {
+            auto& listener = listeners[socket.cookie];
+            if (listener.found == nullptr || !socket.threads.empty())
+                listener.subject = subject_of(*process, socket);
+            listener.found = &socket;
+            for (const int thread : socket.threads)
+                listener.takers.emplace(process->process, thread);
+        }
+    return listeners;
+}
+
+/// The lane's CPU for interrupts, by the lane's first CPU.
+std::optional<unsigned> interrupt_cpu(const NicLanes& nic, unsigned first) {
+    for (std::size_t i = 0; i < std::min(nic.lanes.size(), nic.interrupts.size()); ++i)
+        if (nic.lanes[i].cpus.first() == first) return nic.interrupts[i];
+    return std::nullopt;
+}
+
+} // namespace
+
+std::string_view to_string(NotSteered why) {
+    static constexpr std::array<std::string_view, 6> texts{
+        "the only listener of its address: the program does not use SO_REUSEPORT",
+        "several tasks take connections from it",
+        "nobody was seen to take connections from it yet",
+        "its worker has no lane",
+        "somebody else has told it a CPU",
+        "it cannot be reached"};
+    return texts[static_cast<std::size_t>(why)];
+}
+
+ListenerCpu subject_of(const inventory::AcceptSockets& process, const inventory::AcceptSocket& socket) {
+    return {socket.cookie, process.process.tid, process.parent, socket.number, socket.port};
+}
+
+ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes, const ArrivalCpu& arrives,
+                            const UndoLookup& undo) {
+    ListenerPlan plan;
+    const auto listeners = gather(processes);
+    std::map<std::vector<std::uint8_t>, std::size_t> of_address;
+    for (const auto& [cookie, listener] : listeners)
+        if (listener.found->shares_port) ++of_address[listener.found->bound_to];
+    const auto leave = [&](NotSteered why) { ++plan.left[why]; };
+    for (const auto& [cookie, listener] : listeners) {
+        const auto& found = *listener.found;
+        const bool has_record = undo.find(listener.subject).has_value();
+        const auto group = of_address.find(found.bound_to);
+        if (!found.shares_port || group == of_address.end() || group->second < 2)
+            leave(NotSteered::alone);
+        else if (found.incoming_cpu >= 0 && !has_record)
+            leave(NotSteered::set_already);
+        else if (listener.takers.size() > 1)
+            leave(NotSteered::shared);
+        else if (listener.takers.empty())
+            leave(NotSteered::not_seen), plan.undecided.push_back(listener.subject);
+        else if (const auto cpu = arrives(listener.takers.begin()->first, listener.takers.begin()->second))
+            plan.targets.push_back({listener.subject, CpuSet{*cpu}, policy, listener.takers.begin()->second});
+        else
+            leave(NotSteered::no_lane), plan.undecided.push_back(listener.subject);
+    }
+    for (const auto* process : processes)
+        if (process->code != 0 && process->code != ESRCH) leave(NotSteered::refused);
+    return plan;
+}
+
+std::optional<unsigned> arrival_cpu(const ResolvedPolicy& resolved, const Assignments& assignments,
+                                    const TaskId& task) {
+    using Kind = DistributionId::Kind;
+    const auto [begin, end] = assignments.seats().equal_range(task);
+    for (auto seat = begin; seat != end; ++seat) {
+        const auto& distribution = assignments.distribution(seat->second.table);
+        if (distribution.policy != resolved.policy->name) continue;
+        if (distribution.kind == Kind::lanes) {
+            const auto* nic = resolved.lanes(distribution.among);
+            if (nic == nullptr) continue;
+            if (const auto cpu = interrupt_cpu(*nic, seat->second.now)) return cpu;
+        } else if (distribution.kind == Kind::all_lanes) {
+            for (const auto& nic : resolved.nics)
+                if (const auto cpu = interrupt_cpu(nic, seat->second.now)) return cpu;
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace affinityd::planner

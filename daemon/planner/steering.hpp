@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "inventory/accept_sockets.hpp"
+#include "planner/action.hpp"
+#include "planner/assignments.hpp"
+#include "planner/placements.hpp"
+#include "planner/undo.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityd::planner {
+
+/// A listener that is to get the connections of one CPU.
+struct ListenerTarget {
+    ListenerCpu subject;
+    Setting wanted; ///< one CPU: that of the interrupts of its worker's lane
+    std::string policy;
+    int thread = 0; ///< the worker
+    friend bool operator==(const ListenerTarget&, const ListenerTarget&) = default;
+};
+
+/// Why a listener is left as it is.
+enum class NotSteered : std::uint8_t {
+    alone,       ///< it is the only one of its address: the program does not use SO_REUSEPORT there
+    shared,      ///< several tasks take connections from it
+    not_seen,    ///< nobody was seen to wait for its connections yet
+    no_lane,     ///< its worker has no lane yet, or none that takes interrupts
+    set_already, ///< somebody else has told it a CPU
+    refused      ///< the kernel does not let us reach it
+};
+[[nodiscard]] std::string_view to_string(NotSteered why);
+
+/// What becomes of the listeners of one policy.
+struct ListenerPlan {
+    std::vector<ListenerTarget> targets;
+    std::map<NotSteered, std::size_t> left; ///< how many are left as they are
+    /// Listeners with records for which nothing is known now: they stay as they are.
+    std::vector<ListenerCpu> undecided;
+};
+
+/// The processes of a policy that may take connections.
+using AcceptProcesses = std::span<const inventory::AcceptSockets* const>;
+
+[[nodiscard]] ListenerCpu subject_of(const inventory::AcceptSockets& process,
+                                     const inventory::AcceptSocket& socket);
+
+/// On which CPU connections arrive that are for a thread of a process; no value: it has no lane.
+using ArrivalCpu = std::function<std::optional<unsigned>(const TaskId& process, int thread)>;
+
+/// Decides about the listeners of one policy under `steer: accept`. Each worker with a listener of its own
+/// among several of one address gets what arrives on its lane. Pure. The kernel prefers a listener with the
+/// CPU on which it handles the first packet, and goes by a hash if there is none (socket(7),
+/// reuseport_select_sock in net/core/sock_reuseport.c).
+[[nodiscard]] ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes,
+                                          const ArrivalCpu& arrives, const UndoLookup& undo);
+
+/// The CPU that takes the interrupts of the lane in which a task (or its process as a whole) sits.
+[[nodiscard]] std::optional<unsigned> arrival_cpu(const ResolvedPolicy& resolved,
+                                                  const Assignments& assignments, const TaskId& task);
+
+} // namespace affinityd::planner

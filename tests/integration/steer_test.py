@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""steer: accept, with Debian's nginx on a veth pair of two queues: daemon and server run in one namespace that the test makes, clients in
+another. What listeners are told, and where connections arrive, is asked of the kernel through the workers' own sockets (pidfd_getfd(2))."""
+import contextlib
+import ctypes
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+from daemon import Daemon, allowed, spawn, wait_for
+from namespaces import Namespace, ip, make_threaded, napi_threads
+
+PIDFD_GETFD, SO_INCOMING_CPU = 438, 49
+LIBC = ctypes.CDLL(None, use_errno=True)
+NGINX = """daemon off;
+worker_processes 2;
+pid {folder}/pid;
+error_log {folder}/error.log;
+events {{ worker_connections 256; }}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+    server {{ listen 10.98.0.1:8080{reuseport}; location / {{ return 200 "$pid"; }} }}
+}}
+"""
+# Opens connections, keeps them, and asks for something over each of them as often as a line comes in. Writes a line when it is through.
+CLIENT = """import socket, sys
+REQUEST = b"GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"
+peers = []
+for line in sys.stdin:
+    while len(peers) < int(line):
+        peers.append(socket.create_connection(("10.98.0.1", 8080), 5))
+    for peer in peers:
+        peer.sendall(REQUEST)
+        assert peer.recv(4096).startswith(b"HTTP/1.1 200")
+    print("through", flush=True)
+"""
+# A server of two processes that tells its own listeners CPUs.
+OWN_CPUS = """import os, select, socket, sys
+open("/proc/self/comm", "w").write(sys.argv[1])
+def listener(cpu):
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    one.bind(("10.98.0.1", 8080))
+    one.setsockopt(socket.SOL_SOCKET, 49, cpu)
+    one.listen()
+    return one
+listeners = [listener(cpu) for cpu in (1, 0)]
+mine = listeners[0] if os.fork() else listeners[1]
+poll = select.epoll()
+poll.register(mine, select.EPOLLIN)
+while True:
+    poll.poll()
+    mine.accept()
+"""
+POLICY = "version: 1\nmatch: {{comm: {comm}}}\naffinity: full\nnics: [{nic}]\nbind: core\nsettle: 0s\nsteer: {steer}\n"
+
+
+def sockets(pid):
+    """Copies of the TCP sockets that a process has open, by descriptor; to be closed by the caller."""
+    pidfd = os.pidfd_open(pid)
+    found = {}
+    try:
+        for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                if not os.readlink(entry).startswith("socket:"):
+                    continue
+                copy = LIBC.syscall(PIDFD_GETFD, pidfd, int(entry.name), 0)
+                if copy < 0:
+                    continue
+                one = socket.socket(fileno=copy)
+                if one.family == socket.AF_INET and one.type == socket.SOCK_STREAM:
+                    found[int(entry.name)] = one
+                else:
+                    one.close()
+    finally:
+        os.close(pidfd)
+    return found
+
+
+def incoming_cpus(pid, listening):
+    """SO_INCOMING_CPU of its listeners, or of its connections, by descriptor."""
+    cpus = {}
+    for number, one in sockets(pid).items():
+        with one:
+            if bool(one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)) == listening:
+                cpus[number] = one.getsockopt(socket.SOL_SOCKET, SO_INCOMING_CPU)
+    return cpus
+
+
+def polled(pid):
+    """Descriptors that epolls of the process watch."""
+    numbers = set()
+    for entry in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
+        with contextlib.suppress(OSError):
+            for line in entry.read_text(encoding="ascii").splitlines():
+                if line.startswith("tfd:"):
+                    numbers.add(int(line.split()[1]))
+    return numbers
+
+
+class Steer(unittest.TestCase):
+    def setUp(self):
+        self.assertGreaterEqual(len(os.sched_getaffinity(0)), 2, "this test needs two CPUs")
+        self.stack = contextlib.ExitStack()
+        self.addCleanup(self.stack.close)
+        self.mark = f"{os.getpid() % 100000:05d}"
+        self.near = Namespace(self.stack, f"affinity-near-{self.mark}")
+        self.far = Namespace(self.stack, f"affinity-far-{self.mark}")
+        self.nic = f"s{self.mark}r"
+        ip("link", "add", self.nic, "netns", self.near.name, "numrxqueues", "2", "numtxqueues", "2", "type", "veth",
+           "peer", "name", f"s{self.mark}t", "netns", self.far.name, "numrxqueues", "2", "numtxqueues", "2")
+        for namespace, name, host in ((self.near, self.nic, 1), (self.far, f"s{self.mark}t", 2)):
+            namespace.ip("addr", "add", f"10.98.0.{host}/24", "dev", name)
+            namespace.ip("link", "set", name, "up")
+        make_threaded(self.near, self.nic, 2)
+        self.comm = f"ngx-{self.mark}"
+
+    def daemon(self, steer):
+        daemon = Daemon(self.stack, {"server.yaml": self.policy(steer)})
+        plain = daemon.command
+        daemon.command = lambda: self.near.command(*plain())
+        daemon.settings().write_text("version: 1\nreconcile: 2s\n", encoding="utf-8")  # no process events reach this namespace
+        return daemon
+
+    def policy(self, steer):
+        return POLICY.format(comm=self.comm, nic=self.nic, steer=steer)
+
+    def nginx(self, folder, reuseport=" reuseport"):
+        """Starts it under a name of this test's own; the pid of its master."""
+        self.server = folder / self.comm
+        if not self.server.exists():
+            shutil.copy("/usr/sbin/nginx", self.server)
+            folder.chmod(0o755)
+        self.settings = folder / "nginx.conf"
+        self.settings.write_text(NGINX.format(folder=folder, reuseport=reuseport), encoding="utf-8")
+        master = spawn(self.stack, *self.near.command(str(self.server), "-c", str(self.settings), "-p", str(folder)))
+        self.stack.callback(master.wait)
+        self.stack.callback(master.terminate)  # it ends its workers first
+        wait_for(lambda: len(self.workers(master.pid)) == 2, "the workers are there")
+        return master.pid
+
+    def workers(self, master):
+        text = pathlib.Path(f"/proc/{master}/task/{master}/children").read_text(encoding="ascii")
+        pids = [int(word) for word in text.split()]
+        return [pid for pid in pids if polled(pid) & set(incoming_cpus(pid, True))]
+
+    def own_listeners(self, master):
+        """(CPUs that the worker may use, CPU that its own listener is told) of each worker."""
+        found = []
+        for pid in self.workers(master):
+            told = incoming_cpus(pid, True)
+            found += [(allowed(pid), told[number]) for number in polled(pid) & set(told)]
+        return sorted(found)
+
+    def wait_until_steered(self, master):
+        return wait_for(lambda: self.own_listeners(master) == [("0", 0), ("1", 1)], "each worker's listener gets its CPU's connections")
+
+    def told(self, master):
+        return sorted(incoming_cpus(master, True).values())  # the master has all of them open
+
+    def arrivals(self, master, connections=40):
+        """Share of connections that arrive where their worker runs."""
+        client = subprocess.Popen(self.far.command(sys.executable, "-c", CLIENT), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            for _ in range(3):
+                client.stdin.write(f"{connections}\n")
+                client.stdin.flush()
+                self.assertEqual("through", client.stdout.readline().strip())
+            right = [str(cpu) == allowed(pid) for pid in self.workers(master) for cpu in incoming_cpus(pid, False).values() if cpu >= 0]
+        finally:
+            client.stdin.close()
+            client.stdout.close()
+            client.wait(timeout=30)
+        self.assertGreaterEqual(len(right), connections * 0.9)
+        return sum(right) / len(right)
+
+    def test_connections_go_to_the_worker_where_they_arrive(self):
+        daemon = self.daemon("accept")
+        master = self.nginx(daemon.folder)
+        self.assertEqual([-1, -1], self.told(master))
+        daemon.start()
+        self.wait_until_steered(master)
+        share = self.arrivals(master)
+        print(f"measured: {share:.0%} of the connections arrive at their worker's CPU", file=sys.stderr)
+        self.assertGreaterEqual(share, 0.95)
+        (policy,) = daemon.status()["policies"]
+        self.assertEqual({"listeners": 2, "left": []}, policy["steer"])
+        (explained,) = [json.loads(daemon.control("explain", "--json", str(pid))) for pid in self.workers(master)[:1]]
+        self.assertEqual([8080], [one["port"] for one in explained["listeners"]])
+        # Another generation of workers gets the same listeners.
+        before = self.workers(master)
+        os.kill(master, signal.SIGHUP)
+        wait_for(lambda: len(self.workers(master)) == 2 and not set(self.workers(master)) & set(before), "there are new workers")
+        self.wait_until_steered(master)
+        self.assertGreaterEqual(self.arrivals(master), 0.95)
+        daemon.stop()
+        self.assertEqual([-1, -1], self.told(master))
+        self.assertEqual({allowed(os.getpid())}, {allowed(pid) for pid in self.workers(master) + napi_threads(self.nic)})
+
+    def test_what_was_told_is_taken_back_when_the_policy_says_so(self):
+        daemon = self.daemon("accept")
+        master = self.nginx(daemon.folder)
+        daemon.start()
+        self.wait_until_steered(master)
+        daemon.write("server.yaml", self.policy("none"))
+        wait_for(lambda: self.told(master) == [-1, -1], "steer: none gives the former value back")
+        daemon.write("server.yaml", self.policy("accept"))
+        self.wait_until_steered(master)
+        daemon.control("release", "server")
+        wait_for(lambda: self.told(master) == [-1, -1], "a release gives it back")
+        daemon.control("apply")
+        self.wait_until_steered(master)
+        (daemon.policies / "server.yaml").unlink()
+        wait_for(lambda: self.told(master) == [-1, -1], "without the policy it is given back")
+
+    def test_after_a_kill_a_later_daemon_takes_it_back_though_the_workers_are_others(self):
+        daemon = self.daemon("accept")
+        master = self.nginx(daemon.folder)
+        daemon.start()
+        self.wait_until_steered(master)
+        before = self.workers(master)
+        daemon.process.kill()
+        daemon.process.wait()
+        os.kill(master, signal.SIGHUP)
+        wait_for(lambda: len(self.workers(master)) == 2 and not set(self.workers(master)) & set(before), "there are new workers")
+        self.assertEqual([0, 1], self.told(master), "nobody has taken it back yet")
+        (daemon.policies / "server.yaml").unlink()
+        daemon.start()
+        wait_for(lambda: self.told(master) == [-1, -1], "the next daemon takes it back")
+
+    def test_a_listener_that_all_workers_share_is_left_alone(self):
+        daemon = self.daemon("accept")
+        master = self.nginx(daemon.folder, reuseport="")
+        daemon.start()
+        wait_for(lambda: daemon.status()["policies"][0].get("steer"), "its listeners were read")
+        steer = daemon.status()["policies"][0]["steer"]
+        self.assertEqual(0, steer["listeners"])
+        self.assertIn("SO_REUSEPORT", steer["left"][0]["why"])
+        self.assertEqual({-1}, set(self.told(master)))
+
+    def test_what_the_program_told_itself_is_left_alone(self):
+        daemon = self.daemon("accept")
+        server = spawn(self.stack, *self.near.command(sys.executable, "-c", OWN_CPUS, self.comm))
+        self.stack.callback(lambda: [os.kill(int(pid), signal.SIGKILL) for pid in pathlib.Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text(encoding="ascii").split()])
+        wait_for(lambda: sorted(incoming_cpus(server.pid, True).values()) == [0, 1], "it has told its listeners CPUs")
+        before = incoming_cpus(server.pid, True)
+        daemon.start()
+        wait_for(lambda: daemon.status()["policies"][0].get("steer", {}).get("left"), "its listeners were read")
+        self.assertEqual("somebody else has told it a CPU", daemon.status()["policies"][0]["steer"]["left"][0]["why"])
+        time.sleep(1)
+        self.assertEqual(before, incoming_cpus(server.pid, True))
+        daemon.stop()
+        self.assertEqual(before, incoming_cpus(server.pid, True))
+
+
+if __name__ == "__main__":
+    unittest.main()
