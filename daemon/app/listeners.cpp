@@ -19,6 +19,8 @@ namespace {
 using planner::ListenerTarget;
 using planner::Setting;
 
+constexpr std::chrono::seconds between_looks{5}; ///< at who has how many connections
+
 Setting setting_of(int cpu) { return cpu < 0 ? CpuSet() : CpuSet{static_cast<unsigned>(cpu)}; }
 
 } // namespace
@@ -54,7 +56,11 @@ std::vector<TaskId> Listeners::processes() const {
 }
 
 void Listeners::look() {
-    next_look_ = ++looks_ < distances.size() ? Clock::now() + distances[looks_] : Clock::time_point::max();
+    const auto now = Clock::now();
+    if (++looks_ < distances.size())
+        next_look_ = now + distances[looks_];
+    else
+        next_look_ = targets_.empty() ? guard_.next_trial(now) : now + between_looks;
     if (list_ && !list_->ask(processes()))
         parts_.log.warn("no thread is to be had to look at listeners", "listeners not read");
 }
@@ -82,6 +88,7 @@ void Listeners::begin_round() {
         return resolved == nullptr || !steers(*resolved->policy);
     });
     std::erase_if(targets_, [this](const ListenerTarget& one) { return !plans_.contains(one.policy); });
+    guard_.keep_only([this](const std::string& policy) { return plans_.contains(policy); });
     next_target_ = 0;
 }
 
@@ -100,6 +107,17 @@ void Listeners::plan(const std::string& policy, const std::vector<const inventor
     }
     const auto arrives = [this](const TaskId& process, int thread) { return arrival_cpu(process, thread); };
     auto plan = planner::plan_listeners(policy, found, arrives, parts_.journal);
+    const auto now = Clock::now();
+    if (!plan.targets.empty())
+        if (const auto share = guard_.see(policy, found, now))
+            parts_.log.warn(
+                fmt::format("policy {}: its listeners are not steered for a while: one of {} workers "
+                            "got {:.0f} % of the connections in the last minute",
+                            policy, share->workers, 100 * share->busiest));
+    if (guard_.is_withdrawn(policy, now)) {
+        plan.left[planner::NotSteered::unfair] += plan.targets.size();
+        plan.targets.clear();
+    }
     for (const auto& target : plan.targets)
         follow(target.subject);
     for (const auto& subject : plan.undecided)
@@ -176,7 +194,9 @@ std::vector<planner::Subject> Listeners::unwanted() const {
         const auto* resolved = parts_.current.placements().find(entry.record.policy);
         // While its policy steers, a listener without a target has a worker that is not known yet: nothing is
         // wrong with the CPU that it has.
-        if (resolved == nullptr || !steers(*resolved->policy)) rest.push_back(std::move(entry.subject));
+        if (resolved == nullptr || !steers(*resolved->policy) ||
+            guard_.is_withdrawn(entry.record.policy, Clock::now()))
+            rest.push_back(std::move(entry.subject));
     }
     return rest;
 }
@@ -203,7 +223,8 @@ const planner::ListenerPlan* Listeners::plan_of(std::string_view policy) const {
 void Listeners::explain(const TaskId& process, status::ProcessExplanation& into) const {
     for (const auto& target : targets_)
         if (target.subject.process == process.tid)
-            into.accepting.listeners.push_back({target.subject.port, target.thread, target.wanted.cpus().first()});
+            into.accepting.listeners.push_back(
+                {target.subject.port, target.thread, target.wanted.cpus().first()});
     if (into.accepting.listeners.empty())
         if (const auto* plan = plan_of(into.policy)) into.accepting.left = plan->left;
 }

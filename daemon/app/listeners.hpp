@@ -6,6 +6,7 @@
 #include "app/lost_records.hpp"
 #include "app/placed.hpp"
 #include "app/releases.hpp"
+#include "app/steer_guard.hpp"
 #include "app/task_table.hpp"
 #include "app/world.hpp"
 #include "enforcer/executor.hpp"
@@ -96,6 +97,7 @@ class Listeners {
     std::map<std::string, planner::ListenerPlan, std::less<>> plans_; ///< by policy
     std::vector<planner::ListenerTarget> targets_;                    ///< of all plans
     std::size_t next_target_ = 0;
+    SteerGuard guard_;
 };
 
 /// Puts all listeners right, in slices, after a plan was made.

@@ -55,6 +55,7 @@ struct AcceptReader::Files {
         std::uint64_t inode = 0;
         std::vector<int> epolls; ///< that watch it
         std::set<int> threads;   ///< that wait for it in accept(2)
+        std::size_t connections = 0;
     };
     std::vector<Socket> sockets;
     std::vector<int> epolls;
@@ -99,9 +100,15 @@ void AcceptReader::add_epolls(int pid, Files& files) const {
             root_.proc().read(folder_of(pid) + "/fdinfo/" + std::to_string(epoll), longest_fdinfo);
         if (!text || !*text) continue;
         const auto polled = parse_polled(**text);
-        for (auto& socket : files.sockets)
-            if (std::ranges::binary_search(polled, socket.inode, {}, &PolledFile::inode))
-                socket.epolls.push_back(epoll);
+        const auto is_watched = [&](const Files::Socket& socket) {
+            return std::ranges::binary_search(polled, socket.inode, {}, &PolledFile::inode);
+        };
+        const auto listeners = static_cast<std::size_t>(std::ranges::count_if(files.sockets, is_watched));
+        for (auto& socket : files.sockets) {
+            if (!is_watched(socket)) continue;
+            socket.epolls.push_back(epoll);
+            socket.connections += polled.size() - std::min(listeners, polled.size());
+        }
     }
 }
 
@@ -173,7 +180,8 @@ AcceptSockets AcceptReader::read(const TaskId& process) {
                                  socket->bound_to(),
                                  socket->shares_port(),
                                  socket->incoming_cpu().value_or(-1),
-                                 {waiting.begin(), waiting.end()}});
+                                 {waiting.begin(), waiting.end()},
+                                 one.connections});
     }
     return found;
 }

@@ -23,6 +23,7 @@ struct AcceptSocket {
     bool shares_port = false;           ///< SO_REUSEPORT
     int incoming_cpu = -1;              ///< SO_INCOMING_CPU, -1: not set
     std::vector<int> threads;           ///< that take connections from it, as far as seen, ascending
+    std::size_t connections = 0; ///< other files that the same epolls watch: the connections taken, about
     friend bool operator==(const AcceptSocket&, const AcceptSocket&) = default;
 };
 

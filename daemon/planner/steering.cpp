@@ -44,13 +44,14 @@ std::optional<unsigned> interrupt_cpu(const NicLanes& nic, unsigned first) {
 } // namespace
 
 std::string_view to_string(NotSteered why) {
-    static constexpr std::array<std::string_view, 6> texts{
+    static constexpr std::array<std::string_view, 7> texts{
         "the only listener of its address: the program does not use SO_REUSEPORT",
         "several tasks take connections from it",
         "nobody was seen to take connections from it yet",
         "its worker has no lane",
         "somebody else has told it a CPU",
-        "it cannot be reached"};
+        "it cannot be reached",
+        "one worker got more than twice its share of the connections"};
     return texts[static_cast<std::size_t>(why)];
 }
 
@@ -86,6 +87,15 @@ ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes
     for (const auto* process : processes)
         if (process->code != 0 && process->code != ESRCH) leave(NotSteered::refused);
     return plan;
+}
+
+std::map<std::vector<std::uint8_t>, AcceptShares::Counts> count_connections(AcceptProcesses processes) {
+    std::map<std::vector<std::uint8_t>, AcceptShares::Counts> counts;
+    for (const auto* process : processes)
+        for (const auto& socket : process->sockets)
+            if (socket.shares_port) counts[socket.bound_to][socket.cookie] += socket.connections;
+    std::erase_if(counts, [](const auto& address) { return address.second.size() < 2; });
+    return counts;
 }
 
 std::optional<unsigned> arrival_cpu(const ResolvedPolicy& resolved, const Assignments& assignments,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "inventory/accept_sockets.hpp"
+#include "planner/accept_shares.hpp"
 #include "planner/action.hpp"
 #include "planner/assignments.hpp"
 #include "planner/placements.hpp"
@@ -34,7 +35,8 @@ enum class NotSteered : std::uint8_t {
     not_seen,    ///< nobody was seen to wait for its connections yet
     no_lane,     ///< its worker has no lane yet, or none that takes interrupts
     set_already, ///< somebody else has told it a CPU
-    refused      ///< the kernel does not let us reach it
+    refused,     ///< the kernel does not let us reach it
+    unfair       ///< one worker got much more than its share
 };
 [[nodiscard]] std::string_view to_string(NotSteered why);
 
@@ -61,6 +63,10 @@ using ArrivalCpu = std::function<std::optional<unsigned>(const TaskId& process, 
 /// reuseport_select_sock in net/core/sock_reuseport.c).
 [[nodiscard]] ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes,
                                           const ArrivalCpu& arrives, const UndoLookup& undo);
+
+/// How many connections the workers of listeners have, for each address with several listeners.
+[[nodiscard]] std::map<std::vector<std::uint8_t>, AcceptShares::Counts>
+count_connections(AcceptProcesses processes);
 
 /// The CPU that takes the interrupts of the lane in which a task (or its process as a whole) sits.
 [[nodiscard]] std::optional<unsigned> arrival_cpu(const ResolvedPolicy& resolved,

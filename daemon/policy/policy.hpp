@@ -28,7 +28,7 @@ enum class Memory { stay, follow };
 /// How connections come to the worker on whose lane their packets arrive.
 enum class Steer {
     none,
-    automatic, ///< accept, as long as that serves all workers alike
+    automatic, ///< accept, where workers have listeners of their own
     accept     ///< by listeners that prefer what arrives on their workers' lanes
 };
 
@@ -99,8 +99,8 @@ struct PolicyNics {
     bool nics_auto = true;     ///< by the sockets of the matched processes
     std::vector<Pattern> nics; ///< names or globs when not auto
     Position nics_at;
-    bool steering = true; ///< their maps of XPS, RPS and RFS are set, too
-    Steer steer = Steer::none;
+    bool steering = true;           ///< their maps of XPS, RPS and RFS are set, too
+    Steer steer = Steer::automatic; ///< only `full` steers
 };
 
 /// How a policy deals with other settings, before, meanwhile and afterwards.

@@ -252,7 +252,9 @@ json to_json(const PolicyStatus& policy) {
 
 json to_json(const NotSteered& listeners) {
     return list_of(listeners, [](const auto& one) {
-        return json{{"listeners", one.second}, {"why", planner::to_string(one.first)}};
+        return json{{"listeners", one.second},
+                    {"state", one.first == planner::NotSteered::unfair ? "withdrawn" : "left alone"},
+                    {"why", planner::to_string(one.first)}};
     });
 }
 

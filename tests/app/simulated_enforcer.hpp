@@ -48,6 +48,9 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
     [[nodiscard]] Present get(const planner::IrqMask& irq) const;
     [[nodiscard]] Present get(const planner::SteeringMask& steering) const;
     [[nodiscard]] Present get(const planner::FlowTable& table) const;
+    [[nodiscard]] Present get(const planner::ListenerCpu&) const {
+        return std::nullopt;
+    } // sockets are real ones
     [[nodiscard]] Present get(const planner::UnitCpuset&) const { return std::nullopt; } // systemd's
 
     [[nodiscard]] std::string file_of(const planner::SteeringMask& steering) const;
@@ -56,6 +59,7 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
     void write(const planner::IrqMask& irq, const machine::Setting& to) const;
     void write(const planner::SteeringMask& steering, const machine::Setting& to) const;
     void write(const planner::FlowTable& table, const machine::Setting& to) const;
+    void write(const planner::ListenerCpu&, const machine::Setting&) const {}
     void write(const planner::UnitCpuset&, const machine::Setting&) const {}
     const Machine& machine_;
 };

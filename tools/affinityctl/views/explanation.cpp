@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/explanation.hpp"
 
+#include "affinityctl/values/counted.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/queue_words.hpp"
 #include "affinityctl/views/table.hpp"
@@ -30,6 +31,14 @@ std::string task_text(const json& answer, bool color) {
     else if (answer.value("policy", json()).is_null())
         text += "  no policy wants it\n";
     if (answer.contains("nics_note")) text += "  " + printable(text_of(answer, "nics_note")) + "\n";
+    for (const auto& listener : answer.value("listeners", json::array()))
+        text +=
+            fmt::format("  listener of port {}: gets the connections that arrive on CPU {}, for thread {}\n",
+                        text_of(listener, "port"), text_of(listener, "cpu"), text_of(listener, "thread"));
+    for (const auto& group : answer.value("not_steered", json::array()))
+        text += fmt::format("  {} not steered: {}\n",
+                            counted(group.value("listeners", std::size_t{0}), "listener"),
+                            printable(text_of(group, "why")));
     if (answer.value("released", false)) text += "  released by hand (affinityctl apply takes it up again)\n";
     Table table({"TID", "NAME", "CPUS", "WANTED", "BEFORE US", "WHY"});
     for (const auto& thread : answer.value("threads", json::array())) {

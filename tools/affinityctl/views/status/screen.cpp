@@ -100,6 +100,19 @@ void add_policies(const json& status, const StatusView& view, Screen& screen) {
     if (const auto balance = balance_line(status); !balance.empty()) screen.line(balance);
 }
 
+/// Of a policy whose listeners are steered, or were until lately; "": nothing that a person should know.
+std::string steer_note(const json& policy) {
+    const auto steer = policy.value("steer", json::object());
+    const auto steered = steer.value("listeners", std::size_t{0});
+    if (steered > 0)
+        return fmt::format("{} get{} the connections that arrive on the worker's lane",
+                           counted(steered, "listener"), steered == 1 ? "s" : "");
+    for (const auto& group : list(steer, "left"))
+        if (text(group, "state") == "withdrawn")
+            return "its listeners are not steered for a while: " + printable(text(group, "why"));
+    return {};
+}
+
 void add_notes(const json& status, Screen& screen) {
     for (const auto& finding : immovables_in(status)) {
         screen.paragraph("note: " + finding.text);
@@ -109,6 +122,8 @@ void add_notes(const json& status, Screen& screen) {
         const auto name = printable(text(policy, "name"));
         if (const auto note = text(policy, "note"); !note.empty())
             screen.paragraph(fmt::format("note: policy {}: {}", name, printable(note)));
+        if (const auto steer = steer_note(policy); !steer.empty())
+            screen.paragraph(fmt::format("note: policy {}: {}", name, steer));
         if (policy.value("released", false)) {
             screen.paragraph(fmt::format("note: policy {} was released by hand", name));
             screen.hint("affinityctl apply");

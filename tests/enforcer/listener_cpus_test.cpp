@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// On the real kernel, with children of the test's own only.
+#include "enforcer/enforcer.hpp"
+#include "host/foreign_socket.hpp"
+#include "host/root.hpp"
+
+#include <array>
+#include <functional>
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace affinityd::enforcer {
+namespace {
+
+using machine::ListenerCpu;
+using machine::Setting;
+
+/// A child with children of its own, as a server has; all end with the test.
+class Family : public testing::Test {
+  protected:
+    void SetUp() override {
+        number_ = ::socket(AF_INET, SOCK_STREAM, 0);
+        ASSERT_EQ(::listen(number_, 8), 0);
+        const auto own = host::ForeignFiles::open(::getpid());
+        ASSERT_TRUE(own);
+        cookie_ = own->socket(number_)->cookie().value();
+        std::array<int, 2> pipe{};
+        ASSERT_EQ(::pipe(pipe.data()), 0);
+        master_ = child([&] {
+            for (int& worker : workers_)
+                worker = child([] {
+                    while (true)
+                        ::pause();
+                });
+            static_cast<void>(::write(pipe[1], workers_.data(), sizeof workers_));
+            while (true)
+                ::wait(nullptr), ::pause();
+        });
+        ASSERT_EQ(::read(pipe[0], workers_.data(), sizeof workers_), static_cast<ssize_t>(sizeof workers_));
+        ::close(pipe[0]);
+        ::close(pipe[1]);
+        ::close(number_); // they alone have it
+    }
+    void TearDown() override {
+        for (const int pid : workers_)
+            if (pid > 0) ::kill(pid, SIGKILL);
+        end_master();
+    }
+    static int child(const std::function<void()>& life) {
+        const int pid = ::fork();
+        if (pid != 0) return pid;
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        life();
+        ::_exit(0);
+    }
+    void end_master() {
+        if (master_ == 0) return;
+        ::kill(master_, SIGKILL);
+        ::waitpid(master_, nullptr, 0);
+        master_ = 0;
+    }
+    [[nodiscard]] ListenerCpu subject(int worker) const { return {cookie_, worker, master_, number_, 80}; }
+    [[nodiscard]] planner::Action action(int worker, const Setting& to) const {
+        return {subject(worker), {}, to, "web", planner::Steering::accept};
+    }
+    host::Root root_ = *host::Root::open();
+    std::unique_ptr<Enforcer> enforcer_ = make_real_enforcer(root_);
+    int number_ = -1;
+    std::uint64_t cookie_ = 0;
+    int master_ = 0;
+    std::array<int, 2> workers_{};
+};
+
+TEST_F(Family, AListenerIsToldACpuAndTakenBack) {
+    EXPECT_EQ(enforcer_->present(subject(workers_[0])).value(), Setting());
+    const auto applied = enforcer_->apply(action(workers_[0], CpuSet{1}));
+    EXPECT_EQ(applied.outcome, Outcome::done);
+    EXPECT_EQ(applied.granted, Setting(CpuSet{1}));
+    EXPECT_EQ(enforcer_->present(subject(workers_[1])).value(), Setting(CpuSet{1}))
+        << "it is the same listener";
+    EXPECT_EQ(enforcer_->apply(action(workers_[0], CpuSet{})).outcome, Outcome::done);
+    EXPECT_EQ(enforcer_->present(subject(workers_[0])).value(), Setting());
+}
+
+TEST_F(Family, ItIsFoundWhenItsWorkerHasEnded) {
+    const int gone = workers_[0];
+    ::kill(gone, SIGKILL);
+    EXPECT_EQ(enforcer_->apply(action(gone, CpuSet{1})).outcome, Outcome::done) << "through the parent";
+    // Without the parent, only that a worker has it is known, which is no child of a process any more.
+    EXPECT_EQ(enforcer_->present(subject(workers_[1])).value(), Setting(CpuSet{1}));
+}
+
+TEST_F(Family, AnotherListenerUnderItsNumberIsNotTouched) {
+    auto other = subject(workers_[0]);
+    ++other.cookie;
+    EXPECT_FALSE(enforcer_->present(other).value());
+    EXPECT_EQ(enforcer_->apply({other, {}, CpuSet{1}, "web", planner::Steering::accept}).outcome,
+              Outcome::gone);
+    EXPECT_EQ(enforcer_->present(subject(workers_[0])).value(), Setting());
+}
+
+TEST_F(Family, WhatNobodyHasAnyMoreIsGone) {
+    const auto last = subject(workers_[0]);
+    for (const int pid : workers_)
+        ::kill(pid, SIGKILL);
+    end_master();
+    for (int i = 0; i < 2000 && enforcer_->present(last).value(); ++i)
+        ::usleep(10'000); // the workers end in their own time
+    EXPECT_FALSE(enforcer_->present(last).value());
+    EXPECT_EQ(enforcer_->apply({last, {}, CpuSet{1}, "web", planner::Steering::accept}).outcome,
+              Outcome::gone);
+}
+
+} // namespace
+} // namespace affinityd::enforcer

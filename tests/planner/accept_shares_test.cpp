@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/accept_shares.hpp"
+
+#include <gtest/gtest.h>
+
+namespace affinityd::planner {
+namespace {
+
+using std::chrono::seconds;
+using Counts = AcceptShares::Counts;
+
+/// The verdict after that many seconds of looks every five, all alike.
+std::optional<AcceptShares::Share> after(int duration, const Counts& counts) {
+    AcceptShares shares;
+    const AcceptShares::Time begin{};
+    for (int second = 0; second <= duration; second += 5)
+        shares.see(begin + seconds(second), counts);
+    return shares.unfair(begin + seconds(duration));
+}
+
+TEST(AcceptShares, AllOnOneWorkerIsUnfairAfterAMinute) {
+    EXPECT_FALSE(after(55, {{1, 40}, {2, 0}}));
+    const auto share = after(60, {{1, 40}, {2, 0}});
+    ASSERT_TRUE(share);
+    EXPECT_DOUBLE_EQ(share->busiest, 1);
+    EXPECT_EQ(share->workers, 2U);
+}
+
+TEST(AcceptShares, TwiceItsShareIsTheLimit) {
+    EXPECT_FALSE(after(60, {{1, 500}, {2, 170}, {3, 170}, {4, 160}}));
+    EXPECT_TRUE(after(60, {{1, 510}, {2, 170}, {3, 160}, {4, 160}}));
+    EXPECT_FALSE(after(60, {{1, 750}, {2, 250}})) << "of two, one cannot have more than twice its share";
+    EXPECT_TRUE(after(60, {{1, 760}, {2, 240}}));
+}
+
+TEST(AcceptShares, FewConnectionsMayAllBeAtOnePlaceByChance) {
+    EXPECT_FALSE(after(60, {{1, 1}, {2, 0}}));
+    EXPECT_FALSE(after(60, {{1, 5}, {2, 0}}));
+    EXPECT_FALSE(after(60, {{1, 3}, {2, 0}, {3, 0}, {4, 0}}));
+    EXPECT_TRUE(after(60, {{1, 12}, {2, 0}}));
+    EXPECT_TRUE(after(60, {{1, 8}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {6, 0}, {7, 0}, {8, 0}}));
+}
+
+TEST(AcceptShares, NothingIsKnownWithoutConnectionsWorkersOrEnoughLooks) {
+    EXPECT_FALSE(after(60, {}));
+    EXPECT_FALSE(after(60, {{1, 100}}));
+    EXPECT_FALSE(after(60, {{1, 0}, {2, 0}}));
+    AcceptShares shares;
+    EXPECT_FALSE(shares.unfair({}));
+    const AcceptShares::Time begin{};
+    shares.see(begin, {{1, 100}, {2, 0}});
+    shares.see(begin + seconds(120), {{1, 100}, {2, 0}});
+    EXPECT_FALSE(shares.unfair(begin + seconds(120))) << "two looks are no minute";
+}
+
+TEST(AcceptShares, WhatWasBeforeTheWindowCountsNoMore) {
+    AcceptShares shares;
+    const AcceptShares::Time begin{};
+    for (int second = 0; second <= 60; second += 5)
+        shares.see(begin + seconds(second), {{1, 100}, {2, 0}});
+    EXPECT_TRUE(shares.unfair(begin + seconds(60)));
+    for (int second = 65; second <= 180; second += 5)
+        shares.see(begin + seconds(second), {{1, 50}, {2, 50}});
+    EXPECT_FALSE(shares.unfair(begin + seconds(180)));
+}
+
+TEST(BinomialTail, IsThatOfTables) {
+    EXPECT_NEAR(binomial_tail(10, 10, 0.5), 0.0009765625, 1e-12);
+    EXPECT_NEAR(binomial_tail(10, 0, 0.5), 1, 1e-9);
+    EXPECT_NEAR(binomial_tail(20, 15, 0.5), 0.020694733, 1e-8);
+    EXPECT_NEAR(binomial_tail(8, 5, 0.125), 0.00123006105, 1e-9);
+    EXPECT_LT(binomial_tail(200000, 60000, 0.125), 1e-12);
+    EXPECT_GT(binomial_tail(200000, 25000, 0.125), 0.4);
+}
+
+} // namespace
+} // namespace affinityd::planner

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner/steering.hpp"
+#include "world.hpp"
+
+namespace affinityd::planner {
+namespace {
+
+using inventory::AcceptSocket;
+using inventory::AcceptSockets;
+using test::plain;
+using test::thread;
+using test::World;
+
+constexpr auto workers_policy =
+    "match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\nbind: core\nsteer: accept\n";
+const std::vector<std::uint8_t> port_80{80}, port_443{443 & 255};
+
+AcceptSocket listener(std::uint64_t cookie, std::vector<int> threads,
+                      std::vector<std::uint8_t> bound_to = port_80) {
+    return {cookie, 6, 80, std::move(bound_to), true, -1, std::move(threads)};
+}
+
+AcceptSockets process(int pid, std::vector<AcceptSocket> sockets) {
+    return {{pid, static_cast<std::uint64_t>(pid) * 10}, 1, std::move(sockets), 0};
+}
+
+/// Each thread's lane is the CPU of its number.
+std::optional<unsigned> by_number(const TaskId&, int thread) { return static_cast<unsigned>(thread); }
+
+ListenerPlan plan(const std::vector<AcceptSockets>& processes, const ArrivalCpu& arrives = by_number,
+                  const UndoLookup& undo = test::NoUndo()) {
+    std::vector<const AcceptSockets*> all;
+    for (const auto& one : processes)
+        all.push_back(&one);
+    return plan_listeners("web", all, arrives, undo);
+}
+
+using Left = std::map<NotSteered, std::size_t>;
+
+TEST(Steering, EachWorkersOwnListenerGetsTheCpuOfItsLane) {
+    const auto planned = plan({process(2, {listener(102, {2})}), process(1, {listener(101, {1})})});
+    ASSERT_EQ(planned.targets.size(), 2U);
+    EXPECT_EQ(planned.targets[0].subject, (ListenerCpu{101}));
+    EXPECT_EQ(planned.targets[0].subject.process, 1);
+    EXPECT_EQ(planned.targets[0].wanted, Setting(CpuSet{1}));
+    EXPECT_EQ(planned.targets[0].policy, "web");
+    EXPECT_EQ(planned.targets[1].wanted, Setting(CpuSet{2}));
+    EXPECT_TRUE(planned.left.empty());
+}
+
+TEST(Steering, ThreadsOfOneProcessAreWorkersToo) {
+    const auto planned = plan({process(9, {listener(101, {3}), listener(102, {4})})});
+    ASSERT_EQ(planned.targets.size(), 2U);
+    EXPECT_EQ(planned.targets[0].thread, 3);
+    EXPECT_EQ(planned.targets[1].wanted, Setting(CpuSet{4}));
+}
+
+TEST(Steering, AddressesAreGroupsOfTheirOwn) {
+    const auto planned = plan(
+        {process(1, {listener(101, {1}), listener(201, {1}, port_443)}), process(2, {listener(102, {2})})});
+    EXPECT_EQ(planned.targets.size(), 2U);
+    EXPECT_EQ(planned.left, (Left{{NotSteered::alone, 1}})) << "one listener of port 443";
+}
+
+TEST(Steering, AListenerWithoutReusePortIsAlone) {
+    auto one = listener(101, {1}), other = listener(102, {2});
+    one.shares_port = other.shares_port = false;
+    EXPECT_EQ(plan({process(1, {one}), process(2, {other})}).left, (Left{{NotSteered::alone, 2}}));
+}
+
+TEST(Steering, WhatSeveralTasksTakeConnectionsFromIsLeft) {
+    const auto planned = plan({process(1, {listener(101, {1}), listener(102, {1})}),
+                               process(2, {listener(101, {2}), listener(102, {})})});
+    EXPECT_EQ(planned.left, (Left{{NotSteered::shared, 1}}));
+    ASSERT_EQ(planned.targets.size(), 1U);
+    EXPECT_EQ(planned.targets[0].subject.cookie, 102U);
+}
+
+TEST(Steering, WhoWasNotSeenOrHasNoLaneStaysAsItIs) {
+    const auto planned = plan({process(1, {listener(101, {})}), process(2, {listener(102, {2})})},
+                              [](const TaskId&, int) { return std::nullopt; });
+    EXPECT_TRUE(planned.targets.empty());
+    EXPECT_EQ(planned.left, (Left{{NotSteered::not_seen, 1}, {NotSteered::no_lane, 1}}));
+    EXPECT_EQ(planned.undecided.size(), 2U);
+}
+
+TEST(Steering, WhatSomebodyElseHasToldACpuIsLeft) {
+    auto told = listener(101, {1}), other = listener(102, {2});
+    told.incoming_cpu = 5;
+    other.incoming_cpu = 6;
+    test::Book book;
+    book.records[ListenerCpu{102}] = {CpuSet{}, CpuSet{6}, CpuSet{6}, "web"};
+    const auto planned = plan({process(1, {told}), process(2, {other})}, by_number, book);
+    EXPECT_EQ(planned.left, (Left{{NotSteered::set_already, 1}}));
+    ASSERT_EQ(planned.targets.size(), 1U) << "what we told it ourselves counts for nothing";
+    EXPECT_EQ(planned.targets[0].subject.cookie, 102U);
+}
+
+TEST(Steering, ProcessesThatCannotBeReachedAreCounted) {
+    auto forbidden = process(1, {}), ended = process(2, {});
+    forbidden.code = EPERM;
+    ended.code = ESRCH;
+    EXPECT_EQ(plan({forbidden, ended}).left, (Left{{NotSteered::refused, 1}}));
+}
+
+TEST(Steering, ConnectionsAreCountedWhereWorkersShareAnAddress) {
+    auto one = listener(101, {1}), other = listener(102, {2}), alone = listener(201, {1}, port_443);
+    one.connections = 10;
+    other.connections = 30;
+    alone.connections = 99;
+    const auto first = process(1, {one, alone}), second = process(2, {other});
+    const std::vector<const AcceptSockets*> all{&first, &second};
+    const auto counts = count_connections(all);
+    ASSERT_EQ(counts.size(), 1U);
+    EXPECT_EQ(counts.at(port_80), (AcceptShares::Counts{{101, 10}, {102, 30}}));
+}
+
+TEST(ArrivalCpu, IsThatOfTheInterruptsOfTheTasksLane) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 2, 30);
+    World world({workers_policy}, std::move(machine), {{"p0", {{{"eth0"}, 2}}}});
+    const std::vector<std::string> nics{"eth0"};
+    std::set<unsigned> cpus;
+    for (int pid = 1; pid <= 2; ++pid) {
+        auto worker = thread(pid, "a");
+        world.settle(worker, 0, &nics);
+        const auto cpu = arrival_cpu(world.placements.policies[0], world.assignments, worker.id);
+        ASSERT_TRUE(cpu);
+        EXPECT_TRUE(worker.allowed.contains(*cpu)) << worker.allowed.to_list();
+        cpus.insert(*cpu);
+    }
+    EXPECT_EQ(cpus.size(), 2U);
+    for (const auto& target : world.placements.queues) {
+        if (!std::holds_alternative<IrqMask>(target.subject)) continue;
+        EXPECT_TRUE(cpus.contains(target.wanted.cpus().first()))
+            << "where an interrupt of the interface goes";
+    }
+    EXPECT_FALSE(arrival_cpu(world.placements.policies[0], world.assignments, {99, 990}))
+        << "it has no place";
+}
+
+TEST(ArrivalCpu, OfInterruptsThatAreKeptApartIsTheirs) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 1, 30);
+    World world({std::string(workers_policy) + "separate: true\n"}, std::move(machine),
+                {{"p0", {{{"eth0"}, 1}}}});
+    const std::vector<std::string> nics{"eth0"};
+    auto worker = thread(1, "a");
+    world.settle(worker, 0, &nics);
+    const auto cpu = arrival_cpu(world.placements.policies[0], world.assignments, worker.id);
+    ASSERT_TRUE(cpu);
+    EXPECT_FALSE(worker.allowed.contains(*cpu));
+    EXPECT_EQ(world.placements.policies[0].nics[0].interrupts[0], *cpu);
+}
+
+TEST(ArrivalCpu, OfALaneWhoseInterruptsAreAnotherPolicysIsNotKnown) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 2, 30);
+    World world({workers_policy, "match: {comm: b}\naffinity: full\nnics: [eth0]\nbind: core\n"},
+                std::move(machine), {{"p0", {{{"eth0"}, 1}}}, {"p1", {{{"eth0"}, 1}}}});
+    const std::vector<std::string> nics{"eth0"};
+    auto worker = thread(1, "b");
+    world.settle(worker, 1, &nics);
+    EXPECT_FALSE(arrival_cpu(world.placements.policies[1], world.assignments, worker.id));
+}
+
+} // namespace
+} // namespace affinityd::planner
