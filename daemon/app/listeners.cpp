@@ -21,6 +21,9 @@ using planner::Setting;
 
 constexpr std::chrono::seconds between_looks{5}; ///< at who has how many connections
 
+constexpr unsigned enough_reads = 3; ///< of a process that takes no connections
+constexpr std::chrono::seconds idle_pause{60};
+
 Setting setting_of(int cpu) { return cpu < 0 ? CpuSet() : CpuSet{static_cast<unsigned>(cpu)}; }
 
 } // namespace
@@ -45,10 +48,15 @@ void Listeners::observe(const KnownProcess& process) {
 Listeners::Clock::time_point Listeners::next_look() const { return next_look_; }
 
 std::vector<TaskId> Listeners::processes() const {
+    const auto now = Clock::now();
+    const auto is_idle = [&](const TaskId& id) {
+        const auto found = idle_.find(id);
+        return found != idle_.end() && now < found->second.again;
+    };
     std::vector<TaskId> ids;
     for (const auto& [pid, process] : parts_.tasks.processes())
         if (!process.is_elsewhere && steers(parts_.current->policy(process.policy)) &&
-            !parts_.releases.process(process.id))
+            !parts_.releases.process(process.id) && !is_idle(process.id))
             ids.push_back(process.id);
     std::ranges::sort(ids);
     if (ids.size() > most_processes) ids.resize(most_processes);
@@ -75,11 +83,29 @@ bool Listeners::take() {
         const auto& policy = parts_.current->policy(process->policy);
         if (steers(policy)) by_policy[policy.name].push_back(&one);
     }
+    note_idle(*found);
     plans_.clear();
     targets_.clear();
     for (const auto& [policy, processes] : by_policy)
         plan(policy, processes);
     return true;
+}
+
+/// A server with a process for each connection has thousands that never take one.
+void Listeners::note_idle(const std::vector<inventory::AcceptSockets>& found) {
+    const auto now = Clock::now();
+    for (const auto& one : found) {
+        if (!one.sockets.empty() || one.code != 0) {
+            idle_.erase(one.process);
+            continue;
+        }
+        auto& idle = idle_[one.process];
+        if (++idle.reads >= enough_reads) idle.again = now + idle_pause;
+    }
+    std::erase_if(idle_, [this](const auto& one) {
+        const auto* known = parts_.tasks.find(one.first.tid);
+        return known == nullptr || known->id != one.first;
+    });
 }
 
 void Listeners::begin_round() {

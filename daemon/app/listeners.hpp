@@ -23,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace affinityd::app {
@@ -86,6 +87,7 @@ class Listeners {
     [[nodiscard]] bool steers(const policy::Policy& policy) const;
     [[nodiscard]] std::optional<unsigned> arrival_cpu(const TaskId& process, int thread) const;
     [[nodiscard]] std::vector<TaskId> processes() const;
+    void note_idle(const std::vector<inventory::AcceptSockets>& found);
     void plan(const std::string& policy, const std::vector<const inventory::AcceptSockets*>& found);
     void follow(const planner::ListenerCpu& subject);
     [[nodiscard]] bool is_left_alone(const planner::ListenerTarget& target, const Setting& present) const;
@@ -94,6 +96,12 @@ class Listeners {
     std::unique_ptr<inventory::AcceptList> list_; ///< null: dry run, or a recording
     std::size_t looks_ = distances.size();        ///< of the series, that are over
     Clock::time_point next_look_ = Clock::time_point::max();
+    /// Of processes that were read several times and take no connections: when they are read again.
+    struct Idle {
+        unsigned reads = 0;
+        Clock::time_point again{};
+    };
+    std::unordered_map<TaskId, Idle> idle_;
     std::map<std::string, planner::ListenerPlan, std::less<>> plans_; ///< by policy
     std::vector<planner::ListenerTarget> targets_;                    ///< of all plans
     std::size_t next_target_ = 0;

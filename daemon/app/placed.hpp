@@ -18,7 +18,7 @@
 namespace affinityd::app {
 
 /// Counts by policy what passes do, for those who wait for one, and what is placed for the first time, for
-/// the log. The three ways tell it what they did; what they do because of events counts only as news.
+/// the log. The four ways tell it what they did; what they do because of events counts only as news.
 class Placed {
   public:
     /// Something was asked for. `before`: the subject's undo record until then.

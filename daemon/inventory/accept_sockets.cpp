@@ -57,7 +57,7 @@ struct AcceptReader::Files {
         std::set<int> threads;   ///< that wait for it in accept(2)
         std::size_t connections = 0;
     };
-    std::vector<Socket> sockets;
+    std::vector<Socket> sockets; ///< ascending
     std::vector<int> epolls;
     Waiters waiters; ///< as far as known
     int code = 0;
@@ -86,7 +86,7 @@ AcceptReader::Files AcceptReader::list(const TaskId& process) const {
         const auto number = entries->next();
         if (!number || !*number) break;
         if (const auto inode = socket_inode(entries->dir(), **number)) {
-            if (files.sockets.size() < most_sockets) files.sockets.push_back({**number, *inode, {}, {}});
+            files.sockets.push_back({**number, *inode, {}, {}});
         } else if (is_epoll(entries->dir(), **number)) {
             files.epolls.push_back(**number);
         }
@@ -100,14 +100,10 @@ void AcceptReader::add_epolls(int pid, Files& files) const {
             root_.proc().read(folder_of(pid) + "/fdinfo/" + std::to_string(epoll), longest_fdinfo);
         if (!text || !*text) continue;
         const auto polled = parse_polled(**text);
-        const auto is_watched = [&](const Files::Socket& socket) {
-            return std::ranges::binary_search(polled, socket.inode, {}, &PolledFile::inode);
-        };
-        const auto listeners = static_cast<std::size_t>(std::ranges::count_if(files.sockets, is_watched));
         for (auto& socket : files.sockets) {
-            if (!is_watched(socket)) continue;
+            if (!std::ranges::binary_search(polled, socket.inode, {}, &PolledFile::inode)) continue;
             socket.epolls.push_back(epoll);
-            socket.connections += polled.size() - std::min(listeners, polled.size());
+            socket.connections += polled.size();
         }
     }
 }
@@ -157,24 +153,21 @@ AcceptSockets AcceptReader::read(const TaskId& process) {
     found.parent = *parent;
     auto files = list(process);
     found.code = files.code;
-    std::erase_if(files.sockets, [&](const Files::Socket& one) {
-        const auto socket = theirs->socket(one.number);
-        if (!socket && socket.error() != EBADF) found.code = socket.error();
-        return !socket || !socket->accepts();
-    });
     if (files.sockets.empty()) return found;
     add_epolls(process.tid, files);
     find_waiters(process, files);
+    std::size_t looked = 0;
     for (const auto& one : files.sockets) {
+        if (one.threads.empty() && one.epolls.empty()) continue; // it has it open, but takes nothing from it
+        if (++looked > most_sockets) break;
+        const auto socket = theirs->socket(one.number);
+        if (!socket && socket.error() != EBADF) found.code = socket.error();
+        if (!socket || !socket->accepts()) continue;
         auto waiting = one.threads;
         for (const int epoll : one.epolls)
             if (const auto known = files.waiters.find(epoll); known != files.waiters.end())
                 waiting.insert(known->second.begin(), known->second.end());
-        if (waiting.empty() && one.epolls.empty()) continue; // it has it open, but takes nothing from it
-        const auto socket = theirs->socket(one.number);
-        const auto cookie = socket ? socket->cookie() : std::nullopt;
-        if (!cookie || !socket->accepts()) continue; // closed meanwhile
-        found.sockets.push_back({*cookie,
+        found.sockets.push_back({socket->cookie().value_or(0),
                                  one.number,
                                  socket->port(),
                                  socket->bound_to(),
@@ -183,6 +176,9 @@ AcceptSockets AcceptReader::read(const TaskId& process) {
                                  {waiting.begin(), waiting.end()},
                                  one.connections});
     }
+    // The rest of what the epolls watch: the connections that were taken.
+    for (auto& socket : found.sockets)
+        socket.connections -= std::min(socket.connections, found.sockets.size());
     return found;
 }
 

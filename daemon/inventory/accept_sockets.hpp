@@ -41,11 +41,12 @@ struct AcceptSockets {
 /// Finds out from which listeners processes accept connections, and in which thread: by the epolls that watch
 /// these and by the system calls in which threads wait. A thread that runs at the moment is not seen; what
 /// was seen is remembered. An accept by io_uring, poll(2) or select(2) is not seen. Of a process, the first
-/// 1,024 descriptors and threads are looked at: listeners and epolls are opened before connections. Not for
-/// the event loop: an epoll with many connections has a long list.
+/// 2,048 descriptors and 1,024 threads are looked at, and the first 256 sockets that somebody waits for:
+/// listeners and epolls are opened before connections. Not for the event loop: an epoll with many connections
+/// has a long list.
 class AcceptReader {
   public:
-    static constexpr std::size_t most_descriptors = 1024, most_sockets = 256, most_threads = 1024;
+    static constexpr std::size_t most_descriptors = 2048, most_sockets = 256, most_threads = 1024;
 
     /// `root` is this machine's, and must outlive it.
     explicit AcceptReader(const host::Root& root) : root_(root) {}

@@ -7,13 +7,19 @@ import sys
 
 from daemon import wait_for
 
-SIOCETHTOOL, ETHTOOL_SGRO = 0x8946, 0x2c
+SIOCETHTOOL, ETHTOOL_SGRO, ETHTOOL_STSO = 0x8946, 0x2c, 0x1f
 # A veth has NAPI instances, and so their threads, only with generic receive offload.
 THREADED = f"""import array, fcntl, socket, struct, sys
 value = array.array("B", struct.pack("II", {ETHTOOL_SGRO}, 1))
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
     fcntl.ioctl(control, {SIOCETHTOOL}, struct.pack("16sP", sys.argv[1].encode(), value.buffer_info()[0]))
 open("/sys/class/net/" + sys.argv[1] + "/threaded", "w").write("1")
+"""
+# What a veth that segments sends (TSO) is taken in on the sender's CPU, and not by the NAPI of its peer (veth_skb_is_eligible_for_gro()).
+WITHOUT_TSO = f"""import array, fcntl, socket, struct, sys
+value = array.array("B", struct.pack("II", {ETHTOOL_STSO}, 0))
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+    fcntl.ioctl(control, {SIOCETHTOOL}, struct.pack("16sP", sys.argv[1].encode(), value.buffer_info()[0]))
 """
 
 
@@ -57,3 +63,8 @@ def make_threaded(namespace, interface, queues=1):
     """Its packets are taken in by a kernel thread for each queue from now on."""
     namespace.run(sys.executable, "-c", THREADED, interface)
     wait_for(lambda: len(napi_threads(interface)) == queues, "the threads that poll the interface are there")
+
+
+def send_to_napi(namespace, interface):
+    """What it sends is taken in by its peer's NAPI from now on."""
+    namespace.run(sys.executable, "-c", WITHOUT_TSO, interface)

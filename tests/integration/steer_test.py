@@ -15,7 +15,7 @@ import time
 import unittest
 
 from daemon import Daemon, allowed, spawn, wait_for
-from namespaces import Namespace, ip, make_threaded, napi_threads
+from namespaces import Namespace, ip, make_threaded, napi_threads, send_to_napi
 
 PIDFD_GETFD, SO_INCOMING_CPU = 438, 49
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -122,6 +122,7 @@ class Steer(unittest.TestCase):
             namespace.ip("addr", "add", f"10.98.0.{host}/24", "dev", name)
             namespace.ip("link", "set", name, "up")
         make_threaded(self.near, self.nic, 2)
+        send_to_napi(self.far, f"s{self.mark}t")
         self.comm = f"ngx-{self.mark}"
 
     def daemon(self, steer):

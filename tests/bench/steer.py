@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What each part of full affinity gains for nginx (two workers, `reuseport`) behind a veth pair with two queues whose packets two kernel
+threads take in (threaded NAPI): requests per second and the share of reads on the CPU where the packet arrived, for all combinations of
+"interrupts placed" (the two threads on a CPU each), "workers pinned" and "listeners steered", set by this program itself, and for the
+daemon's models. All in turn, round after round; ratios are against "none" of the same round, with the geometric mean and its 95 %
+confidence interval. Needs root, two CPUs, Debian's nginx-light, wrk and iproute2; with bpftrace also the share of local reads.
+
+    tests/bench/steer.py build [--rounds 30] [--seconds 2] [--only none full full+steer]
+"""
+import argparse
+import contextlib
+import itertools
+import math
+import os
+import pathlib
+import re
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+BENCH = pathlib.Path(__file__).resolve().parent
+PARTS = ("interrupts", "workers", "listeners")
+# Of t with 9, 19, 29, 39 and more degrees of freedom; Student.
+STUDENT = ((9, 2.262), (19, 2.093), (29, 2.045), (39, 2.023), (math.inf, 1.96))
+WITNESS = """tracepoint:tcp:tcp_rcv_space_adjust /comm == "COMM"/ {
+    $sk = (struct sock *)args->skaddr;
+    if ($sk->__sk_common.skc_incoming_cpu == (int32)cpu) { @local = count(); } else { @remote = count(); } }
+"""
+
+
+def imports(build):
+    """The integration tests' nginx and namespaces; they find the programs by their environment."""
+    for name, path in (("AFFINITYD", "daemon/affinityd"), ("AFFINITYCTL", "tools/affinityctl/affinityctl"),
+                       ("AFFINITYD_WORKLOAD", "tools/demo-workload/demo-workload")):
+        os.environ[name] = str(build.resolve() / path)
+    sys.path.insert(0, str(BENCH.parent / "integration"))
+
+
+def variants():
+    """Name, what this program sets itself, what the daemon's policy says."""
+    for chosen in itertools.product((False, True), repeat=3):
+        parts = [name for name, is_chosen in zip(PARTS, chosen, strict=True) if is_chosen]
+        yield "+".join(parts) or "none", parts, None
+    yield "full", [], "affinity: full\nsteer: none\nbind: core\n"
+    yield "full+steer", [], "affinity: full\nsteer: auto\nbind: core\n"
+    yield "full+steer, wide", [], "affinity: full\nsteer: auto\nbind: set\n"
+
+
+class Bed:
+    """The server, its interface, and what is set by hand."""
+
+    def __init__(self, case, folder):
+        self.case = case
+        self.everywhere = os.sched_getaffinity(0)
+        self.master = case.nginx(folder)
+
+    def own_listeners(self):
+        """(worker, its own listener's socket), in the order of their descriptors: that of their CPUs."""
+        import steer_test
+        for index, pid in enumerate(sorted(self.case.workers(self.master))):
+            watched = steer_test.polled(pid)
+            for number, one in steer_test.sockets(pid).items():
+                with one:
+                    if number in watched and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                        yield index, pid, one
+
+    def set(self, parts):
+        import steer_test
+        for index, thread in enumerate(steer_test.napi_threads(self.case.nic)):
+            os.sched_setaffinity(thread, {index} if "interrupts" in parts else self.everywhere)
+        for index, pid, one in self.own_listeners():
+            os.sched_setaffinity(pid, {index} if "workers" in parts else self.everywhere)
+            one.setsockopt(socket.SOL_SOCKET, steer_test.SO_INCOMING_CPU, index if "listeners" in parts else -1)
+
+
+@contextlib.contextmanager
+def witness(comm):
+    """Counts reads until its end; afterwards its value has the share of local ones."""
+    share = []
+    program = WITNESS.replace("COMM", comm)
+    try:
+        process = subprocess.Popen(["bpftrace", "-e", program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    except FileNotFoundError:
+        yield share
+        return
+    time.sleep(1.5)  # until it is attached
+    try:
+        yield share
+    finally:
+        process.send_signal(signal.SIGINT)
+        text = process.communicate(timeout=30)[0]
+        counts = {name: int(count) for name, count in re.findall(r"@(local|remote): (\d+)", text)}
+        if sum(counts.values()):
+            share.append(counts.get("local", 0) / sum(counts.values()))
+
+
+def requests(case, seconds):
+    """A second, by wrk with 128 connections."""
+    text = case.far.run("wrk", "-t2", "-c128", f"-d{seconds}s", "http://10.98.0.1:8080/")
+    return float(re.search(r"Requests/sec:\s*([\d.]+)", text)[1])
+
+
+def measure(bed, parts, policy, options):
+    case = bed.case
+    with contextlib.ExitStack() as stack:
+        if policy is None:
+            bed.set(parts)
+        else:
+            bed.set([])
+            daemon = case.daemon("auto")
+            daemon.write("server.yaml", f"version: 1\nmatch: {{comm: {case.comm}}}\nnics: [{case.nic}]\nsettle: 0s\n{policy}")
+            daemon.start()
+            stack.callback(daemon.stop)
+            time.sleep(1.5)
+        if options.witness:
+            with witness(case.comm) as share:
+                rate = requests(case, options.seconds)
+            return rate, share[0] if share else None
+        return requests(case, options.seconds), None
+
+
+def interval(ratios):
+    """Geometric mean and its 95 % confidence interval."""
+    logs = [math.log(ratio) for ratio in ratios]
+    mean = statistics.fmean(logs)
+    if len(logs) < 2:
+        return math.exp(mean), math.nan, math.nan
+    t = next(value for degrees, value in STUDENT if len(logs) - 1 <= degrees)
+    half = t * statistics.stdev(logs) / math.sqrt(len(logs))
+    return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+
+def report(rates, shares):
+    for name, values in rates.items():
+        mean, low, high = interval([value / base for value, base in zip(values, rates["none"], strict=True)])
+        local = f"; reads on the CPU of arrival: {statistics.fmean(shares[name]):.1%}" if shares[name] else ""
+        print(f"{name}: {statistics.median(values):.0f} requests/s; against none {mean:.3f} ({low:.3f} to {high:.3f}){local}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--seconds", type=int, default=2, help="of each measurement")
+    parser.add_argument("--only", nargs="+", help="variants; none is always there")
+    options = parser.parse_args()
+    imports(options.build)
+    import steer_test
+    case = steer_test.Steer()
+    case.setUp()
+    try:
+        chosen = [one for one in variants() if not options.only or one[0] in (*options.only, "none")]
+        with tempfile.TemporaryDirectory(prefix="affinityd-steer-") as folder:
+            bed = Bed(case, pathlib.Path(folder))
+            rates, shares = ({name: [] for name, _, _ in chosen} for _ in range(2))
+            for number in range(options.rounds):
+                options.witness = number % 5 == 0  # it costs something
+                for name, parts, policy in chosen:
+                    rate, share = measure(bed, parts, policy, options)
+                    rates[name].append(rate)
+                    if share is not None:
+                        shares[name].append(share)
+            report(rates, shares)
+    finally:
+        case.doCleanups()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
