@@ -36,13 +36,13 @@ void LocalityWatch::begin(const std::string& why_not) {
         why_sampled_ = events.error().to_string();
 }
 
-void LocalityWatch::look(bool is_last, Clock::time_point end) {
+void LocalityWatch::look(Clock::time_point end) {
     if (!events_) {
         samples_.look(members_.present(), end);
         return;
     }
     if (auto readers = events_->readers()) readers_ = std::move(*readers);
-    members_.look(readers_, is_last);
+    members_.look(readers_, false);
 }
 
 bool LocalityWatch::has_ended() const {
@@ -52,7 +52,7 @@ bool LocalityWatch::has_ended() const {
 void LocalityWatch::run(milliseconds time, const std::function<bool(milliseconds)>& wait) {
     const auto end = began_ + time;
     for (auto now = Clock::now(); now < end; now = Clock::now()) {
-        look(false, end);
+        look(end);
         if (has_ended()) return;
         const auto took = std::chrono::duration_cast<milliseconds>(Clock::now() - now);
         const auto left = std::chrono::ceil<milliseconds>(end - Clock::now());
@@ -72,8 +72,11 @@ Result<ReadCounts> LocalityWatch::take() {
     }
     if (const auto done = events_->take(seen); !done) return std::unexpected(done.error());
     seen.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
-    look(true, Clock::now());
+    if (auto readers = events_->readers()) readers_ = std::move(*readers);
     events_.reset();
+    for (const auto& count : seen.counts)
+        readers_.try_emplace(count.pid, ""); // there may be more than the table of names has room for
+    members_.look(readers_, true);
     for (const auto& [pid, name] : readers_)
         seen.names[pid] = members_.name(pid, name);
     for (const auto& count : seen.counts)

@@ -35,7 +35,7 @@ class LocalityWatch {
     [[nodiscard]] const std::string& why_sampled() const { return why_sampled_; }
 
   private:
-    void look(bool is_last, std::chrono::steady_clock::time_point end);
+    void look(std::chrono::steady_clock::time_point end);
     [[nodiscard]] bool has_ended() const;
 
     const affinityd::host::Root* root_;
