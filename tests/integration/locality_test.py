@@ -306,7 +306,7 @@ class Locality(unittest.TestCase):
         """Of a UDP socket without a peer the kernel does not note where packets arrive."""
         reader = spawn(self.stack, *self.near.command(sys.executable, "-c", DATAGRAMS, "10.79.0.1", "10.79.0.2"), stdout=subprocess.PIPE, text=True)
         self.assertEqual("ready\n", reader.stdout.readline())
-        watching = self.start("--for", "3s", str(reader.pid))
+        watching = self.start("--for", "3s", "--udp", str(reader.pid))
         if not is_bpf_allowed():
             self.assertFalse(self.finish(watching)["exact"])
             return

@@ -58,6 +58,7 @@ LocalityReport report(const Nearness& near) {
                           .busiest = {},
                           .why_sampled = {}};
     report.seen.seconds = 10;
+    report.seen.has_other_protocols = false;
     report.seen.names = {{10, "ngi\033[31mnx"}, {11, "<b>\n"}};
     for (const int pid : {10, 11})
         for (const unsigned arrival : {0U, 1U})
@@ -122,7 +123,7 @@ TEST(Text, IsOnePageOfEightyColumns) {
     EXPECT_LE(std::ranges::count(text, '\n'), 45) << text;
     EXPECT_EQ(text.find('\033'), std::string::npos);
     EXPECT_NE(text.find("ngi\\x1b[31mnx"), std::string::npos) << text;
-    EXPECT_NE(text.find("20,000 reads by 2 processes"), std::string::npos) << text;
+    EXPECT_NE(text.find("20,000 TCP reads by 2 processes"), std::string::npos) << text;
     EXPECT_NE(text.find("eth0 rx-1 (IRQ 46); loopback; 1 more"), std::string::npos) << text;
     EXPECT_NE(text.find("steer: accept"), std::string::npos) << text;
 }
@@ -152,12 +153,12 @@ TEST(Text, WithoutReadsHasNoTable) {
 TEST(Text, SaysWhatIsMissing) {
     const Nearness near(two_sockets());
     auto partial = report(near);
-    partial.seen.has_other_protocols = false;
+    partial.seen.notes = {"A note."};
     partial.seen.lost = 1;
     partial.seen.of_unknown = 7;
     partial.seen.in_softirq = 2;
     const auto counted = locality_text(partial, near, Page{});
-    EXPECT_NE(counted.find("before 6.3"), std::string::npos);
+    EXPECT_NE(counted.find("A note."), std::string::npos);
     EXPECT_NE(counted.find("1 read found no room"), std::string::npos);
     EXPECT_NE(counted.find("7 reads by processes that ended at once"), std::string::npos);
     EXPECT_NE(counted.find("TLS in the kernel"), std::string::npos);

@@ -80,8 +80,9 @@ std::string sentence_of(Advice advice, const LocalityFacts& facts) {
     const auto percent = fmt::format("{:.0f} %", facts.same_core * 100);
     switch (advice) {
     case Advice::watch_longer:
-        return fmt::format("Only {} in this time: watch while there is traffic, or for longer (--for).",
-                           words_of(facts, facts.reads + facts.unknown));
+        return fmt::format(
+            "Only {} in this time: watch while there is traffic, for longer (--for), or UDP, too (--udp).",
+            words_of(facts, facts.reads + facts.unknown));
     case Advice::one_cpu:
         return "Nothing to do: one CPU is online, and everything is local.";
     case Advice::not_known:

@@ -26,14 +26,6 @@ constexpr std::uint64_t initial_pid_space = 0xEFFFFFFC; // PROC_PID_INIT_INO, in
 /// libbpf explains a failure in warnings; nothing of them is for users.
 int be_silent(libbpf_print_level /*level*/, const char* /*format*/, va_list /*arguments*/) { return 0; }
 
-bool has_tracepoint(const char* name) {
-    btf* kernel = btf__load_vmlinux_btf();
-    if (libbpf_get_error(kernel) != 0) return false;
-    const bool found = btf__find_by_name_kind(kernel, name, BTF_KIND_TYPEDEF) > 0;
-    btf__free(kernel);
-    return found;
-}
-
 const char* why_refused(int code) {
     switch (code) {
     case EPERM:
@@ -72,20 +64,25 @@ Result<void> read_table(const bpf_map* map, const std::function<void(const Key&,
 
 struct EventReads::Program {
     locality_reads* skeleton = nullptr;
-    bool has_other_protocols = false;
+    bool has_others = false;
 
     Program() = default;
     Program(const Program&) = delete;
     Program& operator=(const Program&) = delete;
-    ~Program() { locality_reads__destroy(skeleton); }
+    ~Program() { end(); }
+
+    void end() {
+        if (skeleton != nullptr) locality_reads__destroy(skeleton);
+        skeleton = nullptr;
+    }
 
     /// 0 or an errno value.
-    int begin(const DeviceFilter& filter) {
-        libbpf_set_print(be_silent);
+    int begin(const DeviceFilter& filter, bool others) {
+        end();
+        has_others = others;
         skeleton = locality_reads__open();
         if (skeleton == nullptr) return errno;
-        has_other_protocols = has_tracepoint("btf_trace_sock_recv_length");
-        bpf_program__set_autoload(skeleton->progs.on_other_read, has_other_protocols);
+        bpf_program__set_autoload(skeleton->progs.on_other_read, others);
         auto* settings = skeleton->rodata;
         settings->only_space = static_cast<unsigned>(filter.network_space);
         settings->only_count = static_cast<unsigned>(filter.devices.size());
@@ -107,18 +104,21 @@ EventReads::EventReads(EventReads&&) noexcept = default;
 EventReads& EventReads::operator=(EventReads&&) noexcept = default;
 EventReads::~EventReads() = default;
 
-Result<EventReads> EventReads::open(const host::Root& root, const DeviceFilter& filter) {
+Result<EventReads> EventReads::open(const host::Root& root, const DeviceFilter& filter, bool with_others) {
     if (const auto space = name_space(root, "self", "pid"); space != 0 && space != initial_pid_space)
         return fail(
             "this is a PID namespace of its own (a container), and BPF tells the host's process numbers");
     if (filter.devices.size() > locality_most_devices)
         return fail("too many interfaces are stacked on this one for the BPF program");
     auto program = std::make_unique<Program>();
-    if (const int code = program->begin(filter); code != 0) return fail(why_refused(code), {}, code);
-    return EventReads(std::move(program));
+    libbpf_set_print(be_silent);
+    int code = program->begin(filter, with_others);
+    if (code != 0 && with_others) code = program->begin(filter, false); // a kernel before 6.3 has TCP only
+    if (code == 0) return EventReads(std::move(program));
+    return fail(why_refused(code), {}, code);
 }
 
-bool EventReads::has_other_protocols() const { return program_->has_other_protocols; }
+bool EventReads::has_other_protocols() const { return program_->has_others; }
 
 Result<std::map<int, std::string>> EventReads::readers() const {
     std::map<int, std::string> found;
@@ -145,6 +145,15 @@ Result<void> EventReads::take(ReadCounts& seen) const {
              .protocol = key.protocol,
              .reads = reads});
     };
+    // The memory of `places` is shared with the kernel, which goes on counting.
+    for (const volatile auto& place : program_->skeleton->bss->places) {
+        const std::uint64_t reads = place.reads;
+        if (reads == 0) continue;
+        locality_key key{};
+        std::memcpy(&key, const_cast<const locality_key*>(&place.key),
+                    sizeof(key)); // set once, before the count
+        add(key, reads);
+    }
     return read_table<locality_key, std::uint64_t>(program_->skeleton->maps.pairs, add);
 }
 

@@ -20,12 +20,14 @@ struct DeviceFilter {
 };
 
 /// Counts each read of a socket in the kernel, by a BPF program at the tracepoint tcp:tcp_rcv_space_adjust
-/// and, where the kernel has it (6.3), sock:sock_recv_length for all that is not TCP. It counts from open()
-/// to its end; nothing of it outlives this process. Source: bpf/reads.bpf.c.
+/// and, if wanted and where the kernel has it (6.3), sock:sock_recv_length for all that is not TCP: that one
+/// is called for each read of TCP, too, and costs a busy server some percent. It counts from open() to its
+/// end; nothing of it outlives this process. Source: bpf/reads.bpf.c.
 class EventReads {
   public:
     /// An Error says why it cannot be: not built in, no BTF, no permission, another PID namespace.
-    static affinityd::Result<EventReads> open(const affinityd::host::Root& root, const DeviceFilter& filter);
+    static affinityd::Result<EventReads> open(const affinityd::host::Root& root, const DeviceFilter& filter,
+                                              bool with_others);
     EventReads(EventReads&&) noexcept;
     EventReads& operator=(EventReads&&) noexcept;
     ~EventReads();

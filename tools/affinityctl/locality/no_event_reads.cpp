@@ -13,7 +13,8 @@ EventReads::EventReads(EventReads&&) noexcept = default;
 EventReads& EventReads::operator=(EventReads&&) noexcept = default;
 EventReads::~EventReads() = default;
 
-Result<EventReads> EventReads::open(const affinityd::host::Root& /*root*/, const DeviceFilter& /*filter*/) {
+Result<EventReads> EventReads::open(const affinityd::host::Root& /*root*/, const DeviceFilter& /*filter*/,
+                                    bool /*with_others*/) {
     return affinityd::fail("this affinityctl is built without BPF");
 }
 

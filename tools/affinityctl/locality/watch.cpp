@@ -22,13 +22,13 @@ LocalityWatch::LocalityWatch(const affinityd::host::Root& root, const LocalitySu
                              std::function<nlohmann::json()> ask)
     : root_(&root), subject_(subject), members_(root, subject, std::move(ask)), samples_(root) {}
 
-void LocalityWatch::begin(const std::string& why_not) {
+void LocalityWatch::begin(const std::string& why_not, bool with_others) {
     why_sampled_ = why_not;
     began_ = Clock::now();
     if (!why_not.empty()) return;
     DeviceFilter filter;
     if (subject_.kind == Kind::nic) filter = {name_space(*root_, "self", "net"), subject_.devices};
-    auto events = EventReads::open(*root_, filter);
+    auto events = EventReads::open(*root_, filter, with_others);
     began_ = Clock::now();
     if (events)
         events_ = std::move(*events);

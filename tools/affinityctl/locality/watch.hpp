@@ -22,8 +22,9 @@ class LocalityWatch {
     LocalityWatch(const affinityd::host::Root& root, const LocalitySubject& subject,
                   std::function<nlohmann::json()> ask);
 
-    /// Begins to count. `why_not`: the reason not to count by event; "": count so if it can be.
-    void begin(const std::string& why_not);
+    /// Begins to count, `with_others`: not only TCP. `why_not`: the reason not to count by event; "": count
+    /// so if it can be.
+    void begin(const std::string& why_not, bool with_others);
     /// Watches until the time is over, the only process that is meant has ended, or `wait`, which waits for
     /// so long, says that the user wants no more.
     void run(std::chrono::milliseconds time, const std::function<bool(std::chrono::milliseconds)>& wait);

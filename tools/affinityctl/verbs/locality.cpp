@@ -42,6 +42,7 @@ struct LocalityOptions {
     std::string time = "10s";
     std::string svg;
     bool sample = false;
+    bool udp = false;
 };
 
 constexpr milliseconds shortest{100}, longest{std::chrono::hours(1)};
@@ -133,7 +134,8 @@ void find_facts(const Root& root, const Nearness& near, const ReadCounts& seen, 
 
 /// What was seen, worked out for this machine as it is now.
 LocalityReport report_of(const Root& root, const affinityd::machine::Machine& machine, const Nearness& near,
-                         const LocalitySubject& subject, const LocalityWatch& watch, ReadCounts seen) {
+                         const LocalitySubject& subject, const LocalityWatch& watch, ReadCounts seen,
+                         bool wants_others) {
     if (subject.kind == Kind::nic && !seen.is_exact) keep_flows_of(seen, machine, subject.devices);
     const auto is_meant = [&](int pid) { return watch.is_meant(pid); };
     LocalityReport report{.subject = words_of(subject),
@@ -148,6 +150,8 @@ LocalityReport report_of(const Root& root, const affinityd::machine::Machine& ma
         report.busiest = report.figures.workers.front().name;
     find_facts(root, near, seen, machine.topology.online.count(), report, is_meant);
     report.seen = std::move(seen);
+    if (wants_others && report.seen.is_exact && !report.seen.has_other_protocols)
+        report.seen.notes.emplace_back("TCP only: this kernel (before 6.3) has no tracepoint for UDP.");
     std::erase_if(report.seen.counts, [&](const ReadCount& count) { return !is_meant(count.pid); });
     return report;
 }
@@ -180,7 +184,7 @@ int locality(const LocalityOptions& options, const Globals& globals) {
     {
         const Interruptible signals;
         ProgressLine progress("watching");
-        watch.begin(options.sample ? "--sample asks for that" : "");
+        watch.begin(options.sample ? "--sample asks for that" : "", options.udp);
         keep_few_capabilities();
         watch.run(*time, [&](milliseconds left) {
             progress.go_on();
@@ -192,7 +196,8 @@ int locality(const LocalityOptions& options, const Globals& globals) {
     const auto machine = affinityd::machine::read_machine(*root);
     if (!machine) return complain(machine.error());
     const Nearness near(machine->topology);
-    return show(report_of(*root, *machine, near, *subject, watch, std::move(*seen)), near, options, globals);
+    return show(report_of(*root, *machine, near, *subject, watch, std::move(*seen), options.udp), near,
+                options, globals);
 }
 
 } // namespace
@@ -207,7 +212,10 @@ void add_locality(CLI::App& app, Globals& globals, int& status) {
     verb->add_option("--for", options->time, "how long to watch")->type_name("TIME")->capture_default_str();
     verb->add_option("--svg", options->svg, "also draw the heat map into this file (- is standard output)")
         ->type_name("FILE");
-    verb->add_flag("--sample", options->sample, "sample sockets, as where BPF is not allowed");
+    verb->add_flag("--udp", options->udp,
+                   "count what is not TCP, too (Linux 6.3); costs a busy server some percent")
+        ->excludes(
+            verb->add_flag("--sample", options->sample, "sample sockets, as where BPF is not allowed"));
     verb->callback([&globals, &status, options] {
         if (!refuses_root(globals, status)) status = locality(*options, globals);
     });

@@ -6,7 +6,9 @@ enum {
     locality_most_pairs = 65536,   /* keys of the table of counts */
     locality_most_readers = 16384, /* processes */
     locality_name_bytes = 16,
-    locality_most_devices = 64, /* interfaces that are stacked on one */
+    locality_most_devices = 64,    /* interfaces that are stacked on one */
+    locality_quick_cpus = 512,     /* CPUs with places of their own */
+    locality_quick_places = 64,    /* of each */
 };
 
 /* Reads of one process where the packet was taken in on one CPU and read on another. 28 bytes without gaps. */
@@ -18,6 +20,12 @@ struct locality_key {
     int arrival;                /* CPU of that softirq; -1: not known */
     unsigned int reader;        /* CPU of the read */
     unsigned int protocol;      /* IPPROTO_TCP = 6, ... */
+};
+
+struct locality_place {
+    struct locality_key key;
+    unsigned int unused;
+    unsigned long long reads; /* 0: the place is free */
 };
 
 struct locality_reader {

@@ -15,7 +15,8 @@ std::string headline_of(const LocalityReport& report) {
     const auto& total = report.figures.total;
     const auto what = report.seen.is_exact ? (total.reads == 1 ? "read" : "reads")
                                            : (total.reads == 1 ? "sample" : "samples");
-    return fmt::format("{:.1f} s: {} {} by {} ({})", report.seen.seconds, grouped(total.reads), what,
+    return fmt::format("{:.1f} s: {} {}{} by {} ({})", report.seen.seconds, grouped(total.reads),
+                       report.seen.has_other_protocols ? "" : "TCP ", what,
                        counted(report.figures.workers.size(), "process", "processes"), report.subject);
 }
 
@@ -29,8 +30,6 @@ std::vector<std::string> remarks_of(const LocalityReport& report) {
     const auto& seen = report.seen;
     if (!seen.is_exact)
         remarks.push_back("An estimate from sampled sockets, TCP only, because " + report.why_sampled + ".");
-    else if (!seen.has_other_protocols)
-        remarks.push_back("TCP only: this kernel (before 6.3) has no tracepoint for UDP.");
     remarks.insert(remarks.end(), seen.notes.begin(), seen.notes.end());
     if (report.figures.total.unknown > 0)
         remarks.push_back(
