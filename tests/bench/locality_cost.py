@@ -6,13 +6,13 @@ while the connections stay, workers and clients bound to two CPUs (who has which
 Needs root and Debian's nginx-light and wrk. Prints ratios with their 95 % intervals: of requests per second, which other load disturbs, and per
 second of CPU time that server and clients used, which is what a server at full load has; the exit code is 1 if this one is below 0.97.
 
-    tests/bench/locality_cost.py build [--rounds 36] [--seconds 1] [--way=--udp | --nothing]
+    tests/bench/locality_cost.py build [--rounds 44] [--seconds 1] [--way=--udp | --nothing]
 """
 import argparse
 import contextlib
-import math
 import os
 import pathlib
+import random
 import statistics
 import subprocess
 import sys
@@ -99,19 +99,16 @@ def one_window(options, master, busy, watches):
 
 
 def interval(ratios):
-    """Geometric mean and its 95 % interval, by Student's t."""
-    logs = [math.log(ratio) for ratio in ratios]
-    table = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 10: 2.23, 12: 2.18, 15: 2.13, 20: 2.09, 30: 2.04}
-    freedom = len(logs) - 1
-    factor = table[max(known for known in table if known <= freedom)]
-    middle, half = statistics.mean(logs), factor * statistics.stdev(logs) / math.sqrt(len(logs))
-    return math.exp(middle), math.exp(middle - half), math.exp(middle + half)
+    """Median and its 95 % interval, by the bootstrap: rounds that other load disturbs must not decide."""
+    chance = random.Random(1)
+    medians = sorted(statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(4000))
+    return statistics.median(ratios), medians[100], medians[-101]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--rounds", type=int, default=36, help="pairs of rounds, 2 or more")
+    parser.add_argument("--rounds", type=int, default=44, help="pairs of rounds, 2 or more")
     parser.add_argument("--seconds", type=float, default=1, help="of each round")
     parser.add_argument("--way", default="", help="an option of affinityctl: --way=--udp or --way=--sample")
     parser.add_argument("--nothing", action="store_true", help="a program that does nothing instead: how far chance goes")
