@@ -45,7 +45,11 @@ class PlacedTest : public testing::Test {
         return message();
     }
     static json counts(int threads, int interrupts = 0, int steering = 0) {
-        return {{"threads", threads}, {"interrupts", interrupts}, {"steering", steering}, {"units", 0}};
+        return {{"threads", threads},
+                {"interrupts", interrupts},
+                {"steering", steering},
+                {"units", 0},
+                {"listeners", 0}};
     }
     json of(const std::string& name) {
         for (const auto& policy : answers_.back()["policies"])

@@ -34,6 +34,13 @@ def commands(build, folders):
     return found
 
 
+def make_headers(build):
+    """Headers that a program writes are there before sources that include them are read."""
+    headers = re.findall(r"^build (\S+\.skel\.h):", (build / "build.ninja").read_text(encoding="utf-8"), re.MULTILINE)
+    if headers:
+        subprocess.run(["ninja", "-C", str(build), *headers], check=True, stdout=subprocess.DEVNULL)
+
+
 def check(path, directory, words):
     done = subprocess.run([TIDY, "--quiet", str(path), "--", *words, *EXTRA, *shlex.split(os.environ.get("CLANG_TIDY_EXTRA", ""))],
                           cwd=directory, capture_output=True, text=True, check=False)
@@ -43,6 +50,7 @@ def check(path, directory, words):
 
 def main():
     begin = time.monotonic()
+    make_headers(pathlib.Path(sys.argv[1]))
     todo = commands(pathlib.Path(sys.argv[1]), sys.argv[2:] or ["daemon", "tools"])
     if not todo:
         print(f"{sys.argv[1]}: no sources found")

@@ -25,5 +25,6 @@ void add_release(CLI::App& app, Globals& globals, int& status);
 void add_policies(CLI::App& app, Globals& globals, int& status);
 void add_measure(CLI::App& app, Globals& globals, int& status);
 void add_history(CLI::App& app, Globals& globals, int& status);
+void add_locality(CLI::App& app, Globals& globals, int& status);
 
 } // namespace affinityctl

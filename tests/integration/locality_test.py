@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: Apache-2.0
+"""affinityctl locality against bpftrace, which counts the same reads without our program: two workers with listeners of their own and
+their clients, over a veth pair between two network namespaces that the test makes. Where the kernel allows no BPF, the sampling of
+sockets is tested alone."""
+import collections
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import veth_test
+from daemon import PROGRAMS, Daemon, spawn, wait_for
+
+HOSTILE = "w\x1b[31m)\n("
+# Two workers, each with its own listener, that answer each request; the first argument says on which CPU each runs.
+SERVER = """import os, select, socket, sys
+open("/proc/self/comm", "w").write(sys.argv[4])
+os.sched_setaffinity(0, {int(sys.argv[1])})
+listener = socket.socket(int(sys.argv[5]))
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+listener.bind((sys.argv[2], int(sys.argv[3])))
+listener.listen(64)
+poll = select.epoll()
+poll.register(listener, select.EPOLLIN)
+known = {}
+while True:
+    for number, _ in poll.poll():
+        if number == listener.fileno():
+            peer = listener.accept()[0]
+            known[peer.fileno()] = peer
+            poll.register(peer, select.EPOLLIN)
+            continue
+        try:
+            data = known[number].recv(65536)
+        except OSError:
+            data = b""
+        if not data:
+            known.pop(number).close()
+        elif data == b"rename":
+            open("/proc/self/comm", "w").write("renamed")
+            known[number].sendall(b"x")
+        else:
+            known[number].sendall(b"x")
+"""
+# Connections that ask in turn, so many times each, at once or slowly.
+CLIENT = """import socket, sys, time
+peers = [socket.create_connection((sys.argv[1], 7001), 5) for _ in range(int(sys.argv[2]))]
+word = sys.argv[5].encode()
+print("connected", flush=True)
+for _ in range(int(sys.argv[3])):
+    for peer in peers:
+        peer.sendall(word)
+    for peer in peers:
+        peer.recv(1)
+    time.sleep(float(sys.argv[4]))
+print("done", flush=True)
+sys.stdin.read()
+"""
+# A connected and an unconnected UDP socket of one process.
+DATAGRAMS = """import socket, sys
+open_one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+open_one.bind((sys.argv[1], 7002))
+bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+bound.bind((sys.argv[1], 7003))
+bound.connect((sys.argv[2], 7003))
+print("ready", flush=True)
+while True:
+    open_one.recv(100)
+    bound.recv(100)
+"""
+SENDER = """import socket, sys
+one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+one.bind((sys.argv[2], 7003))
+for _ in range(300):
+    one.sendto(b"x", (sys.argv[1], 7002))
+    one.sendto(b"x", (sys.argv[1], 7003))
+"""
+WITNESS = """BEGIN { printf("ready\\n"); }
+tracepoint:tcp:tcp_rcv_space_adjust /pid == %d || pid == %d/ {
+  $sk = (struct sock *)args->skaddr; @[pid, $sk->__sk_common.skc_incoming_cpu == cpu] = count(); }"""
+CPUS = sorted(os.sched_getaffinity(0))
+
+
+def locality(*words, code=0, way=()):
+    done = subprocess.run([*way, PROGRAMS["affinityctl"], "locality", *words], capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == code, f"locality {words}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def is_bpf_allowed():
+    return json.loads(locality("--for", "100ms", "--json"))["exact"]
+
+
+def holds_programs(pid):
+    """It has attached both of its programs, or the only one."""
+    links = []
+    for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            links.append(os.readlink(entry))
+    return any("bpf" in link and "prog" not in link and "map" not in link for link in links)
+
+
+class Locality(unittest.TestCase):
+    def setUp(self):
+        self.stack = contextlib.ExitStack()
+        self.addCleanup(self.stack.close)
+        self.mark = f"{os.getpid() % 100000:05d}"
+        self.near = veth_test.Namespace(self.stack, f"affinity-near-{self.mark}")
+        self.far = veth_test.Namespace(self.stack, f"affinity-far-{self.mark}")
+        self.nic = f"a{self.mark}l"
+        veth_test.ip("link", "add", self.nic, "netns", self.near.name, "type", "veth", "peer", "name", f"a{self.mark}f", "netns", self.far.name)
+        for space, name, host in ((self.near, self.nic, 1), (self.far, f"a{self.mark}f", 2)):
+            space.ip("address", "add", f"10.79.0.{host}/24", "dev", name)
+            space.ip("address", "add", f"fd79::{host}/64", "dev", name, "nodad")
+            for link in (name, "lo"):
+                space.ip("link", "set", link, "up")
+
+    def workers(self, family=2, name=HOSTILE):
+        address = {2: "10.79.0.1", 10: "fd79::1"}[family]
+        started = [spawn(self.stack, *self.near.command(sys.executable, "-c", SERVER, str(CPUS[i % len(CPUS)]), address, "7001", name, str(family)))
+                   for i in range(2)]
+        wait_for(lambda: self.near.run("ss", "-Hltn").count(":7001") == 2, "the workers listen")
+        return started
+
+    def client(self, connections, rounds, pause=0.0, address="10.79.0.1", word="x"):
+        words = (address, str(connections), str(rounds), str(pause), word)
+        client = spawn(self.stack, *self.far.command(sys.executable, "-c", CLIENT, *words), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                       text=True)
+        self.assertEqual("connected\n", client.stdout.readline())
+        return client
+
+    def start(self, *words, way=()):
+        return spawn(self.stack, *way, PROGRAMS["affinityctl"], "locality", *words, "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def finish(self, watching):
+        out, err = watching.communicate(timeout=90)
+        self.assertEqual(0, watching.returncode, out + err)
+        return json.loads(out)
+
+    def witness(self, pids):
+        """bpftrace, which has begun to count."""
+        here = pathlib.Path("/sys/kernel/tracing/events").exists()
+        way = () if here else ("unshare", "--mount", "sh", "-c", 'mount -t tracefs nodev /sys/kernel/tracing && exec "$@"', "sh")
+        tracer = spawn(self.stack, *way, "bpftrace", "-f", "json", "-e", WITNESS % tuple(pids), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       text=True)
+        line = ""
+        while "ready" not in line:
+            line = tracer.stdout.readline()
+            self.assertNotEqual("", line, "bpftrace did not begin")
+        return tracer
+
+    def witnessed(self, tracer):
+        """{(pid, whether on the same CPU): reads}"""
+        tracer.send_signal(2)
+        out, err = tracer.communicate(timeout=60)
+        counts = collections.Counter()
+        for line in out.splitlines():
+            with contextlib.suppress(ValueError):
+                value = json.loads(line)
+                if value.get("type") == "map":
+                    for key, number in value["data"]["@"].items():
+                        pid, same = key.split(",")
+                        counts[int(pid), same.strip() == "1"] = number
+        self.assertTrue(counts, err)
+        return counts
+
+    def compare(self, family):
+        workers = self.workers(family)
+        pids = [worker.pid for worker in workers]
+        client = None
+        watching = self.start("--for", "8s")
+        wait_for(lambda: holds_programs(watching.pid), "affinityctl counts")
+        tracer = self.witness(pids)
+        client = self.client(20, 700, address={2: "10.79.0.1", 10: "fd79::1"}[family])
+        self.assertEqual("done\n", client.stdout.readline())
+        theirs = self.witnessed(tracer)
+        ours = self.finish(watching)
+        self.assertTrue(ours["exact"], ours["why_sampled"])
+        self.assertEqual(0, ours["lost"])
+        everything = sum(theirs.values())
+        self.assertGreater(everything, 10000)
+        for pid in pids:
+            [process] = [one for one in ours["processes"] if one["pid"] == pid]
+            self.assertEqual(HOSTILE.replace("\n", ""), process["name"].replace("\n", ""))
+            reads = theirs[pid, True] + theirs[pid, False]
+            if reads > 500:
+                self.assertAlmostEqual(theirs[pid, True] / reads, process["same"]["cpu"], delta=0.02)
+                self.assertAlmostEqual(1, process["reads"] / reads, delta=0.02)
+            raw = [count for count in ours["counts"] if count["pid"] == pid]
+            self.assertEqual(process["reads"], sum(count["reads"] for count in raw))
+            local = sum(count["reads"] for count in raw if count["arrival"] == count["cpu"])
+            self.assertAlmostEqual(local / max(process["reads"], 1), process["same"]["cpu"] if process["same"] else 0, delta=0.001)
+        counted = [one for one in ours["processes"] if one["pid"] in pids]
+        same = sum(one["same"]["cpu"] * one["reads"] for one in counted if one["same"]) / sum(one["reads"] for one in counted)
+        wanted = (theirs[pids[0], True] + theirs[pids[1], True]) / everything
+        print(f"measured: of {everything} reads bpftrace has {wanted:.4f} on the CPU of arrival, affinityctl {same:.4f}")
+        self.assertAlmostEqual(wanted, same, delta=0.02)
+
+    def test_it_agrees_with_bpftrace(self):
+        if not is_bpf_allowed():
+            self.sampled(())
+            return
+        self.compare(2)
+
+    def test_it_agrees_with_bpftrace_over_ipv6(self):
+        if not is_bpf_allowed():
+            self.sampled(("--sample",))
+            return
+        self.compare(10)
+
+    def sampled(self, words, way=()):
+        """Sampling finds the same part of local reads; an idle connection does not count."""
+        workers = self.workers()
+        idle = self.client(3, 0)
+        client = self.client(16, 1400, 0.005)
+        answer = self.finish(self.start("--for", "6s", str(workers[0].pid), *words, way=way))
+        other = self.finish(self.start("--for", "500ms", str(workers[1].pid), *words, way=way))
+        self.assertFalse(answer["exact"])
+        self.assertTrue(answer["why_sampled"])
+        self.assertIn("estimate", " ".join(answer["remarks"]))
+        self.assertEqual([workers[0].pid], [process["pid"] for process in answer["processes"]])
+        self.assertFalse(other["exact"])
+        self.assertLess(other["seconds"], 5)
+        self.assertGreater(answer["all"]["reads"], 20)
+        self.assertTrue(all(count["cpu"] == CPUS[0] for count in answer["counts"]), "the worker is bound to the first CPU")
+        self.assertIsNone(client.poll())
+        self.assertIsNone(idle.poll())
+        return answer
+
+    def test_where_bpf_is_not_allowed_sockets_are_sampled(self):
+        """Root without the capabilities for BPF: what a container has."""
+        answer = self.sampled((), way=("setpriv", "--bounding-set", "-bpf,-perfmon,-sys_admin"))
+        self.assertIn("does not allow BPF", answer["why_sampled"])
+
+    def test_sampling_agrees_with_counting(self):
+        if not is_bpf_allowed():
+            self.sampled(("--sample",))
+            return
+        workers = self.workers()
+        self.client(16, 2000, 0.004)
+        both = [self.start("--for", "6s", str(workers[0].pid), *words) for words in ((), ("--sample",))]
+        exact, sample = (self.finish(one) for one in both)
+        print(f"measured: {exact['all']['same']['cpu']:.3f} of {exact['all']['reads']} reads on the CPU of arrival, by {sample['all']['reads']} samples "
+              f"{sample['all']['same']['cpu']:.3f}")
+        self.assertTrue(exact["exact"])
+        self.assertFalse(sample["exact"])
+
+    def test_another_process_space_is_said(self):
+        answer = json.loads(locality("--for", "100ms", "--json", way=("unshare", "--pid", "--fork", "--mount-proc")))
+        self.assertFalse(answer["exact"])
+        self.assertIn("PID namespace", answer["why_sampled"])
+
+    def test_one_interface(self):
+        """Flows of other interfaces do not count, nor those of an interface with the same number elsewhere."""
+        workers = self.workers()
+        self.client(4, 4000, 0.002)
+        inside = self.near.command()
+        answer = self.finish(self.start("--for", "2s", self.nic, way=inside))
+        if answer["exact"]:
+            self.assertEqual({worker.pid for worker in workers} & {one["pid"] for one in answer["processes"]},
+                             {one["pid"] for one in answer["processes"]})
+            self.assertGreater(answer["all"]["reads"], 100)
+            self.assertTrue(all(self.nic in source for place in answer["arrivals"] for source in place["sources"]), answer["arrivals"])
+            loop = self.finish(self.start("--for", "300ms", "lo", way=inside))
+            self.assertEqual(0, loop["all"]["reads"])
+        else:
+            self.assertTrue(answer["remarks"])
+
+    def test_a_policy_and_its_new_processes(self):
+        daemon = Daemon(self.stack, {"web.yaml": "version: 1\nmatch: {comm: locality-web}\naffinity: none\n"}).start()
+        first = self.workers(name="locality-web")[0]
+        wait_for(lambda: any(process["pid"] == first.pid for process in daemon.status()["processes"]), "the daemon knows the worker")
+        watching = self.start("--for", "6s", "web", "--runtime-dir", str(daemon.folder / "run"))
+        wait_for(lambda: holds_programs(watching.pid) or watching.poll() is None, "it watches")
+        later = self.workers_later()
+        self.client(40, 800, 0.002)
+        answer = self.finish(watching)
+        self.assertEqual("policy web", answer["subject"])
+        self.assertIn(first.pid, [one["pid"] for one in answer["processes"]])
+        self.assertIn(later.pid, [one["pid"] for one in answer["processes"]])
+        self.assertEqual(3, answer["listeners"])
+        daemon.control("locality", "--for", "100ms", "wep", code=1)
+
+    def workers_later(self):
+        later = spawn(self.stack, *self.near.command(sys.executable, "-c", SERVER, str(CPUS[0]), "10.79.0.1", "7001", "locality-web", "2"))
+        wait_for(lambda: self.near.run("ss", "-Hltn").count(":7001") == 3, "the third worker listens")
+        return later
+
+    def test_a_unit_by_its_control_group(self):
+        folder = next((path for path in ("/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified", "/sys/fs/cgroup") if os.path.exists(path + "/cgroup.procs")))
+        group = pathlib.Path(folder) / f"locality-{self.mark}.service"
+        group.mkdir()
+        self.addCleanup(group.rmdir)
+        workers = self.workers()
+        (group / "cgroup.procs").write_text(str(workers[0].pid), encoding="ascii")
+        self.addCleanup(lambda: (pathlib.Path(folder) / "cgroup.procs").write_text(str(workers[0].pid), encoding="ascii"))
+        self.client(20, 1500, 0.002)
+        answer = self.finish(self.start("--for", "2s", group.name))
+        self.assertEqual(f"unit {group.name}", answer["subject"])
+        self.assertEqual([workers[0].pid], [one["pid"] for one in answer["processes"]])
+
+    def test_datagrams(self):
+        """Of a UDP socket without a peer the kernel does not note where packets arrive."""
+        reader = spawn(self.stack, *self.near.command(sys.executable, "-c", DATAGRAMS, "10.79.0.1", "10.79.0.2"), stdout=subprocess.PIPE, text=True)
+        self.assertEqual("ready\n", reader.stdout.readline())
+        watching = self.start("--for", "3s", "--udp", str(reader.pid))
+        if not is_bpf_allowed():
+            self.assertFalse(self.finish(watching)["exact"])
+            return
+        wait_for(lambda: holds_programs(watching.pid), "affinityctl counts")
+        self.far.run(sys.executable, "-c", SENDER, "10.79.0.1", "10.79.0.2")
+        answer = self.finish(watching)
+        if not answer["all_protocols"]:
+            self.assertIn("TCP only", " ".join(answer["remarks"]))
+            return
+        self.assertEqual({17}, {count["protocol"] for count in answer["counts"]})
+        known = sum(count["reads"] for count in answer["counts"] if count["arrival"] is not None)
+        self.assertEqual(answer["all"]["reads"] - answer["all"]["unknown"], known)
+        self.assertGreater(known, 200)
+        self.assertGreater(answer["all"]["unknown"], 200)
+
+    def test_a_process_that_ends_meanwhile(self):
+        workers = self.workers()
+        watching = self.start("--for", "30s", str(workers[0].pid))
+        self.client(20, 100)
+        workers[0].kill()
+        workers[0].wait()
+        answer = self.finish(watching)
+        self.assertLess(answer["seconds"], 29)
+        if answer["exact"]:
+            self.assertEqual([workers[0].pid] if answer["all"]["reads"] else [], [one["pid"] for one in answer["processes"]])
+            self.assertIn("ended", " ".join(answer["remarks"]))
+
+    def test_the_last_name_counts_and_is_escaped(self):
+        workers = self.workers()
+        watching = spawn(self.stack, PROGRAMS["affinityctl"], "locality", "--for", "3s", "--svg", "-", stdout=subprocess.PIPE, text=True)
+        self.client(20, 100)
+        picture = watching.communicate(timeout=60)[0]
+        self.assertTrue(picture.startswith("<svg"))
+        self.assertNotIn("\x1b", picture)
+        watching = spawn(self.stack, PROGRAMS["affinityctl"], "locality", "--for", "3s", stdout=subprocess.PIPE, text=True)
+        self.client(40, 60)
+        text = watching.communicate(timeout=60)[0]
+        self.assertNotIn("\x1b", text)
+        if is_bpf_allowed():
+            self.assertIn("w\\x1b[31m)", text)
+            self.assertLessEqual(max(len(line) for line in text.splitlines() if "%" in line), 250)
+        watching = self.start("--for", "3s", str(workers[0].pid))
+        self.client(30, 40, 0.002, word="rename")
+        answer = self.finish(watching)
+        if answer["exact"] and answer["processes"]:
+            self.assertEqual("renamed", answer["processes"][0]["name"])
+
+    def test_a_signal_ends_the_watch_early(self):
+        watching = self.start("--for", "1h")
+        wait_for(lambda: "000000000000400" in pathlib.Path(f"/proc/{watching.pid}/status").read_text(encoding="ascii").split("SigBlk:")[1][:40]
+                 or pathlib.Path(f"/proc/{watching.pid}/status").read_text(encoding="ascii").split("SigBlk:")[1].split()[0] != "0000000000000000",
+                 "it waits for signals")
+        watching.send_signal(2)
+        self.assertLess(self.finish(watching)["seconds"], 60)
+
+    def test_what_is_not_there(self):
+        with tempfile.TemporaryDirectory(prefix="affinityd-locality-") as folder:
+            silent = ("--runtime-dir", folder)
+            self.assertIn("there is no process", locality("999999999", *silent, code=1))
+            self.assertIn("no daemon answers", locality("nginks", *silent, code=4))
+            self.assertIn("no interface, policy or process of a unit", locality("nginks.service", *silent, code=1))
+            self.assertIn("no process", locality("99999999999999999999", *silent, code=1))
+            self.assertIn("no daemon answers", locality("bad\x1bname", *silent, code=4))
+            self.assertNotIn("\x1b", locality("bad\x1bname", *silent, code=4))
+            for time in ("0", "2h", "-1", "x"):
+                self.assertIn("--for", locality(f"--for={time}", code=2))
+            self.assertIn("--root", locality("--root", folder, code=2))
+            self.assertIn("run it as root", locality("--for", "100ms", code=1, way=("setpriv", "--reuid", "65534", "--clear-groups")))
+
+
+if __name__ == "__main__":
+    unittest.main()

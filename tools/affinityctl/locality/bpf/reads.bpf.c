@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* The kernel lets only programs under the GPL look at a socket; so this one may be used under either license.
+ *
+ * Counts who reads where the kernel took the packet in. No packet data and no addresses are looked at. */
+#include "kernel.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "reads.h"
+
+/* Set before loading: count only flows of these interfaces of this network namespace. 0 devices: all flows. */
+const volatile unsigned int only_space = 0;
+const volatile unsigned int only_devices[locality_most_devices] = {};
+const volatile unsigned int only_count = 0;
+
+/* The reading CPU is part of the key: a count is changed by one CPU only, and no cache line travels. Nor is it changed by two programs at
+ * once: the kernel runs none inside itself on one CPU, and those of this file count different protocols. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, locality_most_pairs);
+    __type(key, struct locality_key);
+    __type(value, __u64);
+} pairs SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, locality_most_readers);
+    __type(key, __u32);
+    __type(value, struct locality_reader);
+} readers SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, locality_notes);
+    __type(key, __u32);
+    __type(value, __u64);
+} notes SEC(".maps");
+
+/* Counts of TCP by CPU, found without a search: the first key that wants a place keeps it, others go to the table. */
+struct locality_place places[locality_quick_cpus * locality_quick_places];
+
+static __always_inline void note(__u32 which) {
+    __u64 *count = bpf_map_lookup_elem(&notes, &which);
+    if (count) __sync_fetch_and_add(count, 1);
+}
+
+static __always_inline int is_wanted(const struct locality_key *key) {
+    if (only_count == 0) return 1;
+    if (key->network_space != only_space) return 0;
+    for (unsigned int i = 0; i < locality_most_devices; ++i) {
+        if (i >= only_count) break;
+        if (only_devices[i] == key->device) return 1;
+    }
+    return 0;
+}
+
+static __always_inline void remember_name(__u32 process) {
+    struct locality_reader reader = {};
+    if (bpf_map_lookup_elem(&readers, &process)) return;
+    bpf_get_current_comm(reader.name, sizeof(reader.name));
+    if (bpf_map_update_elem(&readers, &process, &reader, BPF_ANY) != 0) note(locality_nameless);
+}
+
+static __always_inline void fill(struct locality_key *key, struct sock *sk, __u32 protocol, int is_arrival_known) {
+    key->process = bpf_get_current_pid_tgid() >> 32;
+    key->network_space = sk->__sk_common.skc_net.net->ns.inum;
+    key->device = 0;
+    key->napi = 0;
+    if (bpf_core_field_exists(sk->sk_rx_dst_ifindex)) key->device = sk->sk_rx_dst_ifindex;
+    if (bpf_core_field_exists(sk->sk_napi_id)) key->napi = sk->sk_napi_id;
+    key->arrival = is_arrival_known ? sk->__sk_common.skc_incoming_cpu : -1;
+    key->reader = bpf_get_smp_processor_id();
+    key->protocol = protocol;
+}
+
+static __always_inline void count_in_table(const struct locality_key *key) {
+    const __u64 one = 1;
+    __u64 *count = bpf_map_lookup_elem(&pairs, key);
+
+    if (count) {
+        ++*count;
+        return;
+    }
+    remember_name(key->process);
+    if (bpf_map_update_elem(&pairs, key, &one, BPF_NOEXIST) != 0) note(locality_lost);
+}
+
+static __always_inline int is_equal(const struct locality_key *one, const struct locality_key *other) {
+    return one->process == other->process && one->arrival == other->arrival && one->napi == other->napi &&
+           one->device == other->device && one->network_space == other->network_space;
+}
+
+/* False: it has no place of its own. */
+static __always_inline int count_in_place(const struct locality_key *key) {
+    const __u32 slot = (key->process * 31 + (__u32)key->arrival * 7 + key->napi + key->device) % locality_quick_places;
+    struct locality_place *place;
+
+    if (key->reader >= locality_quick_cpus) return 0;
+    place = &places[key->reader * locality_quick_places + slot];
+    if (place->reads == 0) {
+        remember_name(key->process);
+        place->key = *key;
+    } else if (!is_equal(&place->key, key)) {
+        return 0;
+    }
+    ++place->reads;
+    return 1;
+}
+
+static __always_inline void count_datagram(struct sock *sk, __u32 protocol) {
+    enum { connected = 1 };
+    struct locality_key key = {};
+
+    /* The kernel notes the CPU at sockets with a peer only; elsewhere it is what somebody has set. */
+    fill(&key, sk, protocol, sk->__sk_common.skc_state == connected);
+    if (is_wanted(&key)) count_in_table(&key);
+}
+
+/* In the reading task, after data of a packet was copied. */
+SEC("tp_btf/tcp_rcv_space_adjust")
+int BPF_PROG(on_tcp_read, struct sock *sk) {
+    struct locality_key key = {};
+
+    /* A task that reads owns the socket; a softirq that takes data for the kernel only holds its spin lock, and "current" is whoever was
+     * interrupted. */
+    if (sk->sk_lock.owned == 0) {
+        note(locality_softirq);
+        return 0;
+    }
+    fill(&key, sk, 6, 1);
+    if (is_wanted(&key) && !count_in_place(&key)) count_in_table(&key);
+    return 0;
+}
+
+/* Once for each recvmsg(2) or the like of any socket, TCP too, which costs; Linux 6.3 and later. */
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(on_other_read, struct sock *sk, int length) {
+    enum { inet = 2, inet6 = 10, tcp = 6 };
+    const unsigned short family = sk->__sk_common.skc_family;
+
+    if (length >= 0 && (family == inet || family == inet6) && sk->sk_protocol != tcp) count_datagram(sk, sk->sk_protocol);
+    return 0;
+}
+
+char program_license[] SEC("license") = "GPL";

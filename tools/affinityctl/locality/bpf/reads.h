@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* What reads.bpf.c counts, for it and for the program that loads it. */
+#pragma once
+
+enum {
+    locality_most_pairs = 65536,   /* keys of the table of counts */
+    locality_most_readers = 16384, /* processes */
+    locality_name_bytes = 16,
+    locality_most_devices = 64,    /* interfaces that are stacked on one */
+    locality_quick_cpus = 512,     /* CPUs with places of their own */
+    locality_quick_places = 64,    /* of each */
+};
+
+/* Reads of one process where the packet was taken in on one CPU and read on another. 28 bytes without gaps. */
+struct locality_key {
+    unsigned int process;       /* tgid of the initial PID namespace */
+    unsigned int network_space; /* inode of the socket's network namespace */
+    unsigned int device;        /* ifindex there at which the flow came in last; 0: not known */
+    unsigned int napi;          /* NAPI instance that took the flow in last; 0: not known */
+    int arrival;                /* CPU of that softirq; -1: not known */
+    unsigned int reader;        /* CPU of the read */
+    unsigned int protocol;      /* IPPROTO_TCP = 6, ... */
+};
+
+struct locality_place {
+    struct locality_key key;
+    unsigned int unused;
+    unsigned long long reads; /* 0: the place is free */
+};
+
+struct locality_reader {
+    char name[locality_name_bytes]; /* of the thread that read first */
+};
+
+/* Places in the table of what was not counted. */
+enum {
+    locality_lost,    /* reads for which the table had no room */
+    locality_softirq, /* data that the kernel itself took in a softirq, where no process reads (TLS, ...) */
+    locality_nameless, /* processes for whose name there was no room */
+    locality_notes,
+};

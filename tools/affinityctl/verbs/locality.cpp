@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// affinityctl locality: who reads where the kernel takes packets in.
+#include "affinityctl/daemon/progress_line.hpp"
+#include "affinityctl/locality/arrivals.hpp"
+#include "affinityctl/locality/few_capabilities.hpp"
+#include "affinityctl/locality/figures.hpp"
+#include "affinityctl/locality/listeners.hpp"
+#include "affinityctl/locality/name_space.hpp"
+#include "affinityctl/locality/watch.hpp"
+#include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/picture.hpp"
+#include "affinityctl/verbs/verb.hpp"
+#include "affinityctl/views/json_text.hpp"
+#include "affinityctl/views/locality/json.hpp"
+#include "affinityctl/views/locality/picture.hpp"
+#include "affinityctl/views/locality/text.hpp"
+#include "base/duration.hpp"
+#include "machine/reader.hpp"
+#include "netdev/reader.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <functional>
+#include <memory>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace affinityctl {
+
+namespace {
+
+using affinityd::host::Root;
+using nlohmann::json;
+using std::chrono::milliseconds;
+using Kind = LocalitySubject::Kind;
+
+struct LocalityOptions {
+    std::string subject;
+    std::string time = "10s";
+    std::string svg;
+    bool sample = false;
+    bool udp = false;
+};
+
+constexpr milliseconds shortest{100}, longest{std::chrono::hours(1)};
+
+/// While it is there, the signals by which people end a program end a wait instead.
+class Interruptible {
+  public:
+    Interruptible() {
+        sigemptyset(&signals_);
+        for (const int number : {SIGINT, SIGTERM, SIGHUP})
+            sigaddset(&signals_, number);
+        ::sigprocmask(SIG_BLOCK, &signals_, &before_);
+    }
+    Interruptible(const Interruptible&) = delete;
+    Interruptible& operator=(const Interruptible&) = delete;
+    ~Interruptible() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+    /// True: one came.
+    [[nodiscard]] bool wait(milliseconds time) const {
+        const timespec left{time.count() / 1000, time.count() % 1000 * 1'000'000};
+        return ::sigtimedwait(&signals_, nullptr, &left) > 0;
+    }
+
+  private:
+    sigset_t signals_{}, before_{};
+};
+
+std::string words_of(const LocalitySubject& subject) {
+    switch (subject.kind) {
+    case Kind::process:
+        return fmt::format("process {}", subject.pid);
+    case Kind::nic:
+        return "interface " + subject.name;
+    case Kind::policy:
+        return "policy " + subject.name;
+    case Kind::unit:
+        return "unit " + subject.name;
+    case Kind::all:
+        break;
+    }
+    return "all processes";
+}
+
+std::expected<LocalitySubject, CallError> find_subject(const LocalityOptions& options, const Globals& globals,
+                                                       const Root& root) {
+    if (options.subject.empty()) return LocalitySubject{};
+    const auto nics = affinityd::netdev::read_nics(root);
+    if (!nics) return std::unexpected(CallError{exit_failure, nics.error().to_string()});
+    auto subject = read_subject(root, options.subject, *nics, status_if_any(globals));
+    if (subject) return std::move(*subject);
+    return std::unexpected(
+        CallError{subject.error().code == ENOTCONN ? exit_no_daemon : exit_failure, subject.error().message});
+}
+
+/// By sampling a flow's interface is known by its NAPI instance only.
+void keep_flows_of(ReadCounts& seen, const affinityd::machine::Machine& machine,
+                   const std::vector<unsigned>& devices) {
+    std::vector<unsigned> instances;
+    for (const auto& nic : machine.nics)
+        if (std::ranges::find(devices, nic.ifindex) != devices.end())
+            for (const auto& queue : nic.queues)
+                if (queue.napi_id) instances.push_back(*queue.napi_id);
+    std::erase_if(seen.counts, [&](const ReadCount& count) {
+        return std::ranges::find(instances, count.napi) == instances.end();
+    });
+    if (instances.empty())
+        seen.notes.emplace_back(
+            "The kernel does not tell the NAPI instances of this interface, so that no sampled "
+            "socket can be found to be its own.");
+}
+
+/// What the advice depends on: where all processes are meant, those of the busiest one's name.
+void find_facts(const Root& root, const Nearness& near, const ReadCounts& seen, std::size_t cpus,
+                LocalityReport& report, std::function<bool(int)> is_meant) {
+    auto figures = report.figures;
+    if (!report.busiest.empty()) {
+        is_meant = [&](int pid) {
+            const auto found = seen.names.find(pid);
+            return found != seen.names.end() && found->second == report.busiest;
+        };
+        figures = figures_of(seen, near, is_meant);
+    }
+    report.facts = facts_of(figures, seen.counts, seen.is_exact, is_meant);
+    report.facts.cpus = cpus;
+    std::vector<int> pids;
+    for (const auto& worker : figures.workers)
+        pids.push_back(worker.pid);
+    report.facts.listeners = listeners_at_one_port(root, pids);
+}
+
+/// What was seen, worked out for this machine as it is now.
+LocalityReport report_of(const Root& root, const affinityd::machine::Machine& machine, const Nearness& near,
+                         const LocalitySubject& subject, const LocalityWatch& watch, ReadCounts seen,
+                         bool wants_others) {
+    if (subject.kind == Kind::nic && !seen.is_exact) keep_flows_of(seen, machine, subject.devices);
+    const auto is_meant = [&](int pid) { return watch.is_meant(pid); };
+    LocalityReport report{.subject = words_of(subject),
+                          .seen = {},
+                          .figures = figures_of(seen, near, is_meant),
+                          .arrivals =
+                              arrival_places(seen.counts, machine, name_space(root, "self", "net"), is_meant),
+                          .facts = {},
+                          .busiest = {},
+                          .why_sampled = watch.why_sampled()};
+    if (subject.kind == Kind::all && !report.figures.workers.empty())
+        report.busiest = report.figures.workers.front().name;
+    find_facts(root, near, seen, machine.topology.online.count(), report, is_meant);
+    report.seen = std::move(seen);
+    if (wants_others && report.seen.is_exact && !report.seen.has_other_protocols)
+        report.seen.notes.emplace_back("TCP only: this kernel (before 6.3) has no tracepoint for UDP.");
+    std::erase_if(report.seen.counts, [&](const ReadCount& count) { return !is_meant(count.pid); });
+    return report;
+}
+
+int show(const LocalityReport& report, const Nearness& near, const LocalityOptions& options,
+         const Globals& globals) {
+    if (globals.json)
+        fmt::print("{}\n", dump(locality_json(report), 2));
+    else if (options.svg != "-")
+        fmt::print("{}", locality_text(report, near, Page::of_output(globals.color)));
+    if (!options.svg.empty()) return write_picture(options.svg, locality_svg(report, near));
+    return exit_ok;
+}
+
+int locality(const LocalityOptions& options, const Globals& globals) {
+    const auto time = affinityd::parse_duration(options.time);
+    if (!time || *time < shortest || *time > longest)
+        return complain(CallError{exit_usage, "--for: expected a time from 100ms to 1h, as 10s"});
+    if (globals.json && options.svg == "-")
+        return complain(CallError{exit_usage, "--json and --svg - both write to standard output"});
+    if (::geteuid() != 0)
+        return complain(
+            CallError{exit_failure, "locality looks at the sockets of all processes: run it as root"});
+    const auto root = Root::open();
+    if (!root) return complain(root.error());
+    const auto subject = find_subject(options, globals, *root);
+    if (!subject) return complain(subject.error());
+    LocalityWatch watch(*root, *subject, [&] { return status_if_any(globals); });
+    affinityd::Result<ReadCounts> seen;
+    {
+        const Interruptible signals;
+        ProgressLine progress("watching");
+        watch.begin(options.sample ? "--sample asks for that" : "", options.udp);
+        keep_few_capabilities();
+        watch.run(*time, [&](milliseconds left) {
+            progress.go_on();
+            return signals.wait(left);
+        });
+        seen = watch.take();
+    }
+    if (!seen) return complain(seen.error());
+    const auto machine = affinityd::machine::read_machine(*root);
+    if (!machine) return complain(machine.error());
+    const Nearness near(machine->topology);
+    return show(report_of(*root, *machine, near, *subject, watch, std::move(*seen), options.udp), near,
+                options, globals);
+}
+
+} // namespace
+
+void add_locality(CLI::App& app, Globals& globals, int& status) {
+    auto* verb = app.add_subcommand(
+        "locality",
+        "who reads on which CPU what the kernel took in on which; works without a daemon; needs root");
+    const auto options = std::make_shared<LocalityOptions>();
+    verb->add_option("SUBJECT", options->subject,
+                     "policy, PID, systemd unit or interface; without: all processes");
+    verb->add_option("--for", options->time, "how long to watch")->type_name("TIME")->capture_default_str();
+    verb->add_option("--svg", options->svg, "also draw the heat map into this file (- is standard output)")
+        ->type_name("FILE");
+    verb->add_flag("--udp", options->udp,
+                   "count what is not TCP, too (Linux 6.3); costs a busy server some percent")
+        ->excludes(
+            verb->add_flag("--sample", options->sample, "sample sockets, as where BPF is not allowed"));
+    verb->callback([&globals, &status, options] {
+        if (!refuses_root(globals, status)) status = locality(*options, globals);
+    });
+}
+
+} // namespace affinityctl

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/views/locality/picture.hpp"
+
+#include "affinityctl/views/locality/heat_map.hpp"
+#include "affinityctl/views/locality/labels.hpp"
+#include "affinityctl/views/svg.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace affinityctl {
+
+namespace {
+
+constexpr double left = 80, top = 120, side = 640, least_page = 860;
+constexpr std::size_t most_groups = 64, line_letters = 110, most_sources = 48;
+
+/// From white to a blue on which black can be read.
+std::string color_of(double share) {
+    const auto between = [&](double from, double to) {
+        return static_cast<int>(std::lround(from + (to - from) * std::clamp(share, 0.0, 1.0)));
+    };
+    return fmt::format("#{:02x}{:02x}{:02x}", between(247, 90), between(251, 165), between(255, 215));
+}
+
+std::string figures_of(const WorkerFigures& all) {
+    const bool is_any = all.reads > all.unknown;
+    return fmt::format(
+        "read where they arrived: same CPU {}, core {}, LLC group {}, node {}; by chance: CPU {}, core {}",
+        percent_of(all.same.cpu, is_any), percent_of(all.same.core, is_any), percent_of(all.same.llc, is_any),
+        percent_of(all.same.node, is_any), percent_of(all.chance.cpu, is_any),
+        percent_of(all.chance.core, is_any));
+}
+
+void draw_map(Svg& svg, const HeatMap& map, double cell) {
+    const auto letters = std::clamp(cell * 0.4, 6.0, 12.0);
+    for (std::size_t row = 0; row < map.groups.size(); ++row) {
+        const double y = top + cell * static_cast<double>(row);
+        const auto name = std::to_string(map.groups[row]);
+        svg.text(left - 6, y + cell / 2 + letters / 3, name, letters, Svg::Anchor::end);
+        svg.text(left + cell * (static_cast<double>(row) + 0.5), top - 6, name, letters, Svg::Anchor::middle);
+        for (std::size_t column = 0; column < map.groups.size(); ++column) {
+            const double share = map.cells[row][column];
+            const double x = left + cell * static_cast<double>(column);
+            svg.rect(x + 0.5, y + 0.5, cell - 1, cell - 1, color_of(share));
+            if (share >= 0.005 && cell >= 24)
+                svg.text(x + cell / 2, y + cell / 2 + letters / 3, fmt::format("{:.0f}", share * 100),
+                         letters, Svg::Anchor::middle);
+        }
+    }
+}
+
+/// Lines of at most so many letters, broken at spaces.
+std::string lines_of(const std::string& text) { return wrapped(text, "", Page{.width = line_letters}); }
+
+std::vector<std::string> notes_of(const LocalityReport& report) {
+    std::string text;
+    std::size_t shown = 0;
+    for (const auto& place : report.arrivals)
+        if (shown++ < most_sources) {
+            text += lines_of(fmt::format("CPU {}: {} reads, brought there by {}", place.cpu, place.reads,
+                                         fmt::join(place.sources, "; ")));
+        }
+    for (const auto& remark : remarks_of(report))
+        text += lines_of(remark);
+    text += lines_of(closing_of(report));
+    std::vector<std::string> lines;
+    for (std::size_t at = 0; at < text.size();) {
+        const auto end = text.find('\n', at);
+        lines.push_back(text.substr(at, end - at));
+        at = end + 1;
+    }
+    return lines;
+}
+
+} // namespace
+
+std::string locality_svg(const LocalityReport& report, const Nearness& near) {
+    const auto map = fold(report.figures.matrix, near, most_groups);
+    const auto count = static_cast<double>(std::max<std::size_t>(map.groups.size(), 1));
+    const double cell = std::clamp(side / count, 8.0, 60.0);
+    const double bottom = top + cell * static_cast<double>(map.groups.size());
+    const auto notes = notes_of(report);
+    Svg svg(std::max(least_page, left + cell * count + 40),
+            bottom + 40 + 18 * static_cast<double>(notes.size()),
+            "Where packets arrive and where they are read");
+    svg.text(left, 28, headline_of(report), 17);
+    svg.text(left, 50, figures_of(report.figures.total), 12);
+    svg.text(left, 70,
+             "Rows: where packets arrive; columns: where they are read; in % of the row, " + scale_of(map),
+             12);
+    draw_map(svg, map, cell);
+    double y = bottom + 12;
+    for (const auto& note : notes)
+        svg.text(left, y += 18, note, 11);
+    return svg.finish();
+}
+
+} // namespace affinityctl
