@@ -30,7 +30,8 @@ def shows(name, verdict, *parts):
     """Waits until the screen says so, and prints it for people."""
     def wrong():
         text = screen(120)
-        return [part for part in (verdict, *parts) if part not in (text.split("\n", 1)[0] if part == verdict else text)]
+        whole = " ".join(text.split())  # long lines are wrapped
+        return [part for part in (verdict, *parts) if part not in (text.split("\n", 1)[0] if part == verdict else whole)]
 
     wait_for(lambda: not wrong(), lambda: f"{wrong()} not in\n{screen(120)}")
     for width in (80, 120):
@@ -90,10 +91,12 @@ def an_interrupt_that_is_refused():
     other = machine.node_cpus("ens2") - machine.requested(irq)
     run("systemctl", "stop", "affinityd", patience=80)
     pathlib.Path(f"/proc/irq/{irq}/smp_affinity_list").write_text(str(min(other)), encoding="utf-8")
-    with drop_in("affinityd.service", f"[Service]\nReadOnlyPaths=/proc/irq/{irq}\n"):
-        start_daemon()
-        shows("interrupt refused", AILING, "policy receiver2: ", "Read-only file system", "affinityctl status receiver2 --failed")
-    start_daemon("restart")
+    try:
+        with drop_in("affinityd.service", f"[Service]\nReadOnlyPaths=/proc/irq/{irq}\n"):
+            start_daemon()
+            shows("interrupt refused", AILING, "policy receiver2: ", "Read-only file system", "affinityctl status receiver2 --failed")
+    finally:
+        start_daemon("restart")
     all_is_well_again()
 
 
@@ -140,9 +143,12 @@ def a_measurement_that_regressed():
     for number in range(9):
         run("affinityctl", "measure")
         wait_for(lambda number=number: measured() > number, f"measurement {number + 1}")
-    with drop_in("affinity-measure@.service", "[Service]\nCPUQuota=20%\n"):
-        run("affinityctl", "measure")
-        wait_for(lambda: measured() > 9, "the slow measurement")
+    with drop_in("affinity-measure@.service", "[Service]\nCPUQuota=15%\n"):
+        for number in range(9, 12):  # earlier ones may differ much where the emulator has little time
+            run("affinityctl", "measure")
+            wait_for(lambda number=number: measured() > number, "the slow measurement")
+            if "throughput fell" in screen(120):
+                break
     shows("measurement regressed", AILING, "throughput fell: the last measurement, over loopback, is ", "affinityctl history")
     for _ in range(3):
         known = measured()
