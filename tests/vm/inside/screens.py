@@ -150,10 +150,11 @@ def a_measurement_that_regressed():
             if "throughput fell" in screen(120):
                 break
     shows("measurement regressed", AILING, "throughput fell: the last measurement, over loopback, is ", "affinityctl history")
-    for _ in range(3):
-        known = measured()
-        run("affinityctl", "measure")
-        wait_for(lambda known=known: measured() > known, "another measurement")
+    # Beside an emulator that has become slower, measurements stay below those before: what was measured is forgotten.
+    run("systemctl", "stop", "affinityd", patience=80)
+    for path in pathlib.Path("/var/lib/affinityd").glob("history.db*"):
+        path.unlink()
+    start_daemon()
     all_is_well_again()
 
 
