@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/sender_users.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace affinityd::control {
 
 namespace {
 
-constexpr std::size_t most_open = 256;
+constexpr std::size_t most_waiting = 256;
 constexpr std::size_t most_known = 256;
 constexpr std::uint64_t patience_usec = 25'000'000;
 
@@ -18,9 +19,20 @@ bool SenderUsers::find(sd_bus* bus, const std::string& sender, Found found) {
         found(known->second);
         return true;
     }
-    if (bus == nullptr || open_.size() >= most_open) return false;
-    auto& question = open_.emplace_back(Question{this, sender, std::move(found), nullptr, {}});
+    if (bus == nullptr || waiting_ >= most_waiting) return false;
+    // A second question would be answered after the sender is known: a later request would overtake its own.
+    if (const auto asked = std::ranges::find(open_, sender, &Question::sender); asked != open_.end())
+        asked->waiting.push_back(std::move(found));
+    else if (!ask(bus, sender, std::move(found)))
+        return false;
+    ++waiting_;
+    return true;
+}
+
+bool SenderUsers::ask(sd_bus* bus, const std::string& sender, Found found) {
+    auto& question = open_.emplace_back(Question{this, sender, {}, nullptr, {}});
     question.self = std::prev(open_.end());
+    question.waiting.push_back(std::move(found));
     sd_bus_message* raw = nullptr;
     sd_bus_slot* slot = nullptr;
     int status = sd_bus_message_new_method_call(bus, &raw, "org.freedesktop.DBus", "/org/freedesktop/DBus",
@@ -42,9 +54,11 @@ int SenderUsers::on_reply(sd_bus_message* reply, void* userdata, sd_bus_error*) 
         user = value;
     auto& asker = *question.asker;
     if (user) asker.learn(question.sender, *user);
-    auto found = std::move(question.found);
+    auto waiting = std::move(question.waiting);
+    asker.waiting_ -= waiting.size();
     asker.open_.erase(question.self);
-    found(user);
+    for (auto& found : waiting)
+        found(user);
     return 0;
 }
 
@@ -56,6 +70,7 @@ void SenderUsers::learn(const std::string& sender, uid_t user) {
 
 void SenderUsers::forget() {
     open_.clear();
+    waiting_ = 0;
     known_.clear();
 }
 
