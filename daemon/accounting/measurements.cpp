@@ -58,7 +58,7 @@ void take_report(const measure::Report& report, MeasurementRecord& record) {
 
 std::string summary_of(const MeasurementRecord& record) {
     if (record.outcome != done) return fmt::format("{}: {}", record.outcome, record.reason);
-    const char* note = touches_nic_interrupts(record) ? "" : " (loopback: does not touch NIC interrupts)";
+    const char* note = touches_nic_interrupts(record) ? "" : " (which tests no NIC)";
     return fmt::format("{:.2f} Gbit/s over {}{} in {:.1f} s, {:.2f} CPU seconds, model {}",
                        record.bits_per_second / 1e9, record.path, note, record.seconds, record.cpu_seconds,
                        record.model);

@@ -36,7 +36,8 @@ Releases::Names those_that_stay(const Loading& loading, const World* before, con
 Manager::Manager(Parts parts)
     : parts_(std::move(parts)), shared_{Loading(parts_.settings, parts_.enforcer.acts(), parts_.log),
                                         Problems({shared_.loading, shared_.current, parts_.journal,
-                                                  carrying_.executor, tasks_, units_}),
+                                                  carrying_.executor, tasks_, units_, parts_.root,
+                                                  parts_.settings}),
                                         PassAnswers({parts_.log, [this] { return units_.awaits_systemd(); },
                                                      parts_.enforcer.acts()})},
       carrying_{enforcer::Executor(parts_.journal, parts_.enforcer), KernelChanges(carrying_.executor),

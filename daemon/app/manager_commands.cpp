@@ -41,9 +41,13 @@ void Manager::status(OwnedAnswer answer) {
         parts_.root, shared_.current, carrying_.executor, followers_.memory(), parts_.enforcer.acts()});
     const auto complete = [this, tasks](status::AnswerText text) {
         status::Overview overview;
-        overview.instance = {
-            ::getpid(),        !parts_.enforcer.acts(),        shared_.started_at,
-            shared_.loaded_at, parts_.settings.policy_folders, shared_.current->machine().topology.online};
+        overview.instance = {::getpid(),
+                             !parts_.enforcer.acts(),
+                             shared_.started_at,
+                             shared_.loaded_at,
+                             parts_.settings.policy_folders,
+                             shared_.current->machine().topology.online,
+                             parts_.settings.reconcile_interval};
         overview.counters = {.journal = parts_.journal.size(),
                              .passes = work_.passes(),
                              .passing = work_.passing(),

@@ -2,6 +2,7 @@
 #include "app/overview.hpp"
 
 #include "app/nic_notes.hpp"
+#include "host/container.hpp"
 
 #include <algorithm>
 
@@ -74,18 +75,24 @@ void add_outcomes(const enforcer::Executor& executor, status::Counters& into) {
             into.outcomes[std::string(to_string(static_cast<enforcer::Outcome>(i)))] = counts[i];
 }
 
-std::vector<planner::Problem> lack_problems(const enforcer::Executor& executor, const EventQueue& events) {
+std::vector<planner::Problem> event_problems(const EventQueue& events, std::chrono::seconds pass,
+                                             const host::Root& root) {
+    if (events.absence().empty()) return {};
+    const char* remedy =
+        host::is_container(root)
+            ? "start the container with --privileged --network=host --pid=host (podman, docker)"
+            : "systemctl cat affinityd: PrivateNetwork=, PrivateUsers= or CapabilityBoundingSet= of a "
+              "drop-in takes them away";
+    return {{{},
+             "process events",
+             fmt::format("new processes and threads are noticed late, by the pass every {} s only (services "
+                         "within about a second), as the kernel does not tell of them: {}",
+                         pass.count(), events.absence()),
+             remedy}};
+}
+
+std::vector<planner::Problem> right_problems(const enforcer::Executor& executor) {
     std::vector<planner::Problem> list;
-    if (!events.absence().empty())
-        list.push_back({{},
-                        "process events",
-                        events.absence() +
-                            ": services are seen within about a second by their control groups, but other "
-                            "new processes, new threads and new names by the periodic pass only "
-                            "(reconcile in affinityd.yaml)",
-                        "give the daemon CAP_NET_ADMIN and the machine's own network, PID and user "
-                        "namespaces; a container has them with podman run --privileged --network=host "
-                        "--pid=host"});
     const auto count = std::ranges::count(executor.refusals().entries(), enforcer::Outcome::not_permitted,
                                           [](const auto& entry) { return entry.second.outcome; });
     if (count > 0)

@@ -10,6 +10,7 @@
 #include "enforcer/executor.hpp"
 #include "status/status.hpp"
 
+#include <chrono>
 #include <vector>
 
 namespace affinityd::app {
@@ -25,9 +26,12 @@ namespace affinityd::app {
 /// Refusals and outcomes.
 void add_outcomes(const enforcer::Executor& executor, status::Counters& into);
 
-/// What the daemon lacks to do its work, and what helps: rights, and process events.
-[[nodiscard]] std::vector<planner::Problem> lack_problems(const enforcer::Executor& executor,
-                                                          const EventQueue& events);
+/// That there are no process events, what follows for a daemon with a `pass` this often, and what helps.
+[[nodiscard]] std::vector<planner::Problem> event_problems(const EventQueue& events,
+                                                           std::chrono::seconds pass, const host::Root& root);
+
+/// That the daemon lacks rights for what is wanted now, and which help.
+[[nodiscard]] std::vector<planner::Problem> right_problems(const enforcer::Executor& executor);
 
 void add_coexistence(const Coexistence& coexistence, status::Overview& into);
 

@@ -40,7 +40,8 @@ std::vector<planner::Problem> Problems::present() const {
         list.push_back({{}, fault.subject, "the undo journal: " + fault.message});
     add(silence_problems(sources_.tasks.sources().command_lines()));
     add(listener_problems(sources_.tasks.sources().listeners()));
-    add(lack_problems(sources_.executor, sources_.tasks.events()));
+    add(event_problems(sources_.tasks.events(), sources_.settings.reconcile_interval, sources_.root));
+    add(right_problems(sources_.executor));
     add(sources_.units.problems());
     return list;
 }

@@ -26,6 +26,8 @@ class Problems {
         const enforcer::Executor& executor;
         Tasks& tasks;
         const Units& units;
+        const host::Root& root;
+        const Settings& settings;
     };
     explicit Problems(const Sources& sources) : sources_(sources) {}
 

@@ -149,7 +149,7 @@ std::string Irqbalance::note() const {
         if (!instance.fault.empty()) return fmt::format("{}; {}", instance.fault, by_hand);
     if (wanted_.empty()) return "no interrupt is under policy";
     if (call_) return "it is being asked to leave the interrupts under policy alone";
-    return fmt::format("it was told to leave {} interrupts under policy alone, and does until affinityd ends",
+    return fmt::format("it runs, but leaves the {} interrupts under policy alone until affinityd ends",
                        wanted_.size());
 }
 

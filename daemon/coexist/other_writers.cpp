@@ -79,7 +79,7 @@ std::vector<Notice> OtherWriters::take_notices() {
     is_list_new_ = false;
     if (told_.size() > most_told) told_.clear();
     for (const auto& writer : list()) {
-        auto text = fmt::format("also writing here: {} ({}): {}", writer.name, writer.where, writer.note);
+        auto text = fmt::format("other programs here: {} ({}): {}", writer.name, writer.where, writer.note);
         if (told_.insert(text).second) notices.push_back({Notice::Kind::other_writer, std::move(text)});
     }
     return notices;

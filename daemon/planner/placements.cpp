@@ -78,7 +78,7 @@ void leave_out_claimed(Run& run, const Policy& policy, const policy::Placement& 
     };
     run.result.problems.push_back(
         {policy.name, placement.cpus ? policy::to_string(*placement.cpus) : taken.cpus.to_list(),
-         fmt::format("{}{}: {} reserved for {}, which is exclusive", of,
+         fmt::format("{}{}, as {} reserved for {} (exclusive)", of,
                      allowed.empty() ? "no CPU is left" : "only " + named(allowed) + " used",
                      named(taken.cpus), fmt::join(taken.by, ", ")),
          "affinityctl plan --cpus"});

@@ -181,7 +181,7 @@ Result<std::string> to_answer(const accounting::MeasurementReport& report) {
     const auto& last = report.last;
     if (last.outcome != measure::to_string(measure::Outcome::done))
         return fail(fmt::format("not measured: {}: {}", last.outcome, last.reason));
-    const char* note = accounting::touches_nic_interrupts(last) ? "" : " (does not touch NIC interrupts)";
+    const char* note = accounting::touches_nic_interrupts(last) ? "" : " (which tests no NIC)";
     return message_text(fmt::format("{}{}: {:.2f} Gbit/s in {:.1f} s, {:.2f} CPU seconds, model {}, {}",
                                     last.path, note, last.bits_per_second / 1e9, last.seconds,
                                     last.cpu_seconds, last.model, expectation(report)));

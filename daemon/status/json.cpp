@@ -303,6 +303,7 @@ json to_json(const Overview& overview) {
             {"last_pass_at", counters.last_pass.time_since_epoch().count() == 0
                                  ? json(nullptr)
                                  : json(iso_time(counters.last_pass))},
+            {"reconcile_seconds", instance.reconcile.count()},
             {"fast_path", counters.by_event},
             {"events_lost", counters.events_lost},
             {"refused", refused_json(counters)},

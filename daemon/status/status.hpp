@@ -169,6 +169,7 @@ struct Instance {
     std::chrono::system_clock::time_point loaded_at{};
     std::vector<std::string> policy_folders;
     CpuSet online;
+    std::chrono::seconds reconcile{}; ///< a pass begins this long after the one before
 };
 
 /// What it has done.

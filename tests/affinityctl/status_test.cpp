@@ -47,6 +47,7 @@ json healthy() {
         {"started_at", "2026-11-23T10:00:00Z"},
         {"loaded_at", "2026-11-23T11:50:00Z"},
         {"last_pass_at", "2026-11-23T11:59:48Z"},
+        {"reconcile_seconds", 60},
         {"load", {{"at", "2026-11-23T11:50:00Z"}, {"ok", true}, {"refused", ""}, {"faults", json::array()}}},
         {"policies", {policy("web"), policy("other")}},
         {"processes", json::array({process})},
@@ -73,7 +74,8 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 TEST(Status, SaysFirstThatAllIsWell) {
     const auto text = shown(healthy());
     EXPECT_TRUE(text.starts_with("affinityd 0.1.0 is running, all is in place (pid 7, for 2 h)\n")) << text;
-    EXPECT_TRUE(has(text, "last reload 10 min ago: no errors; 2 policies in force; last full pass 12 s ago"));
+    EXPECT_TRUE(has(text, "last reload 10 min ago: no errors; 2 policies in force; last full pass 12 s ago, "
+                          "the next in 48 s"));
     EXPECT_TRUE(has(text, "web     full   0-3   eth0  1      2/2      2/2     0"))
         << "the thread that is left alone is not missing:\n"
         << text;
@@ -111,24 +113,22 @@ TEST(Status, EachFaultComesWithWhatToType) {
         change(status);
         cases.push_back({name, std::move(status), std::move(said)});
     };
-    add("drifted",
-        {"policy web: thread 101 (worker) was moved by somebody else; the next pass puts it right",
-         "affinityctl status web --failed"},
-        [](json& status) { status["processes"][0]["threads"][1] = thread(101, "drifted"); });
     add("refused interrupt",
-        {"policy web: queue IRQ 2 eth0-rx-2 of eth0 could not be set (smp_affinity: failed: "
+        {"policy web: queue IRQ 2 eth0-rx-2 of eth0 could not be set (writing smp_affinity failed: "
          "Input/output error)",
          "affinityctl status web --failed"},
         [](json& status) { status["queues"][1] = queue(2, "refused", "failed: Input/output error"); });
     add("fought over",
-        {"policy web: 2 queues are fought over: somebody else keeps changing them, first IRQ 1"},
+        {"policy web: 2 queues are fought over: other programs, it is not known which, keep changing "
+         "them, first IRQ 1",
+         "stop that program"},
         [](json& status) {
             status["queues"] = {queue(1, "fought over"), queue(2, "fought over")};
         });
     add("broken file",
         {"  * /etc/affinityd/policies.d/web.yaml:3:5: unknown key",
          "last reload 10 min ago: 1 file with errors", "last good version stays in force (/var/lib/last)",
-         "affinityctl check /etc/affinityd/policies.d/web.yaml"},
+         "edit and save it, that is enough", "affinityctl check /etc/affinityd/policies.d/web.yaml"},
         [](json& status) {
             status["load"]["faults"] = json::array({{{"file", "/etc/affinityd/policies.d/web.yaml"},
                                                      {"line", 3},
@@ -141,7 +141,7 @@ TEST(Status, EachFaultComesWithWhatToType) {
             status["problems"] = json::array({told});
         });
     add("a problem",
-        {"  * policy web: eth0: it has no queue that could be placed now (is the link down?) "
+        {"  * policy web, eth0: it has no queue that could be placed now (is the link down?) "
          "(for 5 min)",
          "ip link set eth0 up"},
         [](json& status) { status["problems"] = json::array({problem("web")}); });
@@ -162,8 +162,44 @@ TEST(Status, EachFaultComesWithWhatToType) {
         for (const auto& part : said)
             EXPECT_TRUE(has(text, part)) << name << ": " << part << "\n" << text;
     }
-    const auto told = shown(cases[3].status);
+    const auto told = shown(cases[2].status);
     EXPECT_EQ(told.find("web.yaml:3:5"), told.rfind("web.yaml:3:5")) << "a file's fault is told once";
+}
+
+TEST(Status, WhatThePassPutsRightNeedsNobody) {
+    auto status = healthy();
+    status["processes"][0]["threads"][1] = thread(101, "drifted");
+    const auto text = shown(status);
+    EXPECT_TRUE(text.starts_with("affinityd 0.1.0 is running and needs no attention (pid 7")) << text;
+    EXPECT_TRUE(has(text,
+                    "  * policy web: thread 101 (worker) was moved by somebody else; the next pass puts "
+                    "it right\n    -> no action is needed; at once: affinityctl apply\n"))
+        << text;
+    EXPECT_FALSE(needs_attention(findings_in(status)));
+    status["queues"][1] = queue(2, "refused", "failed: Read-only file system");
+    EXPECT_TRUE(needs_attention(findings_in(status)));
+    const auto both = shown(status);
+    EXPECT_TRUE(has(both, "NEEDS ATTENTION")) << both;
+    EXPECT_TRUE(has(both, "    -> systemctl cat affinityd: ReadOnlyPaths=")) << both;
+    EXPECT_LT(both.find("could not be set"), both.find("was moved")) << "what needs somebody comes first";
+}
+
+TEST(Status, WhatHasJustBegunHasNoAge) {
+    auto status = healthy();
+    status["problems"] = json::array({problem("web", "2026-11-23T11:59:50Z")});
+    EXPECT_FALSE(has(shown(status), "(for 10 s)")) << shown(status);
+}
+
+TEST(Status, WhenTheNextPassIsDue) {
+    auto status = healthy();
+    status["reconciling"] = true;
+    EXPECT_TRUE(has(shown(status), "last full pass 12 s ago, one is under way")) << shown(status);
+    status["reconciling"] = false;
+    status["reconcile_seconds"] = 12;
+    EXPECT_TRUE(has(shown(status), "last full pass 12 s ago, the next in 1 s"))
+        << "it is never said to be late";
+    status.erase("reconcile_seconds");
+    EXPECT_TRUE(has(shown(status), "last full pass 12 s ago\n")) << "an older daemon does not tell";
 }
 
 TEST(Status, WhatCanNeverBeMovedIsANote) {

@@ -41,8 +41,8 @@ class Claims : public testing::Test {
 
 TEST_F(Claims, OtherPoliciesHaveTheCpusOfAReleasedOne) {
     start();
-    EXPECT_EQ(problems("wide"), std::vector<std::string>{
-                                    "only CPU 1 is used: CPU 2 is reserved for server, which is exclusive"});
+    EXPECT_EQ(problems("wide"),
+              std::vector<std::string>{"only CPU 1 is used, as CPU 2 is reserved for server (exclusive)"});
     ASSERT_TRUE(instance_.release("server"));
     instance_.finish();
     EXPECT_EQ(machine_.allowed(30, 30), "1-2");
@@ -105,7 +105,7 @@ TEST_F(Claims, TasksOfAPolicyWithoutAnyCpuLeftAreKeptOffToo) {
     instance_.pass(true);
     EXPECT_EQ(machine_.allowed(30, 30), "0,3");
     EXPECT_EQ(problems("wide"),
-              std::vector<std::string>{"no CPU is left: CPU 2 is reserved for server, which is exclusive"});
+              std::vector<std::string>{"no CPU is left, as CPU 2 is reserved for server (exclusive)"});
     EXPECT_EQ(state_of(instance_.status(), 30, 30), "kept off");
     EXPECT_EQ(instance_.explain("30")["kept_off"], "kept off CPU 2: exclusive of server");
     machine_.tree().file("sys/devices/system/cpu/online", "0-3\n");

@@ -72,7 +72,7 @@ TEST_F(IrqbalanceTest, LeavesInterruptsUnderPolicyAloneAndGetsItsListBack) {
     EXPECT_TRUE(soon([&] { return fake.banned() == Irqs{9, 30, 31}; })) << "its own and those under policy";
     EXPECT_EQ(record(), "irqbalance812.sock 9 31\n");
     EXPECT_EQ(irqbalance_->note(),
-              "it was told to leave 2 interrupts under policy alone, and does until affinityd ends");
+              "it runs, but leaves the 2 interrupts under policy alone until affinityd ends");
     const auto requests = fake.requests();
     keep_off({30, 31});
     EXPECT_EQ(fake.requests(), requests) << "it is told once";

@@ -81,10 +81,10 @@ TEST_F(OtherWritersTest, IrqbalanceIsListedToldOnceAndGivenItsListBack) {
     ASSERT_EQ(writers_->list().size(), 1U);
     EXPECT_EQ(writers_->list()[0].where, "pid 812");
     EXPECT_EQ(writers_->list()[0].note,
-              "it was told to leave 2 interrupts under policy alone, and does until affinityd ends");
+              "it runs, but leaves the 2 interrupts under policy alone until affinityd ends");
     pass("irqbalance", {812});
     ASSERT_EQ(notices_.size(), 1U);
-    EXPECT_TRUE(notices_[0].text.starts_with("also writing here: irqbalance (pid 812): "))
+    EXPECT_TRUE(notices_[0].text.starts_with("other programs here: irqbalance (pid 812): "))
         << notices_[0].text;
     writers_->stop();
     talk();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/sender_users.hpp"
-
 #include "message_bus.hpp"
 
 #include <vector>

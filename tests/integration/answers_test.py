@@ -124,7 +124,7 @@ class Answers(unittest.TestCase):
     def test_measure_gives_the_result(self):
         daemon = self.start()
         said = daemon.control("measure")
-        self.assertRegex(said, r"^loopback \(does not touch NIC interrupts\): [0-9.]+ Gbit/s in [0-9.]+ s, .*not compared yet: too few runs\n$")
+        self.assertRegex(said, r"^loopback \(which tests no NIC\): [0-9.]+ Gbit/s in [0-9.]+ s, .*not compared yet: too few runs\n$")
         answer = self.answer("measure")
         self.assertEqual((True, []), (answer["ok"], answer["policies"]))
         daemon.settings().write_text("version: 1\nmeasure: {duration: 1s, target: \"127.0.0.1:9\"}\n", encoding="utf-8")

@@ -153,7 +153,7 @@ class Fence(unittest.TestCase):
     def test_another_policy_leaves_claimed_cpus_out_and_says_so(self):
         daemon = self.daemon(excl=EXCL, wide=WIDE)
         self.three(daemon)
-        self.assertEqual(["only CPU 0 is used: CPU 1 is reserved for excl, which is exclusive"], daemon.problems("wide"))
+        self.assertEqual(["only CPU 0 is used, as CPU 1 is reserved for excl (exclusive)"], daemon.problems("wide"))
         self.assertEqual([], daemon.problems("excl"))
         checked = daemon.control("check", str(daemon.policies))
         self.assertIn(f"{daemon.policies}/wide.yaml:4:8: warning: not all of these CPUs are used: 'excl' claims CPU 1", checked)

@@ -225,7 +225,7 @@ class Files(unittest.TestCase):
         daemon.start()
         wait_for(lambda: allowed(load.pid) == "1", "a pass finds it")
         problem = next(problem for problem in daemon.status()["problems"] if problem["subject"] == "process events")
-        self.assertIn("CAP_NET_ADMIN", problem["hint"])
+        self.assertIn("PrivateNetwork=", problem["hint"])
         self.assertIn("process events: ", daemon.control("status"))
         # Nobody tells it that the program has ended, and the next pass is a minute away.
         held = daemon.status()["policies"][0]

@@ -125,7 +125,7 @@ TEST(Plan, TasksOfAPolicyThatAClaimLeavesNoCpuAreKeptOffToo) {
     ASSERT_EQ(world.placements.problems.size(), 1U);
     EXPECT_EQ(world.placements.problems[0].policy, "p1");
     EXPECT_EQ(world.placements.problems[0].message,
-              "no CPU is left: CPU 7 is reserved for p0, which is exclusive");
+              "no CPU is left, as CPU 7 is reserved for p0 (exclusive)");
     auto task = thread(2, "b");
     EXPECT_EQ(world.settle(task, 1), "0-5");
     EXPECT_EQ(world.plan(task, 1).state, State::kept_off);

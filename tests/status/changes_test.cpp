@@ -133,7 +133,7 @@ std::string message(const accounting::MeasurementReport& report) {
 
 TEST(Measured, SaysTheResultAndWhetherItWasExpected) {
     auto report = measurement();
-    EXPECT_EQ(message(report), "loopback (does not touch NIC interrupts): 23.40 Gbit/s in 5.0 s, 1.25 CPU "
+    EXPECT_EQ(message(report), "loopback (which tests no NIC): 23.40 Gbit/s in 5.0 s, 1.25 CPU "
                                "seconds, model full, not compared yet: too few runs");
     report.last.path = "192.0.2.1:5001";
     report.trend = {measure::Trend::steady, 23e9, 22e9, 24e9, 0.01};

@@ -56,7 +56,7 @@ int show_status(const StatusOptions& options, const Globals& globals) {
         return complain({exit_failure, "the daemon's answer cannot be read: is it of another version?"});
     const auto part = part_of(status, options.subject);
     if (!part) return complain(part.error());
-    if (options.quiet) return findings_in(*part).empty() ? exit_ok : exit_findings;
+    if (options.quiet) return needs_attention(findings_in(*part)) ? exit_findings : exit_ok;
     if (globals.json) {
         fmt::print("{}\n", options.subject.empty() ? *answer : dump(*part));
         return exit_ok;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <string_view>
 
@@ -27,17 +28,22 @@ struct StateText {
     std::string_view state;
     const char* one;
     const char* many;
+    const char* remedy = nullptr; ///< nullptr: the list of them tells more
+    bool mends_itself = false;
 };
+constexpr const char* next_pass = "no action is needed; at once: affinityctl apply";
+
 constexpr std::array states{
     StateText{"refused", "could not be set", "could not be set"},
-    StateText{"fought over", "is fought over: somebody else keeps changing it",
-              "are fought over: somebody else keeps changing them"},
+    StateText{"fought over", "is fought over: another program, it is not known which, keeps changing it",
+              "are fought over: other programs, it is not known which, keep changing them",
+              "stop that program, often a script or a tuning tool; then affinityctl apply"},
     StateText{"outside its cpuset", "may not leave its cpuset for the CPUs of the policy",
               "may not leave their cpuset for the CPUs of the policy"},
     StateText{"drifted", "was moved by somebody else; the next pass puts it right",
-              "were moved by somebody else; the next pass puts them right"},
+              "were moved by somebody else; the next pass puts them right", next_pass, true},
     StateText{"not in place", "is not in place now; the next pass puts it right",
-              "are not in place now; the next pass puts them right"},
+              "are not in place now; the next pass puts them right", next_pass, true},
     StateText{"on another CPU", "is on another CPU, as its own has no interrupt vector left",
               "are on other CPUs, as theirs have no interrupt vector left"},
 };
@@ -50,6 +56,14 @@ struct Group {
 };
 using Groups = std::map<std::string, Group, std::less<>>; // by policy
 
+std::string remedy_for(const StateText& state, const std::string& policy, const std::string& why) {
+    if (why.find("Read-only file system") != std::string::npos)
+        return "systemctl cat affinityd: ReadOnlyPaths= or the like of a drop-in; or the container makes it "
+               "read-only";
+    return state.remedy != nullptr ? state.remedy
+                                   : fmt::format("affinityctl status {} --failed", printable(policy));
+}
+
 void add_findings(const Groups& groups, const StateText& state, const char* noun,
                   std::vector<Finding>& into) {
     for (const auto& [policy, group] : groups) {
@@ -57,7 +71,7 @@ void add_findings(const Groups& groups, const StateText& state, const char* noun
                                           : fmt::format("{} {}, first {}", counted(group.count, noun),
                                                         state.many, printable(group.first));
         into.push_back({fmt::format("policy {}: {}{}", printable(policy), who, printable(group.why)),
-                        fmt::format("affinityctl status {} --failed", printable(policy))});
+                        remedy_for(state, policy, group.why), nullptr, state.mends_itself});
     }
 }
 
@@ -89,7 +103,7 @@ void add_queues(const json& status, const StateText& state, std::vector<Finding>
         if (text(queue, "state") == state.state)
             note(groups, text(queue, "policy"),
                  fmt::format("{} of {}", queue_name(queue), text_of(queue, "nic")),
-                 why_of(queue, "note", text(queue, "kind") == "irq" ? "smp_affinity: " : "", state));
+                 why_of(queue, "note", text(queue, "kind") == "irq" ? "writing smp_affinity " : "", state));
     add_findings(groups, state, "queue", into);
 }
 
@@ -111,13 +125,16 @@ void add_load(const json& status, std::vector<Finding>& into) {
                             affinityd::escaped_lines(text(load, "refused")),
                         "affinityctl check"});
     for (const auto& fault : list(load, "faults"))
-        into.push_back({fault_text(fault), "affinityctl check " + printable(text(fault, "file"))});
+        into.push_back({fault_text(fault),
+                        fmt::format("edit and save it, that is enough; `affinityctl check {}` tells if it is "
+                                    "right",
+                                    printable(text(fault, "file")))});
 }
 
 void add_problems(const json& status, std::vector<Finding>& into) {
     for (const auto& problem : other_problems(status)) {
         const auto policy = text(problem, "policy");
-        into.push_back({fmt::format("{}{}: {}", policy.empty() ? "" : "policy " + printable(policy) + ": ",
+        into.push_back({fmt::format("{}{}: {}", policy.empty() ? "" : "policy " + printable(policy) + ", ",
                                     printable(text(problem, "subject")),
                                     affinityd::escaped_lines(text(problem, "message"))),
                         printable(text(problem, "hint")), member(problem, "since")});
@@ -140,7 +157,7 @@ void add_others(const json& status, std::vector<Finding>& into) {
                      "before",
                      path.empty() ? "" : ", over " + printable(path) + ",",
                      -100 * trend.value("change", 0.0)),
-         "affinityctl history"});
+         "affinityctl history; to measure again: affinityctl measure"});
 }
 
 } // namespace
@@ -160,6 +177,10 @@ std::vector<Finding> immovables_in(const json& status) {
     return found;
 }
 
+bool needs_attention(const std::vector<Finding>& findings) {
+    return !std::ranges::all_of(findings, &Finding::mends_itself);
+}
+
 std::vector<Finding> findings_in(const json& status) {
     std::vector<Finding> found;
     add_load(status, found);
@@ -169,6 +190,7 @@ std::vector<Finding> findings_in(const json& status) {
     }
     add_others(status, found);
     add_problems(status, found);
+    std::ranges::stable_partition(found, std::logical_not{}, &Finding::mends_itself);
     return found;
 }
 

@@ -11,6 +11,7 @@
 #include "base/escape.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -47,6 +48,20 @@ class Screen {
         const auto then = time_in(time);
         return then ? age_of(*then, view_.now) : "?";
     }
+    [[nodiscard]] std::string next_pass(const json& status) const {
+        if (status.value("reconciling", false)) return ", one is under way";
+        const auto last = time_in(member(status, "last_pass_at"));
+        const std::chrono::seconds pause(count(status, "reconcile_seconds"));
+        if (!last || pause.count() == 0) return {};
+        const auto left = *last + pause - view_.now;
+        return fmt::format(", the next in {} s",
+                           std::max<long long>(1, std::chrono::ceil<std::chrono::seconds>(left).count()));
+    }
+    /// "": not known, or it has just begun.
+    [[nodiscard]] std::string for_how_long(const json& since) const {
+        const auto then = time_in(since);
+        return !then || view_.now - *then < std::chrono::minutes(1) ? "" : " (for " + age(since) + ")";
+    }
     [[nodiscard]] std::string take() { return std::move(text_); }
 
   private:
@@ -59,21 +74,22 @@ void add_verdict(const json& status, const StatusView& view, Screen& screen) {
     const auto findings = findings_in(status);
     const auto shown =
         view.details || view.out_of_place ? findings.size() : std::min(findings.size(), most_findings);
-    const auto verdict =
-        fmt::format("affinityd {} {}", printable(text_of(status, "version")),
-                    findings.empty() ? "is running, all is in place" : "is running and NEEDS ATTENTION");
+    const auto is_urgent = needs_attention(findings);
+    const auto verdict = fmt::format("affinityd {} {}", printable(text_of(status, "version")),
+                                     findings.empty() ? "is running, all is in place"
+                                     : is_urgent      ? "is running and NEEDS ATTENTION"
+                                                      : "is running and needs no attention");
     const auto rest =
         fmt::format(" (pid {}, for {}){}", text_of(status, "pid"), screen.age(member(status, "started_at")),
                     status.value("dry_run", false) ? ", DRY RUN: nothing is changed" : "");
     const auto fits = view.page.width == 0 || columns_of(verdict + rest) <= view.page.width;
     if (view.page.color && fits)
-        screen.table(fmt::format("\033[1;{}m{}\033[0m{}\n", findings.empty() ? 32 : 31, verdict, rest));
+        screen.table(fmt::format("\033[1;{}m{}\033[0m{}\n", is_urgent ? 31 : 32, verdict, rest));
     else
         screen.line(verdict + rest);
     for (std::size_t i = 0; i < shown; ++i) {
-        const auto& [text, command, since] = findings[i];
-        screen.line(since.is_null() ? text : fmt::format("{} (for {})", text, screen.age(since)), "  * ");
-        screen.hint(command);
+        screen.line(findings[i].text + screen.for_how_long(findings[i].since), "  * ");
+        screen.hint(findings[i].command);
     }
     if (shown < findings.size())
         screen.line(fmt::format("and {} more: affinityctl status --failed", findings.size() - shown), "  * ");
@@ -87,10 +103,10 @@ void add_load(const json& status, Screen& screen) {
                         : faults.empty() ? "no errors"
                                          : counted(faults.size(), "file") + " with errors";
     const auto lost = count(status, "events_lost");
-    screen.line(fmt::format("last reload {}: {}; {} in force; last full pass {}{}",
+    screen.line(fmt::format("last reload {}: {}; {} in force; last full pass {}{}{}",
                             screen.ago(member(load, "at")), result,
                             counted(list(status, "policies").size(), "policy", "policies"),
-                            screen.ago(member(status, "last_pass_at")),
+                            screen.ago(member(status, "last_pass_at")), screen.next_pass(status),
                             lost == 0 ? "" : "; events were lost " + counted(lost, "time")));
 }
 
@@ -133,7 +149,7 @@ void add_notes(const json& status, Screen& screen) {
 
 void add_others(const json& status, Screen& screen) {
     for (const auto& writer : list(status, "other_writers"))
-        screen.paragraph(fmt::format("also writing here: {} ({}): {}", printable(text_of(writer, "name")),
+        screen.paragraph(fmt::format("other programs here: {} ({}): {}", printable(text_of(writer, "name")),
                                      printable(text_of(writer, "where")),
                                      printable(text_of(writer, "note"))));
     for (const auto& other : list(status, "claimed_by_others"))
