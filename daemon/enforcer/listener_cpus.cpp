@@ -52,7 +52,7 @@ ListenerCpus::Found ListenerCpus::find(const ListenerCpu& subject) const {
         if (!files) continue;
         auto socket = files->socket(subject.number);
         if (socket && socket->cookie() == subject.cookie) return std::move(*socket);
-        if (!socket && socket.error() != EBADF && socket.error() != ESRCH)
+        if (!socket && socket.error() != EBADF && socket.error() != ESRCH && socket.error() != ENOTSOCK)
             return std::unexpected(socket.error());
     }
     return std::nullopt;

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/foreign_socket.hpp"
 
+#include "host/blocked_signals.hpp"
+
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,7 +30,40 @@ std::optional<Value> option(int fd, int name) {
     return value;
 }
 
+constexpr int most_waiting = 16;
+
+std::atomic<int>& waiting_to_close() {
+    static std::atomic<int> count = 0;
+    return count;
+}
+
+/// True for what close(2) may wait for: a connection that lingers, or no socket.
+bool may_wait(int fd) {
+    const auto linger = option<::linger>(fd, SO_LINGER);
+    return !linger || linger->l_onoff != 0;
+}
+
+/// By a thread of its own.
+void close_aside(Fd fd) {
+    const BlockedSignals blocked;
+    ++waiting_to_close();
+    const int number = fd.release();
+    const auto close_it = [number] {
+        ::close(number);
+        --waiting_to_close();
+    };
+    try {
+        std::thread(close_it).detach();
+    } catch (const std::system_error&) {
+        close_it();
+    }
+}
+
 } // namespace
+
+ForeignSocket::~ForeignSocket() {
+    if (fd_ && may_wait(fd_.get())) close_aside(std::move(fd_));
+}
 
 bool ForeignSocket::accepts() const {
     const auto protocol = option<int>(fd_.get(), SO_PROTOCOL);
@@ -36,6 +77,19 @@ std::optional<std::uint64_t> ForeignSocket::cookie() const {
 bool ForeignSocket::shares_port() const { return option<int>(fd_.get(), SO_REUSEPORT).value_or(0) != 0; }
 
 std::optional<int> ForeignSocket::incoming_cpu() const { return option<int>(fd_.get(), SO_INCOMING_CPU); }
+
+unsigned ForeignSocket::napi_id() const {
+    return option<unsigned>(fd_.get(), SO_INCOMING_NAPI_ID).value_or(0);
+}
+
+std::optional<std::chrono::milliseconds> ForeignSocket::silence() const {
+    if (option<int>(fd_.get(), SO_PROTOCOL) != IPPROTO_TCP) return std::nullopt;
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    if (::getsockopt(fd_.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
+    if (info.tcpi_state != TCP_ESTABLISHED) return std::nullopt;
+    return std::chrono::milliseconds(info.tcpi_last_data_recv);
+}
 
 int ForeignSocket::set_incoming_cpu(int cpu) const {
     return ::setsockopt(fd_.get(), SOL_SOCKET, SO_INCOMING_CPU, &cpu, sizeof cpu) == 0 ? 0 : errno;
@@ -65,13 +119,22 @@ std::uint16_t ForeignSocket::port() const {
 std::expected<ForeignFiles, int> ForeignFiles::open(int pid) {
     Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)));
     if (!fd) return std::unexpected(errno);
-    return ForeignFiles(std::move(fd));
+    return ForeignFiles(std::move(fd), pid);
 }
 
 std::expected<ForeignSocket, int> ForeignFiles::socket(int number) const {
+    if (waiting_to_close() >= most_waiting) return std::unexpected(EBUSY);
+    // To close a file of another kind may wait for its file system, which may be its owner's own (FUSE).
+    std::array<char, 16> kind{};
+    const auto link = "/proc/" + std::to_string(pid_) + "/fd/" + std::to_string(number);
+    if (::readlink(link.c_str(), kind.data(), kind.size()) < 0)
+        return std::unexpected(errno == ENOENT ? EBADF : errno);
+    if (!std::string_view(kind.data(), kind.size()).starts_with("socket:[")) return std::unexpected(ENOTSOCK);
     Fd fd(static_cast<int>(::syscall(SYS_pidfd_getfd, fd_.get(), number, 0U)));
     if (!fd) return std::unexpected(errno);
-    return ForeignSocket(std::move(fd));
+    ForeignSocket socket(std::move(fd));
+    if (!option<int>(socket.fd_.get(), SO_TYPE)) return std::unexpected(ENOTSOCK); // another one by now
+    return socket;
 }
 
 } // namespace affinityd::host

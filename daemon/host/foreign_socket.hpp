@@ -3,6 +3,7 @@
 
 #include "host/fd.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -12,7 +13,8 @@ namespace affinityd::host {
 
 /// A socket that another process has open, by a descriptor of our own for the same open file. While that is
 /// held, a connection that its owner closes stays open on the wire: it is held for a few system calls, never
-/// across a wait. Source: socket(7), include/uapi/asm-generic/socket.h.
+/// across a wait. To close it may take as long as its owner likes (SO_LINGER): a thread does that then, and
+/// nobody waits for it. Source: socket(7), include/uapi/asm-generic/socket.h.
 class ForeignSocket {
   public:
     /// True for a TCP socket that accepts connections.
@@ -24,12 +26,22 @@ class ForeignSocket {
     /// SO_INCOMING_CPU. Of a listener: the CPU whose connections it is to get, -1 if nobody has said; of a
     /// connection: on which its last packet arrived, -1 if none has. No value: it cannot be read.
     [[nodiscard]] std::optional<int> incoming_cpu() const;
+    /// SO_INCOMING_NAPI_ID: of the queue where its last packet arrived; 0: not known.
+    [[nodiscard]] unsigned napi_id() const;
+    /// How long ago data came in over an established TCP connection; no value: it is something else.
+    [[nodiscard]] std::optional<std::chrono::milliseconds> silence() const;
     /// Sets that of a listener; -1 takes it back. The errno value, 0 on success.
     [[nodiscard]] int set_incoming_cpu(int cpu) const;
     /// What it is bound to: family, port, address and interface, as bytes to be compared; {}: not known.
     [[nodiscard]] std::vector<std::uint8_t> bound_to() const;
     /// The local port in host byte order, 0: it has none.
     [[nodiscard]] std::uint16_t port() const;
+
+    ForeignSocket(ForeignSocket&&) = default;
+    ForeignSocket& operator=(ForeignSocket&&) = delete;
+    ForeignSocket(const ForeignSocket&) = delete;
+    ForeignSocket& operator=(const ForeignSocket&) = delete;
+    ~ForeignSocket();
 
   private:
     friend class ForeignFiles;
@@ -45,13 +57,15 @@ class ForeignFiles {
     /// Whoever has this number now: the caller makes sure afterwards that it is who was meant. The errno
     /// value: ESRCH, EMFILE, ENOSYS.
     [[nodiscard]] static std::expected<ForeignFiles, int> open(int pid);
-    /// What is behind its descriptor `number`, a socket or not. The errno value: EBADF: it has no such one;
-    /// ESRCH: it has ended; EPERM: not allowed; ENOSYS: a kernel before 5.6.
+    /// The socket behind its descriptor `number`. The errno value: EBADF: it has no such one; ENOTSOCK: it is
+    /// something else, which is not touched; ESRCH: it has ended; EPERM: not allowed; ENOSYS: a kernel before
+    /// 5.6; EBUSY: too many wait to be closed.
     [[nodiscard]] std::expected<ForeignSocket, int> socket(int number) const;
 
   private:
-    explicit ForeignFiles(Fd fd) : fd_(std::move(fd)) {}
+    ForeignFiles(Fd fd, int pid) : fd_(std::move(fd)), pid_(pid) {}
     Fd fd_;
+    int pid_;
 };
 
 } // namespace affinityd::host

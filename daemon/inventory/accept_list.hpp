@@ -2,36 +2,27 @@
 #pragma once
 
 #include "inventory/accept_sockets.hpp"
+#include "inventory/reading_thread.hpp"
 
-#include <memory>
 #include <optional>
 #include <vector>
 
 namespace affinityd::inventory {
 
-/// Reads the listeners of processes on a thread of its own. One list is read at a time; it is followed by a
-/// pause of nineteen times the CPU time that it took, but of no more than four seconds. The thread is started
-/// by the first ask().
+/// Reads the listeners of processes on a thread of its own.
 class AcceptList {
   public:
     /// `root` is this machine's, and must outlive it.
     explicit AcceptList(const host::Root& root);
-    AcceptList(const AcceptList&) = delete;
-    AcceptList& operator=(const AcceptList&) = delete;
-    /// Waits for the system call that the thread is in.
-    ~AcceptList();
 
-    /// These processes are to be read, as soon as the pause is over; who is asked for meanwhile replaces
-    /// them. False: no thread is to be had.
-    bool ask(std::vector<TaskId> processes);
-    /// Readable when a list has come; -1 if the kernel gave no descriptor.
-    [[nodiscard]] int fd() const;
-    /// The list, once; no value: none has come since the last call.
-    [[nodiscard]] std::optional<std::vector<AcceptSockets>> take();
+    /// These processes are to be read; see ReadingThread.
+    bool ask(std::vector<TaskId> processes) { return thread_.ask(std::move(processes)); }
+    [[nodiscard]] int fd() const { return thread_.fd(); }
+    [[nodiscard]] std::optional<std::vector<AcceptSockets>> take() { return thread_.take(); }
 
   private:
-    struct State;
-    std::unique_ptr<State> state_;
+    AcceptReader reader_; ///< the thread's
+    ReadingThread<std::vector<TaskId>, std::vector<AcceptSockets>> thread_;
 };
 
 } // namespace affinityd::inventory

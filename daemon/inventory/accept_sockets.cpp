@@ -17,7 +17,9 @@ namespace affinityd::inventory {
 namespace {
 
 constexpr std::size_t longest_fdinfo = 16U << 20; // some 200,000 files of an epoll
-constexpr int most_looks = 8;                     // for threads that run when they are looked at
+constexpr std::size_t long_fdinfo = 256U << 10;   // some 3,000
+constexpr std::chrono::seconds rest_of_long{60};
+constexpr int most_looks = 8; // for threads that run when they are looked at
 constexpr std::chrono::milliseconds between_looks{1};
 
 std::string folder_of(int pid) { return std::to_string(pid); }
@@ -94,16 +96,34 @@ AcceptReader::Files AcceptReader::list(const TaskId& process) const {
     return files;
 }
 
-void AcceptReader::add_epolls(int pid, Files& files) const {
+void AcceptReader::read_watched(const TaskId& process, int epoll, const Files& files,
+                                Watched& watched) const {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < watched.next) return;
+    watched = {};
+    const auto text =
+        root_.proc().read(folder_of(process.tid) + "/fdinfo/" + std::to_string(epoll), longest_fdinfo);
+    if (!text || !*text) return;
+    const auto polled = parse_polled(**text);
+    watched.files = polled.size();
+    for (const auto& socket : files.sockets)
+        if (std::ranges::binary_search(polled, socket.inode, {}, &PolledFile::inode))
+            watched.sockets.push_back(socket.inode);
+    if ((*text)->size() > long_fdinfo) watched.next = now + rest_of_long;
+}
+
+void AcceptReader::add_epolls(const TaskId& process, Files& files) {
+    auto& epolls = seen_[process].epolls;
+    std::erase_if(epolls, [&](const auto& one) {
+        return std::ranges::find(files.epolls, one.first) == files.epolls.end();
+    });
     for (const int epoll : files.epolls) {
-        const auto text =
-            root_.proc().read(folder_of(pid) + "/fdinfo/" + std::to_string(epoll), longest_fdinfo);
-        if (!text || !*text) continue;
-        const auto polled = parse_polled(**text);
+        auto& watched = epolls[epoll];
+        read_watched(process, epoll, files, watched);
         for (auto& socket : files.sockets) {
-            if (!std::ranges::binary_search(polled, socket.inode, {}, &PolledFile::inode)) continue;
+            if (std::ranges::find(watched.sockets, socket.inode) == watched.sockets.end()) continue;
             socket.epolls.push_back(epoll);
-            socket.connections += polled.size();
+            socket.connections += watched.files;
         }
     }
 }
@@ -128,7 +148,7 @@ void AcceptReader::find_waiters(const TaskId& process, Files& files) {
             files.waiters[epoll] = {threads.front()};
         return see_waiting(process.tid, threads, files);
     }
-    if (const auto seen = seen_.find(process); seen != seen_.end()) files.waiters = seen->second;
+    if (const auto seen = seen_.find(process); seen != seen_.end()) files.waiters = seen->second.waiters;
     for (auto& [epoll, waiting] : files.waiters)
         std::erase_if(waiting, [&](int thread) { return !std::ranges::binary_search(threads, thread); });
     std::erase_if(files.waiters, [&](const auto& one) {
@@ -139,7 +159,7 @@ void AcceptReader::find_waiters(const TaskId& process, Files& files) {
         see_waiting(process.tid, threads, files);
         if (files.are_known()) break;
     }
-    seen_[process] = files.waiters;
+    seen_[process].waiters = files.waiters;
 }
 
 AcceptSockets AcceptReader::read(const TaskId& process) {
@@ -154,14 +174,14 @@ AcceptSockets AcceptReader::read(const TaskId& process) {
     auto files = list(process);
     found.code = files.code;
     if (files.sockets.empty()) return found;
-    add_epolls(process.tid, files);
+    add_epolls(process, files);
     find_waiters(process, files);
     std::size_t looked = 0;
     for (const auto& one : files.sockets) {
         if (one.threads.empty() && one.epolls.empty()) continue; // it has it open, but takes nothing from it
         if (++looked > most_sockets) break;
         const auto socket = theirs->socket(one.number);
-        if (!socket && socket.error() != EBADF) found.code = socket.error();
+        if (!socket && socket.error() != EBADF && socket.error() != ENOTSOCK) found.code = socket.error();
         if (!socket || !socket->accepts()) continue;
         auto waiting = one.threads;
         for (const int epoll : one.epolls)

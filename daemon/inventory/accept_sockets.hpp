@@ -4,6 +4,7 @@
 #include "base/task_id.hpp"
 #include "host/root.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -57,13 +58,25 @@ class AcceptReader {
 
   private:
     using Waiters = std::map<int, std::set<int>>; ///< threads that waited, by the epoll's descriptor
+    /// What an epoll watches. The kernel stops its owner while it writes that down: of one that watches very
+    /// many, it is read seldom.
+    struct Watched {
+        std::vector<std::uint64_t> sockets; ///< of those that concerned us, by inode
+        std::size_t files = 0;
+        std::chrono::steady_clock::time_point next{};
+    };
+    struct Seen {
+        Waiters waiters;
+        std::map<int, Watched> epolls;
+    };
     struct Files;
     [[nodiscard]] Files list(const TaskId& process) const;
-    void add_epolls(int pid, Files& files) const;
+    void add_epolls(const TaskId& process, Files& files);
+    void read_watched(const TaskId& process, int epoll, const Files& files, Watched& watched) const;
     void see_waiting(int pid, const std::vector<int>& threads, Files& files);
     void find_waiters(const TaskId& process, Files& files);
     const host::Root& root_;
-    std::unordered_map<TaskId, Waiters> seen_;
+    std::unordered_map<TaskId, Seen> seen_;
 };
 
 } // namespace affinityd::inventory

@@ -50,6 +50,14 @@ bool is_accept(long call) {
     return call == SYS_accept4;
 }
 
+bool is_read(long call) {
+#ifdef SYS_recv
+    if (call == SYS_recv) return true;
+#endif
+    constexpr std::array<long, 4> calls{SYS_read, SYS_readv, SYS_recvfrom, SYS_recvmsg};
+    return std::ranges::find(calls, call) != calls.end();
+}
+
 } // namespace
 
 std::vector<PolledFile> parse_polled(std::string_view fdinfo) {
@@ -68,6 +76,7 @@ std::optional<WaitingCall> parse_waiting(std::string_view syscall) {
     if (!call || !number || *number > std::numeric_limits<int>::max()) return std::nullopt;
     if (is_epoll_wait(*call)) return WaitingCall{WaitingCall::Kind::epoll, static_cast<int>(*number)};
     if (is_accept(*call)) return WaitingCall{WaitingCall::Kind::accept, static_cast<int>(*number)};
+    if (is_read(*call)) return WaitingCall{WaitingCall::Kind::read, static_cast<int>(*number)};
     return std::nullopt;
 }
 

@@ -19,11 +19,12 @@ struct PolledFile {
 /// over. Source: Documentation/filesystems/proc.rst, 3.8.
 [[nodiscard]] std::vector<PolledFile> parse_polled(std::string_view fdinfo);
 
-/// A system call in which a thread waits for connections.
+/// A system call in which a thread waits for connections or for data.
 struct WaitingCall {
     enum class Kind : std::uint8_t {
-        epoll, ///< `number` is an epoll
-        accept ///< `number` is a listener
+        epoll,  ///< `number` is an epoll
+        accept, ///< `number` is a listener
+        read    ///< `number` is a connection, or another file
     };
     Kind kind = Kind::epoll;
     int number = 0; ///< its first argument, a descriptor

@@ -21,7 +21,7 @@ double binomial_tail(std::size_t all, std::size_t least, double share) {
         const double choices = std::lgamma(n + 1) - std::lgamma(i + 1) - std::lgamma(n - i + 1);
         const double term = std::exp(choices + i * std::log(share) + (n - i) * std::log1p(-share));
         sum += term;
-        if (i > n * share && term < sum * 1e-6) break; // they only get smaller
+        if (i > n * share && term <= sum * 1e-6) break; // they only get smaller
     }
     return std::min(sum, 1.0);
 }

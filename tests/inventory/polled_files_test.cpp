@@ -32,6 +32,8 @@ TEST(Waiting, IsReadFromSyscall) {
     EXPECT_EQ(parse_waiting("441 0xa 0x1 0x2 0x3 0x4 0x5 0x6 0x7\n"), (WaitingCall{Kind::epoll, 10}));
     EXPECT_EQ(parse_waiting(std::to_string(SYS_accept4) + " 0x3 0x0 0x0 0x0 0x0 0x0 0x7ffd 0x7f40"),
               (WaitingCall{Kind::accept, 3}));
+    for (const long call : {SYS_read, SYS_readv, SYS_recvfrom, SYS_recvmsg})
+        EXPECT_EQ(parse_waiting(std::to_string(call) + " 0x7 0x7ffd 0x200"), (WaitingCall{Kind::read, 7}));
 }
 
 TEST(Waiting, EverythingElseIsNone) {
@@ -39,7 +41,7 @@ TEST(Waiting, EverythingElseIsNone) {
     EXPECT_FALSE(parse_waiting(""));
     EXPECT_FALSE(parse_waiting("-1 0x7ffd 0x7f40"));
     EXPECT_FALSE(parse_waiting(std::to_string(SYS_accept4) + " 0xffffffffffffffff 0x0"));
-    EXPECT_FALSE(parse_waiting(std::to_string(SYS_read) + " 0x3 0x0"));
+    EXPECT_FALSE(parse_waiting(std::to_string(SYS_write) + " 0x3 0x0"));
 }
 
 } // namespace

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/foreign_socket.hpp"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace affinityd::host {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Both ends of a connection over loopback.
+struct Connection {
+    Connection() {
+        const Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof(address);
+        auto* raw = reinterpret_cast<sockaddr*>(&address);
+        EXPECT_EQ(::bind(listener.get(), raw, size), 0);
+        EXPECT_EQ(::listen(listener.get(), 8), 0);
+        EXPECT_EQ(::getsockname(listener.get(), raw, &size), 0);
+        client = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        EXPECT_EQ(::connect(client.get(), raw, size), 0);
+        served = Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        EXPECT_TRUE(served);
+    }
+    Fd client, served;
+};
+
+class ForeignSocketTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        auto files = ForeignFiles::open(::getpid());
+        ASSERT_TRUE(files);
+        files_.emplace(std::move(*files));
+    }
+    std::optional<ForeignFiles> files_;
+};
+
+TEST_F(ForeignSocketTest, OnlyAnEstablishedConnectionIsSilentForATime) {
+    const Connection connection;
+    ASSERT_EQ(::send(connection.client.get(), "x", 1, 0), 1);
+    char byte = 0;
+    ASSERT_EQ(::recv(connection.served.get(), &byte, 1, 0), 1);
+    const auto socket = files_->socket(connection.served.get());
+    ASSERT_TRUE(socket);
+    ASSERT_TRUE(socket->silence());
+    EXPECT_LT(*socket->silence(), std::chrono::seconds(10));
+    EXPECT_GE(socket->incoming_cpu().value_or(-1), 0);
+    EXPECT_FALSE(socket->accepts());
+    const Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::listen(listener.get(), 8), 0);
+    const Fd local(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    for (const int number : {listener.get(), local.get()}) {
+        const auto other = files_->socket(number);
+        ASSERT_TRUE(other);
+        EXPECT_FALSE(other->silence());
+        EXPECT_EQ(other->napi_id(), 0U);
+    }
+}
+
+TEST_F(ForeignSocketTest, FilesOfOtherKindsAreNotTouched) {
+    const Fd file(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    const Fd reader(ends[0]), writer(ends[1]);
+    for (const int number : {file.get(), reader.get(), writer.get()})
+        EXPECT_EQ(files_->socket(number).error(), ENOTSOCK);
+    EXPECT_EQ(files_->socket(99999).error(), EBADF);
+    EXPECT_EQ(files_->socket(-1).error(), EBADF);
+}
+
+TEST_F(ForeignSocketTest, NobodyWaitsForAConnectionThatLingers) {
+    Connection connection;
+    const int served = connection.served.get();
+    const ::linger linger{.l_onoff = 1, .l_linger = 20};
+    ASSERT_EQ(::setsockopt(served, SOL_SOCKET, SO_LINGER, &linger, sizeof linger), 0);
+    const std::vector<char> bytes(1U << 20);
+    while (::send(served, bytes.data(), bytes.size(), MSG_DONTWAIT) > 0) { // until nobody takes any more
+    }
+    const auto begun = Clock::now();
+    {
+        const auto socket = files_->socket(served);
+        ASSERT_TRUE(socket);
+        connection.served.reset(); // its owner does not wait, because it is not the last
+    }                              // we are
+    EXPECT_LT(Clock::now() - begun, std::chrono::seconds(10));
+}
+
+} // namespace
+} // namespace affinityd::host
