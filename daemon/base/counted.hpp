@@ -20,7 +20,7 @@ namespace affinityd {
 /// "2,311"
 [[nodiscard]] inline std::string grouped(std::uint64_t value) {
     auto text = std::to_string(value);
-    for (auto at = text.size(); at > 3; text.insert(at, ","))
+    for (auto at = text.size(); at > 3; text.insert(at, 1, ','))
         at -= 3;
     return text;
 }

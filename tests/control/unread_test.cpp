@@ -100,11 +100,12 @@ TEST_F(UnreadTest, WhatIsLeftUnreadTakesABoundedPartOfMemory) {
     start();
     const auto blocker = block();
     const auto before = memory();
-    for (int i = 0; i < 10; ++i) {
+    for (int i = 0; i < 40; ++i) {
         blocker->call_unheard("GetStatus", 10);
-        run_for(std::chrono::milliseconds(100));
+        run_for(std::chrono::milliseconds(50));
     }
-    EXPECT_LT(memory(), before + (32U << 20)) << "a hundred megabytes were asked for";
+    // The sanitizers keep what was freed for a while.
+    EXPECT_LT(memory(), before + (128U << 20)) << "four hundred megabytes were asked for";
 }
 
 TEST_F(UnreadTest, WhatIsToldToAUserIsLimitedInBytes) {

@@ -136,6 +136,14 @@ class Locality(unittest.TestCase):
     def start(self, *words, way=()):
         return spawn(self.stack, *way, PROGRAMS["affinityctl"], "locality", *words, "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
+    @staticmethod
+    def await_watching(watching):
+        """It has found its subject."""
+        if is_bpf_allowed():
+            wait_for(lambda: holds_programs(watching.pid), "affinityctl counts")
+        else:
+            wait_for(lambda: "sigtimedwait" in pathlib.Path(f"/proc/{watching.pid}/wchan").read_text(encoding="ascii"), "it waits between two looks")
+
     def finish(self, watching):
         out, err = watching.communicate(timeout=90)
         self.assertEqual(0, watching.returncode, out + err)
@@ -326,6 +334,7 @@ class Locality(unittest.TestCase):
     def test_a_process_that_ends_meanwhile(self):
         workers = self.workers()
         watching = self.start("--for", "30s", str(workers[0].pid))
+        self.await_watching(watching)
         self.client(20, 100)
         workers[0].kill()
         workers[0].wait()

@@ -94,7 +94,7 @@ def exposure(unit):
 
 def units_are_as_closed_as_promised():
     found = {unit: exposure(unit) for unit in ("affinityd.service", "affinity-measure@.service", "affinity-ttcp@.service")}
-    assert found["affinityd.service"] <= 2.2 and found["affinity-measure@.service"] <= 1.5 and found["affinity-ttcp@.service"] <= 1.5, found
+    assert found["affinityd.service"] <= 2.4 and found["affinity-measure@.service"] <= 1.5 and found["affinity-ttcp@.service"] <= 1.5, found
     return json.dumps(found)
 
 
