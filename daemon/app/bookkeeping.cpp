@@ -11,7 +11,8 @@ namespace affinityd::app {
 
 Bookkeeping::Bookkeeping(const host::Root& root, const Current& current, TaskTable& tasks,
                          const std::string& state_dir, Log& log)
-    : current_(current), tasks_(tasks), log_(log), usage_(root), costs_(root), measurements_(state_dir) {
+    : current_(current), tasks_(tasks), log_(log), usage_(root), costs_(root), measurements_(state_dir),
+      local_reads_({root, current, tasks, log}) {
     costs_.recall(measurements_.kept("passive"));
     log_notices(log_, measurements_.take_notices());
 }
@@ -85,6 +86,9 @@ bool Bookkeeping::step_costs(const OutOfTime& out_of_time) {
     if (!costs_.settle(out_of_time)) return false;
     for (auto& record : costs_.take_closed())
         measurements_.keep(std::move(record));
+    // One with each pass: the disk may be slow.
+    if (auto record = local_reads_.take_record(LocalReads::Clock::now(), std::time(nullptr)))
+        measurements_.keep(std::move(*record));
     log_notices(log_, measurements_.take_notices());
     return true;
 }

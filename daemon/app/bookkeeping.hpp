@@ -5,6 +5,7 @@
 #include "accounting/nic_usage.hpp"
 #include "accounting/passive_cost.hpp"
 #include "app/job.hpp"
+#include "app/local_reads.hpp"
 #include "app/log.hpp"
 #include "app/task_table.hpp"
 #include "app/world.hpp"
@@ -13,7 +14,8 @@
 
 namespace affinityd::app {
 
-/// Who is served by which interface, what that costs, and what was measured: accounting's parts of a pass.
+/// Who is served by which interface, what that costs, how local it is, and what was measured: accounting's
+/// parts of a pass.
 class Bookkeeping {
   public:
     /// `state_dir`: of the measurement history; "": none is kept.
@@ -34,6 +36,9 @@ class Bookkeeping {
     void begin_costs(bool at_end = false);
     [[nodiscard]] bool step_costs(const OutOfTime& out_of_time);
 
+    /// Who reads where packets arrive.
+    [[nodiscard]] LocalReads& local_reads() { return local_reads_; }
+
     void measured(const measure::Run& run);
     [[nodiscard]] accounting::HistoryReport history(const std::string& kind) const {
         return measurements_.history(kind);
@@ -51,6 +56,7 @@ class Bookkeeping {
     accounting::NicUsage usage_;
     accounting::PassiveCost costs_;
     accounting::Measurements measurements_;
+    LocalReads local_reads_;
 };
 
 } // namespace affinityd::app

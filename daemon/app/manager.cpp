@@ -155,6 +155,9 @@ std::unique_ptr<Job> Manager::make_pass() {
         units_.begin_pass();
         bookkeeping_.begin_costs();
     });
+    pass->until([this](const OutOfTime& out_of_time) {
+        return bookkeeping_.local_reads().step(parts_.settings.sampled_connections, out_of_time);
+    });
     pass->until([this](const OutOfTime& out_of_time) { return units_.step(out_of_time); });
     pass->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
     pass->until([this](const OutOfTime& out_of_time) {

@@ -57,6 +57,8 @@ void Manager::status(OwnedAnswer answer) {
         add_outcomes(carrying_.executor, overview.counters);
         overview.policies = policy_status(*shared_.current.world, tasks->holdings(), carrying_.executor,
                                           shared_.releases, listeners_);
+        for (auto& policy : overview.policies)
+            policy.packets.local = bookkeeping_.local_reads().of_policy(policy.name);
         overview.load = shared_.loading.status();
         overview.problems = shared_.problems.list();
         overview.goodness = balancer_.goodness();
@@ -102,13 +104,14 @@ void Manager::explain(const std::string& subject, OwnedAnswer answer) {
     if (!tid) return answer(fail("neither a PID, nor an interface, nor irq:NUMBER", subject));
     const auto pid = inventory::read_process_id(parts_.root, *tid);
     if (!pid) return answer(fail("there is no such process or thread", subject));
-    work_.add(std::make_unique<ExplainJob>(ExplainJob::Parts{parts_.root, shared_.current, tasks_,
-                                                             parts_.journal, shared_.releases,
-                                                             [this](const TaskId& process, auto& into) {
-                                                                 units_.explain(process, into);
-                                                                 listeners_.explain(process, into);
-                                                             }},
-                                           *pid, std::move(answer)));
+    work_.add(std::make_unique<ExplainJob>(
+        ExplainJob::Parts{parts_.root, shared_.current, tasks_, parts_.journal, shared_.releases,
+                          [this](const TaskId& process, auto& into) {
+                              units_.explain(process, into);
+                              listeners_.explain(process, into);
+                              bookkeeping_.local_reads().explain(process, into);
+                          }},
+        *pid, std::move(answer)));
 }
 
 Result<std::string> Manager::history(const std::string& kind) const {

@@ -59,7 +59,7 @@ std::vector<status::PolicyStatus> policy_status(const World& world, const Holdin
         if (const auto found = corrected.find(policy.name); found != corrected.end())
             value.held.drift_put_right = found->second;
         if (const auto* plan = listeners.plan_of(policy.name))
-            value.steer = {plan->targets.size(), plan->left};
+            value.packets.steer = {plan->targets.size(), plan->left};
         value.note = policy_note(world, i, value.held.processes);
         list.push_back(std::move(value));
     }

@@ -134,6 +134,7 @@ void attach_napi_threads(std::vector<Nic>& nics, std::span<const NamedThread> th
                 const auto exact = tids.find(*queue.napi_id);
                 if (!queue.napi_thread && exact != tids.end()) queue.napi_thread = exact->second;
             } else if (queue.direction == Direction::rx && tids.size() == receiving) {
+                queue.napi_id = in_order->first;
                 if (!queue.napi_thread) queue.napi_thread = in_order->second;
                 ++in_order;
             }

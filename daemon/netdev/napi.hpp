@@ -62,10 +62,10 @@ struct NamedThread {
     std::string_view comm;
 };
 
-/// For kernels that do not tell the threads of NAPI by netlink: sets napi_thread of the queues of interfaces
-/// with threaded NAPI that have none yet. With a NAPI id the thread is exact; else, if there are as many
-/// threads as receive queues, they are taken in the order of their ids, which is the order in which drivers
-/// add them (queue 0 first). Only kernel threads may be handed in.
+/// For kernels and drivers that do not tell the NAPI of a queue by netlink: sets napi_thread of the queues of
+/// interfaces with threaded NAPI that have none yet, and napi_id. With a NAPI id the thread is exact; else,
+/// if there are as many threads as receive queues, they are taken in the order of their ids, which is the
+/// order in which drivers add them (queue 0 first). Only kernel threads may be handed in.
 void attach_napi_threads(std::vector<Nic>& nics, std::span<const NamedThread> threads);
 
 } // namespace affinityd::netdev

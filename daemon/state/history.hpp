@@ -16,7 +16,7 @@ struct sqlite3;
 namespace affinityd::state {
 
 /// Of MeasurementRecord::kind.
-inline constexpr std::array<std::string_view, 3> measurement_kinds{"ttcp", "models", "passive"};
+inline constexpr std::array<std::string_view, 4> measurement_kinds{"ttcp", "models", "passive", "locality"};
 
 /// The figures of one measurement.
 struct MeasuredFigures {
@@ -34,7 +34,7 @@ struct MeasurementRecord : MeasuredFigures {
     std::int64_t time = 0; ///< when it ended, seconds since 1970 (UTC)
     std::string kind;      ///< one of measurement_kinds
     std::string outcome;   ///< "done", "skipped", "killed", ...
-    std::string reason;    ///< why it is not "done"
+    std::string reason;    ///< why it is not "done"; of locality: the figures
     std::string path;      ///< "loopback", or the peer
     std::string model;     ///< affinity model in force: "none", "irq", "process", "full", "mixed", ""
     std::string policies;  ///< which set was in force, as the daemon names it

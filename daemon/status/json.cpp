@@ -228,6 +228,17 @@ json to_json(const LanesStatus& lanes) {
             {"cores", list_of(lanes.cores, [](const CpuSet& core) { return json(core.to_list()); })}};
 }
 
+json shares_json(const locality::NearShares& shares) {
+    return {{"cpu", shares.cpu}, {"core", shares.core}, {"llc", shares.llc}, {"node", shares.node}};
+}
+
+json to_json(const LocalStatus& local) {
+    return {{"samples", local.samples},
+            {"unknown", local.unknown},
+            {"same", shares_json(local.same)},
+            {"chance", shares_json(local.chance)}};
+}
+
 json to_json(const PolicyStatus& policy) {
     json value{{"name", policy.name},
                {"description", policy.description},
@@ -245,8 +256,10 @@ json to_json(const PolicyStatus& policy) {
                {"threads_drifted", policy.held.threads_drifted},
                {"drift_put_right", policy.held.drift_put_right}};
     if (!policy.note.empty()) value["note"] = policy.note;
-    if (policy.steer)
-        value["steer"] = {{"listeners", policy.steer->steered}, {"left", to_json(policy.steer->left)}};
+    if (policy.packets.local) value["local"] = to_json(*policy.packets.local);
+    if (policy.packets.steer)
+        value["steer"] = {{"listeners", policy.packets.steer->steered},
+                          {"left", to_json(policy.packets.steer->left)}};
     return value;
 }
 

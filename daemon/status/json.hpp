@@ -19,6 +19,7 @@ namespace affinityd::status {
 [[nodiscard]] nlohmann::json to_json(const ProblemStatus& problem);
 [[nodiscard]] nlohmann::json to_json(const ThreadStatus& thread);
 [[nodiscard]] nlohmann::json to_json(const ProcessStatus& process);
+[[nodiscard]] nlohmann::json to_json(const LocalStatus& local);
 [[nodiscard]] nlohmann::json to_json(const PolicyStatus& policy);
 [[nodiscard]] nlohmann::json to_json(const NotSteered& listeners);
 [[nodiscard]] nlohmann::json to_json(const QueueStatus& queue);

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <fmt/format.h>
+
 namespace affinityd::status {
 
 namespace {
@@ -93,6 +95,13 @@ std::string to_text(const accounting::HistoryReport& report) {
     json value{{"records", std::move(list)}, {"trends", std::move(trends)}, {"kept", report.kept}};
     if (!report.fault.empty()) value["fault"] = report.fault;
     return dump(value);
+}
+
+std::string to_text(const LocalStatus& local) { return dump(to_json(local)); }
+
+std::string to_string(const LocalStatus& local) {
+    return fmt::format("{:.0f} % same core, {:.0f} % by chance ({} samples)", 100 * local.same.core,
+                       100 * local.chance.core, local.samples);
 }
 
 } // namespace affinityd::status

@@ -3,6 +3,8 @@
 
 #include "enforcer/enforcer.hpp"
 #include "inventory/task.hpp"
+#include "locality/arrivals.hpp"
+#include "locality/shares.hpp"
 #include "planner/action.hpp"
 #include "planner/goodness.hpp"
 #include "planner/matcher.hpp"
@@ -75,6 +77,14 @@ struct Held {
     std::uint64_t drift_put_right = 0; ///< how often, since the start of the daemon
 };
 
+/// How near to the CPU that took a packet in the process reads it, as sampled.
+struct LocalStatus {
+    std::uint64_t samples = 0; ///< those of which the arrival is not known included
+    std::uint64_t unknown = 0;
+    locality::NearShares same;
+    locality::NearShares chance; ///< if packets came to it wherever they arrive
+};
+
 struct PolicyStatus {
     std::string name;
     std::string description;
@@ -86,8 +96,12 @@ struct PolicyStatus {
     std::vector<std::string> nics; ///< whose queues it places
     std::vector<LanesStatus> lanes{};
     Held held{};
-    std::string note{};                 ///< that it does not do what it says, and why; ""
-    std::optional<SteerStatus> steer{}; ///< no value: it does not steer, or nothing is known yet
+    std::string note{}; ///< that it does not do what it says, and why; ""
+    struct Packets {
+        std::optional<SteerStatus> steer{}; ///< no value: it does not steer, or nothing is known yet
+        std::optional<LocalStatus> local{}; ///< no value: too few connections were seen
+    };
+    Packets packets{};
 };
 
 struct QueueStatus {
@@ -243,6 +257,12 @@ struct ProcessExplanation {
         std::vector<Listener> listeners{};
         NotSteered left{}; ///< of its policy; none if it has some
     } accepting{};
+    /// What is known of its connections.
+    struct Receiving {
+        std::optional<LocalStatus> local{}; ///< no value: none was seen
+        std::vector<locality::ArrivalPlace> arrivals{};
+    };
+    Receiving receiving{};
     std::string fenced_unit; ///< under `means: cpuset`; "": none
     std::string fence_state;
 };

@@ -76,7 +76,7 @@ TEST(Status, SaysFirstThatAllIsWell) {
     EXPECT_TRUE(text.starts_with("affinityd 0.1.0 is running, all is in place (pid 7, for 2 h)\n")) << text;
     EXPECT_TRUE(has(text, "last reload 10 min ago: no errors; 2 policies in force; last full pass 12 s ago, "
                           "the next in 48 s"));
-    EXPECT_TRUE(has(text, "web     full   0-3   eth0  1      2/2      2/2     0"))
+    EXPECT_TRUE(has(text, "web     full   0-3   eth0  1      2/2      2/2     -      0"))
         << "the thread that is left alone is not missing:\n"
         << text;
     EXPECT_TRUE(has(text, "last measurement: none yet"));
@@ -164,6 +164,21 @@ TEST(Status, EachFaultComesWithWhatToType) {
     }
     const auto told = shown(cases[2].status);
     EXPECT_EQ(told.find("web.yaml:3:5"), told.rfind("web.yaml:3:5")) << "a file's fault is told once";
+}
+
+TEST(Status, HowLocalReadsAre) {
+    auto status = healthy();
+    status["policies"][0]["local"] = {{"samples", 420},
+                                      {"unknown", 0},
+                                      {"same", {{"cpu", 0.9}, {"core", 0.938}, {"llc", 1}, {"node", 1}}},
+                                      {"chance", {{"cpu", 0.06}, {"core", 0.12}, {"llc", 1}, {"node", 1}}}};
+    EXPECT_TRUE(has(shown(status), "  2/2     94 %   0")) << shown(status);
+    EXPECT_TRUE(has(shown(status, {.details = true}),
+                    "policy web: 94 % of its packets are read on the core where they arrive, 12 % would be "
+                    "by chance (420 samples)"))
+        << shown(status, {.details = true});
+    status["policies"][0]["local"] = "odd";
+    EXPECT_TRUE(has(shown(status, {.details = true}), "  2/2     -      0"));
 }
 
 TEST(Status, WhatThePassPutsRightNeedsNobody) {

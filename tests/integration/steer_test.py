@@ -168,21 +168,86 @@ class Steer(unittest.TestCase):
     def told(self, master):
         return sorted(incoming_cpus(master, True).values())  # the master has all of them open
 
-    def arrivals(self, master, connections=40):
-        """Share of connections that arrive where their worker runs."""
+    @contextlib.contextmanager
+    def client(self, connections=40):
+        """A function that asks for something over each of so many connections."""
         client = subprocess.Popen(self.far.command(sys.executable, "-c", CLIENT), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+        def ask():
+            client.stdin.write(f"{connections}\n")
+            client.stdin.flush()
+            self.assertEqual("through", client.stdout.readline().strip())
+
         try:
-            for _ in range(3):
-                client.stdin.write(f"{connections}\n")
-                client.stdin.flush()
-                self.assertEqual("through", client.stdout.readline().strip())
-            right = [str(cpu) == allowed(pid) for pid in self.workers(master) for cpu in incoming_cpus(pid, False).values() if cpu >= 0]
+            yield ask
         finally:
             client.stdin.close()
             client.stdout.close()
             client.wait(timeout=30)
+
+    def share_that_is_right(self, master, connections=40):
+        """Of the connections, those that arrive where their worker runs."""
+        right = [str(cpu) == allowed(pid) for pid in self.workers(master) for cpu in incoming_cpus(pid, False).values() if cpu >= 0]
         self.assertGreaterEqual(len(right), connections * 0.9)
         return sum(right) / len(right)
+
+    def arrivals(self, master, connections=40):
+        with self.client(connections) as ask:
+            for _ in range(3):
+                ask()
+            return self.share_that_is_right(master, connections)
+
+    def sampled(self, daemon, ask):
+        """What the daemon says of how local reads are, when it has seen a few hundred."""
+        def enough():
+            ask()
+            time.sleep(0.2)
+            (policy,) = daemon.status()["policies"]
+            return policy["local"] if policy.get("local", {"samples": 0})["samples"] >= 200 else None
+
+        return wait_for(enough, "enough samples", patience=60)
+
+    def test_how_local_reads_are_is_sampled(self):
+        """Where connections are spread by chance, and where listeners are steered: as the kernel says of the sockets themselves."""
+        for steer, least, most in (("none", 0.2, 0.8), ("accept", 0.95, 1)):
+            with self.subTest(steer=steer):
+                daemon = self.daemon(steer)
+                master = self.nginx(daemon.folder)
+                daemon.start()
+                if steer == "accept":
+                    self.wait_until_steered(master)
+                else:
+                    wait_for(lambda: sorted(allowed(pid) for pid in self.workers(master)) == ["0", "1"], "workers are placed")
+                with self.client(60) as ask:
+                    local = self.sampled(daemon, ask)
+                    truth = self.share_that_is_right(master, 60)
+                print(f"measured: {steer}: {local['same']['core']:.0%} of {local['samples']} samples on the same core, {truth:.0%} of the sockets", file=sys.stderr)
+                self.assertTrue(least <= local["same"]["core"] <= most, local)
+                self.assertAlmostEqual(truth, local["same"]["core"], delta=0.1)
+                self.assertAlmostEqual(0.5, local["chance"]["core"], delta=0.15)
+                self.assertIn("% by chance", daemon.control("explain", str(self.workers(master)[0])))
+                sources = {source for pid in self.workers(master)
+                           for place in json.loads(daemon.control("explain", "--json", str(pid)))["arrivals"] for source in place["sources"]}
+                self.assertTrue(any(self.nic in source for source in sources), sources)
+                self.assertRegex(daemon.control("status"), r"LOCAL")
+                self.assertRegex(daemon.control("status", "server"), r"% of its packets are read on the core where they arrive")
+                daemon.stop()
+                os.kill(master, signal.SIGTERM)
+                wait_for(lambda: not pathlib.Path(f"/proc/{master}").exists() or allowed(master) is None or
+                         pathlib.Path(f"/proc/{master}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] == "Z", "nginx has ended")
+
+    def test_nothing_is_sampled_where_nobody_wants_it(self):
+        daemon = self.daemon("accept")
+        with daemon.settings().open("a", encoding="utf-8") as settings:
+            settings.write("sampled_connections: 0\n")
+        master = self.nginx(daemon.folder)
+        daemon.start()
+        self.wait_until_steered(master)
+        with self.client() as ask:
+            for _ in range(6):
+                ask()
+                time.sleep(1)
+        self.assertNotIn("local", daemon.status()["policies"][0])
 
     def test_connections_go_to_the_worker_where_they_arrive(self):
         daemon = self.daemon("accept")

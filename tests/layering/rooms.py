@@ -5,7 +5,7 @@ import fnmatch
 import re
 
 # A room includes rooms of a lower rank only.
-RANKS = [{"base"}, {"host"}, {"policy", "topology", "inventory", "irq", "netdev"}, {"machine"}, {"planner"}, {"state", "measure"},
+RANKS = [{"base"}, {"host"}, {"policy", "topology", "inventory", "irq", "netdev"}, {"machine"}, {"planner", "locality"}, {"state", "measure"},
          {"enforcer", "accounting"}, {"coexist"}, {"status"}, {"app"}, {"events", "control"}]
 RANK = {room: number for number, rooms in enumerate(RANKS) for room in rooms}
 

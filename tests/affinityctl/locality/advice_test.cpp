@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What to do, by the facts: a table.
 #include "affinityctl/locality/advice.hpp"
-#include "affinityctl/locality/figures.hpp"
+#include "locality/figures.hpp"
 
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
 namespace affinityctl {
+
+using namespace affinityd::locality;
 namespace {
 
 /// Two workers on 8 CPUs that read half of it on the core of arrival.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page, the map and the picture, on small and large machines.
-#include "affinityctl/locality/figures.hpp"
 #include "affinityctl/views/locality/heat_map.hpp"
 #include "affinityctl/views/locality/json.hpp"
 #include "affinityctl/views/locality/picture.hpp"
 #include "affinityctl/views/locality/text.hpp"
+#include "locality/figures.hpp"
 #include "machine/machines.hpp"
 
 #include <algorithm>
@@ -12,6 +12,8 @@
 #include <gtest/gtest.h>
 
 namespace affinityctl {
+
+using namespace affinityd::locality;
 namespace {
 
 using affinityd::CpuSet;

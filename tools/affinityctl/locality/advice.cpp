@@ -10,6 +10,8 @@
 
 namespace affinityctl {
 
+namespace locality = affinityd::locality;
+
 namespace {
 
 constexpr std::uint64_t fewest_reads = 100, fewest_samples = 20;
@@ -32,7 +34,8 @@ std::string words_of(const LocalityFacts& facts, std::uint64_t number) {
 
 } // namespace
 
-LocalityFacts facts_of(const LocalityFigures& figures, const std::vector<ReadCount>& counts, bool is_exact,
+LocalityFacts facts_of(const locality::LocalityFigures& figures,
+                       const std::vector<locality::ReadCount>& counts, bool is_exact,
                        const std::function<bool(int pid)>& is_meant) {
     LocalityFacts facts{.reads = figures.total.reads - figures.total.unknown,
                         .unknown = figures.total.unknown,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinityctl/locality/nearness.hpp"
-#include "affinityctl/values/locality.hpp"
-#include "affinityctl/values/read_counts.hpp"
+#include "locality/nearness.hpp"
+#include "locality/read_counts.hpp"
+#include "locality/shares.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -44,8 +44,9 @@ struct LocalityFacts {
 };
 
 /// All but `cpus` and `listeners`.
-[[nodiscard]] LocalityFacts facts_of(const LocalityFigures& figures, const std::vector<ReadCount>& counts,
-                                     bool is_exact, const std::function<bool(int pid)>& is_meant);
+[[nodiscard]] LocalityFacts facts_of(const affinityd::locality::LocalityFigures& figures,
+                                     const std::vector<affinityd::locality::ReadCount>& counts, bool is_exact,
+                                     const std::function<bool(int pid)>& is_meant);
 [[nodiscard]] Advice advice_for(const LocalityFacts& facts);
 /// For JSON: "steer_accept".
 [[nodiscard]] std::string_view word_of(Advice advice);

@@ -2,7 +2,7 @@
 #include "affinityctl/locality/event_reads.hpp"
 
 #include "affinityctl/locality/bpf/reads.h"
-#include "affinityctl/locality/name_space.hpp"
+#include "inventory/name_space.hpp"
 #include "reads.skel.h"
 
 #include <cerrno>
@@ -14,6 +14,8 @@
 #include <bpf/libbpf.h>
 
 namespace affinityctl {
+
+namespace locality = affinityd::locality;
 
 using affinityd::fail;
 using affinityd::Result;
@@ -105,7 +107,8 @@ EventReads& EventReads::operator=(EventReads&&) noexcept = default;
 EventReads::~EventReads() = default;
 
 Result<EventReads> EventReads::open(const host::Root& root, const DeviceFilter& filter, bool with_others) {
-    if (const auto space = name_space(root, "self", "pid"); space != 0 && space != initial_pid_space)
+    if (const auto space = affinityd::inventory::name_space(root, "self", "pid");
+        space != 0 && space != initial_pid_space)
         return fail(
             "this is a PID namespace of its own (a container), and BPF tells the host's process numbers");
     if (filter.devices.size() > locality_most_devices)
@@ -131,7 +134,7 @@ Result<std::map<int, std::string>> EventReads::readers() const {
     return found;
 }
 
-Result<void> EventReads::take(ReadCounts& seen) const {
+Result<void> EventReads::take(locality::ReadCounts& seen) const {
     seen.lost = program_->note(locality_lost);
     seen.in_softirq = program_->note(locality_softirq);
     const auto add = [&](const locality_key& key, const std::uint64_t& reads) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinityctl/values/read_counts.hpp"
 #include "base/error.hpp"
 #include "host/root.hpp"
+#include "locality/read_counts.hpp"
 
 #include <cstdint>
 #include <map>
@@ -37,7 +37,7 @@ class EventReads {
     /// The processes that have read up to now, with the name of a thread of each.
     [[nodiscard]] affinityd::Result<std::map<int, std::string>> readers() const;
     /// What was counted up to now: counts, lost and in_softirq.
-    [[nodiscard]] affinityd::Result<void> take(ReadCounts& seen) const;
+    [[nodiscard]] affinityd::Result<void> take(affinityd::locality::ReadCounts& seen) const;
 
   private:
     struct Program;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/locality/listeners.hpp"
 
-#include "affinityctl/locality/name_space.hpp"
+#include "inventory/name_space.hpp"
 #include "inventory/process_sockets.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::size_t listeners_at_one_port(const affinityd::host::Root& root, std::span<c
     std::map<Place, std::set<std::uint64_t>> listeners;
     for (const int pid : pids.first(std::min(pids.size(), most_processes))) {
         const auto process = std::to_string(pid);
-        const auto space = name_space(root, process, "net");
+        const auto space = affinityd::inventory::name_space(root, process, "net");
         const auto inodes = inventory::socket_inodes(root, pid).value_or(std::vector<std::uint64_t>());
         if (space == 0 || inodes.empty()) continue;
         if (!known.contains(space))

@@ -4,6 +4,8 @@
 
 namespace affinityctl {
 
+namespace locality = affinityd::locality;
+
 using affinityd::Result;
 
 struct EventReads::Program {};
@@ -22,7 +24,7 @@ bool EventReads::has_other_protocols() const { return program_ == nullptr; }
 
 Result<std::map<int, std::string>> EventReads::readers() const { return std::map<int, std::string>(); }
 
-Result<void> EventReads::take(ReadCounts& seen) const {
+Result<void> EventReads::take(locality::ReadCounts& seen) const {
     seen.lost = 0;
     return {};
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "affinityctl/locality/advice.hpp"
-#include "affinityctl/values/locality.hpp"
-#include "affinityctl/values/read_counts.hpp"
+#include "locality/read_counts.hpp"
+#include "locality/shares.hpp"
 
 #include <string>
 #include <vector>
@@ -12,10 +12,10 @@ namespace affinityctl {
 
 /// All that `locality` has to tell.
 struct LocalityReport {
-    std::string subject; ///< "policy nginx", "all processes"
-    ReadCounts seen;     ///< of the processes that are meant
-    LocalityFigures figures;
-    std::vector<ArrivalPlace> arrivals;
+    std::string subject;                  ///< "policy nginx", "all processes"
+    affinityd::locality::ReadCounts seen; ///< of the processes that are meant
+    affinityd::locality::LocalityFigures figures;
+    std::vector<affinityd::locality::ArrivalPlace> arrivals;
     LocalityFacts facts;
     std::string
         busiest; ///< whom the facts are about where all processes are meant: a name; "": all that are meant

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/locality/watch.hpp"
 
-#include "affinityctl/locality/name_space.hpp"
+#include "affinityctl/values/counted.hpp"
 #include "inventory/lookup.hpp"
+#include "inventory/name_space.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace affinityctl {
+
+namespace locality = affinityd::locality;
 
 using affinityd::Result;
 using Clock = std::chrono::steady_clock;
@@ -15,6 +19,8 @@ using std::chrono::milliseconds;
 
 namespace {
 constexpr milliseconds between_looks{250};
+constexpr std::size_t most_sockets =
+    200;                           // of one process in one look, in the mean; the next ones the next time
 constexpr int rest_after_look = 9; // times as long as the look took: at most a tenth of a CPU
 } // namespace
 
@@ -27,7 +33,8 @@ void LocalityWatch::begin(const std::string& why_not, bool with_others) {
     began_ = Clock::now();
     if (!why_not.empty()) return;
     DeviceFilter filter;
-    if (subject_.kind == Kind::nic) filter = {name_space(*root_, "self", "net"), subject_.devices};
+    if (subject_.kind == Kind::nic)
+        filter = {affinityd::inventory::name_space(*root_, "self", "net"), subject_.devices};
     auto events = EventReads::open(*root_, filter, with_others);
     began_ = Clock::now();
     if (events)
@@ -38,7 +45,8 @@ void LocalityWatch::begin(const std::string& why_not, bool with_others) {
 
 void LocalityWatch::look(Clock::time_point end) {
     if (!events_) {
-        samples_.look(members_.present(), end);
+        const auto pids = members_.present();
+        samples_.look(pids, most_sockets * pids.size(), end);
         return;
     }
     if (auto readers = events_->readers()) readers_ = std::move(*readers);
@@ -62,11 +70,21 @@ void LocalityWatch::run(milliseconds time, const std::function<bool(milliseconds
     }
 }
 
-Result<ReadCounts> LocalityWatch::take() {
-    ReadCounts seen{.is_exact = events_.has_value(),
-                    .has_other_protocols = events_ && events_->has_other_protocols()};
+void LocalityWatch::take_samples(locality::ReadCounts& into) {
+    samples_.take(into);
+    if (const int refused = samples_.take_refused(); refused != 0)
+        into.notes.push_back(std::string("Some sockets could not be looked at: ") + std::strerror(refused) +
+                             ".");
+    if (samples_.unplaced() > 0)
+        into.notes.push_back("Of " + counted(samples_.unplaced(), "sample") +
+                             " it is not known which thread reads the socket; these are left out.");
+}
+
+Result<locality::ReadCounts> LocalityWatch::take() {
+    locality::ReadCounts seen{.is_exact = events_.has_value(),
+                              .has_other_protocols = events_ && events_->has_other_protocols()};
     if (!events_) {
-        samples_.take(seen);
+        take_samples(seen);
         seen.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
         return seen;
     }

@@ -3,8 +3,8 @@
 
 #include "affinityctl/locality/event_reads.hpp"
 #include "affinityctl/locality/members.hpp"
-#include "affinityctl/locality/socket_samples.hpp"
-#include "affinityctl/values/read_counts.hpp"
+#include "locality/read_counts.hpp"
+#include "locality/sampler.hpp"
 
 #include <chrono>
 #include <functional>
@@ -29,7 +29,7 @@ class LocalityWatch {
     /// so long, says that the user wants no more.
     void run(std::chrono::milliseconds time, const std::function<bool(std::chrono::milliseconds)>& wait);
     /// What was seen, of all processes; to be called once, after run(). An Error: it cannot be read.
-    [[nodiscard]] affinityd::Result<ReadCounts> take();
+    [[nodiscard]] affinityd::Result<affinityd::locality::ReadCounts> take();
 
     [[nodiscard]] bool is_meant(int pid) const { return members_.contains(pid); }
     /// "": every read is counted.
@@ -37,13 +37,14 @@ class LocalityWatch {
 
   private:
     void look(std::chrono::steady_clock::time_point end);
+    void take_samples(affinityd::locality::ReadCounts& into);
     [[nodiscard]] bool has_ended() const;
 
     const affinityd::host::Root* root_;
     LocalitySubject subject_;
     Members members_;
     std::optional<EventReads> events_;
-    SocketSamples samples_;
+    affinityd::locality::Sampler samples_;
     std::string why_sampled_;
     std::map<int, std::string> readers_;
     std::chrono::steady_clock::time_point began_{};

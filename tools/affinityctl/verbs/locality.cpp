@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl locality: who reads where the kernel takes packets in.
 #include "affinityctl/daemon/progress_line.hpp"
-#include "affinityctl/locality/arrivals.hpp"
 #include "affinityctl/locality/few_capabilities.hpp"
-#include "affinityctl/locality/figures.hpp"
 #include "affinityctl/locality/listeners.hpp"
-#include "affinityctl/locality/name_space.hpp"
 #include "affinityctl/locality/watch.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/picture.hpp"
@@ -15,6 +12,9 @@
 #include "affinityctl/views/locality/picture.hpp"
 #include "affinityctl/views/locality/text.hpp"
 #include "base/duration.hpp"
+#include "inventory/name_space.hpp"
+#include "locality/arrivals.hpp"
+#include "locality/figures.hpp"
 #include "machine/reader.hpp"
 #include "netdev/reader.hpp"
 
@@ -29,6 +29,8 @@
 #include <unistd.h>
 
 namespace affinityctl {
+
+namespace locality = affinityd::locality;
 
 namespace {
 
@@ -97,14 +99,14 @@ std::expected<LocalitySubject, CallError> find_subject(const LocalityOptions& op
 }
 
 /// By sampling a flow's interface is known by its NAPI instance only.
-void keep_flows_of(ReadCounts& seen, const affinityd::machine::Machine& machine,
+void keep_flows_of(locality::ReadCounts& seen, const affinityd::machine::Machine& machine,
                    const std::vector<unsigned>& devices) {
     std::vector<unsigned> instances;
     for (const auto& nic : machine.nics)
         if (std::ranges::find(devices, nic.ifindex) != devices.end())
             for (const auto& queue : nic.queues)
                 if (queue.napi_id) instances.push_back(*queue.napi_id);
-    std::erase_if(seen.counts, [&](const ReadCount& count) {
+    std::erase_if(seen.counts, [&](const locality::ReadCount& count) {
         return std::ranges::find(instances, count.napi) == instances.end();
     });
     if (instances.empty())
@@ -114,15 +116,15 @@ void keep_flows_of(ReadCounts& seen, const affinityd::machine::Machine& machine,
 }
 
 /// What the advice depends on: where all processes are meant, those of the busiest one's name.
-void find_facts(const Root& root, const Nearness& near, const ReadCounts& seen, std::size_t cpus,
-                LocalityReport& report, std::function<bool(int)> is_meant) {
+void find_facts(const Root& root, const locality::Nearness& near, const locality::ReadCounts& seen,
+                std::size_t cpus, LocalityReport& report, std::function<bool(int)> is_meant) {
     auto figures = report.figures;
     if (!report.busiest.empty()) {
         is_meant = [&](int pid) {
             const auto found = seen.names.find(pid);
             return found != seen.names.end() && found->second == report.busiest;
         };
-        figures = figures_of(seen, near, is_meant);
+        figures = locality::figures_of(seen, near, is_meant);
     }
     report.facts = facts_of(figures, seen.counts, seen.is_exact, is_meant);
     report.facts.cpus = cpus;
@@ -133,30 +135,31 @@ void find_facts(const Root& root, const Nearness& near, const ReadCounts& seen, 
 }
 
 /// What was seen, worked out for this machine as it is now.
-LocalityReport report_of(const Root& root, const affinityd::machine::Machine& machine, const Nearness& near,
-                         const LocalitySubject& subject, const LocalityWatch& watch, ReadCounts seen,
-                         bool wants_others) {
+LocalityReport report_of(const Root& root, const affinityd::machine::Machine& machine,
+                         const locality::Nearness& near, const LocalitySubject& subject,
+                         const LocalityWatch& watch, locality::ReadCounts seen, bool wants_others) {
     if (subject.kind == Kind::nic && !seen.is_exact) keep_flows_of(seen, machine, subject.devices);
     const auto is_meant = [&](int pid) { return watch.is_meant(pid); };
-    LocalityReport report{.subject = words_of(subject),
-                          .seen = {},
-                          .figures = figures_of(seen, near, is_meant),
-                          .arrivals =
-                              arrival_places(seen.counts, machine, name_space(root, "self", "net"), is_meant),
-                          .facts = {},
-                          .busiest = {},
-                          .why_sampled = watch.why_sampled()};
+    LocalityReport report{
+        .subject = words_of(subject),
+        .seen = {},
+        .figures = locality::figures_of(seen, near, is_meant),
+        .arrivals = locality::arrival_places(seen.counts, machine,
+                                             affinityd::inventory::name_space(root, "self", "net"), is_meant),
+        .facts = {},
+        .busiest = {},
+        .why_sampled = watch.why_sampled()};
     if (subject.kind == Kind::all && !report.figures.workers.empty())
         report.busiest = report.figures.workers.front().name;
     find_facts(root, near, seen, machine.topology.online.count(), report, is_meant);
     report.seen = std::move(seen);
     if (wants_others && report.seen.is_exact && !report.seen.has_other_protocols)
         report.seen.notes.emplace_back("TCP only: this kernel (before 6.3) has no tracepoint for UDP.");
-    std::erase_if(report.seen.counts, [&](const ReadCount& count) { return !is_meant(count.pid); });
+    std::erase_if(report.seen.counts, [&](const locality::ReadCount& count) { return !is_meant(count.pid); });
     return report;
 }
 
-int show(const LocalityReport& report, const Nearness& near, const LocalityOptions& options,
+int show(const LocalityReport& report, const locality::Nearness& near, const LocalityOptions& options,
          const Globals& globals) {
     if (globals.json)
         fmt::print("{}\n", dump(locality_json(report), 2));
@@ -166,7 +169,7 @@ int show(const LocalityReport& report, const Nearness& near, const LocalityOptio
     return exit_ok;
 }
 
-int locality(const LocalityOptions& options, const Globals& globals) {
+int run_locality(const LocalityOptions& options, const Globals& globals) {
     const auto time = affinityd::parse_duration(options.time);
     if (!time || *time < shortest || *time > longest)
         return complain(CallError{exit_usage, "--for: expected a time from 100ms to 1h, as 10s"});
@@ -180,7 +183,7 @@ int locality(const LocalityOptions& options, const Globals& globals) {
     const auto subject = find_subject(options, globals, *root);
     if (!subject) return complain(subject.error());
     LocalityWatch watch(*root, *subject, [&] { return status_if_any(globals); });
-    affinityd::Result<ReadCounts> seen;
+    affinityd::Result<locality::ReadCounts> seen;
     {
         const Interruptible signals;
         ProgressLine progress("watching");
@@ -195,7 +198,7 @@ int locality(const LocalityOptions& options, const Globals& globals) {
     if (!seen) return complain(seen.error());
     const auto machine = affinityd::machine::read_machine(*root);
     if (!machine) return complain(machine.error());
-    const Nearness near(machine->topology);
+    const locality::Nearness near(machine->topology);
     return show(report_of(*root, *machine, near, *subject, watch, std::move(*seen), options.udp), near,
                 options, globals);
 }
@@ -217,7 +220,7 @@ void add_locality(CLI::App& app, Globals& globals, int& status) {
         ->excludes(
             verb->add_flag("--sample", options->sample, "sample sockets, as where BPF is not allowed"));
     verb->callback([&globals, &status, options] {
-        if (!refuses_root(globals, status)) status = locality(*options, globals);
+        if (!refuses_root(globals, status)) status = run_locality(*options, globals);
     });
 }
 

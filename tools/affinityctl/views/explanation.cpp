@@ -2,9 +2,12 @@
 #include "affinityctl/views/explanation.hpp"
 
 #include "affinityctl/values/counted.hpp"
+#include "affinityctl/views/history_points.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/queue_words.hpp"
 #include "affinityctl/views/table.hpp"
+
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -13,6 +16,24 @@ namespace affinityctl {
 using nlohmann::json;
 
 namespace {
+
+/// How local its reads are, and where its packets come from.
+std::string local_text(const json& answer) {
+    const auto local = answer.value("local", json::object());
+    if (local.empty()) return {};
+    const auto core = [&](const char* key) {
+        return 100 * number_of(local.value(key, json::object()), "core");
+    };
+    const double samples = number_of(local, "samples");
+    auto text =
+        fmt::format("  packets: {:.0f} % are read on the core where they arrive, {:.0f} % by chance ({})\n",
+                    core("same"), core("chance"), counted(static_cast<std::size_t>(samples), "sample"));
+    for (const auto& place : answer.value("arrivals", json::array()))
+        text += fmt::format("    {:3.0f} % arrive on CPU {}: {}\n",
+                            100 * number_of(place, "samples") / std::max(samples, 1.0), text_of(place, "cpu"),
+                            printable(joined(place.value("sources", json::array()), "; ")));
+    return text;
+}
 
 std::string task_text(const json& answer, bool color) {
     std::string text =
@@ -35,6 +56,7 @@ std::string task_text(const json& answer, bool color) {
         text +=
             fmt::format("  listener of port {}: gets the connections that arrive on CPU {}, for thread {}\n",
                         text_of(listener, "port"), text_of(listener, "cpu"), text_of(listener, "thread"));
+    text += local_text(answer);
     for (const auto& group : answer.value("not_steered", json::array()))
         text += fmt::format("  {} not steered: {}\n",
                             counted(group.value("listeners", std::size_t{0}), "listener"),

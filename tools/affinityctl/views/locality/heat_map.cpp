@@ -12,13 +12,16 @@
 
 namespace affinityctl {
 
+namespace locality = affinityd::locality;
+
 namespace {
 
 constexpr std::size_t label_width = 8, percent_width = 5, shade_width = 2, usual_width = 80;
 
 using Weights = std::map<unsigned, std::uint64_t>; ///< group -> reads in its row and its column
 
-Weights weights_of(const ReadMatrix& matrix, const Nearness& near, NearLevel level) {
+Weights weights_of(const locality::ReadMatrix& matrix, const locality::Nearness& near,
+                   locality::NearLevel level) {
     Weights weights;
     for (const auto& [pair, reads] : matrix) {
         weights[near.group(level, pair.first)] += reads;
@@ -74,10 +77,10 @@ std::string column_heads(const HeatMap& map, std::size_t width) {
 
 } // namespace
 
-HeatMap fold(const ReadMatrix& matrix, const Nearness& near, std::size_t most) {
+HeatMap fold(const locality::ReadMatrix& matrix, const locality::Nearness& near, std::size_t most) {
     HeatMap map;
     Weights weights;
-    for (const auto level : near_levels) {
+    for (const auto level : locality::near_levels) {
         map.level = level;
         weights = weights_of(matrix, near, level);
         if (weights.size() <= most) break;
@@ -116,12 +119,12 @@ HeatMap fold(const ReadMatrix& matrix, const Nearness& near, std::size_t most) {
 
 std::string scale_of(const HeatMap& map) {
     auto text = fmt::format("by {}", name_of(map.level));
-    if (map.level != NearLevel::cpu) text += ", each named by its lowest CPU";
+    if (map.level != locality::NearLevel::cpu) text += ", each named by its lowest CPU";
     if (map.left_out > 0) text += fmt::format("; {} with fewer reads left out", map.left_out);
     return text;
 }
 
-std::string heat_text(const ReadMatrix& matrix, const Nearness& near, const Page& page) {
+std::string heat_text(const locality::ReadMatrix& matrix, const locality::Nearness& near, const Page& page) {
     if (matrix.empty()) return {};
     const auto width = page.width == 0 ? usual_width : page.width;
     const auto room = width > label_width + 6 ? width - label_width - 5 : 1;

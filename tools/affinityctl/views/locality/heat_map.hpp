@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinityctl/locality/nearness.hpp"
-#include "affinityctl/values/locality.hpp"
 #include "affinityctl/views/page.hpp"
+#include "locality/nearness.hpp"
+#include "locality/shares.hpp"
 
 #include <cstddef>
 #include <string>
@@ -14,7 +14,7 @@ namespace affinityctl {
 /// Where packets arrive (rows) against where they are read (columns), folded until it fits: into CPUs, cores,
 /// LLC groups or nodes. Rows and columns are the same groups, those without packets left out.
 struct HeatMap {
-    NearLevel level = NearLevel::cpu;
+    affinityd::locality::NearLevel level = affinityd::locality::NearLevel::cpu;
     std::vector<unsigned> groups;           ///< each by its lowest CPU, ascending
     std::vector<std::vector<double>> cells; ///< part of what arrives in the row's group, 0..1
     std::vector<double> arrivals;           ///< part of all reads that arrives in the group, 0..1
@@ -22,13 +22,15 @@ struct HeatMap {
 };
 
 /// The finest level that has at most `most` groups, else nodes; `most` > 0.
-[[nodiscard]] HeatMap fold(const ReadMatrix& matrix, const Nearness& near, std::size_t most);
+[[nodiscard]] HeatMap fold(const affinityd::locality::ReadMatrix& matrix,
+                           const affinityd::locality::Nearness& near, std::size_t most);
 
 /// What its rows and columns are: "by CPU", "by core, each named by its lowest CPU".
 [[nodiscard]] std::string scale_of(const HeatMap& map);
 
 /// As lines for a terminal: percentages while they fit in the page, else shades. No line is wider than the
 /// page; width 0 counts as 80 columns.
-[[nodiscard]] std::string heat_text(const ReadMatrix& matrix, const Nearness& near, const Page& page);
+[[nodiscard]] std::string heat_text(const affinityd::locality::ReadMatrix& matrix,
+                                    const affinityd::locality::Nearness& near, const Page& page);
 
 } // namespace affinityctl

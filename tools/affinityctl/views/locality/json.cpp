@@ -6,15 +6,17 @@
 
 namespace affinityctl {
 
+namespace locality = affinityd::locality;
+
 using nlohmann::json;
 
 namespace {
 
-json shares_json(const NearShares& shares) {
+json shares_json(const locality::NearShares& shares) {
     return {{"cpu", shares.cpu}, {"core", shares.core}, {"llc", shares.llc}, {"node", shares.node}};
 }
 
-json worker_json(const WorkerFigures& worker) {
+json worker_json(const locality::WorkerFigures& worker) {
     json value{{"reads", worker.reads}, {"unknown", worker.unknown}};
     const bool is_any = worker.reads > worker.unknown;
     value["same"] = is_any ? shares_json(worker.same) : json();
@@ -22,7 +24,7 @@ json worker_json(const WorkerFigures& worker) {
     return value;
 }
 
-json count_json(const ReadCount& count) {
+json count_json(const locality::ReadCount& count) {
     return {{"pid", count.pid},
             {"network_namespace", count.network_space},
             {"ifindex", count.device},

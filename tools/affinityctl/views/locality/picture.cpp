@@ -13,10 +13,12 @@
 
 namespace affinityctl {
 
+namespace locality = affinityd::locality;
+
 namespace {
 
 constexpr double left = 80, top = 120, side = 640, least_page = 860;
-constexpr std::size_t most_groups = 64, line_letters = 110, most_sources = 48;
+constexpr std::size_t most_groups = 64, line_letters = 110, most_source_lines = 48;
 
 /// From white to a blue on which black can be read.
 std::string color_of(double share) {
@@ -26,7 +28,7 @@ std::string color_of(double share) {
     return fmt::format("#{:02x}{:02x}{:02x}", between(247, 90), between(251, 165), between(255, 215));
 }
 
-std::string figures_of(const WorkerFigures& all) {
+std::string shares_text(const locality::WorkerFigures& all) {
     const bool is_any = all.reads > all.unknown;
     return fmt::format(
         "read where they arrived: same CPU {}, core {}, LLC group {}, node {}; by chance: CPU {}, core {}",
@@ -60,7 +62,7 @@ std::vector<std::string> notes_of(const LocalityReport& report) {
     std::string text;
     std::size_t shown = 0;
     for (const auto& place : report.arrivals)
-        if (shown++ < most_sources) {
+        if (shown++ < most_source_lines) {
             text += lines_of(fmt::format("CPU {}: {} reads, brought there by {}", place.cpu, place.reads,
                                          fmt::join(place.sources, "; ")));
         }
@@ -78,7 +80,7 @@ std::vector<std::string> notes_of(const LocalityReport& report) {
 
 } // namespace
 
-std::string locality_svg(const LocalityReport& report, const Nearness& near) {
+std::string locality_svg(const LocalityReport& report, const locality::Nearness& near) {
     const auto map = fold(report.figures.matrix, near, most_groups);
     const auto count = static_cast<double>(std::max<std::size_t>(map.groups.size(), 1));
     const double cell = std::clamp(side / count, 8.0, 60.0);
@@ -88,7 +90,7 @@ std::string locality_svg(const LocalityReport& report, const Nearness& near) {
             bottom + 40 + 18 * static_cast<double>(notes.size()),
             "Where packets arrive and where they are read");
     svg.text(left, 28, headline_of(report), 17);
-    svg.text(left, 50, figures_of(report.figures.total), 12);
+    svg.text(left, 50, shares_text(report.figures.total), 12);
     svg.text(left, 70,
              "Rows: where packets arrive; columns: where they are read; in % of the row, " + scale_of(map),
              12);

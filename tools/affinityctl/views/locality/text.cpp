@@ -12,11 +12,13 @@
 
 namespace affinityctl {
 
+namespace locality = affinityd::locality;
+
 namespace {
 
 constexpr std::size_t most_workers = 10, most_arrivals = 12, most_sources = 2;
 
-std::vector<std::string> row_of(const WorkerFigures& worker, const std::string& name) {
+std::vector<std::string> row_of(const locality::WorkerFigures& worker, const std::string& name) {
     const bool is_any = worker.reads > worker.unknown;
     return {
         name,
@@ -73,7 +75,7 @@ std::string arrivals_text(const LocalityReport& report, const Page& page) {
 
 } // namespace
 
-std::string locality_text(const LocalityReport& report, const Nearness& near, const Page& page) {
+std::string locality_text(const LocalityReport& report, const locality::Nearness& near, const Page& page) {
     std::string text = wrapped(printable(headline_of(report)), "", page);
     if (!report.figures.workers.empty())
         text += "\n" + workers_text(report, page) +

@@ -116,6 +116,19 @@ void add_policies(const json& status, const StatusView& view, Screen& screen) {
     if (const auto balance = balance_line(status); !balance.empty()) screen.line(balance);
 }
 
+/// In full what the table has in short.
+std::string local_note(const json& policy) {
+    const auto local = member(policy, "local");
+    if (!local.is_object()) return {};
+    const auto core = [&](const char* key) {
+        const auto part = member(member(local, key), "core");
+        return part.is_number() ? 100 * part.get<double>() : 0;
+    };
+    return fmt::format("{:.0f} % of its packets are read on the core where they arrive, {:.0f} % would be by "
+                       "chance ({})",
+                       core("same"), core("chance"), counted(count(local, "samples"), "sample"));
+}
+
 /// Of a policy whose listeners are steered, or were until lately; "": nothing that a person should know.
 std::string steer_note(const json& policy) {
     const auto steer = policy.value("steer", json::object());
@@ -129,7 +142,7 @@ std::string steer_note(const json& policy) {
     return {};
 }
 
-void add_notes(const json& status, Screen& screen) {
+void add_notes(const json& status, const StatusView& view, Screen& screen) {
     for (const auto& finding : immovables_in(status)) {
         screen.paragraph("note: " + finding.text);
         screen.hint(finding.command);
@@ -138,6 +151,8 @@ void add_notes(const json& status, Screen& screen) {
         const auto name = printable(text(policy, "name"));
         if (const auto note = text(policy, "note"); !note.empty())
             screen.paragraph(fmt::format("note: policy {}: {}", name, printable(note)));
+        if (const auto local = local_note(policy); view.details && !local.empty())
+            screen.paragraph(fmt::format("policy {}: {}", name, local));
         if (const auto steer = steer_note(policy); !steer.empty())
             screen.paragraph(fmt::format("note: policy {}: {}", name, steer));
         if (policy.value("released", false)) {
@@ -185,7 +200,7 @@ std::string status_text(const json& status, const StatusView& view) {
         screen.table(queue_rows(status, view.out_of_place, view.page));
     }
     if (view.out_of_place) return screen.take();
-    add_notes(status, screen);
+    add_notes(status, view, screen);
     add_others(status, screen);
     if (view.details) screen.table(cost_rows(status, view.page));
     add_measurement(status, screen);

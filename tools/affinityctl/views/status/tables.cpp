@@ -36,6 +36,12 @@ std::string model_of(const json& policy) {
     return policy.value("active", true) ? model : model + ", off";
 }
 
+/// The part of its packets that are read on the core where they arrive.
+std::string local_of(const json& policy) {
+    const auto core = member(member(member(policy, "local"), "same"), "core");
+    return core.is_number() ? fmt::format("{:.0f} %", 100 * core.get<double>()) : "-";
+}
+
 /// What a gigabyte costs now, against what it cost under the policy before.
 std::string gain_of(const json& status, const std::string& policy) {
     for (const auto& cost : list(status, "costs")) {
@@ -67,7 +73,8 @@ std::vector<json> other_problems(const json& status) {
 }
 
 std::string policy_rows(const json& status, const Page& page) {
-    Table table({"POLICY", "MODEL", "CPUS", "NICS", "PROCS", "THREADS", "QUEUES", "PUT RIGHT", "COST"});
+    Table table(
+        {"POLICY", "MODEL", "CPUS", "NICS", "PROCS", "THREADS", "QUEUES", "LOCAL", "PUT RIGHT", "COST"});
     const auto queues = queues_by_policy(status);
     for (const auto& policy : list(status, "policies")) {
         const auto name = text_of(policy, "name");
@@ -75,7 +82,8 @@ std::string policy_rows(const json& status, const Page& page) {
         table.add({name, model_of(policy), text_of(policy, "cpus"), cell(joined(list(policy, "nics"), ",")),
                    text_of(policy, "processes"),
                    part(count(policy, "threads_in_place"), count(policy, "threads_wanted")),
-                   part(held.held, held.wanted), text_of(policy, "drift_put_right"), gain_of(status, name)});
+                   part(held.held, held.wanted), local_of(policy), text_of(policy, "drift_put_right"),
+                   gain_of(status, name)});
     }
     return rows_of(table, page);
 }

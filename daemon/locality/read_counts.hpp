@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace affinityctl {
+namespace affinityd::locality {
 
 /// Reads of one process whose packets were taken in on one CPU, and which it read on another, or the same.
 struct ReadCount {
@@ -34,4 +34,4 @@ struct ReadCounts {
     std::uint64_t of_unknown = 0;     ///< reads of processes that ended before it was known whose they are
 };
 
-} // namespace affinityctl
+} // namespace affinityd::locality

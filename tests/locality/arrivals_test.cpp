@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What brings packets to a CPU, on machines that are built here.
-#include "affinityctl/locality/arrivals.hpp"
+#include "locality/arrivals.hpp"
 #include "machine/machines.hpp"
 
 #include <gtest/gtest.h>
 
-namespace affinityctl {
+namespace affinityd::locality {
 namespace {
 
-using affinityd::CpuSet;
-using affinityd::machine::Machine;
-namespace test = affinityd::machine::test;
+using machine::Machine;
+namespace test = machine::test;
 
 constexpr std::uint64_t here = 4026531840, elsewhere = 4026532000;
 
@@ -79,7 +78,7 @@ TEST(Arrivals, OfWhatHasNoInterrupt) {
 
 TEST(Arrivals, OverAVlanAreThoseOfTheInterfaceBelow) {
     auto machine = with_nic();
-    affinityd::netdev::Nic vlan;
+    netdev::Nic vlan;
     vlan.name = "eth0.5";
     vlan.ifindex = 8;
     vlan.lower = {"eth0"};
@@ -101,4 +100,4 @@ TEST(Arrivals, AddUpByCpuAndSourceTheBusiestFirst) {
 }
 
 } // namespace
-} // namespace affinityctl
+} // namespace affinityd::locality

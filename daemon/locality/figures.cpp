@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/locality/figures.hpp"
+#include "locality/figures.hpp"
 
 #include <algorithm>
 
-namespace affinityctl {
+namespace affinityd::locality {
 
 namespace {
 
@@ -108,4 +108,4 @@ LocalityFigures figures_of(const ReadCounts& seen, const Nearness& near,
     return figures;
 }
 
-} // namespace affinityctl
+} // namespace affinityd::locality

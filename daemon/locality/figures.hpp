@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "affinityctl/locality/nearness.hpp"
-#include "affinityctl/values/locality.hpp"
-#include "affinityctl/values/read_counts.hpp"
+#include "locality/nearness.hpp"
+#include "locality/read_counts.hpp"
+#include "locality/shares.hpp"
 
 #include <functional>
 
-namespace affinityctl {
+namespace affinityd::locality {
 
 /// Works out how local the reads of the processes are that `is_meant`. What chance would give a process: its
 /// packets arrive as those of all processes of its name do, whoever is meant, and it reads them where it
@@ -16,4 +16,4 @@ namespace affinityctl {
 [[nodiscard]] LocalityFigures figures_of(const ReadCounts& seen, const Nearness& near,
                                          const std::function<bool(int pid)>& is_meant);
 
-} // namespace affinityctl
+} // namespace affinityd::locality

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // How local reads are, from counts as the kernel gives them.
-#include "affinityctl/locality/figures.hpp"
+#include "locality/figures.hpp"
 #include "machine/machines.hpp"
 
 #include <gtest/gtest.h>
 
-namespace affinityctl {
+namespace affinityd::locality {
 namespace {
 
-using affinityd::CpuSet;
-using affinityd::machine::test::two_sockets;
+using machine::test::two_sockets;
 
 bool everybody(int /*pid*/) { return true; }
 
@@ -111,4 +110,4 @@ TEST(Figures, OfThousandsOfProcessesAddUp) {
 }
 
 } // namespace
-} // namespace affinityctl
+} // namespace affinityd::locality

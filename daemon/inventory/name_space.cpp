@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/locality/name_space.hpp"
+#include "inventory/name_space.hpp"
 
 #include "base/text.hpp"
 
-namespace affinityctl {
+namespace affinityd::inventory {
 
-std::uint64_t name_space(const affinityd::host::Root& root, const std::string& process,
-                         const std::string& kind) {
+std::uint64_t name_space(const host::Root& root, const std::string& process, const std::string& kind) {
     const auto link = root.proc().link(process + "/ns/" + kind).value_or("");
     const auto head = kind + ":[";
     if (!link.starts_with(head) || !link.ends_with("]")) return 0;
     const auto number = std::string_view(link).substr(head.size(), link.size() - head.size() - 1);
-    return affinityd::parse_number<std::uint64_t>(number).value_or(0);
+    return parse_number<std::uint64_t>(number).value_or(0);
 }
 
-} // namespace affinityctl
+} // namespace affinityd::inventory

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/locality/nearness.hpp"
+#include "locality/nearness.hpp"
 
 #include <utility>
 
-namespace affinityctl {
-
-using affinityd::CpuSet;
+namespace affinityd::locality {
 
 std::string_view name_of(NearLevel level) {
     constexpr std::array names{"CPU", "core", "LLC group", "node"};
     return names[static_cast<std::size_t>(level)];
 }
 
-Nearness::Nearness(const affinityd::topology::Topology& topology) {
+Nearness::Nearness(const topology::Topology& topology) {
     CpuSet seen;
     const auto add = [&](NearLevel level, unsigned cpu, const CpuSet& group) {
         groups_[static_cast<std::size_t>(level)][cpu] = group.empty() ? cpu : group.first();
@@ -32,4 +30,4 @@ unsigned Nearness::group(NearLevel level, unsigned cpu) const {
     return found == groups.end() ? cpu : found->second;
 }
 
-} // namespace affinityctl
+} // namespace affinityd::locality

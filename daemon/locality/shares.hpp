@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace affinityctl {
+namespace affinityd::locality {
 
 /// Parts of the reads, 0..1, whose packet was taken in so near to where it was read. Each includes those
 /// before it.
@@ -42,4 +42,4 @@ struct ArrivalPlace {
     bool is_interrupt = false;        ///< an interrupt of a queue explains it
 };
 
-} // namespace affinityctl
+} // namespace affinityd::locality

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/locality/arrivals.hpp"
+#include "locality/arrivals.hpp"
 
 #include "netdev/lower.hpp"
 
@@ -10,9 +10,8 @@
 
 #include <fmt/format.h>
 
-namespace affinityctl {
+namespace affinityd::locality {
 
-using namespace affinityd;
 using machine::Machine;
 using netdev::Nic;
 
@@ -147,4 +146,4 @@ std::vector<ArrivalPlace> arrival_places(const std::vector<ReadCount>& counts, c
     return list;
 }
 
-} // namespace affinityctl
+} // namespace affinityd::locality

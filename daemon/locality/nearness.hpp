@@ -8,7 +8,7 @@
 #include <map>
 #include <string_view>
 
-namespace affinityctl {
+namespace affinityd::locality {
 
 /// How near two CPUs can be; each level holds the ones before it.
 enum class NearLevel { cpu, core, llc, node };
@@ -20,7 +20,7 @@ inline constexpr std::array near_levels{NearLevel::cpu, NearLevel::core, NearLev
 /// itself only.
 class Nearness {
   public:
-    explicit Nearness(const affinityd::topology::Topology& topology);
+    explicit Nearness(const topology::Topology& topology);
     /// The group of a CPU, as the lowest CPU in it.
     [[nodiscard]] unsigned group(NearLevel level, unsigned cpu) const;
     [[nodiscard]] bool is_same(NearLevel level, unsigned one, unsigned other) const {
@@ -31,4 +31,4 @@ class Nearness {
     std::array<std::map<unsigned, unsigned>, near_levels.size()> groups_; ///< CPU -> lowest CPU, by level
 };
 
-} // namespace affinityctl
+} // namespace affinityd::locality

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/local_reads.hpp"
+
+#include "inventory/name_space.hpp"
+#include "locality/arrivals.hpp"
+#include "locality/figures.hpp"
+#include "status/report_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace affinityd::app {
+
+namespace {
+
+constexpr auto unknown = ~std::uint64_t{0};
+
+} // namespace
+
+LocalReads::LocalReads(const Parts& parts)
+    : parts_(parts),
+      sampling_(parts.root.is_live() ? std::make_unique<locality::Sampling>(parts.root) : nullptr) {}
+
+bool LocalReads::step(std::size_t most, const OutOfTime& out_of_time) {
+    if (most == 0) {
+        policies_.clear();
+        next_.reset();
+        if (sampling_) (void)sampling_->take();
+        return true;
+    }
+    if (!next_) begin();
+    for (auto at = policies_.lower_bound(*next_); at != policies_.end();) {
+        renew(at->first, at->second);
+        at = at->second.samples.empty() ? policies_.erase(at) : std::next(at);
+        if (at == policies_.end() || !out_of_time()) continue;
+        next_ = at->first;
+        return false;
+    }
+    next_.reset();
+    ask(most);
+    return true;
+}
+
+void LocalReads::begin() {
+    near_.emplace(parts_.current->machine().topology);
+    take();
+    next_.emplace();
+}
+
+void LocalReads::ask(std::size_t most) {
+    if (!sampling_) return;
+    std::map<std::size_t, std::vector<int>> groups;
+    for (const auto& [pid, process] : parts_.tasks.processes())
+        groups[process.policy].push_back(pid);
+    locality::Sampling::Asked asked{.groups = {}, .most = most};
+    for (auto& [policy, pids] : groups) {
+        std::ranges::sort(pids);
+        std::ranges::rotate(pids, pids.begin() +
+                                      static_cast<std::ptrdiff_t>(round_ * most_processes % pids.size()));
+        if (pids.size() > most_processes) pids.resize(most_processes);
+        asked.groups.push_back(std::move(pids));
+    }
+    ++round_;
+    if (!asked.groups.empty() && !sampling_->ask(std::move(asked)))
+        parts_.log.warn("no thread is to be had to look at connections", "connections not sampled");
+}
+
+void LocalReads::take() {
+    const auto found = sampling_ ? sampling_->take() : std::nullopt;
+    if (!found) return;
+    if (found->refused != 0)
+        parts_.log.warn(
+            fmt::format("connections of some process cannot be looked at, how local its reads are is "
+                        "not known: {}",
+                        std::strerror(found->refused)),
+            "connections not sampled");
+    note(found->counts);
+}
+
+void LocalReads::note(const locality::ReadCounts& found) {
+    for (const auto& count : found.counts) {
+        const auto* process = parts_.tasks.find(count.pid);
+        if (process == nullptr) continue; // it has ended, or left its policy
+        auto& seen = policies_[parts_.current->policy(process->policy).name];
+        const auto arrival = count.arrival ? std::uint64_t{*count.arrival} : unknown;
+        seen.samples[{static_cast<std::uint64_t>(count.pid), count.network_space, count.napi, arrival,
+                      count.reader}] += count.reads;
+        seen.count += count.reads;
+        seen.is_new = true;
+        seen.names[count.pid] = process->comm;
+    }
+    for (auto& [name, seen] : policies_) {
+        if (seen.count <= most_samples) continue;
+        seen.count = 0;
+        for (auto& [pair, samples] : seen.samples)
+            seen.count += samples /= 2;
+        std::erase_if(seen.samples, [](const auto& one) { return one.second == 0; });
+    }
+}
+
+/// Without processes that have ended, or left the policy.
+void LocalReads::renew(const std::string& policy, Seen& seen) {
+    const auto is_gone = [&](int pid) {
+        const auto* process = parts_.tasks.find(pid);
+        return process == nullptr || parts_.current->policy(process->policy).name != policy;
+    };
+    const auto before = seen.count;
+    std::erase_if(seen.samples, [&](const auto& one) {
+        const bool gone = is_gone(static_cast<int>(one.first[0]));
+        if (gone) seen.count -= one.second;
+        return gone;
+    });
+    std::erase_if(seen.names, [&](const auto& one) { return is_gone(one.first); });
+    if (!seen.is_new && seen.count == before) return;
+    seen.is_new = false;
+    const auto figures = locality::figures_of(counts_of(seen), *near_, [](int) { return true; }).total;
+    seen.figures.reset();
+    if (figures.reads - figures.unknown >= enough)
+        seen.figures = status::LocalStatus{figures.reads, figures.unknown, figures.same, figures.chance};
+}
+
+locality::ReadCounts LocalReads::counts_of(const Seen& seen) {
+    locality::ReadCounts counts{.counts = {}, .names = seen.names, .is_exact = false};
+    for (const auto& [pair, samples] : seen.samples) {
+        const auto& [pid, space, napi, arrival, reader] = pair;
+        counts.counts.push_back(
+            {.pid = static_cast<int>(pid),
+             .network_space = space,
+             .napi = static_cast<unsigned>(napi),
+             .arrival = arrival == unknown ? std::nullopt : std::optional(static_cast<unsigned>(arrival)),
+             .reader = static_cast<unsigned>(reader),
+             .reads = samples});
+    }
+    return counts;
+}
+
+std::optional<status::LocalStatus> LocalReads::of_policy(std::string_view policy) const {
+    const auto found = policies_.find(policy);
+    return found == policies_.end() ? std::nullopt : found->second.figures;
+}
+
+void LocalReads::explain(const TaskId& process, status::ProcessExplanation& into) const {
+    const auto* known = parts_.tasks.find(process.tid);
+    if (known == nullptr || known->id != process || !near_) return;
+    const auto found = policies_.find(parts_.current->policy(known->policy).name);
+    if (found == policies_.end()) return;
+    const auto is_meant = [&](int pid) { return pid == process.tid; };
+    const auto counts = counts_of(found->second);
+    const auto& machine = parts_.current->machine();
+    const auto figures = locality::figures_of(counts, *near_, is_meant).total;
+    if (figures.reads == 0) return;
+    into.receiving.local = status::LocalStatus{figures.reads, figures.unknown, figures.same, figures.chance};
+    into.receiving.arrivals = locality::arrival_places(
+        counts.counts, machine, inventory::name_space(parts_.root, "self", "net"), is_meant);
+}
+
+bool LocalReads::is_worth_keeping(const Seen& seen, Clock::time_point now) {
+    if (!seen.figures || now - seen.kept < between_records) return false;
+    return std::abs(seen.figures->same.core - seen.kept_core) >= 0.05 ||
+           now - seen.kept >= longest_between_records;
+}
+
+std::optional<state::MeasurementRecord> LocalReads::take_record(Clock::time_point now, std::int64_t time) {
+    for (auto& [name, seen] : policies_) {
+        const auto* resolved = parts_.current.placements().find(name);
+        if (resolved == nullptr || !is_worth_keeping(seen, now)) continue;
+        seen.kept = now;
+        seen.kept_core = seen.figures->same.core;
+        state::MeasurementRecord record;
+        record.time = time;
+        record.kind = "locality";
+        record.outcome = "done";
+        record.model = to_string(resolved->policy->model);
+        record.policies = name;
+        record.reason = status::to_string(*seen.figures);
+        record.detail = status::to_text(*seen.figures);
+        return record;
+    }
+    return std::nullopt;
+}
+
+} // namespace affinityd::app

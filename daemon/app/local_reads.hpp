@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/job.hpp"
+#include "app/log.hpp"
+#include "app/task_table.hpp"
+#include "app/world.hpp"
+#include "locality/nearness.hpp"
+#include "locality/read_counts.hpp"
+#include "locality/sampling.hpp"
+#include "state/history.hpp"
+#include "status/status.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace affinityd::app {
+
+/// How near to the CPU that took a packet in the processes of each policy read it, as sampled: a look at some
+/// of their connections with each pass. Older samples count less and less: when there are two thousand of a
+/// policy, each counts half.
+class LocalReads {
+  public:
+    using Clock = std::chrono::steady_clock;
+    static constexpr std::uint64_t most_samples = 2000; ///< of a policy
+    static constexpr std::uint64_t enough = 20;         ///< before that nothing is said of a policy
+    static constexpr std::size_t most_processes = 256;  ///< of a policy, in one look
+    static constexpr std::chrono::hours between_records{1}, longest_between_records{24};
+
+    /// References must outlive it.
+    struct Parts {
+        const host::Root& root;
+        const Current& current;
+        const TaskTable& tasks;
+        Log& log;
+    };
+    explicit LocalReads(const Parts& parts);
+
+    /// Takes up what the last look has found, works out figures in slices, and asks for another look at
+    /// `most` connections of each policy; 0: for none, and what was known is forgotten. True: done.
+    [[nodiscard]] bool step(std::size_t most, const OutOfTime& out_of_time);
+    /// Counts samples in; those of processes that are not under policy now are left out.
+    void note(const locality::ReadCounts& found);
+
+    /// As of the last step; no value: too little is known.
+    [[nodiscard]] std::optional<status::LocalStatus> of_policy(std::string_view policy) const;
+    /// Of one process, with where its packets come from.
+    void explain(const TaskId& process, status::ProcessExplanation& into) const;
+    /// The next one that is to be kept of a policy of which enough is known: once an hour if it has changed
+    /// by five percent of all packets, else once a day. `time`: seconds since 1970.
+    [[nodiscard]] std::optional<state::MeasurementRecord> take_record(Clock::time_point now,
+                                                                      std::int64_t time);
+
+  private:
+    /// pid, network namespace, NAPI instance, arrival, reader
+    using Pair = std::array<std::uint64_t, 5>;
+    struct Seen {
+        std::map<Pair, std::uint64_t> samples;
+        std::map<int, std::string> names;
+        std::uint64_t count = 0;
+        bool is_new = false; ///< there are samples since the figures were worked out
+        std::optional<status::LocalStatus> figures{};
+        Clock::time_point kept = Clock::now(); ///< when a record was made, or would have been
+        double kept_core = -1;                 ///< same core; -1: there was none
+    };
+    [[nodiscard]] static locality::ReadCounts counts_of(const Seen& seen);
+    [[nodiscard]] static bool is_worth_keeping(const Seen& seen, Clock::time_point now);
+    void begin();
+    void take();
+    void renew(const std::string& policy, Seen& seen);
+    void ask(std::size_t most);
+
+    Parts parts_;
+    std::unique_ptr<locality::Sampling> sampling_; ///< null: a recording
+    std::map<std::string, Seen, std::less<>> policies_;
+    std::optional<locality::Nearness> near_;
+    std::optional<std::string> next_; ///< the policy whose figures are worked out next; no value: none are
+    std::size_t round_ = 0;
+};
+
+} // namespace affinityd::app

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "locality/sampler.hpp"
+
+#include "inventory/descriptor_walk.hpp"
+#include "inventory/name_space.hpp"
+#include "inventory/numbered.hpp"
+#include "inventory/process_scan.hpp"
+#include "inventory/run_record.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <thread>
+#include <utility>
+
+namespace affinityd::locality {
+
+namespace {
+
+constexpr std::size_t most_descriptors = 65536; // of a process, among which sockets are looked for
+constexpr std::size_t tries_per_socket = 16;
+constexpr auto unknown = ~std::uint64_t{0};
+constexpr std::chrono::milliseconds first_period{1000};
+constexpr std::chrono::milliseconds jiffy{10}; // the kernel's clock of silence has such steps
+constexpr std::chrono::milliseconds owners_turn{1};
+
+/// Ascending from `first`, then the lower ones.
+std::vector<int> descriptors_from(int first, inventory::NumberedEntries& entries) {
+    std::vector<int> numbers;
+    while (numbers.size() < most_descriptors) {
+        const auto number = entries.next();
+        if (!number || !*number) break;
+        numbers.push_back(**number);
+    }
+    std::ranges::sort(numbers);
+    std::ranges::rotate(numbers, std::ranges::lower_bound(numbers, first));
+    return numbers;
+}
+
+} // namespace
+
+/// No value: there is no such socket any more, or it is no connection.
+std::optional<Sampler::Connection> Sampler::look_into(const host::ForeignFiles& files,
+                                                      const host::Dir& descriptors, int number) {
+    const auto inode = inventory::socket_inode(descriptors, number);
+    if (!inode) return std::nullopt;
+    const auto socket = files.socket(number);
+    if (!socket) {
+        if (socket.error() != EBADF && socket.error() != ESRCH && socket.error() != ENOTSOCK)
+            refused_ = socket.error();
+        return std::nullopt;
+    }
+    const auto silence = socket->silence();
+    const Connection found{silence.value_or(std::chrono::milliseconds(0)),
+                           socket->incoming_cpu().value_or(-1), socket->napi_id()};
+    // Its owner has closed it meanwhile. While that one is about to wait in epoll_wait(2), the kernel holds
+    // the file, too, and if it lets go last, ends the connection only when the owner is woken again, perhaps
+    // minutes later. Once it sleeps, the last to let go is we.
+    if (inventory::socket_inode(descriptors, number) != inode) std::this_thread::sleep_for(owners_turn);
+    return silence ? std::optional(found) : std::nullopt;
+}
+
+/// True if there was a connection to be looked at.
+bool Sampler::sample(int pid, const Process& process, const host::ForeignFiles& files,
+                     const host::Dir& descriptors, int number, std::chrono::milliseconds since) {
+    const auto connection = look_into(files, descriptors, number);
+    if (!connection) return false;
+    if (connection->silence > since + jiffy) return true; // an idle one would count as much as a busy one
+    const auto reader = process.readers.reader_of(number);
+    const auto record =
+        reader ? inventory::read_run_record(*root_, pid, *reader) : std::optional<inventory::RunRecord>();
+    if (!record || record->cpu < 0) {
+        ++unplaced_;
+        return true;
+    }
+    ++counts_[{static_cast<std::uint64_t>(pid), process.network_space, connection->napi,
+               connection->arrival >= 0 ? static_cast<std::uint64_t>(connection->arrival) : unknown,
+               static_cast<std::uint64_t>(record->cpu)}];
+    return true;
+}
+
+bool Sampler::is_present(int pid, Process& process) {
+    const auto scan = inventory::ProcessScan::open(*root_, pid).value_or(std::nullopt);
+    if (!scan || scan->is_kernel()) return false;
+    const auto start = scan->id().start_time;
+    if (process.start_time != start) {
+        process = Process(*root_, pid);
+        process.start_time = start;
+        process.network_space = inventory::name_space(*root_, std::to_string(pid), "net");
+    }
+    names_[pid] = scan->comm();
+    return true;
+}
+
+/// How many sockets it has looked at.
+std::size_t Sampler::look_at(int pid, std::size_t most, Clock::time_point end) {
+    auto& process = processes_.try_emplace(pid, *root_, pid).first->second;
+    if (!is_present(pid, process) || process.is_refused) return 0;
+    const auto now = Clock::now();
+    const auto since = process.last == Clock::time_point{}
+                           ? first_period
+                           : std::chrono::duration_cast<std::chrono::milliseconds>(now - process.last);
+    process.last = now;
+    refused_ = 0;
+    const auto looked = look_through(pid, process, {most, end, since});
+    if (refused_ != 0) last_refused_ = refused_;
+    process.is_refused = refused_ == EPERM || refused_ == EACCES || refused_ == ENOSYS;
+    return looked;
+}
+
+std::size_t Sampler::look_through(int pid, Process& process, const Bounds& bounds) {
+    auto entries = inventory::NumberedEntries::open(root_->proc(), std::to_string(pid) + "/fd");
+    const auto files = host::ForeignFiles::open(pid);
+    if (!files && files.error() != ESRCH) refused_ = files.error();
+    if (!files || !entries) return 0;
+    process.readers.look(bounds.end);
+    std::size_t looked = 0;
+    std::size_t left = tries_per_socket * bounds.most; // of very many files few may be connections
+    for (const int number : descriptors_from(process.next, *entries)) {
+        if (looked == bounds.most || left-- == 0 || refused_ != 0 || Clock::now() >= bounds.end) break;
+        process.next = number + 1;
+        if (sample(pid, process, *files, entries->dir(), number, bounds.since)) ++looked;
+    }
+    return looked;
+}
+
+void Sampler::look(std::span<const int> pids, std::size_t most, Clock::time_point end, std::size_t first) {
+    for (std::size_t i = 0; i < pids.size() && most > 0 && Clock::now() < end; ++i) {
+        const auto left = pids.size() - i;
+        const auto share = std::max<std::size_t>(1, most / left); // what others did not need counts on
+        most -= look_at(pids[(first + i) % pids.size()], share, end);
+    }
+}
+
+void Sampler::take(ReadCounts& into) {
+    for (const auto& [key, samples] : counts_) {
+        const auto& [pid, space, napi, arrival, reader] = key;
+        into.counts.push_back(
+            {.pid = static_cast<int>(pid),
+             .network_space = space,
+             .napi = static_cast<unsigned>(napi),
+             .arrival = arrival == unknown ? std::nullopt : std::optional(static_cast<unsigned>(arrival)),
+             .reader = static_cast<unsigned>(reader),
+             .reads = samples});
+        into.names[static_cast<int>(pid)] = names_.at(static_cast<int>(pid));
+    }
+    counts_.clear();
+}
+
+void Sampler::keep_only(std::span<const int> pids) {
+    const auto is_gone = [&](const auto& entry) { return !std::ranges::binary_search(pids, entry.first); };
+    std::erase_if(processes_, is_gone);
+    std::erase_if(names_, is_gone);
+}
+
+} // namespace affinityd::locality
