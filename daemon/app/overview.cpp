@@ -78,15 +78,19 @@ void add_outcomes(const enforcer::Executor& executor, status::Counters& into) {
 std::vector<planner::Problem> event_problems(const EventQueue& events, std::chrono::seconds pass,
                                              const host::Root& root) {
     if (events.absence().empty()) return {};
-    const char* remedy =
+    // ECONNREFUSED: of another network namespace; EPERM: without the capability, or in a user namespace.
+    const bool is_elsewhere = events.absence().find("Connection refused") != std::string::npos;
+    const std::string remedy =
         host::is_container(root)
             ? "start the container with --privileged --network=host --pid=host (podman, docker)"
-            : "systemctl cat affinityd: PrivateNetwork=, PrivateUsers= or CapabilityBoundingSet= of a "
-              "drop-in takes them away";
+            : fmt::format(
+                  "systemctl cat affinityd; remove {} from its drop-in; then systemctl daemon-reload; "
+                  "systemctl restart affinityd",
+                  is_elsewhere ? "PrivateNetwork=" : "PrivateUsers= or CapabilityBoundingSet=");
     return {{{},
              "process events",
-             fmt::format("new processes and threads are noticed late, by the pass every {} s only (services "
-                         "within about a second), as the kernel does not tell of them: {}",
+             fmt::format("new processes and threads are placed up to {} s late (services about 1 s), as the "
+                         "kernel sends none: {}",
                          pass.count(), events.absence()),
              remedy}};
 }

@@ -121,7 +121,7 @@ TEST(Status, EachFaultComesWithWhatToType) {
     add("fought over",
         {"policy web: 2 queues are fought over: other programs, it is not known which, keep changing "
          "them, first IRQ 1",
-         "stop that program"},
+         "stop it, then affinityctl apply"},
         [](json& status) {
             status["queues"] = {queue(1, "fought over"), queue(2, "fought over")};
         });
@@ -195,7 +195,7 @@ TEST(Status, WhatThePassPutsRightNeedsNobody) {
     EXPECT_TRUE(needs_attention(findings_in(status)));
     const auto both = shown(status);
     EXPECT_TRUE(has(both, "NEEDS ATTENTION")) << both;
-    EXPECT_TRUE(has(both, "    -> systemctl cat affinityd: ReadOnlyPaths=")) << both;
+    EXPECT_TRUE(has(both, "    -> systemctl cat affinityd; remove ReadOnlyPaths=")) << both;
     EXPECT_LT(both.find("could not be set"), both.find("was moved")) << "what needs somebody comes first";
 }
 

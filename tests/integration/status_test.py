@@ -35,8 +35,8 @@ class Status(unittest.TestCase):
         said = self.daemon.control("status")
         self.assertIn("no errors; 2 policies in force", said)
         # The thread that is left alone is not missing, and the CPUs of thread rules are the policy's.
-        self.assertEqual(["one", "process", "0-1", "-", "1", "2/2", "-", "0", "-"], self.line("one"))
-        self.assertEqual(["idle", "process", "0", "-", "0", "-", "-", "0", "-"], self.line("idle"))
+        self.assertEqual(["one", "process", "0-1", "-", "1", "2/2", "-", "-", "0", "-"], self.line("one"))
+        self.assertEqual(["idle", "process", "0", "-", "0", "-", "-", "-", "0", "-"], self.line("idle"))
         self.assertEqual("", self.daemon.control("status", "--quiet"))
 
     def test_a_thread_that_somebody_moved(self):
@@ -53,7 +53,7 @@ class Status(unittest.TestCase):
         self.assertIn("drifted", failed)
         self.assertNotIn("free-1", failed)
         self.daemon.control("apply")
-        wait_for(lambda: self.line("one")[7] == "1" and self.line("one")[5] == "2/2", "what was put right is counted")
+        wait_for(lambda: self.line("one")[8] == "1" and self.line("one")[5] == "2/2", "what was put right is counted")
 
     def test_a_subject_alone(self):
         for subject in ("one", str(self.load.pid)):

@@ -169,7 +169,7 @@ def no_process_events():
                                                      encoding="utf-8")
     with drop_in("affinityd.service", "[Service]\nPrivateNetwork=yes\n"):
         start_daemon("restart")
-        shows("no process events", AILING, "process events: new processes and threads are noticed late", "systemctl cat affinityd")
+        shows("no process events", AILING, "process events: new processes and threads are placed up to 60 s late", "systemctl cat affinityd")
         pid = traffic.receivers(SOME)[1]
         os.sched_setaffinity(pid, {7})
         run("affinityctl", "apply")

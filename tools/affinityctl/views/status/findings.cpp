@@ -37,7 +37,7 @@ constexpr std::array states{
     StateText{"refused", "could not be set", "could not be set"},
     StateText{"fought over", "is fought over: another program, it is not known which, keeps changing it",
               "are fought over: other programs, it is not known which, keep changing them",
-              "stop that program, often a script or a tuning tool; then affinityctl apply"},
+              "find it (grep -rlE 'smp_affinity|taskset' /etc /usr/local), stop it, then affinityctl apply"},
     StateText{"outside its cpuset", "may not leave its cpuset for the CPUs of the policy",
               "may not leave their cpuset for the CPUs of the policy"},
     StateText{"drifted", "was moved by somebody else; the next pass puts it right",
@@ -58,8 +58,9 @@ using Groups = std::map<std::string, Group, std::less<>>; // by policy
 
 std::string remedy_for(const StateText& state, const std::string& policy, const std::string& why) {
     if (why.find("Read-only file system") != std::string::npos)
-        return "systemctl cat affinityd: ReadOnlyPaths= or the like of a drop-in; or the container makes it "
-               "read-only";
+        return "systemctl cat affinityd; remove ReadOnlyPaths= or ProtectKernelTunables= from its drop-in; "
+               "then "
+               "systemctl daemon-reload; systemctl restart affinityd";
     return state.remedy != nullptr ? state.remedy
                                    : fmt::format("affinityctl status {} --failed", printable(policy));
 }
@@ -157,7 +158,8 @@ void add_others(const json& status, std::vector<Finding>& into) {
                      "before",
                      path.empty() ? "" : ", over " + printable(path) + ",",
                      -100 * trend.value("change", 0.0)),
-         "affinityctl history; to measure again: affinityctl measure"});
+         "affinityctl measure while the machine is idle: a usual result clears this; else affinityctl "
+         "history"});
 }
 
 } // namespace
