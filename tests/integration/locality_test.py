@@ -4,6 +4,7 @@ their clients, over a veth pair between two network namespaces that the test mak
 sockets is tested alone."""
 import collections
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -91,6 +92,7 @@ def locality(*words, code=0, way=()):
     return done.stdout + done.stderr
 
 
+@functools.cache
 def is_bpf_allowed():
     return json.loads(locality("--for", "100ms", "--json"))["exact"]
 
@@ -106,6 +108,7 @@ def holds_programs(pid):
 
 class Locality(unittest.TestCase):
     def setUp(self):
+        is_bpf_allowed()  # asked once, and not while something is watched
         self.stack = contextlib.ExitStack()
         self.addCleanup(self.stack.close)
         self.mark = f"{os.getpid() % 100000:05d}"
@@ -347,11 +350,13 @@ class Locality(unittest.TestCase):
     def test_the_last_name_counts_and_is_escaped(self):
         workers = self.workers()
         watching = spawn(self.stack, PROGRAMS["affinityctl"], "locality", "--for", "3s", "--svg", "-", stdout=subprocess.PIPE, text=True)
+        self.await_watching(watching)
         self.client(20, 100)
         picture = watching.communicate(timeout=60)[0]
         self.assertTrue(picture.startswith("<svg"))
         self.assertNotIn("\x1b", picture)
         watching = spawn(self.stack, PROGRAMS["affinityctl"], "locality", "--for", "3s", stdout=subprocess.PIPE, text=True)
+        self.await_watching(watching)
         self.client(40, 60)
         text = watching.communicate(timeout=60)[0]
         self.assertNotIn("\x1b", text)
@@ -359,6 +364,7 @@ class Locality(unittest.TestCase):
             self.assertIn("w\\x1b[31m)", text)
             self.assertLessEqual(max(len(line) for line in text.splitlines() if "%" in line), 250)
         watching = self.start("--for", "3s", str(workers[0].pid))
+        self.await_watching(watching)
         self.client(30, 40, 0.002, word="rename")
         answer = self.finish(watching)
         if answer["exact"] and answer["processes"]:
