@@ -65,6 +65,7 @@ class Answers(unittest.TestCase):
         self.assertEqual("demo: 1 thread placed; 2 threads were in place already\n", daemon.control("apply"))
         self.in_place()  # nothing is waited for: the answer comes when it is done
         self.assertEqual({"1"}, set(masks(self.load.pid).values()))
+        daemon.calm()
         os.sched_setaffinity(threads(self.load.pid)[1], [0])
         answer = self.answer("apply")
         self.assertEqual((True, "demo: 1 thread placed; 2 threads were in place already"), (answer["ok"], answer["message"]))
@@ -78,6 +79,7 @@ class Answers(unittest.TestCase):
         self.assertEqual("there was nothing to put back\n", daemon.control("release"))
         self.assertEqual("demo: 3 threads placed\n", daemon.control("apply"))
         self.assertEqual({"1"}, set(masks(self.load.pid).values()))
+        daemon.calm()
         os.sched_setaffinity(self.load.pid, [0])
         answer = self.answer("release", str(self.load.pid))
         self.assertEqual((2, 1), (answer["policies"][0]["put_back"]["threads"], answer["policies"][0]["left"]), answer)
@@ -209,6 +211,7 @@ class Answers(unittest.TestCase):
         daemon = self.start()
         self.assertEqual(1, daemon.text().count("policy demo: 3 threads placed"), daemon.text())
         daemon.control("apply")
+        daemon.calm()
         os.sched_setaffinity(self.load.pid, [0])
         daemon.control("apply")
         self.assertEqual(1, daemon.text().count(" placed"), daemon.text())
