@@ -16,12 +16,6 @@
 
 namespace affinityd::app {
 
-namespace {
-
-constexpr auto unknown = ~std::uint64_t{0};
-
-} // namespace
-
 LocalReads::LocalReads(const Parts& parts)
     : parts_(parts),
       sampling_(parts.root.is_live() ? std::make_unique<locality::Sampling>(parts.root) : nullptr) {}
@@ -36,7 +30,7 @@ bool LocalReads::step(std::size_t most, const OutOfTime& out_of_time) {
     if (!next_) begin();
     for (auto at = policies_.lower_bound(*next_); at != policies_.end();) {
         renew(at->first, at->second);
-        at = at->second.samples.empty() ? policies_.erase(at) : std::next(at);
+        at = at->second.samples.count() == 0 ? policies_.erase(at) : std::next(at);
         if (at == policies_.end() || !out_of_time()) continue;
         next_ = at->first;
         return false;
@@ -87,36 +81,28 @@ void LocalReads::note(const locality::ReadCounts& found) {
         const auto* process = parts_.tasks.find(count.pid);
         if (process == nullptr) continue; // it has ended, or left its policy
         auto& seen = policies_[parts_.current->policy(process->policy).name];
-        const auto arrival = count.arrival ? std::uint64_t{*count.arrival} : unknown;
-        seen.samples[{static_cast<std::uint64_t>(count.pid), count.network_space, count.napi, arrival,
-                      count.reader}] += count.reads;
-        seen.count += count.reads;
+        auto& owner = seen.owners[count.pid];
+        if (owner.id != process->id) seen.samples.forget([&](int pid) { return pid == count.pid; });
+        owner = {process->id, process->comm};
+        seen.samples.add({count.pid, count.network_space, count.napi, count.arrival, count.reader},
+                         count.reads);
         seen.is_new = true;
-        seen.names[count.pid] = process->comm;
     }
-    for (auto& [name, seen] : policies_) {
-        if (seen.count <= most_samples) continue;
-        seen.count = 0;
-        for (auto& [pair, samples] : seen.samples)
-            seen.count += samples /= 2;
-        std::erase_if(seen.samples, [](const auto& one) { return one.second == 0; });
-    }
+    for (auto& [name, seen] : policies_)
+        seen.samples.fade(most_samples);
 }
 
 /// Without processes that have ended, or left the policy.
 void LocalReads::renew(const std::string& policy, Seen& seen) {
-    const auto is_gone = [&](int pid) {
+    const auto is_gone = [&](int pid, const TaskId& id) {
         const auto* process = parts_.tasks.find(pid);
-        return process == nullptr || parts_.current->policy(process->policy).name != policy;
+        return process == nullptr || process->id != id ||
+               parts_.current->policy(process->policy).name != policy;
     };
-    const auto before = seen.count;
-    std::erase_if(seen.samples, [&](const auto& one) {
-        const bool gone = is_gone(static_cast<int>(one.first[0]));
-        if (gone) seen.count -= one.second;
-        return gone;
-    });
-    std::erase_if(seen.names, [&](const auto& one) { return is_gone(one.first); });
-    if (!seen.is_new && seen.count == before) return;
+    const auto before = seen.samples.count();
+    seen.samples.forget([&](int pid) { return is_gone(pid, seen.owners.at(pid).id); });
+    std::erase_if(seen.owners, [&](const auto& one) { return is_gone(one.first, one.second.id); });
+    if (!seen.is_new && seen.samples.count() == before) return;
     seen.is_new = false;
     const auto figures = locality::figures_of(counts_of(seen), *near_, [](int) { return true; }).total;
     seen.figures.reset();
@@ -125,18 +111,10 @@ void LocalReads::renew(const std::string& policy, Seen& seen) {
 }
 
 locality::ReadCounts LocalReads::counts_of(const Seen& seen) {
-    locality::ReadCounts counts{.counts = {}, .names = seen.names, .is_exact = false};
-    for (const auto& [pair, samples] : seen.samples) {
-        const auto& [pid, space, napi, arrival, reader] = pair;
-        counts.counts.push_back(
-            {.pid = static_cast<int>(pid),
-             .network_space = space,
-             .napi = static_cast<unsigned>(napi),
-             .arrival = arrival == unknown ? std::nullopt : std::optional(static_cast<unsigned>(arrival)),
-             .reader = static_cast<unsigned>(reader),
-             .reads = samples});
-    }
-    return counts;
+    std::map<int, std::string> names;
+    for (const auto& [pid, owner] : seen.owners)
+        names.emplace(pid, owner.comm);
+    return seen.samples.counts(std::move(names));
 }
 
 std::optional<status::LocalStatus> LocalReads::of_policy(std::string_view policy) const {

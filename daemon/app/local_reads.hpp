@@ -7,11 +7,11 @@
 #include "app/world.hpp"
 #include "locality/nearness.hpp"
 #include "locality/read_counts.hpp"
+#include "locality/samples.hpp"
 #include "locality/sampling.hpp"
 #include "state/history.hpp"
 #include "status/status.hpp"
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -60,13 +60,14 @@ class LocalReads {
                                                                       std::int64_t time);
 
   private:
-    /// pid, network namespace, NAPI instance, arrival, reader
-    using Pair = std::array<std::uint64_t, 5>;
+    struct Owner {
+        TaskId id{}; ///< tells a later process of the same number apart
+        std::string comm;
+    };
     struct Seen {
-        std::map<Pair, std::uint64_t> samples;
-        std::map<int, std::string> names;
-        std::uint64_t count = 0;
-        bool is_new = false; ///< there are samples since the figures were worked out
+        locality::Samples samples;
+        std::map<int, Owner> owners; ///< by pid
+        bool is_new = false;         ///< there are samples since the figures were worked out
         std::optional<status::LocalStatus> figures{};
         Clock::time_point kept = Clock::now(); ///< when a record was made, or would have been
         double kept_core = -1;                 ///< same core; -1: there was none

@@ -5,6 +5,8 @@ namespace affinityd::inventory {
 
 namespace {
 
+constexpr std::chrono::seconds longest_rest{4}; // a new connection is to have its listener's CPU
+
 std::vector<AcceptSockets> read_all(AcceptReader& reader, const std::vector<TaskId>& processes,
                                     const std::stop_token& stop) {
     reader.keep_only(processes);
@@ -19,8 +21,8 @@ std::vector<AcceptSockets> read_all(AcceptReader& reader, const std::vector<Task
 } // namespace
 
 AcceptList::AcceptList(const host::Root& root)
-    : reader_(root), thread_([this](const auto& processes, const auto& stop) {
-          return read_all(reader_, processes, stop);
-      }) {}
+    : reader_(root),
+      thread_([this](const auto& processes, const auto& stop) { return read_all(reader_, processes, stop); },
+              longest_rest) {}
 
 } // namespace affinityd::inventory

@@ -24,14 +24,15 @@
 namespace affinityd::inventory {
 
 /// Reads on a thread of its own what the event loop must not wait for. One reading is made at a time; it is
-/// followed by a pause of nineteen times the CPU time that it took, but of no more than twenty. The
+/// followed by a pause of nineteen times the CPU time that it took, but of no more than `longest_rest`. The
 /// thread is started by the first ask(). The destructor waits for the system call that the thread is in.
 template <class Asked, class Found>
 class ReadingThread {
   public:
     using Read = std::function<Found(const Asked&, const std::stop_token&)>;
-    /// `read` is called by the thread only.
-    explicit ReadingThread(Read read) : read_(std::move(read)) {}
+    /// `read` is called by the thread only. `longest_rest`: at least 20 ms.
+    ReadingThread(Read read, std::chrono::milliseconds longest_rest)
+        : read_(std::move(read)), longest_rest_(longest_rest) {}
     ReadingThread(const ReadingThread&) = delete;
     ReadingThread& operator=(const ReadingThread&) = delete;
 
@@ -64,7 +65,7 @@ class ReadingThread {
 
   private:
     using Clock = std::chrono::steady_clock;
-    static constexpr std::chrono::milliseconds shortest_rest{20}, longest_rest{20'000};
+    static constexpr std::chrono::milliseconds shortest_rest{20};
     static constexpr int rests_per_reading = 19; // a twentieth of a CPU
 
     void work(const std::stop_token& stop) {
@@ -81,7 +82,7 @@ class ReadingThread {
             const auto used = thread_cpu_time() - begun;
             lock.lock();
             next_ = Clock::now() +
-                    std::clamp<Clock::duration>(rests_per_reading * used, shortest_rest, longest_rest);
+                    std::clamp<Clock::duration>(rests_per_reading * used, shortest_rest, longest_rest_);
             found_ = std::move(found);
             const std::uint64_t one = 1;
             std::ignore = ::write(arrived_.get(), &one, sizeof one); // a counter that is full is readable
@@ -89,6 +90,7 @@ class ReadingThread {
     }
 
     Read read_;
+    std::chrono::milliseconds longest_rest_;
     host::Fd arrived_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     std::mutex mutex_;
     std::condition_variable_any changed_;

@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::size_t most_descriptors = 65536; // of a process, among which sockets are looked for
 constexpr std::size_t tries_per_socket = 16;
-constexpr auto unknown = ~std::uint64_t{0};
 constexpr std::chrono::milliseconds first_period{1000};
 constexpr std::chrono::milliseconds jiffy{10}; // the kernel's clock of silence has such steps
 constexpr std::chrono::milliseconds owners_turn{1};
@@ -51,8 +50,8 @@ std::optional<Sampler::Connection> Sampler::look_into(const host::ForeignFiles& 
         return std::nullopt;
     }
     const auto silence = socket->silence();
-    const Connection found{silence.value_or(std::chrono::milliseconds(0)),
-                           socket->incoming_cpu().value_or(-1), socket->napi_id()};
+    const Connection found{silence.value_or(std::chrono::milliseconds(0)), socket->incoming_cpu(),
+                           socket->napi_id()};
     // Its owner has closed it meanwhile. While that one is about to wait in epoll_wait(2), the kernel holds
     // the file, too, and if it lets go last, ends the connection only when the owner is woken again, perhaps
     // minutes later. Once it sleeps, the last to let go is we.
@@ -73,9 +72,11 @@ bool Sampler::sample(int pid, const Process& process, const host::ForeignFiles& 
         ++unplaced_;
         return true;
     }
-    ++counts_[{static_cast<std::uint64_t>(pid), process.network_space, connection->napi,
-               connection->arrival >= 0 ? static_cast<std::uint64_t>(connection->arrival) : unknown,
-               static_cast<std::uint64_t>(record->cpu)}];
+    samples_.add({.pid = pid,
+                  .network_space = process.network_space,
+                  .napi = connection->napi,
+                  .arrival = connection->arrival,
+                  .reader = static_cast<unsigned>(record->cpu)});
     return true;
 }
 
@@ -85,6 +86,7 @@ bool Sampler::is_present(int pid, Process& process) {
     const auto start = scan->id().start_time;
     if (process.start_time != start) {
         process = Process(*root_, pid);
+        samples_.forget([&](int other) { return other == pid; });
         process.start_time = start;
         process.network_space = inventory::name_space(*root_, std::to_string(pid), "net");
     }
@@ -133,18 +135,10 @@ void Sampler::look(std::span<const int> pids, std::size_t most, Clock::time_poin
 }
 
 void Sampler::take(ReadCounts& into) {
-    for (const auto& [key, samples] : counts_) {
-        const auto& [pid, space, napi, arrival, reader] = key;
-        into.counts.push_back(
-            {.pid = static_cast<int>(pid),
-             .network_space = space,
-             .napi = static_cast<unsigned>(napi),
-             .arrival = arrival == unknown ? std::nullopt : std::optional(static_cast<unsigned>(arrival)),
-             .reader = static_cast<unsigned>(reader),
-             .reads = samples});
-        into.names[static_cast<int>(pid)] = names_.at(static_cast<int>(pid));
-    }
-    counts_.clear();
+    auto found = std::exchange(samples_, {}).counts(names_);
+    into.counts.insert(into.counts.end(), found.counts.begin(), found.counts.end());
+    for (auto& [pid, name] : found.names)
+        into.names[pid] = std::move(name);
 }
 
 void Sampler::keep_only(std::span<const int> pids) {

@@ -5,9 +5,9 @@
 #include "host/foreign_socket.hpp"
 #include "host/root.hpp"
 #include "locality/read_counts.hpp"
+#include "locality/samples.hpp"
 #include "locality/socket_readers.hpp"
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -64,7 +64,7 @@ class Sampler {
     [[nodiscard]] bool is_present(int pid, Process& process);
     struct Connection {
         std::chrono::milliseconds silence{}; ///< since data came in
-        int arrival = -1;                    ///< CPU; -1: not known
+        std::optional<unsigned> arrival{};   ///< CPU; no value: not known
         unsigned napi = 0;
     };
     [[nodiscard]] std::optional<Connection> look_into(const host::ForeignFiles& files,
@@ -74,8 +74,7 @@ class Sampler {
 
     const host::Root* root_;
     std::map<int, Process> processes_;
-    std::map<std::array<std::uint64_t, 5>, std::uint64_t>
-        counts_; ///< pid, network space, napi, arrival, reader
+    Samples samples_;
     std::map<int, std::string> names_;
     std::uint64_t unplaced_ = 0;
     int refused_ = 0;      ///< of the process that is looked at

@@ -6,11 +6,13 @@
 namespace affinityd::locality {
 
 namespace {
-constexpr std::chrono::seconds longest_look{1}; // of all groups
+constexpr std::chrono::seconds longest_look{1};  // of all groups
+constexpr std::chrono::seconds longest_rest{20}; // nobody waits for what is sampled
 } // namespace
 
 Sampling::Sampling(const host::Root& root)
-    : sampler_(root), thread_([this](const Asked& asked, const auto& stop) { return read(asked, stop); }) {}
+    : sampler_(root),
+      thread_([this](const Asked& asked, const auto& stop) { return read(asked, stop); }, longest_rest) {}
 
 Sampling::Found Sampling::read(const Asked& asked, const std::stop_token& stop) {
     Found found;

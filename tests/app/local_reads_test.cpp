@@ -88,6 +88,22 @@ TEST_F(LocalReadsTest, WhatHasEndedIsForgotten) {
     EXPECT_FALSE(reads_->of_policy("web"));
 }
 
+TEST_F(LocalReadsTest, ALaterProcessOfTheSameNumberInheritsNothing) {
+    note(10, 0, 3, 50);
+    machine_.end(10);
+    machine_.process(10, "web", "0-3", 1, 0, 200);
+    daemon_.pass();
+    note(10, 0, 0, 30);
+    ASSERT_TRUE(reads_->of_policy("web"));
+    EXPECT_EQ(reads_->of_policy("web")->samples, 30U);
+    EXPECT_DOUBLE_EQ(reads_->of_policy("web")->same.cpu, 1);
+    machine_.end(10);
+    machine_.process(10, "web", "0-3", 1, 0, 300);
+    daemon_.pass();
+    work_out();
+    EXPECT_FALSE(reads_->of_policy("web"));
+}
+
 TEST_F(LocalReadsTest, APolicyThatIsRemovedTakesItsSamplesAlong) {
     note(10, 0, 0, 50);
     note(20, 0, 0, 50);
