@@ -113,7 +113,7 @@ void add_coexistence(const Coexistence& coexistence, status::Overview& into) {
     for (const auto& peer : coexistence.peers())
         into.peers.push_back({peer.runtime_dir, peer.shared});
     for (const auto& writer : coexistence.other_writers())
-        into.other_writers.push_back({writer.name, writer.where, writer.note});
+        into.other_writers.push_back({writer.name, writer.where, writer.note, writer.keeps_off});
 }
 
 } // namespace affinityd::app

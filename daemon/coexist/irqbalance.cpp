@@ -148,9 +148,15 @@ std::string Irqbalance::note() const {
     for (const auto& [socket, instance] : instances_)
         if (!instance.fault.empty()) return fmt::format("{}; {}", instance.fault, by_hand);
     if (wanted_.empty()) return "no interrupt is under policy";
-    if (call_) return "it is being asked to leave the interrupts under policy alone";
+    if (!keeps_off()) return "it is being asked to leave the interrupts under policy alone";
     return fmt::format("it runs, but leaves the {} interrupts under policy alone until affinityd ends",
                        wanted_.size());
+}
+
+bool Irqbalance::keeps_off() const {
+    const auto is_well = [](const auto& one) { return one.second.fault.empty(); };
+    return !is_returning_ && !call_ && !wanted_.empty() && !instances_.empty() &&
+           std::ranges::all_of(instances_, is_well);
 }
 
 std::vector<Error> Irqbalance::take_faults() { return std::exchange(faults_, {}); }

@@ -40,6 +40,8 @@ class Irqbalance {
 
     /// How it stands, for a person: what was asked, what is being asked, or why it cannot be asked.
     [[nodiscard]] std::string note() const;
+    /// Each that runs has taken the list.
+    [[nodiscard]] bool keeps_off() const;
     /// The faults of give_back(), one line each, since the last call.
     [[nodiscard]] std::vector<Error> take_faults();
 

@@ -61,7 +61,8 @@ std::vector<OtherWriter> OtherWriters::list() const {
     std::vector<OtherWriter> list;
     if (const auto found = running_.find("irqbalance"); found != running_.end())
         list.push_back({"irqbalance", fmt::format("pid {}", found->second),
-                        acts_ ? irqbalance_.note() : "it moves interrupts every few seconds"});
+                        acts_ ? irqbalance_.note() : "it moves interrupts every few seconds",
+                        acts_ && irqbalance_.keeps_off()});
     if (const auto found = running_.find("tuned"); found != running_.end())
         list.push_back(
             {"tuned", fmt::format("pid {}", found->second),

@@ -128,7 +128,10 @@ json peer_json(const PeerStatus& peer) {
 }
 
 json writer_json(const WriterStatus& writer) {
-    return {{"name", writer.name}, {"where", writer.where}, {"note", writer.note}};
+    return {{"name", writer.name},
+            {"where", writer.where},
+            {"note", writer.note},
+            {"keeps_off", writer.keeps_off}};
 }
 
 json flood_json(const FloodStatus& flood) {

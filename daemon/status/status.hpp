@@ -146,6 +146,7 @@ struct WriterStatus {
     std::string name;
     std::string where;
     std::string note;
+    bool keeps_off = false; ///< it leaves alone what is under policy
 };
 
 /// A process that makes so many events that it is looked at with pauses.

@@ -73,6 +73,7 @@ TEST_F(IrqbalanceTest, LeavesInterruptsUnderPolicyAloneAndGetsItsListBack) {
     EXPECT_EQ(record(), "irqbalance812.sock 9 31\n");
     EXPECT_EQ(irqbalance_->note(),
               "it runs, but leaves the 2 interrupts under policy alone until affinityd ends");
+    EXPECT_TRUE(irqbalance_->keeps_off());
     const auto requests = fake.requests();
     keep_off({30, 31});
     EXPECT_EQ(fake.requests(), requests) << "it is told once";
@@ -98,6 +99,7 @@ TEST_F(IrqbalanceTest, WithoutInterruptsUnderPolicyNothingIsAsked) {
     test::FakeIrqbalance fake(sockets(), 812, {9});
     keep_off({});
     EXPECT_EQ(irqbalance_->note(), "no interrupt is under policy");
+    EXPECT_FALSE(irqbalance_->keeps_off());
     give_back();
     EXPECT_EQ(fake.requests(), 0U);
     EXPECT_EQ(record(), "");
@@ -106,9 +108,11 @@ TEST_F(IrqbalanceTest, WithoutInterruptsUnderPolicyNothingIsAsked) {
 TEST_F(IrqbalanceTest, WithoutASocketAPersonIsToldWhatToDo) {
     keep_off({30});
     EXPECT_NE(irqbalance_->note().find("--banirq"), std::string::npos);
+    EXPECT_FALSE(irqbalance_->keeps_off());
     irqbalance_.emplace(tree_.path("missing"), tree_.path("irqbalance.banned"));
     keep_off({30});
     EXPECT_NE(irqbalance_->note().find("--banirq"), std::string::npos);
+    EXPECT_FALSE(irqbalance_->keeps_off());
 }
 
 TEST_F(IrqbalanceTest, TooLongAListIsNotSent) {
@@ -128,6 +132,7 @@ TEST_F(IrqbalanceTest, AnInstanceThatSaysNothingHoldsUpNobody) {
     silent.hang();
     keep_off({30});
     EXPECT_NE(irqbalance_->note().find("no answer in time"), std::string::npos);
+    EXPECT_FALSE(irqbalance_->keeps_off());
     EXPECT_TRUE(soon([&] { return fake.banned() == Irqs{9, 30}; })) << "the other one is told all the same";
     EXPECT_LT(longest_, IrqbalanceCall::patience / 2) << "no turn waits for an answer";
 }
@@ -148,6 +153,7 @@ TEST_F(IrqbalanceTest, AFullQueueOfConnectionsIsTriedAgainUntilTheDeadline) {
     }
     keep_off({30});
     EXPECT_NE(irqbalance_->note().find("no answer in time"), std::string::npos);
+    EXPECT_FALSE(irqbalance_->keeps_off());
     EXPECT_LT(longest_, IrqbalanceCall::patience / 2) << "no turn waits for a place in the queue";
     for (const int fd : others)
         ::close(fd);
