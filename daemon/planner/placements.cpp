@@ -61,7 +61,7 @@ std::optional<CpuSet> allowed_cpus(Run& run, const Policy& policy, const policy:
     auto cpus = evaluated(run, policy, *placement.cpus, own_nics);
     if (!cpus) return std::nullopt;
     if (!cpus->empty()) return cpus;
-    run.result.problems.push_back({policy.name, policy::to_string(*placement.cpus),
+    run.result.problems.push_back({policy.name, "cpus " + policy::to_string(*placement.cpus),
                                    "no online CPU is left of this set", evaluation_of(*placement.cpus)});
     return std::nullopt;
 }
@@ -77,11 +77,12 @@ void leave_out_claimed(Run& run, const Policy& policy, const policy::Placement& 
                            cpus.count() == 1 ? "is" : "are");
     };
     run.result.problems.push_back(
-        {policy.name, placement.cpus ? policy::to_string(*placement.cpus) : taken.cpus.to_list(),
+        {policy.name, "cpus " + (placement.cpus ? policy::to_string(*placement.cpus) : taken.cpus.to_list()),
          fmt::format("{}{}, as {} reserved for {} (exclusive)", of,
                      allowed.empty() ? "no CPU is left" : "only " + named(allowed) + " used",
                      named(taken.cpus), fmt::join(taken.by, ", ")),
-         "affinityctl plan --cpus"});
+         fmt::format("edit cpus of policy {} or of policy {}, so that they share none", policy.name,
+                     fmt::join(taken.by, ", "))});
 }
 
 /// A task is given one isolated CPU, or none (make_slots()): it may be less than its policy asks for.

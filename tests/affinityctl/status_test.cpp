@@ -119,16 +119,23 @@ TEST(Status, EachFaultComesWithWhatToType) {
          "affinityctl status web --failed"},
         [](json& status) { status["queues"][1] = queue(2, "refused", "failed: Input/output error"); });
     add("fought over",
-        {"policy web: 2 queues are fought over: other programs, it is not known which, keep changing "
-         "them, first IRQ 1",
-         "stop it, then affinityctl apply"},
+        {"policy web: 2 queues are fought over: another program keeps changing them, first IRQ 1",
+         "find it and stop it (grep"},
         [](json& status) {
             status["queues"] = {queue(1, "fought over"), queue(2, "fought over")};
+        });
+    add("fought over, and irqbalance leaves it alone",
+        {"policy web: queue IRQ 1", "is fought over: another program (not irqbalance) keeps changing it"},
+        [](json& status) {
+            status["queues"] = {queue(1, "fought over")};
+            status["other_writers"] = {
+                {{"name", "irqbalance"}, {"where", "pid 7"}, {"note", "it runs"}, {"keeps_off", true}},
+                {{"name", "tuned"}, {"where", "pid 8"}, {"note", "it runs"}, {"keeps_off", false}}};
         });
     add("broken file",
         {"  * /etc/affinityd/policies.d/web.yaml:3:5: unknown key",
          "last reload 10 min ago: 1 file with errors", "last good version stays in force (/var/lib/last)",
-         "edit and save it, that is enough", "affinityctl check /etc/affinityd/policies.d/web.yaml"},
+         "correct and save /etc/affinityd/policies.d/web.yaml: it is read at once"},
         [](json& status) {
             status["load"]["faults"] = json::array({{{"file", "/etc/affinityd/policies.d/web.yaml"},
                                                      {"line", 3},
@@ -147,7 +154,8 @@ TEST(Status, EachFaultComesWithWhatToType) {
         [](json& status) { status["problems"] = json::array({problem("web")}); });
     add("regressed",
         {"throughput fell: the last measurement, over loopback, is 20 % below the median",
-         "affinityctl history", "last measurement, 60 s ago: 9 Gbit/s; REGRESSION"},
+         "affinityctl measure, while the machine is idle",
+         "last measurement, 60 s ago: 9 Gbit/s; REGRESSION"},
         [](json& status) {
             status["measurement"] = {{"summary", "9 Gbit/s; REGRESSION"},
                                      {"last", {{"path", "loopback"}}},

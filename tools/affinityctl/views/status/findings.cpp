@@ -23,7 +23,7 @@ using nlohmann::json;
 
 namespace {
 
-/// What is said of threads or queues in a state; in the order of gravity.
+/// What is said of threads or queues in a state; in the order of gravity. {}: who is not to blame.
 struct StateText {
     std::string_view state;
     const char* one;
@@ -35,9 +35,10 @@ constexpr const char* next_pass = "no action is needed; at once: affinityctl app
 
 constexpr std::array states{
     StateText{"refused", "could not be set", "could not be set"},
-    StateText{"fought over", "is fought over: another program, it is not known which, keeps changing it",
-              "are fought over: other programs, it is not known which, keep changing them",
-              "find it (grep -rlE 'smp_affinity|taskset' /etc /usr/local), stop it, then affinityctl apply"},
+    StateText{
+        "fought over", "is fought over: another program{} keeps changing it",
+        "are fought over: another program{} keeps changing them",
+        "find it and stop it (grep -rlE 'smp_affinity|taskset' /etc /usr/local), then affinityctl apply"},
     StateText{"outside its cpuset", "may not leave its cpuset for the CPUs of the policy",
               "may not leave their cpuset for the CPUs of the policy"},
     StateText{"drifted", "was moved by somebody else; the next pass puts it right",
@@ -65,12 +66,24 @@ std::string remedy_for(const StateText& state, const std::string& policy, const 
                                    : fmt::format("affinityctl status {} --failed", printable(policy));
 }
 
-void add_findings(const Groups& groups, const StateText& state, const char* noun,
+/// Those that look guilty, but leave alone what is under policy.
+std::string acquitted(const json& status) {
+    std::vector<std::string> names;
+    for (const auto& writer : list(status, "other_writers"))
+        if (writer.value("keeps_off", false)) names.push_back(printable(text(writer, "name")));
+    return names.empty() ? "" : fmt::format(" (not {})", fmt::join(names, ", "));
+}
+
+void add_findings(const json& status, const Groups& groups, const StateText& state, const char* noun,
                   std::vector<Finding>& into) {
+    if (groups.empty()) return;
+    const auto innocent = acquitted(status);
+    const auto one = fmt::format(fmt::runtime(state.one), innocent);
+    const auto many = fmt::format(fmt::runtime(state.many), innocent);
     for (const auto& [policy, group] : groups) {
-        const auto who = group.count == 1 ? fmt::format("{} {} {}", noun, printable(group.first), state.one)
-                                          : fmt::format("{} {}, first {}", counted(group.count, noun),
-                                                        state.many, printable(group.first));
+        const auto who = group.count == 1 ? fmt::format("{} {} {}", noun, printable(group.first), one)
+                                          : fmt::format("{} {}, first {}", counted(group.count, noun), many,
+                                                        printable(group.first));
         into.push_back({fmt::format("policy {}: {}{}", printable(policy), who, printable(group.why)),
                         remedy_for(state, policy, group.why), nullptr, state.mends_itself});
     }
@@ -95,7 +108,7 @@ void add_threads(const json& status, const StateText& state, std::vector<Finding
                 note(groups, text(process, "policy"),
                      fmt::format("{} ({})", text_of(thread, "tid"), text(thread, "comm")),
                      why_of(thread, "outcome", "", state));
-    add_findings(groups, state, "thread", into);
+    add_findings(status, groups, state, "thread", into);
 }
 
 void add_queues(const json& status, const StateText& state, std::vector<Finding>& into) {
@@ -105,7 +118,7 @@ void add_queues(const json& status, const StateText& state, std::vector<Finding>
             note(groups, text(queue, "policy"),
                  fmt::format("{} of {}", queue_name(queue), text_of(queue, "nic")),
                  why_of(queue, "note", text(queue, "kind") == "irq" ? "writing smp_affinity " : "", state));
-    add_findings(groups, state, "queue", into);
+    add_findings(status, groups, state, "queue", into);
 }
 
 /// A file that does not count, and what does in its place.
@@ -126,10 +139,8 @@ void add_load(const json& status, std::vector<Finding>& into) {
                             affinityd::escaped_lines(text(load, "refused")),
                         "affinityctl check"});
     for (const auto& fault : list(load, "faults"))
-        into.push_back({fault_text(fault),
-                        fmt::format("edit and save it, that is enough; `affinityctl check {}` tells if it is "
-                                    "right",
-                                    printable(text(fault, "file")))});
+        into.push_back({fault_text(fault), fmt::format("correct and save {}: it is read at once",
+                                                       printable(text(fault, "file")))});
 }
 
 void add_problems(const json& status, std::vector<Finding>& into) {
@@ -158,8 +169,7 @@ void add_others(const json& status, std::vector<Finding>& into) {
                      "before",
                      path.empty() ? "" : ", over " + printable(path) + ",",
                      -100 * trend.value("change", 0.0)),
-         "affinityctl measure while the machine is idle: a usual result clears this; else affinityctl "
-         "history"});
+         "affinityctl measure, while the machine is idle: a usual result clears this"});
 }
 
 } // namespace
