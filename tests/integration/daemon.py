@@ -28,14 +28,19 @@ wait_for_our_turn()
 
 
 def wait_for(condition, what, patience=PATIENCE):
-    """Polls until the condition holds and returns its value; otherwise fails and names what was awaited."""
+    """Polls until the condition holds and returns its value; otherwise fails and names what was awaited. A process that ends while the
+    condition looks at it is no failure: it looks again."""
     end = time.monotonic() + patience
     while True:
-        value = condition()
+        gone = None
+        try:
+            value = condition()
+        except (FileNotFoundError, ProcessLookupError) as error:
+            value, gone = None, error
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError(f"still not so after {patience} s: {what}")
+            raise AssertionError(f"still not so after {patience} s: {what}") from gone
         time.sleep(0.02)
 
 

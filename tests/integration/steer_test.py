@@ -151,8 +151,12 @@ class Steer(unittest.TestCase):
 
     def workers(self, master):
         text = pathlib.Path(f"/proc/{master}/task/{master}/children").read_text(encoding="ascii")
-        pids = [int(word) for word in text.split()]
-        return [pid for pid in pids if polled(pid) & set(incoming_cpus(pid, True))]
+        found = []
+        for pid in map(int, text.split()):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # one of an older generation has ended
+                if polled(pid) & set(incoming_cpus(pid, True)):
+                    found.append(pid)
+        return found
 
     def own_listeners(self, master):
         """(CPUs that the worker may use, CPU that its own listener is told) of each worker."""
