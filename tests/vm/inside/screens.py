@@ -108,7 +108,7 @@ def a_policy_that_is_broken():
     path.write_text(good + "cpuss: 1\n", encoding="utf-8")
     try:
         line = len(good.splitlines()) + 1
-        shows("policy broken", AILING, f"{path}:{line}:1", "did you mean 'cpus'", "affinityctl check", "its last good version stays in force")
+        shows("policy broken", AILING, f"{path}:{line}:1", "did you mean 'cpus'", "correct and save", "its last good version stays in force")
     finally:
         path.write_text(good, encoding="utf-8")
     all_is_well_again()
