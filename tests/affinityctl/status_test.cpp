@@ -120,7 +120,7 @@ TEST(Status, EachFaultComesWithWhatToType) {
         [](json& status) { status["queues"][1] = queue(2, "refused", "failed: Input/output error"); });
     add("fought over",
         {"policy web: 2 queues are fought over: another program keeps changing them, first IRQ 1",
-         "find it and stop it (grep"},
+         "stop what it names; then affinityctl apply"},
         [](json& status) {
             status["queues"] = {queue(1, "fought over"), queue(2, "fought over")};
         });

@@ -35,10 +35,9 @@ constexpr const char* next_pass = "no action is needed; at once: affinityctl app
 
 constexpr std::array states{
     StateText{"refused", "could not be set", "could not be set"},
-    StateText{
-        "fought over", "is fought over: another program{} keeps changing it",
-        "are fought over: another program{} keeps changing them",
-        "find it and stop it (grep -rlE 'smp_affinity|taskset' /etc /usr/local), then affinityctl apply"},
+    StateText{"fought over", "is fought over: another program{} keeps changing it",
+              "are fought over: another program{} keeps changing them",
+              "grep -rlE 'smp_affinity|taskset' /etc /usr/local; stop what it names; then affinityctl apply"},
     StateText{"outside its cpuset", "may not leave its cpuset for the CPUs of the policy",
               "may not leave their cpuset for the CPUs of the policy"},
     StateText{"drifted", "was moved by somebody else; the next pass puts it right",
