@@ -81,8 +81,10 @@ void leave_out_claimed(Run& run, const Policy& policy, const policy::Placement& 
          fmt::format("{}{}, as {} reserved for {} (exclusive)", of,
                      allowed.empty() ? "no CPU is left" : "only " + named(allowed) + " used",
                      named(taken.cpus), fmt::join(taken.by, ", ")),
-         fmt::format("edit cpus of policy {} or of policy {}, so that they share none", policy.name,
-                     fmt::join(taken.by, ", "))});
+         allowed.empty() || !placement.cpus
+             ? fmt::format("name other CPUs in cpus of {}.yaml", policy.name)
+             : fmt::format("write cpus: {} in {}.yaml, which is what it uses now", allowed.to_list(),
+                           policy.name)});
 }
 
 /// A task is given one isolated CPU, or none (make_slots()): it may be less than its policy asks for.

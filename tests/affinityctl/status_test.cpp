@@ -154,7 +154,7 @@ TEST(Status, EachFaultComesWithWhatToType) {
         [](json& status) { status["problems"] = json::array({problem("web")}); });
     add("regressed",
         {"throughput fell: the last measurement, over loopback, is 20 % below the median",
-         "affinityctl measure, while the machine is idle",
+         "affinityctl measure (a usual result clears this)",
          "last measurement, 60 s ago: 9 Gbit/s; REGRESSION"},
         [](json& status) {
             status["measurement"] = {{"summary", "9 Gbit/s; REGRESSION"},

@@ -57,7 +57,7 @@ TEST_F(Claims, TheNewestProblemComesFirstAndEachKeepsItsTime) {
     start();
     const auto first = instance_.status()["problems"];
     ASSERT_EQ(first.size(), 1U);
-    EXPECT_EQ(first[0]["hint"], "edit cpus of policy wide or of policy server, so that they share none");
+    EXPECT_EQ(first[0]["hint"], "write cpus: 1 in wide.yaml, which is what it uses now");
     std::this_thread::sleep_for(std::chrono::milliseconds(1100)); // times are told in seconds
     machine_.end(10);
     instance_.pass();

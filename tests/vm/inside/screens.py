@@ -150,7 +150,7 @@ def a_measurement_that_regressed():
             wait_for(lambda number=number: measured() > number, "the slow measurement")
             if "throughput fell" in screen(120):
                 break
-    shows("measurement regressed", AILING, "throughput fell: the last measurement, over loopback, is ", "affinityctl measure, while")
+    shows("measurement regressed", AILING, "throughput fell: the last measurement, over loopback, is ", "affinityctl measure (a usual")
     # Beside an emulator that has become slower, measurements stay below those before: what was measured is forgotten.
     run("systemctl", "stop", "affinityd", patience=80)
     for path in pathlib.Path("/var/lib/affinityd").glob("history.db*"):
@@ -193,7 +193,7 @@ def cpus_that_are_claimed():
             stack.callback(child.kill)
         wait_for(lambda: "no process is under this policy" not in screen(120), "the claim has its process")
         shows("exclusive claimed", AILING, "policy other, cpus 1-2: only CPU 2 is used, as CPU 1 is reserved for claim (exclusive)",
-              "edit cpus of policy other or of policy claim, so that they share none")
+              "write cpus: 2 in other.yaml, which is what it uses now")
     for name in ("claim.yaml", "other.yaml"):
         (traffic.POLICIES / name).unlink()
     all_is_well_again()

@@ -168,7 +168,7 @@ void add_others(const json& status, std::vector<Finding>& into) {
                      "before",
                      path.empty() ? "" : ", over " + printable(path) + ",",
                      -100 * trend.value("change", 0.0)),
-         "affinityctl measure, while the machine is idle: a usual result clears this"});
+         "affinityctl measure (a usual result clears this)"});
 }
 
 } // namespace
