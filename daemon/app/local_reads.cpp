@@ -81,9 +81,10 @@ void LocalReads::note(const locality::ReadCounts& found) {
         const auto* process = parts_.tasks.find(count.pid);
         if (process == nullptr) continue; // it has ended, or left its policy
         auto& seen = policies_[parts_.current->policy(process->policy).name];
-        auto& owner = seen.owners[count.pid];
-        if (owner.id != process->id) seen.samples.forget([&](int pid) { return pid == count.pid; });
-        owner = {process->id, process->comm};
+        const auto [owner, is_first] = seen.owners.try_emplace(count.pid);
+        if (!is_first && owner->second.id != process->id)
+            seen.samples.forget([&](int pid) { return pid == count.pid; });
+        owner->second = {process->id, process->comm};
         seen.samples.add({count.pid, count.network_space, count.napi, count.arrival, count.reader},
                          count.reads);
         seen.is_new = true;

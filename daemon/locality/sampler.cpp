@@ -85,8 +85,9 @@ bool Sampler::is_present(int pid, Process& process) {
     if (!scan || scan->is_kernel()) return false;
     const auto start = scan->id().start_time;
     if (process.start_time != start) {
+        const bool is_reused = process.start_time != 0;
         process = Process(*root_, pid);
-        samples_.forget([&](int other) { return other == pid; });
+        if (is_reused) samples_.forget([&](int other) { return other == pid; });
         process.start_time = start;
         process.network_space = inventory::name_space(*root_, std::to_string(pid), "net");
     }

@@ -59,8 +59,8 @@ using Groups = std::map<std::string, Group, std::less<>>; // by policy
 std::string remedy_for(const StateText& state, const std::string& policy, const std::string& why) {
     if (why.find("Read-only file system") != std::string::npos)
         return "systemctl cat affinityd; remove ReadOnlyPaths= or ProtectKernelTunables= from its drop-in; "
-               "then "
-               "systemctl daemon-reload; systemctl restart affinityd";
+               "then systemctl daemon-reload; systemctl restart affinityd (in a container: start it with "
+               "--privileged)";
     return state.remedy != nullptr ? state.remedy
                                    : fmt::format("affinityctl status {} --failed", printable(policy));
 }
