@@ -55,15 +55,17 @@ void Balancer::finish() {
     if (parts_.interval.count() == 0 || redeal->moves().empty()) return;
     std::set<TaskId> moved; // one may have slots of several distributions
     for (const auto& [task, table, from, to] : redeal->moves()) {
+        if (parts_.tell.is_settled(task)) continue;
         parts_.assignments.move(task, table, from, to);
         moved.insert(task);
     }
+    if (moved.empty()) return;
     goodness_->moves = moved_ = moved.size();
     parts_.log.info(
         fmt::format("{} tasks change places: the busiest core had {:.2f} CPUs of work", moved.size(),
                     static_cast<double>(goodness_->busiest) / static_cast<double>(planner::one_cpu)),
         "slots dealt anew");
-    parts_.has_moved();
+    parts_.tell.has_moved();
 }
 
 } // namespace affinityd::app

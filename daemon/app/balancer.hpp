@@ -25,8 +25,11 @@ class Balancer {
         const Current& current;
         TaskTable& tasks;
         planner::Assignments& assignments;
-        std::chrono::seconds interval;   ///< 0: slots are never dealt anew, only measured once a minute
-        std::function<void()> has_moved; ///< tasks have other slots: another pass is to move them
+        std::chrono::seconds interval; ///< 0: slots are never dealt anew, only measured once a minute
+        struct {
+            std::function<void()> has_moved; ///< tasks have other slots: another pass is to move them
+            std::function<bool(const TaskId&)> is_settled; ///< it is not to be moved for what a re-deal gains
+        } tell;
         Log& log;
     };
     explicit Balancer(Parts parts) : parts_(std::move(parts)), interrupts_(parts_.root, parts_.current) {}

@@ -12,7 +12,7 @@ namespace affinityd::app {
 Bookkeeping::Bookkeeping(const host::Root& root, const Current& current, TaskTable& tasks,
                          const std::string& state_dir, Log& log)
     : current_(current), tasks_(tasks), log_(log), usage_(root), costs_(root), measurements_(state_dir),
-      local_reads_({root, current, tasks, log}) {
+      local_reads_({root, current, tasks}) {
     costs_.recall(measurements_.kept("passive"));
     log_notices(log_, measurements_.take_notices());
 }

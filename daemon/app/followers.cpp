@@ -14,7 +14,7 @@ void Followers::matched(const KnownProcess& process, const inventory::ProcessFac
 
 void Followers::placed(const KnownProcess& process) {
     memory_.follow(process);
-    parts_.listeners.observe(process);
+    parts_.steering.observe(process);
 }
 
 void Followers::ending(const KnownProcess& process) { parts_.bookkeeping.see(process, true); }

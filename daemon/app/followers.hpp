@@ -2,8 +2,8 @@
 #pragma once
 
 #include "app/bookkeeping.hpp"
-#include "app/listeners.hpp"
 #include "app/memory_follower.hpp"
+#include "app/steering.hpp"
 #include "app/task_observer.hpp"
 #include "app/units.hpp"
 
@@ -19,7 +19,7 @@ class Followers final : public TaskObserver {
         const Current& current;
         Units& units;
         Bookkeeping& bookkeeping;
-        Listeners& listeners;
+        Steering& steering;
         enforcer::Enforcer& enforcer;
         Log& log;
         std::function<void(const inventory::ProcessScan&)> named;

@@ -34,7 +34,8 @@ Listeners::Listeners(const Parts& parts)
                                : nullptr) {}
 
 bool Listeners::steers(const policy::Policy& policy) const {
-    if (policy.model != policy::Model::full || policy.steer == policy::Steer::none) return false;
+    const bool may_accept = policy.steer == policy::Steer::automatic || policy.steer == policy::Steer::accept;
+    if (policy.model != policy::Model::full || !may_accept) return false;
     const auto* resolved = parts_.current.placements().find(policy.name);
     return resolved != nullptr && resolved->active && !parts_.releases.policy(policy.name);
 }

@@ -16,18 +16,11 @@
 
 namespace affinityd::app {
 
-LocalReads::LocalReads(const Parts& parts)
-    : parts_(parts),
-      sampling_(parts.root.is_live() ? std::make_unique<locality::Sampling>(parts.root) : nullptr) {}
-
-bool LocalReads::step(std::size_t most, const OutOfTime& out_of_time) {
-    if (most == 0) {
-        policies_.clear();
-        next_.reset();
-        if (sampling_) (void)sampling_->take();
-        return true;
+bool LocalReads::step(const OutOfTime& out_of_time) {
+    if (!next_) {
+        near_.emplace(parts_.current->machine().topology);
+        next_.emplace();
     }
-    if (!next_) begin();
     for (auto at = policies_.lower_bound(*next_); at != policies_.end();) {
         renew(at->first, at->second);
         at = at->second.samples.count() == 0 ? policies_.erase(at) : std::next(at);
@@ -36,44 +29,12 @@ bool LocalReads::step(std::size_t most, const OutOfTime& out_of_time) {
         return false;
     }
     next_.reset();
-    ask(most);
     return true;
 }
 
-void LocalReads::begin() {
-    near_.emplace(parts_.current->machine().topology);
-    take();
-    next_.emplace();
-}
-
-void LocalReads::ask(std::size_t most) {
-    if (!sampling_) return;
-    std::map<std::size_t, std::vector<int>> groups;
-    for (const auto& [pid, process] : parts_.tasks.processes())
-        groups[process.policy].push_back(pid);
-    locality::Sampling::Asked asked{.groups = {}, .most = most};
-    for (auto& [policy, pids] : groups) {
-        std::ranges::sort(pids);
-        std::ranges::rotate(pids, pids.begin() +
-                                      static_cast<std::ptrdiff_t>(round_ * most_processes % pids.size()));
-        if (pids.size() > most_processes) pids.resize(most_processes);
-        asked.groups.push_back(std::move(pids));
-    }
-    ++round_;
-    if (!asked.groups.empty() && !sampling_->ask(std::move(asked)))
-        parts_.log.warn("no thread is to be had to look at connections", "connections not sampled");
-}
-
-void LocalReads::take() {
-    const auto found = sampling_ ? sampling_->take() : std::nullopt;
-    if (!found) return;
-    if (found->refused != 0)
-        parts_.log.warn(
-            fmt::format("connections of some process cannot be looked at, how local its reads are is "
-                        "not known: {}",
-                        std::strerror(found->refused)),
-            "connections not sampled");
-    note(found->counts);
+void LocalReads::forget() {
+    policies_.clear();
+    next_.reset();
 }
 
 void LocalReads::note(const locality::ReadCounts& found) {

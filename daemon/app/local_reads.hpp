@@ -8,7 +8,6 @@
 #include "locality/nearness.hpp"
 #include "locality/read_counts.hpp"
 #include "locality/samples.hpp"
-#include "locality/sampling.hpp"
 #include "state/history.hpp"
 #include "status/status.hpp"
 
@@ -32,7 +31,6 @@ class LocalReads {
     using Clock = std::chrono::steady_clock;
     static constexpr std::uint64_t most_samples = 2000; ///< of a policy
     static constexpr std::uint64_t enough = 20;         ///< before that nothing is said of a policy
-    static constexpr std::size_t most_processes = 256;  ///< of a policy, in one look
     static constexpr std::chrono::hours between_records{1}, longest_between_records{24};
 
     /// References must outlive it.
@@ -40,13 +38,13 @@ class LocalReads {
         const host::Root& root;
         const Current& current;
         const TaskTable& tasks;
-        Log& log;
     };
-    explicit LocalReads(const Parts& parts);
+    explicit LocalReads(const Parts& parts) : parts_(parts) {}
 
-    /// Takes up what the last look has found, works out figures in slices, and asks for another look at
-    /// `most` connections of each policy; 0: for none, and what was known is forgotten. True: done.
-    [[nodiscard]] bool step(std::size_t most, const OutOfTime& out_of_time);
+    /// Works out figures in slices. True: done.
+    [[nodiscard]] bool step(const OutOfTime& out_of_time);
+    /// Nothing is sampled: what was known is forgotten.
+    void forget();
     /// Counts samples in; those of processes that are not under policy now are left out.
     void note(const locality::ReadCounts& found);
 
@@ -74,17 +72,12 @@ class LocalReads {
     };
     [[nodiscard]] static locality::ReadCounts counts_of(const Seen& seen);
     [[nodiscard]] static bool is_worth_keeping(const Seen& seen, Clock::time_point now);
-    void begin();
-    void take();
     void renew(const std::string& policy, Seen& seen);
-    void ask(std::size_t most);
 
     Parts parts_;
-    std::unique_ptr<locality::Sampling> sampling_; ///< null: a recording
     std::map<std::string, Seen, std::less<>> policies_;
     std::optional<locality::Nearness> near_;
     std::optional<std::string> next_; ///< the policy whose figures are worked out next; no value: none are
-    std::size_t round_ = 0;
 };
 
 } // namespace affinityd::app

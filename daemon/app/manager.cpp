@@ -52,7 +52,7 @@ Manager::Manager(Parts parts)
               [this](const auto& unit, const auto& policy, const auto& result) {
                   shared_.answers.unit_answered(unit, policy, result);
               }}),
-      followers_({shared_.current, units_, bookkeeping_, listeners_, parts_.enforcer, parts_.log,
+      followers_({shared_.current, units_, bookkeeping_, steering_, parts_.enforcer, parts_.log,
                   [this](const auto& process) {
                       // A pass tells it which interrupts are under policy.
                       if (coexistence_.concerns(process) && queues_.guards_interrupts())
@@ -72,11 +72,21 @@ Manager::Manager(Parts parts)
                    parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
       queues_({shared_.current, parts_.journal, parts_.enforcer, carrying_.executor, shared_.releases,
                carrying_.lost, shared_.answers.placed(), parts_.log}),
-      listeners_({parts_.root, shared_.current, tasks_.table(), tasks_.placer().assignments(), parts_.journal,
+      steering_({{parts_.root, shared_.current, tasks_.table(), tasks_.placer().assignments(), parts_.journal,
                   parts_.enforcer, carrying_.executor, carrying_.lost, shared_.releases,
-                  shared_.answers.placed(), parts_.log}),
-      balancer_({parts_.root, shared_.current, tasks_.table(), tasks_.placer().assignments(),
-                 parts_.settings.redeal_interval, [this] { work_.want(Work::Urgency::soon); }, parts_.log}) {}
+                  shared_.answers.placed(), parts_.log},
+                 tasks_.placer().assignments(),
+                 [this](int pid) { tasks_.process_changed(pid); },
+                 [this](const auto& found) { bookkeeping_.local_reads().note(found); },
+                 [this] { work_.want(Work::Urgency::now); }}),
+      balancer_({parts_.root,
+                 shared_.current,
+                 tasks_.table(),
+                 tasks_.placer().assignments(),
+                 parts_.settings.redeal_interval,
+                 {[this] { work_.want(Work::Urgency::soon); },
+                  [this](const TaskId& task) { return steering_.tasks().is_settled(task); }},
+                 parts_.log}) {}
 
 void Manager::use(std::shared_ptr<World> world, ReloadReason reason) {
     const auto before = std::exchange(shared_.current.world, std::move(world));
@@ -148,15 +158,18 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->then([this] { coexistence_.end_pass(); });
     pass->until([this](const OutOfTime& out_of_time) { return coexistence_.step(out_of_time); });
     pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
-    pass->then_do([this] { return std::make_unique<ListenerRound>(listeners_); });
+    pass->then_do([this] { return std::make_unique<ListenerRound>(steering_.listeners()); });
     pass->then([this] {
         carrying_.lost.end_pass();
         followers_.memory().take_moved();
         units_.begin_pass();
         bookkeeping_.begin_costs();
     });
-    pass->until([this](const OutOfTime& out_of_time) {
-        return bookkeeping_.local_reads().step(parts_.settings.sampled_connections, out_of_time);
+    pass->until(
+        [this](const OutOfTime& out_of_time) { return bookkeeping_.local_reads().step(out_of_time); });
+    pass->then([this] {
+        if (parts_.settings.sampled_connections == 0) bookkeeping_.local_reads().forget();
+        steering_.end_pass(parts_.settings.sampled_connections);
     });
     pass->until([this](const OutOfTime& out_of_time) { return units_.step(out_of_time); });
     pass->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
@@ -209,7 +222,9 @@ void Manager::events_lost() {
 bool Manager::step(const OutOfTime& out_of_time) {
     // A process that calls for attention all the time keeps no pass and no answer from its end.
     shared_.events_are_next = !shared_.events_are_next;
-    const auto step_events = [&] { return tasks_.step(out_of_time) && units_.step(out_of_time); };
+    const auto step_events = [&] {
+        return tasks_.step(out_of_time) && units_.step(out_of_time) && steering_.step(out_of_time);
+    };
     if (shared_.events_are_next) return step_events() && work_.step(out_of_time);
     return work_.step(out_of_time) && step_events();
 }

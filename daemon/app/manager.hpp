@@ -7,12 +7,12 @@
 #include "app/commands.hpp"
 #include "app/followers.hpp"
 #include "app/left_children.hpp"
-#include "app/listeners.hpp"
 #include "app/loading.hpp"
 #include "app/lost_records.hpp"
 #include "app/pass_answers.hpp"
 #include "app/problems.hpp"
 #include "app/queues.hpp"
+#include "app/steering.hpp"
 #include "app/tasks.hpp"
 #include "app/units.hpp"
 #include "app/work.hpp"
@@ -66,7 +66,7 @@ class Manager final : public Commands {
     [[nodiscard]] Work& work() { return work_; }
     [[nodiscard]] Tasks& tasks() { return tasks_; }
     [[nodiscard]] Queues& queues() { return queues_; }
-    [[nodiscard]] Listeners& listeners() { return listeners_; }
+    [[nodiscard]] Steering& steering() { return steering_; }
     [[nodiscard]] Coexistence& coexistence() { return coexistence_; }
     /// What is in force; a reload changes all of it.
     struct InForce {
@@ -121,7 +121,7 @@ class Manager final : public Commands {
     Tasks tasks_;
     Bookkeeping bookkeeping_;
     Queues queues_;
-    Listeners listeners_;
+    Steering steering_;
     Balancer balancer_;
 };
 

@@ -56,9 +56,12 @@ void Manager::status(OwnedAnswer answer) {
                              .events_lost = shared_.events_lost};
         add_outcomes(carrying_.executor, overview.counters);
         overview.policies = policy_status(*shared_.current.world, tasks->holdings(), carrying_.executor,
-                                          shared_.releases, listeners_);
-        for (auto& policy : overview.policies)
+                                          shared_.releases, steering_.listeners());
+        auto states = steering_.tasks().states();
+        for (auto& policy : overview.policies) {
             policy.packets.local = bookkeeping_.local_reads().of_policy(policy.name);
+            policy.packets.tasks = std::move(states[policy.name]);
+        }
         overview.load = shared_.loading.status();
         overview.problems = shared_.problems.list();
         overview.goodness = balancer_.goodness();
@@ -108,7 +111,7 @@ void Manager::explain(const std::string& subject, OwnedAnswer answer) {
         ExplainJob::Parts{parts_.root, shared_.current, tasks_, parts_.journal, shared_.releases,
                           [this](const TaskId& process, auto& into) {
                               units_.explain(process, into);
-                              listeners_.explain(process, into);
+                              steering_.explain(process, into);
                               bookkeeping_.local_reads().explain(process, into);
                           }},
         *pid, std::move(answer)));

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::chrono::milliseconds between_lists{500};
 /// Anybody may listen on high ports, again and again.
-constexpr std::chrono::seconds between_passes{5};
+constexpr std::chrono::seconds between_looks{5};
 
 } // namespace
 
@@ -37,7 +37,7 @@ void ListenerWatch::look() {
 }
 
 void ListenerWatch::pass_on() {
-    if (!is_news_ || Clock::now() < asked_ + between_passes) return;
+    if (!is_news_ || Clock::now() < asked_ + between_looks) return;
     is_news_ = false;
     asked_ = Clock::now();
     manager_.work().want(app::Work::Urgency::soon);

@@ -3,7 +3,6 @@
 
 #include "app/group_members.hpp"
 #include "base/counted.hpp"
-#include "events/accept_watch.hpp"
 #include "events/callback_watch.hpp"
 #include "events/cgroup_watch.hpp"
 #include "events/folder_watch.hpp"
@@ -11,6 +10,7 @@
 #include "events/interrupt_watch.hpp"
 #include "events/later_watch.hpp"
 #include "events/listener_watch.hpp"
+#include "events/look_watch.hpp"
 #include "events/measure_schedule.hpp"
 #include "events/pass_schedule.hpp"
 #include "events/process_events.hpp"
@@ -35,7 +35,7 @@ struct Watches {
     std::unique_ptr<CgroupWatch> cgroups;
     std::unique_ptr<InterruptWatch> interrupts;
     std::unique_ptr<ListenerWatch> listeners;
-    std::unique_ptr<AcceptWatch> accepting;
+    std::vector<std::unique_ptr<LookWatch>> looks;
     std::unique_ptr<LaterWatch> later; ///< where there are no process events
     struct {
         Source irqbalance, names, arguments;
@@ -65,6 +65,7 @@ class EventLoop final : public Loop {
   private:
     Result<void> add_signals();
     Result<void> add_after_all();
+    Result<void> watch_looks();
     void watch_groups();
     Result<void> watch_answers();
     void all_done();
@@ -126,8 +127,7 @@ Result<void> EventLoop::subscribe() {
     if (auto done = watches_.interrupts->add_to(event_.get()); !done) return done;
     watches_.listeners = std::make_unique<ListenerWatch>(manager_);
     if (auto done = watches_.listeners->add_to(event_.get()); !done) return done;
-    watches_.accepting = std::make_unique<AcceptWatch>(manager_);
-    if (auto done = watches_.accepting->add_to(event_.get()); !done) return done;
+    if (auto done = watch_looks(); !done) return done;
     if (auto done = add_after_all(); !done) return done;
     watch_groups();
     if (auto done = watch_answers(); !done) return done;
@@ -150,6 +150,24 @@ Result<void> EventLoop::add_after_all() {
     const int status = sd_event_add_post(event_.get(), &source, on_handled, this);
     if (status < 0) return fail("cannot watch the loop", {}, -status);
     watches_.after_all.reset(source);
+    return {};
+}
+
+Result<void> EventLoop::watch_looks() {
+    auto& listeners = manager_.steering().listeners();
+    auto& samples = manager_.steering().looks();
+    watches_.looks.push_back(std::make_unique<LookWatch>(
+        LookWatch::Looker{"the listeners of servers", listeners.fd(), [&] { return listeners.next_look(); },
+                          [&] { listeners.look(); },
+                          [this, &listeners] {
+                              if (listeners.take())
+                                  manager_.work().add(std::make_unique<app::ListenerRound>(listeners));
+                          }}));
+    watches_.looks.push_back(std::make_unique<LookWatch>(
+        LookWatch::Looker{"connections", samples.fd(), [&] { return samples.next_look(); },
+                          [&] { samples.look(); }, [&] { samples.take(); }}));
+    for (const auto& watch : watches_.looks)
+        if (auto done = watch->add_to(event_.get()); !done) return done;
     return {};
 }
 
@@ -229,7 +247,8 @@ void EventLoop::all_done() {
     if (watches_.processes) watches_.processes->follow();
     watches_.interrupts->follow();
     watches_.listeners->follow();
-    watches_.accepting->follow();
+    for (const auto& watch : watches_.looks)
+        watch->follow();
     if (!is_ready_) {
         is_ready_ = true;
         sd_notify(0, "READY=1");
@@ -253,7 +272,7 @@ void EventLoop::stop() {
     watches_.cgroups.reset();
     watches_.interrupts.reset();
     watches_.listeners.reset();
-    watches_.accepting.reset();
+    watches_.looks.clear();
     manager_.begin_stop([this] { leave_when_quiet(); });
 }
 

@@ -23,14 +23,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds shortest_pause{20}, pause_after_fault{500}, longest_pause{4000};
+constexpr milliseconds shortest_pause{20}, pause_after_fault{500}, most_between_readings{4000};
 constexpr int pauses_per_reading = 19; // a twentieth of a CPU
 constexpr int fewest_pauses = 4;       // of very long readings
 
 /// Whoever begins to listen is seen in time although others have so many sockets that a list takes long.
 Clock::duration pause_after(std::chrono::nanoseconds used, bool is_read) {
     const auto pause = std::clamp<Clock::duration>(
-        pauses_per_reading * used, is_read ? shortest_pause : pause_after_fault, longest_pause);
+        pauses_per_reading * used, is_read ? shortest_pause : pause_after_fault, most_between_readings);
     return std::max<Clock::duration>(pause, fewest_pauses * used);
 }
 

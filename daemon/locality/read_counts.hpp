@@ -17,6 +17,7 @@ struct ReadCount {
     unsigned napi = 0;   ///< NAPI instance that took the flow in last; 0: not known
     std::optional<unsigned> arrival; ///< CPU of that softirq; no value: not known
     unsigned reader = 0;             ///< CPU on which it was read
+    int thread = 0;                  ///< tid that reads; 0: not known
     unsigned protocol = 6;           ///< IPPROTO_TCP, IPPROTO_UDP ...
     std::uint64_t reads = 0;         ///< or samples
 };

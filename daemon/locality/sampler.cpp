@@ -76,7 +76,8 @@ bool Sampler::sample(int pid, const Process& process, const host::ForeignFiles& 
                   .network_space = process.network_space,
                   .napi = connection->napi,
                   .arrival = connection->arrival,
-                  .reader = static_cast<unsigned>(record->cpu)});
+                  .reader = static_cast<unsigned>(record->cpu),
+                  .thread = *reader});
     return true;
 }
 

@@ -36,6 +36,7 @@ ReadCounts Samples::counts(std::map<int, std::string> names) const {
                                 .napi = pair.napi,
                                 .arrival = pair.arrival,
                                 .reader = pair.reader,
+                                .thread = pair.thread,
                                 .reads = samples});
     return found;
 }

@@ -23,6 +23,7 @@ class Samples {
         unsigned napi = 0;
         std::optional<unsigned> arrival{}; ///< CPU; no value: not known
         unsigned reader = 0;               ///< CPU
+        int thread = 0;                    ///< tid
         friend auto operator<=>(const Pair&, const Pair&) = default;
     };
 

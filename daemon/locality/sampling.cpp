@@ -15,7 +15,7 @@ Sampling::Sampling(const host::Root& root)
       thread_([this](const Asked& asked, const auto& stop) { return read(asked, stop); }, longest_rest) {}
 
 Sampling::Found Sampling::read(const Asked& asked, const std::stop_token& stop) {
-    Found found;
+    Found found{.counts = {}, .refused = 0, .number = asked.number};
     const auto end = Sampler::Clock::now() + longest_look;
     const std::size_t groups = asked.groups.size();
     std::vector<int> all;

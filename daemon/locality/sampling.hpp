@@ -6,6 +6,7 @@
 #include "locality/sampler.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -17,10 +18,12 @@ class Sampling {
     struct Asked {
         std::vector<std::vector<int>> groups; ///< processes that share `most`
         std::size_t most = 0;                 ///< sockets of a group that are looked at
+        std::uint64_t number = 0;             ///< of the question
     };
     struct Found {
         ReadCounts counts;
-        int refused = 0; ///< errno of a socket that could not be had this time; 0: none
+        int refused = 0;          ///< errno of a socket that could not be had this time; 0: none
+        std::uint64_t number = 0; ///< of the question that this answers
     };
     /// `root` is this machine's, and must outlive it.
     explicit Sampling(const host::Root& root);

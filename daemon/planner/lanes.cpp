@@ -113,6 +113,10 @@ CpuSet lane_cpus(const Job& job, unsigned queue, std::size_t queue_count) {
     return cpus;
 }
 
+/// Also where each lane has its queue: packets of which no reader is known stay where they arrive, as there
+/// is no map of RPS (get_rps_cpu() in net/core/dev.c).
+bool brings_flows(const Job& job) { return job.resolved.policy->steer == policy::Steer::flows; }
+
 /// RFS brings a packet not only to one of the lanes but to that of the task that reads it.
 void add_flow_tables(Job& job, const netdev::Queue& queue, std::size_t queues) {
     constexpr std::uint32_t usual_entries = 32768; // scaling.rst, suggested configuration
@@ -122,10 +126,10 @@ void add_flow_tables(Job& job, const netdev::Queue& queue, std::size_t queues) {
     const auto share = std::bit_floor(static_cast<std::uint32_t>(std::max<std::size_t>(1, entries / queues)));
     const Subject machine_table = FlowTable{};
     if (std::ranges::find(job.into.queues, machine_table, &QueueTarget::subject) == job.into.queues.end())
-        job.into.queues.push_back(
-            {machine_table, FlowCount{entries}, "", job.resolved.policy->name, Steering::rfs_machine});
+        job.into.queues.push_back({machine_table, FlowCount{entries}, "", job.resolved.policy->name,
+                                   brings_flows(job) ? Steering::rfs_flows : Steering::rfs_machine});
     job.want(FlowTable{job.device, queue.index, job.nic.name, job.nic.ifindex, job.is_port, job.nic.folder},
-             FlowCount{share}, Steering::rfs_queue);
+             FlowCount{share}, brings_flows(job) ? Steering::rfs_flows : Steering::rfs_queue);
 }
 
 void add_steering(Job& job) {
@@ -146,7 +150,7 @@ void add_steering(Job& job) {
         job.want(SteeringMask{job.device, queue.direction, queue.index, job.nic.name, job.nic.ifindex,
                               job.is_port, job.nic.folder},
                  std::move(wanted), std::move(reason));
-        if (is_spread) add_flow_tables(job, queue, queues);
+        if (is_spread || (!is_tx && brings_flows(job))) add_flow_tables(job, queue, queues);
     }
 }
 

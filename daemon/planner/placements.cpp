@@ -270,6 +270,12 @@ KeptOff Placements::kept_off(const CpuSet& cpus) const {
     return kept;
 }
 
+std::optional<unsigned> NicLanes::interrupt_cpu(unsigned lane) const {
+    for (std::size_t i = 0; i < std::min(lanes.size(), interrupts.size()); ++i)
+        if (lanes[i].cpus.first() == lane) return interrupts[i];
+    return std::nullopt;
+}
+
 const NicLanes* ResolvedPolicy::nic(std::string_view name) const {
     const auto found = std::ranges::find_if(
         nics, [&](const NicLanes& lanes) { return std::ranges::find(lanes.nics, name) != lanes.nics.end(); });

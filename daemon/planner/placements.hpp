@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -61,6 +62,8 @@ struct NicLanes {
     std::size_t wanted = 0; ///< how many there were to be, if there are cores enough
     std::vector<unsigned> interrupts; ///< the CPU that takes those of each lane: its first, or with
                                       ///< `separate` another; empty: none of these are this policy's
+    /// That of a lane, which is named by its first CPU; no value: none of these are this policy's.
+    [[nodiscard]] std::optional<unsigned> interrupt_cpu(unsigned lane) const;
 };
 
 /// Processes of a policy with `together` stay inside one such group.

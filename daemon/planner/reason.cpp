@@ -60,6 +60,9 @@ struct Printer {
             return "RFS: to the lane of the task that reads";
         case Steering::rfs_machine:
             return "RFS: where RPS is used";
+        case Steering::rfs_flows:
+            return "steer: flows: packets go on to the CPU of the thread that reads them, which costs an "
+                   "interrupt between CPUs where they arrive elsewhere";
         case Steering::accept:
             return "steer: what arrives on its worker's lane";
         }

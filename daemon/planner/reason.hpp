@@ -41,6 +41,7 @@ enum class Steering {
     rps_off,     ///< RPS would carry packets away from the lane
     rfs_queue,   ///< RFS brings packets to the lane of the task that reads
     rfs_machine, ///< the machine's flow table, where RPS is used
+    rfs_flows,   ///< RFS brings packets to the lane of the task that reads, as the policy asks for
     accept,      ///< a listener gets the connections that arrive on its worker's lane
 };
 

@@ -34,13 +34,6 @@ Listeners gather(AcceptProcesses processes) {
     return listeners;
 }
 
-/// The lane's CPU for interrupts, by the lane's first CPU.
-std::optional<unsigned> interrupt_cpu(const NicLanes& nic, unsigned first) {
-    for (std::size_t i = 0; i < std::min(nic.lanes.size(), nic.interrupts.size()); ++i)
-        if (nic.lanes[i].cpus.first() == first) return nic.interrupts[i];
-    return std::nullopt;
-}
-
 } // namespace
 
 std::string_view to_string(NotSteered why) {
@@ -108,10 +101,10 @@ std::optional<unsigned> arrival_cpu(const ResolvedPolicy& resolved, const Assign
         if (distribution.kind == Kind::lanes) {
             const auto* nic = resolved.lanes(distribution.among);
             if (nic == nullptr) continue;
-            if (const auto cpu = interrupt_cpu(*nic, seat->second.now)) return cpu;
+            if (const auto cpu = nic->interrupt_cpu(seat->second.now)) return cpu;
         } else if (distribution.kind == Kind::all_lanes) {
             for (const auto& nic : resolved.nics)
-                if (const auto cpu = interrupt_cpu(nic, seat->second.now)) return cpu;
+                if (const auto cpu = nic.interrupt_cpu(seat->second.now)) return cpu;
         }
     }
     return std::nullopt;

@@ -29,7 +29,9 @@ enum class Memory { stay, follow };
 enum class Steer {
     none,
     automatic, ///< accept, where workers have listeners of their own
-    accept     ///< by listeners that prefer what arrives on their workers' lanes
+    accept,    ///< by listeners that prefer what arrives on their workers' lanes
+    tasks,     ///< not at all: the task goes to the lane where its packets arrive
+    flows      ///< not at all: packets go to the lane of the task that reads them (RFS)
 };
 
 /// A place in a file; line and column from 1.

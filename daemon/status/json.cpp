@@ -263,7 +263,16 @@ json to_json(const PolicyStatus& policy) {
     if (policy.packets.steer)
         value["steer"] = {{"listeners", policy.packets.steer->steered},
                           {"left", to_json(policy.packets.steer->left)}};
+    if (!policy.packets.tasks.empty()) value["at_arrivals"] = to_json(policy.packets.tasks);
     return value;
+}
+
+json to_json(const TasksAtArrivals& tasks) {
+    return list_of(tasks, [](const auto& one) {
+        return json{{"tasks", one.second},
+                    {"is_there", one.first == planner::AtArrivals::here},
+                    {"why", planner::to_string(one.first)}};
+    });
 }
 
 json to_json(const NotSteered& listeners) {

@@ -22,6 +22,7 @@ namespace affinityd::status {
 [[nodiscard]] nlohmann::json to_json(const LocalStatus& local);
 [[nodiscard]] nlohmann::json to_json(const PolicyStatus& policy);
 [[nodiscard]] nlohmann::json to_json(const NotSteered& listeners);
+[[nodiscard]] nlohmann::json to_json(const TasksAtArrivals& tasks);
 [[nodiscard]] nlohmann::json to_json(const QueueStatus& queue);
 [[nodiscard]] nlohmann::json to_json(const planner::Goodness& goodness); ///< loads in CPUs
 [[nodiscard]] nlohmann::json to_json(const Overview& overview);

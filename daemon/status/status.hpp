@@ -10,6 +10,7 @@
 #include "planner/matcher.hpp"
 #include "planner/plan.hpp"
 #include "planner/steering.hpp"
+#include "planner/task_slot.hpp"
 #include "policy/policy.hpp"
 
 #include <chrono>
@@ -35,6 +36,9 @@ struct SteerStatus {
     std::size_t steered = 0; ///< they get the connections that arrive on their workers' lanes
     NotSteered left{};
 };
+
+/// How tasks under `steer: tasks` stand to their packets: how many of each.
+using TasksAtArrivals = std::map<planner::AtArrivals, std::size_t>;
 
 struct ThreadStatus {
     int tid = 0;
@@ -100,6 +104,7 @@ struct PolicyStatus {
     struct Packets {
         std::optional<SteerStatus> steer{}; ///< no value: it does not steer, or nothing is known yet
         std::optional<LocalStatus> local{}; ///< no value: too few connections were seen
+        TasksAtArrivals tasks{}; ///< none: it does not steer tasks, or none of their packets were seen
     };
     Packets packets{};
 };
@@ -262,6 +267,7 @@ struct ProcessExplanation {
     struct Receiving {
         std::optional<LocalStatus> local{}; ///< no value: none was seen
         std::vector<locality::ArrivalPlace> arrivals{};
+        TasksAtArrivals tasks{}; ///< none: its policy does not steer tasks
     };
     Receiving receiving{};
     std::string fenced_unit; ///< under `means: cpuset`; "": none

@@ -17,7 +17,7 @@ json nics() {
       {"name": "veth0", "queues": [{"direction": "rx", "index": 0}, {"direction": "tx", "index": 0}], "vectors": []}])");
 }
 
-json status() {
+json nics_status() {
     return json::parse(R"json({
       "queues": [
         {"kind": "irq", "nic": "eth10", "irq": 40, "label": "eth10-TxRx-0", "policy": "web", "wanted": "2", "present": "2", "original": "0-3", "reason": "full", "shared_with": "ehci_hcd:usb1"},
@@ -36,7 +36,7 @@ json status() {
 
 TEST(NicStatus, EachVectorGetsItsWantedCpusTasksAndLastRefusal) {
     auto list = nics();
-    merge_status(list, status());
+    merge_status(list, nics_status());
     const auto& first = list[1]["vectors"][0];
     EXPECT_EQ(first["wanted"], "2");
     EXPECT_EQ(first["policy"], "web");

@@ -19,7 +19,7 @@ affinityd::topology::Topology four_cpus() {
     return topology;
 }
 
-const char* const status = R"({
+const char* const seats_status = R"({
   "policies": [{"name": "db", "affinity": "process", "cpus": "0-3"}, {"name": "web", "affinity": "full", "cpus": "0-3"},
                {"name": "gone", "affinity": "process", "cpus": "0-3", "released": true}],
   "processes": [{"policy": "db", "threads": [{"comm": "main", "present": "0-3", "wanted": "1"},
@@ -30,7 +30,9 @@ const char* const status = R"({
   "queues": [{"policy": "web", "kind": "irq", "irq": 45, "label": "eth0-rx-0", "present": "0", "wanted": "1"},
              {"policy": "web", "kind": "steering", "queue": "tx-0", "wanted": "1"}]})";
 
-json seats() { return seats_json(occupancy_of_status(json::parse(status), Masks::wanted), four_cpus()); }
+json seats() {
+    return seats_json(occupancy_of_status(json::parse(seats_status), Masks::wanted), four_cpus());
+}
 
 TEST(Seats, AreWhatIsWantedNotWhatIs) {
     const auto all = seats();
@@ -50,7 +52,8 @@ TEST(Seats, ATaskOfSeveralCpusCountsForAPartOnEach) {
 }
 
 TEST(Seats, TextNamesEachPolicyOnceAndEscapesControlBytes) {
-    const auto text = seats_text(occupancy_of_status(json::parse(status), Masks::wanted), four_cpus(), false);
+    const auto text =
+        seats_text(occupancy_of_status(json::parse(seats_status), Masks::wanted), four_cpus(), false);
     EXPECT_NE(text.find("db: main; web: n\\x1bx, eth0-rx-0 (IRQ 45)"), std::string::npos) << text;
     EXPECT_NE(text.find("db: io, 2 threads on 2-3"), std::string::npos) << text;
     EXPECT_EQ(text.find("gone"), std::string::npos) << text;

@@ -304,8 +304,13 @@ TEST(Balance, WhatIsMeasuredAfterMovesIsDroppedWhenThePlacementsChangeMeanwhile)
         test::ReadableLog log;
         auto current = daemon.manager().queues().current();
         int moved = 0;
-        Balancer balancer({*root, current, daemon.tasks().table(), daemon.tasks().placer().assignments(),
-                           std::chrono::seconds(60), [&] { ++moved; }, log.log()});
+        Balancer balancer({*root,
+                           current,
+                           daemon.tasks().table(),
+                           daemon.tasks().placer().assignments(),
+                           std::chrono::seconds(60),
+                           {[&] { ++moved; }, [](const TaskId&) { return false; }},
+                           log.log()});
         while (!balancer.step(never)) {
         }
         ASSERT_EQ(moved, 1);

@@ -22,15 +22,15 @@ class LocalReadsTest : public testing::Test {
         daemon_.pass();
         EXPECT_EQ(daemon_.tasks().table().processes().size(), 3U);
         root_.emplace(std::move(*host::Root::open(machine_.path())));
-        reads_.emplace(LocalReads::Parts{*root_, daemon_.manager().queues().current(),
-                                         daemon_.tasks().table(), daemon_.log().log()});
+        reads_.emplace(
+            LocalReads::Parts{*root_, daemon_.manager().queues().current(), daemon_.tasks().table()});
     }
     void note(int pid, std::optional<unsigned> arrival, unsigned reader, std::uint64_t samples) {
         reads_->note({.counts = {{.pid = pid, .arrival = arrival, .reader = reader, .reads = samples}}});
         work_out();
     }
-    void work_out(std::size_t most = 200) {
-        while (!reads_->step(most, [] { return true; })) { // in the smallest slices
+    void work_out() {
+        while (!reads_->step([] { return true; })) { // in the smallest slices
         }
     }
     Machine machine_;
@@ -119,7 +119,7 @@ TEST_F(LocalReadsTest, APolicyThatIsRemovedTakesItsSamplesAlong) {
 TEST_F(LocalReadsTest, WhatIsNotWantedIsForgotten) {
     note(10, 0, 0, 100);
     EXPECT_TRUE(reads_->of_policy("web"));
-    work_out(0);
+    reads_->forget();
     EXPECT_FALSE(reads_->of_policy("web"));
     work_out();
     EXPECT_FALSE(reads_->of_policy("web"));

@@ -18,7 +18,7 @@ namespace {
 
 const CpuSet lower = *CpuSet::parse_list("0-1");
 const CpuSet upper = *CpuSet::parse_list("2-3");
-const machine::UnitCpuset server{"server.service"};
+const machine::UnitCpuset server_unit{"server.service"};
 
 class UnitFences : public testing::Test {
   protected:
@@ -109,12 +109,12 @@ class UnitFences : public testing::Test {
 
 TEST_F(UnitFences, AreSetOnceAndRestoredWhenTheProcessesLeave) {
     bool was_written_down = false;
-    systemd_.on_write = [&](const auto&) { was_written_down = journal_->contains(server); };
+    systemd_.on_write = [&](const auto&) { was_written_down = journal_->contains(server_unit); };
     observe_server();
     pass();
     EXPECT_EQ(systemd_.units["server.service"], upper);
     EXPECT_TRUE(was_written_down) << "before the change";
-    EXPECT_EQ(journal_->find(server)->granted, machine::Setting(upper));
+    EXPECT_EQ(journal_->find(server_unit)->granted, machine::Setting(upper));
     EXPECT_EQ(state(), "in place");
     EXPECT_EQ(problem(), "");
     EXPECT_EQ(fences_changed_, 1U);
@@ -128,7 +128,7 @@ TEST_F(UnitFences, AreSetOnceAndRestoredWhenTheProcessesLeave) {
     units_->forget({11, 1});
     step();
     EXPECT_TRUE(systemd_.units["server.service"].empty());
-    EXPECT_FALSE(journal_->contains(server));
+    EXPECT_FALSE(journal_->contains(server_unit));
     EXPECT_EQ(state(), "");
 }
 
@@ -163,7 +163,7 @@ TEST_F(UnitFences, ThatNoPolicyWantsAnyMoreAreRestoredAfterACrash) {
     begin();
     pass();
     EXPECT_TRUE(systemd_.units["server.service"].empty());
-    EXPECT_FALSE(journal_->contains(server));
+    EXPECT_FALSE(journal_->contains(server_unit));
 }
 
 TEST_F(UnitFences, AForeignProcessKeepsAUnitOpen) {
@@ -264,7 +264,7 @@ TEST_F(UnitFences, DriftIsTreatedAsThePolicySays) {
         units_->begin_stop();
         EXPECT_EQ(systemd_.units["server.service"].to_list(), drift == "enforce" ? "" : "0-1")
             << drift << ": only what is ours is put back";
-        EXPECT_FALSE(journal_->contains(server));
+        EXPECT_FALSE(journal_->contains(server_unit));
     }
 }
 
@@ -280,7 +280,7 @@ TEST_F(UnitFences, AReleaseAndTheEndOfAPolicyTakeTheFenceAway) {
     policies({policy("unrelated")});
     pass();
     EXPECT_TRUE(systemd_.units["server.service"].empty());
-    EXPECT_FALSE(journal_->contains(server));
+    EXPECT_FALSE(journal_->contains(server_unit));
 }
 
 TEST_F(UnitFences, OfAPolicyThatKeepsStayWhenItIsRemovedAndAtTheEnd) {
@@ -290,7 +290,7 @@ TEST_F(UnitFences, OfAPolicyThatKeepsStayWhenItIsRemovedAndAtTheEnd) {
     policies({policy("unrelated")});
     pass();
     EXPECT_EQ(systemd_.units["server.service"], upper);
-    EXPECT_FALSE(journal_->contains(server));
+    EXPECT_FALSE(journal_->contains(server_unit));
     policies({policy("server", "on_stop: keep\n")});
     begin();
     systemd_.units["server.service"] = {};
@@ -298,7 +298,7 @@ TEST_F(UnitFences, OfAPolicyThatKeepsStayWhenItIsRemovedAndAtTheEnd) {
     pass();
     units_->begin_stop();
     EXPECT_EQ(systemd_.units["server.service"], upper);
-    EXPECT_FALSE(journal_->contains(server));
+    EXPECT_FALSE(journal_->contains(server_unit));
 }
 
 TEST_F(UnitFences, ASlowSystemdHoldsUpNothingAndIsAskedOnce) {
@@ -343,7 +343,7 @@ TEST_F(UnitFences, AWriteWithoutAnAnswerKeepsItsRecordAndIsMadeAgain) {
     first(0);
     ASSERT_EQ(systemd_.writes, 1U);
     systemd_.answer(ETIMEDOUT);
-    EXPECT_TRUE(journal_->contains(server)) << "it may be set";
+    EXPECT_TRUE(journal_->contains(server_unit)) << "it may be set";
     systemd_.is_slow = false;
     pass();
     EXPECT_EQ(systemd_.units["server.service"], upper) << "nobody else has changed it";
@@ -356,15 +356,15 @@ TEST_F(UnitFences, ARefusalIsNamedAndLeavesNoRecord) {
     observe_server();
     pass();
     EXPECT_EQ(state(), "systemd refuses: Permission denied");
-    EXPECT_FALSE(journal_->contains(server));
+    EXPECT_FALSE(journal_->contains(server_unit));
     systemd_.refusal = 0;
     pass();
     ASSERT_EQ(state(), "in place");
     systemd_.refusal = EACCES;
     systemd_.units["server.service"] = lower;
     pass();
-    EXPECT_TRUE(journal_->contains(server)) << "the earlier change still has its record";
-    EXPECT_EQ(journal_->find(server)->original, machine::Setting(CpuSet{}));
+    EXPECT_TRUE(journal_->contains(server_unit)) << "the earlier change still has its record";
+    EXPECT_EQ(journal_->find(server_unit)->original, machine::Setting(CpuSet{}));
 }
 
 TEST_F(UnitFences, TheEndWaitsForACallThatIsUnderWayAndRestores) {
@@ -379,7 +379,7 @@ TEST_F(UnitFences, TheEndWaitsForACallThatIsUnderWayAndRestores) {
     systemd_.answer();
     EXPECT_FALSE(units_->is_busy());
     EXPECT_TRUE(systemd_.units["server.service"].empty());
-    EXPECT_FALSE(journal_->contains(server));
+    EXPECT_FALSE(journal_->contains(server_unit));
 }
 
 TEST_F(UnitFences, WithoutAnAnswerAtTheEndAreLeftToALaterDaemon) {
@@ -391,7 +391,7 @@ TEST_F(UnitFences, WithoutAnAnswerAtTheEndAreLeftToALaterDaemon) {
     systemd_.answer(ETIMEDOUT);
     EXPECT_FALSE(units_->is_busy()) << "a bounded wait";
     EXPECT_TRUE(is_logged("could not be put back: systemd does not answer"));
-    ASSERT_TRUE(journal_->contains(server));
+    ASSERT_TRUE(journal_->contains(server_unit));
     systemd_.is_slow = false;
     begin();
     units_->begin_stop();
@@ -481,7 +481,7 @@ TEST_F(UnitFences, AFirstFenceThatSystemdWasAskedAboutIsNotSetOnceTheDaemonEnds)
     systemd_.answer();
     EXPECT_FALSE(units_->is_busy());
     EXPECT_EQ(systemd_.units["server.service"], CpuSet{});
-    EXPECT_FALSE(journal_->contains(server));
+    EXPECT_FALSE(journal_->contains(server_unit));
 }
 
 } // namespace

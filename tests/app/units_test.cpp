@@ -9,7 +9,7 @@ namespace {
 using nlohmann::json;
 using test::Instance;
 
-const CpuSet upper = *CpuSet::parse_list("2-3");
+const CpuSet upper_half = *CpuSet::parse_list("2-3");
 
 class Units : public testing::Test {
   protected:
@@ -37,7 +37,7 @@ TEST_F(Units, OfOnePolicyAreFencedUntilItIsReleased) {
     instance.systemd().units["server.service"] = {};
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
-    EXPECT_EQ(instance.systemd().units["server.service"], upper);
+    EXPECT_EQ(instance.systemd().units["server.service"], upper_half);
     EXPECT_EQ(machine_.allowed(10, 10), "2-3");
     EXPECT_EQ(
         instance.status()["units"],
@@ -54,7 +54,7 @@ TEST_F(Units, OfOnePolicyAreFencedUntilItIsReleased) {
     EXPECT_EQ(machine_.allowed(10, 10), "0-3");
     instance.apply();
     instance.finish();
-    EXPECT_EQ(instance.systemd().units["server.service"], upper);
+    EXPECT_EQ(instance.systemd().units["server.service"], upper_half);
     instance.stop();
     EXPECT_TRUE(instance.systemd().units["server.service"].empty());
 }
@@ -94,14 +94,14 @@ TEST_F(Units, StayFencedWhileTheControlGroupOfAProcessCannotBeRead) {
     instance.systemd().units["server.service"] = {};
     ASSERT_TRUE(instance.manager().start());
     instance.pass();
-    ASSERT_EQ(instance.systemd().units["server.service"], upper);
+    ASSERT_EQ(instance.systemd().units["server.service"], upper_half);
     for (unsigned spare = 0; spare < 8; ++spare) {
         {
             const affinityd::test::NoDescriptorsLeft few(spare);
             instance.tasks().process_changed(10);
         }
         instance.finish();
-        EXPECT_EQ(instance.systemd().units["server.service"], upper) << spare << " left";
+        EXPECT_EQ(instance.systemd().units["server.service"], upper_half) << spare << " left";
     }
     put(10, "server", "/system.slice/other.service");
     instance.tasks().process_changed(10);
@@ -115,10 +115,10 @@ TEST_F(Units, AnAdministratorsSettingIsRestoredAfterACrashToo) {
         instance.systemd().units["server.service"] = *CpuSet::parse_list("1-3");
         ASSERT_TRUE(instance.manager().start());
         instance.pass();
-        EXPECT_EQ(instance.systemd().units["server.service"], upper);
+        EXPECT_EQ(instance.systemd().units["server.service"], upper_half);
     } // ended without stop()
     Instance again(machine_);
-    again.systemd().units["server.service"] = upper;
+    again.systemd().units["server.service"] = upper_half;
     ASSERT_TRUE(again.manager().start());
     again.pass();
     again.stop();
@@ -136,7 +136,7 @@ TEST_F(Units, WithoutAnAnswerAtTheEndAreLeftToALaterDaemon) {
         EXPECT_EQ(instance.log().times("could not be put back"), 1U);
     }
     Instance again(machine_);
-    again.systemd().units["server.service"] = upper;
+    again.systemd().units["server.service"] = upper_half;
     ASSERT_TRUE(again.manager().start());
     again.stop();
     EXPECT_TRUE(again.systemd().units["server.service"].empty());
@@ -154,7 +154,7 @@ TEST_F(Units, WithForeignProcessesHaveNoFence) {
     EXPECT_EQ(machine_.allowed(10, 10), "2-3") << "the masks hold all the same";
     procs("system.slice/server.service", "10\n");
     instance.pass();
-    EXPECT_EQ(instance.systemd().units["server.service"], upper);
+    EXPECT_EQ(instance.systemd().units["server.service"], upper_half);
     procs("system.slice/server.service/below", "20\n"); // in a control group of its own below the unit's
     instance.pass();
     EXPECT_TRUE(instance.systemd().units["server.service"].empty())

@@ -9,13 +9,13 @@
 namespace affinityd {
 namespace {
 
-struct Case {
+struct GlobCase {
     const char* pattern;
     const char* text;
     bool matches;
 };
 
-class Globs : public testing::TestWithParam<Case> {};
+class Globs : public testing::TestWithParam<GlobCase> {};
 
 TEST_P(Globs, Match) {
     EXPECT_EQ(glob_match(GetParam().pattern, GetParam().text), GetParam().matches)
@@ -26,18 +26,18 @@ INSTANTIATE_TEST_SUITE_P(
     Table, Globs,
     testing::Values(
         // clang-format off
-        Case{"", "", true}, Case{"", "a", false}, Case{"*", "", true}, Case{"**", "anything", true},
-        Case{"nginx", "nginx", true}, Case{"nginx", "nginx2", false}, Case{"nginx", "Nginx", false},
-        Case{"eth*", "eth10", true}, Case{"eth?", "eth10", false}, Case{"eth1", "eth10", false},
-        Case{"*worker*", "nginx: worker process", true}, Case{"*worker", "nginx: worker process", false},
-        Case{"/usr/*/nginx", "/usr/local/sbin/nginx", true},
-        Case{"a*b*c", "aXbYbZc", true}, Case{"a*b*c", "aXcYb", false},
-        Case{"[a-c]x", "bx", true}, Case{"[a-c]x", "dx", false}, Case{"[!a-c]x", "dx", true}, Case{"[!a-c]x", "ax", false},
-        Case{"[^a]x", "bx", true}, Case{"[]]x", "]x", true}, Case{"[!]]x", "]x", false}, Case{"[a-]", "-", true},
-        Case{"[abc", "[abc", true}, Case{"[abc", "a", false}, Case{"[", "[", true}, Case{"[!", "[!", true}, Case{"[]", "[]", true},
-        Case{"\\*", "*", true}, Case{"\\*", "x", false}, Case{"\\[a]", "[a]", true}, Case{"a\\", "a\\", true}, Case{"\\", "x", false},
-        Case{"*a", "aaaa", true}, Case{"*ab", "aaab", true}, Case{"?", "", false}, Case{"??", "ab", true},
-        Case{"[\x80-\xff]", "\xe4", true}, Case{"[a-\xff]", "\xc3", true}, Case{"*)", "a (b) c)", true}));
+        GlobCase{"", "", true}, GlobCase{"", "a", false}, GlobCase{"*", "", true}, GlobCase{"**", "anything", true},
+        GlobCase{"nginx", "nginx", true}, GlobCase{"nginx", "nginx2", false}, GlobCase{"nginx", "Nginx", false},
+        GlobCase{"eth*", "eth10", true}, GlobCase{"eth?", "eth10", false}, GlobCase{"eth1", "eth10", false},
+        GlobCase{"*worker*", "nginx: worker process", true}, GlobCase{"*worker", "nginx: worker process", false},
+        GlobCase{"/usr/*/nginx", "/usr/local/sbin/nginx", true},
+        GlobCase{"a*b*c", "aXbYbZc", true}, GlobCase{"a*b*c", "aXcYb", false},
+        GlobCase{"[a-c]x", "bx", true}, GlobCase{"[a-c]x", "dx", false}, GlobCase{"[!a-c]x", "dx", true}, GlobCase{"[!a-c]x", "ax", false},
+        GlobCase{"[^a]x", "bx", true}, GlobCase{"[]]x", "]x", true}, GlobCase{"[!]]x", "]x", false}, GlobCase{"[a-]", "-", true},
+        GlobCase{"[abc", "[abc", true}, GlobCase{"[abc", "a", false}, GlobCase{"[", "[", true}, GlobCase{"[!", "[!", true}, GlobCase{"[]", "[]", true},
+        GlobCase{"\\*", "*", true}, GlobCase{"\\*", "x", false}, GlobCase{"\\[a]", "[a]", true}, GlobCase{"a\\", "a\\", true}, GlobCase{"\\", "x", false},
+        GlobCase{"*a", "aaaa", true}, GlobCase{"*ab", "aaab", true}, GlobCase{"?", "", false}, GlobCase{"??", "ab", true},
+        GlobCase{"[\x80-\xff]", "\xe4", true}, GlobCase{"[a-\xff]", "\xc3", true}, GlobCase{"*)", "a (b) c)", true}));
 // clang-format on
 
 TEST(Glob, StaysLinearOnHostilePatterns) {

@@ -2,6 +2,7 @@
 // The conversation with irqbalance: what is asked, what is given back, and that none of it ever waits.
 #include "coexist/irqbalance.hpp"
 #include "support/fake_irqbalance.hpp"
+#include "support/soon.hpp"
 #include "support/tree.hpp"
 
 #include <chrono>
@@ -15,16 +16,9 @@
 namespace affinityd::coexist {
 namespace {
 
+using affinityd::test::soon; // the server obeys after the sender of a request has gone on
 using Irqs = std::vector<unsigned>;
 using Clock = Irqbalance::Clock;
-
-/// The server obeys after the sender of a request has gone on.
-template <class Done>
-bool soon(Done done) {
-    for (int i = 0; i < 1000 && !done(); ++i)
-        ::usleep(5000);
-    return done();
-}
 
 class IrqbalanceTest : public testing::Test {
   protected:

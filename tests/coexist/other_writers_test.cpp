@@ -3,6 +3,8 @@
 #include "coexist/other_writers.hpp"
 #include "host/root.hpp"
 #include "support/fake_irqbalance.hpp"
+#include "support/nobody.hpp"
+#include "support/soon.hpp"
 #include "support/tree.hpp"
 
 #include <csignal>
@@ -19,14 +21,8 @@ namespace affinityd::coexist {
 namespace {
 
 using affinityd::test::FakeIrqbalance;
+using affinityd::test::soon;
 using Irqs = std::vector<unsigned>;
-
-template <class Done>
-bool soon(Done done) {
-    for (int i = 0; i < 1000 && !done(); ++i)
-        ::usleep(5000);
-    return done();
-}
 
 class OtherWritersTest : public testing::Test {
   protected:
@@ -166,7 +162,7 @@ TEST(LiveOtherWriters, AProcessOfAnotherUserByTheirNamesIsNone) {
         ASSERT_EQ(::pipe(ready), 0);
         const int intruder = ::fork();
         if (intruder == 0) {
-            constexpr unsigned nobody = 65534;
+            using affinityd::test::nobody;
             const bool is_nobody =
                 ::setresgid(nobody, nobody, nobody) == 0 && ::setresuid(nobody, nobody, nobody) == 0;
             ::prctl(PR_SET_NAME, name.c_str());

@@ -3,6 +3,7 @@
 #include "coexist/peer_daemons.hpp"
 #include "host/root.hpp"
 #include "state/journal.hpp"
+#include "support/nobody.hpp"
 #include "support/tree.hpp"
 
 #include <csignal>
@@ -25,7 +26,7 @@ namespace {
 const planner::TaskMask task{{10, 100}, 10, "server"};
 const planner::TaskMask other{{20, 200}, 20, "other"};
 const planner::UnitCpuset unit{"nginx.service"};
-constexpr unsigned nobody = 65534;
+using affinityd::test::nobody;
 
 /// Writes a journal into the folder.
 void hold(const std::string& folder, std::initializer_list<planner::Subject> subjects) {

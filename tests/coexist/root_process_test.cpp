@@ -44,7 +44,7 @@ TEST(ProgramName, IsTheFileItRuns) {
     EXPECT_EQ(program_name(root, 10), "irqbalance");
     EXPECT_EQ(program_name(root, 11), "irqbalance");
     EXPECT_FALSE(program_name(root, 12));
-    EXPECT_EQ(program_name(host::Root::open("/").value(), ::getpid()), "coexist-root_process-test");
+    EXPECT_EQ(program_name(host::Root::open("/").value(), ::getpid()), "coexist-test");
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coexist/trusted_folder.hpp"
+#include "support/nobody.hpp"
 #include "support/tree.hpp"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace affinityd::coexist {
 namespace {
 
-constexpr unsigned nobody = 65534;
+using affinityd::test::nobody;
 
 class TrustedFolders : public testing::Test {
   protected:

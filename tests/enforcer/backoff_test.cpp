@@ -2,28 +2,22 @@
 #include "enforcer/backoff.hpp"
 #include "enforcer/executor.hpp"
 #include "fake_enforcer.hpp"
+#include "subjects.hpp"
 
 #include <gtest/gtest.h>
 
 namespace affinityd::enforcer {
 namespace {
 
-using machine::IrqMask;
 using machine::Setting;
 using machine::Subject;
 using machine::TaskMask;
 using planner::Action;
+using test::all;
+using test::four_cpus;
+using test::irq;
+using test::task;
 using namespace std::chrono_literals;
-
-const TaskMask task{{10, 100}, 10, "a"};
-const IrqMask irq{"devices/d", "eth0-TxRx-0", 0, 30};
-const CpuSet all = CpuSet::range(0, 3);
-
-topology::Topology four_cpus() {
-    topology::Topology topology;
-    topology.possible = topology.present = topology.online = all;
-    return topology;
-}
 
 /// An executor with a clock of its own.
 class BackoffTest : public testing::Test {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/executor.hpp"
 #include "fake_enforcer.hpp"
+#include "subjects.hpp"
 #include "support/full_disk.hpp"
 #include "support/journal_copy.hpp"
 #include "support/tree.hpp"
@@ -22,16 +23,10 @@ using machine::TaskMask;
 using machine::UnitCpuset;
 using planner::Action;
 using planner::UndoRecord;
-
-const TaskMask task{{10, 100}, 10, "a"};
-const IrqMask irq{"devices/d", "eth0-TxRx-0", 0, 30};
-const CpuSet all = CpuSet::range(0, 3);
-
-topology::Topology four_cpus() {
-    topology::Topology topology;
-    topology.possible = topology.present = topology.online = all;
-    return topology;
-}
+using test::all;
+using test::four_cpus;
+using test::irq;
+using test::task;
 
 Action change(const Subject& subject, const Setting& from, const Setting& to, bool restore = false) {
     return {subject, from, to, "p", {}, restore};

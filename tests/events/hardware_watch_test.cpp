@@ -208,7 +208,7 @@ TEST(HardwareWatch, EachChangeOfALinkIsReported) {
 }
 
 /// What a test makes of a source: a broken one is readable all the time, and cannot be read.
-struct Play {
+struct LinkPlay {
     unsigned opened = 0;
     unsigned drained = 0;
     unsigned works_from = 1; ///< the source opened for the nth time works
@@ -226,7 +226,7 @@ struct Play {
 
 class PlayedLinks final : public netdev::LinkSource {
   public:
-    explicit PlayedLinks(Play& play) : play_(play), fd_(play.descriptor()) {}
+    explicit PlayedLinks(LinkPlay& play) : play_(play), fd_(play.descriptor()) {}
     [[nodiscard]] int fd() const override { return fd_.get(); }
     [[nodiscard]] Result<Drained> drain() override {
         ++play_.drained;
@@ -234,14 +234,14 @@ class PlayedLinks final : public netdev::LinkSource {
     }
 
   private:
-    Play& play_;
+    LinkPlay& play_;
     host::Fd fd_;
 };
 
 /// A watch of sources that a test plays.
 class Broken {
   public:
-    explicit Broken(const Play& of_links, const Play& of_uevents = {})
+    explicit Broken(const LinkPlay& of_links, const LinkPlay& of_uevents = {})
         : links(of_links), uevents(of_uevents) {
         watch_ = HardwareWatch::start(turning.event(), log.log(),
                                       {[this] { ++cpus; }, [this](const auto& nic) { nics.push_back(nic); }},
@@ -263,7 +263,7 @@ class Broken {
         sd_event_get_iteration(turning.event(), &after);
         return after - before;
     }
-    Play links, uevents;
+    LinkPlay links, uevents;
     app::test::ReadableLog log;
     test::Turning turning;
     unsigned cpus = 0;

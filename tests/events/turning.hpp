@@ -22,7 +22,7 @@ class Turning {
     }
     [[nodiscard]] sd_event* event() const { return event_.get(); }
     template <class Done>
-    bool until(Done done, milliseconds patience = milliseconds(8000)) const {
+    bool until(Done done, milliseconds patience = milliseconds(20000)) const {
         for (const auto end = steady_clock::now() + patience; !done(); sd_event_run(event_.get(), 10'000))
             if (steady_clock::now() > end) return false;
         return true;

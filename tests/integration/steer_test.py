@@ -61,6 +61,20 @@ while True:
     poll.poll()
     mine.accept()
 """
+# A server with a process for each connection, as PostgreSQL and sshd are.
+FORKING = """import os, signal, socket, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+open("/proc/self/comm", "w").write(sys.argv[1])
+listener = socket.create_server(("10.98.0.1", 8080), backlog=128)
+while True:
+    one, _ = listener.accept()
+    if os.fork() == 0:
+        listener.close()
+        while one.recv(4096):
+            one.sendall(b"HTTP/1.1 200 OK\\r\\n")
+        os._exit(0)
+    one.close()
+"""
 POLICY = "version: 1\nmatch: {{comm: {comm}}}\naffinity: full\nnics: [{nic}]\nbind: core\nsettle: 0s\nsteer: {steer}\n"
 
 
@@ -275,6 +289,53 @@ class Steer(unittest.TestCase):
         daemon.stop()
         self.assertEqual([-1, -1], self.told(master))
         self.assertEqual({allowed(os.getpid())}, {allowed(pid) for pid in self.workers(master) + napi_threads(self.nic)})
+
+    def forking(self):
+        """Starts the server; a function that lists (CPUs that it may use, CPU where its packets arrive) of each child."""
+        server = spawn(self.stack, *self.near.command(sys.executable, "-c", FORKING, self.comm))
+        wait_for(lambda: incoming_cpus(server.pid, True), "it listens")
+
+        def children():
+            text = pathlib.Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text(encoding="ascii")
+            return [(allowed(int(pid)), cpu) for pid in text.split() for cpu in incoming_cpus(int(pid), False).values()]
+
+        return server.pid, children
+
+    def test_processes_of_one_connection_each_go_where_its_packets_arrive(self):
+        """And without steering they are dealt out: half of them are elsewhere."""
+        daemon = self.daemon("none")
+        _, children = self.forking()
+        daemon.start()
+        with self.client() as ask:
+            ask()
+            wait_for(lambda: len(children()) == 40 and {mask for mask, _ in children()} <= {"0", "1"}, "they are placed")
+            ask()
+
+            def share():
+                found = children()
+                self.assertEqual(40, len(found))
+                return sum(mask == str(cpu) for mask, cpu in found) / len(found)
+
+            # The next pass gives the interface, and the processes that have come, a lane more.
+            wait_for(lambda: (ask(), 0.2 <= share() <= 0.8)[1], "they are dealt out")
+            dealt = share()
+            daemon.write("server.yaml", self.policy("tasks"))
+
+            def are_there():
+                ask()
+                time.sleep(0.2)
+                return share() >= 0.9
+
+            wait_for(are_there, "they follow their packets", patience=60)
+            print(f"measured: {dealt:.0%} of the processes are where their packets arrive, with steer: tasks {share():.0%}", file=sys.stderr)
+            wait_for(lambda: (ask(), "of 40 tasks are on the lane where their packets arrive" in daemon.control("status"))[1], "status says so")
+            there = share()
+            for _ in range(10):  # and there they stay
+                ask()
+                time.sleep(0.3)
+            self.assertGreaterEqual(share(), there - 0.05)
+            daemon.stop()
+            self.assertEqual({allowed(os.getpid())}, {mask for mask, _ in children()})
 
     def test_what_was_told_is_taken_back_when_the_policy_says_so(self):
         daemon = self.daemon("accept")

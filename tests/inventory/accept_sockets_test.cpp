@@ -59,17 +59,17 @@ int watch(int listener) {
 }
 
 /// A child, ended at the latest here.
-class Child {
+class Forked {
   public:
-    explicit Child(const std::function<void()>& life) : pid_(::fork()) {
+    explicit Forked(const std::function<void()>& life) : pid_(::fork()) {
         if (pid_ != 0) return;
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         life();
         ::_exit(0);
     }
-    Child(const Child&) = delete;
-    Child& operator=(const Child&) = delete;
-    ~Child() {
+    Forked(const Forked&) = delete;
+    Forked& operator=(const Forked&) = delete;
+    ~Forked() {
         ::kill(pid_, SIGKILL);
         ::waitpid(pid_, nullptr, 0);
     }
@@ -102,7 +102,7 @@ class Accepting : public testing::Test {
 TEST_F(Accepting, AWorkerThatWaitsForItsOwnListenerIsFound) {
     const int mine = listener(0);
     const int other = listener(port_of(mine));
-    const Child child([&] { wait_for_ever(watch(mine)); }); // it has both open, as nginx's workers have
+    const Forked child([&] { wait_for_ever(watch(mine)); }); // it has both open, as nginx's workers have
     const auto found = read_until(child.pid(), [](const auto& one) { return !one.sockets.empty(); });
     EXPECT_EQ(found.code, 0);
     ASSERT_EQ(found.sockets.size(), 1U);
@@ -124,8 +124,8 @@ TEST_F(Accepting, AWorkerThatWaitsForItsOwnListenerIsFound) {
 
 TEST_F(Accepting, WhoOnlyHasItOpenIsNotFound) {
     const int mine = listener(0);
-    const Child worker([&] { wait_for_ever(watch(mine)); });
-    const Child master([&] { ::pause(); });
+    const Forked worker([&] { wait_for_ever(watch(mine)); });
+    const Forked master([&] { ::pause(); });
     EXPECT_EQ(read_until(worker.pid(), [](const auto& one) { return !one.sockets.empty(); }).sockets.size(),
               1U);
     EXPECT_TRUE(reader.read(id(master.pid())).sockets.empty());
@@ -135,7 +135,7 @@ TEST_F(Accepting, WhoOnlyHasItOpenIsNotFound) {
 TEST_F(Accepting, ThreadsAreToldApart) {
     const int first = listener(0);
     const int second = listener(port_of(first));
-    const Child child([&] {
+    const Forked child([&] {
         std::thread([&] { wait_for_ever(watch(first)); }).detach();
         while (true)
             std::ignore = ::accept4(second, nullptr, nullptr, 0);
@@ -155,7 +155,7 @@ TEST_F(Accepting, AThreadThatRunsWhenItIsLookedAtIsRemembered) {
     const int mine = listener(0);
     std::array<int, 2> pipe{};
     ASSERT_EQ(::pipe(pipe.data()), 0);
-    const Child child([&] {
+    const Forked child([&] {
         std::thread([] { ::pause(); }).detach();
         const int epoll = watch(mine);
         epoll_event event{};
@@ -183,7 +183,7 @@ TEST_F(Accepting, WhoHasEndedOrHasAnotherStartTimeHasNone) {
     const int mine = listener(0);
     TaskId process;
     {
-        const Child child([&] { wait_for_ever(watch(mine)); });
+        const Forked child([&] { wait_for_ever(watch(mine)); });
         process = id(child.pid());
         EXPECT_EQ(reader.read({process.tid, process.start_time + 1}).code, ESRCH);
     }
@@ -195,7 +195,7 @@ TEST_F(Accepting, WhoHasEndedOrHasAnotherStartTimeHasNone) {
 
 TEST_F(Accepting, TheCpuIsSetAndTakenBackFromOutside) {
     const int mine = listener(0);
-    const Child child([&] { wait_for_ever(watch(mine)); });
+    const Forked child([&] { wait_for_ever(watch(mine)); });
     const auto files = host::ForeignFiles::open(child.pid());
     ASSERT_TRUE(files);
     const auto socket = files->socket(mine);
@@ -214,7 +214,7 @@ TEST_F(Accepting, TheCpuIsSetAndTakenBackFromOutside) {
 
 TEST_F(Accepting, TheListIsReadOnAThread) {
     const int mine = listener(0);
-    const Child child([&] { wait_for_ever(watch(mine)); });
+    const Forked child([&] { wait_for_ever(watch(mine)); });
     read_until(child.pid(), [](const auto& one) { return !one.sockets.empty(); });
     AcceptList list(root);
     EXPECT_FALSE(list.take());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pipe without a writer's words stands for the arguments of a process that keeps its readers waiting.
 #include "inventory/command_lines.hpp"
+#include "support/nobody.hpp"
+#include "support/readable.hpp"
 
 #include <array>
 #include <cerrno>
@@ -9,7 +11,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,12 +18,13 @@
 namespace affinityd::inventory {
 namespace {
 
+using affinityd::test::is_readable;
 using host::Fd;
 using namespace std::chrono_literals;
 
 constexpr std::size_t enough = 1024;
 
-uid_t somebody() { return 1000; }
+uid_t user_1000() { return 1000; }
 CommandLines::User user(uid_t number) {
     return [number] { return number; };
 }
@@ -46,11 +48,6 @@ class Arguments {
     Fd read_, write_;
 };
 
-bool is_readable(int fd, int patience_ms) {
-    pollfd wanted{fd, POLLIN, 0};
-    return ::poll(&wanted, 1, patience_ms) == 1;
-}
-
 /// The answers of `count` processes, whenever they come.
 std::set<int> await_late(CommandLines& lines, std::size_t count) {
     std::set<int> came;
@@ -65,39 +62,39 @@ TEST(CommandLines, WhatIsThereIsReadToTheLimit) {
     Arguments arguments, more;
     arguments.say("sleep");
     more.say(std::string(100, 'x'));
-    EXPECT_EQ(lines.find({50, 1}, somebody), std::nullopt);
-    const auto answer = lines.read({50, 1}, arguments.file(), enough, somebody);
+    EXPECT_EQ(lines.find({50, 1}, user_1000), std::nullopt);
+    const auto answer = lines.read({50, 1}, arguments.file(), enough, user_1000);
     EXPECT_EQ(answer.code, 0);
     EXPECT_EQ(answer.text, "sleep");
-    EXPECT_EQ(lines.read({51, 1}, more.file(), 10, somebody).text, std::string(10, 'x'));
-    EXPECT_EQ(lines.read({52, 1}, Fd(::open("/", O_RDONLY | O_CLOEXEC)), enough, somebody).code, EISDIR);
+    EXPECT_EQ(lines.read({51, 1}, more.file(), 10, user_1000).text, std::string(10, 'x'));
+    EXPECT_EQ(lines.read({52, 1}, Fd(::open("/", O_RDONLY | O_CLOEXEC)), enough, user_1000).code, EISDIR);
     EXPECT_FALSE(is_readable(lines.fd(), 0));
 }
 
 TEST(CommandLines, ASilentProcessKeepsNobodyWaitingAndIsAskedOnce) {
     CommandLines lines(1ms);
     Arguments silent;
-    EXPECT_EQ(lines.read({50, 1}, silent.file(), enough, somebody).code, EAGAIN);
+    EXPECT_EQ(lines.read({50, 1}, silent.file(), enough, user_1000).code, EAGAIN);
     for (int i = 0; i < 1000; ++i) {
-        const auto answer = lines.find({50, 1}, somebody);
+        const auto answer = lines.find({50, 1}, user_1000);
         ASSERT_TRUE(answer);
         EXPECT_EQ(answer->code, EAGAIN);
     }
-    EXPECT_EQ(lines.find({51, 1}, somebody), std::nullopt) << "others are asked";
-    EXPECT_EQ(lines.find({50, 2}, somebody), std::nullopt) << "also a later one of the same number";
+    EXPECT_EQ(lines.find({51, 1}, user_1000), std::nullopt) << "others are asked";
+    EXPECT_EQ(lines.find({50, 2}, user_1000), std::nullopt) << "also a later one of the same number";
     silent.say("late");
     EXPECT_EQ(await_late(lines, 1), std::set{50});
-    EXPECT_EQ(lines.find({50, 1}, somebody).value().text, "late");
-    EXPECT_EQ(lines.find({50, 1}, somebody), std::nullopt) << "the next look reads it again";
+    EXPECT_EQ(lines.find({50, 1}, user_1000).value().text, "late");
+    EXPECT_EQ(lines.find({50, 1}, user_1000), std::nullopt) << "the next look reads it again";
 }
 
 TEST(CommandLines, AnAnswerThatIsLateForLongIsNoneAnyMore) {
     CommandLines lines(1ms);
     Arguments silent;
-    EXPECT_EQ(lines.read({50, 1}, silent.file(), enough, somebody).code, EAGAIN);
+    EXPECT_EQ(lines.read({50, 1}, silent.file(), enough, user_1000).code, EAGAIN);
     silent.say("late");
     EXPECT_EQ(await_late(lines, 1), std::set{50});
-    EXPECT_EQ(lines.find({50, 1}, somebody, CommandLines::Clock::now() + 1h), std::nullopt);
+    EXPECT_EQ(lines.find({50, 1}, user_1000, CommandLines::Clock::now() + 1h), std::nullopt);
 }
 
 TEST(CommandLines, OfSilentProcessesNoMoreThanAFewAreAskedUntilOneAnswers) {
@@ -109,15 +106,15 @@ TEST(CommandLines, OfSilentProcessesNoMoreThanAFewAreAskedUntilOneAnswers) {
         ASSERT_EQ(lines.find({pid, 1}, its), std::nullopt);
         EXPECT_EQ(lines.read({pid++, 1}, arguments.file(), enough, its).code, EAGAIN);
     }
-    ASSERT_TRUE(lines.find({500, 1}, somebody));
-    EXPECT_EQ(lines.find({500, 1}, somebody)->code, EAGAIN) << "who could answer is not asked either";
+    ASSERT_TRUE(lines.find({500, 1}, user_1000));
+    EXPECT_EQ(lines.find({500, 1}, user_1000)->code, EAGAIN) << "who could answer is not asked either";
     EXPECT_FALSE(lines.refused());
     silent[1].say("at last");
     ASSERT_TRUE(is_readable(lines.fd(), 20'000));
     const auto late = lines.take_late();
     EXPECT_EQ(late.processes, (std::vector<TaskId>{{101, 1}}));
     EXPECT_TRUE(late.has_room);
-    EXPECT_EQ(lines.find({500, 1}, somebody), std::nullopt);
+    EXPECT_EQ(lines.find({500, 1}, user_1000), std::nullopt);
     EXPECT_EQ(lines.refused(), std::vector<uid_t>{});
 }
 
@@ -141,7 +138,7 @@ TEST(CommandLines, OneUsersSilentProcessesKeepNobodyElseFromBeingAsked) {
 TEST(CommandLines, ASilentProcessIsToldOnceAfterASecond) {
     CommandLines lines(1ms);
     Arguments silent;
-    EXPECT_EQ(lines.read({50, 7}, silent.file(), enough, somebody).code, EAGAIN);
+    EXPECT_EQ(lines.read({50, 7}, silent.file(), enough, user_1000).code, EAGAIN);
     const auto begun = CommandLines::Clock::now();
     const std::vector<TaskId> told{{50, 7}};
     EXPECT_TRUE(lines.silent(begun - 1s).empty());
@@ -158,26 +155,26 @@ TEST(CommandLines, OneThatIsOftenLateIsNotWaitedFor) {
     constexpr auto patience = 300ms;
     CommandLines lines(patience);
     Arguments first, second;
-    EXPECT_EQ(lines.read({50, 1}, first.file(), enough, somebody).code, EAGAIN);
+    EXPECT_EQ(lines.read({50, 1}, first.file(), enough, user_1000).code, EAGAIN);
     first.say("one");
     EXPECT_EQ(await_late(lines, 1), std::set{50});
-    EXPECT_EQ(lines.find({50, 1}, somebody).value().text, "one");
+    EXPECT_EQ(lines.find({50, 1}, user_1000).value().text, "one");
     const auto begun = CommandLines::Clock::now();
-    EXPECT_EQ(lines.read({50, 1}, second.file(), enough, somebody).code, EAGAIN);
+    EXPECT_EQ(lines.read({50, 1}, second.file(), enough, user_1000).code, EAGAIN);
     EXPECT_LT(CommandLines::Clock::now() - begun, patience);
     second.say("two");
     EXPECT_EQ(await_late(lines, 1), std::set{50});
-    EXPECT_EQ(lines.find({50, 1}, somebody).value().text, "two");
+    EXPECT_EQ(lines.find({50, 1}, user_1000).value().text, "two");
 }
 
 TEST(CommandLines, WhereNoThreadCanBeMadeNothingIsReadAndTheNextCallTriesAgain) {
     const pid_t child = ::fork();
     if (child == 0) {
         const rlimit none{0, 0};
-        constexpr uid_t nobody = 65534; // the limit does not hold root
+        using affinityd::test::nobody; // the limit does not hold root
         if (::setrlimit(RLIMIT_NPROC, &none) != 0 || (::geteuid() == 0 && ::setuid(nobody) != 0)) ::_exit(2);
         CommandLines lines;
-        const auto is_short = [&] { return lines.read({50, 1}, Fd(), enough, somebody).code == EMFILE; };
+        const auto is_short = [&] { return lines.read({50, 1}, Fd(), enough, user_1000).code == EMFILE; };
         ::_exit(is_short() && is_short() ? 0 : 1);
     }
     int status = 0;
@@ -190,9 +187,9 @@ TEST(CommandLines, TheEndWaitsForNoSilentProcess) {
     Arguments silent, other;
     {
         CommandLines lines(1ms);
-        EXPECT_EQ(lines.read({50, 1}, silent.file(), enough, somebody).code, EAGAIN);
+        EXPECT_EQ(lines.read({50, 1}, silent.file(), enough, user_1000).code, EAGAIN);
         other.say("x");
-        static_cast<void>(lines.read({51, 1}, other.file(), enough, somebody));
+        static_cast<void>(lines.read({51, 1}, other.file(), enough, user_1000));
     }
     silent.say("too late");
 }

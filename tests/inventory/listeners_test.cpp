@@ -6,6 +6,7 @@
 #include "inventory/process_sockets.hpp"
 #include "inventory/socket_dump.hpp"
 #include "recorded.hpp"
+#include "support/nobody.hpp"
 
 #include <ctime>
 #include <ranges>
@@ -46,7 +47,7 @@ struct Server {
     std::uint16_t port = 0;
 };
 
-host::Root live() { return std::move(host::Root::open("/")).value(); }
+host::Root this_machine() { return std::move(host::Root::open("/")).value(); }
 
 Ports listed(int family, const PortRanges& ports) {
     auto dump = SocketDump::open(Protocol::tcp, family, Wanted::listeners, ports).value();
@@ -71,7 +72,7 @@ class Listening : public testing::Test {
         pollfd wanted{list_.fd(), POLLIN, 0};
         return ::poll(&wanted, 1, 20'000) == 1;
     }
-    host::Root root_ = live();
+    host::Root root_ = this_machine();
     ListenerList list_{root_};
 };
 
@@ -162,7 +163,8 @@ struct Another {
     ~Another() { ::setfsuid(before); }
     uid_t before;
 };
-constexpr uid_t nobody = 65534, somebody = 65533;
+using affinityd::test::nobody;
+constexpr uid_t somebody = 65533;
 
 class Crowded : public Listening {
   protected:

@@ -117,7 +117,7 @@ TEST(Live, AllThreadsWithNamesAndMasks) {
     ASSERT_TRUE(process);
     EXPECT_EQ(process->facts->comm(), "a) (b\\c\nd");
     EXPECT_EQ(process->facts->parent(), ::getpid());
-    EXPECT_NE(process->facts->exe().find("inventory-live-test"), std::string::npos);
+    EXPECT_NE(process->facts->exe().find("inventory-test"), std::string::npos);
     ASSERT_EQ(process->threads.size(), 10U);
     EXPECT_EQ(process->threads[0].id, process->facts->id());
     EXPECT_EQ(process->threads[0].allowed, one);

@@ -2,15 +2,14 @@
 #include "inventory/name_service.hpp"
 #include "inventory/user_names.hpp"
 #include "recorded.hpp"
+#include "support/readable.hpp"
+#include "support/soon.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <filesystem>
 #include <future>
-#include <thread>
 
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,8 +17,9 @@
 namespace affinityd::inventory {
 namespace {
 
+using affinityd::test::is_readable;
+using affinityd::test::soon;
 using namespace test;
-using std::chrono::steady_clock;
 
 TEST(ParseNames, FirstNameOfAnIdCountsAndOddLinesArePassedOver) {
     const auto names = parse_names("root:x:0:0:root:/root:/bin/sh\ntoor:x:0:0::/:\n+nis:x:7:\n:x:8:\nx\nx:y\n"
@@ -62,19 +62,6 @@ struct SlowService {
         };
     }
 };
-
-bool is_readable(int fd, int patience_ms) {
-    pollfd asked{fd, POLLIN, 0};
-    return ::poll(&asked, 1, patience_ms) > 0;
-}
-
-template <class Done>
-bool soon(Done done) {
-    const auto end = steady_clock::now() + std::chrono::seconds(20);
-    while (!done() && steady_clock::now() < end)
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    return done();
-}
 
 TEST(NameService, CallerNeverWaitsAndTheNumberStandsUntilTheAnswerIsThere) {
     const Tree tree;

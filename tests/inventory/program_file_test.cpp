@@ -3,6 +3,7 @@
 // their own and not, as the user that an attacker is.
 #include "inventory/program_file.hpp"
 #include "recorded.hpp"
+#include "support/nobody.hpp"
 
 #include <csignal>
 #include <filesystem>
@@ -22,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr unsigned nobody = 65534;
+using affinityd::test::nobody;
 
 /// A process that runs a program which sleeps.
 class Sleeper {

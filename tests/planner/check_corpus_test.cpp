@@ -63,7 +63,8 @@ class Recording {
 
 std::vector<std::string> machines() {
     std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder() / "machines"))
+    std::error_code code; // without recordings there is no such test
+    for (const auto& entry : fs::directory_iterator(folder() / "machines", code))
         names.push_back(entry.path().filename().string());
     std::ranges::sort(names);
     return names;
@@ -124,6 +125,7 @@ std::string test_name(const testing::TestParamInfo<std::string>& machine) {
     return name;
 }
 
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OnMachine);
 INSTANTIATE_TEST_SUITE_P(Recorded, OnMachine, testing::ValuesIn(machines()), test_name);
 
 } // namespace

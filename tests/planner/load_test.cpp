@@ -11,14 +11,14 @@ namespace {
 
 using test::World;
 
-const DistributionId distribution{"p", 0, ""};
+const DistributionId one_distribution{"p", 0, ""};
 
 std::vector<Slot> one_slot(const CpuSet& cpus) { return {{cpus, cpus}}; }
 
 void assign_all(Assignments& assignments, int tasks, const std::vector<Slot>& slots) {
     for (int tid = 1; tid <= tasks; ++tid)
         (void)assignments.assign(
-            {.distribution = distribution, .slots = slots, .task = {tid, 1}, .present = {}});
+            {.distribution = one_distribution, .slots = slots, .task = {tid, 1}, .present = {}});
 }
 
 std::vector<Weight> loads(const Assignments& assignments) {

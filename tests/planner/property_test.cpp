@@ -19,9 +19,9 @@ struct Task {
     CpuSet cpuset;
 };
 
-class Dice {
+class RandomPolicies {
   public:
-    explicit Dice(unsigned seed) : engine_(seed) {}
+    explicit RandomPolicies(unsigned seed) : engine_(seed) {}
     unsigned upto(unsigned most) { return std::uniform_int_distribution<unsigned>(0, most)(engine_); }
     template <std::size_t N>
     std::string any(const std::array<const char*, N>& of) {
@@ -38,7 +38,7 @@ class Dice {
     std::mt19937 engine_;
 };
 
-std::string policy_text(Dice& dice, unsigned number) {
+std::string policy_text(RandomPolicies& dice, unsigned number) {
     std::string text = "match: {comm: app" + std::to_string(number) + "}\n";
     if (dice.upto(2) > 0)
         text +=
@@ -62,7 +62,7 @@ struct RandomWorld {
     test::Book book;
 
     explicit RandomWorld(unsigned seed) {
-        Dice dice(seed);
+        RandomPolicies dice(seed);
         std::vector<std::string> texts;
         for (unsigned i = 0; i <= dice.upto(3); ++i)
             texts.push_back(policy_text(dice, i));
@@ -75,7 +75,7 @@ struct RandomWorld {
                 add_task(dice, pid, i);
     }
 
-    void add_task(Dice& dice, int pid, unsigned index) {
+    void add_task(RandomPolicies& dice, int pid, unsigned index) {
         static constexpr std::array names{"main", "io-1", "free", "worker"};
         Task task{{pid, 7}, dice.upto(static_cast<unsigned>(set.policies.size()) - 1), index, {}, {}};
         // One process has one policy.
@@ -174,7 +174,7 @@ TEST(Properties, MasksThatSomebodyElseSetStayWhenThePoliciesGo) {
         RandomWorld world(seed);
         auto expected = world.masks();
         world.pass(all_wanted);
-        Dice dice(seed + worlds);
+        RandomPolicies dice(seed + worlds);
         for (std::size_t i = 0; i < world.tasks.size(); ++i) {
             auto& task = world.tasks[i];
             if (dice.upto(2) > 0) continue;
@@ -196,7 +196,7 @@ TEST(Properties, MasksThatSomebodyElseSetStayWhenThePoliciesGo) {
 
 TEST(Properties, NoSlotHasMoreThanOneTaskAboveTheEmptiest) {
     for (unsigned seed = 0; seed < worlds; ++seed) {
-        Dice dice(seed);
+        RandomPolicies dice(seed);
         const auto set = test::policies(
             {"match: {comm: a}\nbind: " + dice.any(std::array{"cpu", "core", "llc"}) + "\nspread: cpu\n"});
         const auto machine = test::plain();

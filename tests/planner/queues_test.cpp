@@ -7,7 +7,6 @@
 namespace affinityd::planner {
 namespace {
 
-using machine::FlowCount;
 using machine::Setting;
 using test::plain;
 using test::thread;
@@ -72,6 +71,22 @@ TEST(Queues, FlowTablesAreWantedWhereFewerQueuesThanLanesAreSpread) {
     EXPECT_EQ(wanted_flows(one, machine_table), "not wanted") << "as many queues as lanes: no RPS, so no RFS";
     const World none({full_policy}, with_flows(std::nullopt, 0), {{"p0", {{{"eth0"}, 2}}}});
     EXPECT_EQ(wanted_flows(none, queue_table), "not wanted") << "the kernel has none";
+}
+
+TEST(Queues, WhereFlowsAreSteeredFlowTablesAreWantedInAnyCase) {
+    const auto flows = std::string(full_policy) + "steer: flows\n";
+    const World one({flows}, with_flows(0, 0), {{"p0", {{{"eth0"}, 1}}}});
+    EXPECT_EQ(wanted_flows(one, machine_table), "32768");
+    EXPECT_EQ(wanted_flows(one, queue_table), "32768");
+    for (const auto& target : one.placements.queues) {
+        const auto* map = std::get_if<SteeringMask>(&target.subject);
+        if (map == nullptr || map->direction != netdev::Direction::rx) continue;
+        EXPECT_TRUE(target.wanted.cpus().empty()) << "who is read by nobody yet stays where it arrives";
+    }
+    const World none({flows}, with_flows(std::nullopt, 0), {{"p0", {{{"eth0"}, 1}}}});
+    EXPECT_EQ(wanted_flows(none, queue_table), "not wanted") << "the kernel has none";
+    const World left({flows + "steering: false\n"}, with_flows(0, 0), {{"p0", {{{"eth0"}, 1}}}});
+    EXPECT_EQ(wanted_flows(left, queue_table), "not wanted");
 }
 
 TEST(Queues, FlowTablesThatAreTooSmallAreEnlarged) {

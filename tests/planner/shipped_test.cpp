@@ -61,7 +61,17 @@ Fake fake(int pid, const std::string& comm, const std::string& exe, const std::s
 
 const std::vector<std::string> redis_threads{"bio_close_file", "bio_aof", "bio_lazy_free", "jemalloc_bg_thd"};
 
-/// What runs on a server that has all four: `workers` of each kind.
+/// Threads of the names, with a number in place of "#" for each of the first kind.
+std::vector<std::string> numbered(const std::string& name, unsigned count, std::vector<std::string> others) {
+    for (unsigned i = count; i > 0; --i) {
+        auto one = name;
+        if (const auto at = one.find('#'); at != std::string::npos) one.replace(at, 1, std::to_string(i - 1));
+        others.insert(others.begin(), one);
+    }
+    return others;
+}
+
+/// What runs on a server that has all six: `workers` of each kind.
 std::vector<Fake> servers(unsigned workers, const CpuSet& online) {
     std::vector<Fake> all;
     for (unsigned i = 0; i <= workers; ++i) // the master is the first
@@ -74,6 +84,10 @@ std::vector<Fake> servers(unsigned workers, const CpuSet& online) {
                            "postgresql@15-main.service", {}, online));
     all.push_back(fake(600, "haproxy", "/usr/sbin/haproxy", "haproxy.service",
                        std::vector<std::string>(workers - 1, "haproxy"), online));
+    all.push_back(fake(700, "memcached", "/usr/bin/memcached", "memcached.service",
+                       numbered("mc-worker", workers, {"mc-log", "mc-lrumaint", "mc-slabmaint"}), online));
+    all.push_back(fake(800, "[TS_MAIN]", "/usr/bin/traffic_server", "trafficserver.service",
+                       numbered("[ET_NET #]", workers, {"[ET_AIO 0:21]", "[LOG_FLUSH]"}), online));
     return all;
 }
 
@@ -272,6 +286,42 @@ void haproxy_keeps_its_promise(const Planned& planned, const Machine& machine) {
             << "thread " << i << " on " << tasks[i].mask.to_list() << ", queue on " << interrupts[i];
 }
 
+/// "each on a core of its own", "those in the background take no lane". `worker`: how names of workers begin.
+void workers_have_cores(const std::vector<Planned::Placed>& tasks, const ResolvedPolicy& resolved,
+                        const Machine& machine, std::string_view worker, std::size_t workers) {
+    const auto lanes =
+        resolved.all_lanes.empty() ? resolved.distributions.front().size() : resolved.all_lanes.size();
+    std::set<unsigned> cores;
+    std::size_t found = 0;
+    for (const auto& task : tasks) {
+        if (!task.comm.starts_with(worker)) continue;
+        const auto core = machine.topology.core_of(task.mask.first());
+        EXPECT_TRUE(core.contains(task.mask)) << task.comm;
+        cores.insert(core.first());
+        ++found;
+    }
+    EXPECT_EQ(found, workers);
+    EXPECT_GE(cores.size() + 1, std::min(lanes, workers)) << "the main thread may have one of them";
+}
+
+void memcached_keeps_its_promise(const Planned& planned, const Machine& machine) {
+    const auto& tasks = planned.tasks.at("memcached");
+    workers_have_cores(tasks, planned.resolved("memcached"), machine, "mc-worker", 4);
+    for (const auto& task : tasks)
+        if (task.comm == "mc-log" || task.comm == "mc-lrumaint") {
+            EXPECT_EQ(task.mask.to_list(), machine.topology.housekeeping.to_list());
+        }
+}
+
+void trafficserver_keeps_its_promise(const Planned& planned, const Machine& machine) {
+    const auto& tasks = planned.tasks.at("trafficserver");
+    workers_have_cores(tasks, planned.resolved("trafficserver"), machine, "[ET_NET ", 4);
+    for (const auto& task : tasks)
+        if (!task.comm.starts_with("[ET_NET ")) {
+            EXPECT_EQ(task.mask.to_list(), machine.topology.housekeeping.to_list());
+        }
+}
+
 /// "near its NIC, background threads out of the way", "the last-level cache is what counts".
 void redis_keeps_its_promise(const Planned& planned, const Machine& machine) {
     const auto& resolved = planned.resolved("redis");
@@ -308,7 +358,9 @@ void every_file_on(const Machine& machine) {
     const std::map<std::string, Promise> promises{{"nginx.yaml", nginx_keeps_its_promise},
                                                   {"haproxy.yaml", haproxy_keeps_its_promise},
                                                   {"redis.yaml", redis_keeps_its_promise},
-                                                  {"postgresql.yaml", postgresql_keeps_its_promise}};
+                                                  {"postgresql.yaml", postgresql_keeps_its_promise},
+                                                  {"memcached.yaml", memcached_keeps_its_promise},
+                                                  {"trafficserver.yaml", trafficserver_keeps_its_promise}};
     std::size_t kept = 0;
     for (const auto& document : shipped()) {
         SCOPED_TRACE(document.path);
@@ -324,7 +376,7 @@ void every_file_on(const Machine& machine) {
 
 TEST(Shipped, FilesAreReadTogetherWithoutFindings) {
     const auto documents = shipped();
-    ASSERT_GE(documents.size(), 4U);
+    ASSERT_GE(documents.size(), 6U);
     const auto read = policy::read_policies(documents);
     EXPECT_TRUE(read.diagnostics.empty()) << said(read.diagnostics);
     EXPECT_EQ(read.set.policies.size(), documents.size());
@@ -358,7 +410,8 @@ TEST(Shipped, EachProgramIsMatchedByItsOwnFile) {
     const auto read = policy::read_policies(shipped());
     const Matcher matcher(read.set);
     const std::map<std::string, std::string> expected{
-        {"nginx", "nginx"}, {"redis-server", "redis"}, {"postgres", "postgresql"}, {"haproxy", "haproxy"}};
+        {"nginx", "nginx"},     {"redis-server", "redis"},  {"postgres", "postgresql"},
+        {"haproxy", "haproxy"}, {"memcached", "memcached"}, {"[TS_MAIN]", "trafficserver"}};
     for (const auto& process : servers(2, CpuSet{0, 1})) {
         const auto policy = matcher.match(process.facts, test::NoLineage{});
         ASSERT_TRUE(policy) << process.facts.comm_text;

@@ -12,13 +12,13 @@ using affinityd::policy::system_cgroup_names;
 const std::string id = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 const std::string other(64, 'e');
 
-struct Case {
+struct PathCase {
     std::string path;
     CgroupNames names;
 };
 
 // clang-format off
-const std::vector<Case> cases{
+const std::vector<PathCase> path_cases{
     {"", {}},
     {"/", {}},
     {"//..//.", {}},
@@ -85,7 +85,7 @@ const std::vector<Case> cases{
 // clang-format on
 
 TEST(CgroupPath, Table) {
-    for (const auto& [path, names] : cases) {
+    for (const auto& [path, names] : path_cases) {
         const auto got = parse_cgroup_path(path);
         EXPECT_EQ(got.unit, names.unit) << path;
         EXPECT_EQ(got.slices, names.slices) << path;
@@ -98,7 +98,7 @@ const std::string users = "/user.slice/user-1000.slice/user@1000.service";
 
 // clang-format off
 /// What users and containers can call as they like is left out.
-const std::vector<Case> system_cases{
+const std::vector<PathCase> system_cases{
     {"/system.slice/nginx.service/worker", {"nginx.service", {"system.slice"}, "", ""}},
     {"/user.slice/user-1000.slice/session-3.scope", {"session-3.scope", {"user.slice", "user-1000.slice"}, "", ""}},
     {users, {"user@1000.service", {"user.slice", "user-1000.slice"}, "", ""}},

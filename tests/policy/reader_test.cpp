@@ -10,7 +10,7 @@ namespace {
 
 using namespace affinityd::policy;
 
-std::string said(const ReadResult& result) {
+std::string said_of(const ReadResult& result) {
     std::string text;
     for (const auto& d : result.diagnostics)
         text += to_string(d) + "\n";
@@ -24,8 +24,8 @@ ReadResult read(const std::string& text) {
 TEST(Reader, SmallestFileOfTheContract) {
     const auto result =
         read("version: 1\nmatch: {comm: redis-server}\naffinity: process\ncpus: \"1\"\nbind: set\n");
-    ASSERT_TRUE(result.ok()) << said(result);
-    EXPECT_TRUE(result.diagnostics.empty()) << said(result);
+    ASSERT_TRUE(result.ok()) << said_of(result);
+    EXPECT_TRUE(result.diagnostics.empty()) << said_of(result);
     ASSERT_EQ(result.set.policies.size(), 1U);
     const auto& policy = result.set.policies.front();
     EXPECT_EQ(policy.name, "x");
@@ -55,7 +55,7 @@ exclusive: false
 drift: enforce
 on_stop: restore
 )");
-    ASSERT_TRUE(result.ok()) << said(result);
+    ASSERT_TRUE(result.ok()) << said_of(result);
     const auto& policy = result.set.policies.at(0);
     EXPECT_EQ(policy.model, Model::full);
     ASSERT_EQ(policy.threads.size(), 2U);
@@ -69,7 +69,7 @@ on_stop: restore
 TEST(Reader, SaysWhereAndWhatWouldBeRight) {
     const auto result = read("version: 1\nmatch: {comm: x}\ncpu: \"1\"\n");
     EXPECT_FALSE(result.ok());
-    EXPECT_EQ(said(result),
+    EXPECT_EQ(said_of(result),
               "/etc/affinityd/policies.d/x.yaml:3:1: error: unknown key 'cpu' (did you mean 'cpus'?)\n");
     EXPECT_TRUE(result.set.policies.empty());
 }
@@ -80,7 +80,7 @@ TEST(Reader, OverridesAndMasks) {
                                        {"/v/b.yaml", good},
                                        {"/e/a.yaml", "# off\n"},
                                        {"/e/b.yaml", "version: 1\nmatch: {comm: b}\npriority: 7\n"}});
-    ASSERT_TRUE(result.ok()) << said(result);
+    ASSERT_TRUE(result.ok()) << said_of(result);
     ASSERT_EQ(result.set.policies.size(), 1U);
     EXPECT_EQ(result.set.policies[0].name, "b");
     EXPECT_EQ(result.set.policies[0].priority, 7);
@@ -100,7 +100,7 @@ TEST(Reader, OneTotalOrder) {
         {"/e/a.yaml", "version: 1\nmatch: {comm: d*}\n"},
         {"/e/e.yaml", "version: 1\nmatch: {comm: c}\n"},
     });
-    ASSERT_TRUE(result.ok()) << said(result);
+    ASSERT_TRUE(result.ok()) << said_of(result);
     std::string names;
     for (const auto& policy : result.set.policies)
         names += policy.name + " ";
@@ -131,7 +131,7 @@ TEST(Reader, RegularExpressionsOfAFileAreBounded) {
     };
     EXPECT_TRUE(with(256, false).ok());
     EXPECT_TRUE(with(4000, true).ok()) << "equal ones are compiled once";
-    EXPECT_EQ(said(with(257, false)),
+    EXPECT_EQ(said_of(with(257, false)),
               "/etc/affinityd/policies.d/x.yaml:261:7: error: 'comm': more than 256 different regular "
               "expressions in one file\n");
 }

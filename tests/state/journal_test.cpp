@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "device.hpp"
 #include "host/boot_clock.hpp"
 #include "state/journal.hpp"
 #include "state/journal_marks.hpp"
@@ -25,7 +26,7 @@ using machine::Subject;
 using machine::TaskMask;
 using machine::UnitCpuset;
 
-constexpr const char* device = "devices/pci0000:00/0000:00:03.0";
+using test::device;
 const Subject task = TaskMask{{123, 456}, 120, "a\tname\nwith %41 bytes"};
 const Subject irq = IrqMask{device, "eth0-TxRx-0", 0, 40};
 const Subject steering = SteeringMask{device, machine::Direction::tx, 0, "eth0"};

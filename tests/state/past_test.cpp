@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the journal knows of subjects that have no record in force.
+#include "device.hpp"
 #include "state/journal.hpp"
 #include "state/journal_marks.hpp"
 #include "support/full_disk.hpp"
@@ -22,7 +23,7 @@ using machine::Subject;
 using machine::TaskMask;
 using machine::UnitCpuset;
 
-constexpr const char* device = "devices/pci0000:00/0000:00:03.0";
+using test::device;
 
 /// A subject with its original, what we gave it, and what somebody else did.
 struct Case {

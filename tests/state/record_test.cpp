@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "device.hpp"
 #include "state/place.hpp"
 #include "state/record.hpp"
 
@@ -19,7 +20,7 @@ using machine::TaskMask;
 using machine::UnitCpuset;
 using planner::UndoRecord;
 
-constexpr const char* device = "devices/pci0000:00/0000:00:03.0";
+using test::device;
 
 std::string only_line(const Record& record) {
     auto line = to_line(record.subject, record.undo ? &*record.undo : nullptr);

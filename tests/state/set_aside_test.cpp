@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const machine::Subject task = machine::TaskMask{{123, 456}, 120, "worker"};
+const machine::Subject set_aside = machine::TaskMask{{123, 456}, 120, "worker"};
 
 class SetAside : public testing::Test {
   protected:
@@ -26,7 +26,7 @@ class SetAside : public testing::Test {
         if (!journal) throw std::runtime_error(journal.error().to_string());
         return std::move(*journal);
     }
-    void change() const { ASSERT_TRUE(open().remember(task, online_, CpuSet{1}, "p")); }
+    void change() const { ASSERT_TRUE(open().remember(set_aside, online_, CpuSet{1}, "p")); }
     [[nodiscard]] std::string path(const std::string& ending = {}) const {
         return tree_.path("undo.journal" + ending);
     }
@@ -62,14 +62,14 @@ TEST_P(Obstacles, ArePutAsideAndTheDaemonStarts) {
             EXPECT_EQ(journal.faults()[0].subject, path(ending));
             EXPECT_NE(journal.faults()[0].message.find(path(ending + ".unreadable")), std::string::npos)
                 << journal.faults()[0].to_string();
-            EXPECT_TRUE(journal.recall(task, CpuSet{1}, online_) || journal.contains(task))
+            EXPECT_TRUE(journal.recall(set_aside, CpuSet{1}, online_) || journal.contains(set_aside))
                 << "the other file knows it";
             EXPECT_NE(fs::symlink_status(path(ending + ".unreadable")).type(), fs::file_type::not_found);
             ASSERT_TRUE(journal.mended());
-            ASSERT_TRUE(journal.remember(task, online_, CpuSet{2}, "p"));
+            ASSERT_TRUE(journal.remember(set_aside, online_, CpuSet{2}, "p"));
         }
         const auto again = open();
-        EXPECT_TRUE(again.find(task)) << "the new file is one";
+        EXPECT_TRUE(again.find(set_aside)) << "the new file is one";
         EXPECT_TRUE(again.faults().empty()) << "it is told once";
         EXPECT_FALSE(again.damaged());
     }
@@ -114,7 +114,7 @@ TEST_F(SetAside, BothFilesBeginWithTheBoot) {
     EXPECT_TRUE((**host::read_file(path(".granted"))).starts_with("of boot " + host::boot_id() + "\n"));
     auto journal = open();
     for (int i = 0; i < 10'000; ++i)
-        ASSERT_TRUE(journal.remember(task, online_, CpuSet{static_cast<unsigned>(i % 4)}, "p"));
+        ASSERT_TRUE(journal.remember(set_aside, online_, CpuSet{static_cast<unsigned>(i % 4)}, "p"));
     EXPECT_LT(fs::file_size(path()), 10'000U * 60) << "it was rewritten";
     EXPECT_TRUE(text().starts_with(header()));
     EXPECT_FALSE(open().damaged());
@@ -130,12 +130,12 @@ TEST_P(AnotherBoot, WhatWasChangedThenIsNotInForce) {
     replace_in_both(header(), GetParam());
     auto journal = open();
     EXPECT_EQ(journal.size(), 0U);
-    EXPECT_FALSE(journal.recall(task, CpuSet{1}, online_)) << "another task has the number by now";
+    EXPECT_FALSE(journal.recall(set_aside, CpuSet{1}, online_)) << "another task has the number by now";
     EXPECT_FALSE(journal.damaged());
     ASSERT_EQ(journal.faults().size(), 1U);
     EXPECT_NE(journal.faults()[0].message.find("earlier boot"), std::string::npos);
-    ASSERT_TRUE(journal.remember(task, online_, CpuSet{2}, "p"));
-    EXPECT_TRUE(open().find(task));
+    ASSERT_TRUE(journal.remember(set_aside, online_, CpuSet{2}, "p"));
+    EXPECT_TRUE(open().find(set_aside));
     EXPECT_TRUE(open().faults().empty());
 }
 
@@ -148,7 +148,7 @@ TEST_F(SetAside, AFileOfAnEarlierVersionOfThisBootIsReadAndHasNoFault) {
         change();
         replace_in_both(header(), begin);
         const auto journal = open();
-        EXPECT_TRUE(journal.find(task));
+        EXPECT_TRUE(journal.find(set_aside));
         EXPECT_TRUE(journal.faults().empty());
         EXPECT_FALSE(journal.damaged());
     }
@@ -181,8 +181,8 @@ TEST_P(FlippedBits, InTheFirstLinesLoseNothingAndAreSaid) {
         EXPECT_EQ(journal.faults()[0].subject, path(GetParam())) << where;
         if (!GetParam().empty()) fs::remove(path());
         const bool is_known = GetParam().empty()
-                                  ? journal.find(task) && journal.find(task)->original == online_
-                                  : open().recall(task, CpuSet{1}, online_).has_value();
+                                  ? journal.find(set_aside) && journal.find(set_aside)->original == online_
+                                  : open().recall(set_aside, CpuSet{1}, online_).has_value();
         EXPECT_TRUE(is_known || is_last_line_end) << where;
         if (is_last_line_end && GetParam().empty()) {
             EXPECT_TRUE(journal.damaged())
@@ -195,7 +195,7 @@ TEST_P(FlippedBits, InTheFirstLinesLoseNothingAndAreSaid) {
 TEST_P(FlippedBits, InTheFirstLinesOfAnotherBootPutNothingInForce) {
     flip_each(header_of(another_boot), [&](const std::string& where) {
         const auto journal = open();
-        EXPECT_TRUE(GetParam().empty() ? journal.size() == 0 : journal.find(task).has_value()) << where;
+        EXPECT_TRUE(GetParam().empty() ? journal.size() == 0 : journal.find(set_aside).has_value()) << where;
         if (!GetParam().empty()) return;
         ASSERT_FALSE(journal.faults().empty());
         EXPECT_NE(journal.faults()[0].message.find("earlier boot"), std::string::npos) << where;
@@ -216,7 +216,7 @@ TEST_F(SetAside, AFlippedBitInEachOfTheFirstLinesLosesNothing) {
             flipped[other] = static_cast<char>(flipped[other] ^ 1);
             tree_.file("undo.journal", flipped);
             const auto journal = open();
-            EXPECT_TRUE(journal.find(task)) << one << " and " << other;
+            EXPECT_TRUE(journal.find(set_aside)) << one << " and " << other;
             EXPECT_TRUE(journal.damaged() || !journal.faults().empty()) << one << " and " << other;
         }
 }
@@ -228,7 +228,7 @@ TEST_F(SetAside, AnIdThatIsNoneIsDamageAndOfNoOtherBoot) {
         change();
         replace_in_both(header(), begin);
         const auto journal = open();
-        EXPECT_TRUE(journal.find(task)) << begin;
+        EXPECT_TRUE(journal.find(set_aside)) << begin;
         EXPECT_EQ(journal.faults().size(), 2U) << begin << ": one for each file";
     }
 }
@@ -252,7 +252,7 @@ TEST_F(SetAside, TheFirstStartAndOneAfterAnOrderlyEndHaveNothingToSay) {
     EXPECT_TRUE(open().faults().empty());
     EXPECT_TRUE(open().faults().empty());
     change();
-    ASSERT_TRUE(open().forget(task));
+    ASSERT_TRUE(open().forget(set_aside));
     EXPECT_TRUE(open().faults().empty());
 }
 

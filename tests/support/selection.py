@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests/run asks of a build folder and of the log of its tests, one answer on each line.
 
-  selection.py tests|targets BUILD ROOMS    names of the tests of these rooms, or what has to be built for them; ROOMS: a,b,c or all
+  selection.py tests|targets BUILD KINDS    names of the tests of these kinds (a,b,c), or what has to be built for them
   selection.py installed BUILD              what has to be built for an installation
   selection.py counts TESTLOG               how many tests passed, and how many did not
   selection.py measured TESTLOG             what the tests have measured: their lines "measured: ..."
+
+Kinds: parsers (of the rooms that read foreign bytes), turns (integration tests, which take turns and wait most of their time), alone
+(those that measure or load the machine), others; and the names of rooms.
 """
 import json
 import pathlib
@@ -16,9 +19,26 @@ def introspected(build, what):
     return json.loads((pathlib.Path(build) / "meson-info" / f"intro-{what}.json").read_text(encoding="utf-8"))
 
 
-def chosen(build, rooms):
-    """The tests of the rooms: a test "irq/reader" or "irq" is one of the room irq."""
-    return [test for test in introspected(build, "tests") if rooms == "all" or test["name"].split("/")[0] in rooms.split(",")]
+# State and control do so too, but need most of the daemon: they are sanitized together with it.
+PARSING_ROOMS = {"base", "host", "policy", "topology", "inventory", "irq", "netdev", "machine"}
+
+
+def room(test):
+    """A test "irq/reader" or "irq" is one of the room irq."""
+    return test["name"].split("/")[0]
+
+
+def kind(test):
+    if test["priority"] <= -2:
+        return "alone"
+    if room(test) == "integration":
+        return "turns"
+    return "parsers" if test["protocol"] == "gtest" and room(test) in PARSING_ROOMS else "others"
+
+
+def chosen(build, kinds):
+    wanted = kinds.split(",")
+    return [test for test in introspected(build, "tests") if kind(test) in wanted or room(test) in wanted]
 
 
 def paths(build, targets):
@@ -26,17 +46,13 @@ def paths(build, targets):
     return sorted(pathlib.Path(name).relative_to(pathlib.Path(build).resolve()).as_posix() for target in targets for name in target["filename"])
 
 
-def tests(build, rooms):
-    if rooms == "all":
-        return []
+def tests(build, kinds):
     # Tests that are named run in this order, whatever their priorities.
-    return [test["name"] for test in sorted(chosen(build, rooms), key=lambda test: (-test["priority"], test["name"]))]
+    return [test["name"] for test in sorted(chosen(build, kinds), key=lambda test: (-test["priority"], test["name"]))]
 
 
-def targets(build, rooms):
-    if rooms == "all":
-        return []
-    needed = {target for test in chosen(build, rooms) for target in test["depends"]}
+def targets(build, kinds):
+    needed = {target for test in chosen(build, kinds) for target in test["depends"]}
     return paths(build, [target for target in introspected(build, "targets") if target["id"] in needed])
 
 

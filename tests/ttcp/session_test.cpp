@@ -4,8 +4,8 @@
 #include "affinity-ttcp/engine/session.hpp"
 #include "affinity-ttcp/engine/worker.hpp"
 #include "base/clock.hpp"
-#include "host/root.hpp"
 #include "host/scheduler.hpp"
+#include "own_root.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -20,11 +20,7 @@ namespace {
 
 using measure::Outcome;
 using measure::Report;
-
-const host::Root& root() {
-    static const auto opened = host::Root::open().value();
-    return opened;
-}
+using test::root;
 
 Session small() {
     Session session;

@@ -3,8 +3,8 @@
 #include "affinity-ttcp/models/gate.hpp"
 #include "affinity-ttcp/models/run.hpp"
 #include "affinity-ttcp/models/summary.hpp"
-#include "host/root.hpp"
 #include "host/scheduler.hpp"
+#include "own_root.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -18,11 +18,7 @@ namespace {
 
 using measure::Outcome;
 using measure::Verdict;
-
-const host::Root& root() {
-    static const auto opened = host::Root::open().value();
-    return opened;
-}
+using test::root;
 
 /// A testbed; no value where this user may not make one. Any other fault is a failure.
 std::optional<Testbed> testbed_of(unsigned connections) {

@@ -57,6 +57,9 @@ std::string task_text(const json& answer, bool color) {
             fmt::format("  listener of port {}: gets the connections that arrive on CPU {}, for thread {}\n",
                         text_of(listener, "port"), text_of(listener, "cpu"), text_of(listener, "thread"));
     text += local_text(answer);
+    for (const auto& group : answer.value("at_arrivals", json::array()))
+        text += fmt::format("  {} steered: {}\n", counted(group.value("tasks", std::size_t{0}), "task"),
+                            printable(text_of(group, "why")));
     for (const auto& group : answer.value("not_steered", json::array()))
         text += fmt::format("  {} not steered: {}\n",
                             counted(group.value("listeners", std::size_t{0}), "listener"),

@@ -35,23 +35,23 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t most) {
     return lines;
 }
 
-constexpr double left = 90, right = 330, bar = 26, gap = 14, head = 60, page = 900;
+constexpr double left_edge = 90, right = 330, bar = 26, gap = 14, head = 60, page = 900;
 constexpr const char* colors[] = {"#8c8c8c", "#0072b2", "#e69f00", "#009e73"};
 
 /// One bar with its whisker and its figures.
 void draw_bar(Svg& svg, double y, double scale, const ModelSummary& summary, const std::string& label,
               bool is_base) {
     const double middle = y + bar / 2;
-    svg.text(left - 8, middle + 5, label, 13, Svg::Anchor::end);
+    svg.text(left_edge - 8, middle + 5, label, 13, Svg::Anchor::end);
     if (!summary.bits_per_second) return;
     const auto& rate = *summary.bits_per_second;
-    svg.rect(left, y, rate.estimate * scale, bar, colors[static_cast<std::size_t>(summary.model)]);
-    svg.line(left + rate.low * scale, middle, left + rate.high * scale, middle, "black", 1.5);
+    svg.rect(left_edge, y, rate.estimate * scale, bar, colors[static_cast<std::size_t>(summary.model)]);
+    svg.line(left_edge + rate.low * scale, middle, left_edge + rate.high * scale, middle, "black", 1.5);
     for (const double end : {rate.low, rate.high})
-        svg.line(left + end * scale, middle - 6, left + end * scale, middle + 6, "black", 1.5);
+        svg.line(left_edge + end * scale, middle - 6, left_edge + end * scale, middle + 6, "black", 1.5);
     std::string text = fmt::format("{:.2f}", rate.estimate / 1e9);
     if (!is_base) text += fmt::format("; {}; cost {}", describe(summary.gain), describe(summary.cost));
-    svg.text(left + rate.high * scale + 8, middle + 5, text, 11);
+    svg.text(left_edge + rate.high * scale + 8, middle + 5, text, 11);
 }
 
 } // namespace
@@ -96,20 +96,20 @@ std::string models_svg(const ModelsReport& report, const std::vector<ModelSummar
     const double chart = static_cast<double>(summaries.size()) * (bar + gap);
     Svg svg(page, head + chart + 30 + 18 * static_cast<double>(notes.size()),
             "Throughput of the affinity models");
-    svg.text(left, 26, "Throughput by affinity model, Gbit/s", 17);
-    svg.text(left, 46,
+    svg.text(left_edge, 26, "Throughput by affinity model, Gbit/s", 17);
+    svg.text(left_edge, 46,
              report.outcome == affinityd::measure::Outcome::done ? "gain and cost against the first"
                                                                  : "not finished: " + report.reason,
              12);
     const double top = top_of(summaries);
-    const double scale = top > 0 ? (page - left - right) / top : 0;
+    const double scale = top > 0 ? (page - left_edge - right) / top : 0;
     const auto labels = labels_of(summaries);
     double y = head;
     for (std::size_t i = 0; i < summaries.size(); ++i, y += bar + gap)
         draw_bar(svg, y, scale, summaries[i], labels[i], i == 0);
-    svg.line(left, head - 4, left, y, "black");
+    svg.line(left_edge, head - 4, left_edge, y, "black");
     for (const auto& note : notes)
-        svg.text(left, y += 18, note, 11);
+        svg.text(left_edge, y += 18, note, 11);
     return svg.finish();
 }
 

@@ -17,7 +17,7 @@ namespace locality = affinityd::locality;
 
 namespace {
 
-constexpr double left = 80, top = 120, side = 640, least_page = 860;
+constexpr double margin = 80, top = 120, side = 640, least_page = 860;
 constexpr std::size_t most_groups = 64, line_letters = 110, most_source_lines = 48;
 
 /// From white to a blue on which black can be read.
@@ -42,11 +42,12 @@ void draw_map(Svg& svg, const HeatMap& map, double cell) {
     for (std::size_t row = 0; row < map.groups.size(); ++row) {
         const double y = top + cell * static_cast<double>(row);
         const auto name = std::to_string(map.groups[row]);
-        svg.text(left - 6, y + cell / 2 + letters / 3, name, letters, Svg::Anchor::end);
-        svg.text(left + cell * (static_cast<double>(row) + 0.5), top - 6, name, letters, Svg::Anchor::middle);
+        svg.text(margin - 6, y + cell / 2 + letters / 3, name, letters, Svg::Anchor::end);
+        svg.text(margin + cell * (static_cast<double>(row) + 0.5), top - 6, name, letters,
+                 Svg::Anchor::middle);
         for (std::size_t column = 0; column < map.groups.size(); ++column) {
             const double share = map.cells[row][column];
-            const double x = left + cell * static_cast<double>(column);
+            const double x = margin + cell * static_cast<double>(column);
             svg.rect(x + 0.5, y + 0.5, cell - 1, cell - 1, color_of(share));
             if (share >= 0.005 && cell >= 24)
                 svg.text(x + cell / 2, y + cell / 2 + letters / 3, fmt::format("{:.0f}", share * 100),
@@ -86,18 +87,18 @@ std::string locality_svg(const LocalityReport& report, const locality::Nearness&
     const double cell = std::clamp(side / count, 8.0, 60.0);
     const double bottom = top + cell * static_cast<double>(map.groups.size());
     const auto notes = notes_of(report);
-    Svg svg(std::max(least_page, left + cell * count + 40),
+    Svg svg(std::max(least_page, margin + cell * count + 40),
             bottom + 40 + 18 * static_cast<double>(notes.size()),
             "Where packets arrive and where they are read");
-    svg.text(left, 28, headline_of(report), 17);
-    svg.text(left, 50, shares_text(report.figures.total), 12);
-    svg.text(left, 70,
+    svg.text(margin, 28, headline_of(report), 17);
+    svg.text(margin, 50, shares_text(report.figures.total), 12);
+    svg.text(margin, 70,
              "Rows: where packets arrive; columns: where they are read; in % of the row, " + scale_of(map),
              12);
     draw_map(svg, map, cell);
     double y = bottom + 12;
     for (const auto& note : notes)
-        svg.text(left, y += 18, note, 11);
+        svg.text(margin, y += 18, note, 11);
     return svg.finish();
 }
 

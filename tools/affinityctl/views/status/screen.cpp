@@ -129,8 +129,18 @@ std::string local_note(const json& policy) {
                        core("same"), core("chance"), counted(count(local, "samples"), "sample"));
 }
 
-/// Of a policy whose listeners are steered, or were until lately; "": nothing that a person should know.
+/// Of a policy whose tasks or listeners are steered, or were until lately; "": nothing that a person should
+/// know.
 std::string steer_note(const json& policy) {
+    std::size_t there = 0, all = 0;
+    for (const auto& group : list(policy, "at_arrivals")) {
+        const auto tasks = group.value("tasks", std::size_t{0});
+        all += tasks;
+        if (group.value("is_there", false)) there += tasks;
+    }
+    if (all > 0)
+        return fmt::format("{} of {} {} on the lane where {} packets arrive", there, counted(all, "task"),
+                           there == 1 ? "is" : "are", there == 1 ? "its" : "their");
     const auto steer = policy.value("steer", json::object());
     const auto steered = steer.value("listeners", std::size_t{0});
     if (steered > 0)

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/sample_looks.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace affinityd::app {
+
+SampleLooks::SampleLooks(Parts parts)
+    : parts_(std::move(parts)),
+      sampling_(parts_.root.is_live() ? std::make_unique<locality::Sampling>(parts_.root) : nullptr) {}
+
+void SampleLooks::ask(std::size_t most) {
+    most_ = most;
+    std::erase_if(placed_, [this](const auto& one) {
+        const auto* known = parts_.tasks.find(one.first.tid);
+        return known == nullptr || known->id != one.first;
+    });
+    Groups groups;
+    if (most > 0)
+        for (const auto& [pid, process] : parts_.tasks.processes())
+            groups[process.policy].push_back(pid);
+    for (auto& [policy, pids] : groups) {
+        std::ranges::sort(pids);
+        std::ranges::rotate(pids, pids.begin() +
+                                      static_cast<std::ptrdiff_t>(round_ * most_processes % pids.size()));
+        if (pids.size() > most_processes) pids.resize(most_processes);
+    }
+    ++round_;
+    of_pass_ = {groups, questions_ + 1};
+    ask_for(std::move(groups));
+}
+
+void SampleLooks::observe(const KnownProcess& process) {
+    if (!sampling_ || most_ == 0 || placed_.contains(process.id)) return;
+    if (parts_.current->policy(process.policy).steer != policy::Steer::tasks) return;
+    const auto now = Clock::now();
+    placed_.emplace(process.id, now);
+    next_look_ = std::min(next_look_, now + between_looks);
+}
+
+void SampleLooks::look() {
+    const auto now = Clock::now();
+    next_look_ = Clock::time_point::max();
+    // What the pass has asked for is asked for again, for the new question takes the place of the old one.
+    auto groups = of_pass_.groups;
+    std::size_t left = most_new;
+    for (const auto& [id, since] : placed_) {
+        if (now - since > is_new_for || left == 0) continue;
+        const auto* known = parts_.tasks.find(id.tid);
+        if (known == nullptr || known->id != id) continue;
+        next_look_ = now + between_looks;
+        --left;
+        auto& group = groups[known->policy];
+        if (std::ranges::find(group, id.tid) == group.end()) group.push_back(id.tid);
+    }
+    ask_for(std::move(groups));
+}
+
+void SampleLooks::ask_for(Groups groups) {
+    if (!sampling_ || most_ == 0 || groups.empty()) return;
+    locality::Sampling::Asked asked{.groups = {}, .most = most_, .number = ++questions_};
+    for (auto& [policy, pids] : groups)
+        asked.groups.push_back(std::move(pids));
+    if (!sampling_->ask(std::move(asked)))
+        parts_.log.warn("no thread is to be had to look at connections", "connections not sampled");
+}
+
+void SampleLooks::take() {
+    const auto found = sampling_ ? sampling_->take() : std::nullopt;
+    if (!found) return;
+    if (found->number >= of_pass_.since) of_pass_.groups.clear();
+    if (found->refused != 0)
+        parts_.log.warn(
+            fmt::format("connections of some process cannot be looked at, how local its reads are is "
+                        "not known: {}",
+                        std::strerror(found->refused)),
+            "connections not sampled");
+    if (most_ > 0) parts_.found(found->counts);
+}
+
+} // namespace affinityd::app
