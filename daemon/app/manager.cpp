@@ -223,10 +223,11 @@ bool Manager::step(const OutOfTime& out_of_time) {
     // A process that calls for attention all the time keeps no pass and no answer from its end.
     shared_.events_are_next = !shared_.events_are_next;
     const auto step_events = [&] {
-        return tasks_.step(out_of_time) && units_.step(out_of_time) && steering_.step(out_of_time);
+        return steering_.step(out_of_time) && tasks_.step(out_of_time) && units_.step(out_of_time);
     };
-    if (shared_.events_are_next) return step_events() && work_.step(out_of_time);
-    return work_.step(out_of_time) && step_events();
+    const bool is_done = shared_.events_are_next ? step_events() && work_.step(out_of_time)
+                                                 : work_.step(out_of_time) && step_events();
+    return is_done && !steering_.has_news(); // a task that was placed is news
 }
 
 void Manager::begin_stop(std::function<void()> done) {

@@ -29,6 +29,7 @@ class Steering {
     void note(const locality::ReadCounts& found);
     /// Works until `out_of_time` says so. True: there is nothing left to do.
     bool step(const OutOfTime& out_of_time) { return tasks_.step(out_of_time); }
+    [[nodiscard]] bool has_news() const { return tasks_.has_news(); } ///< for step()
     /// At the end of a pass: forgets tasks that have ended, and has `most` connections of each policy
     /// sampled.
     void end_pass(std::size_t most);

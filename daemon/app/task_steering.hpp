@@ -48,6 +48,7 @@ class TaskSteering {
     void observe(const KnownProcess& process);
     /// Decides about tasks of which there is news. True: about all.
     bool step(const OutOfTime& out_of_time);
+    [[nodiscard]] bool has_news() const { return !news_.empty(); } ///< for step()
     /// Forgets tasks that have ended, and policies that steer no tasks any more.
     void end_pass();
 

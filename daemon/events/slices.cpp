@@ -38,10 +38,12 @@ int Slices::on_slice(sd_event_source* source, void* userdata) {
         next_look = now + between;
         return self.work_.is_wanted();
     };
-    if (self.work_.step(is_over)) {
-        sd_event_source_set_enabled(source, SD_EVENT_OFF);
+    // Off before the work, not after it: it may begin more of it.
+    sd_event_source_set_enabled(source, SD_EVENT_OFF);
+    if (self.work_.step(is_over))
         self.work_.done();
-    }
+    else
+        self.begin();
     return 0;
 }
 

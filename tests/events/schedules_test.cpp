@@ -87,6 +87,23 @@ TEST(Slices, EachEndsByTheClockAndOthersAreServedBetweenThem) {
     EXPECT_EQ(slices, 40U);
 }
 
+TEST(Slices, WorkThatBeginsMoreOfItIsCalledAgain) {
+    const Turning turning;
+    unsigned slices = 0;
+    Slices* more = nullptr;
+    Slices work({[&](const auto&) {
+                     if (++slices < 3) more->begin();
+                     return true;
+                 },
+                 [] { return false; }, [] {}});
+    more = &work;
+    ASSERT_TRUE(work.add_to(turning.event()));
+    work.begin();
+    EXPECT_TRUE(turning.until([&] { return slices == 3; }, milliseconds(2000)));
+    turning.turn_for(milliseconds(50));
+    EXPECT_EQ(slices, 3U);
+}
+
 TEST(Timer, ADisarmedOneDoesNotCall) {
     const Turning turning;
     unsigned called = 0;
