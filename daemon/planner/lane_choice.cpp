@@ -52,6 +52,7 @@ LaneHome lane_home(const ResolvedPolicy& resolved, const Interfaces& interfaces,
     for (const auto& votes : all)
         if (votes.nics > 0) home.others |= votes.near - home.near;
     home.then = home.others & resolved.allowed;
+    home.rest = resolved.allowed - home.first - home.then;
     return home;
 }
 
@@ -207,7 +208,10 @@ class Candidates {
     std::set<Key> order_;
 };
 
-bool is_lower(const Slot& one, const Slot& other) { return one.cpus.first() < other.cpus.first(); }
+/// Tasks get near ones first, so these have the first queues.
+bool is_lower(const Slot& one, const Slot& other) {
+    return std::pair(one.distance, one.cpus.first()) < std::pair(other.distance, other.cpus.first());
+}
 
 /// In the order of the lanes that are kept: who comes anew takes the place of one that has gone, or the end.
 std::vector<Slot> in_kept_order(std::vector<Slot> lanes, const Kept& kept) {
@@ -229,10 +233,11 @@ std::vector<Slot> in_kept_order(std::vector<Slot> lanes, const Kept& kept) {
 }
 
 /// Who has fewer queues than lanes need not interrupt the first cores, where the interrupts of all others
-/// are.
+/// are; and no core far away.
 void put_quiet_cores_first(std::vector<Slot>& lanes, std::size_t queues, const LaneLoad& load) {
-    std::ranges::stable_sort(lanes, {},
-                             [&](const Slot& slot) { return load.queues.on_core(slot.cpus.first()); });
+    std::ranges::stable_sort(lanes, {}, [&](const Slot& slot) {
+        return std::pair(slot.distance, load.queues.on_core(slot.cpus.first()));
+    });
     const auto rest = lanes.begin() + static_cast<std::ptrdiff_t>(queues);
     std::ranges::sort(lanes.begin(), rest, is_lower);
     std::ranges::sort(rest, lanes.end(), is_lower);
@@ -263,9 +268,10 @@ std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Ma
         expected.add({cpu}, one_cpu);
     Rooms rooms(resolved, machine.topology, demand.queues, load.lanes);
     std::vector<Slot> lanes;
-    for (const CpuSet* cpus : {&home.first, &home.then}) {
-        if (cpus->empty()) continue;
-        Candidates candidates(make_slots(machine.topology, placement, *cpus, {}), kept, demand.may_move,
+    for (const CpuSet* cpus : {&home.first, &home.then, &home.rest}) {
+        if (cpus->empty() || (cpus == &home.rest && !demand.may_be_far)) continue;
+        const CpuSet near = cpus == &home.rest ? home.near : CpuSet();
+        Candidates candidates(make_slots(machine.topology, placement, *cpus, near), kept, demand.may_move,
                               expected, rooms);
         while (lanes.size() < demand.lanes && !candidates.empty())
             lanes.push_back(candidates.take());

@@ -14,6 +14,7 @@ struct LaneHome {
     CpuSet others; ///< CPUs near the others of those: for lanes that have no core of their own there
     CpuSet first;  ///< what the policy may use of `near`; all that it may use if that is none of them
     CpuSet then;   ///< and what it may use of `others`
+    CpuSet rest;   ///< and of all others: for tasks that have no core of their own near
     bool is_of_spares = false; ///< the policy has CPUs near interfaces that are spares, and near no others
 };
 [[nodiscard]] LaneHome lane_home(const ResolvedPolicy& resolved, const Interfaces& interfaces,
@@ -29,10 +30,11 @@ struct LaneDemand {
     std::span<const Slot> kept; ///< lanes that the interfaces have had until now: those come first, in order
     bool may_move = false;      ///< unless another core has much less load
     std::span<const unsigned> kept_interrupts = {}; ///< CPUs that took those of the kept lanes
+    bool may_be_far = false;                        ///< a core far away is better than to share one
 };
 
-/// Up to as many lanes there: those that are kept, then cores with the least load. First those that get
-/// interrupts, on cores with the fewest of others; else in the machine's order.
+/// Up to as many lanes there, the nearest first: those that are kept, then cores with the least load. First
+/// those that get interrupts, on cores with the fewest of others; else in the machine's order.
 [[nodiscard]] std::vector<Slot> choose_lanes(const ResolvedPolicy& resolved, const machine::Machine& machine,
                                              const LaneHome& home, const LaneDemand& demand,
                                              const LaneLoad& load);

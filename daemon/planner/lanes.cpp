@@ -251,8 +251,17 @@ NicLanes lanes_for(ResolvedPolicy& resolved, const Interfaces& interfaces, const
     const auto home = lane_home(resolved, interfaces, nics);
     lanes.candidates = home.first | home.then;
     lanes.wanted = tasks == 0 ? std::max<std::size_t>(1, queues) : tasks;
-    const LaneDemand demand{lanes.wanted, have_interrupts ? queues : 0, group.kept(),
-                            may_move(lanes, group, load.moves), group.kept_interrupts()};
+    // More workers than there are cores near have work for others, too; interrupts alone have not.
+    const bool may_be_far =
+        tasks > groups_of(machine.topology, policy::Bind::core, lanes.candidates).size() &&
+        resolved.policy->model == policy::Model::full;
+    if (may_be_far) lanes.candidates |= home.rest;
+    const LaneDemand demand{lanes.wanted,
+                            have_interrupts ? queues : 0,
+                            group.kept(),
+                            may_move(lanes, group, load.moves),
+                            group.kept_interrupts(),
+                            may_be_far};
     lanes.lanes = choose_lanes(resolved, machine, home, demand, load);
     if (resolved.policy->model == policy::Model::full && !lanes.is_guess)
         load.of_workers |= cores_of(machine.topology, lanes.lanes);

@@ -45,9 +45,35 @@ TEST(Lanes, FullDistributesWorkersAndQueuesOverTheSameCores) {
     auto third = thread(3, "a");
     EXPECT_EQ(world.settle(first), "0-1");
     EXPECT_EQ(world.settle(second), "2-3");
-    EXPECT_EQ(world.settle(third), "0-1");
+    EXPECT_EQ(world.settle(third), "4-5") << "far away, but a core of its own";
     EXPECT_EQ(wanted(world.placements).at("eth0-TxRx-0"), "0");
     EXPECT_EQ(wanted(world.placements).at("eth0-TxRx-1"), "2");
+}
+
+/// CPUs of the queues of eth0, near node 1, in their order.
+std::vector<std::string> queue_cpus(unsigned queues, const std::string& more, unsigned tasks) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 1, queues, 30);
+    const World world({"match: {comm: a}\nnics: [eth0]\nspread: core\nbind: core\n" + more}, machine,
+                      {{"p0", {{{"eth0"}, tasks}}}});
+    const auto all = wanted(world.placements);
+    std::vector<std::string> cpus;
+    for (unsigned queue = 0; queue < queues; ++queue)
+        cpus.push_back(all.at("eth0-TxRx-" + std::to_string(queue)));
+    return cpus;
+}
+
+TEST(Lanes, MoreTasksThanCoresNearTheNicHaveTheOthersToo) {
+    using Cpus = std::vector<std::string>;
+    const std::string full = "affinity: full\n";
+    EXPECT_EQ(queue_cpus(4, full, 2), (Cpus{"4", "6", "4", "6"})) << "enough near it";
+    EXPECT_EQ(queue_cpus(4, full, 3), (Cpus{"4", "6", "0", "4"})) << "near ones have the first queues";
+    EXPECT_EQ(queue_cpus(4, full, 4), (Cpus{"4", "6", "0", "2"}));
+    EXPECT_EQ(queue_cpus(4, full, 9), (Cpus{"4", "6", "0", "2"})) << "there are no more";
+    EXPECT_EQ(queue_cpus(2, full, 4), (Cpus{"4", "6"})) << "the queues are near";
+    EXPECT_EQ(queue_cpus(4, full + "cpus: nic\n", 4), (Cpus{"4", "6", "4", "6"})) << "as the policy says";
+    EXPECT_EQ(queue_cpus(4, full, 0), (Cpus{"4", "6", "4", "6"})) << "nobody is known to need them";
+    EXPECT_EQ(queue_cpus(4, "affinity: irq\n", 0), (Cpus{"4", "6", "4", "6"}));
 }
 
 TEST(Lanes, FewerQueuesThanLanesAreSpreadInSoftware) {

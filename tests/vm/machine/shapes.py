@@ -46,6 +46,8 @@ SHAPES = {
     "old": Shape(sockets=2, cores=2, nodes=2, pairs=("vmxnet3",), spare=1, kernel="6.1", x2apic=False),
     # One NIC of each driver, for what is put back.
     "drivers": Shape(sockets=2, cores=2, nodes=2, single=("virtio", "igb", "e1000e", "vmxnet3")),
+    # One NIC with as many queues as there are CPUs, which spreads flows over them by a hash as real ones do.
+    "queues": Shape(sockets=2, cores=4, nodes=2, memory=2048, pairs=("igb",)),
     # Devices that share an interrupt line.
     "lines": Shape(sockets=1, cores=4, lines=2),
     # A kernel whose drivers of these NICs tell by netlink which interrupt serves which queue.

@@ -1,0 +1,223 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""One NIC with a queue for each of eight CPUs, and Debian's servers with as many workers: which part of the packets is read on the CPU where it
+arrived, as bpftrace counts, without a policy, with the shipped one without steering, and with steering. The clients are at the other end of
+the wire, in a network namespace of their own."""
+import contextlib
+import os
+import pathlib
+import re
+import subprocess
+
+import machine
+from daemon import install, status
+from harness import main, run, test, wait_for
+from witness import local_share
+
+NIC, PEER, ADDRESS = "ens1", "ens2", "10.77.1.1"
+WORKERS = 8
+BY_CHANCE = 2 / WORKERS
+ETC, EXAMPLES = pathlib.Path("/etc"), pathlib.Path("/usr/share/affinityd/examples")
+NGINX = f"""worker_processes {WORKERS};
+worker_rlimit_nofile 8192;
+pid /run/nginx.pid;
+events {{ worker_connections 2048; }}
+http {{ access_log off; keepalive_timeout 1h; keepalive_requests 1000000;
+        server {{ listen {ADDRESS}:8080 reuseport backlog=4096; location / {{ return 200 "ok"; }} }} }}
+"""
+HAPROXY = f"""global
+    nbthread {WORKERS}
+    maxconn 10000
+defaults
+    mode http
+    timeout client 1h
+    timeout connect 10s
+    timeout server 10s
+frontend one
+    bind {ADDRESS}:8080 shards by-thread
+    http-request return status 200 content-type text/plain string ok
+"""
+MEMCACHED = f"-m 64\n-p 8080\n-u memcache\n-l {ADDRESS}\n-t {WORKERS}\n-c 4096\n"
+POSTGRES = f"listen_addresses = '{ADDRESS}'\nport = 8080\nmax_connections = 60\n"
+SESSIONS = 40  # of PostgreSQL, a process each
+PER_PROCESS = "version: 1\nmatch: {unit: postgresql@15-main.service}\naffinity: full\nnics: auto\nspread: core\nbind: core\n"
+HTTP = "GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n"
+
+
+def in_peer(*command):
+    return ["ip", "netns", "exec", "peer", *command]
+
+
+@contextlib.contextmanager
+def asking(request, kept, new, rate):
+    """Clients that keep connections, and ask so often a second; no connection may fail."""
+    command = in_peer("/usr/bin/python3", "-S", "/host/inside/asking.py", ADDRESS, "8080", request, *map(str, (kept, new, rate)))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "all connected\n"
+            yield
+        finally:
+            process.terminate()
+            told = process.communicate(timeout=60)[0]
+    assert " 0 failed" in told, told
+
+
+@contextlib.contextmanager
+def sessions():
+    """Of PostgreSQL, of which each asks on and on."""
+    pathlib.Path("/tmp/one.sql").write_text("select 1;\n", encoding="utf-8")
+    command = in_peer("/usr/lib/postgresql/15/bin/pgbench", "-n", "-c", str(SESSIONS), "-j", "1", "-R", "200", "-T", "3600", "-f", "/tmp/one.sql",
+                      "-h", ADDRESS, "-p", "8080", "-U", "postgres", "postgres")
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            wait_for(lambda: len(pids("postgresql@15-main")) > SESSIONS, lambda: f"{len(pids('postgresql@15-main'))} processes, {process.poll()}")
+            yield
+        finally:
+            process.terminate()
+            process.wait(timeout=60)
+
+
+def pids(unit):
+    group = run("systemctl", "show", "-P", "ControlGroup", unit).strip()
+    return [int(pid) for pid in machine.read(f"/sys/fs/cgroup{group}/cgroup.procs").split()]
+
+
+def masks(unit, comm):
+    """Of the threads of this name."""
+    found = []
+    for pid in pids(unit):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+            for tid in machine.threads(pid):
+                text = machine.read(f"/proc/{pid}/task/{tid}/status")
+                if re.search(rf"^Name:\s+{comm}$", text, re.MULTILINE):
+                    found.append(frozenset(machine.cpus(re.search(r"^Cpus_allowed_list:\s*(\S*)", text, re.MULTILINE)[1])))
+    return found
+
+
+def told():
+    """What the daemon says of the policy."""
+    return next((one for one in status()["policies"] if one["name"] == "server"), {})
+
+
+class Server:
+    """One that runs, with clients for it."""
+
+    def __init__(self, unit, comm, clients):
+        self.unit, self.comm, self.clients = unit, comm, clients
+        self.shares, self.masks = {}, {}
+        run("systemctl", "restart", unit, patience=300)
+
+    def policy(self, text, steer):
+        """The policy with `steer`, and when it holds."""
+        text = re.sub(r"^steer:.*\n", "", text, flags=re.MULTILINE) + f"\nsteer: {steer}\n"
+        (ETC / "affinityd/policies.d/server.yaml").write_text(text, encoding="utf-8")
+
+    def await_so(self, condition):
+        wait_for(lambda: self.is_bound() and condition(), lambda: f"{told()}, {masks(self.unit, self.comm)}", 300)
+
+    def measure(self, variant, ready=None):
+        """When clients are there, and `ready` holds."""
+        with self.clients():
+            if ready is not None:
+                self.await_so(ready)
+            self.masks[variant] = set(masks(self.unit, self.comm))
+            self.shares[variant] = local_share(self.comm)
+
+    def is_bound(self):
+        return all(len(mask) == 1 for mask in masks(self.unit, self.comm))
+
+    def compare(self, text, steer, before=lambda: True, ready=lambda: True):
+        """Without a policy, with it, and steered: clients come when `before` holds, as a connection stays with who has taken it."""
+        self.measure("no policy")
+        self.policy(text, "none")
+        self.measure("full", lambda: True)
+        self.policy(text, steer)
+        self.await_so(before)
+        self.measure("steered", ready)
+        (ETC / "affinityd/policies.d/server.yaml").unlink()
+        everywhere = frozenset(machine.online())
+        wait_for(lambda: set(masks(self.unit, self.comm)) == {everywhere}, lambda: f"put back: {masks(self.unit, self.comm)}")
+        run("systemctl", "stop", self.unit)
+        return ", ".join(f"{name}: {share:.1%} ({len(self.masks[name])} masks)" for name, share in self.shares.items())
+
+
+def has_own_listeners():
+    """Each worker, and the daemon has told it its CPU."""
+    return told().get("steer", {}).get("listeners") == WORKERS
+
+
+def most_are_there():
+    """Of tasks that go to where their packets arrive."""
+    states = {one["is_there"]: one["tasks"] for one in told().get("at_arrivals", [])}
+    return states.get(True, 0) >= 0.95 * SESSIONS
+
+
+def is_kernel(*least):
+    return tuple(map(int, os.uname().release.split("-")[0].split("."))) >= least
+
+
+@test()
+def a_wire_with_clients_at_its_other_end():
+    install()
+    run("ip", "netns", "add", "peer")
+    run("ip", "link", "set", PEER, "netns", "peer")
+    run("ip", "-n", "peer", "address", "add", "10.77.1.2/24", "dev", PEER)
+    run("ip", "-n", "peer", "link", "set", PEER, "up")
+    run("ip", "address", "add", f"{ADDRESS}/24", "dev", NIC)
+    run("ip", "link", "set", NIC, "up")
+    wait_for(lambda: machine.read(machine.NETS / NIC / "carrier") == "1", "the link is up")
+    run("ping", "-c", "1", "-w", "60", "-I", NIC, "10.77.1.2")
+    queues = len(machine.data_irqs(NIC))
+    assert len(machine.online()) == queues == WORKERS, f"{machine.online()}, {queues} interrupts"
+
+
+@test(1500)
+def nginx_reads_where_packets_arrive():
+    (ETC / "nginx/nginx.conf").write_text(NGINX, encoding="utf-8")
+    server = Server("nginx", "nginx", lambda: asking(HTTP, 2000, 200, 400))
+    text = server.compare((EXAMPLES / "nginx.yaml").read_text(encoding="utf-8"), "accept", before=has_own_listeners)
+    assert server.shares["full"] <= BY_CHANCE, text
+    # Before Linux 6.2 what such a listener was told had no effect, unless the maintainers of the kernel mended it.
+    assert server.shares["steered"] >= 0.95 or not is_kernel(6, 2), text
+    return text
+
+
+@test(1500)
+def haproxy_reads_where_packets_arrive():
+    (ETC / "haproxy/haproxy.cfg").write_text(HAPROXY, encoding="utf-8")
+    server = Server("haproxy", "haproxy", lambda: asking(HTTP, 2000, 200, 400))
+    text = server.compare((EXAMPLES / "haproxy.yaml").read_text(encoding="utf-8"), "accept", before=has_own_listeners)
+    assert server.shares["full"] <= BY_CHANCE, text
+    assert server.shares["steered"] >= 0.95 or not is_kernel(6, 2), text
+    return text
+
+
+@test(1500)
+def postgresql_processes_go_to_where_packets_arrive():
+    (ETC / "postgresql/15/main/conf.d/queues.conf").write_text(POSTGRES, encoding="utf-8")
+    with (ETC / "postgresql/15/main/pg_hba.conf").open("a", encoding="utf-8") as rules:
+        rules.write("host all all 10.77.1.2/32 trust\n")
+    server = Server("postgresql@15-main", "postgres", sessions)
+    text = server.compare(PER_PROCESS, "tasks", ready=most_are_there)
+    assert server.shares["steered"] >= 0.9, text
+    return text
+
+
+@test(1500)
+def packets_for_memcached_are_handed_on_to_its_threads():
+    (ETC / "memcached.conf").write_text(MEMCACHED, encoding="utf-8")
+    server = Server("memcached", "mc-worker", lambda: asking("get a\\r\\n", 400, 0, 400))
+    text = server.compare((EXAMPLES / "memcached.yaml").read_text(encoding="utf-8"), "flows")
+    assert server.shares["full"] <= BY_CHANCE, text
+    assert server.shares["steered"] >= 0.9, text
+    return text
+
+
+@test()
+def nothing_went_wrong_by_the_daemons_own_account():
+    problems = status()["problems"]
+    assert not problems, problems
+
+
+if __name__ == "__main__":
+    main()
