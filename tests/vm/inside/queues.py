@@ -128,16 +128,20 @@ class Server:
 
     def compare(self, text, steer, before=lambda: True, ready=lambda: True):
         """Without a policy, with it, and steered: clients come when `before` holds, as a connection stays with who has taken it."""
-        self.measure("no policy")
-        self.policy(text, "none")
-        self.measure("full", lambda: True)
-        self.policy(text, steer)
-        self.await_so(before)
-        self.measure("steered", ready)
-        (ETC / "affinityd/policies.d/server.yaml").unlink()
-        everywhere = frozenset(machine.online())
-        wait_for(lambda: set(masks(self.unit, self.comm)) == {everywhere}, lambda: f"put back: {masks(self.unit, self.comm)}")
-        run("systemctl", "stop", self.unit)
+        file = ETC / "affinityd/policies.d/server.yaml"
+        try:
+            self.measure("no policy")
+            self.policy(text, "none")
+            self.measure("full", lambda: True)
+            self.policy(text, steer)
+            self.await_so(before)
+            self.measure("steered", ready)
+            file.unlink()
+            everywhere = frozenset(machine.online())
+            wait_for(lambda: set(masks(self.unit, self.comm)) == {everywhere}, lambda: f"put back: {masks(self.unit, self.comm)}")
+        finally:
+            file.unlink(missing_ok=True)
+            run("systemctl", "stop", self.unit)
         return ", ".join(f"{name}: {share:.1%} ({len(self.masks[name])} masks)" for name, share in self.shares.items())
 
 
