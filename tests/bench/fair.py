@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How fair connections are shared among nginx's two workers while listeners are steered: with one client, three and a thousand, whose packets
+arrive on both queues, and with a thousand whose packets all arrive on one. There steering must be withdrawn within 90 seconds, and nowhere
+else.
+
+    tests/bench/fair.py build
+"""
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import sys
+import time
+
+from steer import imports
+
+LIMIT = 90  # seconds
+UNFAIR = "more than twice its share"
+# Connections, whether their packets arrive on one queue only
+SETTINGS = (("worker_connections 256", "worker_connections 2048"), ("daemon off;", "daemon off; worker_rlimit_nofile 4096;"),
+            ("access_log off;", "access_log off; keepalive_timeout 1h;"))
+KINDS = ((1, False), (3, False), (1000, False), (1000, True))
+
+
+def send_on_one_queue(case, is_one):
+    """The far end of a veth pair hands packets to the queue on which they were sent."""
+    for queue in range(2):
+        mask = "3" if queue == 0 and is_one else "0"
+        path = f"/sys/class/net/s{case.mark}t/queues/tx-{queue}/xps_cpus"
+        case.far.run("sh", "-c", f"echo {mask} >{path}")
+
+
+def share(case, master):
+    """Of all connections, those of the worker that has most."""
+    import steer_test
+    counts = [len(steer_test.incoming_cpus(pid, False)) for pid in case.workers(master)]
+    return max(counts) / max(1, sum(counts))
+
+
+def is_withdrawn(daemon):
+    return UNFAIR in json.dumps(daemon.status()["policies"])
+
+
+def measure(case, connections, is_one):
+    send_on_one_queue(case, is_one)
+    daemon = case.daemon("accept")
+    master = case.nginx(daemon.folder)
+    try:
+        daemon.start()
+        case.wait_until_steered(master)
+        with case.client(connections) as ask:
+            ask()
+            begun, withdrawn = time.monotonic(), None
+            while withdrawn is None and time.monotonic() - begun < LIMIT:
+                time.sleep(1)
+                withdrawn = time.monotonic() - begun if is_withdrawn(daemon) else None
+            worst = share(case, master)
+    finally:
+        daemon.stop()
+        os.kill(master, signal.SIGTERM)
+    told = "not withdrawn" if withdrawn is None else f"withdrawn after {withdrawn:.0f} s"
+    where = "all on one queue" if is_one else "on both queues"
+    print(f"{connections} connections, {where}: the busier of two workers has {worst:.0%}; steering {told}", flush=True)
+    return (withdrawn is not None) == is_one
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    options = parser.parse_args()
+    imports(options.build)
+    import steer_test
+    for old, new in SETTINGS:
+        steer_test.NGINX = steer_test.NGINX.replace(old, new)
+    good = True
+    for kind in KINDS:
+        case = steer_test.Steer()
+        case.setUp()
+        with contextlib.ExitStack() as stack:
+            stack.callback(case.doCleanups)
+            good &= measure(case, *kind)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
