@@ -106,6 +106,7 @@ class Server:
         self.unit, self.comm, self.clients = unit, comm, clients
         self.shares, self.masks = {}, {}
         run("systemctl", "restart", unit, patience=300)
+        wait_for(lambda: run("ss", "-Hltn", "sport = :8080"), f"{unit} listens")
 
     def policy(self, text, steer):
         """The policy with `steer`, and when it holds."""
