@@ -4,7 +4,6 @@
 arrived, as bpftrace counts, without a policy, with the shipped one without steering, and with steering. The clients are at the other end of
 the wire, in a network namespace of their own."""
 import contextlib
-import os
 import pathlib
 import re
 import subprocess
@@ -157,10 +156,6 @@ def most_are_there():
     return states.get(True, 0) >= 0.95 * SESSIONS
 
 
-def is_kernel(*least):
-    return tuple(map(int, os.uname().release.split("-")[0].split("."))) >= least
-
-
 @test()
 def a_wire_with_clients_at_its_other_end():
     install()
@@ -182,8 +177,7 @@ def nginx_reads_where_packets_arrive():
     server = Server("nginx", "nginx", lambda: asking(HTTP, 2000, 200, 400))
     text = server.compare((EXAMPLES / "nginx.yaml").read_text(encoding="utf-8"), "accept", before=has_own_listeners)
     assert server.shares["full"] <= BY_CHANCE, text
-    # Before Linux 6.2 what such a listener was told had no effect, unless the maintainers of the kernel mended it.
-    assert server.shares["steered"] >= 0.95 or not is_kernel(6, 2), text
+    assert server.shares["steered"] >= 0.95, text  # also with Debian's 6.1, which has the mend of 6.2
     return text
 
 
@@ -193,7 +187,7 @@ def haproxy_reads_where_packets_arrive():
     server = Server("haproxy", "haproxy", lambda: asking(HTTP, 2000, 200, 400))
     text = server.compare((EXAMPLES / "haproxy.yaml").read_text(encoding="utf-8"), "accept", before=has_own_listeners)
     assert server.shares["full"] <= BY_CHANCE, text
-    assert server.shares["steered"] >= 0.95 or not is_kernel(6, 2), text
+    assert server.shares["steered"] >= 0.95, text
     return text
 
 
