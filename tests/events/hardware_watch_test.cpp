@@ -97,6 +97,8 @@ std::string make_run(bool with_udev) {
     return std::ofstream("/run/udev/control") ? "" : "no /run/udev/control";
 }
 
+constexpr unsigned patience = 5000, silence = 200;
+
 /// A watch and a loop that turns until it told something, or for `patience`.
 class Watched {
   public:
@@ -116,6 +118,17 @@ class Watched {
         return std::exchange(changes_, 0U);
     }
 
+    /// It tells nothing after the action. Another test may make the kernel send what all namespaces hear:
+    /// then once more.
+    template <class Action>
+    bool is_silent_after(Action action) {
+        for (int round = 0; round < 10; ++round) {
+            action();
+            if (turn(silence) == 0) return true;
+        }
+        return false;
+    }
+
     /// The interface that was named last.
     [[nodiscard]] const std::string& nic() const { return nic_; }
 
@@ -126,8 +139,6 @@ class Watched {
     std::string nic_;
     std::unique_ptr<HardwareWatch> watch_;
 };
-
-constexpr unsigned patience = 5000, silence = 200;
 
 TEST(CpuUevent, IsRecognizedAmongOthersAndAnyBytes) {
     const std::pair<std::string, bool> cases[] = {
@@ -172,8 +183,10 @@ TEST(HardwareWatch, WithoutUdevTheKernelsOwnEventsAreReported) {
             Watched watched;
             const auto forged = "online@/devices/system/cpu/cpu0\0"s +
                                 properties("online", "/devices/system/cpu/cpu0", "cpu");
-            if (auto fault = send(kernel_group, forged); !fault.empty()) return fault;
-            if (watched.turn(silence) != 0) return "it believed a program";
+            std::string fault;
+            if (!watched.is_silent_after([&] { fault = send(kernel_group, forged); }))
+                return "it believed a program";
+            if (!fault.empty()) return fault;
             std::ofstream file(
                 "/sys/devices/system/cpu/cpu0/uevent"); // the kernel sends what it would if the CPU changed
             file << "change" << std::flush;
@@ -187,7 +200,7 @@ TEST(HardwareWatch, EachChangeOfALinkIsReported) {
     EXPECT_EQ(in_own_namespace([]() -> std::string {
                   if (auto fault = make_run(false); !fault.empty()) return fault;
                   Watched watched;
-                  if (watched.turn(silence) != 0) return "nothing happened, and it heard of something";
+                  if (!watched.is_silent_after([] {})) return "nothing happened, and it heard of something";
                   if (auto fault = netdev::add_veth("left", "right", 4); !fault.empty()) return fault;
                   if (watched.turn(patience) == 0) return "not of new ones";
                   watched.turn(silence);
