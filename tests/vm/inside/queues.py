@@ -76,6 +76,11 @@ def sessions():
             process.wait(timeout=60)
 
 
+def spreads_by_hash():
+    """igb does. A virtio NIC has the packets of a flow on the queue where it was sent last."""
+    return (machine.NETS / NIC / "device/driver").resolve().name != "virtio_net"
+
+
 def pids(unit):
     group = run("systemctl", "show", "-P", "ControlGroup", unit).strip()
     return [int(pid) for pid in machine.read(f"/sys/fs/cgroup{group}/cgroup.procs").split()]
@@ -167,8 +172,8 @@ def a_wire_with_clients_at_its_other_end():
     run("ip", "link", "set", NIC, "up")
     wait_for(lambda: machine.read(machine.NETS / NIC / "carrier") == "1", "the link is up")
     run("ping", "-c", "1", "-w", "60", "-I", NIC, "10.77.1.2")
-    queues = len(machine.data_irqs(NIC))
-    assert len(machine.online()) == queues == WORKERS, f"{machine.online()}, {queues} interrupts"
+    queues = len(list((machine.NETS / NIC / "queues").glob("rx-*")))
+    assert len(machine.online()) == queues == WORKERS, f"{machine.online()}, {queues} queues"
 
 
 @test(1500)
@@ -176,7 +181,7 @@ def nginx_reads_where_packets_arrive():
     (ETC / "nginx/nginx.conf").write_text(NGINX, encoding="utf-8")
     server = Server("nginx", "nginx", lambda: asking(HTTP, 2000, 200, 400))
     text = server.compare((EXAMPLES / "nginx.yaml").read_text(encoding="utf-8"), "accept", before=has_own_listeners)
-    assert server.shares["full"] <= BY_CHANCE, text
+    assert server.shares["full"] <= BY_CHANCE or not spreads_by_hash(), text
     assert server.shares["steered"] >= 0.95, text  # also with Debian's 6.1, which has the mend of 6.2
     return text
 
@@ -186,7 +191,7 @@ def haproxy_reads_where_packets_arrive():
     (ETC / "haproxy/haproxy.cfg").write_text(HAPROXY, encoding="utf-8")
     server = Server("haproxy", "haproxy", lambda: asking(HTTP, 2000, 200, 400))
     text = server.compare((EXAMPLES / "haproxy.yaml").read_text(encoding="utf-8"), "accept", before=has_own_listeners)
-    assert server.shares["full"] <= BY_CHANCE, text
+    assert server.shares["full"] <= BY_CHANCE or not spreads_by_hash(), text
     assert server.shares["steered"] >= 0.95, text
     return text
 
@@ -207,7 +212,7 @@ def packets_for_memcached_are_handed_on_to_its_threads():
     (ETC / "memcached.conf").write_text(MEMCACHED, encoding="utf-8")
     server = Server("memcached", "mc-worker", lambda: asking("get a\\r\\n", 400, 0, 400))
     text = server.compare((EXAMPLES / "memcached.yaml").read_text(encoding="utf-8"), "flows")
-    assert server.shares["full"] <= BY_CHANCE, text
+    assert server.shares["full"] <= BY_CHANCE or not spreads_by_hash(), text
     assert server.shares["steered"] >= 0.9, text
     return text
 

@@ -29,6 +29,7 @@ class Shape:
 # QEMU device, queue pairs of a tap (0: none is needed, the wire is inside of QEMU), more properties
 KINDS = {
     "virtio": ("virtio-net-pci", 4, "mq=on,vectors=10"),
+    "virtio-8": ("virtio-net-pci", 8, "mq=on,vectors=18"),
     "igb": ("igb", 0, ""),
     "e1000e": ("e1000e", 0, ""),
     "vmxnet3": ("vmxnet3", 0, ""),
@@ -48,6 +49,8 @@ SHAPES = {
     "drivers": Shape(sockets=2, cores=2, nodes=2, single=("virtio", "igb", "e1000e", "vmxnet3")),
     # One NIC with as many queues as there are CPUs, which spreads flows over them by a hash as real ones do.
     "queues": Shape(sockets=2, cores=4, nodes=2, memory=2048, pairs=("igb",)),
+    # The same with a NIC of a guest: its packets come back on the queue where the flow was sent.
+    "queues-virtio": Shape(sockets=2, cores=4, nodes=2, memory=2048, pairs=("virtio-8",)),
     # Devices that share an interrupt line.
     "lines": Shape(sockets=1, cores=4, lines=2),
     # A kernel whose drivers of these NICs tell by netlink which interrupt serves which queue.
