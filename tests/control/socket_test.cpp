@@ -123,12 +123,12 @@ class ControlTest : public testing::Test {
             got.append(chunk.data(), static_cast<std::size_t>(size));
         ::close(pipe[0]);
         Answer answer;
-        const auto first = got.find('\n');
-        const auto second = got.find('\n', first + 1);
-        if (!over || second == std::string::npos) return {-EPROTO, "the client got no answer", {}};
-        answer.status = std::stoi(got.substr(0, first));
-        answer.error_name = got.substr(first + 1, second - first - 1);
-        answer.text = got.substr(second + 1);
+        const auto status_end = got.find('\n');
+        const auto name_end = got.find('\n', status_end + 1);
+        if (!over || name_end == std::string::npos) return {-EPROTO, "the client got no answer", {}};
+        answer.status = std::stoi(got.substr(0, status_end));
+        answer.error_name = got.substr(status_end + 1, name_end - status_end - 1);
+        answer.text = got.substr(name_end + 1);
         return answer;
     }
     [[noreturn]] static void client_says(int out, const std::string& text) {
