@@ -10,7 +10,7 @@ unsigned first_of(const CpuSet& group, unsigned cpu) { return group.empty() ? cp
 } // namespace
 
 std::string_view name_of(Near near) {
-    constexpr std::array names{"same core", "same LLC", "same node", "same package", "across packages"};
+    constexpr std::array names{"same core", "same LLC", "same node", "same socket", "across sockets"};
     return names[static_cast<std::size_t>(near)];
 }
 

@@ -19,7 +19,7 @@ enum class Near {
     across,  ///< different packages
 };
 inline constexpr std::array near_ones{Near::core, Near::llc, Near::node, Near::package, Near::across};
-/// "same core", "same LLC", "same node", "same package", "across packages"
+/// "same core", "same LLC", "same node", "same socket", "across sockets"
 [[nodiscard]] std::string_view name_of(Near near);
 
 /// Two CPUs, the lower one first.
