@@ -128,10 +128,10 @@ std::string meaning_of(const LatencyReading& reading) {
                         coarse.ns, farthest.median);
     if (reading.level_names.back().find("LLC groups") != std::string::npos)
         text += " That is what a policy's bind: llc, the default, sees to.";
-    else if (!reading.level_names.back().empty())
-        text += " A policy's bind: node or bind: socket sees to that.";
+    else if (reading.level_names.back().find("nodes") != std::string::npos)
+        text += " A policy's bind: node sees to that.";
     else
-        text += " The topology does not show these groups: name the CPUs of one in the policy's cpus.";
+        text += " No bind: of a policy means these groups: name the CPUs of one in its cpus.";
     return text;
 }
 
