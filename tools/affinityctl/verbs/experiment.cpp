@@ -26,7 +26,7 @@ void add_experiment_options(CLI::App& verb, ExperimentOptions& options) {
     verb.add_flag("--priority", options.priority, "run at raised priority (nice -10)");
     verb.add_option("--svg", options.svg, "also draw it into this file (- is standard output)")
         ->type_name("FILE");
-    verb.add_flag("--no-history{false}", options.is_kept, "do not keep the result");
+    verb.add_flag("--no-history", options.no_history, "do not keep the result");
     verb.add_option("--state-dir", options.state_dir, "the folder with the history in which it is kept")
         ->type_name("DIR")
         ->capture_default_str();
@@ -81,7 +81,7 @@ Result<ExperimentEnd> run_experiment(const Bench& bench, const ExperimentCourse&
 }
 
 void keep_result(const ExperimentOptions& options, const affinityd::accounting::Experiment& experiment) {
-    if (!options.is_kept) return;
+    if (options.no_history) return;
     const auto kept = affinityd::accounting::keep_experiment(options.state_dir, experiment);
     if (!kept)
         fmt::print(stderr, "affinityctl: the result is not kept in the history: {}\n",

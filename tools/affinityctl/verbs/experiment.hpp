@@ -23,7 +23,7 @@ namespace affinityctl {
 /// The options that all experiments of `measure` have.
 struct ExperimentOptions {
     bool priority = false;
-    bool is_kept = true;
+    bool no_history = false;
     std::string svg;
     std::string state_dir = "/var/lib/affinityd";
 };
