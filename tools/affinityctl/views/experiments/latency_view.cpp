@@ -25,7 +25,7 @@ std::string method_of(const LatencyView& view) {
     pairs +=
         fmt::format(", each {} samples of {} round trips by {}; harmonic means", how.samples, how.round_trips,
                     how.means == experiments::Means::cas ? "compare-and-swap" : "load and store");
-    return pairs + fmt::format("; it took {:.1f} s", view.seconds);
+    return pairs + fmt::format("; it took {:.{}f} s", view.seconds, view.seconds < 1 ? 2 : 1);
 }
 
 std::string groups_of(const affinityd::topology::LatencyLevel& level, std::size_t most) {
