@@ -189,9 +189,11 @@ TEST(PingPong, MeasuresWhatTwoCpusNeed) {
     const CpuPair pair{cpus.first(), cpus.last()};
     for (const auto means : {Means::cas, Means::store}) {
         const Watched run;
-        const auto samples = bounce(pair, {means, 10, 300}, run);
+        auto samples = bounce(pair, {means, 10, 300}, run);
+        // On a busy machine some are lost, or all of them.
+        for (int again = 0; samples && samples->ns.empty() && again < 100; ++again)
+            samples = bounce(pair, {means, 10, 300}, run);
         ASSERT_TRUE(samples) << samples.error().to_string();
-        // On a busy machine some are lost; all would be only if other programs ran there all the time.
         ASSERT_FALSE(samples->ns.empty());
         EXPECT_LE(samples->ns.size(), 10U);
         for (const double ns : samples->ns) {

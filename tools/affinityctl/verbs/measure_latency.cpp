@@ -78,7 +78,10 @@ int show_table(const Globals& globals, const MeasureLatencyOptions& options) {
     }
     const auto* known = machine ? &*machine : nullptr;
     const auto reading = experiments::read_latencies(*latencies, known);
-    return show({.latencies = *latencies, .reading = reading, .topology = known, .source = options.from},
+    return show({.latencies = *latencies,
+                 .reading = reading,
+                 .topology = known,
+                 .source = options.from.substr(options.from.rfind('/') + 1)},
                 options, globals);
 }
 

@@ -19,6 +19,7 @@ namespace {
 constexpr double left = 150, top = 96, side = 768, right = 60, least_cell = 2, most_cell = 42;
 constexpr double readable_cell = 10,
                  figure_cell = 26; ///< from where on cells have numbers beside, and in them
+constexpr double least_label = 11; ///< height of a group whose CPUs are named
 constexpr std::size_t shades = 32, scale_steps = 32, line_letters = 130, label_letters = 20;
 constexpr const char* border = "#20262e";
 
@@ -50,9 +51,11 @@ void draw_figures(Svg& svg, const LatencyMap& map, double cell) {
                          Svg::Anchor::middle);
 }
 
+/// Of every CPU, or where there is no room for that, of some.
 void draw_numbers(Svg& svg, const LatencyMap& map, double cell) {
     const double letters = std::clamp(cell * 0.55, 6.0, 12.0);
-    for (std::size_t i = 0; i < map.names.size(); ++i) {
+    const auto step = cell >= readable_cell ? 1U : static_cast<unsigned>(std::ceil(24 / cell));
+    for (std::size_t i = 0; i < map.names.size(); i += step) {
         const double middle = cell * (static_cast<double>(i) + 0.5);
         const auto name = std::to_string(map.names[i]);
         svg.text(left - 6, top + middle + letters / 3, name, letters, Svg::Anchor::end);
@@ -72,6 +75,15 @@ std::vector<std::size_t> borders_of(const LatencyMap& map, const topology::Laten
     return borders;
 }
 
+/// The finest level whose groups have room for their CPUs beside them; null: there is none.
+const topology::LatencyLevel* level_to_name(const std::vector<topology::LatencyLevel>& levels, double cell) {
+    for (const auto& level : levels) {
+        const auto least = std::ranges::min(level.groups, {}, &affinityd::CpuSet::count).count();
+        if (cell * static_cast<double>(least) >= least_label) return &level;
+    }
+    return nullptr;
+}
+
 /// Frames around groups, and where CPUs are too small for numbers, which ones they are.
 void draw_groups(Svg& svg, const LatencyMap& map, const topology::LatencyLevel& level, double cell,
                  bool is_named) {
@@ -83,7 +95,7 @@ void draw_groups(Svg& svg, const LatencyMap& map, const topology::LatencyLevel& 
             svg.line(left + from, top + at, left + to, top + at, border, 1);
             svg.line(left + at, top + from, left + at, top + to, border, 1);
         }
-        if (!is_named || to - from < 11) continue;
+        if (!is_named) continue;
         affinityd::CpuSet members;
         for (std::size_t row = borders[i]; row < borders[i + 1]; ++row)
             members.insert(map.names[row]);
@@ -140,11 +152,11 @@ std::string latency_svg(const LatencyView& view) {
     svg.text(left, 50, method_of(view), 12);
     draw_cells(svg, map, cell);
     if (cell >= figure_cell) draw_figures(svg, map, cell);
-    const bool has_numbers = cell >= readable_cell;
-    if (has_numbers) draw_numbers(svg, map, cell);
-    for (auto level = levels.rbegin(); level != levels.rend(); ++level)
-        if (level == levels.rbegin() || cell >= readable_cell)
-            draw_groups(svg, map, *level, cell, !has_numbers);
+    const auto* named = cell >= readable_cell ? nullptr : level_to_name(levels, cell);
+    if (named == nullptr) draw_numbers(svg, map, cell);
+    for (const auto& level : levels)
+        if (&level == &levels.back() || &level == named || cell >= readable_cell)
+            draw_groups(svg, map, level, cell, &level == named);
     if (map.most > 0) draw_scale(svg, map, bottom + 14);
     double y = bottom + 44;
     for (const auto& note : notes)

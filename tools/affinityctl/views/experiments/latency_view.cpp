@@ -18,7 +18,7 @@ std::string headline_of(const LatencyView& view) {
 
 std::string method_of(const LatencyView& view) {
     const auto measured = view.latencies.measured(), all = view.latencies.pairs();
-    std::string pairs = measured == all ? counted(all, "pair")
+    std::string pairs = measured == all ? grouped(all) + (all == 1 ? " pair" : " pairs")
                                         : fmt::format("{} of {} pairs", grouped(measured), grouped(all));
     if (view.matrix == nullptr) return pairs;
     const auto& how = view.matrix->how;
