@@ -119,6 +119,12 @@ std::string meaning_without_groups(const std::vector<Distance>& distances) {
     if (distances.size() == 1 && farthest.pairs == 1)
         return fmt::format("A message takes {:.0f} ns one way between these two CPUs ({}).", farthest.median,
                            farthest.name);
+    if (farthest.most > 1.5 * farthest.least)
+        return fmt::format(
+            "There are no groups that belong together. A message takes {:.0f} ns one way between two of "
+            "these CPUs, {:.0f} between the nearest and {:.0f} between the farthest: what threads that "
+            "talk to each other can gain is a matter of single pairs.",
+            farthest.median, farthest.least, farthest.most);
     return fmt::format(
         "A message takes about as long between any two of these CPUs, {:.0f} ns one way: which of "
         "them threads share that talk to each other makes no difference.",
