@@ -179,7 +179,7 @@ HistoryReport Measurements::history(const std::string& kind) const {
     HistoryReport report;
     report.kept = history_.has_value();
     if (history_) {
-        if (auto read = history_->last(most_shown, kind))
+        if (auto read = history_->last(most_shown, kind, state::History::Read::figures))
             report.records = std::move(*read);
         else
             report.fault = read.error().to_string();
@@ -194,7 +194,7 @@ Result<std::optional<HistoryReport>> read_history(const std::string& state_dir, 
     const auto history = state::History::open_to_read(state_dir);
     if (!history) return std::unexpected(history.error());
     if (!*history) return std::nullopt;
-    auto records = (*history)->last(most_shown, kind);
+    auto records = (*history)->last(most_shown, kind, state::History::Read::figures);
     if (!records) return std::unexpected(records.error());
     HistoryReport report{.records = std::move(*records), .trends = {}, .kept = true, .fault = {}};
     report.trends = trends_of(report.records);

@@ -14,7 +14,7 @@ namespace affinityd::measure {
 
 namespace {
 
-constexpr std::size_t resamples = 10000;
+constexpr std::size_t change_resamples = 10000;
 
 /// splitmix64. The standard library does not fix its distributions; this sequence is the same everywhere.
 class Random {
@@ -60,7 +60,7 @@ Interval percentile(std::vector<double>& estimates, double estimate, double tail
 /// Resamples both sides: the same rounds where they are pairs, else each side by itself.
 std::vector<double> redraw(const std::vector<double>& base, const std::vector<double>& changed) {
     Random random;
-    std::vector<double> estimates(resamples);
+    std::vector<double> estimates(change_resamples);
     const bool paired = base.size() == changed.size();
     for (auto& estimate : estimates) {
         double of_base = 0, of_changed = 0;
@@ -95,11 +95,11 @@ Comparison compare(std::span<const double> base, std::span<const double> changed
     return result;
 }
 
-std::optional<Interval> mean_interval(std::span<const double> samples) {
+std::optional<Interval> mean_interval(std::span<const double> samples, std::size_t resamples) {
     if (samples.size() < least_samples || !all_positive(samples)) return std::nullopt;
     const auto inverse = inverses(samples);
     Random random;
-    std::vector<double> estimates(resamples);
+    std::vector<double> estimates(std::max<std::size_t>(resamples, 100));
     for (auto& estimate : estimates) {
         double drawn = 0;
         for (std::size_t i = 0; i < inverse.size(); ++i)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -42,7 +43,9 @@ inline constexpr std::size_t least_samples = 4;
 [[nodiscard]] Comparison compare(std::span<const double> base, std::span<const double> changed,
                                  unsigned comparisons = 1);
 
-/// Interval of the harmonic mean itself; no value below least_samples.
-[[nodiscard]] std::optional<Interval> mean_interval(std::span<const double> samples);
+/// Interval of the harmonic mean itself; no value below least_samples. Fewer resamples, at least a hundred,
+/// for whoever asks for very many intervals.
+[[nodiscard]] std::optional<Interval> mean_interval(std::span<const double> samples,
+                                                    std::size_t resamples = 10000);
 
 } // namespace affinityd::measure

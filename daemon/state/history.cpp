@@ -22,7 +22,6 @@ namespace {
 
 constexpr int schema_version = 1;
 constexpr int application_id = 0x61666664; ///< "affd": a foreign SQLite file is not taken for ours
-constexpr std::size_t most_detail = 256U << 10;
 constexpr std::size_t most_text = 4096;
 constexpr std::size_t most_rows = 100000;
 
@@ -37,8 +36,8 @@ CREATE INDEX measurement_time ON measurement(time);
 constexpr const char* index = "CREATE INDEX IF NOT EXISTS measurement_kind ON measurement(kind, id);";
 constexpr std::array log_endings{"-journal", "-wal", "-shm"}; ///< of files that SQLite has beside it
 constexpr const char* odd_file = "not a regular file";
-constexpr const char* columns = "id, time, kind, outcome, reason, path, model, policies, seconds, bytes, "
-                                "bits_per_second, cpu_seconds, ghz_per_gbps, detail";
+constexpr const char* figures = "id, time, kind, outcome, reason, path, model, policies, seconds, bytes, "
+                                "bits_per_second, cpu_seconds, ghz_per_gbps";
 
 Error error_of(sqlite3* database, const char* what) {
     const int code = sqlite3_errcode(database);
@@ -105,7 +104,7 @@ std::string fault_of(sqlite3* database) {
     const auto verdict = check.text(0);
     if (verdict != "ok") return verdict;
     // The columns, as this program will use them: a table that was altered by hand is not ours either.
-    if (!Statement(database, fmt::format("SELECT {} FROM measurement", columns)))
+    if (!Statement(database, fmt::format("SELECT {}, detail FROM measurement", figures)))
         return sqlite3_errmsg(database);
     return {};
 }
@@ -245,7 +244,8 @@ Result<std::int64_t> History::append(const MeasurementRecord& record) {
     {
         Statement insert(
             database,
-            fmt::format("INSERT INTO measurement({}) VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?)", columns));
+            fmt::format("INSERT INTO measurement({}, detail) VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                        figures));
         if (insert) {
             insert.bind(1, record.time);
             insert.bind(2, record.kind, most_text);
@@ -302,10 +302,12 @@ Result<void> History::trim(std::int64_t now) {
     return {};
 }
 
-Result<std::vector<MeasurementRecord>> History::last(std::size_t count, const std::string& kind) const {
+Result<std::vector<MeasurementRecord>> History::last(std::size_t count, const std::string& kind,
+                                                     Read read) const {
     auto* database = database_.get();
-    Statement query(database, fmt::format("SELECT {} FROM measurement WHERE {} ORDER BY id DESC LIMIT ?2",
-                                          columns, kind.empty() ? "?1=''" : "kind=?1"));
+    Statement query(database,
+                    fmt::format("SELECT {}, {} FROM measurement WHERE {} ORDER BY id DESC LIMIT ?2", figures,
+                                read == Read::all ? "detail" : "''", kind.empty() ? "?1=''" : "kind=?1"));
     if (!query) return std::unexpected(error_of(database, "cannot read"));
     query.bind(1, kind, most_text);
     query.bind(2, static_cast<std::int64_t>(std::min(count, most_rows)));

@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,7 +17,12 @@ struct sqlite3;
 namespace affinityd::state {
 
 /// Of MeasurementRecord::kind.
-inline constexpr std::array<std::string_view, 4> measurement_kinds{"ttcp", "models", "passive", "locality"};
+inline constexpr std::array<std::string_view, 8> measurement_kinds{
+    "ttcp", "models", "passive", "locality", "latency", "sharing", "smt", "cache"};
+/// Those of them that affinityctl writes: what an experiment found.
+inline constexpr std::array<std::string_view, 4> experiment_kinds{"latency", "sharing", "smt", "cache"};
+/// Of MeasurementRecord::detail. A matrix of latencies between 256 CPUs, with intervals, takes some 0.6 MB.
+inline constexpr std::size_t most_detail = 2U << 20;
 
 /// The figures of one measurement.
 struct MeasuredFigures {
@@ -34,11 +40,11 @@ struct MeasurementRecord : MeasuredFigures {
     std::int64_t time = 0; ///< when it ended, seconds since 1970 (UTC)
     std::string kind;      ///< one of measurement_kinds
     std::string outcome;   ///< "done", "skipped", "killed", ...
-    std::string reason;    ///< why it is not "done"; of locality: the figures
-    std::string path;      ///< "loopback", or the peer
+    std::string reason;    ///< why it is not "done"; of locality and experiments: the figures
+    std::string path;      ///< "loopback", or the peer; of experiments: on what
     std::string model;     ///< affinity model in force: "none", "irq", "process", "full", "mixed", ""
     std::string policies;  ///< which set was in force, as the daemon names it
-    std::string detail;    ///< the whole report as JSON text, at most 256 KiB
+    std::string detail;    ///< the whole report as JSON text, at most most_detail; longer ones are left out
     friend bool operator==(const MeasurementRecord&, const MeasurementRecord&) = default;
 };
 
@@ -65,9 +71,11 @@ class History {
     /// last one's (the clock was set back): the order is that of appending. An Error leaves the history as it
     /// was (disk full: ENOSPC).
     [[nodiscard]] Result<std::int64_t> append(const MeasurementRecord& record);
-    /// The last `count` records, oldest first; `kind` "" is any.
-    [[nodiscard]] Result<std::vector<MeasurementRecord>> last(std::size_t count,
-                                                              const std::string& kind = {}) const;
+    enum class Read : bool { figures, all };
+    /// The last `count` records, oldest first; `kind` "" is any. The details only with Read::all: those of a
+    /// thousand records may be a gigabyte.
+    [[nodiscard]] Result<std::vector<MeasurementRecord>> last(std::size_t count, const std::string& kind = {},
+                                                              Read read = Read::all) const;
     [[nodiscard]] Result<std::uint64_t> size() const; ///< number of records
 
   private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl measure: a run by the daemon now, or an experiment by this program.
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/measure_latency.hpp"
 #include "affinityctl/verbs/measure_models.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "measure/program.hpp"
@@ -53,6 +54,7 @@ void add_measure(CLI::App& app, Globals& globals, int& status) {
         if (!refuses_root(globals, status)) status = run_ttcp(globals, ttcp->remaining());
     });
     add_measure_models(*verb, globals, status);
+    add_measure_latency(*verb, globals, status);
     for (auto* own : verb->get_subcommands({}))
         own->excludes(verb->get_option("--no-block")); // they run here
 }

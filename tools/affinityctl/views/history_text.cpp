@@ -27,7 +27,7 @@ std::string record_table(const json& records, std::size_t count, bool color) {
     const std::size_t from = records.size() > count ? records.size() - count : 0;
     for (std::size_t i = from; i < records.size(); ++i) {
         const auto& record = records[i];
-        const bool done = record.value("outcome", "") == "done";
+        const bool done = record.value("outcome", "") == "done" && number_of(record, "bytes") > 0;
         table.add({local_time(static_cast<long long>(number_of(record, "time"))), text_of(record, "kind"),
                    text_of(record, "outcome"), text_of(record, "path"), text_of(record, "model"),
                    done ? fmt::format("{:.3f}", number_of(record, "bits_per_second") / 1e9) : "-",

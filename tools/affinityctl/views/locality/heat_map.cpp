@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/locality/heat_map.hpp"
 
-#include "affinityctl/values/counted.hpp"
+#include "affinityctl/views/heat_shades.hpp"
 #include "affinityctl/views/table.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -16,7 +15,7 @@ namespace locality = affinityd::locality;
 
 namespace {
 
-constexpr std::size_t label_width = 8, percent_width = 5, shade_width = 2, usual_width = 80;
+constexpr std::size_t usual_width = 80;
 
 using Weights = std::map<unsigned, std::uint64_t>; ///< group -> reads in its row and its column
 
@@ -30,49 +29,10 @@ Weights weights_of(const locality::ReadMatrix& matrix, const locality::Nearness&
     return weights;
 }
 
-/// 0: nothing, 1 .. 4: up to a quarter, a half, three quarters, all.
-std::size_t shade_of(double share) {
-    if (share <= 0) return 0;
-    return static_cast<std::size_t>(std::clamp(std::ceil(share * 4), 1.0, 4.0));
-}
-
-std::string shaded(const std::string& text, double share, const Page& page) {
-    constexpr const char* looks[] = {"", "\033[48;5;195;38;5;16m", "\033[48;5;117;38;5;16m",
-                                     "\033[48;5;32;38;5;231m", "\033[48;5;25;38;5;231m"};
-    const auto shade = shade_of(share);
-    return !page.color || shade == 0 ? text : looks[shade] + text + "\033[0m";
-}
-
 std::string cell_of(double share, std::size_t width, const Page& page) {
-    if (width == percent_width) {
-        const auto text = share <= 0 ? "." : share < 0.005 ? "<1" : fmt::format("{:.0f}", share * 100);
-        return shaded(fmt::format("{:>5}", text), share, page);
-    }
-    constexpr const char* plain[] = {". ", "::", "++", "**", "##"};
-    constexpr const char* blocks[] = {"\u00b7 ", "\u2591\u2591", "\u2592\u2592", "\u2593\u2593",
-                                      "\u2588\u2588"};
-    if (page.color) return shaded(shade_of(share) == 0 ? ". " : "  ", share, page);
-    return (page.unicode ? blocks : plain)[shade_of(share)];
-}
-
-/// Numbers of the columns; one digit below the other where columns are narrow.
-std::string column_heads(const HeatMap& map, std::size_t width) {
-    std::string lines;
-    if (width == percent_width) {
-        lines = fmt::format("{:>{}}", "read on", label_width);
-        for (const unsigned group : map.groups)
-            lines += fmt::format("{:>5}", group);
-        return lines + "\n";
-    }
-    const auto digits = std::to_string(map.groups.back()).size();
-    for (std::size_t digit = 0; digit < digits; ++digit) {
-        auto line = fmt::format("{:>{}}", digit == 0 ? "read on" : "", label_width) + " ";
-        for (const unsigned group : map.groups)
-            line += fmt::format("{:>{}}", group, digits)[digit] + std::string(" ");
-        line.erase(line.find_last_not_of(' ') + 1);
-        lines += line + "\n";
-    }
-    return lines;
+    if (width == heat_narrow) return shade_cell(share, page);
+    const auto text = share <= 0 ? "." : share < 0.005 ? "<1" : fmt::format("{:.0f}", share * 100);
+    return shaded(fmt::format("{:>{}}", text, heat_wide), share, page);
 }
 
 } // namespace
@@ -127,16 +87,16 @@ std::string scale_of(const HeatMap& map) {
 std::string heat_text(const locality::ReadMatrix& matrix, const locality::Nearness& near, const Page& page) {
     if (matrix.empty()) return {};
     const auto width = page.width == 0 ? usual_width : page.width;
-    const auto room = width > label_width + 6 ? width - label_width - 5 : 1;
-    const auto map = fold(matrix, near, std::max<std::size_t>(room / shade_width, 1));
-    const auto cell = map.groups.size() * percent_width <= room ? percent_width : shade_width;
+    const auto room = width > heat_label + 6 ? width - heat_label - 5 : 1;
+    const auto map = fold(matrix, near, std::max<std::size_t>(room / heat_narrow, 1));
+    const auto cell = map.groups.size() * heat_wide <= room ? heat_wide : heat_narrow;
     Page whole = page;
     whole.width = width;
     std::string text = bold("Arrives (down), read (across)", page.color) + "\n" +
                        wrapped("in % of the row, " + scale_of(map), "  ", whole);
-    text += column_heads(map, cell);
+    text += column_heads(map.groups, cell, "read on");
     for (std::size_t row = 0; row < map.groups.size(); ++row) {
-        text += fmt::format("{:>{}}", map.groups[row], label_width) + (cell == shade_width ? " " : "");
+        text += row_head(map.groups[row], cell);
         for (const double share : map.cells[row])
             text += cell_of(map.arrivals[row] > 0 ? share : 0, cell, page);
         text += "\n";

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/cpu_set.hpp"
+#include "topology/latencies.hpp"
+
+#include <vector>
+
+namespace affinityd::topology {
+
+/// CPUs that are clearly nearer to each other than to all others.
+struct LatencyLevel {
+    double ns = 0;              ///< for one way within the groups, not within those of a finer level: median
+    std::vector<CpuSet> groups; ///< by first CPU, disjoint, every CPU in one; some may stand alone
+    friend bool operator==(const LatencyLevel&, const LatencyLevel&) = default;
+};
+
+/// The groups that latencies show, fine to coarse, each level's groups being unions of the finer one's. None
+/// where the machine is uniform, or what was measured shows no clear groups. Found without any knowledge of
+/// the machine: average linkage, cut where the distance leaps, and kept where nearly every CPU is clearly
+/// nearer to its mates than to any other group. A CPU that is slow to all others stands in no level.
+[[nodiscard]] std::vector<LatencyLevel> latency_levels(const Latencies& latencies);
+
+/// The same latencies with a value for every pair that has one to go by: what was not measured is the median
+/// of what was measured between its two groups, the finest of `levels` that have any. Pairs of groups with no
+/// value at all stay without.
+[[nodiscard]] Latencies completed(const Latencies& latencies, const std::vector<LatencyLevel>& levels);
+
+} // namespace affinityd::topology

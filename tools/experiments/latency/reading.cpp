@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/latency/reading.hpp"
+
+#include "base/counted.hpp"
+#include "experiments/latency/group_names.hpp"
+#include "experiments/latency/odd_ones.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace affinityd::experiments {
+
+namespace {
+
+using topology::LatencyLevel;
+
+constexpr std::size_t most_told = 3;
+constexpr double same = 1.15; ///< as in topology::latency_levels
+
+CpuSet set_of(const topology::Latencies& latencies) {
+    CpuSet set;
+    for (const unsigned cpu : latencies.cpus())
+        set.insert(cpu);
+    return set;
+}
+
+const Distance* distance_named(const std::vector<Distance>& distances, Near near) {
+    const auto found = std::ranges::find(distances, name_of(near), &Distance::name);
+    return found == distances.end() ? nullptr : &*found;
+}
+
+/// The groups of a level that lie within one LLC group beside others of its CPUs.
+std::vector<CpuSet> groups_inside(const LatencyLevel& level, const CpuSet& llc) {
+    std::vector<CpuSet> inside;
+    for (const auto& group : level.groups)
+        if (llc.contains(group)) inside.push_back(group);
+    return inside.size() > 1 ? inside : std::vector<CpuSet>();
+}
+
+std::string lists_of(const std::vector<CpuSet>& groups) {
+    std::string text;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        if (i == most_told) return text + fmt::format(" and {} more", groups.size() - i);
+        text += (i == 0 ? "" : i + 1 == groups.size() ? " and " : ", ") + groups[i].to_list();
+    }
+    return text;
+}
+
+/// Of levels that the topology has no word for.
+void tell_of_levels(const topology::Topology& topology, const CpuSet& measured, LatencyReading& reading) {
+    for (std::size_t i = 0; i < reading.levels.size(); ++i) {
+        if (!reading.level_names[i].empty()) continue;
+        const auto& level = reading.levels[i];
+        const auto llcs = topology.llc_groups();
+        std::size_t split = 0;
+        for (std::size_t llc = 0; llc < llcs.size(); ++llc)
+            if (const auto inside = groups_inside(level, llcs[llc] & measured);
+                !inside.empty() && split++ == 0)
+                reading.findings.push_back(fmt::format("Inside llc {}, CPUs {} are groups of their own, with "
+                                                       "{:.0f} ns within: the topology does "
+                                                       "not tell.",
+                                                       llc, lists_of(inside), level.ns));
+        if (split > 1) reading.findings.back() += fmt::format(" So it is in {} LLC groups.", split);
+        if (split == 0)
+            reading.findings.push_back(fmt::format(
+                "CPUs {} are groups with {:.0f} ns within ({}), which the topology does not tell.",
+                lists_of(level.groups), level.ns, name_of_group(topology, level.groups.front(), measured)));
+    }
+}
+
+/// Of LLC groups that make no difference, as on virtual machines whose topology is made up.
+void tell_of_equal_groups(LatencyReading& reading) {
+    const auto* within = distance_named(reading.distances, Near::llc);
+    for (const auto near : {Near::node, Near::package, Near::across}) {
+        const auto* across = distance_named(reading.distances, near);
+        if (within == nullptr || across == nullptr || across->median >= same * within->median) continue;
+        reading.findings.push_back(fmt::format(
+            "The topology has several LLC groups, but {} ({:.0f} ns) is as near as {} ({:.0f} ns).",
+            across->name, across->median, within->name, within->median));
+        return;
+    }
+}
+
+void tell_of_odd_ones(const OddOnes& odd, LatencyReading& reading) {
+    for (std::size_t i = 0; i < std::min(odd.cpus.size(), most_told); ++i)
+        reading.findings.push_back(fmt::format("CPU {} is farther away than others are ({}): {:.0f} ns, "
+                                               "usual are {:.0f}. An odd stop of the mesh "
+                                               "or ring, a slower core, or something kept it busy.",
+                                               odd.cpus[i].cpu, odd.cpus[i].distance, odd.cpus[i].ns,
+                                               odd.cpus[i].usual));
+    if (odd.cpus.size() > most_told)
+        reading.findings.push_back(
+            fmt::format("So are {} more CPUs, though less.", odd.cpus.size() - most_told));
+    for (std::size_t i = 0; i < std::min(odd.pairs.size(), most_told); ++i)
+        reading.findings.push_back(fmt::format(
+            "CPUs {} and {} are a slow pair ({}): {:.0f} ns, usual are {:.0f}.", odd.pairs[i].pair.a,
+            odd.pairs[i].pair.b, odd.pairs[i].distance, odd.pairs[i].ns, odd.pairs[i].usual));
+    if (odd.pairs.size() > most_told)
+        reading.findings.push_back(
+            fmt::format("{} more pairs stand out like that: noise, if they are others next time.",
+                        odd.pairs.size() - most_told));
+}
+
+/// The finest level that is more than the hardware threads of cores, as far as that is known; the coarsest if
+/// there is none.
+std::size_t level_to_share(const LatencyReading& reading) {
+    for (std::size_t i = 0; i < reading.levels.size(); ++i) {
+        const auto& groups = reading.levels[i].groups;
+        const bool has_more =
+            std::ranges::any_of(groups, [](const CpuSet& group) { return group.count() > 2; });
+        if (has_more && !reading.level_names[i].starts_with("cores")) return i;
+    }
+    return reading.levels.size() - 1;
+}
+
+std::string meaning_without_groups(const std::vector<Distance>& distances) {
+    const auto& farthest = distances.back();
+    if (distances.size() == 1 && farthest.pairs == 1)
+        return fmt::format("A message takes {:.0f} ns one way between these two CPUs ({}).", farthest.median,
+                           farthest.name);
+    if (farthest.most > 1.5 * farthest.least)
+        return fmt::format(
+            "There are no groups that belong together. A message takes {:.0f} ns one way between two of "
+            "these CPUs, {:.0f} between the nearest and {:.0f} between the farthest: what threads that "
+            "talk to each other can gain is a matter of single pairs.",
+            farthest.median, farthest.least, farthest.most);
+    return fmt::format(
+        "A message takes about as long between any two of these CPUs, {:.0f} ns one way: which of "
+        "them threads share that talk to each other makes no difference.",
+        farthest.median);
+}
+
+std::string_view key_for(std::string_view level_name) {
+    if (level_name.find("LLC groups") != std::string_view::npos)
+        return " That is what a policy's bind: llc, the default, sees to.";
+    if (level_name.find("nodes") != std::string_view::npos) return " A policy's bind: node sees to that.";
+    return " No bind: of a policy means these groups: name the CPUs of one in its cpus.";
+}
+
+std::string meaning_of(const LatencyReading& reading, bool has_topology) {
+    if (reading.distances.empty()) return {};
+    if (reading.levels.empty()) return meaning_without_groups(reading.distances);
+    const auto at = level_to_share(reading);
+    const auto& level = reading.levels[at];
+    const auto& name = reading.level_names[at];
+    const double farthest = reading.distances.back().median;
+    if (name.starts_with("cores"))
+        return fmt::format(
+            "Only the hardware threads of one core are nearer to each other ({:.0f} ns one way, all "
+            "others {:.0f}). They share the core's units, too: put threads there that talk much and "
+            "compute little (smt: share), and leave all others where there is room.",
+            level.ns, farthest);
+    auto text = fmt::format(
+        "Threads that talk to each other belong in one group of level {}{}: a message takes {:.0f} "
+        "ns one way there",
+        at + 1, name.empty() ? "" : " (" + name + ")", level.ns);
+    if (at + 1 < reading.levels.size())
+        text += fmt::format(", {:.0f} ns to the next group", reading.levels[at + 1].ns);
+    text += fmt::format(", and {:.0f} ns to the farthest.", farthest);
+    return has_topology ? text.append(key_for(name)) : text;
+}
+
+} // namespace
+
+LatencyReading read_latencies(const topology::Latencies& latencies, const topology::Topology* topology) {
+    LatencyReading reading;
+    reading.levels = topology::latency_levels(latencies);
+    const auto measured = set_of(latencies);
+    for (const auto& level : reading.levels)
+        reading.level_names.push_back(topology == nullptr ? "" : name_of_level(*topology, level, measured));
+    const Distances distances(latencies, reading.levels, topology);
+    reading.distances = distances.all();
+    if (topology != nullptr) {
+        tell_of_levels(*topology, measured, reading);
+        tell_of_equal_groups(reading);
+    }
+    tell_of_odd_ones(find_odd_ones(latencies, distances), reading);
+    reading.meaning = meaning_of(reading, topology != nullptr);
+    return reading;
+}
+
+std::string summary_of(const LatencyReading& reading) {
+    std::string text;
+    for (const auto& distance : reading.distances)
+        text += fmt::format("{}{} {:.0f} ns", text.empty() ? "" : ", ", distance.name, distance.median);
+    return text + (reading.levels.empty() ? "; uniform"
+                                          : "; " + counted(reading.levels.size(), "level") + " of groups");
+}
+
+} // namespace affinityd::experiments
