@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl measure: a run by the daemon now, or an experiment by this program.
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/measure_cache.hpp"
 #include "affinityctl/verbs/measure_latency.hpp"
 #include "affinityctl/verbs/measure_models.hpp"
+#include "affinityctl/verbs/measure_sharing.hpp"
+#include "affinityctl/verbs/measure_smt.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "measure/program.hpp"
 
@@ -55,6 +58,9 @@ void add_measure(CLI::App& app, Globals& globals, int& status) {
     });
     add_measure_models(*verb, globals, status);
     add_measure_latency(*verb, globals, status);
+    add_measure_sharing(*verb, globals, status);
+    add_measure_smt(*verb, globals, status);
+    add_measure_cache(*verb, globals, status);
     for (auto* own : verb->get_subcommands({}))
         own->excludes(verb->get_option("--no-block")); // they run here
 }

@@ -26,6 +26,8 @@ std::string sentence_of(Refusal refusal, const CpuSet& usable) {
                       "compare with";
     case Refusal::few_cpus:
         return "this needs more CPUs than may be used here: " + cpus;
+    case Refusal::no_caches:
+        return "this machine does not say how large its caches are, so there is nothing to go by";
     case Refusal::no_clock:
         return "this machine's clock is too coarse for it";
     }

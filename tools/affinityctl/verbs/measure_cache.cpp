@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/verbs/measure_cache.hpp"
+
+#include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/experiment_outcome.hpp"
+#include "affinityctl/views/experiments/cache_picture.hpp"
+#include "affinityctl/views/experiments/cache_view.hpp"
+#include "experiments/cache/times.hpp"
+#include "experiments/frame/refusal.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+namespace affinityctl {
+
+namespace experiments = affinityd::experiments;
+
+namespace {
+
+struct MeasureCacheOptions {
+    ExperimentOptions common;
+    std::string cpus;
+    std::vector<std::uint64_t> sizes_kib;
+    experiments::CacheHow how;
+};
+
+int finish_cache(const Globals& globals, const MeasureCacheOptions& options,
+                 const experiments::CacheSeats& seats, const experiments::CacheTimes& times,
+                 const MeasuredOn& on) {
+    const auto reading = experiments::read_cache(times, seats);
+    const CacheView view{times, reading, seats};
+    return finish_experiment(globals, options.common, on,
+                             {.kind = "cache",
+                              .summary = experiments::summary_of(reading),
+                              .text = cache_text(view, on, Page::of_output(globals.color)),
+                              .picture = cache_svg(view, on),
+                              .document = cache_json(view, on)});
+}
+
+/// The working sets of the command line, else those that fit the machine's caches.
+experiments::CacheHow how_to_measure(const MeasureCacheOptions& options,
+                                     const experiments::CacheSeats& seats) {
+    auto how = options.how;
+    for (const auto kib : options.sizes_kib)
+        how.footprints.push_back(kib << 10U);
+    if (how.footprints.empty()) how.footprints = experiments::footprints_for(seats.sizes);
+    std::ranges::sort(how.quanta_ms);
+    std::ranges::sort(how.footprints);
+    how.quanta_ms.erase(std::ranges::unique(how.quanta_ms).begin(), how.quanta_ms.end());
+    how.footprints.erase(std::ranges::unique(how.footprints).begin(), how.footprints.end());
+    return how;
+}
+
+int measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
+    if (const int code = check_experiment(globals, options.common); code != exit_ok) return code;
+    const auto bench = read_bench();
+    if (!bench) return complain(bench.error());
+    const auto cpus = chosen_cpus(*bench, options.cpus);
+    if (!cpus) return cpus.error();
+    const auto seats = experiments::cache_seats(bench->topology, *cpus);
+    if (!seats) return refuse(sentence_of(seats.error(), *cpus));
+    for (const auto& sentence : seats->refused)
+        fmt::print(stderr, "affinityctl: {}\n", sentence);
+    const auto how = how_to_measure(options, *seats);
+    affinityd::Result<experiments::CacheTimes> times = affinityd::fail("nothing was measured");
+    affinityd::CpuSet used;
+    for (const auto place : experiments::places)
+        if (const auto cpu = seats->of(place)) used.insert(*cpu);
+    const auto end = run_experiment(
+        *bench,
+        {.doing = "measuring what it costs to lose the cache",
+         .seconds = experiments::estimated_seconds(*seats, how),
+         .cpus = used},
+        options.common, [&](experiments::Run& run) { times = experiments::measure_cache(*seats, how, run); });
+    if (!end) return complain(end.error());
+    if (!times) return complain(times.error());
+    if (end->ending == experiments::Ending::stopped || !times->is_whole)
+        return refuse("stopped before the last working set was measured; nothing is kept");
+    return finish_cache(globals, options, *seats, *times, measured_on(*bench, used, *end));
+}
+
+} // namespace
+
+void add_measure_cache(CLI::App& parent, Globals& globals, int& status) {
+    auto* verb = parent.add_subcommand(
+        "cache", "what it costs a task to lose its cache, and how wide its mask may be");
+    const auto options = std::make_shared<MeasureCacheOptions>();
+    verb->add_option("--cpus", options->cpus,
+                     "a CPU-set expression as in policies; default: all this program may use")
+        ->type_name("EXPR");
+    verb->add_option("--quanta", options->how.quanta_ms,
+                     "how often it is interrupted, in ms, with commas between")
+        ->delimiter(',')
+        ->capture_default_str()
+        ->check(CLI::Range(0.1, 10000.0));
+    verb->add_option(
+            "--sizes", options->sizes_kib,
+            "working sets in KiB, with commas between; default: from half the L1 to twice the last level")
+        ->delimiter(',')
+        ->check(CLI::Range(std::uint64_t{1}, experiments::most_footprint >> 10U));
+    verb->add_option("--rounds", options->how.rounds, "quanta of each case; below 4 there is no verdict")
+        ->capture_default_str()
+        ->check(CLI::Range(1U, 1000U));
+    add_experiment_options(*verb, options->common);
+    verb->callback([&globals, &status, options] { status = measure_cache(globals, *options); });
+}
+
+} // namespace affinityctl

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/views/experiments/cache_picture.hpp"
+
+#include "affinityctl/views/experiments/figure_words.hpp"
+#include "affinityctl/views/svg.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace affinityctl {
+
+namespace experiments = affinityd::experiments;
+using experiments::Place;
+
+namespace {
+
+constexpr double panel_left = 70, panel_width = 250, panel_gap = 60, panel_top = 110, panel_height = 240;
+constexpr double legend_y = 76, mark = 4;
+constexpr std::array curve_colors{"#000000", "#7a7a7a", "#000000", "#0072b2", "#b35900", "#007a5a"};
+
+/// Where a value stands in a panel; all panels have one scale.
+struct Scale {
+    double most = 0.01; ///< the largest loss, relative
+    double least = 0;   ///< the smallest, not above zero
+    std::uint64_t from = 1, to = 2;
+    double left = 0;
+    [[nodiscard]] double x(std::uint64_t bytes) const {
+        const double range = std::max(0.1, std::log2(static_cast<double>(to) / static_cast<double>(from)));
+        return left + panel_width * std::log2(static_cast<double>(bytes) / static_cast<double>(from)) / range;
+    }
+    [[nodiscard]] double y(double loss) const {
+        const double bounded = std::clamp(loss, least, most);
+        return panel_top + panel_height * (most - bounded) / (most - least);
+    }
+};
+
+/// A circle, a square, a cross or a triangle, by place.
+void draw_mark(Svg& svg, Place place, double x, double y) {
+    const auto* color = curve_colors[static_cast<std::size_t>(place)];
+    switch (place) {
+    case Place::kept:
+    case Place::group:
+        svg.circle(x, y, mark, color);
+        break;
+    case Place::displaced:
+        svg.rect(x - mark, y - mark, 2 * mark, 2 * mark, color);
+        break;
+    case Place::emptied:
+        svg.line(x - mark, y - mark, x + mark, y + mark, color, 2);
+        svg.line(x - mark, y + mark, x + mark, y - mark, color, 2);
+        break;
+    case Place::other_llc:
+        svg.line(x - mark - 1, y, x + mark + 1, y, color, 3);
+        svg.line(x, y - mark - 1, x, y + mark + 1, color, 3);
+        break;
+    case Place::other_node:
+        svg.line(x - mark, y + mark, x + mark, y + mark, color, 2);
+        svg.line(x - mark, y + mark, x, y - mark, color, 2);
+        svg.line(x + mark, y + mark, x, y - mark, color, 2);
+        break;
+    }
+}
+
+Scale curve_scale(const CacheView& view) {
+    Scale scale;
+    scale.from = view.times.how.footprints.front();
+    scale.to = view.times.how.footprints.back();
+    for (const auto& cell : view.reading.cells) {
+        if (cell.longer.verdict == affinityd::measure::Verdict::not_enough) continue;
+        scale.most = std::max(scale.most, cell.longer.change.estimate * 1.1);
+        scale.least = std::min(scale.least, cell.longer.change.estimate * 1.1);
+    }
+    return scale;
+}
+
+/// Round steps, so that there are some five lines.
+double step_of(const Scale& scale) {
+    double step = 0.001;
+    for (const double factor : {2.0, 2.5, 2.0, 2.0, 2.5, 2.0, 2.0, 2.5, 2.0, 2.0, 2.5, 2.0})
+        if ((scale.most - scale.least) / step > 6) step *= factor;
+    return step;
+}
+
+void draw_axes(Svg& svg, const CacheView& view, const Scale& scale, double quantum) {
+    svg.text(scale.left + panel_width / 2, panel_top - 10, fmt::format("every {:g} ms", quantum), 13,
+             Svg::Anchor::middle);
+    const double step = step_of(scale);
+    for (double loss = std::ceil(scale.least / step) * step; loss <= scale.most; loss += step) {
+        svg.line(scale.left, scale.y(loss), scale.left + panel_width, scale.y(loss),
+                 std::abs(loss) < step / 2 ? "black" : "#d0d0d0");
+        svg.text(scale.left - 6, scale.y(loss) + 4, fmt::format("{:g} %", std::round(loss * 1000) / 10), 11,
+                 Svg::Anchor::end);
+    }
+    const auto& footprints = view.times.how.footprints;
+    for (std::size_t i = 0; i < footprints.size(); ++i) {
+        const double x = scale.x(footprints[i]);
+        svg.line(x, panel_top + panel_height, x, panel_top + panel_height + 4, "black");
+        if (i % 2 == 0) // every other one: else they would overlap
+            svg.text(x, panel_top + panel_height + 18, experiments::bytes_words(footprints[i]), 10,
+                     Svg::Anchor::middle);
+    }
+}
+
+void draw_curves(Svg& svg, const CacheView& view, const Scale& scale, double quantum) {
+    for (const Place place : experiments::places) {
+        double last_x = 0, last_y = 0;
+        const auto* color = curve_colors[static_cast<std::size_t>(place)];
+        for (const auto& cell : view.reading.cells) { // by footprint
+            if (cell.place != place || cell.quantum_ms != quantum ||
+                cell.longer.verdict == affinityd::measure::Verdict::not_enough)
+                continue;
+            const double x = scale.x(cell.footprint), y = scale.y(cell.longer.change.estimate);
+            if (last_x > 0) svg.line(last_x, last_y, x, y, color, 1.5);
+            svg.line(x, scale.y(cell.longer.change.low), x, scale.y(cell.longer.change.high), color, 0.8);
+            draw_mark(svg, place, x, y);
+            last_x = x;
+            last_y = y;
+        }
+    }
+}
+
+void draw_legend(Svg& svg, const CacheView& view) {
+    double x = panel_left;
+    for (const Place place : experiments::places) {
+        if (place == Place::kept || !view.seats.of(place)) continue;
+        draw_mark(svg, place, x + mark, legend_y - 4);
+        const auto name = name_of(place);
+        svg.text(x + 14, legend_y, name, 12);
+        x += 40 + 7 * static_cast<double>(name.size());
+    }
+}
+
+} // namespace
+
+std::string cache_svg(const CacheView& view, const MeasuredOn& on) {
+    auto sentences = cache_sentences(view, on);
+    for (const auto& finding : view.reading.findings)
+        sentences.push_back(as_sentence(finding));
+    sentences.push_back(view.reading.meaning);
+    const auto notes = note_lines(sentences);
+    const auto& quanta = view.times.how.quanta_ms;
+    const double width = panel_left + static_cast<double>(quanta.size()) * (panel_width + panel_gap);
+    double y = panel_top + panel_height + 44;
+    Svg svg(std::max(960.0, width), y + 24 + 17 * static_cast<double>(notes.size()), cache_title(on));
+    svg.text(24, 28, cache_title(on) + ": how much longer the next quantum takes, by working set", 16);
+    svg.text(24, 50, cache_method(view, on), 11);
+    draw_legend(svg, view);
+    Scale scale = curve_scale(view);
+    scale.left = panel_left;
+    for (const double quantum : quanta) {
+        draw_axes(svg, view, scale, quantum);
+        draw_curves(svg, view, scale, quantum);
+        scale.left += panel_width + panel_gap;
+    }
+    for (const auto& note : notes)
+        svg.text(24, y += 17, note, 12);
+    return svg.finish();
+}
+
+} // namespace affinityctl

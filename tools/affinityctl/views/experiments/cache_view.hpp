@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "affinityctl/views/experiments/measured_on.hpp"
+#include "affinityctl/views/page.hpp"
+#include "experiments/cache/reading.hpp"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace affinityctl {
+
+/// All that `measure cache` shows. Refers to what its maker owns.
+struct CacheView {
+    const affinityd::experiments::CacheTimes& times;
+    const affinityd::experiments::CacheReading& reading;
+    const affinityd::experiments::CacheSeats& seats;
+};
+
+[[nodiscard]] std::string cache_title(const MeasuredOn& on);
+[[nodiscard]] std::string cache_method(const CacheView& view, const MeasuredOn& on);
+/// What was found, what could not be measured, and how it was measured.
+[[nodiscard]] std::vector<std::string> cache_sentences(const CacheView& view, const MeasuredOn& on);
+
+[[nodiscard]] std::string cache_text(const CacheView& view, const MeasuredOn& on, const Page& page);
+/// What affinityctl(1) documents for `measure cache --json`, and what the history keeps.
+[[nodiscard]] nlohmann::json cache_json(const CacheView& view, const MeasuredOn& on);
+
+} // namespace affinityctl

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/views/experiments/time_bars.hpp"
+
+#include "affinityctl/views/experiments/figure_words.hpp"
+#include "affinityctl/views/svg.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace affinityctl {
+
+namespace {
+
+constexpr std::size_t usual_columns = 80, least_columns = 10;
+constexpr double bars_left = 210, bars_width = 400, bar_height = 24, bar_gap = 12, bars_top = 76,
+                 bars_page = 960;
+/// Told apart without colour, too: by brightness. Labels say which is which.
+constexpr std::array bar_colors{"#7a7a7a", "#0072b2", "#e69f00", "#009e73", "#c9a9c6"};
+
+double longest_of(std::span<const TimeBar> bars) {
+    double longest = 0;
+    for (const auto& bar : bars)
+        if (bar.seconds) longest = std::max(longest, bar.seconds->high);
+    return longest;
+}
+
+void draw_time_bar(Svg& svg, const TimeBar& bar, double y, double scale) {
+    const double middle = y + bar_height / 2;
+    svg.text(bars_left - 8, middle + 4, bar.label, 13, Svg::Anchor::end);
+    if (!bar.seconds) return;
+    const auto& time = *bar.seconds;
+    svg.rect(bars_left, y, time.estimate * scale, bar_height, bar_colors[bar.kind % bar_colors.size()]);
+    svg.line(bars_left + time.low * scale, middle, bars_left + time.high * scale, middle, "black", 1.5);
+    for (const double end : {time.low, time.high})
+        svg.line(bars_left + end * scale, middle - 5, bars_left + end * scale, middle + 5, "black", 1.5);
+    svg.text(bars_left + time.high * scale + 8, middle + 4,
+             ms_words(bar.seconds) + " ms" + (bar.note.empty() ? "" : "; " + bar.note), 11);
+}
+
+} // namespace
+
+std::string time_bars(std::span<const TimeBar> bars, const Page& page) {
+    const double longest = longest_of(bars);
+    if (longest <= 0) return {};
+    std::size_t labels = 0;
+    for (const auto& bar : bars)
+        labels = std::max(labels, columns_of(bar.label));
+    const std::size_t width = page.width == 0 ? usual_columns : page.width;
+    const std::size_t columns = std::max(least_columns, width > labels + 2 ? width - labels - 2 : 0);
+    const auto cells = [&](double seconds) {
+        return static_cast<std::size_t>(std::lround(seconds / longest * static_cast<double>(columns)));
+    };
+    std::string text;
+    for (const auto& bar : bars) {
+        if (!bar.seconds) continue;
+        text += bar.label + std::string(labels - columns_of(bar.label) + 2, ' ') +
+                std::string(cells(bar.seconds->low), '#') +
+                std::string(cells(bar.seconds->high) - cells(bar.seconds->low), '+') + "\n";
+    }
+    return text;
+}
+
+std::string time_bars_svg(const BarCaptions& captions, std::span<const TimeBar> bars) {
+    const auto notes = note_lines(captions.notes);
+    double bottom = bars_top + static_cast<double>(bars.size()) * (bar_height + bar_gap);
+    Svg svg(bars_page, bottom + 34 + 17 * static_cast<double>(notes.size()), captions.title);
+    svg.text(24, 30, captions.title, 17);
+    svg.text(24, 50, captions.subtitle, 12);
+    const double longest = longest_of(bars);
+    const double scale = longest > 0 ? bars_width / longest : 0;
+    double y = bars_top;
+    for (const auto& bar : bars) {
+        draw_time_bar(svg, bar, y, scale);
+        y += bar_height + bar_gap;
+    }
+    svg.line(bars_left, bars_top - 6, bars_left, bottom - 4, "black");
+    for (const auto& note : notes)
+        svg.text(24, bottom += 17, note, 12);
+    return svg.finish();
+}
+
+} // namespace affinityctl

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/cache/reading.hpp"
+
+#include "experiments/frame/timings.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace affinityd::experiments {
+
+namespace {
+
+const std::vector<double>* kept_seconds(const CacheTimes& times, const CacheCell& cell) {
+    const auto found = std::ranges::find_if(times.cells, [&](const CacheCell& other) {
+        return other.footprint == cell.footprint && other.quantum_ms == cell.quantum_ms &&
+               other.place == Place::kept;
+    });
+    return found == times.cells.end() ? nullptr : &found->seconds;
+}
+
+std::vector<CellFigures> figures_of_cells(const CacheTimes& times) {
+    std::size_t compared = 0; // in one quantum
+    for (const auto& cell : times.cells)
+        if (cell.place != Place::kept && cell.quantum_ms == times.cells.front().quantum_ms) ++compared;
+    std::vector<CellFigures> all;
+    for (const auto& cell : times.cells) {
+        CellFigures figures{.footprint = cell.footprint,
+                            .quantum_ms = cell.quantum_ms,
+                            .place = cell.place,
+                            .seconds = mean_time(cell.seconds)};
+        const auto* kept = kept_seconds(times, cell);
+        if (cell.place != Place::kept && kept != nullptr)
+            figures.longer = how_much_longer(*kept, cell.seconds, static_cast<unsigned>(compared));
+        all.push_back(figures);
+    }
+    return all;
+}
+
+PlaceLoss loss_of(const std::vector<CellFigures>& cells, Place place, double quantum_ms) {
+    PlaceLoss loss{.place = place, .quantum_ms = quantum_ms, .most = -1};
+    for (const auto& cell : cells) {
+        if (cell.place != place || cell.quantum_ms != quantum_ms ||
+            cell.longer.verdict == measure::Verdict::not_enough)
+            continue;
+        ++loss.of;
+        if (cell.is_costly()) ++loss.costly;
+        loss.mean += cell.longer.change.estimate;
+        if (cell.longer.change.estimate > loss.most) {
+            loss.most = cell.longer.change.estimate;
+            loss.at = cell.footprint;
+        }
+    }
+    if (loss.of > 0) loss.mean /= static_cast<double>(loss.of);
+    return loss;
+}
+
+bool costs(const CacheReading& reading, Place place) {
+    return std::ranges::any_of(reading.losses,
+                               [&](const PlaceLoss& loss) { return loss.place == place && loss.costly > 0; });
+}
+
+Width width_of(const CacheReading& reading) {
+    const bool is_known = std::ranges::any_of(
+        reading.losses, [](const PlaceLoss& loss) { return is_move(loss.place) && loss.of > 0; });
+    if (!is_known) return Width::not_known;
+    if (costs(reading, Place::group)) return Width::core;
+    if (costs(reading, Place::other_llc)) return Width::llc;
+    return costs(reading, Place::other_node) ? Width::node : Width::any;
+}
+
+std::string loss_words(const PlaceLoss& loss) {
+    auto text = fmt::format("every {:g} ms, {}: ", loss.quantum_ms, name_of(loss.place));
+    if (loss.costly == 0) return text + "no loss shown";
+    return text +
+           fmt::format(
+               "{:.1f} % longer on average, {:.0f} % at most (with {}); shown for {} of {} working sets",
+               100 * loss.mean, 100 * loss.most, bytes_words(loss.at), loss.costly, loss.of);
+}
+
+/// "interrupted every 2 ms or every 10 ms": where any of the moves of this place costs.
+std::string quanta_words(const CacheReading& reading, Place place) {
+    std::string text;
+    for (const auto& loss : reading.losses)
+        if (loss.place == place && loss.costly > 0)
+            text += fmt::format("{}every {:g} ms", text.empty() ? "" : ", ", loss.quantum_ms);
+    return text;
+}
+
+std::string meaning_of_width(const CacheReading& reading, const CacheSeats& seats) {
+    const bool has_wider = seats.other_llc || seats.other_node;
+    switch (reading.width) {
+    case Width::core:
+        return "bind: core for tasks that are interrupted often (" + quanta_words(reading, Place::group) +
+               "): going on at another core costs them their L1 and L2 even within one last-level cache. It "
+               "is "
+               "an upper bound, as the working set is walked without any order; for tasks that run for long "
+               "at a "
+               "time bind: llc, the default, gives the scheduler more room.";
+    case Width::llc:
+        return "bind: llc, the default, is what this machine rewards: within one last-level cache a move "
+               "costs "
+               "nothing that could be shown, and to another it does (" +
+               quanta_words(reading, Place::other_llc) +
+               "). bind: core would only take room from the scheduler.";
+    case Width::node:
+        return "bind: node is narrow enough here: only a move to another node was shown to cost anything (" +
+               quanta_words(reading, Place::other_node) + "). bind: llc, the default, does no harm.";
+    case Width::any:
+        return std::string(
+                   "No move was shown to cost anything: bind: llc, the default, is narrow enough, and "
+                   "bind: core would only take room from the scheduler.") +
+               (has_wider
+                    ? " bind: node or bind: set would do as well."
+                    : " All CPUs share one last-level cache, so that bind: llc, node and set are the same "
+                      "here.");
+    case Width::not_known:
+        break;
+    }
+    return "No verdict: it takes at least four rounds, and another core to go to.";
+}
+
+} // namespace
+
+bool CellFigures::is_costly() const {
+    return longer.verdict == measure::Verdict::more && longer.change.low > little_loss;
+}
+
+std::string_view name_of(Width width) {
+    constexpr std::array names{"bind: core", "bind: llc", "bind: node", "no difference shown", "not known"};
+    return names[static_cast<std::size_t>(width)];
+}
+
+CacheReading read_cache(const CacheTimes& times, const CacheSeats& seats) {
+    CacheReading reading{.cells = figures_of_cells(times)};
+    for (const double quantum : times.how.quanta_ms)
+        for (const Place place : places)
+            if (place != Place::kept && seats.of(place))
+                reading.losses.push_back(loss_of(reading.cells, place, quantum));
+    reading.width = width_of(reading);
+    for (const auto& loss : reading.losses)
+        if (loss.of > 0) reading.findings.push_back(loss_words(loss));
+    reading.meaning = meaning_of_width(reading, seats);
+    return reading;
+}
+
+std::string summary_of(const CacheReading& reading) {
+    std::string text(name_of(reading.width));
+    for (const auto& loss : reading.losses)
+        if (is_move(loss.place) && loss.of > 0)
+            text += fmt::format("; {:g} ms, {}: {:.1f} % (at most {:.0f} %)", loss.quantum_ms,
+                                name_of(loss.place), 100 * loss.mean, 100 * loss.most);
+    return text;
+}
+
+} // namespace affinityd::experiments

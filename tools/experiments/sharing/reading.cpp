@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/sharing/reading.hpp"
+
+#include "experiments/frame/timings.hpp"
+#include "measure/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace affinityd::experiments {
+
+namespace {
+
+using measure::Verdict;
+
+/// "takes 67 % less time than" or so.
+std::string longer_words(const measure::Comparison& longer) {
+    const auto percent = std::lround(std::abs(longer.change.estimate) * 100);
+    if (longer.verdict == Verdict::more) return fmt::format("takes {} % more time than", percent);
+    if (longer.verdict == Verdict::less) return fmt::format("takes {} % less time than", percent);
+    if (longer.verdict == Verdict::none_shown) return "shows no difference from";
+    return "had too few runs to be compared with";
+}
+
+const PlacingFigures* figures_of(const SharingReading& reading, Placing placing) {
+    const auto found = std::ranges::find(reading.placings, placing, &PlacingFigures::placing);
+    return found == reading.placings.end() ? nullptr : &*found;
+}
+
+bool is_shorter(const PlacingFigures* figures) {
+    return figures != nullptr && figures->longer.verdict == Verdict::less;
+}
+
+/// False sharing against the pinned pairs: the same CPUs, another layout in memory.
+std::string false_sharing_words(const SharingTimes& times) {
+    const auto find = [&](Placing placing) {
+        return std::ranges::find(times.placings, placing,
+                                 [](const PlacingTimes& one) { return one.placed.placing; });
+    };
+    const auto pairs = find(Placing::pairs), one_line = find(Placing::one_line);
+    if (pairs == times.placings.end() || one_line == times.placings.end()) return {};
+    const auto longer = how_much_longer(pairs->seconds, one_line->seconds);
+    return fmt::format("false sharing {} pinned pairs on the same CPUs: two variables in one line, each "
+                       "written by one CPU only",
+                       longer_words(longer));
+}
+
+std::string meaning_of_sharing(const SharingReading& reading) {
+    const auto* pairs = figures_of(reading, Placing::pairs);
+    const auto* neighbours = figures_of(reading, Placing::neighbours);
+    if (pairs == nullptr || pairs->longer.verdict == Verdict::not_enough)
+        return "Too few runs for a verdict: at least four rounds are needed.";
+    std::string text;
+    if (is_shorter(pairs))
+        text = "Threads that write the same data belong on one core: give those that share a name one thread "
+               "rule each, as in  threads: [{name: \"left-*\", cpus: \"core:0\", bind: core}].";
+    else if (is_shorter(neighbours))
+        text = "Threads that write the same data gain from being near each other, each on a CPU of its own: "
+               "together: llc  keeps all threads of a process so.";
+    else
+        text = "No placing was shown to be better than what the scheduler does with such threads here: leave "
+               "them  bind: llc  (the default), and see to it that others do not take their CPUs.";
+    if (is_shorter(pairs) && is_shorter(neighbours))
+        text += " Where they have more to do than one CPU can, keep them near each other:  together: llc.";
+    if (const auto* apart = figures_of(reading, Placing::apart);
+        apart != nullptr && apart->longer.verdict == Verdict::more)
+        text +=
+            " Pinned without looking they are worse off than with no policy at all: do not write  spread: "
+            "core  for threads that share data.";
+    return text + " No policy helps against false sharing; the program has to give each variable a line of "
+                  "its own. Which threads of a program share is what  affinityctl sharers PID  finds out.";
+}
+
+} // namespace
+
+SharingReading read_sharing(const SharingTimes& times) {
+    SharingReading reading;
+    if (times.placings.empty()) return reading;
+    const auto& base = times.placings.front().seconds;
+    const auto comparisons = static_cast<unsigned>(std::max<std::size_t>(1, times.placings.size() - 1));
+    for (const auto& one : times.placings) {
+        PlacingFigures figures{.placing = one.placed.placing,
+                               .seconds = mean_time(one.seconds),
+                               .median = measure::median(one.seconds).value_or(0)};
+        if (one.reads) figures.miss_rate = one.reads->miss_rate();
+        if (one.placed.placing != Placing::scheduler)
+            figures.longer = how_much_longer(base, one.seconds, comparisons);
+        reading.placings.push_back(std::move(figures));
+    }
+    for (const auto& one : reading.placings)
+        if (one.placing != Placing::scheduler && one.placing != Placing::one_line)
+            reading.findings.push_back(
+                fmt::format("{} {} what the scheduler does", name_of(one.placing), longer_words(one.longer)));
+    if (auto words = false_sharing_words(times); !words.empty()) reading.findings.push_back(std::move(words));
+    reading.meaning = meaning_of_sharing(reading);
+    return reading;
+}
+
+std::string summary_of(const SharingReading& reading) {
+    std::string text;
+    for (const auto& one : reading.placings)
+        text += fmt::format("{}{} {:.2f} ms", text.empty() ? "" : ", ", name_of(one.placing),
+                            (one.seconds ? one.seconds->estimate : one.median) * 1e3);
+    return text;
+}
+
+} // namespace affinityd::experiments

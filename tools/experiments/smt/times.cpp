@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/smt/times.hpp"
+
+#include "base/clock.hpp"
+#include "experiments/frame/pinned_thread.hpp"
+#include "experiments/frame/supervision.hpp"
+
+#include <array>
+#include <atomic>
+
+#include <sys/resource.h>
+
+namespace affinityd::experiments {
+
+namespace {
+
+constexpr double accum_seconds = 1.3e-9, sine_seconds = 6e-9; ///< for one number
+
+std::uint64_t involuntary_switches() {
+    rusage used{};
+    ::getrusage(RUSAGE_THREAD, &used);
+    return static_cast<std::uint64_t>(used.ru_nivcsw);
+}
+
+struct LoadRun {
+    double seconds = 0;
+    bool was_interrupted = false;
+};
+
+/// Where threads wait for each other, so that all begin at once.
+class StartLine {
+  public:
+    explicit StartLine(unsigned threads) : missing_(threads) {}
+    void arrive_and_wait() {
+        missing_.fetch_sub(1, std::memory_order_acq_rel);
+        while (missing_.load(std::memory_order_acquire) > 0 && !off_.load(std::memory_order_relaxed)) {
+        }
+    }
+    /// The others will not come.
+    void call_off() { off_.store(true, std::memory_order_relaxed); }
+
+  private:
+    std::atomic<int> missing_;
+    std::atomic<bool> off_{false};
+};
+
+LoadRun timed(Load load, std::span<const float> numbers, StartLine& line) {
+    volatile float kept = 0; // the sum is wanted
+    line.arrive_and_wait();
+    const auto switches = involuntary_switches();
+    const double begin = monotonic_seconds();
+    kept = work(load, numbers);
+    static_cast<void>(kept);
+    const double end = monotonic_seconds();
+    return {end - begin, involuntary_switches() != switches};
+}
+
+using Runs = std::array<LoadRun, 2>;
+
+Result<Runs> run_together(const CompanyTimes& what, const std::array<std::vector<float>, 2>& numbers) {
+    Runs runs{};
+    const unsigned threads = what.company == Company::alone ? 1 : 2;
+    StartLine line(threads);
+    std::array<PinnedThread, 2> running;
+    const std::array cpus{what.cpus.a, what.cpus.b};
+    for (unsigned i = 0; i < threads; ++i) {
+        auto thread =
+            PinnedThread::start(CpuSet{cpus[i]}, [&, i] { runs[i] = timed(what.load, numbers[i], line); });
+        if (!thread) {
+            line.call_off();
+            return std::unexpected(thread.error());
+        }
+        running[i] = std::move(*thread);
+    }
+    for (auto& thread : running)
+        thread.join();
+    return runs;
+}
+
+} // namespace
+
+Result<SmtTimes> measure_smt(const SmtSeats& seats, const SmtHow& how, Run& run) {
+    SmtTimes times{.how = how};
+    for (const Load load : loads)
+        for (const Company company : companies)
+            if (const auto cpus = seats.of(company))
+                times.companies.push_back({load, company, *cpus, {}, {}});
+    std::array<std::vector<float>, 2> numbers{numbers_for_loads(how.numbers), numbers_for_loads(how.numbers)};
+    const std::size_t all = how.rounds * times.companies.size();
+    std::size_t done = 0, repeats_left = all;
+    for (unsigned round = 0; round < how.rounds; ++round)
+        for (std::size_t i = 0; i < times.companies.size(); ++i) {
+            run.advance(done++, all);
+            auto& what = times.companies[(round + i) % times.companies.size()];
+            auto runs = run_together(what, numbers);
+            while (runs && ((*runs)[0].was_interrupted || (*runs)[1].was_interrupted) && repeats_left > 0 &&
+                   !run.is_stopped()) {
+                --repeats_left;
+                ++times.interrupted;
+                runs = run_together(what, numbers);
+            }
+            if (!runs) return std::unexpected(runs.error());
+            if (run.is_stopped()) {
+                times.is_whole = false;
+                return times;
+            }
+            what.first.push_back((*runs)[0].seconds);
+            if (what.company != Company::alone) what.second.push_back((*runs)[1].seconds);
+        }
+    return times;
+}
+
+double estimated_seconds(const SmtSeats& seats, const SmtHow& how) {
+    unsigned runs = 0;
+    for (const Company company : companies)
+        if (seats.of(company)) ++runs;
+    return runs * how.rounds * static_cast<double>(how.numbers) * (accum_seconds + sine_seconds) +
+           static_cast<double>(how.numbers) * 4e-9;
+}
+
+} // namespace affinityd::experiments
