@@ -8,6 +8,7 @@
 #include "affinityctl/sharers/percpu_distance.hpp"
 #include "wakes.skel.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <vector>
@@ -39,6 +40,18 @@ Result<void> clear_table(const bpf_map* map) {
     for (const auto& key : keys)
         bpf_map_delete_elem(bpf_map__fd(map), &key);
     return done;
+}
+
+/// The memory of one CPU is shared with the kernel.
+void add_places(const sharers_cpu& cpu, Wakes& seen) {
+    for (const auto& place : cpu.places) {
+        if (place.times == 0) continue;
+        const auto waker = id_of(place.pair.waker, place.pair.waker_born);
+        const auto wakee = id_of(place.pair.wakee, place.pair.wakee_born);
+        seen.threads.try_emplace(waker);
+        seen.threads.try_emplace(wakee);
+        seen.pairs[{waker, wakee}] += place.times;
+    }
 }
 
 /// Of the wake-ups that are known, at least a part must be seen as what they are, and none as something else.
@@ -92,14 +105,18 @@ Result<EventWakes> EventWakes::open(const affinityd::host::Root& root) {
     EventWakes wakes(std::make_unique<Programs>());
     if (const int code = wakes.programs_->begin(); code != 0)
         return std::unexpected(refused_bpf(code, "the tracepoint sched:sched_waking"));
+    wakes.allow_exact();
     wakes.watch(::getpid());
     const auto known = make_known_wakes();
     wakes.stop();
+    wakes.programs_->skeleton->bss->is_sampled = 0;
     if (!known) return std::unexpected(known.error());
     const auto seen = wakes.take();
     if (!seen) return std::unexpected(seen.error());
     if (!are_as_known(*seen, *known))
         return fail("this kernel does not tell wake-ups that interrupts raise from those that tasks raise");
+    for (auto& cpu : wakes.programs_->skeleton->bss->cpus)
+        std::ranges::fill(cpu.places, sharers_place{});
     const auto& maps = wakes.programs_->skeleton->maps;
     if (auto done = clear_table<sharers_pair, std::uint64_t>(maps.pairs); !done)
         return std::unexpected(done.error());
@@ -112,10 +129,18 @@ void EventWakes::watch(int pid) { programs_->skeleton->bss->watched = pid; }
 
 void EventWakes::stop() { watch(0); }
 
+void EventWakes::allow_exact() {
+    for (auto& cpu : programs_->skeleton->bss->cpus)
+        cpu.exact_left = exact_at_once;
+}
+
 Result<Wakes> EventWakes::take() const {
     Wakes seen;
     seen.lost = programs_->note(sharers_lost);
     seen.unnamed = programs_->note(sharers_nameless);
+    seen.is_sampled = programs_->skeleton->bss->is_sampled != 0;
+    for (const auto& cpu : programs_->skeleton->bss->cpus)
+        add_places(cpu, seen);
     const auto& maps = programs_->skeleton->maps;
     const auto facts = read_table<sharers_thread, sharers_facts>(
         maps.threads, [&](const sharers_thread& thread, const sharers_facts& known) {

@@ -25,6 +25,10 @@ class EventWakes {
 
     /// Counts the wake-ups of this process's threads from now on; to be called once.
     void watch(int pid);
+    /// So many wake-ups on each CPU are counted one by one before one in 16 counts for all: a program that
+    /// wakes its threads very often is not to pay for it. To be called four times a second.
+    static constexpr unsigned exact_at_once = 4096;
+    void allow_exact();
     /// Counts no more.
     void stop();
     /// What was counted: all but `seconds`, and of the threads the names only.

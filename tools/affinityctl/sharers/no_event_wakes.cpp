@@ -19,6 +19,8 @@ Result<EventWakes> EventWakes::open(const affinityd::host::Root& /*root*/) {
 
 void EventWakes::watch(int /*pid*/) { programs_.reset(); }
 
+void EventWakes::allow_exact() { programs_.reset(); }
+
 void EventWakes::stop() { programs_.reset(); }
 
 Result<Wakes> EventWakes::take() const {

@@ -61,6 +61,7 @@ void WakeWatch::look_at_threads() {
 void WakeWatch::run(milliseconds time, const std::function<bool(milliseconds)>& wait) {
     const auto end = began_ + time;
     for (auto now = Clock::now(); now < end; now = Clock::now()) {
+        events_->allow_exact();
         has_ended_ = !inventory::lives_on(*root_, id_);
         const auto left = std::chrono::ceil<milliseconds>(end - now);
         if (has_ended_ || wait(std::min(between_glances, left))) break;

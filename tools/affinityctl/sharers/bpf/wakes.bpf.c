@@ -14,7 +14,8 @@
 
 /* The process, by its number in the initial PID namespace; 0: none. Set and changed by the program that loads this. */
 volatile int watched = 0;
-volatile int is_full = 0;
+volatile int is_full = 0;    /* the table of pairs */
+volatile int is_sampled = 0; /* some wake-ups counted for others */
 
 /* x86: from the variable "runqueues" of a CPU to the one with its preempt_count; 0: not known, or another architecture. Set before loading. A
  * kernel without CONFIG_KALLSYMS_ALL lets no program name such a variable, but the task that runs knows where the first one is. */
@@ -41,7 +42,9 @@ struct {
     __type(value, __u64);
 } notes SEC(".maps");
 
-struct sharers_delivery deliveries[sharers_most_cpus];
+/* Memory that the program which loads this sees, too. No two programs of this file change one CPU's at once: tasks are woken with interrupts off,
+ * and packets go to and from a backlog with softirqs off. */
+struct sharers_cpu cpus[sharers_most_cpus];
 
 enum context { in_task, in_softirq, in_interrupt };
 
@@ -109,70 +112,110 @@ static __always_inline struct sharers_facts *facts_of(const struct sharers_threa
     return known;
 }
 
-static __always_inline void count_pair(const struct sharers_thread *waker, struct task_struct *current, struct task_struct *wakee) {
-    const __u64 one = 1;
-    struct sharers_thread woken;
+static __always_inline struct sharers_cpu *cpu_here(void) {
+    const __u32 cpu = bpf_get_smp_processor_id();
+    return cpu < sharers_most_cpus ? &cpus[cpu] : 0;
+}
+
+/* For how many this wake-up counts; 0: another one counts for it. By chance, since wake-ups take turns. */
+static __always_inline __u32 weight_here(struct sharers_cpu *here) {
+    if (!here) return 1;
+    if (here->exact_left) {
+        --here->exact_left;
+        return 1;
+    }
+    is_sampled = 1;
+    here->chance = here->chance * 1664525 + 1013904223;
+    return (here->chance >> 16) % sharers_one_in ? 0 : sharers_one_in;
+}
+
+static __always_inline void remember_names(const struct sharers_pair *pair, struct task_struct *current, struct task_struct *wakee) {
+    struct sharers_thread thread;
+
+    identify(&thread, wakee);
+    facts_of(&thread, wakee);
+    identify(&thread, current);
+    if (thread.tid == pair->waker) facts_of(&thread, current);
+}
+
+static __always_inline int is_equal(const struct sharers_pair *one, const struct sharers_pair *other) {
+    return one->waker == other->waker && one->wakee == other->wakee && one->waker_born == other->waker_born && one->wakee_born == other->wakee_born;
+}
+
+static __always_inline void count_pair(struct sharers_cpu *here, __u32 weight, const struct sharers_thread *waker, struct task_struct *current,
+                                       struct task_struct *wakee) {
+    struct sharers_place *place = 0;
     struct sharers_pair pair;
+    __u64 times = weight;
     __u64 *count;
 
-    identify(&woken, wakee);
-    if (woken.tid == waker->tid) return; /* it was about to sleep, and does not */
     pair.waker = waker->tid;
     pair.waker_born = waker->born;
-    pair.wakee = woken.tid;
-    pair.wakee_born = woken.born;
+    pair.wakee = wakee->pid;
+    pair.wakee_born = wakee->start_boottime;
+    if (pair.waker == pair.wakee) return; /* it was about to sleep, and does not */
+    if (here) {
+        place = &here->places[(pair.waker * 7 + pair.wakee) % sharers_quick_places];
+        if (place->times && is_equal(&place->pair, &pair)) {
+            place->times += times;
+            return;
+        }
+        if (!place->times) {
+            place->pair = pair;
+            place->times = times;
+            remember_names(&pair, current, wakee);
+            return;
+        }
+    }
     count = bpf_map_lookup_elem(&pairs, &pair);
     if (count) {
-        __sync_fetch_and_add(count, 1);
+        __sync_fetch_and_add(count, times);
         return;
     }
-    if (is_full || bpf_map_update_elem(&pairs, &pair, &one, BPF_NOEXIST) != 0) {
+    if (is_full || bpf_map_update_elem(&pairs, &pair, &times, BPF_NOEXIST) != 0) {
         is_full = 1;
         note(sharers_lost);
         return;
     }
-    facts_of(&woken, wakee);
-    if (current->pid == waker->tid) facts_of(waker, current);
+    remember_names(&pair, current, wakee);
 }
 
-static __always_inline void count_other(struct task_struct *wakee, int is_interrupt) {
+static __always_inline void count_other(struct task_struct *wakee, __u32 weight, int is_interrupt) {
     struct sharers_thread woken;
     struct sharers_facts *facts;
 
     identify(&woken, wakee);
     facts = facts_of(&woken, wakee);
-    if (facts) __sync_fetch_and_add(is_interrupt ? &facts->by_interrupts : &facts->by_others, 1);
-}
-
-static __always_inline struct sharers_delivery *delivery_here(void) {
-    const __u32 cpu = bpf_get_smp_processor_id();
-    return cpu < sharers_most_cpus ? &deliveries[cpu] : 0;
+    if (facts) __sync_fetch_and_add(is_interrupt ? &facts->by_interrupts : &facts->by_others, weight);
 }
 
 /* In the waking context, before the task's state changes; once for each time that a task which waits is woken. */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *wakee) {
+    struct sharers_cpu *here;
     struct task_struct *current;
     struct sharers_thread waker;
-    struct sharers_delivery *delivery;
     enum context context;
+    __u32 weight;
 
     if (wakee->tgid != watched || !is_waiting(wakee)) return 0;
+    here = cpu_here();
+    weight = weight_here(here);
+    if (!weight) return 0;
     current = bpf_get_current_task_btf();
     context = context_of(current);
     if (context == in_task && current->tgid == watched) {
         identify(&waker, current);
-        count_pair(&waker, current, wakee);
+        count_pair(here, weight, &waker, current, wakee);
         return 0;
     }
     /* "current" is whoever was interrupted; but a packet to this machine itself is taken in by a softirq that runs in its sender's place. */
-    delivery = context == in_softirq ? delivery_here() : 0;
-    if (delivery && delivery->is_on) {
-        waker = delivery->sender;
-        count_pair(&waker, current, wakee);
+    if (context == in_softirq && here && here->is_delivered) {
+        waker = here->sender;
+        count_pair(here, weight, &waker, current, wakee);
         return 0;
     }
-    count_other(wakee, context != in_task);
+    count_other(wakee, weight, context != in_task);
     return 0;
 }
 
@@ -180,15 +223,14 @@ int BPF_PROG(on_waking, struct task_struct *wakee) {
 SEC("tp_btf/netif_rx")
 int BPF_PROG(on_sent, struct sk_buff *packet) {
     struct task_struct *current = bpf_get_current_task_btf();
-    struct sharers_delivery *delivery;
+    struct sharers_cpu *here = cpu_here();
 
-    delivery = delivery_here();
-    if (!delivery) return 0;
+    if (!here) return 0;
     if (current->tgid == watched && context_of(current) == in_task) {
-        delivery->packet = (__u64)packet;
-        identify(&delivery->sender, current);
-    } else if (delivery->packet == (__u64)packet) {
-        delivery->packet = 0; /* taken in elsewhere, and used again */
+        here->packet = (__u64)packet;
+        identify(&here->sender, current);
+    } else if (here->packet == (__u64)packet) {
+        here->packet = 0; /* taken in elsewhere, and used again */
     }
     return 0;
 }
@@ -196,20 +238,20 @@ int BPF_PROG(on_sent, struct sk_buff *packet) {
 /* A packet is taken from there, or from a device. */
 SEC("tp_btf/netif_receive_skb")
 int BPF_PROG(on_received, struct sk_buff *packet) {
-    struct sharers_delivery *delivery = delivery_here();
+    struct sharers_cpu *here = cpu_here();
 
-    if (!delivery || (!delivery->packet && !delivery->is_on)) return 0;
-    delivery->is_on = delivery->packet == (__u64)packet;
-    if (delivery->is_on) delivery->packet = 0;
+    if (!here || (!here->packet && !here->is_delivered)) return 0;
+    here->is_delivered = here->packet == (__u64)packet;
+    if (here->is_delivered) here->packet = 0;
     return 0;
 }
 
 /* A backlog or a device has no more. */
 SEC("tp_btf/napi_poll")
 int BPF_PROG(on_polled, struct napi_struct *napi, int work, int budget) {
-    struct sharers_delivery *delivery = delivery_here();
+    struct sharers_cpu *here = cpu_here();
 
-    if (delivery && delivery->is_on) delivery->is_on = 0;
+    if (here && here->is_delivered) here->is_delivered = 0;
     return 0;
 }
 

@@ -6,7 +6,9 @@ enum {
     sharers_most_pairs = 131072,  /* pairs of threads, each way one */
     sharers_most_threads = 32768, /* threads that were woken or woke others */
     sharers_name_bytes = 16,
-    sharers_most_cpus = 1024, /* CPUs on which packets to this machine itself are followed */
+    sharers_most_cpus = 1024, /* CPUs with places of their own; on others, packets to this machine itself are not followed */
+    sharers_quick_places = 32, /* of each */
+    sharers_one_in = 16,       /* what counts of very many: a power of two */
 };
 
 /* A thread that cannot be mistaken for a later one with the same number. 16 bytes without gaps. */
@@ -28,12 +30,22 @@ struct sharers_facts {
     unsigned long long by_others;     /* times that a task of another process or of the kernel did */
 };
 
-/* Of one CPU: a packet that a thread of the process sends to this machine itself. 64 bytes, so that no two CPUs share a cache line. */
-struct sharers_delivery {
-    unsigned long long packet; /* handed to this CPU's backlog and not taken from there yet; 0: none */
+/* Wake-ups of one pair on one CPU, counted without a search: the first pair that wants the place keeps it. */
+struct sharers_place {
+    struct sharers_pair pair;
+    unsigned long long times; /* 0: the place is free */
+};
+
+/* What one CPU has for itself, in cache lines of its own. */
+struct sharers_cpu {
+    /* A packet that a thread of the process sends to this machine itself: handed to this CPU's backlog and not taken from there yet; 0: none */
+    unsigned long long packet;
     struct sharers_thread sender;
-    int is_on; /* it is the one that is being taken in now */
-    int unused[9];
+    int is_delivered;        /* it is the one that is being taken in now */
+    unsigned int exact_left; /* wake-ups that still count one by one; then one in sharers_one_in counts for all */
+    unsigned int chance;
+    int unused[5];
+    struct sharers_place places[sharers_quick_places];
 };
 
 /* Places in the table of what was not counted. */

@@ -73,6 +73,7 @@ json sharers_json(const SharersReport& report) {
             {"seconds", report.wakes.seconds},
             {"ended", report.has_ended},
             {"wakeups", report.graph.wakes},
+            {"sampled", report.wakes.is_sampled},
             {"lost", report.wakes.lost},
             {"threads", std::move(threads)},
             {"pairs", std::move(pairs)},

@@ -85,6 +85,10 @@ std::vector<std::string> remarks_of(const SharersReport& report) {
         remarks.push_back(fmt::format("{} woke each other too seldom to belong together ({}).",
                                       counted(report.graph.weak_pairs, "pair of threads", "pairs of threads"),
                                       counted(report.graph.weak_wakes, "wake-up")));
+    if (report.wakes.is_sampled)
+        remarks.emplace_back(
+            "There are so many wake-ups that, beyond some 16,000 a second on a CPU, one in 16 was "
+            "counted for all, to slow the program less.");
     if (report.wakes.lost > 0)
         remarks.push_back(counted(report.wakes.lost, "wake-up") +
                           " found no room in the table of pairs and are left out: there are too many pairs.");
