@@ -2,7 +2,7 @@
 // What a thread rule has to say to mean some threads and no others.
 #include "affinityctl/sharers/thread_choice.hpp"
 #include "policy/pattern.hpp"
-#include "wakes.hpp"
+#include "seen_wakes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which pairs are sharers, and which threads belong together.
 #include "affinityctl/sharers/graph.hpp"
-#include "affinityctl/sharers/wakes.hpp"
-#include "wakes.hpp"
+#include "seen_wakes.hpp"
 
 #include <gtest/gtest.h>
 

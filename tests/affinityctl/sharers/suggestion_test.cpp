@@ -4,8 +4,8 @@
 #include "affinityctl/sharers/suggestion.hpp"
 #include "machine/machines.hpp"
 #include "policy/reader.hpp"
+#include "seen_wakes.hpp"
 #include "support/tree.hpp"
-#include "wakes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include "affinityctl/views/sharers/picture.hpp"
 #include "affinityctl/views/sharers/text.hpp"
 #include "machine/machines.hpp"
-#include "wakes.hpp"
+#include "seen_wakes.hpp"
 
 #include <algorithm>
 

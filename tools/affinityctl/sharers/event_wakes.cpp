@@ -11,10 +11,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 namespace affinityctl {
@@ -55,16 +57,21 @@ void add_places(const sharers_cpu& cpu, Wakes& seen) {
 }
 
 /// Of the wake-ups that are known, at least a part must be seen as what they are, and none as something else.
-/// A few are not made: who has not slept yet is not woken.
-bool are_as_known(const Wakes& seen, const KnownWakes& known) {
+/// A few are not made: who has not slept yet is not woken. "": it is so.
+std::string not_as_known(const Wakes& seen, const KnownWakes& known) {
     std::uint64_t between = 0, by_timers = 0;
     for (const auto& [pair, times] : seen.pairs)
         if (pair.first.tid == known.other || pair.second.tid == known.other) between += times;
     for (const auto& [id, thread] : seen.threads)
         if (id.tid == known.other) by_timers += thread.by_interrupts;
-    // One more: the other thread's end.
-    return between >= KnownWakes::by_task / 4 && between <= KnownWakes::by_task + 1 &&
-           by_timers >= KnownWakes::by_timer / 2;
+    // Two more: the end of the pipe, and that of the thread.
+    const bool is_as_known = between >= KnownWakes::by_task / 4 && between <= KnownWakes::by_task + 3 &&
+                             by_timers >= KnownWakes::by_timer - 2;
+    if (is_as_known) return {};
+    return fmt::format(
+        "this kernel does not tell wake-ups that interrupts raise from those that tasks raise (of {} by "
+        "tasks {} were seen as such, of {} by timers {})",
+        +KnownWakes::by_task, between, +KnownWakes::by_timer, by_timers);
 }
 
 } // namespace
@@ -113,8 +120,7 @@ Result<EventWakes> EventWakes::open(const affinityd::host::Root& root) {
     if (!known) return std::unexpected(known.error());
     const auto seen = wakes.take();
     if (!seen) return std::unexpected(seen.error());
-    if (!are_as_known(*seen, *known))
-        return fail("this kernel does not tell wake-ups that interrupts raise from those that tasks raise");
+    if (const auto fault = not_as_known(*seen, *known); !fault.empty()) return fail(fault);
     for (auto& cpu : wakes.programs_->skeleton->bss->cpus)
         std::ranges::fill(cpu.places, sharers_place{});
     const auto& maps = wakes.programs_->skeleton->maps;

@@ -10,15 +10,17 @@ class SeenWakes {
   public:
     SeenWakes() { wakes.seconds = 10; }
     /// The next thread; its index is its place, -1: it has ended.
-    SeenWakes& thread(int tid, const std::string& name, int index = -2) {
+    SeenWakes& thread(int tid, const std::string& name, int index = automatic) {
         auto& known = wakes.threads[id(tid)];
         known.name = name;
-        if (index == -2) index = next_++;
+        if (index == automatic) index = next_++;
         if (index >= 0) known.index = static_cast<unsigned>(index);
         return *this;
     }
     /// Each wakes the other so often.
     SeenWakes& pair(int one, int other, std::uint64_t times) {
+        wakes.threads.try_emplace(id(one));
+        wakes.threads.try_emplace(id(other));
         wakes.pairs[{id(one), id(other)}] += times;
         wakes.pairs[{id(other), id(one)}] += times;
         return *this;
@@ -27,6 +29,7 @@ class SeenWakes {
     Wakes wakes;
 
   private:
+    static constexpr int automatic = -2;
     int next_ = 0;
 };
 
