@@ -6,15 +6,17 @@
         Programs of known structure (tests/integration/sharing_threads.cpp), watched anew each time: four pairs that talk through futexes,
         pipes, sockets and a shared counter, with eventfds and loopback TCP as a fifth and sixth; and sixteen threads that have nothing to do
         with each other. The exit code is 1 if the pairs are found in fewer than 95 of 100 runs, or one is invented in any.
-    tests/bench/sharers.py build cost [--rounds 40] [--seconds 1] [--work US] [--nothing]
-        Rounds that the four pairs play, with and without the command, in turn, while the program runs on: per second, which other load disturbs,
-        and per second of CPU time that the program used. Prints the median of the ratios with its 95 % interval; the exit code is 1 if the
-        second one is below 0.98. --work: who has the turn computes for so many microseconds first, as programs do. --nothing: a program
-        that does nothing instead of the command: how far chance goes.
+    tests/bench/sharers.py build cost [--rounds 40] [--seconds 1] [--work US] [--nothing | --other]
+        Rounds that the four pairs play, with and without the command, in turn, while the program runs on: per second, which other load
+        disturbs, and per second of CPU time that the program used. Prints the median of the ratios with its 95 % interval; the exit code is 1
+        if the second one is below 0.98. The program has one CPU, since on several it decides more than anything else who runs where.
+        --work: who has the turn computes for so many microseconds first, as programs do. --nothing: a program that does nothing instead of
+        the command: how far chance goes. --other: another program is watched.
 """
 import argparse
 import contextlib
 import json
+import os
 import pathlib
 import struct
 import subprocess
@@ -22,7 +24,7 @@ import sys
 import tempfile
 import time
 
-from locality_cost import cpu_time, end, interval, wait_until_it_counts
+from locality_cost import CPUS, cpu_time, end, interval, wait_until_it_counts
 
 KINDS = ("futex", "pipe", "socket", "counter")
 MORE_KINDS = (*KINDS, "event", "tcp")
@@ -30,8 +32,8 @@ LEAST_FOUND, LEAST_LEFT = 0.95, 0.98
 
 
 @contextlib.contextmanager
-def program(build, *words):
-    started = subprocess.Popen([build / "tests/integration/sharing-threads", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def program(build, *words, way=()):
+    started = subprocess.Popen([*way, build / "tests/integration/sharing-threads", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         if started.stdout.readline() != "ready\n":
             raise SystemExit("the program did not begin")
@@ -76,7 +78,7 @@ def window(options, pid, counter, watches):
     """Rounds per second, and per second of the program's CPU time."""
     with contextlib.ExitStack() as stack:
         if watches:
-            words = [options.build / "tools/affinityctl/affinityctl", "sharers", str(pid), "--for", "1h", "--json"]
+            words = [options.build / "tools/affinityctl/affinityctl", "sharers", str(os.getpid() if options.other else pid), "--for", "1h", "--json"]
             watching = subprocess.Popen(["sleep", "3600"] if options.nothing else [str(word) for word in words], stdout=subprocess.DEVNULL)
             stack.callback(end, watching)
             wait_until_it_counts(watching.pid, options.nothing)
@@ -94,7 +96,8 @@ def cost(options):
     found = ([], [])
     with tempfile.TemporaryDirectory(prefix="affinityd-sharers-") as folder:
         counter = pathlib.Path(folder, "rounds")
-        with program(options.build, "--count", str(counter), "--work", str(options.work), *KINDS) as pid:
+        way = ("taskset", "-c", str(CPUS[-1]))
+        with program(options.build, "--count", str(counter), "--work", str(options.work), *KINDS, way=way) as pid:
             for number in range(options.rounds):
                 rates = {watches: window(options, pid, counter, watches) for watches in ((False, True) if number % 2 == 0 else (True, False))}
                 for ratios, with_it, without in zip(found, rates[True], rates[False], strict=True):
@@ -116,6 +119,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1, help="of each run or round")
     parser.add_argument("--work", type=int, default=0, help="microseconds")
     parser.add_argument("--nothing", action="store_true")
+    parser.add_argument("--other", action="store_true")
     options = parser.parse_args()
     options.build = options.build.resolve()
     return {"find": find, "cost": cost}[options.what](options)

@@ -27,7 +27,7 @@ class EventWakes {
     void watch(int pid);
     /// So many wake-ups on each CPU are counted one by one before one in 16 counts for all: a program that
     /// wakes its threads very often is not to pay for it. To be called four times a second.
-    static constexpr unsigned exact_at_once = 4096;
+    static constexpr unsigned exact_at_once = 16384;
     void allow_exact();
     /// Counts no more.
     void stop();

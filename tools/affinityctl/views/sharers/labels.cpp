@@ -87,7 +87,7 @@ std::vector<std::string> remarks_of(const SharersReport& report) {
                                       counted(report.graph.weak_wakes, "wake-up")));
     if (report.wakes.is_sampled)
         remarks.emplace_back(
-            "There are so many wake-ups that, beyond some 16,000 a second on a CPU, one in 16 was "
+            "There are so many wake-ups that, beyond some 65,000 a second on a CPU, one in 16 was "
             "counted for all, to slow the program less.");
     if (report.wakes.lost > 0)
         remarks.push_back(counted(report.wakes.lost, "wake-up") +
