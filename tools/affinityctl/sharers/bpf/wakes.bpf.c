@@ -113,8 +113,11 @@ static __always_inline struct sharers_facts *facts_of(const struct sharers_threa
 }
 
 static __always_inline struct sharers_cpu *cpu_here(void) {
-    const __u32 cpu = bpf_get_smp_processor_id();
-    return cpu < sharers_most_cpus ? &cpus[cpu] : 0;
+    __u32 cpu = bpf_get_smp_processor_id();
+
+    if (cpu >= sharers_most_cpus) return 0;
+    barrier_var(cpu); /* the bound is to be seen where the index is used: Linux 6.1 remembers no other */
+    return &cpus[cpu & (sharers_most_cpus - 1)];
 }
 
 /* For how many this wake-up counts; 0: another one counts for it. By chance, since wake-ups take turns. */

@@ -6,7 +6,7 @@ enum {
     sharers_most_pairs = 131072,  /* pairs of threads, each way one */
     sharers_most_threads = 32768, /* threads that were woken or woke others */
     sharers_name_bytes = 16,
-    sharers_most_cpus = 1024, /* CPUs with places of their own; on others, packets to this machine itself are not followed */
+    sharers_most_cpus = 1024, /* a power of two: CPUs with places of their own; on others, packets to this machine itself are not followed */
     sharers_quick_places = 32, /* of each */
     sharers_one_in = 16,       /* what counts of very many: a power of two */
 };
