@@ -76,8 +76,7 @@ Result<Wakes> WakeWatch::take() {
     if (!wakes) return wakes;
     wakes->seconds = std::chrono::duration<double>(ended_ - began_).count();
     if (!has_ended_) look_at_threads();
-    std::ranges::sort(living_, {}, [](const auto& thread) { return thread.id.tid; });
-    unsigned index = 0;
+    unsigned index = 0; // the main thread comes first, as policies count
     for (const auto& thread : living_) {
         auto& known = wakes->threads[thread.id];
         known.name = thread.comm;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/locality/picture.hpp"
 
+#include "affinityctl/views/heat_color.hpp"
 #include "affinityctl/views/locality/heat_map.hpp"
 #include "affinityctl/views/locality/labels.hpp"
 #include "affinityctl/views/svg.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -19,14 +19,6 @@ namespace {
 
 constexpr double margin = 80, top = 120, side = 640, least_page = 860;
 constexpr std::size_t most_groups = 64, line_letters = 110, most_source_lines = 48;
-
-/// From white to a blue on which black can be read.
-std::string color_of(double share) {
-    const auto between = [&](double from, double to) {
-        return static_cast<int>(std::lround(from + (to - from) * std::clamp(share, 0.0, 1.0)));
-    };
-    return fmt::format("#{:02x}{:02x}{:02x}", between(247, 90), between(251, 165), between(255, 215));
-}
 
 std::string shares_text(const locality::WorkerFigures& all) {
     const bool is_any = all.reads > all.unknown;
@@ -48,7 +40,7 @@ void draw_map(Svg& svg, const HeatMap& map, double cell) {
         for (std::size_t column = 0; column < map.groups.size(); ++column) {
             const double share = map.cells[row][column];
             const double x = margin + cell * static_cast<double>(column);
-            svg.rect(x + 0.5, y + 0.5, cell - 1, cell - 1, color_of(share));
+            svg.rect(x + 0.5, y + 0.5, cell - 1, cell - 1, heat_color(share));
             if (share >= 0.005 && cell >= 24)
                 svg.text(x + cell / 2, y + cell / 2 + letters / 3, fmt::format("{:.0f}", share * 100),
                          letters, Svg::Anchor::middle);

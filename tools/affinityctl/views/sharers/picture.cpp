@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/sharers/picture.hpp"
 
+#include "affinityctl/views/heat_color.hpp"
 #include "affinityctl/views/page.hpp"
 #include "affinityctl/views/sharers/labels.hpp"
 #include "affinityctl/views/svg.hpp"
@@ -52,14 +53,6 @@ Cells cells_of(const Wakes& wakes, const std::vector<Wakes::Thread>& rows) {
     return cells;
 }
 
-/// From white to a blue on which black can be read; `strength` 0..1.
-std::string strength_color(double strength) {
-    const auto between = [&](double from, double to) {
-        return static_cast<int>(std::lround(from + (to - from) * std::clamp(strength, 0.0, 1.0)));
-    };
-    return fmt::format("#{:02x}{:02x}{:02x}", between(247, 90), between(251, 165), between(255, 215));
-}
-
 /// 12345.0 -> "12k"
 std::string short_rate(double rate) {
     if (rate >= 999.5e3) return fmt::format("{:.1f}M", rate / 1e6);
@@ -80,8 +73,7 @@ void draw_cells(Svg& svg, const Cells& cells, std::size_t rows, double cell, dou
             const double y = matrix_top + cell * static_cast<double>(row);
             const double times = found == cells.end() ? 0 : static_cast<double>(found->second);
             const double strength = std::log1p(times) / std::log1p(static_cast<double>(most));
-            svg.rect(x + 0.5, y + 0.5, cell - 1, cell - 1,
-                     row == column ? "#e6e6e6" : strength_color(strength));
+            svg.rect(x + 0.5, y + 0.5, cell - 1, cell - 1, row == column ? "#e6e6e6" : heat_color(strength));
             if (times > 0 && cell >= 26 && seconds > 0)
                 svg.text(x + cell / 2, y + cell / 2 + letters / 3, short_rate(times / seconds), letters,
                          Svg::Anchor::middle);
