@@ -88,8 +88,10 @@ def window(options, pid, counter, watches):
         rounds = lambda: struct.unpack("q", counter.read_bytes())[0]
         before, begin, began_with = rounds(), time.monotonic(), used()
         time.sleep(options.seconds)
-        count = rounds() - before
-        return count / (time.monotonic() - begin), count / (used() - began_with)
+        count, busy = rounds() - before, used() - began_with
+        if count == 0 or busy == 0:  # a stalled machine says nothing
+            return window(options, pid, counter, watches)
+        return count / (time.monotonic() - begin), count / busy
 
 
 def cost(options):
