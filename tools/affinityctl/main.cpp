@@ -19,9 +19,9 @@ namespace {
 using Add = void (*)(CLI::App&, Globals&, int&);
 
 /// In the order of --help: the present state, plans, the machine, changes, measurements.
-constexpr Add verbs[] = {add_status,   add_watch,   add_plan,    add_explain, add_check,  add_policies,
-                         add_topology, add_cpus,    add_nics,    add_irqs,    add_reload, add_apply,
-                         add_release,  add_measure, add_history, add_locality};
+constexpr Add verbs[] = {add_status,   add_watch,   add_plan,    add_explain,  add_check,  add_policies,
+                         add_topology, add_cpus,    add_nics,    add_irqs,     add_reload, add_apply,
+                         add_release,  add_measure, add_history, add_locality, add_sharers};
 
 /// A terminal that can, and nobody says no.
 bool has_color() {

@@ -71,5 +71,7 @@ def receivers_and_interrupts_get_the_same_cpu():
     assert not status()["problems"], status()["problems"]
 
 
+import wakes  # noqa: E402,F401  more tests, after these
+
 if __name__ == "__main__":
     main()

@@ -71,6 +71,7 @@ def masks_that_the_kernel_forgets_with_a_cpu_are_set_again():
 
 
 import cpusets  # noqa: E402,F401  more tests, after these
+import wakes  # noqa: E402,F401  more tests, after these
 
 if __name__ == "__main__":
     main()

@@ -100,5 +100,7 @@ def nothing_went_wrong_by_the_daemons_own_account():
     assert not problems, problems
 
 
+import wakes  # noqa: E402,F401  more tests, after these
+
 if __name__ == "__main__":
     main()

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/locality/event_reads.hpp"
 
+#include "affinityctl/kernel/loading.hpp"
+#include "affinityctl/kernel/table.hpp"
 #include "affinityctl/locality/bpf/reads.h"
-#include "inventory/name_space.hpp"
 #include "reads.skel.h"
 
 #include <cerrno>
 #include <cstring>
-#include <functional>
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 namespace affinityctl {
@@ -20,49 +19,6 @@ namespace locality = affinityd::locality;
 using affinityd::fail;
 using affinityd::Result;
 namespace host = affinityd::host;
-
-namespace {
-
-constexpr std::uint64_t initial_pid_space = 0xEFFFFFFC; // PROC_PID_INIT_INO, include/linux/proc_ns.h
-
-/// libbpf explains a failure in warnings; nothing of them is for users.
-int be_silent(libbpf_print_level /*level*/, const char* /*format*/, va_list /*arguments*/) { return 0; }
-
-const char* why_refused(int code) {
-    switch (code) {
-    case EPERM:
-    case EACCES:
-        return "the kernel does not allow BPF here (it needs CAP_BPF and CAP_PERFMON, and no lockdown)";
-    case ENOENT:
-    case ESRCH:
-        return "the kernel has no BTF, or not the tracepoint tcp:tcp_rcv_space_adjust";
-    case ENOSYS:
-        return "the kernel is built without BPF";
-    default:
-        return "the kernel refuses the BPF program";
-    }
-}
-
-/// All entries of a table of the kernel; those that come meanwhile may be left out.
-template <class Key, class Value>
-Result<void> read_table(const bpf_map* map, const std::function<void(const Key&, const Value&)>& use) {
-    constexpr std::uint32_t at_once = 4096;
-    std::vector<Key> keys(at_once);
-    std::vector<Value> values(at_once);
-    std::uint32_t place = 0;
-    for (bool is_first = true, has_more = true; has_more; is_first = false) {
-        std::uint32_t count = at_once;
-        const int failed = bpf_map_lookup_batch(bpf_map__fd(map), is_first ? nullptr : &place, &place,
-                                                keys.data(), values.data(), &count, nullptr);
-        if (failed != 0 && failed != -ENOENT) return fail("cannot read a BPF table", {}, -failed);
-        has_more = failed == 0;
-        for (std::uint32_t i = 0; i < count; ++i)
-            use(keys[i], values[i]);
-    }
-    return {};
-}
-
-} // namespace
 
 struct EventReads::Program {
     locality_reads* skeleton = nullptr;
@@ -107,18 +63,14 @@ EventReads& EventReads::operator=(EventReads&&) noexcept = default;
 EventReads::~EventReads() = default;
 
 Result<EventReads> EventReads::open(const host::Root& root, const DeviceFilter& filter, bool with_others) {
-    if (const auto space = affinityd::inventory::name_space(root, "self", "pid");
-        space != 0 && space != initial_pid_space)
-        return fail(
-            "this is a PID namespace of its own (a container), and BPF tells the host's process numbers");
+    if (const auto ready = prepare_bpf(root); !ready) return std::unexpected(ready.error());
     if (filter.devices.size() > locality_most_devices)
         return fail("too many interfaces are stacked on this one for the BPF program");
     auto program = std::make_unique<Program>();
-    libbpf_set_print(be_silent);
     int code = program->begin(filter, with_others);
     if (code != 0 && with_others) code = program->begin(filter, false); // a kernel before 6.3 has TCP only
     if (code == 0) return EventReads(std::move(program));
-    return fail(why_refused(code), {}, code);
+    return std::unexpected(refused_bpf(code, "the tracepoint tcp:tcp_rcv_space_adjust"));
 }
 
 bool EventReads::has_other_protocols() const { return program_->has_others; }

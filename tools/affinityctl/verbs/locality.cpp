@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl locality: who reads where the kernel takes packets in.
 #include "affinityctl/daemon/progress_line.hpp"
-#include "affinityctl/locality/few_capabilities.hpp"
+#include "affinityctl/kernel/few_capabilities.hpp"
 #include "affinityctl/locality/listeners.hpp"
 #include "affinityctl/locality/watch.hpp"
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/interruptible.hpp"
 #include "affinityctl/verbs/picture.hpp"
 #include "affinityctl/verbs/verb.hpp"
+#include "affinityctl/verbs/watch_options.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/locality/json.hpp"
 #include "affinityctl/views/locality/picture.hpp"
 #include "affinityctl/views/locality/text.hpp"
-#include "base/duration.hpp"
 #include "inventory/name_space.hpp"
 #include "locality/arrivals.hpp"
 #include "locality/figures.hpp"
@@ -21,12 +22,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <functional>
 #include <memory>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace affinityctl {
 
@@ -39,36 +38,10 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using Kind = LocalitySubject::Kind;
 
-struct LocalityOptions {
+struct LocalityOptions : WatchOptions {
     std::string subject;
-    std::string time = "10s";
-    std::string svg;
     bool sample = false;
     bool udp = false;
-};
-
-constexpr milliseconds shortest{100}, longest{std::chrono::hours(1)};
-
-/// While it is there, the signals by which people end a program end a wait instead.
-class Interruptible {
-  public:
-    Interruptible() {
-        sigemptyset(&signals_);
-        for (const int number : {SIGINT, SIGTERM, SIGHUP})
-            sigaddset(&signals_, number);
-        ::sigprocmask(SIG_BLOCK, &signals_, &before_);
-    }
-    Interruptible(const Interruptible&) = delete;
-    Interruptible& operator=(const Interruptible&) = delete;
-    ~Interruptible() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
-    /// True: one came.
-    [[nodiscard]] bool wait(milliseconds time) const {
-        const timespec left{time.count() / 1000, time.count() % 1000 * 1'000'000};
-        return ::sigtimedwait(&signals_, nullptr, &left) > 0;
-    }
-
-  private:
-    sigset_t signals_{}, before_{};
 };
 
 std::string words_of(const LocalitySubject& subject) {
@@ -170,14 +143,8 @@ int show(const LocalityReport& report, const locality::Nearness& near, const Loc
 }
 
 int run_locality(const LocalityOptions& options, const Globals& globals) {
-    const auto time = affinityd::parse_duration(options.time);
-    if (!time || *time < shortest || *time > longest)
-        return complain(CallError{exit_usage, "--for: expected a time from 100ms to 1h, as 10s"});
-    if (globals.json && options.svg == "-")
-        return complain(CallError{exit_usage, "--json and --svg - both write to standard output"});
-    if (::geteuid() != 0)
-        return complain(
-            CallError{exit_failure, "locality looks at the sockets of all processes: run it as root"});
+    const auto time = check_watch_options(options, globals, "locality looks at the sockets of all processes");
+    if (!time) return complain(time.error());
     const auto root = Root::open();
     if (!root) return complain(root.error());
     const auto subject = find_subject(options, globals, *root);
@@ -212,9 +179,7 @@ void add_locality(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<LocalityOptions>();
     verb->add_option("SUBJECT", options->subject,
                      "policy, PID, systemd unit or interface; without: all processes");
-    verb->add_option("--for", options->time, "how long to watch")->type_name("TIME")->capture_default_str();
-    verb->add_option("--svg", options->svg, "also draw the heat map into this file (- is standard output)")
-        ->type_name("FILE");
+    add_watch_options(*verb, *options, "the heat map");
     verb->add_flag("--udp", options->udp,
                    "count what is not TCP, too (Linux 6.3); costs a busy server some percent")
         ->excludes(

@@ -26,5 +26,6 @@ void add_policies(CLI::App& app, Globals& globals, int& status);
 void add_measure(CLI::App& app, Globals& globals, int& status);
 void add_history(CLI::App& app, Globals& globals, int& status);
 void add_locality(CLI::App& app, Globals& globals, int& status);
+void add_sharers(CLI::App& app, Globals& globals, int& status);
 
 } // namespace affinityctl

@@ -1,22 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What reads.bpf.c needs of the kernel's types. Each member is found in the running kernel by its name (CO-RE), so neither the order nor
- * the rest matters, and the machine that builds this needs no BTF. Source: include/net/sock.h, include/linux/sched.h, uapi/linux/bpf.h. */
+/* What reads.bpf.c needs of the kernel's types. Source: include/net/sock.h. */
 #pragma once
 
-typedef unsigned char __u8;
-typedef unsigned short __u16;
-typedef int __s32;
-typedef unsigned int __u32;
-typedef long long __s64;
-typedef unsigned long long __u64;
-typedef __u16 __be16;
-typedef __u32 __be32;
-typedef __u32 __wsum;
-
-enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2 };
-enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
-
-#define CORE __attribute__((preserve_access_index))
+#include "affinityctl/kernel/types.h"
 
 struct ns_common {
     unsigned int inum;

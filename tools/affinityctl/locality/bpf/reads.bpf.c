@@ -96,10 +96,12 @@ static __always_inline int is_equal(const struct locality_key *one, const struct
 /* False: it has no place of its own. */
 static __always_inline int count_in_place(const struct locality_key *key) {
     const __u32 slot = (key->process * 31 + (__u32)key->arrival * 7 + key->napi + key->device) % locality_quick_places;
+    __u32 index = key->reader * locality_quick_places + slot;
     struct locality_place *place;
 
     if (key->reader >= locality_quick_cpus) return 0;
-    place = &places[key->reader * locality_quick_places + slot];
+    barrier_var(index); /* the bound is to be seen where the index is used: Linux 6.1 remembers no other */
+    place = &places[index & (locality_quick_cpus * locality_quick_places - 1)];
     if (place->reads == 0) {
         remember_name(key->process);
         place->key = *key;

@@ -7,8 +7,8 @@ enum {
     locality_most_readers = 16384, /* processes */
     locality_name_bytes = 16,
     locality_most_devices = 64,    /* interfaces that are stacked on one */
-    locality_quick_cpus = 512,     /* CPUs with places of their own */
-    locality_quick_places = 64,    /* of each */
+    locality_quick_cpus = 512,     /* a power of two: CPUs with places of their own */
+    locality_quick_places = 64,    /* of each, a power of two */
 };
 
 /* Reads of one process where the packet was taken in on one CPU and read on another. 28 bytes without gaps. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affinityctl/locality/few_capabilities.hpp"
+#include "affinityctl/kernel/few_capabilities.hpp"
 
 #include <array>
 #include <cstdint>

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/kernel/loading.hpp"
+
+#include "inventory/name_space.hpp"
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdint>
+
+#include <bpf/libbpf.h>
+
+namespace affinityctl {
+
+namespace {
+
+constexpr std::uint64_t initial_pid_space = 0xEFFFFFFC; // PROC_PID_INIT_INO, include/linux/proc_ns.h
+
+/// libbpf explains a failure in warnings; nothing of them is for users.
+int be_silent(libbpf_print_level /*level*/, const char* /*format*/, va_list /*arguments*/) { return 0; }
+
+std::string why_refused(int code, const std::string& needs) {
+    switch (code) {
+    case EPERM:
+    case EACCES:
+        return "the kernel does not allow BPF here (it needs CAP_BPF and CAP_PERFMON, and no lockdown)";
+    case ENOENT:
+    case ESRCH:
+        return "the kernel has no BTF, or not " + needs;
+    case ENOSYS:
+        return "the kernel is built without BPF";
+    default:
+        return "the kernel refuses the BPF program";
+    }
+}
+
+} // namespace
+
+affinityd::Result<void> prepare_bpf(const affinityd::host::Root& root) {
+    if (const auto space = affinityd::inventory::name_space(root, "self", "pid");
+        space != 0 && space != initial_pid_space)
+        return affinityd::fail(
+            "this is a PID namespace of its own (a container), and BPF tells the host's process numbers");
+    libbpf_set_print(be_silent);
+    return {};
+}
+
+affinityd::Error refused_bpf(int code, const std::string& needs) {
+    return affinityd::Error{why_refused(code, needs), {}, code};
+}
+
+} // namespace affinityctl

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* What programs for the kernel need before libbpf's headers, where no vmlinux.h is generated. Types of the kernel are written by hand, with
+ * the members that are used; each is found in the running kernel by its name (CO-RE), so neither the order nor the rest matters, and the
+ * machine that builds this needs no BTF. Source: uapi/linux/types.h, uapi/linux/bpf.h. */
+#pragma once
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+
+enum { BPF_MAP_TYPE_HASH = 1, BPF_MAP_TYPE_ARRAY = 2 };
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+
+#define CORE __attribute__((preserve_access_index))

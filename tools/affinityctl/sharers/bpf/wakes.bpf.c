@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* The kernel lets only programs under the GPL look at a task; so this one may be used under either license.
+ *
+ * Counts which threads of one process wake each other. No data is looked at. */
+#include "affinityctl/kernel/types.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#include "kernel.h"
+#include "wakes.h"
+
+/* The process, by its number in the initial PID namespace; 0: none. Set and changed by the program that loads this. */
+volatile int watched = 0;
+volatile int is_full = 0;    /* the table of pairs */
+volatile int is_sampled = 0; /* some wake-ups counted for others */
+
+/* x86: from the variable "runqueues" of a CPU to the one with its preempt_count; 0: not known, or another architecture. Set before loading. A
+ * kernel without CONFIG_KALLSYMS_ALL lets no program name such a variable, but the task that runs knows where the first one is. */
+const volatile __s64 preempt_distance = 0;
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, sharers_most_pairs);
+    __type(key, struct sharers_pair);
+    __type(value, __u64);
+} pairs SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, sharers_most_threads);
+    __type(key, struct sharers_thread);
+    __type(value, struct sharers_facts);
+} threads SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, sharers_notes);
+    __type(key, __u32);
+    __type(value, __u64);
+} notes SEC(".maps");
+
+/* Memory that the program which loads this sees, too. No two programs of this file change one CPU's at once: tasks are woken with interrupts off,
+ * and packets go to and from a backlog with softirqs off. */
+struct sharers_cpu cpus[sharers_most_cpus];
+
+enum context { in_task, in_softirq, in_interrupt };
+
+static __always_inline void note(__u32 which) {
+    __u64 *count = bpf_map_lookup_elem(&notes, &which);
+    if (count) __sync_fetch_and_add(count, 1);
+}
+
+static __always_inline __u32 preempt_count_of(struct task_struct *current) {
+    const struct task_struct___queued *queued = (void *)current;
+    const struct task_struct___arm64 *arm64 = (void *)current;
+    const struct task_struct___others *others = (void *)current;
+    __u32 count = ~0U; /* not known: all counts as an interrupt, which the program that loads this finds out */
+    __u64 address;
+
+    if (preempt_distance) {
+        address = (__u64)queued->se.cfs_rq->rq + preempt_distance;
+        if (bpf_core_type_exists(struct pcpu_hot)) address += bpf_core_field_offset(struct pcpu_hot, preempt_count);
+        if (bpf_probe_read_kernel(&count, sizeof(count), (void *)address) != 0) count = ~0U;
+    } else if (bpf_core_field_exists(arm64->thread_info.preempt.count)) {
+        count = arm64->thread_info.preempt.count;
+    } else if (bpf_core_field_exists(others->thread_info.preempt_count)) {
+        count = others->thread_info.preempt_count;
+    }
+    return count;
+}
+
+/* In the middle of what is the kernel? include/linux/preempt.h. Bit 8 is set while softirqs are served, bits 9 to 15 while they are only kept
+ * off, which a task does. Interrupts have bits 16 to 19 and NMIs 20 to 23, or, where interrupts that are kept off are counted in 16 to 23,
+ * 24 to 27 and those above. The highest bit is no count. */
+static __always_inline enum context context_of(struct task_struct *current) {
+    const __u32 count = preempt_count_of(current);
+    const struct task_struct___rt *rt = (void *)current;
+    __u32 softirqs = count;
+
+    if (count & 0x7fff0000) return in_interrupt;
+    if (bpf_core_field_exists(rt->softirq_disable_cnt)) softirqs = rt->softirq_disable_cnt;
+    return softirqs & 0x100 ? in_softirq : in_task;
+}
+
+/* A wait that a signal may end: for futexes, pipes, sockets and the like. The kernel's own locks are waited for without. */
+static __always_inline int is_waiting(struct task_struct *task) {
+    const struct task_struct___old *old = (void *)task;
+    const unsigned int interruptible = 1; /* TASK_INTERRUPTIBLE, include/linux/sched.h */
+
+    if (bpf_core_field_exists(task->__state)) return (task->__state & interruptible) != 0;
+    return bpf_core_field_exists(old->state) && (old->state & interruptible) != 0;
+}
+
+static __always_inline void identify(struct sharers_thread *thread, struct task_struct *task) {
+    thread->born = task->start_boottime;
+    thread->tid = task->pid;
+    thread->unused = 0;
+}
+
+static __always_inline struct sharers_facts *facts_of(const struct sharers_thread *thread, struct task_struct *task) {
+    struct sharers_facts *known = bpf_map_lookup_elem(&threads, thread);
+    struct sharers_facts facts = {};
+
+    if (known) return known;
+    bpf_probe_read_kernel_str(facts.name, sizeof(facts.name), &task->comm);
+    bpf_map_update_elem(&threads, thread, &facts, BPF_NOEXIST);
+    known = bpf_map_lookup_elem(&threads, thread);
+    if (!known) note(sharers_nameless);
+    return known;
+}
+
+static __always_inline struct sharers_cpu *cpu_here(void) {
+    __u32 cpu = bpf_get_smp_processor_id();
+
+    if (cpu >= sharers_most_cpus) return 0;
+    barrier_var(cpu); /* the bound is to be seen where the index is used: Linux 6.1 remembers no other */
+    return &cpus[cpu & (sharers_most_cpus - 1)];
+}
+
+/* For how many this wake-up counts; 0: another one counts for it. By chance, since wake-ups take turns. */
+static __always_inline __u32 weight_here(struct sharers_cpu *here) {
+    if (!here) return 1;
+    if (here->exact_left) {
+        --here->exact_left;
+        return 1;
+    }
+    is_sampled = 1;
+    here->chance = here->chance * 1664525 + 1013904223;
+    return (here->chance >> 16) % sharers_one_in ? 0 : sharers_one_in;
+}
+
+static __always_inline void remember_names(const struct sharers_pair *pair, struct task_struct *current, struct task_struct *wakee) {
+    struct sharers_thread thread;
+
+    identify(&thread, wakee);
+    facts_of(&thread, wakee);
+    identify(&thread, current);
+    if (thread.tid == pair->waker) facts_of(&thread, current);
+}
+
+static __always_inline int is_equal(const struct sharers_pair *one, const struct sharers_pair *other) {
+    return one->waker == other->waker && one->wakee == other->wakee && one->waker_born == other->waker_born && one->wakee_born == other->wakee_born;
+}
+
+static __always_inline void count_pair(struct sharers_cpu *here, __u32 weight, const struct sharers_thread *waker, struct task_struct *current,
+                                       struct task_struct *wakee) {
+    struct sharers_place *place = 0;
+    struct sharers_pair pair;
+    __u64 times = weight;
+    __u64 *count;
+
+    pair.waker = waker->tid;
+    pair.waker_born = waker->born;
+    pair.wakee = wakee->pid;
+    pair.wakee_born = wakee->start_boottime;
+    if (pair.waker == pair.wakee) return; /* it was about to sleep, and does not */
+    if (here) {
+        place = &here->places[(pair.waker * 7 + pair.wakee) % sharers_quick_places];
+        if (place->times && is_equal(&place->pair, &pair)) {
+            place->times += times;
+            return;
+        }
+        if (!place->times) {
+            place->pair = pair;
+            place->times = times;
+            remember_names(&pair, current, wakee);
+            return;
+        }
+    }
+    count = bpf_map_lookup_elem(&pairs, &pair);
+    if (count) {
+        __sync_fetch_and_add(count, times);
+        return;
+    }
+    if (is_full || bpf_map_update_elem(&pairs, &pair, &times, BPF_NOEXIST) != 0) {
+        is_full = 1;
+        note(sharers_lost);
+        return;
+    }
+    remember_names(&pair, current, wakee);
+}
+
+static __always_inline void count_other(struct task_struct *wakee, __u32 weight, int is_interrupt) {
+    struct sharers_thread woken;
+    struct sharers_facts *facts;
+
+    identify(&woken, wakee);
+    facts = facts_of(&woken, wakee);
+    if (facts) __sync_fetch_and_add(is_interrupt ? &facts->by_interrupts : &facts->by_others, weight);
+}
+
+/* In the waking context, before the task's state changes; once for each time that a task which waits is woken. */
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *wakee) {
+    struct sharers_cpu *here;
+    struct task_struct *current;
+    struct sharers_thread waker;
+    enum context context;
+    __u32 weight;
+
+    if (wakee->tgid != watched || !is_waiting(wakee)) return 0;
+    here = cpu_here();
+    weight = weight_here(here);
+    if (!weight) return 0;
+    current = bpf_get_current_task_btf();
+    context = context_of(current);
+    if (context == in_task && current->tgid == watched) {
+        identify(&waker, current);
+        count_pair(here, weight, &waker, current, wakee);
+        return 0;
+    }
+    /* "current" is whoever was interrupted; but a packet to this machine itself is taken in by a softirq that runs in its sender's place. */
+    if (context == in_softirq && here && here->is_delivered) {
+        waker = here->sender;
+        count_pair(here, weight, &waker, current, wakee);
+        return 0;
+    }
+    count_other(wakee, weight, context != in_task);
+    return 0;
+}
+
+/* A packet goes to the backlog of a CPU: one of the loopback device or of a veth device. */
+SEC("tp_btf/netif_rx")
+int BPF_PROG(on_sent, struct sk_buff *packet) {
+    struct task_struct *current = bpf_get_current_task_btf();
+    struct sharers_cpu *here = cpu_here();
+
+    if (!here) return 0;
+    if (current->tgid == watched && context_of(current) == in_task) {
+        here->packet = (__u64)packet;
+        identify(&here->sender, current);
+    } else if (here->packet == (__u64)packet) {
+        here->packet = 0; /* taken in elsewhere, and used again */
+    }
+    return 0;
+}
+
+/* A packet is taken from there, or from a device. */
+SEC("tp_btf/netif_receive_skb")
+int BPF_PROG(on_received, struct sk_buff *packet) {
+    struct sharers_cpu *here = cpu_here();
+
+    if (!here || (!here->packet && !here->is_delivered)) return 0;
+    here->is_delivered = here->packet == (__u64)packet;
+    if (here->is_delivered) here->packet = 0;
+    return 0;
+}
+
+/* A backlog or a device has no more. */
+SEC("tp_btf/napi_poll")
+int BPF_PROG(on_polled, struct napi_struct *napi, int work, int budget) {
+    struct sharers_cpu *here = cpu_here();
+
+    if (here && here->is_delivered) here->is_delivered = 0;
+    return 0;
+}
+
+char program_license[] SEC("license") = "GPL";

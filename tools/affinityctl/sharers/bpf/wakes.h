@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/* What wakes.bpf.c counts, for it and for the program that loads it. */
+#pragma once
+
+enum {
+    sharers_most_pairs = 131072,  /* pairs of threads, each way one */
+    sharers_most_threads = 32768, /* threads that were woken or woke others */
+    sharers_name_bytes = 16,
+    sharers_most_cpus = 1024, /* a power of two: CPUs with places of their own; on others, packets to this machine itself are not followed */
+    sharers_quick_places = 32, /* of each */
+    sharers_one_in = 16,       /* what counts of very many: a power of two */
+};
+
+/* A thread that cannot be mistaken for a later one with the same number. 16 bytes without gaps. */
+struct sharers_thread {
+    unsigned long long born; /* task_struct.start_boottime, ns */
+    unsigned int tid;        /* of the initial PID namespace */
+    unsigned int unused;
+};
+
+/* Who woke whom. 24 bytes without gaps. */
+struct sharers_pair {
+    unsigned long long waker_born, wakee_born;
+    unsigned int waker, wakee;
+};
+
+struct sharers_facts {
+    char name[sharers_name_bytes];
+    unsigned long long by_interrupts; /* times that an interrupt woke it, on nobody's behalf */
+    unsigned long long by_others;     /* times that a task of another process or of the kernel did */
+};
+
+/* Wake-ups of one pair on one CPU, counted without a search: the first pair that wants the place keeps it. */
+struct sharers_place {
+    struct sharers_pair pair;
+    unsigned long long times; /* 0: the place is free */
+};
+
+/* What one CPU has for itself, in cache lines of its own. */
+struct sharers_cpu {
+    /* A packet that a thread of the process sends to this machine itself: handed to this CPU's backlog and not taken from there yet; 0: none */
+    unsigned long long packet;
+    struct sharers_thread sender;
+    int is_delivered;        /* it is the one that is being taken in now */
+    unsigned int exact_left; /* wake-ups that still count one by one; then one in sharers_one_in counts for all */
+    unsigned int chance;
+    int unused[5];
+    struct sharers_place places[sharers_quick_places];
+};
+
+/* Places in the table of what was not counted. */
+enum {
+    sharers_lost,     /* wake-ups for whose pair there was no room */
+    sharers_nameless, /* times that there was no room for a thread */
+    sharers_notes,
+};

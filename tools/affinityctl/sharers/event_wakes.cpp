@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/sharers/event_wakes.hpp"
+
+#include "affinityctl/kernel/loading.hpp"
+#include "affinityctl/kernel/table.hpp"
+#include "affinityctl/sharers/bpf/wakes.h"
+#include "affinityctl/sharers/known_wakes.hpp"
+#include "affinityctl/sharers/percpu_distance.hpp"
+#include "wakes.skel.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace affinityctl {
+
+using affinityd::fail;
+using affinityd::Result;
+using affinityd::TaskId;
+
+namespace {
+
+/// The clock ticks of /proc/PID/stat for nanoseconds since boot.
+std::uint64_t ticks_of(std::uint64_t nanoseconds) {
+    static const auto tick = 1'000'000'000ULL / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+    return nanoseconds / tick;
+}
+
+TaskId id_of(unsigned tid, std::uint64_t born) { return {static_cast<int>(tid), ticks_of(born)}; }
+
+template <class Key, class Value>
+Result<void> clear_table(const bpf_map* map) {
+    std::vector<Key> keys;
+    const auto done = read_table<Key, Value>(map, [&](const Key& key, const Value&) { keys.push_back(key); });
+    for (const auto& key : keys)
+        bpf_map_delete_elem(bpf_map__fd(map), &key);
+    return done;
+}
+
+/// The memory of one CPU is shared with the kernel.
+void add_places(const sharers_cpu& cpu, Wakes& seen) {
+    for (const auto& place : cpu.places) {
+        if (place.times == 0) continue;
+        const auto waker = id_of(place.pair.waker, place.pair.waker_born);
+        const auto wakee = id_of(place.pair.wakee, place.pair.wakee_born);
+        seen.threads.try_emplace(waker);
+        seen.threads.try_emplace(wakee);
+        seen.pairs[{waker, wakee}] += place.times;
+    }
+}
+
+/// Of the wake-ups that are known, at least a part must be seen as what they are, and none as something else.
+/// A few are not made: who has not slept yet is not woken. "": it is so.
+std::string not_as_known(const Wakes& seen, const KnownWakes& known) {
+    std::uint64_t between = 0, by_timers = 0;
+    for (const auto& [pair, times] : seen.pairs)
+        if (pair.first.tid == known.other || pair.second.tid == known.other) between += times;
+    for (const auto& [id, thread] : seen.threads)
+        if (id.tid == known.other) by_timers += thread.by_interrupts;
+    // Two more: the end of the pipe, and that of the thread.
+    const bool is_as_known = between >= KnownWakes::by_task / 4 && between <= KnownWakes::by_task + 3 &&
+                             by_timers >= KnownWakes::by_timer - 2;
+    if (is_as_known) return {};
+    return fmt::format(
+        "this kernel does not tell wake-ups that interrupts raise from those that tasks raise (of {} by "
+        "tasks {} were seen as such, of {} by timers {})",
+        +KnownWakes::by_task, between, +KnownWakes::by_timer, by_timers);
+}
+
+} // namespace
+
+struct EventWakes::Programs {
+    sharers_wakes* skeleton = nullptr;
+
+    Programs() = default;
+    Programs(const Programs&) = delete;
+    Programs& operator=(const Programs&) = delete;
+    ~Programs() {
+        if (skeleton != nullptr) sharers_wakes__destroy(skeleton);
+    }
+
+    /// 0 or an errno value.
+    int begin() {
+        skeleton = sharers_wakes__open();
+        if (skeleton == nullptr) return errno;
+        skeleton->rodata->preempt_distance = distance_to_preempt_count();
+        if (const int failed = sharers_wakes__load(skeleton); failed != 0) return -failed;
+        return -sharers_wakes__attach(skeleton);
+    }
+
+    [[nodiscard]] std::uint64_t note(std::uint32_t which) const {
+        std::uint64_t count = 0;
+        bpf_map_lookup_elem(bpf_map__fd(skeleton->maps.notes), &which, &count);
+        return count;
+    }
+};
+
+EventWakes::EventWakes(std::unique_ptr<Programs> programs) : programs_(std::move(programs)) {}
+EventWakes::EventWakes(EventWakes&&) noexcept = default;
+EventWakes& EventWakes::operator=(EventWakes&&) noexcept = default;
+EventWakes::~EventWakes() = default;
+
+Result<EventWakes> EventWakes::open(const affinityd::host::Root& root) {
+    if (const auto ready = prepare_bpf(root); !ready) return std::unexpected(ready.error());
+    EventWakes wakes(std::make_unique<Programs>());
+    if (const int code = wakes.programs_->begin(); code != 0)
+        return std::unexpected(refused_bpf(code, "the tracepoint sched:sched_waking"));
+    wakes.allow_exact();
+    wakes.watch(::getpid());
+    const auto known = make_known_wakes();
+    wakes.stop();
+    wakes.programs_->skeleton->bss->is_sampled = 0;
+    if (!known) return std::unexpected(known.error());
+    const auto seen = wakes.take();
+    if (!seen) return std::unexpected(seen.error());
+    if (const auto fault = not_as_known(*seen, *known); !fault.empty()) return fail(fault);
+    for (auto& cpu : wakes.programs_->skeleton->bss->cpus)
+        std::ranges::fill(cpu.places, sharers_place{});
+    const auto& maps = wakes.programs_->skeleton->maps;
+    if (auto done = clear_table<sharers_pair, std::uint64_t>(maps.pairs); !done)
+        return std::unexpected(done.error());
+    if (auto done = clear_table<sharers_thread, sharers_facts>(maps.threads); !done)
+        return std::unexpected(done.error());
+    return wakes;
+}
+
+void EventWakes::watch(int pid) { programs_->skeleton->bss->watched = pid; }
+
+void EventWakes::stop() { watch(0); }
+
+void EventWakes::allow_exact() {
+    for (auto& cpu : programs_->skeleton->bss->cpus)
+        cpu.exact_left = exact_at_once;
+}
+
+Result<Wakes> EventWakes::take() const {
+    Wakes seen;
+    seen.lost = programs_->note(sharers_lost);
+    seen.unnamed = programs_->note(sharers_nameless);
+    seen.is_sampled = programs_->skeleton->bss->is_sampled != 0;
+    for (const auto& cpu : programs_->skeleton->bss->cpus)
+        add_places(cpu, seen);
+    const auto& maps = programs_->skeleton->maps;
+    const auto facts = read_table<sharers_thread, sharers_facts>(
+        maps.threads, [&](const sharers_thread& thread, const sharers_facts& known) {
+            auto& woken = seen.threads[id_of(thread.tid, thread.born)];
+            woken.name.assign(known.name, ::strnlen(known.name, sizeof(known.name)));
+            woken.by_interrupts = known.by_interrupts;
+            woken.by_others = known.by_others;
+        });
+    if (!facts) return std::unexpected(facts.error());
+    const auto pairs = read_table<sharers_pair, std::uint64_t>(
+        maps.pairs, [&](const sharers_pair& pair, const std::uint64_t& times) {
+            const auto waker = id_of(pair.waker, pair.waker_born);
+            const auto wakee = id_of(pair.wakee, pair.wakee_born);
+            seen.threads.try_emplace(waker);
+            seen.threads.try_emplace(wakee);
+            seen.pairs[{waker, wakee}] += times;
+        });
+    if (!pairs) return std::unexpected(pairs.error());
+    return seen;
+}
+
+} // namespace affinityctl

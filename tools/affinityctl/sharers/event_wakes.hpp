@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "affinityctl/sharers/wakes.hpp"
+#include "base/error.hpp"
+#include "host/root.hpp"
+
+#include <memory>
+
+namespace affinityctl {
+
+/// Counts in the kernel which threads of a process wake each other, by a BPF program at the tracepoint
+/// sched:sched_waking and three that follow packets to this machine itself (netif_rx, netif_receive_skb,
+/// napi_poll). It counts from watch() to its end; nothing of it outlives this process.
+/// Source: bpf/wakes.bpf.c.
+class EventWakes {
+  public:
+    /// Loads the programs and makes sure, by wake-ups of this program's own whose origin it knows
+    /// (known_wakes.hpp), that this kernel tells interrupts from tasks. An Error says why it cannot count:
+    /// not built in, no BTF, no permission, another PID namespace, a kernel that does not tell.
+    static affinityd::Result<EventWakes> open(const affinityd::host::Root& root);
+    EventWakes(EventWakes&&) noexcept;
+    EventWakes& operator=(EventWakes&&) noexcept;
+    ~EventWakes();
+
+    /// Counts the wake-ups of this process's threads from now on; to be called once.
+    void watch(int pid);
+    /// So many wake-ups on each CPU are counted one by one before one in 16 counts for all: a program that
+    /// wakes its threads very often is not to pay for it. To be called four times a second.
+    static constexpr unsigned exact_at_once = 16384;
+    void allow_exact();
+    /// Counts no more.
+    void stop();
+    /// What was counted: all but `seconds`, and of the threads the names only.
+    [[nodiscard]] affinityd::Result<Wakes> take() const;
+
+  private:
+    struct Programs;
+    explicit EventWakes(std::unique_ptr<Programs> programs);
+    std::unique_ptr<Programs> programs_;
+};
+
+} // namespace affinityctl

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "affinityctl/sharers/graph.hpp"
+#include "affinityctl/sharers/thread_choice.hpp"
+#include "topology/topology.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace affinityctl {
+
+/// The process that was watched.
+struct WatchedProcess {
+    int pid = 0;
+    std::string name; ///< any bytes
+    std::string unit; ///< its system service; "": it is in none
+};
+
+/// What a policy would say of one group of the graph.
+struct GroupRule {
+    std::string level;                  ///< "llc", "node" or "socket": where it has a CPU for each thread
+    std::optional<ThreadChoice> choice; ///< no value: no rule can mean these threads alone
+};
+
+/// What follows from a graph.
+struct Suggestion {
+    std::vector<GroupRule> rules; ///< in the order of the groups
+    /// A policy that keeps each group inside a cache group or the like, affinityd.policy(5): the text of a
+    /// file in printable ASCII. "": none follows.
+    std::string policy;
+    bool is_void_here = false; ///< the machine has one group of that level, so that nothing would change
+};
+
+[[nodiscard]] Suggestion suggestion_for(const WatchedProcess& process, const Wakes& wakes,
+                                        const SharerGraph& graph,
+                                        const affinityd::topology::Topology& topology);
+
+} // namespace affinityctl

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/sharers/watch.hpp"
+
+#include "inventory/lookup.hpp"
+#include "inventory/process_scan.hpp"
+#include "planner/condition.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+namespace affinityctl {
+
+using affinityd::Result;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+namespace inventory = affinityd::inventory;
+
+namespace {
+
+constexpr milliseconds between_glances{250};
+
+/// The service that the machine's systemd runs the process in; "": none.
+std::string service_of(const inventory::ProcessFacts& facts) {
+    const auto units = affinityd::planner::unit_names(facts);
+    const bool is_system = facts.cgroup().starts_with("/system.slice/");
+    return is_system && !units.empty() && units.front().ends_with(".service") ? units.front() : "";
+}
+
+} // namespace
+
+Result<WakeWatch> WakeWatch::of(const affinityd::host::Root& root, int id) {
+    const auto pid = inventory::read_process_id(root, id);
+    auto scan =
+        pid ? inventory::ProcessScan::open(root, *pid) : Result<std::optional<inventory::ProcessScan>>();
+    if (!scan) return std::unexpected(scan.error());
+    if (!*scan) return affinityd::fail("there is no process " + std::to_string(id), {}, ESRCH);
+    WakeWatch watch(root, (*scan)->id());
+    watch.process_ = {*pid, (*scan)->comm(), service_of((*scan)->facts())};
+    return watch;
+}
+
+Result<void> WakeWatch::begin() {
+    auto events = EventWakes::open(*root_);
+    if (!events) return std::unexpected(events.error());
+    events_ = std::move(*events);
+    look_at_threads();
+    events_->watch(id_.tid);
+    began_ = ended_ = Clock::now();
+    return {};
+}
+
+void WakeWatch::look_at_threads() {
+    has_ended_ = !inventory::lives_on(*root_, id_);
+    if (has_ended_) return;
+    auto threads = inventory::read_threads(*root_, id_.tid);
+    if (threads && !threads->empty()) living_ = std::move(*threads);
+}
+
+void WakeWatch::run(milliseconds time, const std::function<bool(milliseconds)>& wait) {
+    const auto end = began_ + time;
+    for (auto now = Clock::now(); now < end; now = Clock::now()) {
+        events_->allow_exact();
+        has_ended_ = !inventory::lives_on(*root_, id_);
+        const auto left = std::chrono::ceil<milliseconds>(end - now);
+        if (has_ended_ || wait(std::min(between_glances, left))) break;
+    }
+    events_->stop();
+    ended_ = Clock::now();
+}
+
+Result<Wakes> WakeWatch::take() {
+    auto wakes = events_->take();
+    events_.reset();
+    if (!wakes) return wakes;
+    wakes->seconds = std::chrono::duration<double>(ended_ - began_).count();
+    if (!has_ended_) look_at_threads();
+    unsigned index = 0; // the main thread comes first, as policies count
+    for (const auto& thread : living_) {
+        auto& known = wakes->threads[thread.id];
+        known.name = thread.comm;
+        known.index = index++;
+    }
+    hinting_ = read_numa_groups(*root_, id_.tid, *wakes);
+    return wakes;
+}
+
+} // namespace affinityctl

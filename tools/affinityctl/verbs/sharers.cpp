@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// affinityctl sharers: which threads of a program wake each other.
+#include "affinityctl/daemon/progress_line.hpp"
+#include "affinityctl/kernel/few_capabilities.hpp"
+#include "affinityctl/sharers/report.hpp"
+#include "affinityctl/sharers/watch.hpp"
+#include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/interruptible.hpp"
+#include "affinityctl/verbs/picture.hpp"
+#include "affinityctl/verbs/verb.hpp"
+#include "affinityctl/verbs/watch_options.hpp"
+#include "affinityctl/views/json_text.hpp"
+#include "affinityctl/views/sharers/json.hpp"
+#include "affinityctl/views/sharers/picture.hpp"
+#include "affinityctl/views/sharers/text.hpp"
+#include "host/root.hpp"
+#include "topology/reader.hpp"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace affinityctl {
+
+namespace {
+
+using affinityd::host::Root;
+using std::chrono::milliseconds;
+
+struct SharersOptions : WatchOptions {
+    int pid = 0;
+};
+
+/// What was seen by then, if the user or the process ends it early.
+affinityd::Result<Wakes> watch_wakes(WakeWatch& watch, milliseconds time) {
+    const Interruptible signals;
+    ProgressLine progress("watching");
+    if (auto begun = watch.begin(); !begun) return std::unexpected(begun.error());
+    keep_few_capabilities();
+    watch.run(time, [&](milliseconds left) {
+        progress.go_on();
+        return signals.wait(left);
+    });
+    return watch.take();
+}
+
+int show_sharers(const SharersReport& report, const SharersOptions& options, const Globals& globals) {
+    if (globals.json)
+        fmt::print("{}\n", dump(sharers_json(report), 2));
+    else if (options.svg != "-")
+        fmt::print("{}", sharers_text(report, Page::of_output(globals.color)));
+    return options.svg.empty() ? exit_ok : write_picture(options.svg, sharers_svg(report));
+}
+
+int run_sharers(const SharersOptions& options, const Globals& globals) {
+    const auto time = check_watch_options(options, globals, "sharers counts in the kernel");
+    if (!time) return complain(time.error());
+    const auto root = Root::open();
+    if (!root) return complain(root.error());
+    auto watch = WakeWatch::of(*root, options.pid);
+    if (!watch) return complain(watch.error());
+    auto wakes = watch_wakes(*watch, *time);
+    if (!wakes)
+        return complain(
+            affinityd::Error{"sharers cannot count: " + wakes.error().message, {}, wakes.error().code});
+    const auto topology = affinityd::topology::read_topology(*root);
+    if (!topology) return complain(topology.error());
+    SharersReport report{.process = watch->process(),
+                         .wakes = std::move(*wakes),
+                         .graph = {},
+                         .suggestion = {},
+                         .hinting = watch->hinting(),
+                         .has_ended = watch->has_ended()};
+    report.graph = graph_of(report.wakes);
+    report.suggestion = suggestion_for(report.process, report.wakes, report.graph, *topology);
+    return show_sharers(report, options, globals);
+}
+
+} // namespace
+
+void add_sharers(CLI::App& app, Globals& globals, int& status) {
+    auto* verb = app.add_subcommand(
+        "sharers", "which threads of a program wake each other, and the rules that follow; needs root");
+    const auto options = std::make_shared<SharersOptions>();
+    verb->add_option("PID", options->pid, "the program, by a process or thread id")
+        ->required()
+        ->check(CLI::PositiveNumber);
+    add_watch_options(*verb, *options, "who wakes whom");
+    verb->callback([&globals, &status, options] {
+        if (!refuses_root(globals, status)) status = run_sharers(*options, globals);
+    });
+}
+
+} // namespace affinityctl

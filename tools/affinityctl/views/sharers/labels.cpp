@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/views/sharers/labels.hpp"
+
+#include "affinityctl/values/counted.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace affinityctl {
+
+namespace {
+
+/// What the kernel saw of shared pages; "" where it is not asked to look.
+std::string pages_remark(const SharersReport& report) {
+    if (report.hinting == NumaHinting::off)
+        return "Shared memory is seen only where one thread wakes another: NUMA hinting is off here (one "
+               "node, or "
+               "kernel.numa_balancing=0).";
+    if (report.hinting == NumaHinting::hidden)
+        return "NUMA hinting is on, but this kernel does not tell its groups.";
+    std::map<unsigned, std::size_t> groups;
+    for (const auto& [id, thread] : report.wakes.threads)
+        if (thread.pages_group) ++groups[*thread.pages_group];
+    std::string text;
+    for (const auto& [group, threads] : groups)
+        if (threads > 1)
+            text +=
+                (text.empty() ? "" : ", ") + fmt::format("{} (group {})", counted(threads, "thread"), group);
+    return text.empty() ? "NUMA hinting has seen no two threads touch the same pages."
+                        : "NUMA hinting has seen threads touch the same pages, once at least: " + text + ".";
+}
+
+std::string void_remark(const SharersReport& report) {
+    if (report.suggestion.policy.empty() || !report.suggestion.is_void_here) return {};
+    return "On this machine the rules change little: all its CPUs share one cache group.";
+}
+
+std::string unnamed_remark(const SharersReport& report) {
+    const auto without =
+        std::ranges::count_if(report.suggestion.rules, [](const GroupRule& rule) { return !rule.choice; });
+    if (without == 0 || report.graph.groups.size() == 1) return {};
+    return fmt::format(
+        "For {} there is no rule: other threads have the same names, and their places are not in "
+        "a row. Threads that are named apart can be told apart.",
+        counted(static_cast<std::uint64_t>(without), "group"));
+}
+
+std::string index_remark(const SharersReport& report) {
+    const auto& rules = report.suggestion.rules;
+    const bool is_by_index =
+        std::ranges::any_of(rules, [](const GroupRule& rule) { return rule.choice && rule.choice->index; });
+    if (!is_by_index || report.suggestion.policy.empty()) return {};
+    return "Rules with index hold as long as the program makes its threads in the same order, and none "
+           "before them "
+           "ends.";
+}
+
+} // namespace
+
+std::string headline_of(const SharersReport& report) {
+    return fmt::format("{:.1f} s of {} (process {}): {} wake-ups among {}", report.wakes.seconds,
+                       report.process.name.empty() ? "-" : report.process.name, report.process.pid,
+                       grouped(report.graph.wakes), counted(report.wakes.threads.size(), "thread"));
+}
+
+std::string label_of(const SharersReport& report, const Wakes::Thread& thread) {
+    const auto found = report.wakes.threads.find(thread);
+    const bool is_known = found != report.wakes.threads.end();
+    const std::string name = is_known && !found->second.name.empty() ? found->second.name : "-";
+    const bool lives = is_known && found->second.index && !report.has_ended;
+    return fmt::format("{} ({}{})", name, thread.tid, lives || report.has_ended ? "" : ", ended");
+}
+
+std::string rate_text(double per_second) {
+    if (per_second >= 9.95) return grouped(static_cast<std::uint64_t>(per_second + 0.5)) + "/s";
+    return per_second > 0 && per_second < 0.05 ? "<0.1/s" : fmt::format("{:.1f}/s", per_second);
+}
+
+std::vector<std::string> remarks_of(const SharersReport& report) {
+    std::vector<std::string> remarks;
+    if (report.has_ended) remarks.emplace_back("The process has ended meanwhile.");
+    if (report.graph.weak_pairs > 0)
+        remarks.push_back(fmt::format("{} woke each other too seldom to belong together ({}).",
+                                      counted(report.graph.weak_pairs, "pair of threads", "pairs of threads"),
+                                      counted(report.graph.weak_wakes, "wake-up")));
+    if (report.wakes.is_sampled)
+        remarks.emplace_back(
+            "There are so many wake-ups that, beyond some 65,000 a second on a CPU, one in 16 was "
+            "counted for all, to slow the program less.");
+    if (report.wakes.lost > 0)
+        remarks.push_back(counted(report.wakes.lost, "wake-up") +
+                          " found no room in the table of pairs and are left out: there are too many pairs.");
+    if (report.wakes.unnamed > 0)
+        remarks.emplace_back("There are more threads than the table has room for: of some, the name and the "
+                             "wake-ups by interrupts are not known.");
+    for (const auto& remark :
+         {pages_remark(report), unnamed_remark(report), index_remark(report), void_remark(report)})
+        if (!remark.empty()) remarks.push_back(remark);
+    return remarks;
+}
+
+} // namespace affinityctl

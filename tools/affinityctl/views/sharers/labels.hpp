@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "affinityctl/sharers/report.hpp"
+
+#include <string>
+#include <vector>
+
+namespace affinityctl {
+
+/// "10.0 s of pairs (process 4711): 812,331 wake-ups among 9 threads"
+[[nodiscard]] std::string headline_of(const SharersReport& report);
+/// "io-1 (4712)", of one that has ended "io-1 (4712, ended)"; any bytes
+[[nodiscard]] std::string label_of(const SharersReport& report, const Wakes::Thread& thread);
+/// "12,345/s", below ten "2.5/s"
+[[nodiscard]] std::string rate_text(double per_second);
+/// What people should know: what was left out, what is not known, what a rule would do here.
+[[nodiscard]] std::vector<std::string> remarks_of(const SharersReport& report);
+
+} // namespace affinityctl
