@@ -45,4 +45,8 @@ inline constexpr std::size_t least_samples = 4;
 /// Interval of the harmonic mean itself; no value below least_samples.
 [[nodiscard]] std::optional<Interval> mean_interval(std::span<const double> samples);
 
+/// Interval of the arithmetic mean, for costs over equal work and for counts, which may be 0; no value below
+/// least_samples, or if a sample is negative or not finite.
+[[nodiscard]] std::optional<Interval> average_interval(std::span<const double> samples);
+
 } // namespace affinityd::measure
