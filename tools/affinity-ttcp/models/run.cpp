@@ -17,7 +17,7 @@ namespace {
 constexpr double warm_up_seconds = 0.5;
 constexpr double look_seconds = 0.5; ///< at what others do before it begins
 /// Of a round: its processes start, connect and end.
-constexpr double overhead_seconds = 0.15;
+constexpr double overhead_seconds = 0.05;
 
 std::vector<PointResult> empty_results(const ModelsSetup& setup) {
     std::vector<PointResult> results;
