@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include <linux/tcp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>

@@ -53,7 +53,7 @@ class Axis {
 };
 
 std::string value_text(double value) {
-    const auto text = fmt::format("{:.3g}", value);
+    const auto text = fmt::format("{:.6g}", value);
     return text == "-0" ? "0" : text;
 }
 

@@ -16,7 +16,7 @@ using affinityd::measure::Interval;
 namespace {
 
 constexpr double bar_height = 24, bar_gap = 10, chart_heading = 30, chart_foot = 14, room_for_text = 400;
-constexpr std::array<std::string_view, 3> part_colors{"#56606e", "#e69f00", "#d55e00"};
+constexpr std::array<std::string_view, 3> part_colors{"#56606e", "#a9b4c2", "#d55e00"};
 constexpr std::array<std::string_view, 3> part_names{"processes", "softirq", "interrupts"};
 
 /// One piece of a bar.
