@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numbers>
+#include <numeric>
 #include <vector>
 
 namespace affinityd::measure {
@@ -107,6 +108,22 @@ std::optional<Interval> mean_interval(std::span<const double> samples, std::size
         estimate = static_cast<double>(inverse.size()) / drawn;
     }
     return percentile(estimates, *harmonic_mean(samples), widened_tail(0.05, samples.size()));
+}
+
+std::optional<Interval> average_interval(std::span<const double> samples) {
+    const auto is_count = [](double sample) { return sample >= 0 && std::isfinite(sample); };
+    if (samples.size() < least_samples || !std::ranges::all_of(samples, is_count)) return std::nullopt;
+    const auto count = static_cast<double>(samples.size());
+    Random random;
+    std::vector<double> estimates(resamples);
+    for (auto& estimate : estimates) {
+        double drawn = 0;
+        for (std::size_t i = 0; i < samples.size(); ++i)
+            drawn += samples[random.below(samples.size())];
+        estimate = drawn / count;
+    }
+    const double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / count;
+    return percentile(estimates, mean, widened_tail(0.05, samples.size()));
 }
 
 std::string_view to_string(Verdict verdict) {

@@ -48,4 +48,8 @@ inline constexpr std::size_t least_samples = 4;
 [[nodiscard]] std::optional<Interval> mean_interval(std::span<const double> samples,
                                                     std::size_t resamples = 10000);
 
+/// Interval of the arithmetic mean, for costs over equal work and for counts, which may be 0; no value below
+/// least_samples, or if a sample is negative or not finite.
+[[nodiscard]] std::optional<Interval> average_interval(std::span<const double> samples);
+
 } // namespace affinityd::measure

@@ -5,6 +5,7 @@
 #include "measure/trend.hpp"
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -120,6 +121,21 @@ TEST(MeanInterval, HoldsTheMean) {
     EXPECT_GT(interval->high, interval->estimate);
     EXPECT_GT(interval->low, 7.9);
     EXPECT_FALSE(mean_interval(Samples{1, 2, 3}));
+}
+
+TEST(AverageInterval, HoldsTheMeanAlsoOfCountsThatAreZero) {
+    const auto interval = average_interval(Samples{0, 3, 1, 2, 0, 6});
+    ASSERT_TRUE(interval);
+    EXPECT_DOUBLE_EQ(interval->estimate, 2);
+    EXPECT_LT(interval->low, 1);
+    EXPECT_GE(interval->low, 0);
+    EXPECT_GT(interval->high, 3);
+    const auto never = average_interval(Samples{0, 0, 0, 0});
+    EXPECT_EQ(never->low, 0);
+    EXPECT_EQ(never->high, 0);
+    EXPECT_FALSE(average_interval(Samples{1, 2, 3}));
+    EXPECT_FALSE(average_interval(Samples{1, 2, 3, -1}));
+    EXPECT_FALSE(average_interval(Samples{1, 2, 3, std::numeric_limits<double>::infinity()}));
 }
 
 TEST(TrendTest, NeedsEightRunsBefore) {

@@ -28,6 +28,12 @@ if [ "$(id -u)" != 0 ]; then
     echo ok; exit 0
 fi
 
+for wrong in "--sizes 0" "--sizes 1,,2" "--sizes 65M" "--rr 1:2:3" "--rr :1" "--sizes --length 5" "--direction up"; do
+    # shellcheck disable=SC2086  # words
+    status=0; "$affinityctl" measure models $wrong >/dev/null 2>"$work/err" || status=$?
+    [ $status = 2 ] && [ -s "$work/err" ] || fail "$wrong gives $status: $(cat "$work/err")"
+done
+
 before=$(count_threads)
 "$affinityctl" measure models --connections 2 --rounds 4 --seconds 0.1 --models none,full --svg "$work/out.svg" >"$work/text"
 grep -q '^none .*(.* to .*)' "$work/text" || fail "no figures: $(cat "$work/text")"
@@ -35,6 +41,28 @@ grep -Eq '^full .*(no difference shown|%)' "$work/text" || fail "no verdict: $(c
 grep -q 'no NIC' "$work/text" || fail "not labelled"
 grep -q '##' "$work/text" || fail "no bars"
 python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$work/out.svg" || fail "the SVG is not XML"
+
+# The whole curve in one run. It says beforehand how many rounds that is; --sizes alone are those of the paper.
+"$affinityctl" --json measure models --connections 1 --rounds 1 --seconds 0.1 --models none,full --direction both --sizes --rr 1,1:1K \
+    --svg "$work/curve.svg" >"$work/json" 2>"$work/err" || fail "curve: $(cat "$work/err" "$work/json")"
+grep -q '^24 rounds of 0.1 s: about ' "$work/err" || fail "not told beforehand: $(cat "$work/err")"
+python3 - "$work/json" "$work/curve.svg" <<'END'
+import json, sys, xml.dom.minidom
+report = json.load(open(sys.argv[1]))
+points = [(point["direction"], point["bytes"], point["response_bytes"]) for point in report["points"]]
+sizes = (128, 1024, 4096, 16384, 65536)
+assert points == [(work, size, None) for work in ("receive", "transmit") for size in sizes] + [("answer", 1, 1), ("answer", 1, 1024)], points
+assert (report["direction"], report["bytes"]) == ("receive", 65536), report
+for point in report["points"]:
+    for model in point["models"]:
+        (sample,) = model["samples"]
+        assert sample["bits_per_second"] > 0 and sample["processes_cpu_seconds"] + sample["softirq_cpu_seconds"] > 0, sample
+        assert ("p50_seconds" in sample) == (point["direction"] == "answer"), sample
+        if point["direction"] == "answer":
+            assert 0 < sample["p50_seconds"] <= sample["p99_seconds"] < 10 and sample["exchanges"] > 0, sample
+            assert sample["bytes"] == sample["exchanges"] * (point["bytes"] + point["response_bytes"]), sample
+xml.dom.minidom.parse(sys.argv[2])
+END
 
 "$affinityctl" --json measure models --connections 1 --rounds 60 --seconds 1 >"$work/json" & pid=$!; pids="$pids $pid"
 for _ in $(seq 100); do [ -n "$(children_of $pid)" ] && break; sleep 0.1; done

@@ -74,15 +74,18 @@ TEST(Testbed, RefusesCountsOutOfRange) {
 TEST(Round, BytesArriveOverThePathsUnderTest) {
     const auto testbed = testbed_of(2);
     if (!testbed) return;
-    for (const bool receives : {true, false}) {
+    for (const Work work : {Work::receive, Work::transmit, Work::answer}) {
         auto setup = quick();
-        setup.receives = receives;
+        setup.point = {work, 4096, 512};
         const auto round = run_round(root(), *testbed, setup, Model::full);
         ASSERT_TRUE(round) << round.error().reason;
-        EXPECT_GT(round->sample.bytes, 100'000U);
+        EXPECT_GT(round->sample.bytes, 4608U);
         EXPECT_GT(round->sample.bits_per_second, 0);
-        EXPECT_GT(round->sample.cpu_seconds, 0);
-        EXPECT_EQ(round->sample.migrations.value_or(0), 0U); // bound processes stay
+        EXPECT_GT(round->sample.cpu_seconds.processes, 0);
+        EXPECT_GT(round->sample.cpu_seconds.softirq, 0);
+        EXPECT_EQ(round->sample.exchanges.has_value(), work == Work::answer);
+        EXPECT_FALSE(round->parts_note.empty());
+        EXPECT_EQ(round->sample.processes.migrations.value_or(0), 0U); // bound processes stay
         EXPECT_EQ(host::get_affinity(testbed->paths[0].threads[0])->count(), 1U);
         EXPECT_FALSE(round->cycles_source.empty());
     }
@@ -111,7 +114,7 @@ TEST(Round, LinkThatGoesAwayIsAnOutcome) {
     Testbed broken = {{}, testbed->paths, {}};
     broken.paths[0].there_address = "198.18.200.1"; // no route
     auto setup = quick();
-    setup.receives = false;
+    setup.point.work = Work::transmit;
     for (int i = 0; i < 2; ++i)
         broken.spaces.push_back(NetworkSpace::make(root()).value()); // empty ones
     const auto round = run_round(root(), broken, setup, Model::none);
@@ -125,22 +128,28 @@ TEST(Experiment, InterleavedRoundsWithEverySampleKept) {
     if (!testbed) return;
     ModelsSetup setup;
     setup.models = {Model::none, Model::none};
+    setup.points = {{Work::transmit, 1024, 0}, {Work::answer, 1, 1}};
     setup.rounds = 4;
     setup.round = quick();
     std::size_t calls = 0;
     setup.progress = [&](std::size_t done, std::size_t all) {
         EXPECT_EQ(done, ++calls);
-        EXPECT_EQ(all, 8U);
+        EXPECT_EQ(all, 16U);
     };
     const auto report = run_models(root(), *testbed, setup);
     ASSERT_EQ(report.outcome, Outcome::done) << report.reason;
-    ASSERT_EQ(report.results.size(), 2U);
-    EXPECT_EQ(report.results[0].samples.size(), 4U);
-    EXPECT_EQ(report.results[1].samples.size(), 4U);
-    EXPECT_EQ(calls, 8U);
-    const auto summaries = summarize(report.results);
-    EXPECT_TRUE(summaries[0].bits_per_second);
-    EXPECT_NE(summaries[1].gain.verdict, Verdict::not_enough);
+    ASSERT_EQ(report.points.size(), 2U);
+    for (const auto& point : report.points) {
+        ASSERT_EQ(point.models.size(), 2U);
+        for (const auto& model : point.models)
+            EXPECT_EQ(model.samples.size(), 4U);
+        const auto summaries = summarize(point.models);
+        EXPECT_TRUE(summaries[0].bits_per_second);
+        EXPECT_NE(summaries[1].gain.verdict, Verdict::not_enough);
+        EXPECT_EQ(summaries[1].exchanges.has_value(), point.point.work == Work::answer);
+    }
+    EXPECT_EQ(calls, 16U);
+    EXPECT_EQ(calls, rounds_of(setup));
 }
 
 TEST(GateTest, HoldsUntilOpened) {

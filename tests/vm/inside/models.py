@@ -60,6 +60,27 @@ def four_models_run_over_eight_nics():
 
 
 @test()
+def interrupts_are_counted_by_second_and_nothing_is_made_up():
+    for model in report["models"]:
+        assert model["per_second"]["interrupts"]["low"] > 0 and model["per_second"]["ipis"]["low"] > 0, model["per_second"]
+        assert model["cache_misses"]["per_bit"] is None, model["cache_misses"]
+        parts = model["ghz_per_gbps_parts"]
+        known = sum(parts[name]["estimate"] for name in ("processes", "softirq", "interrupts") if parts[name])
+        assert abs(known - model["ghz_per_gbps"]["estimate"]) < 1e-6 * known, parts
+
+
+@test(limit=600)
+def a_curve_with_requests_over_nics():
+    command = (*COMMAND, "--rounds", "1", "--seconds", "1", "--models", "none,full", "--direction", "transmit", "--sizes", "1K,16K", "--rr")
+    curve = json.loads(run(*command, patience=190))
+    assert curve["outcome"] == "done", curve["reason"]
+    assert [point["direction"] for point in curve["points"]] == ["transmit", "transmit", "answer"]
+    for model in curve["points"][2]["models"]:
+        assert model["samples"][0]["exchanges"] > 0 and model["samples"][0]["p50_seconds"] > 0, model["samples"]
+    assert not changed(), f"before and after: {changed()}"
+
+
+@test()
 def throughput_under_emulation_is_said_to_mean_nothing():
     assert "emulated" in report["setup"] and "mean nothing" in report["setup"], report["setup"]
 
@@ -107,11 +128,14 @@ def an_interrupted_run_puts_back_too():
 
 
 @test()
-def a_killed_one_leaves_no_nic_behind():
-    with subprocess.Popen([*COMMAND, "--rounds", "100", "--seconds", "2"], stdout=subprocess.DEVNULL) as process:
+def a_killed_one_puts_back_too():
+    command = [*COMMAND, "--rounds", "100", "--seconds", "2", "--models", "full,none"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         wait_for(lambda: not (machine.NETS / NICS[-1]).exists(), "the last NIC is lent")
+        wait_for(lambda: machine.read(f"/proc/{process.pid}/task/{process.pid}/children"), "streams run")
         process.kill()
     wait_for(lambda: all((machine.NETS / nic).exists() for nic in NICS), "the kernel brings all NICs back")
+    wait_for(lambda: not changed(), "they are as before")
 
 
 if __name__ == "__main__":

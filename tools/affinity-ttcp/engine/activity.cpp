@@ -76,6 +76,8 @@ Activity read_activity(const host::Root& root) {
         activity.cpus = parse_cpu_times(**text, ticks);
     if (const auto text = root.proc().read("interrupts"); text && *text)
         activity.interrupts = irq::parse_interrupts(**text);
+    if (const auto text = root.proc().read("softirqs"); text && *text)
+        activity.softirqs = parse_softirqs(**text);
     return activity;
 }
 

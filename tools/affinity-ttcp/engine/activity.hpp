@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "affinity-ttcp/engine/softirqs.hpp"
 #include "irq/irq.hpp"
 #include "measure/result.hpp"
 
@@ -29,6 +30,7 @@ struct Activity {
     double at = 0; ///< CLOCK_MONOTONIC seconds
     std::vector<CpuTime> cpus;
     irq::InterruptTable interrupts;
+    SoftirqCounts softirqs{};
 };
 [[nodiscard]] Activity read_activity(const host::Root& root);
 

@@ -7,8 +7,8 @@
 #include <cerrno>
 
 #include <fcntl.h>
-#include <linux/tcp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include <linux/tcp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -86,6 +86,23 @@ bool Pace::is_kept(std::uint64_t bytes, double now) {
     since_ = now;
     before_ = bytes;
     return is_kept;
+}
+
+int send_all(int socket, const char* data, std::size_t length, Patience& patience, std::uint64_t& sent) {
+    while (length > 0) {
+        const auto got = ::send(socket, data, length, MSG_NOSIGNAL);
+        if (got < 0) {
+            if (errno == EINTR) continue;
+            if (errno != EAGAIN) return errno;
+            if (const int code = patience.wait_is_over(); code != 0) return code;
+            continue;
+        }
+        patience.progress();
+        sent += static_cast<std::uint64_t>(got);
+        data += got;
+        length -= static_cast<std::size_t>(got);
+    }
+    return 0;
 }
 
 void fault(StreamUse& use, End end, int code) {

@@ -52,6 +52,10 @@ class Pace {
     std::uint64_t before_ = 0;
 };
 
+/// Sends all of it: 0, or errno; `sent` counts what went out in both cases. Never raises SIGPIPE.
+[[nodiscard]] int send_all(int socket, const char* data, std::size_t length, Patience& patience,
+                           std::uint64_t& sent);
+
 void fault(StreamUse& use, End end, int code);
 /// The same with the End that belongs to an errno value.
 void fault(StreamUse& use, int code);

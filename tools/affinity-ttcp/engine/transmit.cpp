@@ -14,24 +14,6 @@ namespace affinityd::ttcp {
 
 namespace {
 
-/// 0, or errno; `sent` counts what went out in both cases.
-int send_all(int socket, const char* data, std::size_t length, Patience& patience, std::uint64_t& sent) {
-    while (length > 0) {
-        const auto got = ::send(socket, data, length, MSG_NOSIGNAL);
-        if (got < 0) {
-            if (errno == EINTR) continue;
-            if (errno != EAGAIN) return errno;
-            if (const int code = patience.wait_is_over(); code != 0) return code;
-            continue;
-        }
-        patience.progress();
-        sent += static_cast<std::uint64_t>(got);
-        data += got;
-        length -= static_cast<std::size_t>(got);
-    }
-    return 0;
-}
-
 /// Waits until the peer has acknowledged everything: bytes in the local send buffer have not been transferred
 /// yet. On a slow link that takes seconds.
 void drain(int socket, const Load& load, StreamUse& use) {

@@ -96,9 +96,11 @@ CycleCounter::CycleCounter(int tid) : counter_(open_counter(events[0], tid)) {}
 
 std::optional<std::uint64_t> CycleCounter::read() const { return read_counter(counter_); }
 
-Meter::Meter() {
+/// Each open event makes every context switch dearer, so migrations are counted by one only where no file
+/// tells them.
+Meter::Meter() : has_file_(migrations_by_file().has_value()) {
     for (std::size_t i = 0; i < events.size(); ++i)
-        counters_[i] = open_counter(events[i]);
+        if (i != 3 || !has_file_) counters_[i] = open_counter(events[i]);
 }
 
 Meter::Reading Meter::read() const {
@@ -111,7 +113,7 @@ Meter::Reading Meter::read() const {
     reading.usage.involuntary_switches = static_cast<std::uint64_t>(used.ru_nivcsw);
     for (std::size_t i = 0; i < counters_.size(); ++i)
         reading.counts[i] = read_counter(counters_[i]);
-    if (!reading.counts[3]) reading.counts[3] = migrations_by_file();
+    if (has_file_) reading.counts[3] = migrations_by_file();
     return reading;
 }
 

@@ -55,7 +55,8 @@ class Meter {
     };
     [[nodiscard]] Reading read() const;
     std::array<host::Fd, 4>
-        counters_; ///< cycles, instructions, cache misses, migrations; closed where this machine has none
+        counters_;  ///< cycles, instructions, cache misses, migrations; closed where this machine has none
+    bool has_file_; ///< of migrations
     Reading first_{};
 };
 

@@ -16,11 +16,11 @@ unsigned cpu_of(unsigned index, unsigned count, const CpuSet& cpus) {
     return list[static_cast<std::size_t>(index) * list.size() / std::max(count, index + 1)];
 }
 
-std::vector<std::size_t> interleave(std::size_t models, unsigned rounds) {
+std::vector<std::size_t> interleave(std::size_t cells, unsigned rounds) {
     std::vector<std::size_t> order;
     for (unsigned round = 0; round < rounds; ++round)
-        for (std::size_t i = 0; i < models; ++i)
-            order.push_back(round % 2 == 0 ? i : models - 1 - i);
+        for (std::size_t i = 0; i < cells; ++i)
+            order.push_back(round % 2 == 0 ? i : cells - 1 - i);
     return order;
 }
 

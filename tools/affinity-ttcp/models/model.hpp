@@ -26,8 +26,9 @@ inline constexpr std::array<Model, 4> all_models{Model::none, Model::irq, Model:
 /// 8 on 2 CPUs, 0 to 3 get the first). `cpus` must not be empty.
 [[nodiscard]] unsigned cpu_of(unsigned index, unsigned count, const CpuSet& cpus);
 
-/// The order in which `models` run, `rounds` times each: forward, then backward, and so on, so that a steady
-/// drift affects all equally. The numbers are positions, since a model may be listed twice (an A/A run).
-[[nodiscard]] std::vector<std::size_t> interleave(std::size_t models, unsigned rounds);
+/// The order in which so many cells (models, or models at points) run, `rounds` times each: forward, then
+/// backward, and so on, so that a steady drift affects all equally. The numbers are positions, since a model
+/// may be listed twice (an A/A run).
+[[nodiscard]] std::vector<std::size_t> interleave(std::size_t cells, unsigned rounds);
 
 } // namespace affinityd::ttcp

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-
 namespace affinityd::ttcp {
 
 using measure::EndReport;
@@ -18,61 +16,36 @@ bool takes_interrupt(const Testbed& testbed, unsigned irq) {
     });
 }
 
-bool has_threads(const Testbed& testbed) {
-    return std::ranges::all_of(testbed.paths, [](const Path& path) { return !path.threads.empty(); });
-}
-
-/// Without NAPI threads the interrupt work of the whole machine: the kernel does not account for it by NIC.
-double interrupt_seconds(const Testbed& testbed, const RoundCosts& costs,
-                         const std::vector<measure::CpuReport>& cpus) {
-    if (has_threads(testbed)) return costs.threads_seconds;
-    double sum = 0;
-    for (const auto& cpu : cpus)
-        sum += cpu.irq_seconds + cpu.softirq_seconds;
-    return sum;
-}
-
-void price(Round& round, const EndReport& end, const Testbed& testbed, const RoundCosts& costs) {
-    const double bits = 8 * static_cast<double>(round.sample.bytes);
-    const bool threads = has_threads(testbed);
-    const char* of = threads ? "the processes and NAPI threads under test"
-                             : "the processes under test and all interrupt work of the machine";
-    if (end.cycles && costs.threads_cycles && threads) {
-        round.sample.cycles_per_bit = static_cast<double>(*end.cycles + *costs.threads_cycles) / bits;
-        round.cycles_source = fmt::format("hardware counters of {}", of);
-    } else if (costs.hz) {
-        round.sample.cycles_per_bit = round.sample.cpu_seconds * *costs.hz / bits;
-        round.cycles_source = fmt::format("CPU time of {} times {:.3f} GHz", of, *costs.hz / 1e9);
-    } else {
-        round.cycles_source = no_cost;
-    }
+ExchangeSample exchanges_of(const LatencyCounts& latencies) {
+    return {latencies.total(), latencies.quantile(0.5).value_or(0) * 1e-9,
+            latencies.quantile(0.99).value_or(0) * 1e-9};
 }
 
 } // namespace
 
-std::expected<Round, RoundFault> make_round(const Testbed& testbed, bool receives, const Ends& ends,
+std::expected<Round, RoundFault> make_round(const Testbed& testbed, Work work, const RoundEnds& both,
                                             const RoundCosts& costs) {
-    measure::Report both;
-    both.outcome = Outcome::done;
-    fill(both, ends, std::nullopt);
-    if (both.outcome != Outcome::done) return std::unexpected(RoundFault{both.outcome, both.reason});
-    const EndReport& end = receives ? *both.receiver : *both.transmitter;
-    Round round;
+    measure::Report report;
+    report.outcome = Outcome::done;
+    fill(report, both.ends, std::nullopt);
+    if (report.outcome != Outcome::done) return std::unexpected(RoundFault{report.outcome, report.reason});
+    const EndReport& end = work == Work::transmit ? *report.transmitter : *report.receiver;
+    const auto cost = cost_of(testbed, end, costs);
+    Round round{{}, cost.cycles_source, cost.parts_note};
     auto& sample = round.sample;
-    sample.bits_per_second = both.bits_per_second;
-    sample.bytes = both.bytes;
-    sample.wall_seconds = both.seconds;
-    sample.instructions = end.instructions;
-    sample.cache_misses = end.cache_misses;
-    sample.switches = end.voluntary_switches + end.involuntary_switches;
-    sample.migrations = end.migrations;
-    sample.retransmits = both.transmitter->retransmits;
+    sample.bits_per_second = report.bits_per_second;
+    sample.bytes = report.bytes;
+    sample.wall_seconds = report.seconds;
+    sample.cpu_seconds = cost.cpu_seconds;
+    if (cost.cycles) sample.cycles_per_bit = cost.cycles->times(1 / (8 * static_cast<double>(report.bytes)));
+    sample.hardware = {end.instructions, end.cache_misses};
+    sample.processes = {end.voluntary_switches + end.involuntary_switches, end.migrations,
+                        report.transmitter->retransmits};
+    sample.kernel = counts_between(costs.first, costs.last);
+    if (work == Work::answer) sample.exchanges = exchanges_of(both.latencies);
     sample.cpus = cpus_between(costs.first, costs.last);
     for (auto& line : lines_between(costs.first, costs.last))
         if (takes_interrupt(testbed, line.irq)) sample.lines.push_back(std::move(line));
-    sample.cpu_seconds =
-        end.user_seconds + end.system_seconds + interrupt_seconds(testbed, costs, sample.cpus);
-    price(round, end, testbed, costs);
     return round;
 }
 

@@ -57,13 +57,13 @@ std::expected<Round, RoundFault> run_round(const host::Root& root, const Testbed
     const double spent = threads.seconds();
     const auto counted = threads.cycles();
     gate->open();
-    const auto ends = streams.collect(until);
+    auto ends = streams.collect(until);
     if (!ends) return std::unexpected(explained(ends.error(), testbed));
     costs.threads_seconds = threads.seconds() - spent;
     if (const auto now = threads.cycles(); now && counted) costs.threads_cycles = *now - *counted;
     costs.last = read_activity(root);
     costs.hz = read_frequency(root);
-    return make_round(testbed, setup.receives, *ends, costs);
+    return make_round(testbed, setup.point.work, {std::move(*ends), streams.latencies()}, costs);
 }
 
 } // namespace affinityd::ttcp

@@ -10,9 +10,8 @@ namespace affinityd::ttcp {
 
 /// What stays the same over all rounds of an experiment.
 struct RoundSetup {
-    bool receives = true; ///< the system under test receives; else it transmits
+    LoadPoint point;
     double seconds = 2;
-    std::size_t buffer_bytes = 65536;
     /// SO_SNDBUF and SO_RCVBUF; 0: the kernel's own sizing. A veth's ring holds 256 packets and drops the
     /// rest while its NAPI thread waits for a CPU. What is in flight must fit, or the run measures
     /// retransmission.
@@ -33,10 +32,11 @@ struct RoundFault {
 
 struct Round {
     ModelSample sample;
-    std::string cycles_source; ///< for a person
+    std::string cycles_source; ///< for a person, as cost.hpp has them
+    std::string parts_note;
 };
 
-/// Places the interrupts, then transmits over all paths at once, each end a process of its own. All processes
+/// Places the interrupts, then loads all paths at once, each end a process of its own. All processes
 /// have ended when it returns. The peers' processes are never bound.
 [[nodiscard]] std::expected<Round, RoundFault> run_round(const host::Root& root, const Testbed& testbed,
                                                          const RoundSetup& setup, Model model);

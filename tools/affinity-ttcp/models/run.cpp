@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinity-ttcp/models/run.hpp"
 
+#include "affinity-ttcp/engine/busy.hpp"
 #include "affinity-ttcp/models/emulation.hpp"
 #include "base/clock.hpp"
 
@@ -14,8 +15,30 @@ namespace {
 
 /// Code, caches and the CPU's frequency settle before the first model is measured.
 constexpr double warm_up_seconds = 0.5;
+constexpr double look_seconds = 0.5; ///< at what others do before it begins
+/// Of a round: its processes start, connect and end.
+constexpr double overhead_seconds = 0.05;
+
+std::vector<PointResult> empty_results(const ModelsSetup& setup) {
+    std::vector<PointResult> results;
+    for (const auto& point : setup.points) {
+        results.push_back({point, {}});
+        for (const Model model : setup.models)
+            results.back().models.push_back({model, {}});
+    }
+    return results;
+}
 
 } // namespace
+
+std::size_t rounds_of(const ModelsSetup& setup) {
+    return setup.points.size() * setup.models.size() * setup.rounds;
+}
+
+double expected_seconds(const ModelsSetup& setup) {
+    return look_seconds + std::min(warm_up_seconds, setup.round.seconds) + overhead_seconds +
+           static_cast<double>(rounds_of(setup)) * (setup.round.seconds + overhead_seconds);
+}
 
 ModelsReport run_models(const host::Root& root, const Testbed& testbed, const ModelsSetup& setup) {
     ModelsReport report;
@@ -24,28 +47,33 @@ ModelsReport run_models(const host::Root& root, const Testbed& testbed, const Mo
     if (const auto note = emulation_note(hypervisor()); !note.empty())
         report.setup += fmt::format(". {}", note);
     report.connections = static_cast<unsigned>(testbed.paths.size());
-    report.direction = setup.round.receives ? "receive" : "transmit";
     report.round_seconds = setup.round.seconds;
     report.cpus = setup.round.cpus;
-    for (const Model model : setup.models)
-        report.results.push_back({model, {}});
+    report.points = empty_results(setup);
     const double began = monotonic_seconds();
+    report.busy_before = look_around(root, std::nullopt, look_seconds).cpus;
     const auto end = [&](const RoundFault& fault) {
         report.outcome = fault.outcome;
         report.reason = fault.reason;
         report.seconds = monotonic_seconds() - began;
         return report;
     };
-    RoundSetup warm_up = setup.round;
-    warm_up.seconds = std::min(warm_up_seconds, setup.round.seconds);
-    if (const auto round = run_round(root, testbed, warm_up, setup.models.front()); !round)
+    RoundSetup present = setup.round;
+    present.point = setup.points.front();
+    present.seconds = std::min(warm_up_seconds, setup.round.seconds);
+    if (const auto round = run_round(root, testbed, present, setup.models.front()); !round)
         return end(round.error());
-    const auto order = interleave(setup.models.size(), setup.rounds);
+    present.seconds = setup.round.seconds;
+    const auto order = interleave(setup.points.size() * setup.models.size(), setup.rounds);
     for (std::size_t i = 0; i < order.size(); ++i) {
-        auto round = run_round(root, testbed, setup.round, setup.models[order[i]]);
+        auto& point = report.points[order[i] / setup.models.size()];
+        auto& result = point.models[order[i] % setup.models.size()];
+        present.point = point.point;
+        auto round = run_round(root, testbed, present, result.model);
         if (!round) return end(round.error());
         report.cycles_source = round->cycles_source;
-        report.results[order[i]].samples.push_back(std::move(round->sample));
+        report.parts_note = round->parts_note;
+        result.samples.push_back(std::move(round->sample));
         if (setup.progress) setup.progress(i + 1, order.size());
     }
     report.seconds = monotonic_seconds() - began;

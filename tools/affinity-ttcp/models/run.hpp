@@ -10,15 +10,22 @@
 namespace affinityd::ttcp {
 
 struct ModelsSetup {
+    std::vector<LoadPoint> points{LoadPoint{}};
     std::vector<Model> models{all_models.begin(),
                               all_models.end()}; ///< the others are compared with the first
-    unsigned rounds = 10;                        ///< of each model
-    RoundSetup round;
+    unsigned rounds = 10;                        ///< of each model at each point
+    RoundSetup round;                            ///< its point counts for nothing here
     std::function<void(std::size_t done, std::size_t all)> progress; ///< after each round; may be empty
 };
 
-/// The whole experiment on a testbed: a short run that does not count, then rounds in interleaved order.
-/// After a fault the report still has the samples of the complete rounds.
+/// All rounds together.
+[[nodiscard]] std::size_t rounds_of(const ModelsSetup& setup);
+/// How long the experiment takes on a machine that is not overloaded.
+[[nodiscard]] double expected_seconds(const ModelsSetup& setup);
+
+/// The whole experiment on a testbed: a short run that does not count, then rounds in interleaved order, each
+/// round with all models of one point, then all of the next. After a fault the report still has the samples
+/// of the complete rounds.
 [[nodiscard]] ModelsReport run_models(const host::Root& root, const Testbed& testbed,
                                       const ModelsSetup& setup);
 

@@ -3,8 +3,9 @@
 
 #include "affinity-ttcp/engine/endpoint.hpp"
 #include "affinity-ttcp/engine/outcome.hpp"
-#include "affinity-ttcp/engine/socket.hpp"
 #include "base/clock.hpp"
+
+#include <cerrno>
 
 namespace affinityd::ttcp {
 
@@ -50,39 +51,73 @@ CpuSet Streams::cpus_of(std::size_t path, bool under_test) const {
     return {cpu_of(static_cast<unsigned>(path), static_cast<unsigned>(testbed_.paths.size()), setup_.cpus)};
 }
 
-Result<void> Streams::start_path(std::size_t number, Gate& gate) {
-    const auto& path = testbed_.paths[number];
-    const auto& source = testbed_.spaces[setup_.receives ? path.there : path.here];
-    const auto& sink = testbed_.spaces[setup_.receives ? path.here : path.there];
-    Address target{setup_.receives ? path.here_address : path.there_address, "0"};
-    SocketOptions sockets;
-    sockets.buffer_bytes = setup_.socket_buffer;
-    const auto listener = socket_in(sink, [&] { return listen_at(target, sockets, 1); });
-    if (!listener) return std::unexpected(listener.error());
-    target.port = std::to_string(port_of(listener->get()));
-    Load load;
-    load.buffer_bytes = setup_.buffer_bytes;
-    load.stall_seconds = setup_.stall_seconds;
-    auto receiver = Worker::start(cpus_of(number, setup_.receives), [&](Meter& meter) -> Result<StreamUse> {
+SocketOptions Streams::socket_options() const {
+    SocketOptions options;
+    options.buffer_bytes = setup_.socket_buffer;
+    options.nodelay = setup_.point.work == Work::answer; // a response must not wait for an acknowledgement
+    return options;
+}
+
+Exchange Streams::exchange() const {
+    return {setup_.point.bytes, setup_.point.response_bytes, setup_.seconds, setup_.stall_seconds};
+}
+
+Result<Worker> Streams::start_receiver(std::size_t path, Gate& gate, const host::Fd& listener) {
+    return Worker::start(cpus_of(path, is_receiver_under_test()), [&](Meter& meter) -> Result<StreamUse> {
         gate.pass_by();
-        const auto socket = accept_from(listener->get(), connect_seconds);
+        const auto socket = accept_from(listener.get(), connect_seconds);
         if (!socket) return std::unexpected(socket.error());
+        if (setup_.point.work == Work::answer) return answer(socket->get(), exchange(), meter);
+        Load load;
+        load.buffer_bytes = setup_.point.bytes;
+        load.stall_seconds = setup_.stall_seconds;
         return receive(socket->get(), load, meter);
     });
+}
+
+Result<Worker> Streams::start_transmitter(std::size_t path, Gate& gate, const Address& target) {
+    const auto& way = testbed_.paths[path];
+    const auto& source = testbed_.spaces[is_receiver_under_test() ? way.there : way.here];
+    LatencyCounts* latencies = nullptr;
+    if (setup_.point.work == Work::answer) {
+        latencies = latencies_.emplace_back().get();
+        if (latencies == nullptr) return fail("no memory for latencies", {}, ENOMEM);
+    }
+    return Worker::start(cpus_of(path, !is_receiver_under_test()), [&](Meter& meter) -> Result<StreamUse> {
+        const auto socket =
+            socket_in(source, [&] { return connect_to(target, socket_options(), connect_seconds); });
+        if (!socket) return std::unexpected(socket.error());
+        gate.wait();
+        if (latencies != nullptr) return ask(socket->get(), exchange(), meter, *latencies);
+        Load load;
+        load.buffer_bytes = setup_.point.bytes;
+        load.stall_seconds = setup_.stall_seconds;
+        load.seconds = setup_.seconds;
+        return transmit(socket->get(), load, meter);
+    });
+}
+
+Result<void> Streams::start_path(std::size_t number, Gate& gate) {
+    const auto& path = testbed_.paths[number];
+    const auto& sink = testbed_.spaces[is_receiver_under_test() ? path.here : path.there];
+    Address target{is_receiver_under_test() ? path.here_address : path.there_address, "0"};
+    const auto listener = socket_in(sink, [&] { return listen_at(target, socket_options(), 1); });
+    if (!listener) return std::unexpected(listener.error());
+    target.port = std::to_string(port_of(listener->get()));
+    auto receiver = start_receiver(number, gate, *listener);
     if (!receiver) return std::unexpected(receiver.error());
-    load.seconds = setup_.seconds;
-    auto transmitter =
-        Worker::start(cpus_of(number, !setup_.receives), [&](Meter& meter) -> Result<StreamUse> {
-            const auto socket =
-                socket_in(source, [&] { return connect_to(target, sockets, connect_seconds); });
-            if (!socket) return std::unexpected(socket.error());
-            gate.wait();
-            return transmit(socket->get(), load, meter);
-        });
+    auto transmitter = start_transmitter(number, gate, target);
     if (!transmitter) return std::unexpected(transmitter.error());
     receivers_.push_back(std::move(*receiver));
     transmitters_.push_back(std::move(*transmitter));
     return {};
+}
+
+LatencyCounts Streams::latencies() const {
+    LatencyCounts sum;
+    for (const auto& each : latencies_)
+        sum += *each.get();
+    return sum;
 }
 
 Worker& Streams::worker(std::size_t number) {

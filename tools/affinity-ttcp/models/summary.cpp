@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinity-ttcp/models/summary.hpp"
 
+#include "affinity-ttcp/models/sums.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -8,12 +10,11 @@
 namespace affinityd::ttcp {
 
 using measure::Comparison;
-using measure::CpuReport;
-using measure::LineReport;
 using measure::Verdict;
 
 namespace {
 
+/// Of the rounds that have one.
 template <class Get>
 std::vector<double> values_of(const ModelResult& result, Get get) {
     std::vector<double> values;
@@ -26,8 +27,28 @@ std::vector<double> rates(const ModelResult& result) {
     return values_of(result, [](const ModelSample& sample) { return std::optional(sample.bits_per_second); });
 }
 
+double gigabits(const ModelSample& sample) { return 8e-9 * static_cast<double>(sample.bytes); }
+
+/// CPU seconds for a gigabit or an exchange.
+CostParts cpu_per_unit(const ModelSample& sample) {
+    const double units = sample.exchanges ? static_cast<double>(sample.exchanges->count) : gigabits(sample);
+    return units > 0 ? sample.cpu_seconds.times(1 / units) : CostParts{};
+}
+
+/// Cycles, or seconds where these are not known; a frequency that changes is part of the cost.
 std::vector<double> costs(const ModelResult& result) {
-    return values_of(result, [](const ModelSample& sample) { return sample.cycles_per_bit; });
+    auto cycles = values_of(result, [](const ModelSample& sample) {
+        return sample.cycles_per_bit ? std::optional(sample.cycles_per_bit->total()) : std::nullopt;
+    });
+    if (cycles.size() == result.samples.size()) return cycles;
+    return values_of(result,
+                     [](const ModelSample& sample) { return std::optional(cpu_per_unit(sample).total()); });
+}
+
+std::vector<double> exchange_values(const ModelResult& result, double ExchangeSample::*member) {
+    return values_of(result, [&](const ModelSample& sample) {
+        return sample.exchanges ? std::optional((*sample.exchanges).*member) : std::nullopt;
+    });
 }
 
 /// The bootstrap works on harmonic means, which suit rates. A cost is the inverse of a rate (bits per cycle),
@@ -50,80 +71,135 @@ Comparison compare_costs(const std::vector<double>& base, const std::vector<doub
     return result;
 }
 
-void add_cpus(std::vector<CpuReport>& sums, const std::vector<CpuReport>& parts) {
-    for (const auto& part : parts) {
-        auto at =
-            std::find_if(sums.begin(), sums.end(), [&](const CpuReport& sum) { return sum.cpu == part.cpu; });
-        if (at == sums.end()) at = sums.insert(sums.end(), CpuReport{part.cpu});
-        at->user_seconds += part.user_seconds;
-        at->system_seconds += part.system_seconds;
-        at->irq_seconds += part.irq_seconds;
-        at->softirq_seconds += part.softirq_seconds;
-        at->interrupts += part.interrupts;
-    }
-}
-
-void add_lines(std::vector<LineReport>& sums, const std::vector<LineReport>& parts) {
-    for (const auto& part : parts) {
-        const auto at = std::find_if(sums.begin(), sums.end(), [&](const LineReport& sum) {
-            return sum.irq == part.irq && sum.cpu == part.cpu;
-        });
-        if (at == sums.end())
-            sums.push_back(part);
-        else
-            at->count += part.count;
-    }
-}
-
-/// No value if a round has none.
-std::optional<double> sum_per(const ModelResult& result, double amount,
-                              std::optional<std::uint64_t> ModelSample::*member) {
-    std::uint64_t sum = 0;
+/// A count over what it is related to, round by round; a count that a round lacks is not known at all.
+template <class Count, class Amount>
+Rate rate_of(const ModelResult& result, Count count, Amount amount) {
+    double sum = 0, all = 0;
+    std::vector<double> each;
     for (const auto& sample : result.samples) {
-        if (!(sample.*member)) return std::nullopt;
-        sum += *(sample.*member);
+        const std::optional<std::uint64_t> counted = count(sample);
+        const double here = amount(sample);
+        if (!counted || here <= 0) return {};
+        sum += static_cast<double>(*counted);
+        all += here;
+        each.push_back(static_cast<double>(*counted) / here);
     }
-    if (amount <= 0) return std::nullopt;
-    return static_cast<double>(sum) / amount;
+    if (all <= 0) return {};
+    return {sum / all, measure::average_interval(each)};
 }
 
-ModelSummary summary_of(const ModelResult& result, const ModelResult& base, unsigned comparisons) {
+template <class Get>
+PartIntervals parts_of(const ModelResult& result, Get get) {
+    const auto of = [&](auto part) {
+        return measure::average_interval(
+            values_of(result, [&](const ModelSample& sample) -> std::optional<double> {
+                const std::optional<CostParts> parts = get(sample);
+                return parts ? part(*parts) : std::nullopt;
+            }));
+    };
+    return {of([](const CostParts& parts) { return std::optional(parts.total()); }),
+            of([](const CostParts& parts) { return std::optional(parts.processes); }),
+            of([](const CostParts& parts) { return std::optional(parts.softirq); }),
+            of([](const CostParts& parts) { return parts.interrupts; })};
+}
+
+PerSecond per_second_of(const ModelResult& result) {
+    const auto of = [&](auto count) {
+        return rate_of(result, count, [](const ModelSample& sample) { return sample.wall_seconds; });
+    };
+    return {of([](const ModelSample& sample) { return std::optional(sample.processes.switches); }),
+            of([](const ModelSample& sample) { return sample.processes.migrations; }),
+            of([](const ModelSample& sample) { return sample.processes.retransmits; }),
+            of([](const ModelSample& sample) { return std::optional(sample.kernel.interrupts); }),
+            of([](const ModelSample& sample) { return sample.kernel.ipis; }),
+            of([](const ModelSample& sample) { return sample.kernel.net_rx; }),
+            of([](const ModelSample& sample) { return sample.kernel.net_tx; })};
+}
+
+Rate per_bit(const ModelResult& result, std::optional<std::uint64_t> HardwareCounts::*member) {
+    return rate_of(
+        result, [&](const ModelSample& sample) { return sample.hardware.*member; },
+        [](const ModelSample& sample) { return 8 * static_cast<double>(sample.bytes); });
+}
+
+std::vector<double> misses(const ModelResult& result) {
+    return values_of(result, [](const ModelSample& sample) -> std::optional<double> {
+        if (!sample.hardware.cache_misses || sample.bytes == 0) return std::nullopt;
+        return static_cast<double>(*sample.hardware.cache_misses) / static_cast<double>(8 * sample.bytes);
+    });
+}
+
+bool has_exchanges(const ModelResult& result) {
+    return !result.samples.empty() && result.samples.front().exchanges;
+}
+
+ExchangeSummary exchanges_of(const ModelResult& result) {
+    ExchangeSummary summary;
+    summary.per_second = measure::mean_interval(values_of(result, [](const ModelSample& sample) {
+        return sample.exchanges && sample.wall_seconds > 0
+                   ? std::optional(static_cast<double>(sample.exchanges->count) / sample.wall_seconds)
+                   : std::nullopt;
+    }));
+    summary.p50 = measure::average_interval(exchange_values(result, &ExchangeSample::p50_seconds));
+    summary.p99 = measure::average_interval(exchange_values(result, &ExchangeSample::p99_seconds));
+    return summary;
+}
+
+void compare_with(const ModelResult& base, const ModelResult& result, unsigned comparisons,
+                  ModelSummary& summary) {
+    summary.gain = measure::compare(rates(base), rates(result), comparisons);
+    summary.cost.change = compare_costs(costs(base), costs(result), comparisons);
+    summary.per_bit.misses_change = compare_costs(misses(base), misses(result), comparisons);
+    if (!summary.exchanges) return;
+    const auto changed = [&](double ExchangeSample::*member) {
+        return compare_costs(exchange_values(base, member), exchange_values(result, member), comparisons);
+    };
+    summary.exchanges->p50_change = changed(&ExchangeSample::p50_seconds);
+    summary.exchanges->p99_change = changed(&ExchangeSample::p99_seconds);
+}
+
+ModelSummary summary_of(const ModelResult& result) {
     ModelSummary summary;
     summary.model = result.model;
     summary.rounds = static_cast<unsigned>(result.samples.size());
     summary.bits_per_second = measure::mean_interval(rates(result));
-    summary.cycles_per_bit = measure::mean_interval(costs(result));
-    double wall = 0, cpu = 0, bits = 0;
-    std::uint64_t switches = 0;
+    summary.cost.cycles_per_bit = parts_of(result, [](const ModelSample& s) { return s.cycles_per_bit; });
+    summary.cost.cpu_seconds =
+        parts_of(result, [](const ModelSample& s) { return std::optional(cpu_per_unit(s)); });
+    summary.per_bit = {per_bit(result, &HardwareCounts::instructions).mean,
+                       per_bit(result, &HardwareCounts::cache_misses),
+                       {}};
+    double wall = 0, cpu = 0;
     for (const auto& sample : result.samples) {
         wall += sample.wall_seconds;
-        cpu += sample.cpu_seconds;
-        bits += 8 * static_cast<double>(sample.bytes);
-        switches += sample.switches;
-        add_cpus(summary.cpus, sample.cpus);
-        add_lines(summary.lines, sample.lines);
+        cpu += sample.cpu_seconds.total();
     }
     summary.busy_cpus = wall > 0 ? cpu / wall : 0;
-    summary.per_second = {wall > 0 ? static_cast<double>(switches) / wall : 0,
-                          sum_per(result, wall, &ModelSample::migrations),
-                          sum_per(result, wall, &ModelSample::retransmits)};
-    summary.instructions_per_bit = sum_per(result, bits, &ModelSample::instructions);
-    summary.cache_misses_per_bit = sum_per(result, bits, &ModelSample::cache_misses);
-    if (&result != &base) {
-        summary.gain = measure::compare(rates(base), rates(result), comparisons);
-        summary.cost = compare_costs(costs(base), costs(result), comparisons);
-    }
+    summary.per_second = per_second_of(result);
+    if (has_exchanges(result)) summary.exchanges = exchanges_of(result);
+    summary.cpus = cpus_of(result);
+    summary.lines = lines_of(result);
     return summary;
+}
+
+/// Of each model against the first: gain and cost; both latencies; misses, where they are counted.
+unsigned comparisons_of(const std::vector<ModelResult>& results) {
+    if (results.empty()) return 1;
+    std::size_t each = 2;
+    if (has_exchanges(results.front())) each += 2;
+    if (!misses(results.front()).empty()) each += 1;
+    return static_cast<unsigned>(each * (std::max<std::size_t>(results.size(), 2) - 1));
 }
 
 } // namespace
 
 std::vector<ModelSummary> summarize(const std::vector<ModelResult>& results) {
     std::vector<ModelSummary> summaries;
-    const auto comparisons =
-        static_cast<unsigned>(2 * (std::max<std::size_t>(results.size(), 2) - 1)); // gain and cost of each
-    for (const auto& result : results)
-        summaries.push_back(summary_of(result, results.front(), comparisons));
+    const auto comparisons = comparisons_of(results);
+    for (const auto& result : results) {
+        summaries.push_back(summary_of(result));
+        if (&result != &results.front()) compare_with(results.front(), result, comparisons, summaries.back());
+    }
     return summaries;
 }
 

@@ -3,9 +3,8 @@
 
 #include "affinity-ttcp/testbed/link_setup.hpp"
 #include "affinity-ttcp/testbed/napi_threads.hpp"
+#include "affinity-ttcp/testbed/nic_keeper.hpp"
 #include "host/root.hpp"
-#include "irq/reader.hpp"
-#include "machine/vectors.hpp"
 
 #include <cerrno>
 
@@ -95,19 +94,10 @@ bool BorrowedNic::has_link() const {
 }
 
 std::vector<unsigned> BorrowedNic::take_interrupts() {
+    state_.interrupts = movable_interrupts(*root_, state_.nic);
     std::vector<unsigned> taken;
-    const auto table = irq::read_interrupts(*root_);
-    if (!table) return taken;
-    for (const auto& vector : machine::nic_vectors(state_.nic, *table)) {
-        if (vector.kind == irq::Kind::control || vector.kind == irq::Kind::none || vector.label.empty() ||
-            vector.shared)
-            continue;
-        const auto cpus = root_->proc().text(affinity_file(vector.irq));
-        if (!cpus || root_->proc().write(affinity_file(vector.irq), *cpus) != 0)
-            continue; // managed by the kernel: cannot be moved
-        state_.interrupts.emplace_back(vector.irq, *cpus);
-        taken.push_back(vector.irq);
-    }
+    for (const auto& [irq, cpus] : state_.interrupts)
+        taken.push_back(irq);
     return taken;
 }
 

@@ -18,7 +18,7 @@ namespace affinityd::ttcp {
 
 /// An interface of this machine in a namespace of the experiment. The end of this object restores the CPUs of
 /// its interrupts, its threaded NAPI and offload switches, its namespace, and whether it was up. If the
-/// program is killed, the kernel returns the device, but down, and its interrupts stay where they were put.
+/// program is killed, NicKeeper sees to it.
 class BorrowedNic {
   public:
     /// Refuses an interface that is in use (it has addresses, or another device is stacked on it) or whose

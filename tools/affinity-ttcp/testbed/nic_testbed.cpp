@@ -33,6 +33,18 @@ Result<void> take_pair(const host::Root& root, Testbed& testbed, const std::vect
     return {};
 }
 
+/// Before any of them is touched.
+Result<void> keep_pairs(const host::Root& root, Testbed& testbed, const std::vector<netdev::Nic>& nics,
+                        const std::set<std::string>& names) {
+    std::vector<netdev::Nic> kept;
+    for (const auto& nic : nics)
+        if (names.contains(nic.name)) kept.push_back(nic);
+    auto keeper = NicKeeper::start(root, kept);
+    if (!keeper) return std::unexpected(keeper.error());
+    testbed.keeper.emplace(std::move(*keeper));
+    return {};
+}
+
 Result<void> wait_for_links(const Testbed& testbed) {
     const double until = monotonic_seconds() + link_seconds;
     for (std::size_t i = 0; i < testbed.borrowed.size(); ++i)
@@ -57,6 +69,7 @@ Result<Testbed> make_nic_testbed(const host::Root& root, const std::vector<NicPa
     const auto nics = netdev::read_nics(root);
     if (!nics) return std::unexpected(nics.error());
     Testbed testbed;
+    if (auto kept = keep_pairs(root, testbed, *nics, names); !kept) return std::unexpected(kept.error());
     for (int i = 0; i < 2; ++i) {
         auto space = NetworkSpace::make(root);
         if (!space) return std::unexpected(space.error());

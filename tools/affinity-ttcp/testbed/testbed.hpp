@@ -3,9 +3,11 @@
 
 #include "affinity-ttcp/testbed/borrowed_nic.hpp"
 #include "affinity-ttcp/testbed/network_space.hpp"
+#include "affinity-ttcp/testbed/nic_keeper.hpp"
 #include "base/cpu_set.hpp"
 #include "base/error.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,7 +30,8 @@ struct Path {
 struct Testbed {
     std::vector<NetworkSpace> spaces;
     std::vector<Path> paths;
-    std::string description; ///< for a person: what this is and what it is not
+    std::string description;           ///< for a person: what this is and what it is not
+    std::optional<NicKeeper> keeper{}; ///< of the borrowed ones; ends after they are put back
     /// In the order of `paths`; last, because they must end before the spaces.
     std::vector<BorrowedNic> borrowed{};
 };

@@ -5,8 +5,9 @@
 #include "affinity-ttcp/models/summary.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/picture.hpp"
-#include "affinityctl/views/models_chart.hpp"
-#include "affinityctl/views/models_tables.hpp"
+#include "affinityctl/views/models/picture.hpp"
+#include "affinityctl/views/models/text.hpp"
+#include "base/clock.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
 
@@ -25,11 +26,15 @@ namespace {
 using namespace affinityd;
 namespace ttcp = affinityd::ttcp;
 
+const std::string one_byte = "1"; ///< each way
+
 struct MeasureModelsOptions {
     unsigned connections = 8;
     std::string models = "none,irq,process,full";
     std::string cpus;
     std::string direction = "receive";
+    std::size_t length = ttcp::LoadPoint{}.bytes;
+    std::string sizes, exchanges; ///< "": not asked for
     std::string svg;
     std::string nics;
     std::vector<ttcp::NicPair> pairs;
@@ -60,20 +65,40 @@ Result<void> read_pairs(const std::string& text, std::vector<ttcp::NicPair>& pai
     return {};
 }
 
-Result<void> complete(MeasureModelsOptions& options) {
-    if (auto done = read_pairs(options.nics, options.pairs); !done) return done;
-    options.setup.models.clear();
-    for (const auto& name : CLI::detail::split(options.models, ',')) {
+Result<void> read_models(const std::string& text, std::vector<Model>& models) {
+    models.clear();
+    for (const auto& name : CLI::detail::split(text, ',')) {
         const auto model = ttcp::parse_model(name);
         if (!model) return fail("no such model; there are none, irq, process and full", name);
-        options.setup.models.push_back(*model);
+        models.push_back(*model);
     }
-    if (options.setup.models.size() < 2 || options.setup.models.size() > 8)
-        return fail("expected 2 to 8 models to compare", options.models);
-    options.setup.round.receives = options.direction == "receive";
+    if (models.size() < 2 || models.size() > 8) return fail("expected 2 to 8 models to compare", text);
+    return {};
+}
+
+/// What is measured: streams in one or both directions at each size, then requests.
+Result<void> read_points(const MeasureModelsOptions& options, std::vector<ttcp::LoadPoint>& points) {
+    points.clear();
+    std::vector<std::size_t> sizes{options.length};
+    if (!options.sizes.empty()) {
+        auto read = ttcp::parse_sizes(options.sizes);
+        if (!read) return std::unexpected(read.error());
+        sizes = std::move(*read);
+    }
+    for (const auto work : {ttcp::Work::receive, ttcp::Work::transmit})
+        if (options.direction == to_string(work) || options.direction == "both")
+            for (const auto size : sizes)
+                points.push_back({work, size, 0});
+    if (options.exchanges.empty() && options.direction != to_string(ttcp::Work::answer)) return {};
+    auto exchanges = ttcp::parse_exchanges(options.exchanges.empty() ? one_byte : options.exchanges);
+    if (!exchanges) return std::unexpected(exchanges.error());
+    points.insert(points.end(), exchanges->begin(), exchanges->end());
+    return {};
+}
+
+Result<void> read_cpus(const MeasureModelsOptions& options, CpuSet& cpus) {
     const auto allowed = host::get_affinity(0);
     if (!allowed) return fail("cannot read this program's CPUs", {}, allowed.error());
-    auto& cpus = options.setup.round.cpus;
     cpus = *allowed;
     if (options.cpus.empty()) return {};
     const auto asked = CpuSet::parse_list(options.cpus);
@@ -82,6 +107,48 @@ Result<void> complete(MeasureModelsOptions& options) {
         return fail("not all of these CPUs can be used; there are " + allowed->to_list(), options.cpus);
     cpus = *asked;
     return {};
+}
+
+Result<void> complete(MeasureModelsOptions& options) {
+    auto& setup = options.setup;
+    if (auto done = read_pairs(options.nics, options.pairs); !done) return done;
+    if (auto done = read_models(options.models, setup.models); !done) return done;
+    if (auto done = read_points(options, setup.points); !done) return done;
+    return read_cpus(options, setup.round.cpus);
+}
+
+std::string duration_text(double seconds) {
+    const auto whole = static_cast<long>(seconds + 0.5);
+    if (whole < 60) return fmt::format("{} s", whole);
+    return fmt::format("{} min {} s", whole / 60, whole % 60);
+}
+
+/// Says beforehand how long it takes, and on a terminal, how far it is.
+void announce(ttcp::ModelsSetup& setup) {
+    const double expected = ttcp::expected_seconds(setup);
+    fmt::print(stderr, "{} rounds of {:g} s: about {}; Ctrl-C ends it with what there is by then\n",
+               ttcp::rounds_of(setup), setup.round.seconds, duration_text(expected));
+    if (::isatty(STDERR_FILENO) != 1) return;
+    setup.progress = [began = monotonic_seconds()](std::size_t done, std::size_t all) {
+        constexpr std::size_t width = 30;
+        const auto filled = done * width / all;
+        const double each = (monotonic_seconds() - began) / static_cast<double>(done);
+        fmt::print(stderr, "\r[{:#<{}}{:.<{}}] round {} of {}, about {} left\033[K", "", filled, "",
+                   width - filled, done, all, duration_text(each * static_cast<double>(all - done)));
+        if (done == all) fmt::print(stderr, "\r\033[K");
+        std::fflush(stderr);
+    };
+}
+
+int print(const Globals& globals, const std::string& svg, const ttcp::ModelsReport& report) {
+    const auto views = globals.json && svg.empty() ? std::vector<WorkView>() : work_views(report);
+    if (globals.json)
+        fmt::print("{}\n", ttcp::to_json(report));
+    else
+        fmt::print("{}", models_text(report, views, globals.color));
+    if (!svg.empty())
+        if (const int code = write_picture(svg, models_svg(report, views)); code != exit_ok) return code;
+    return report.outcome == measure::Outcome::done ? exit_ok : exit_failure;
 }
 
 int run(const Globals& globals, MeasureModelsOptions options) {
@@ -94,28 +161,16 @@ int run(const Globals& globals, MeasureModelsOptions options) {
     if (!stop) return complain(stop.error());
     if (!root) return complain(root.error());
     options.setup.round.stop = stop->get();
-    const bool interactive = ::isatty(STDERR_FILENO) == 1;
-    if (interactive)
-        options.setup.progress = [](std::size_t done, std::size_t all) {
-            fmt::print(stderr, "\rround {} of {} ", done, all);
-        };
     ttcp::ModelsReport report;
     {
         const auto testbed = options.pairs.empty() ? ttcp::make_veth_testbed(*root, options.connections)
                                                    : ttcp::make_nic_testbed(*root, options.pairs);
         if (!testbed) return complain(testbed.error());
+        announce(options.setup);
         report = ttcp::run_models(*root, *testbed, options.setup);
     }
-    if (interactive) fmt::print(stderr, "\r\033[K");
-    if (globals.json)
-        fmt::print("{}\n", ttcp::to_json(report));
-    else
-        fmt::print("{}", models_text(report, globals.color));
-    if (!options.svg.empty())
-        if (const int code = write_picture(options.svg, models_svg(report, ttcp::summarize(report.results)));
-            code != exit_ok)
-            return code;
-    return report.outcome == measure::Outcome::done ? exit_ok : exit_failure;
+    if (options.setup.progress) fmt::print(stderr, "\r\033[K");
+    return print(globals, options.svg, report);
 }
 
 void add_testbed_options(CLI::App& verb, MeasureModelsOptions& options) {
@@ -129,7 +184,8 @@ void add_testbed_options(CLI::App& verb, MeasureModelsOptions& options) {
 }
 
 void add_round_options(CLI::App& verb, MeasureModelsOptions& options) {
-    verb.add_option("--rounds", options.setup.rounds, "rounds of each model; below 4 there is no verdict")
+    verb.add_option("--rounds", options.setup.rounds,
+                    "rounds of each model and size; below 4 there is no verdict")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
     verb.add_option("--seconds", options.setup.round.seconds, "length of a round")
@@ -140,17 +196,33 @@ void add_round_options(CLI::App& verb, MeasureModelsOptions& options) {
         ->capture_default_str();
     verb.add_option("--cpus", options.cpus,
                     "CPU list of the system under test; default: all this program may use");
-    verb.add_option("--direction", options.direction, "what the system under test does")
-        ->capture_default_str()
-        ->check(CLI::IsMember({"receive", "transmit"}));
-    verb.add_option("--length", options.setup.round.buffer_bytes, "bytes of one read or write")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 64 << 20));
     verb.add_option("--sockbuf", options.setup.round.socket_buffer,
                     "socket buffer size; 0: the kernel's own sizing, at which veth pairs lose packets")
         ->capture_default_str()
         ->check(CLI::Range(0, 1 << 30));
     verb.add_option("--svg", options.svg, "also draw it into this file");
+}
+
+void add_load_options(CLI::App& verb, MeasureModelsOptions& options) {
+    verb.add_option("--direction", options.direction,
+                    "what the system under test does; answer: requests only, see --rr")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"receive", "transmit", "both", "answer"}));
+    auto* length = verb.add_option("--length", options.length, "bytes of one read or write")
+                       ->capture_default_str()
+                       ->check(CLI::Range(std::size_t{1}, ttcp::most_bytes));
+    verb.add_option(
+            "--sizes", options.sizes,
+            fmt::format("a curve over these bytes of one read or write; alone or all: {}", ttcp::paper_sizes))
+        ->expected(0, 1)
+        ->default_str("all")
+        ->excludes(length);
+    verb.add_option(
+            "--rr", options.exchanges,
+            "also requests and responses, one at a time on each connection: REQUEST[:RESPONSE] bytes, "
+            "several between commas; alone: 1")
+        ->expected(0, 1)
+        ->default_str(one_byte);
 }
 
 } // namespace
@@ -160,6 +232,7 @@ void add_measure_models(CLI::App& parent, Globals& globals, int& status) {
         "models", "the four affinity models side by side, on veth pairs made for it or on NICs; needs root");
     const auto options = std::make_shared<MeasureModelsOptions>();
     add_testbed_options(*verb, *options);
+    add_load_options(*verb, *options);
     add_round_options(*verb, *options);
     verb->callback([&globals, &status, options] {
         if (!refuses_root(globals, status)) status = run(globals, *options);

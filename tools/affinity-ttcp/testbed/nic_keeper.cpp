@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinity-ttcp/testbed/nic_keeper.hpp"
+
+#include "affinity-ttcp/testbed/link_setup.hpp"
+#include "base/clock.hpp"
+#include "host/root.hpp"
+#include "irq/reader.hpp"
+#include "machine/vectors.hpp"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace affinityd::ttcp {
+
+namespace {
+
+/// The kernel removes a namespace in the background, and returns interfaces meanwhile.
+constexpr double return_seconds = 15;
+
+std::string mask_file(unsigned irq) { return fmt::format("irq/{}/smp_affinity_list", irq); }
+
+/// Neither the terminal's nor a pipe's reader waits for this process.
+void let_go_of_output() {
+    ::setsid();
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
+        ::signal(number, SIG_IGN);
+    const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        ::dup2(nothing, file);
+}
+
+[[noreturn]] void keep(const host::Root& root, const std::vector<KeptNic>& nics, int line) {
+    let_go_of_output();
+    char byte = 0;
+    ssize_t got = 0;
+    while ((got = ::read(line, &byte, 1)) < 0 && errno == EINTR) {
+    }
+    if (got == 1) ::_exit(0);
+    const double until = monotonic_seconds() + return_seconds;
+    for (const auto& nic : nics) {
+        while (!root.sys().exists("class/net/" + nic.name) && monotonic_seconds() < until)
+            ::usleep(20'000);
+        put_back(root, nic);
+    }
+    ::_exit(0);
+}
+
+} // namespace
+
+std::vector<std::pair<unsigned, std::string>> movable_interrupts(const host::Root& root,
+                                                                 const netdev::Nic& nic) {
+    std::vector<std::pair<unsigned, std::string>> movable;
+    const auto table = irq::read_interrupts(root);
+    if (!table) return movable;
+    for (const auto& vector : machine::nic_vectors(nic, *table)) {
+        if (vector.kind == irq::Kind::control || vector.kind == irq::Kind::none || vector.label.empty() ||
+            vector.shared)
+            continue;
+        const auto cpus = root.proc().text(mask_file(vector.irq));
+        if (!cpus || root.proc().write(mask_file(vector.irq), *cpus) != 0)
+            continue; // managed by the kernel: cannot be moved
+        movable.emplace_back(vector.irq, *cpus);
+    }
+    return movable;
+}
+
+void put_back(const host::Root& root, const KeptNic& nic) {
+    if (nic.was_up) static_cast<void>(put_up(nic.name)); // first: some drivers have no interrupts while down
+    for (const auto& [irq, cpus] : nic.interrupts)
+        if (root.proc().text(mask_file(irq)) != cpus)
+            static_cast<void>(root.proc().write(mask_file(irq), cpus));
+}
+
+Result<NicKeeper> NicKeeper::start(const host::Root& root, const std::vector<netdev::Nic>& nics) {
+    std::vector<KeptNic> kept;
+    for (const auto& nic : nics)
+        kept.push_back({nic.name, nic.up, movable_interrupts(root, nic)});
+    std::array<int, 2> pipe{};
+    if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return fail("cannot make a pipe", {}, errno);
+    host::Fd reader(pipe[0]), writer(pipe[1]);
+    const pid_t child = ::fork();
+    if (child < 0) return fail("cannot fork", {}, errno);
+    if (child == 0) {
+        writer.reset();
+        const pid_t keeper = ::fork(); // no child of the experiment's, which counts and ends its children
+        if (keeper == 0) keep(root, kept, reader.get());
+        ::_exit(keeper > 0 ? 0 : 1);
+    }
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return fail("cannot fork", {}, EAGAIN);
+    return NicKeeper(std::move(writer));
+}
+
+NicKeeper::~NicKeeper() {
+    const char byte = 'd';
+    if (line_) static_cast<void>(::write(line_.get(), &byte, 1) == 1);
+}
+
+} // namespace affinityd::ttcp

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/views/models/load_tables.hpp"
+
+#include "affinityctl/views/table.hpp"
+
+#include <fmt/format.h>
+
+namespace affinityctl {
+
+using namespace affinityd::ttcp;
+namespace measure = affinityd::measure;
+
+namespace {
+
+using Row = std::vector<std::string>;
+
+/// `cells` gives the cells of a model; a curve has its size before them, in the first row of each.
+template <class Cells>
+std::string table_of(const WorkView& view, const std::vector<std::string>& labels, bool color, Row heading,
+                     Cells cells) {
+    heading.insert(heading.begin(), "MODEL");
+    if (view.is_curve()) heading.insert(heading.begin(), "SIZE");
+    Table table(heading);
+    for (const auto& point : view.points)
+        for (std::size_t i = 0; i < point.models.size(); ++i) {
+            Row row = cells(point.models[i], i == 0);
+            row.insert(row.begin(), labels[i]);
+            if (view.is_curve()) row.insert(row.begin(), i == 0 ? size_text(point.point) : "");
+            table.add(std::move(row));
+        }
+    return table.to_string(color);
+}
+
+std::string change_text(const measure::Comparison& change, bool is_first) {
+    return is_first ? "-" : describe(change);
+}
+
+std::string rate_text(const Rate& rate) {
+    if (rate.interval) return interval_text(rate.interval, 1, 0);
+    return rate.mean ? fmt::format("{:.0f}", *rate.mean) : "-";
+}
+
+Row exchange_row(const ModelSummary& model, bool is_first) {
+    const auto& exchanges = *model.exchanges;
+    return {interval_text(exchanges.per_second, 1, 0), change_text(model.gain, is_first),
+            interval_text(exchanges.p50, 1e-6, 1),     change_text(exchanges.p50_change, is_first),
+            interval_text(exchanges.p99, 1e-6, 1),     change_text(exchanges.p99_change, is_first)};
+}
+
+Row stream_row(const ModelSummary& model, bool is_first) {
+    const auto& cost = model.cost;
+    const bool cycles = cost.cycles_per_bit.total.has_value();
+    return {interval_text(model.bits_per_second, 1e9, 2), change_text(model.gain, is_first),
+            cycles ? interval_text(cost.cycles_per_bit.total, 1, 2) : "-", change_text(cost.change, is_first),
+            fmt::format("{:.2f}", model.busy_cpus)};
+}
+
+bool counts_misses(const WorkView& view) {
+    for (const auto& point : view.points)
+        for (const auto& model : point.models)
+            if (model.per_bit.cache_misses.mean) return true;
+    return false;
+}
+
+} // namespace
+
+std::string gain_table(const WorkView& view, const std::vector<std::string>& labels, bool color) {
+    if (view.work != Work::answer)
+        return table_of(view, labels, color, {"GBIT/S", "GAIN", "GHZ/GBPS", "COST", "BUSY CPUS"}, stream_row);
+    return table_of(view, labels, color, {"REQUESTS/S", "GAIN", "P50 US", "CHANGE", "P99 US", "CHANGE"},
+                    [](const ModelSummary& model, bool is_first) {
+                        return model.exchanges ? exchange_row(model, is_first) : Row(6, "-");
+                    });
+}
+
+std::string cost_table(const WorkView& view, const std::vector<std::string>& labels, bool color) {
+    const bool answers = view.work == Work::answer, misses = counts_misses(view);
+    Row heading{"PROCESSES", "SOFTIRQ", "INTERRUPTS"};
+    if (answers) heading.insert(heading.begin(), {"CPU US/REQUEST", "COST"});
+    if (misses) heading.insert(heading.end(), {"MISSES/BIT", "CHANGE"});
+    return table_of(view, labels, color, heading, [&](const ModelSummary& model, bool is_first) {
+        const auto& cost = answers ? model.cost.cpu_seconds : model.cost.cycles_per_bit;
+        const double unit = answers ? 1e-6 : 1;
+        Row row;
+        if (answers) row = {interval_text(cost.total, unit, 2), change_text(model.cost.change, is_first)};
+        for (const auto* part : {&cost.processes, &cost.softirq, &cost.interrupts})
+            row.push_back(interval_text(*part, unit, 2));
+        if (!misses) return row;
+        row.push_back(interval_text(model.per_bit.cache_misses.interval, 1, 5));
+        row.push_back(change_text(model.per_bit.misses_change, is_first));
+        return row;
+    });
+}
+
+std::string rate_table(const WorkView& view, const std::vector<std::string>& labels, bool color) {
+    const Row heading{"SWITCHES/S", "MIGRATIONS/S", "RETRANSMITS/S", "INTERRUPTS/S", "IPIS/S", "NET_RX/S"};
+    return table_of(view, labels, color, heading, [](const ModelSummary& model, bool) {
+        const auto& rates = model.per_second;
+        return Row{rate_text(rates.switches),   rate_text(rates.migrations), rate_text(rates.retransmits),
+                   rate_text(rates.interrupts), rate_text(rates.ipis),       rate_text(rates.net_rx)};
+    });
+}
+
+} // namespace affinityctl
