@@ -3,6 +3,8 @@
 #include "accounting/measurements.hpp"
 #include "support/tree.hpp"
 
+#include <ctime>
+
 #include <gtest/gtest.h>
 
 namespace affinityd::accounting {
@@ -56,6 +58,7 @@ TEST(Experiments, ArePutBesideAWriterThatHasTheHistoryOpen) {
     const test::Tree tree;
     Measurements daemon(tree.path());
     state::MeasurementRecord record;
+    record.time = std::time(nullptr);
     record.kind = "passive";
     record.outcome = "done";
     daemon.keep(record);

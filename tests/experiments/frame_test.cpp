@@ -21,6 +21,8 @@
 namespace affinityd::experiments {
 namespace {
 
+using Watched = experiments::Run; // a test has a Run of its own
+
 /// A line of /proc/thread-self/status of the calling thread, read like anybody else would.
 std::string status_line(const std::string& name) {
     std::ifstream status("/proc/thread-self/status");
@@ -69,7 +71,7 @@ TEST(PinnedThread, IsAwaitedByWhoDropsIt) {
 TEST(Supervision, ReturnsWhenTheExperimentHas) {
     std::string blocked;
     int nice = -100;
-    const auto ending = supervise({.doing = "testing"}, [&](Run& run) {
+    const auto ending = supervise({.doing = "testing"}, [&](Watched& run) {
         run.advance(1, 2);
         blocked = status_line("SigBlk");
         nice = ::getpriority(PRIO_PROCESS, 0);
@@ -86,7 +88,7 @@ TEST(Supervision, ReturnsWhenTheExperimentHas) {
 
 TEST(Supervision, EndsWhenSomebodySaysSo) {
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-        const auto ending = supervise({.doing = "testing"}, [number](Run& run) {
+        const auto ending = supervise({.doing = "testing"}, [number](Watched& run) {
             ::kill(::getpid(), number);
             while (!run.is_stopped())
                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -99,7 +101,7 @@ TEST(Supervision, EndsWhenSomebodySaysSo) {
 TEST(Supervision, EndsTheProgramWhenSomebodySaysSoTwice) {
     const int child = ::fork();
     if (child == 0) {
-        (void)supervise({.doing = "testing"}, [](Run& run) {
+        (void)supervise({.doing = "testing"}, [](Watched& run) {
             ::kill(::getpid(), SIGINT);
             while (!run.is_stopped())
                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -118,7 +120,7 @@ TEST(Supervision, EndsTheProgramWhenSomebodySaysSoTwice) {
 TEST(Supervision, RaisesThePriorityOfItsThreadsOnly) {
     int nice = 0;
     const auto ending = supervise({.doing = "testing", .wants_priority = true},
-                                  [&](Run&) { nice = ::getpriority(PRIO_PROCESS, 0); });
+                                  [&](Watched&) { nice = ::getpriority(PRIO_PROCESS, 0); });
     if (::geteuid() != 0 && !ending) {
         EXPECT_EQ(ending.error().code, EACCES) << "a user may not, and is told";
         return;

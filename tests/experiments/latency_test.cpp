@@ -16,6 +16,8 @@
 namespace affinityd::experiments {
 namespace {
 
+using Watched = experiments::Run; // a test has a Run of its own
+
 using machine::test::two_sockets;
 
 /// `llcs` groups of `cores` cores of two threads (siblings n and n + all cores), in two sockets.
@@ -186,10 +188,12 @@ TEST(PingPong, MeasuresWhatTwoCpusNeed) {
     if (cpus.count() < 2) GTEST_FAIL() << "this test needs two CPUs";
     const CpuPair pair{cpus.first(), cpus.last()};
     for (const auto means : {Means::cas, Means::store}) {
-        const Run run;
-        const auto samples = bounce(pair, {means, 10, 300}, run);
+        const Watched run;
+        auto samples = bounce(pair, {means, 10, 300}, run);
+        // On a busy machine some are lost, or all of them.
+        for (int again = 0; samples && samples->ns.empty() && again < 100; ++again)
+            samples = bounce(pair, {means, 10, 300}, run);
         ASSERT_TRUE(samples) << samples.error().to_string();
-        // On a busy machine some are lost; all would be only if other programs ran there all the time.
         ASSERT_FALSE(samples->ns.empty());
         EXPECT_LE(samples->ns.size(), 10U);
         for (const double ns : samples->ns) {
@@ -200,7 +204,7 @@ TEST(PingPong, MeasuresWhatTwoCpusNeed) {
 }
 
 TEST(PingPong, OfACpuThatMayNotBeUsedIsAnError) {
-    const Run run;
+    const Watched run;
     const unsigned first = host::get_affinity(0)->first();
     EXPECT_FALSE(bounce({first, CpuSet::max_cpu}, {}, run));
     EXPECT_FALSE(bounce({CpuSet::max_cpu, first}, {}, run));
@@ -208,7 +212,7 @@ TEST(PingPong, OfACpuThatMayNotBeUsedIsAnError) {
 
 TEST(PingPong, EndsWhenItIsStopped) {
     const auto cpus = *host::get_affinity(0);
-    Run run;
+    Watched run;
     std::jthread other([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
         run.stop();
@@ -220,7 +224,7 @@ TEST(PingPong, EndsWhenItIsStopped) {
 
 TEST(Matrix, HasMeansWithTheirIntervals) {
     const auto cpus = *host::get_affinity(0);
-    Run run;
+    Watched run;
     const CpuPair pair{cpus.first(), cpus.last()};
     const auto matrix = measure_pairs({pair.a, pair.b}, {"model", {}}, {pair}, {Means::store, 12, 100}, run);
     ASSERT_TRUE(matrix) << matrix.error().to_string();

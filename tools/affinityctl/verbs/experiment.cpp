@@ -65,7 +65,8 @@ Result<ExperimentEnd> run_experiment(const Bench& bench, const ExperimentCourse&
                                      const ExperimentOptions& options,
                                      const std::function<void(experiments::Run&)>& body) {
     ExperimentEnd end;
-    fmt::print(stderr, "{} takes about {}\n", course.doing, experiments::time_words(course.seconds));
+    fmt::print(stderr, "{} takes {}{}\n", course.doing, course.seconds < 1 ? "" : "about ",
+               experiments::time_words(course.seconds));
     if (const auto quiet = experiments::look_for_quiet(bench.root, course.cpus))
         if (const auto remark = experiments::remark_of(*quiet); !remark.empty()) {
             fmt::print(stderr, "affinityctl: {}\n", remark);

@@ -44,7 +44,7 @@ struct MeasureLatencyOptions {
     experiments::PingPong how;
 };
 
-int show(const LatencyView& view, const MeasureLatencyOptions& options, const Globals& globals) {
+int show_latencies(const LatencyView& view, const MeasureLatencyOptions& options, const Globals& globals) {
     if (globals.json)
         fmt::print("{}\n", dump(latency_json(view)));
     else if (options.common.svg != "-")
@@ -78,13 +78,16 @@ int show_table(const Globals& globals, const MeasureLatencyOptions& options) {
     }
     const auto* known = machine ? &*machine : nullptr;
     const auto reading = experiments::read_latencies(*latencies, known);
-    return show({.latencies = *latencies, .reading = reading, .topology = known, .source = options.from},
-                options, globals);
+    return show_latencies({.latencies = *latencies,
+                           .reading = reading,
+                           .topology = known,
+                           .source = options.from.substr(options.from.rfind('/') + 1)},
+                          options, globals);
 }
 
 /// Shows and keeps what was measured.
-int finish(const Bench& bench, const experiments::LatencyMatrix& matrix, const ExperimentEnd& end,
-           const MeasureLatencyOptions& options, const Globals& globals) {
+int finish_latencies(const Bench& bench, const experiments::LatencyMatrix& matrix, const ExperimentEnd& end,
+                     const MeasureLatencyOptions& options, const Globals& globals) {
     const auto reading = experiments::read_latencies(matrix.latencies, &bench.topology);
     LatencyView view{.latencies = matrix.latencies,
                      .reading = reading,
@@ -102,7 +105,7 @@ int finish(const Bench& bench, const experiments::LatencyMatrix& matrix, const E
     CpuSet cpus;
     for (const unsigned cpu : matrix.latencies.cpus())
         cpus.insert(cpu);
-    const int code = show(view, options, globals);
+    const int code = show_latencies(view, options, globals);
     keep_result(options.common, {.kind = "latency",
                                  .summary = experiments::summary_of(reading),
                                  .subject = "CPUs " + cpus.to_list(),
@@ -112,7 +115,7 @@ int finish(const Bench& bench, const experiments::LatencyMatrix& matrix, const E
 }
 
 /// The CPUs that the pairs are made of.
-CpuSet members_of(const std::vector<experiments::CpuPair>& pairs) {
+CpuSet pair_members(const std::vector<experiments::CpuPair>& pairs) {
     CpuSet members;
     for (const auto& pair : pairs) {
         members.insert(pair.a);
@@ -121,7 +124,7 @@ CpuSet members_of(const std::vector<experiments::CpuPair>& pairs) {
     return members;
 }
 
-int measure(const Globals& globals, MeasureLatencyOptions options) {
+int measure_latencies(const Globals& globals, MeasureLatencyOptions options) {
     options.how.means = options.means == "cas" ? experiments::Means::cas : experiments::Means::store;
     const auto bench = read_bench();
     if (!bench) return complain(bench.error());
@@ -129,7 +132,7 @@ int measure(const Globals& globals, MeasureLatencyOptions options) {
     if (!chosen) return chosen.error();
     const auto pairs = experiments::choose_pairs(bench->topology, *chosen, pair_choices.at(options.pairs));
     if (!pairs) return refuse(sentence_of(pairs.error(), *chosen));
-    const auto cpus = members_of(*pairs);
+    const auto cpus = pair_members(*pairs);
     Result<experiments::LatencyMatrix> matrix = affinityd::fail("nothing was measured");
     const auto end = run_experiment(
         *bench,
@@ -149,7 +152,7 @@ int measure(const Globals& globals, MeasureLatencyOptions options) {
                                   affinityd::grouped(pairs->size())));
     if (matrix->pairs.empty())
         return refuse("other programs ran on these CPUs all the time: nothing could be measured");
-    return finish(*bench, *matrix, *end, options, globals);
+    return finish_latencies(*bench, *matrix, *end, options, globals);
 }
 
 int run_latency(const Globals& globals, const MeasureLatencyOptions& options) {
@@ -157,7 +160,7 @@ int run_latency(const Globals& globals, const MeasureLatencyOptions& options) {
         return complain(CallError{exit_usage, "--json and --svg - both write to standard output"});
     if (!options.from.empty()) return show_table(globals, options);
     int status = exit_ok;
-    return refuses_root(globals, status) ? status : measure(globals, options);
+    return refuses_root(globals, status) ? status : measure_latencies(globals, options);
 }
 
 void add_way_options(CLI::App& verb, MeasureLatencyOptions& options) {

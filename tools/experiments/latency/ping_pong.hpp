@@ -35,8 +35,8 @@ struct PairSamples {
 
 /// One cache line goes to and fro between two threads that are pinned to the CPUs of the pair, after a
 /// millisecond in which clocks rise. A sample during which the scheduler took one of the threads off its CPU
-/// says nothing of the machine, and is taken again, up to four times as many in all. An Error: a thread
-/// cannot be made or pinned.
+/// says nothing of the machine, and is taken again, until four times as many were and half a second is over.
+/// An Error: a thread cannot be made or pinned.
 [[nodiscard]] Result<PairSamples> bounce(const CpuPair& pair, const PingPong& how, const Run& run);
 
 } // namespace affinityd::experiments

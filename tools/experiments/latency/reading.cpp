@@ -102,37 +102,63 @@ void tell_of_odd_ones(const OddOnes& odd, LatencyReading& reading) {
                         odd.pairs.size() - most_told));
 }
 
-/// The coarsest level with a finer distance within than beyond is what threads that talk should share.
-std::string meaning_of(const LatencyReading& reading) {
-    if (reading.distances.empty()) return {};
-    const auto& farthest = reading.distances.back();
-    if (reading.levels.empty())
+/// The finest level that is more than the hardware threads of cores, as far as that is known; the coarsest if
+/// there is none.
+std::size_t level_to_share(const LatencyReading& reading) {
+    for (std::size_t i = 0; i < reading.levels.size(); ++i) {
+        const auto& groups = reading.levels[i].groups;
+        const bool has_more =
+            std::ranges::any_of(groups, [](const CpuSet& group) { return group.count() > 2; });
+        if (has_more && !reading.level_names[i].starts_with("cores")) return i;
+    }
+    return reading.levels.size() - 1;
+}
+
+std::string meaning_without_groups(const std::vector<Distance>& distances) {
+    const auto& farthest = distances.back();
+    if (distances.size() == 1 && farthest.pairs == 1)
+        return fmt::format("A message takes {:.0f} ns one way between these two CPUs ({}).", farthest.median,
+                           farthest.name);
+    if (farthest.most > 1.5 * farthest.least)
         return fmt::format(
-            "A message takes about as long between any two of these CPUs, {:.0f} ns one way: which "
-            "of them threads share that talk to each other makes no difference.",
-            farthest.median);
-    std::string text;
-    const auto& coarse = reading.levels.back();
-    const bool is_cores = reading.levels.size() == 1 && reading.level_names.back().starts_with("cores");
-    if (is_cores)
-        return fmt::format("Only the hardware threads of one core are nearer to each other ({:.0f} ns one "
-                           "way, all others {:.0f}). "
-                           "They share the core's units, too: put threads there that talk much and compute "
-                           "little (smt: share), "
-                           "and leave all others where there is room.",
-                           coarse.ns, farthest.median);
-    text =
-        fmt::format("Threads that talk to each other belong in one group of level {}", reading.levels.size());
-    if (!reading.level_names.back().empty()) text += " (" + reading.level_names.back() + ")";
-    text += fmt::format(": a message takes {:.0f} ns one way there, and {:.0f} ns to the farthest.",
-                        coarse.ns, farthest.median);
-    if (reading.level_names.back().find("LLC groups") != std::string::npos)
-        text += " That is what a policy's bind: llc, the default, sees to.";
-    else if (reading.level_names.back().find("nodes") != std::string::npos)
-        text += " A policy's bind: node sees to that.";
-    else
-        text += " No bind: of a policy means these groups: name the CPUs of one in its cpus.";
-    return text;
+            "There are no groups that belong together. A message takes {:.0f} ns one way between two of "
+            "these CPUs, {:.0f} between the nearest and {:.0f} between the farthest: what threads that "
+            "talk to each other can gain is a matter of single pairs.",
+            farthest.median, farthest.least, farthest.most);
+    return fmt::format(
+        "A message takes about as long between any two of these CPUs, {:.0f} ns one way: which of "
+        "them threads share that talk to each other makes no difference.",
+        farthest.median);
+}
+
+std::string_view key_for(std::string_view level_name) {
+    if (level_name.find("LLC groups") != std::string_view::npos)
+        return " That is what a policy's bind: llc, the default, sees to.";
+    if (level_name.find("nodes") != std::string_view::npos) return " A policy's bind: node sees to that.";
+    return " No bind: of a policy means these groups: name the CPUs of one in its cpus.";
+}
+
+std::string meaning_of(const LatencyReading& reading, bool has_topology) {
+    if (reading.distances.empty()) return {};
+    if (reading.levels.empty()) return meaning_without_groups(reading.distances);
+    const auto at = level_to_share(reading);
+    const auto& level = reading.levels[at];
+    const auto& name = reading.level_names[at];
+    const double farthest = reading.distances.back().median;
+    if (name.starts_with("cores"))
+        return fmt::format(
+            "Only the hardware threads of one core are nearer to each other ({:.0f} ns one way, all "
+            "others {:.0f}). They share the core's units, too: put threads there that talk much and "
+            "compute little (smt: share), and leave all others where there is room.",
+            level.ns, farthest);
+    auto text = fmt::format(
+        "Threads that talk to each other belong in one group of level {}{}: a message takes {:.0f} "
+        "ns one way there",
+        at + 1, name.empty() ? "" : " (" + name + ")", level.ns);
+    if (at + 1 < reading.levels.size())
+        text += fmt::format(", {:.0f} ns to the next group", reading.levels[at + 1].ns);
+    text += fmt::format(", and {:.0f} ns to the farthest.", farthest);
+    return has_topology ? text.append(key_for(name)) : text;
 }
 
 } // namespace
@@ -150,7 +176,7 @@ LatencyReading read_latencies(const topology::Latencies& latencies, const topolo
         tell_of_equal_groups(reading);
     }
     tell_of_odd_ones(find_odd_ones(latencies, distances), reading);
-    reading.meaning = meaning_of(reading);
+    reading.meaning = meaning_of(reading, topology != nullptr);
     return reading;
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t terminal_width = 80;
 constexpr double least_range = 2, least_shade = 0.02; ///< a ratio; of the farthest
-using Groups = std::vector<std::vector<unsigned>>;
+using RowCpus = std::vector<std::vector<unsigned>>;
 
 /// Coarse groups first, finer ones within them, then numbers.
 std::vector<unsigned> in_order(std::vector<unsigned> cpus,
@@ -33,10 +33,10 @@ std::vector<unsigned> in_order(std::vector<unsigned> cpus,
 }
 
 /// The rows of the map: CPUs that a row stands for.
-Groups rows_for(const topology::Latencies& latencies, const std::vector<topology::LatencyLevel>& levels,
-                std::size_t most, std::string& scale) {
+RowCpus rows_for(const topology::Latencies& latencies, const std::vector<topology::LatencyLevel>& levels,
+                 std::size_t most, std::string& scale) {
     const auto cpus = in_order(latencies.cpus(), levels);
-    Groups rows;
+    RowCpus rows;
     const auto level = std::ranges::find_if(
         levels, [most](const topology::LatencyLevel& one) { return one.groups.size() <= most; });
     if (cpus.size() <= most || level == levels.end()) {

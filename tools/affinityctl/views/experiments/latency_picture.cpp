@@ -16,11 +16,12 @@ namespace topology = affinityd::topology;
 
 namespace {
 
-constexpr double left = 150, top = 96, side = 768, right = 60, least_cell = 2, most_cell = 42;
+constexpr double map_left = 150, map_top = 96, map_side = 768, map_right = 60, least_cell = 2, most_cell = 42;
 constexpr double readable_cell = 10,
                  figure_cell = 26; ///< from where on cells have numbers beside, and in them
-constexpr std::size_t shades = 32, scale_steps = 32, line_letters = 130, label_letters = 20;
-constexpr const char* border = "#20262e";
+constexpr double least_label = 11; ///< height of a group whose CPUs are named
+constexpr std::size_t shades = 32, scale_steps = 32, note_letters = 130, label_letters = 20;
+constexpr const char* frame_color = "#20262e";
 
 double quantized(double share) { return std::ceil(share * shades) / shades; }
 
@@ -35,7 +36,8 @@ void draw_cells(Svg& svg, const LatencyMap& map, double cell) {
                    quantized(shade_of_ns(map, map.ns[row][end])) == shade)
                 ++end;
             if (shade > 0)
-                svg.rect(left + cell * static_cast<double>(column), top + cell * static_cast<double>(row),
+                svg.rect(map_left + cell * static_cast<double>(column),
+                         map_top + cell * static_cast<double>(row),
                          cell * static_cast<double>(end - column) - seam, cell - seam, heat_color(shade));
             column = end;
         }
@@ -45,18 +47,20 @@ void draw_figures(Svg& svg, const LatencyMap& map, double cell) {
     for (std::size_t row = 0; row < map.names.size(); ++row)
         for (std::size_t column = 0; column < map.names.size(); ++column)
             if (const auto& ns = map.ns[row][column])
-                svg.text(left + cell * (static_cast<double>(column) + 0.5),
-                         top + cell * (static_cast<double>(row) + 0.5) + 4, fmt::format("{:.0f}", *ns), 11,
-                         Svg::Anchor::middle);
+                svg.text(map_left + cell * (static_cast<double>(column) + 0.5),
+                         map_top + cell * (static_cast<double>(row) + 0.5) + 4, fmt::format("{:.0f}", *ns),
+                         11, Svg::Anchor::middle);
 }
 
+/// Of every CPU, or where there is no room for that, of some.
 void draw_numbers(Svg& svg, const LatencyMap& map, double cell) {
     const double letters = std::clamp(cell * 0.55, 6.0, 12.0);
-    for (std::size_t i = 0; i < map.names.size(); ++i) {
+    const auto step = cell >= readable_cell ? 1U : static_cast<unsigned>(std::ceil(24 / cell));
+    for (std::size_t i = 0; i < map.names.size(); i += step) {
         const double middle = cell * (static_cast<double>(i) + 0.5);
         const auto name = std::to_string(map.names[i]);
-        svg.text(left - 6, top + middle + letters / 3, name, letters, Svg::Anchor::end);
-        svg.text(left + middle, top - 6, name, letters, Svg::Anchor::middle);
+        svg.text(map_left - 6, map_top + middle + letters / 3, name, letters, Svg::Anchor::end);
+        svg.text(map_left + middle, map_top - 6, name, letters, Svg::Anchor::middle);
     }
 }
 
@@ -72,6 +76,15 @@ std::vector<std::size_t> borders_of(const LatencyMap& map, const topology::Laten
     return borders;
 }
 
+/// The finest level whose groups have room for their CPUs beside them; null: there is none.
+const topology::LatencyLevel* level_to_name(const std::vector<topology::LatencyLevel>& levels, double cell) {
+    for (const auto& level : levels) {
+        const auto least = std::ranges::min(level.groups, {}, &affinityd::CpuSet::count).count();
+        if (cell * static_cast<double>(least) >= least_label) return &level;
+    }
+    return nullptr;
+}
+
 /// Frames around groups, and where CPUs are too small for numbers, which ones they are.
 void draw_groups(Svg& svg, const LatencyMap& map, const topology::LatencyLevel& level, double cell,
                  bool is_named) {
@@ -80,34 +93,34 @@ void draw_groups(Svg& svg, const LatencyMap& map, const topology::LatencyLevel& 
         const double from = cell * static_cast<double>(borders[i]),
                      to = cell * static_cast<double>(borders[i + 1]);
         for (const double at : {from, to}) {
-            svg.line(left + from, top + at, left + to, top + at, border, 1);
-            svg.line(left + at, top + from, left + at, top + to, border, 1);
+            svg.line(map_left + from, map_top + at, map_left + to, map_top + at, frame_color, 1);
+            svg.line(map_left + at, map_top + from, map_left + at, map_top + to, frame_color, 1);
         }
-        if (!is_named || to - from < 11) continue;
+        if (!is_named) continue;
         affinityd::CpuSet members;
         for (std::size_t row = borders[i]; row < borders[i + 1]; ++row)
             members.insert(map.names[row]);
-        svg.text(left - 6, top + (from + to) / 2 + 4, cut(members.to_list(), label_letters, Page{}), 11,
-                 Svg::Anchor::end);
+        svg.text(map_left - 6, map_top + (from + to) / 2 + 4, cut(members.to_list(), label_letters, Page{}),
+                 11, Svg::Anchor::end);
     }
 }
 
 void draw_scale(Svg& svg, const LatencyMap& map, double y) {
     const double step = 240.0 / scale_steps;
     const double range = std::log(std::max(map.most / map.least, 2.0));
-    svg.text(left, y + 12, fmt::format("{:.0f} ns", map.least), 12);
+    svg.text(map_left, y + 12, fmt::format("{:.0f} ns", map.least), 12);
     for (std::size_t i = 0; i < scale_steps; ++i) {
         const double part = (static_cast<double>(i) + 0.5) / scale_steps;
         const double ns = map.least * std::exp(part * range);
-        svg.rect(left + 56 + step * static_cast<double>(i), y, step + 0.5, 14,
+        svg.rect(map_left + 56 + step * static_cast<double>(i), y, step + 0.5, 14,
                  heat_color(quantized(shade_of_ns(map, ns))));
     }
-    svg.text(left + 56 + 240 + 8, y + 12, fmt::format("{:.0f} ns", map.least * std::exp(range)), 12);
+    svg.text(map_left + 56 + 240 + 8, y + 12, fmt::format("{:.0f} ns", map.least * std::exp(range)), 12);
 }
 
 std::vector<std::string> notes_of(const LatencyView& view) {
     std::string text;
-    const Page page{.width = line_letters};
+    const Page page{.width = note_letters};
     for (const auto& one : view.reading.distances)
         text += fmt::format("{}: {:.0f} ns ({:.0f} to {:.0f}; {} pairs)\n", one.name, one.median, one.least,
                             one.most, one.pairs);
@@ -131,24 +144,24 @@ std::string latency_svg(const LatencyView& view) {
     const auto& levels = view.reading.levels;
     const auto map = latency_map(view.latencies, levels, topology::Latencies::most_cpus);
     const auto count = static_cast<double>(map.names.size());
-    const double cell = std::clamp(side / count, least_cell, most_cell);
-    const double bottom = top + cell * count;
+    const double cell = std::clamp(map_side / count, least_cell, most_cell);
+    const double bottom = map_top + cell * count;
     const auto notes = notes_of(view);
-    Svg svg(std::max(left + cell * count + right, left + side + right),
+    Svg svg(std::max(map_left + cell * count + map_right, map_left + map_side + map_right),
             bottom + 70 + 17 * static_cast<double>(notes.size()), "Latency between CPUs");
-    svg.text(left, 30, headline_of(view), 17);
-    svg.text(left, 50, method_of(view), 12);
+    svg.text(map_left, 30, headline_of(view), 17);
+    svg.text(map_left, 50, method_of(view), 12);
     draw_cells(svg, map, cell);
     if (cell >= figure_cell) draw_figures(svg, map, cell);
-    const bool has_numbers = cell >= readable_cell;
-    if (has_numbers) draw_numbers(svg, map, cell);
-    for (auto level = levels.rbegin(); level != levels.rend(); ++level)
-        if (level == levels.rbegin() || cell >= readable_cell)
-            draw_groups(svg, map, *level, cell, !has_numbers);
+    const auto* named = cell >= readable_cell ? nullptr : level_to_name(levels, cell);
+    if (named == nullptr) draw_numbers(svg, map, cell);
+    for (const auto& level : levels)
+        if (&level == &levels.back() || &level == named || cell >= readable_cell)
+            draw_groups(svg, map, level, cell, &level == named);
     if (map.most > 0) draw_scale(svg, map, bottom + 14);
     double y = bottom + 44;
     for (const auto& note : notes)
-        svg.text(left, y += 17, note, 12);
+        svg.text(map_left, y += 17, note, 12);
     return svg.finish();
 }
 

@@ -18,14 +18,14 @@ std::string headline_of(const LatencyView& view) {
 
 std::string method_of(const LatencyView& view) {
     const auto measured = view.latencies.measured(), all = view.latencies.pairs();
-    std::string pairs = measured == all ? counted(all, "pair")
+    std::string pairs = measured == all ? grouped(all) + (all == 1 ? " pair" : " pairs")
                                         : fmt::format("{} of {} pairs", grouped(measured), grouped(all));
     if (view.matrix == nullptr) return pairs;
     const auto& how = view.matrix->how;
     pairs +=
         fmt::format(", each {} samples of {} round trips by {}; harmonic means", how.samples, how.round_trips,
                     how.means == experiments::Means::cas ? "compare-and-swap" : "load and store");
-    return pairs + fmt::format("; it took {:.1f} s", view.seconds);
+    return pairs + fmt::format("; it took {:.{}f} s", view.seconds, view.seconds < 1 ? 2 : 1);
 }
 
 std::string groups_of(const affinityd::topology::LatencyLevel& level, std::size_t most) {
