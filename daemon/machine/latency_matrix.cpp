@@ -15,8 +15,8 @@ using topology::LatencyLevel;
 
 /// True if a group of the level has both.
 bool has_in_one_group(const LatencyLevel& level, unsigned a, unsigned b) {
-    return std::ranges::any_of(
-        level.groups, [&](const CpuSet& group) { return group.contains(a) && group.contains(b); });
+    return std::ranges::any_of(level.groups,
+                               [&](const CpuSet& group) { return group.contains(a) && group.contains(b); });
 }
 
 double median(std::vector<double> values) {
@@ -53,8 +53,8 @@ double LatencyMatrix::usual_ns(unsigned a, unsigned b) const {
 KnownLatencies latencies_here(Latencies kept, const topology::Topology& topology, std::string_view model) {
     if (kept.measured() == 0) return {};
     if (!kept.is_of(topology, model))
-        return {nullptr, "the latencies that are kept were measured on another machine"};
-    return {std::make_shared<const LatencyMatrix>(std::move(kept)), ""};
+        return {nullptr, "the latencies that are kept were measured on another machine", 0};
+    return {std::make_shared<const LatencyMatrix>(std::move(kept)), "", 0};
 }
 
 } // namespace affinityd::machine

@@ -4,8 +4,11 @@
 #include "topology/latencies.hpp"
 #include "topology/latency_levels.hpp"
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace affinityd::machine {
@@ -34,7 +37,8 @@ class LatencyMatrix {
 /// The latencies between the CPUs of a machine, if they were measured on it.
 struct KnownLatencies {
     std::shared_ptr<const LatencyMatrix> matrix; ///< null: none
-    std::string unused; ///< why what is kept does not count; "": it does, or nothing is kept
+    std::string unused;    ///< why what is kept does not count; "": it does, or nothing is kept
+    std::int64_t time = 0; ///< when they were measured, seconds since 1970; 0: not known
 };
 
 /// What is kept, as it counts on this machine. `model`: of its CPUs, as topology::read_cpu_model() has it.

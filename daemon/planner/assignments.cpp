@@ -164,7 +164,8 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         return 0;
     }
     const unsigned number = table_of(request.distribution);
-    if (const auto* seat = seat_of(seats_, request.task, number); seat != nullptr && !is_its_company(*seat, companies_, request.company))
+    if (const auto* seat = seat_of(seats_, request.task, number);
+        seat != nullptr && !is_its_company(*seat, companies_, request.company))
         return change_company(request, number);
     if (request.company != nullptr) reseat(request, number);
     if (auto* seat = seat_of(seats_, request.task, number)) {
@@ -212,7 +213,8 @@ std::size_t Assignments::change_company(const SlotRequest& request, unsigned tab
     const auto weight = at->second.weight;
     const auto kept = request.company == nullptr ? slot_named(request.slots, at->second.now) : std::nullopt;
     erase(at);
-    if (request.company == nullptr) return seat(request, table, kept ? *kept : best(request, tables_[table]), weight);
+    if (request.company == nullptr)
+        return seat(request, table, kept ? *kept : best(request, tables_[table]), weight);
     InCompany anew = *request.company;
     anew.has_our_mask = false;
     auto change = request;

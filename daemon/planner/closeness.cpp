@@ -71,7 +71,8 @@ Closeness::Closeness(const topology::Topology& topology, std::shared_ptr<const m
     for (std::size_t i = 0; i < count_; ++i)
         place_[cpus[i]] = i;
     const auto levels = levels_of(topology);
-    std::vector<std::uint32_t> steps(count_ * count_, static_cast<std::uint32_t>(levels.size() + 1) * level_step);
+    std::vector<std::uint32_t> steps(count_ * count_,
+                                     static_cast<std::uint32_t>(levels.size() + 1) * level_step);
     for (std::size_t level = levels.size(); level-- > 0;)
         for (const auto& group : levels[level]) {
             const auto members = (group & online_).to_vector();
@@ -109,9 +110,9 @@ void Closeness::estimate(const std::vector<std::uint32_t>& steps) {
         for (const unsigned b : cpus) {
             if (a == b || distances_[index(a, b)] != 0) continue;
             const auto found = known.find(steps[index(a, b)]);
-            distances_[index(a, b)] =
-                found == known.end() ? std::min(most, farthest) + steps[index(a, b)] / level_step
-                                     : found->second[found->second.size() / 2];
+            distances_[index(a, b)] = found == known.end()
+                                          ? std::min(most, farthest) + steps[index(a, b)] / level_step
+                                          : found->second[found->second.size() / 2];
         }
 }
 

@@ -14,7 +14,8 @@ constexpr std::size_t most_moved = 512; ///< members of a larger company stay wh
 
 /// Of all pairs of `own`, and of each of them with `others`.
 template <class Way>
-Closeness::Distance sum_of_ways(const std::vector<const CpuSet*>& own, const Occupied& others, const Way& way) {
+Closeness::Distance sum_of_ways(const std::vector<const CpuSet*>& own, const Occupied& others,
+                                const Way& way) {
     Closeness::Distance sum = 0;
     for (std::size_t a = 0; a < own.size(); ++a) {
         for (std::size_t b = 0; b < a; ++b)

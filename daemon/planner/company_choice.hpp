@@ -35,8 +35,8 @@ class CompanyChoice {
     std::span<const Slot> slots_;
     CpuLoad others_;
     const Closeness& closeness_;
-    std::vector<Weight> mates_;              ///< by slot: work of members there, a CPU each
-    std::vector<Closeness::Distance> sums_;  ///< by slot: of the ways to all members
+    std::vector<Weight> mates_;             ///< by slot: work of members there, a CPU each
+    std::vector<Closeness::Distance> sums_; ///< by slot: of the ways to all members
     bool has_members_ = false;
 };
 

@@ -221,7 +221,7 @@ bool says_measured(const Policy& policy) {
 /// Who belongs to a company needs to know how close CPUs are to each other.
 void find_closeness(Run& run, const Placements* before) {
     if (std::ranges::none_of(run.policies.policies, says_measured)) return;
-    const auto& [matrix, unused] = run.machine.latencies;
+    const auto& [matrix, unused, time] = run.machine.latencies;
     const auto& topology = run.machine.topology;
     if (before != nullptr && before->closeness != nullptr && before->closeness->is_of(topology, matrix))
         run.result.closeness = before->closeness;

@@ -26,14 +26,13 @@ std::string alone(const Nearness& near) {
 /// To whom a task was put close, by what, and how close that is.
 std::string close_to(const Nearness& near) {
     if (near.others == 0) return alone(near);
-    std::string text = near.others == 1
-                           ? fmt::format(", close to the one that it belongs to, on CPU {}", near.cpu)
-                           : fmt::format(", close to the {} that it belongs to, the next on CPU {}",
-                                         near.others, near.cpu);
+    std::string text =
+        near.others == 1
+            ? fmt::format(", close to the one that it belongs to, on CPU {}", near.cpu)
+            : fmt::format(", close to the {} that it belongs to, the next on CPU {}", near.others, near.cpu);
     if (!near.is_measured)
-        return text + (near.is_foreign
-                           ? ", by topology, as latencies were measured on another machine"
-                           : ", by topology, as no latencies were measured here");
+        return text + (near.is_foreign ? ", by topology, as latencies were measured on another machine"
+                                       : ", by topology, as no latencies were measured here");
     text += ", by measured latency";
     if (near.ns) text += fmt::format(", {:.1f} ns", *near.ns);
     if (near.others > 1 && near.mean_ns) text += fmt::format(" and {:.1f} ns on average", *near.mean_ns);

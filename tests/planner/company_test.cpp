@@ -138,10 +138,11 @@ TEST(Company, ThreadsOfARuleBelongTogetherInEachProcess) {
     test::World world({"match: {comm: a}\nthreads:\n  - {name: io, near: measured}\n  - {leave: true}\n"},
                       cores(in_pairs(20, 100)));
     for (int pid = 100; pid < 500; pid += 100) {
-        std::vector<inventory::Thread> threads{thread(pid, "a"), thread(pid + 1, "io"), thread(pid + 2, "io")};
+        std::vector<inventory::Thread> threads{thread(pid, "a"), thread(pid + 1, "io"),
+                                               thread(pid + 2, "io")};
         for (unsigned i = 0; i < threads.size(); ++i)
-            world.apply(threads[i], plan_thread(world.planning(), {.id = threads[0].id, .policy = 0},
-                                                {threads[i], i}));
+            world.apply(threads[i],
+                        plan_thread(world.planning(), {.id = threads[0].id, .policy = 0}, {threads[i], i}));
         EXPECT_EQ(threads[1].allowed.first() + 4, threads[2].allowed.first());
     }
 }
