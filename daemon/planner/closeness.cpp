@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <utility>
 
@@ -14,7 +13,7 @@ namespace {
 using Groups = std::vector<CpuSet>;
 
 constexpr std::uint32_t level_step = 1'000'000; ///< more than any NUMA distance adds
-constexpr std::uint32_t farthest = std::numeric_limits<std::uint32_t>::max() / 2;
+constexpr Closeness::Distance farthest = 1ULL << 48; ///< more than a minute, if it is a time
 
 /// How many CPUs a group has on average.
 double size_of(const Groups& groups) {
@@ -57,8 +56,8 @@ std::uint32_t numa_distance(const topology::Topology& topology, unsigned a, unsi
     return 0;
 }
 
-std::uint32_t picoseconds(double ns) {
-    return static_cast<std::uint32_t>(std::min<double>(std::round(ns * 1000), farthest));
+Closeness::Distance femtoseconds(double ns) {
+    return static_cast<Closeness::Distance>(std::min(std::round(ns * 1e6), static_cast<double>(farthest)));
 }
 
 } // namespace
@@ -84,23 +83,23 @@ Closeness::Closeness(const topology::Topology& topology, std::shared_ptr<const m
         for (const unsigned b : cpus)
             steps[index(a, b)] = a == b ? 0 : steps[index(a, b)] + numa_distance(topology, a, b);
     if (matrix_ == nullptr)
-        distances_ = std::move(steps);
+        distances_.assign(steps.begin(), steps.end());
     else
         estimate(steps);
 }
 
 /// Of pairs of which nothing was measured, what was measured of others that are as close by topology tells.
 void Closeness::estimate(const std::vector<std::uint32_t>& steps) {
-    std::map<std::uint32_t, std::vector<std::uint32_t>> known; // by topology
+    std::map<std::uint32_t, std::vector<Distance>> known; // by topology
     const auto cpus = online_.to_vector();
     distances_.assign(count_ * count_, 0);
-    std::uint32_t most = 0;
+    Distance most = 0;
     for (const unsigned a : cpus)
         for (const unsigned b : cpus) {
             const auto ns = a == b ? std::nullopt : matrix_->ns(a, b);
             if (!ns) continue;
             auto& distance = distances_[index(a, b)];
-            distance = std::max(1U, picoseconds(*ns));
+            distance = std::max(Distance{1}, femtoseconds(*ns));
             known[steps[index(a, b)]].push_back(distance);
             most = std::max(most, distance);
         }
@@ -110,9 +109,8 @@ void Closeness::estimate(const std::vector<std::uint32_t>& steps) {
         for (const unsigned b : cpus) {
             if (a == b || distances_[index(a, b)] != 0) continue;
             const auto found = known.find(steps[index(a, b)]);
-            distances_[index(a, b)] = found == known.end()
-                                          ? std::min(most, farthest) + steps[index(a, b)] / level_step
-                                          : found->second[found->second.size() / 2];
+            distances_[index(a, b)] = found == known.end() ? most + steps[index(a, b)] / level_step
+                                                           : found->second[found->second.size() / 2];
         }
 }
 
@@ -134,7 +132,7 @@ Closeness::Distance Closeness::usual(const CpuSet& a, const CpuSet& b) const {
     Distance sum = 0;
     for (const unsigned from : a)
         for (const unsigned to : b)
-            sum += from == to ? 0 : picoseconds(matrix_->usual_ns(from, to));
+            sum += from == to ? 0 : femtoseconds(matrix_->usual_ns(from, to));
     return sum / (a.count() * b.count());
 }
 

@@ -15,7 +15,7 @@ namespace affinityd::planner {
 /// by topology. A value.
 class Closeness {
   public:
-    /// Smaller is closer. Measured: picoseconds for one way. Else a number that means nothing but the order:
+    /// Smaller is closer. Measured: femtoseconds for one way. Else a number that means nothing but the order:
     /// one core, each cache, die, node, package, by NUMA distance.
     using Distance = std::uint64_t;
 
@@ -42,7 +42,7 @@ class Closeness {
     std::shared_ptr<const machine::LatencyMatrix> matrix_;
     std::vector<std::size_t> place_; ///< by CPU; of none that is not online
     std::size_t count_ = 0;
-    std::vector<std::uint32_t> distances_; ///< by place and place
+    std::vector<Distance> distances_; ///< by place and place
 };
 
 } // namespace affinityd::planner

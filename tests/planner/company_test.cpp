@@ -246,9 +246,9 @@ TEST(Company, PairsThatWereNotMeasuredCountAsOthersThatAreAlike) {
     some.set(4, 5, 30);
     const auto machine = cores(some);
     const Closeness closeness(machine.topology, machine.latencies.matrix);
-    EXPECT_EQ(closeness.between(0, 1), 40'000U);
-    EXPECT_EQ(closeness.between(6, 7), 40'000U) << "of one node: the median of those that were measured";
-    EXPECT_EQ(closeness.between(0, 7), 120'000U);
+    EXPECT_EQ(closeness.between(0, 1), 40'000'000U);
+    EXPECT_EQ(closeness.between(6, 7), 40'000'000U) << "of one node: the median of those that were measured";
+    EXPECT_EQ(closeness.between(0, 7), 120'000'000U);
     EXPECT_FALSE(closeness.ns(6, 7));
     test::World world({together}, machine);
     EXPECT_EQ(Process(100, 2).settle(world), "4 5");
