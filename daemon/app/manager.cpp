@@ -39,7 +39,8 @@ Manager::Manager(Parts parts)
                                                   carrying_.executor, tasks_, units_, parts_.root,
                                                   parts_.settings}),
                                         PassAnswers({parts_.log, [this] { return units_.awaits_systemd(); },
-                                                     parts_.enforcer.acts()})},
+                                                     parts_.enforcer.acts()}),
+                                        LatencySource(parts_.root)},
       carrying_{enforcer::Executor(parts_.journal, parts_.enforcer), KernelChanges(carrying_.executor),
                 LostRecords(parts_.root, parts_.journal, parts_.log),
                 LeftChildren(parts_.root, parts_.journal, parts_.enforcer, parts_.log)},
@@ -133,6 +134,7 @@ std::unique_ptr<Job> Manager::make_pass() {
     const bool queues_first = shared_.machine_changed && work_.passes() > 0;
     pass->until([this](const OutOfTime& out_of_time) { return shared_.loading.keep(out_of_time); });
     pass->until(reread_machine(parts_.root, shared_.current, shared_.machine_changed, parts_.log));
+    pass->until(learn_latencies(shared_.latencies, shared_.current, parts_.settings.state_dir));
     if (queues_first) pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
     pass->then([this] {
         carrying_.changes.begin_pass();
@@ -173,14 +175,7 @@ std::unique_ptr<Job> Manager::make_pass() {
     });
     pass->until([this](const OutOfTime& out_of_time) { return units_.step(out_of_time); });
     pass->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
-    pass->until([this](const OutOfTime& out_of_time) {
-        const auto known = parts_.journal.faults();
-        const bool is_done = parts_.journal.look_after_files(out_of_time);
-        for (const auto& fault : parts_.journal.faults())
-            if (std::ranges::find(known, fault.message, &Error::message) == known.end())
-                parts_.log.error("the undo journal: " + fault.to_string());
-        return is_done;
-    });
+    pass->until(look_after_journal(parts_.journal, parts_.log));
     pass->then([this] {
         carrying_.changes.end_pass();
         parts_.log.tell_held_back();

@@ -6,6 +6,7 @@
 #include "app/coexistence.hpp"
 #include "app/commands.hpp"
 #include "app/followers.hpp"
+#include "app/latency_source.hpp"
 #include "app/left_children.hpp"
 #include "app/loading.hpp"
 #include "app/lost_records.hpp"
@@ -92,6 +93,7 @@ class Manager final : public Commands {
         Loading loading;
         Problems problems;
         PassAnswers answers;
+        LatencySource latencies;
         Current current{};
         Releases releases{};
         bool machine_changed = false; ///< the next pass reads the hardware again

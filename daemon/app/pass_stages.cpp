@@ -3,6 +3,7 @@
 
 #include "machine/reader.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -63,6 +64,24 @@ Sequence::Stage await_listeners(inventory::FactSources& sources) {
         while (list != nullptr && list->is_awaited(patience) && std::chrono::steady_clock::now() < *until)
             if (out_of_time()) return false;
         return true;
+    };
+}
+
+Sequence::Stage learn_latencies(LatencySource& source, const Current& current, const std::string& state_dir) {
+    return [&source, &current, &state_dir, is_begun = false](const OutOfTime& out_of_time) mutable {
+        if (!std::exchange(is_begun, true)) source.begin(*current.world, state_dir);
+        return source.step(*current.world, out_of_time);
+    };
+}
+
+Sequence::Stage look_after_journal(state::Journal& journal, Log& log) {
+    return [&journal, &log](const OutOfTime& out_of_time) {
+        const auto known = journal.faults();
+        const bool is_done = journal.look_after_files(out_of_time);
+        for (const auto& fault : journal.faults())
+            if (std::ranges::find(known, fault.message, &Error::message) == known.end())
+                log.error("the undo journal: " + fault.to_string());
+        return is_done;
     };
 }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "app/bookkeeping.hpp"
+#include "app/latency_source.hpp"
 #include "app/log.hpp"
 #include "app/sequence.hpp"
 #include "app/world.hpp"
 #include "inventory/fact_sources.hpp"
+#include "state/journal.hpp"
 
 #include <functional>
 #include <string>
@@ -24,6 +26,13 @@ void reread_nic(const host::Root& root, Current& current, const std::string& nic
 /// Waits for the first list of listeners on the ports that policies ask for, for a bounded time: who is
 /// matched before that is looked at again.
 [[nodiscard]] Sequence::Stage await_listeners(inventory::FactSources& sources);
+
+/// Gets latencies that were measured since, for policies that ask for them.
+[[nodiscard]] Sequence::Stage learn_latencies(LatencySource& source, const Current& current,
+                                              const std::string& state_dir);
+
+/// Writes files of the undo journal anew that were removed or cut, and logs what is newly wrong with them.
+[[nodiscard]] Sequence::Stage look_after_journal(state::Journal& journal, Log& log);
 
 /// Learns which interface serves which process; `changed` is called if the placements are others for it.
 [[nodiscard]] Sequence::Stage learn_nic_usage(Bookkeeping& bookkeeping, std::function<void()> changed);

@@ -12,12 +12,18 @@ World::World(policy::PolicySet policies, machine::Machine machine, planner::NicU
       assumed_(placements_.load) {}
 
 void World::update(machine::Machine machine) {
+    machine.latencies = std::move(machine_.latencies);
     machine_ = std::move(machine);
     work_out();
 }
 
 void World::update(planner::NicUsage usage) {
     usage_ = std::move(usage);
+    work_out();
+}
+
+void World::update(machine::KnownLatencies latencies) {
+    machine_.latencies = std::move(latencies);
     work_out();
 }
 

@@ -34,6 +34,8 @@ class World {
     /// The machine was read again, or other processes use other interfaces: works the placements out anew.
     void update(machine::Machine machine);
     void update(planner::NicUsage usage);
+    /// Latencies were measured; they stay when the machine is read again.
+    void update(machine::KnownLatencies latencies);
     /// What interrupts have really taken of the CPUs that they go to since the last time: it is averaged. Who
     /// is not there weighs as before; a CPU that gets its first interrupt from us weighs one CPU until the
     /// next time.

@@ -3,6 +3,7 @@
 
 #include "inventory/kernel_threads.hpp"
 #include "irq/irq.hpp"
+#include "machine/latency_matrix.hpp"
 #include "machine/vectors.hpp"
 #include "netdev/nic.hpp"
 #include "topology/topology.hpp"
@@ -29,6 +30,8 @@ struct Machine {
     std::vector<inventory::KernelThread> kernel_threads = {};
     /// The vectors of each interface, by its name: filled by link_vectors().
     std::map<std::string, std::vector<Vector>, std::less<>> vectors = {};
+    /// As they were measured; read_machine() does not read them.
+    KnownLatencies latencies = {};
 
     [[nodiscard]] const netdev::Nic* nic(std::string_view name) const; ///< nullptr: none has that name
     [[nodiscard]] std::span<const Vector> vectors_of(std::string_view nic) const;

@@ -36,6 +36,18 @@ void note_cpuset(Occupied& cpusets, unsigned& noted, const CpuSet* now) {
     noted = now == nullptr ? none : cpusets.enter(*now);
 }
 
+bool is_its_company(const Assignments::Seat& seat, const Companies& companies, const InCompany* wanted) {
+    if (seat.company == Companies::none) return wanted == nullptr;
+    return wanted != nullptr && companies.id(seat.company) == wanted->id;
+}
+
+Assignments::Seat* seat_of(Assignments::Seats& seats, const TaskId& task, unsigned table) {
+    auto [at, end] = seats.equal_range(task);
+    while (at != end && at->second.table != table)
+        ++at;
+    return at == end ? nullptr : &at->second;
+}
+
 /// Loads that differ by less than an eighth of a CPU are alike.
 Weight rounded(Weight load) { return (load * 8 + one_cpu / 2) / one_cpu * one_cpu / 8; }
 
@@ -53,33 +65,27 @@ unsigned Assignments::table_of(const DistributionId& distribution) {
     return number;
 }
 
-Assignments::Seat* Assignments::seat_of(const TaskId& task, unsigned table) {
-    auto [at, end] = seats_.equal_range(task);
-    while (at != end && at->second.table != table)
-        ++at;
-    return at == end ? nullptr : &at->second;
-}
-
 /// The CPUs of all slots, one after the other: to go through a set takes longer on a large machine.
-const Assignments::SlotCpus& Assignments::cpus_of(const SlotRequest& request, Table& table) {
-    auto& known = table.slots;
-    // Slots that placements hold stay where they are as long as these; others are made for one question.
-    const bool is_lasting = base_ && request.cpuset == nullptr && !table.is_of_groups;
-    if (is_lasting && known.of == request.slots.data() && known.ends.size() == request.slots.size())
-        return known;
-    known = {.of = is_lasting ? request.slots.data() : nullptr};
-    for (const auto& slot : request.slots) {
+void Assignments::SlotCpus::be_of(std::span<const Slot> slots, bool lasting) {
+    if (lasting && of == slots.data() && ends.size() == slots.size()) return;
+    *this = {.of = lasting ? slots.data() : nullptr};
+    for (const auto& slot : slots) {
         for (const unsigned cpu : slot.cpus)
-            known.cpus.push_back(cpu);
-        known.ends.push_back(known.cpus.size());
+            cpus.push_back(cpu);
+        ends.push_back(cpus.size());
     }
-    return known;
 }
 
 std::size_t Assignments::best(const SlotRequest& request, Table& table) {
+    if (const auto* company = request.company) {
+        const auto number = companies_.find(company->id).value_or(Companies::none);
+        return companies_.best(number, request.slots, load_, *company->closeness,
+                               company->has_our_mask ? &request.present : nullptr);
+    }
     static const CpuLoad::Around none;
     const auto& own = request.unit == SlotRequest::Unit::thread ? table.own : none;
-    const auto& known = cpus_of(request, table);
+    auto& known = table.slots;
+    known.be_of(request.slots, base_ && request.cpuset == nullptr && !table.is_of_groups);
     std::size_t best = 0, begin = 0;
     std::optional<Rank> least;
     for (std::size_t i = 0; i < request.slots.size(); begin = known.ends[i++]) {
@@ -110,22 +116,43 @@ void Assignments::weigh_place(Table& table, unsigned place, Weight weight) {
     if (!table.is_of_groups) load_.change(cpus, before, sum, table.own);
 }
 
-void Assignments::put(Seat& seat, const Slot& slot) {
+void Assignments::put(Seat& seat, const Slot* slot) {
     auto& table = tables_[seat.table];
-    seat.now = slot.cpus.first();
-    seat.place = table.places.enter(slot.cpus);
-    weigh_place(table, seat.place, seat.weight.weight());
+    const Weight weight = seat.weight.weight();
+    const bool has_company = seat.company != Companies::none;
+    if (seat.place != no_place) {
+        weigh_place(table, seat.place, -weight);
+        table.places.leave(seat.place);
+        if (has_company) companies_.exit(seat.company, seat.company_place, weight);
+        seat.place = seat.company_place = no_place;
+    }
+    if (slot == nullptr) return;
+    seat.now = slot->cpus.first();
+    seat.place = table.places.enter(slot->cpus);
+    weigh_place(table, seat.place, weight);
+    if (has_company) seat.company_place = companies_.enter(seat.company, slot->cpus, weight);
 }
 
-void Assignments::take_away(const Seat& seat) {
-    auto& table = tables_[seat.table];
-    weigh_place(table, seat.place, -seat.weight.weight());
-    table.places.leave(seat.place);
-}
-
-void Assignments::change(Seat& seat, const Slot& slot) {
-    take_away(seat);
-    put(seat, slot);
+/// Other latencies are known than when the company was seated: its members in this distribution may be better
+/// off elsewhere.
+void Assignments::reseat(const SlotRequest& request, unsigned table) {
+    const auto& [id, closeness, has_our_mask] = *request.company;
+    const auto number = companies_.find(id);
+    if (!number || !companies_.is_outdated(*number, *closeness)) return;
+    std::vector<Seat*> seats;
+    std::vector<Companies::Sitting> sitting;
+    const auto* own = seat_of(seats_, request.task, table);
+    for (const auto& task : companies_.members(*number, table)) {
+        auto* seat = seat_of(seats_, task, table);
+        if (seat == nullptr || own == nullptr || seat->cpuset != own->cpuset) return; // not the same slots
+        seats.push_back(seat);
+        sitting.push_back({seat->now, seat->company_place});
+    }
+    const auto better = companies_.better(*number, request.slots, sitting, load_, *closeness);
+    for (std::size_t i = 0; i < better.size(); ++i) {
+        put(*seats[i], &request.slots[better[i]]);
+        seats[i]->given = seats[i]->now;
+    }
 }
 
 std::size_t Assignments::assign(const SlotRequest& request) {
@@ -133,18 +160,22 @@ std::size_t Assignments::assign(const SlotRequest& request) {
     assert(!slots.empty());
     if (slots.size() == 1 && load_.covers(slots[0].cpus)) { // it weighs on all CPUs alike
         if (const auto table = number(request.distribution))
-            if (auto* seat = seat_of(request.task, *table)) change(*seat, slots[0]);
+            if (auto* seat = seat_of(seats_, request.task, *table)) put(*seat, &slots[0]);
         return 0;
     }
     const unsigned number = table_of(request.distribution);
-    if (auto* seat = seat_of(request.task, number)) {
+    if (const auto* seat = seat_of(seats_, request.task, number);
+        seat != nullptr && !is_its_company(*seat, companies_, request.company))
+        return change_company(request, number);
+    if (request.company != nullptr) reseat(request, number);
+    if (auto* seat = seat_of(seats_, request.task, number)) {
         note_cpuset(cpusets_, seat->cpuset, request.cpuset);
         auto chosen = slot_named(slots, seat->given);
         if (!chosen) chosen = slot_named(slots, seat->now);
         if (!chosen) chosen = best(request, tables_[number]);
         const auto& slot = slots[*chosen];
         // The slot it has may have other CPUs by now, or other ones in a cpuset.
-        if (tables_[number].places[seat->place].cpus != slot.cpus) change(*seat, slot);
+        if (tables_[number].places[seat->place].cpus != slot.cpus) put(*seat, &slot);
         return *chosen;
     }
     Estimate weight;
@@ -156,12 +187,39 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         kept = slot_named(slots, other->second.now);
         erase(other);
     }
-    const auto chosen = kept ? *kept : best(request, tables_[number]);
-    const unsigned name = slots[chosen].cpus.first();
-    const auto seat = seats_.emplace(request.task, Seat{number, name, name, weight});
-    note_cpuset(cpusets_, seat->second.cpuset, request.cpuset);
-    put(seat->second, slots[chosen]);
+    return seat(request, number, kept ? *kept : best(request, tables_[number]), weight);
+}
+
+/// A new seat, for a task that has none in this distribution.
+std::size_t Assignments::seat(const SlotRequest& request, unsigned table, std::size_t chosen,
+                              const Estimate& weight) {
+    const auto& slot = request.slots[chosen];
+    const unsigned name = slot.cpus.first();
+    auto& seat = seats_.emplace(request.task, Seat{table, name, name, weight})->second;
+    note_cpuset(cpusets_, seat.cpuset, request.cpuset);
+    if (const auto* company = request.company) {
+        seat.company = companies_.join(company->id, {table, request.task});
+        static_cast<void>(companies_.is_outdated(seat.company, *company->closeness));
+    }
+    put(seat, &slot);
     return chosen;
+}
+
+/// Its policy says since that it belongs to others, or to nobody: only the first is a reason to move.
+std::size_t Assignments::change_company(const SlotRequest& request, unsigned table) {
+    auto [at, end] = seats_.equal_range(request.task);
+    while (at->second.table != table)
+        ++at;
+    const auto weight = at->second.weight;
+    const auto kept = request.company == nullptr ? slot_named(request.slots, at->second.now) : std::nullopt;
+    erase(at);
+    if (request.company == nullptr)
+        return seat(request, table, kept ? *kept : best(request, tables_[table]), weight);
+    InCompany anew = *request.company;
+    anew.has_our_mask = false;
+    auto change = request;
+    change.company = &anew;
+    return seat(change, table, best(change, tables_[table]), weight);
 }
 
 /// Where the task was before its process went to another group of the policy, or before other interfaces
@@ -191,7 +249,9 @@ TaskId Assignments::owner(const TaskId& task) const {
 }
 
 Assignments::Seats::iterator Assignments::erase(Seats::iterator seat) {
-    take_away(seat->second);
+    put(seat->second, nullptr);
+    if (seat->second.company != Companies::none)
+        companies_.leave(seat->second.company, {seat->second.table, seat->first});
     note_cpuset(cpusets_, seat->second.cpuset, nullptr);
     return seats_.erase(seat);
 }
@@ -219,11 +279,13 @@ std::optional<unsigned> Assignments::number(const DistributionId& distribution) 
 }
 
 void Assignments::weigh(unsigned table, const TaskId& task, Weight weight) {
-    auto* seat = seat_of(task, table);
+    auto* seat = seat_of(seats_, task, table);
     if (seat == nullptr) return;
     const Weight before = seat->weight.weight();
     seat->weight.weigh(weight);
-    weigh_place(tables_[table], seat->place, seat->weight.weight() - before);
+    const Weight more = seat->weight.weight() - before;
+    weigh_place(tables_[table], seat->place, more);
+    if (seat->company != Companies::none) companies_.weigh(seat->company, seat->company_place, more);
 }
 
 void Assignments::weigh(const DistributionId& distribution, const TaskId& task, Weight weight) {
@@ -261,9 +323,9 @@ void Assignments::use(const std::shared_ptr<const CpuLoad>& base) {
 }
 
 void Assignments::move(const TaskId& task, unsigned table, unsigned from, const Slot& to) {
-    auto* seat = table < tables_.size() ? seat_of(task, table) : nullptr;
+    auto* seat = table < tables_.size() ? seat_of(seats_, task, table) : nullptr;
     if (seat == nullptr || seat->now != from) return;
-    change(*seat, to);
+    put(*seat, &to);
     seat->given = seat->now;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/task_id.hpp"
+#include "planner/companies.hpp"
 #include "planner/cpu_load.hpp"
 #include "planner/distribution.hpp"
 #include "planner/estimate.hpp"
@@ -30,6 +31,7 @@ struct SlotRequest {
     enum class Unit : std::uint8_t { process, thread, lane } unit = Unit::process;
     const CpuSet* cpuset = nullptr; ///< it leaves no other slots, or less of these; null: it cuts nothing
     TaskId group_of = {}; ///< the process whose group these slots are in; {}: they are not those of a group
+    const InCompany* company = nullptr; ///< it is to be close to others; null: to nobody
 };
 
 /// Which task has which slot, and how much work that puts on each CPU: the planner's only memory. One load
@@ -43,8 +45,9 @@ struct SlotRequest {
 ///  - the one whose cache group, then whose node has the least load. Threads stay close to each other: those
 ///    of their own distribution do not count here.
 ///  - the first in the distribution's order.
-/// Loads differ when they do by an eighth of a CPU. The same questions in the same order give the same
-/// answers.
+/// Loads differ when they do by an eighth of a CPU. Who belongs to a company goes by Companies instead; the
+/// company moves as a whole when other latencies were measured, and only then. The same questions in the same
+/// order give the same answers.
 class Assignments {
   public:
     /// Index of the task's slot.
@@ -68,8 +71,9 @@ class Assignments {
     void use(const std::shared_ptr<const CpuLoad>& base);
 
     [[nodiscard]] const CpuLoad& load() const { return load_; }
+    [[nodiscard]] const Companies& companies() const { return companies_; }
 
-    static constexpr unsigned no_cpuset = ~0U;
+    static constexpr unsigned no_cpuset = ~0U, no_place = ~0U;
     /// A task in its slot.
     struct Seat {
         unsigned table; ///< its distribution: an index for distribution()
@@ -77,7 +81,9 @@ class Assignments {
         unsigned given; ///< the first one that it was given
         Estimate weight;
         unsigned cpuset = no_cpuset; ///< for cpuset_of()
-        unsigned place = 0;          ///< the CPUs that it was given there, in what its distribution occupies
+        unsigned place = no_place;   ///< the CPUs that it was given there, in what its distribution occupies
+        unsigned company = Companies::none;
+        unsigned company_place = no_place; ///< the same CPUs, in what its company occupies
     };
     using Seats = std::unordered_multimap<TaskId, Seat>;
     [[nodiscard]] const Seats& seats() const { return seats_; }
@@ -95,6 +101,8 @@ class Assignments {
         const Slot* of = nullptr; ///< the first of the slots; null: of none that last
         std::vector<unsigned> cpus;
         std::vector<std::size_t> ends; ///< of each slot's, in `cpus`
+        /// `lasting`: the slots stay where they are as long as this does; others are made for one question.
+        void be_of(std::span<const Slot> slots, bool lasting);
     };
     struct Table {
         const DistributionId* id = nullptr; ///< null: free
@@ -104,13 +112,12 @@ class Assignments {
         SlotCpus slots;
     };
     unsigned table_of(const DistributionId& distribution);
-    [[nodiscard]] Seat* seat_of(const TaskId& task, unsigned table);
-    const SlotCpus& cpus_of(const SlotRequest& request, Table& table);
     [[nodiscard]] std::size_t best(const SlotRequest& request, Table& table);
     [[nodiscard]] Seats::iterator under_another_name(const SlotRequest& request, unsigned table);
-    void put(Seat& seat, const Slot& slot);
-    void change(Seat& seat, const Slot& slot);
-    void take_away(const Seat& seat);
+    void put(Seat& seat, const Slot* slot); ///< null: nowhere any more
+    void reseat(const SlotRequest& request, unsigned table);
+    std::size_t seat(const SlotRequest& request, unsigned table, std::size_t chosen, const Estimate& weight);
+    std::size_t change_company(const SlotRequest& request, unsigned table);
     void weigh_place(Table& table, unsigned place, Weight weight);
     Seats::iterator erase(Seats::iterator seat);
 
@@ -119,7 +126,8 @@ class Assignments {
     std::map<DistributionId, unsigned> numbers_;
     std::vector<Table> tables_;
     Seats seats_;
-    Occupied cpusets_;                          ///< that cut slots, each once
+    Occupied cpusets_; ///< that cut slots, each once
+    Companies companies_;
     std::unordered_map<TaskId, TaskId> owners_; ///< of tasks in groups that are not their own process
 };
 

@@ -97,6 +97,20 @@ std::expected<Target, NoPlace> whole_of(const ResolvedPolicy& resolved, const Pr
                   process.id, false,           cpus};
 }
 
+/// With whom the thread belongs together, if its policy says so.
+std::optional<InCompany> company_of(const Placements& placements, const ProcessView& process,
+                                    const ThreadView& thread, std::optional<std::size_t> rule) {
+    if (placements.closeness == nullptr) return std::nullopt;
+    const auto& policy = *placements.policies[*process.policy].policy;
+    const auto& own = rule ? policy.threads[*rule].placement : policy.placement;
+    InCompany company{{policy.name, 0, {}}, placements.closeness, thread.has_our_mask};
+    const bool is_of_rule = own.near_measured && own.near_at != policy.placement.near_at;
+    if (is_of_rule) company.id.rule = static_cast<unsigned>(*rule) + 1;
+    if (is_of_rule || !own.near_measured) company.id.process = process.id;
+    if (own.near_measured || policy.together == policy::Together::measured) return company;
+    return std::nullopt;
+}
+
 SlotRequest::Unit unit_of(const Choice& choice, bool is_thread) {
     if (choice.are_lanes) return SlotRequest::Unit::lane;
     return is_thread ? SlotRequest::Unit::thread : SlotRequest::Unit::process;
@@ -155,14 +169,21 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
     const bool is_thread = distributes_threads(placement);
     const TaskId unit = is_thread ? thread.thread.id : process.id;
     const bool is_in_group = choice.distribution.kind == Kind::in_group;
+    const auto company = choice.are_lanes ? std::nullopt : company_of(placements, process, thread, rule);
     const Slot& slot = (*choice.slots)[assignments.assign({.distribution = choice.distribution,
                                                            .slots = *choice.slots,
                                                            .task = unit,
                                                            .present = thread.thread.allowed,
                                                            .unit = unit_of(choice, is_thread),
                                                            .cpuset = choice.is_cut ? process.cpuset : nullptr,
-                                                           .group_of = is_in_group ? process.id : TaskId{}})];
-    return Target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
+                                                           .group_of = is_in_group ? process.id : TaskId{},
+                                                           .company = company ? &*company : nullptr})];
+    Target target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
+    if (company) {
+        target.nearness = assignments.companies().nearness(company->id, slot.cpus, *company->closeness);
+        target.nearness->is_foreign = placements.has_foreign_latencies;
+    }
+    return target;
 }
 
 Reason reason_of(const Placements& placements, const Target& target) {
@@ -175,7 +196,7 @@ Reason reason_of(const Placements& placements, const Target& target) {
         const auto* lanes = placements.policies[target.policy].lanes(among);
         nics = lanes == nullptr ? among : fmt::format("{}", fmt::join(lanes->nics, ", "));
     }
-    return InSlot{rule, kind, std::move(nics), target.slot, placement.bind};
+    return InSlot{rule, kind, std::move(nics), target.slot, placement.bind, target.nearness};
 }
 
 } // namespace affinityd::planner

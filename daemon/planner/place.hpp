@@ -33,6 +33,7 @@ struct ThreadView {
     /// The kernel may have widened its mask as far as it goes (kernels before 6.2, when CPUs or cpusets
     /// change).
     bool may_be_reset = false;
+    bool has_our_mask = false; ///< the mask that it has is from us
     /// What it had when it was found in place, without our doing and so without a record; null: it was not.
     const CpuSet* found = nullptr;
 };
@@ -45,6 +46,7 @@ struct Target {
     TaskId unit;                 ///< what has the slot: the thread, or its process
     bool is_own = false;         ///< it is the thread
     CpuSet slot;
+    std::optional<Nearness> nearness = std::nullopt; ///< it belongs to a company
 };
 
 /// Why a thread under a policy has no place.

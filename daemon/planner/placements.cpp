@@ -123,7 +123,8 @@ CpuSet together_level(const Run& run, const Policy& policy, unsigned cpu) {
 }
 
 void add_together(Run& run, ResolvedPolicy& resolved, const CpuSet& own_nics) {
-    if (resolved.policy->together == policy::Together::none) return;
+    const auto together = resolved.policy->together;
+    if (together == policy::Together::none || together == policy::Together::measured) return;
     CpuSet rest = resolved.allowed;
     while (!rest.empty()) {
         CpuSet group = together_level(run, *resolved.policy, rest.first()) & rest;
@@ -211,11 +212,34 @@ bool is_even(const std::vector<Weight>& cores) {
     return cores.front() <= sum / static_cast<Weight>(cores.size()) + much;
 }
 
+bool says_measured(const Policy& policy) {
+    return policy.together == policy::Together::measured || policy.placement.near_measured ||
+           std::ranges::any_of(policy.threads,
+                               [](const auto& rule) { return !rule.leave && rule.placement.near_measured; });
+}
+
+/// Who belongs to a company needs to know how close CPUs are to each other.
+void find_closeness(Run& run, const Placements* before) {
+    if (std::ranges::none_of(run.policies.policies, says_measured)) return;
+    const auto& [matrix, unused, time] = run.machine.latencies;
+    const auto& topology = run.machine.topology;
+    if (before != nullptr && before->closeness != nullptr && before->closeness->is_of(topology, matrix))
+        run.result.closeness = before->closeness;
+    else
+        run.result.closeness = std::make_shared<const Closeness>(topology, matrix);
+    run.result.has_foreign_latencies = !unused.empty();
+    for (const auto& policy : run.policies.policies)
+        if (!unused.empty() && says_measured(policy))
+            run.result.problems.push_back({policy.name, "measured", unused + ": the topology decides instead",
+                                           "affinityctl measure latency"});
+}
+
 Placements work_out(const PolicySet& policies, const Machine& machine, const NicUsage& usage,
                     const Released& released, const Placements* before, Moves moves) {
     Run run{policies, machine, usage, released, machine::nic_cpus(machine), {}};
     run.result.online = machine.topology.online;
     run.result.policies.resize(policies.policies.size());
+    find_closeness(run, before);
     const Interfaces interfaces(machine);
     std::vector<NicNames> nics;
     for (std::size_t i = 0; i < policies.policies.size(); ++i) {

@@ -3,6 +3,7 @@
 
 #include "machine/machine.hpp"
 #include "planner/action.hpp"
+#include "planner/closeness.hpp"
 #include "planner/cpu_load.hpp"
 #include "planner/nic_usage.hpp"
 #include "planner/slots.hpp"
@@ -104,8 +105,10 @@ struct Placements {
     std::vector<QueueTarget> queues;
     std::unordered_map<int, QueueThread> threads; ///< by tid
     std::vector<Problem> problems;
-    std::shared_ptr<const CpuLoad> load; ///< of the interrupts of lanes; each compile() makes another
-    LoadErrors load_errors;              ///< of `load`; none until it is measured
+    std::shared_ptr<const CpuLoad> load;        ///< of the interrupts of lanes; each compile() makes another
+    LoadErrors load_errors;                     ///< of `load`; none until it is measured
+    std::shared_ptr<const Closeness> closeness; ///< null: no policy says `measured`
+    bool has_foreign_latencies = false;         ///< those that are kept are another machine's
     std::vector<Weight> cores; ///< load of each, descending, by interrupts and by what tasks may use
 
     [[nodiscard]] const ResolvedPolicy* find(std::string_view policy) const; ///< nullptr: none of that name

@@ -127,7 +127,9 @@ ThreadPlan plan_wanted(const Case& c) {
     const auto& policy = *placements.policies[*c.process.policy].policy;
     if (!c.record && policy.prior == policy::Prior::keep && !c.present().contains(c.online()))
         return {.state = State::left_alone};
-    auto target = place(placements, c.planning.assignments, c.process, c.view);
+    auto view = c.view;
+    view.has_our_mask = c.record && c.is_ours();
+    auto target = place(placements, c.planning.assignments, c.process, view);
     if (!target) {
         // Its policy may be out of force because others have claimed all its CPUs.
         if (target.error() == NoPlace::inactive && (!c.record || c.is_ours()))

@@ -18,6 +18,27 @@ std::string_view bound_to(policy::Bind bind) {
     return texts[static_cast<std::size_t>(bind)];
 }
 
+std::string alone(const Nearness& near) {
+    return near.is_measured ? ", of those that belong together the first, by measured latency"
+                            : ", of those that belong together the first, by topology";
+}
+
+/// To whom a task was put close, by what, and how close that is.
+std::string close_to(const Nearness& near) {
+    if (near.others == 0) return alone(near);
+    std::string text =
+        near.others == 1
+            ? fmt::format(", close to the one that it belongs to, on CPU {}", near.cpu)
+            : fmt::format(", close to the {} that it belongs to, the next on CPU {}", near.others, near.cpu);
+    if (!near.is_measured)
+        return text + (near.is_foreign ? ", by topology, as latencies were measured on another machine"
+                                       : ", by topology, as no latencies were measured here");
+    text += ", by measured latency";
+    if (near.ns) text += fmt::format(", {:.1f} ns", *near.ns);
+    if (near.others > 1 && near.mean_ns) text += fmt::format(" and {:.1f} ns on average", *near.mean_ns);
+    return text + (near.ns ? "" : " between other CPUs of these groups");
+}
+
 struct Printer {
     const std::string& policy;
 
@@ -30,6 +51,7 @@ struct Printer {
             text += ", a lane of its interfaces";
         else if (reason.kind == DistributionId::Kind::lanes)
             text += ", the lane of " + reason.nics;
+        if (reason.nearness) text += close_to(*reason.nearness);
         return text + fmt::format(": slot {}, bound to {}", reason.slot.to_list(), bound_to(reason.bind));
     }
     std::string operator()(const Settling& reason) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/cpu_set.hpp"
+#include "planner/company.hpp"
 #include "planner/distribution.hpp"
 #include "policy/policy.hpp"
 
@@ -18,6 +19,7 @@ struct InSlot {
     std::string nics; ///< whose lanes they are; else ""
     CpuSet slot;
     policy::Bind bind = policy::Bind::llc;
+    std::optional<Nearness> nearness = std::nullopt; ///< it belongs to a company
 };
 
 /// A new process may use all CPUs of its policy until it has settled.

@@ -76,6 +76,13 @@ Seating::Kind Seating::make_kind(const KindId& id) const {
 }
 
 const Seating::Kind& Seating::kind_of(const Assignments::Seat& seat) {
+    if (seat.company != Companies::none) {
+        // It stays close to others, on its slot: there is nothing else that it might have.
+        const KindId here{assignments_.distribution(seat.table),
+                          assignments_.companies().cpus(seat.company, seat.company_place)};
+        const auto found = kinds_.find(here);
+        return found == kinds_.end() ? kinds_.emplace(here, make_kind(here)).first->second : found->second;
+    }
     const auto& cpuset = assignments_.cpuset_of(seat);
     auto& known = tables_[{seat.table, seat.cpuset}];
     if (known != nullptr && known->first.second == cpuset)

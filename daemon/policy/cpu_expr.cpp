@@ -133,6 +133,9 @@ class Parser {
             if (find_word(group_words, word) != nullptr || word == "kind")
                 return wrong(begin, word.size(), "'" + std::string(word) + "' needs to say which",
                              "write " + std::string(word) + (word == "kind" ? ":performance" : ":0"));
+            if (word == "measured")
+                return wrong(begin, word.size(), "'measured' is no CPU set",
+                             "it stands alone, as near: measured or together: measured");
             return wrong(begin, word.size(), "'" + std::string(word) + "' is not known",
                          "expected " + std::string(known_words));
         }

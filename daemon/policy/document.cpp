@@ -99,6 +99,22 @@ void check_together(const Fields& fields, const Policy& policy, Report& report) 
                     "'priority' orders only default policies among themselves: they are asked last");
 }
 
+/// Warns where `measured` has nothing to choose between; no error, because people compare.
+void check_measured(const Fields& fields, const Policy& policy, Report& report) {
+    if (policy.model != Model::process && policy.model != Model::full) return;
+    const bool is_together = policy.together == Together::measured;
+    if (!is_together && !policy.placement.near_measured) return;
+    const auto* key = fields.find(is_together ? "together" : "near");
+    const std::string what = "'" + std::string(key->key->name) + ": measured'";
+    if (policy.model == Model::full)
+        report.warn(*key->name,
+                    what + " says nothing of tasks on the lanes of NICs, where 'affinity: full' puts them");
+    else if (is_together && policy.placement.spread == Spread::any)
+        report.warn(*key->name,
+                    what + " says nothing with 'spread: any': all threads of a process have the same CPUs",
+                    "leave out 'spread'");
+}
+
 void read_selector(const Fields& fields, const Node& root, Policy& policy, Report& report) {
     policy.match.op = Selector::Op::all;
     const auto* entry = fields.find("match");
@@ -144,6 +160,8 @@ Policy read_document(const Node& root, Report& report) {
     read_selector(fields, root, policy, report);
     read_placement(fields, policy.placement, report);
     set_choice(fields, "together", policy.together, report);
+    if (policy.together == Together::measured || policy.placement.near_measured)
+        place_singly(policy.placement);
     if (const auto* entry = fields.find("threads"))
         policy.threads = read_threads(*entry, policy.placement, report);
     set_boolean(fields, "exclusive", policy.exclusive, report);
@@ -159,6 +177,7 @@ Policy read_document(const Node& root, Report& report) {
         policy.settle = read_duration(*entry, report).value_or(policy.settle);
     check_model(fields, policy, report);
     check_together(fields, policy, report);
+    check_measured(fields, policy, report);
     return policy;
 }
 

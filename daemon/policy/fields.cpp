@@ -12,6 +12,8 @@ namespace affinityd::policy {
 
 namespace {
 
+constexpr std::string_view measured = "measured"; ///< in place of an expression after `near`
+
 std::string name_of(const Fields::Entry& entry) { return "'" + std::string(entry.key->name) + "'"; }
 
 std::string kind_of(const Node& node) {
@@ -283,12 +285,20 @@ void read_placement(const Fields& fields, Placement& placement, Report& report) 
         placement.cpus_at = report.text_at(*entry->value);
     }
     if (const auto* entry = fields.find("near")) {
-        if (auto expr = read_cpus(*entry, report)) placement.near = std::move(*expr);
+        placement.near.reset();
+        placement.near_measured = entry->value->kind == Node::Kind::scalar && entry->value->text == measured;
+        if (!placement.near_measured)
+            if (auto expr = read_cpus(*entry, report)) placement.near = std::move(*expr);
         placement.near_at = report.text_at(*entry->value);
     }
-    set_choice(fields, "spread", placement.spread, report);
-    set_choice(fields, "bind", placement.bind, report);
+    placement.has_spread = set_choice(fields, "spread", placement.spread, report) || placement.has_spread;
+    placement.has_bind = set_choice(fields, "bind", placement.bind, report) || placement.has_bind;
     set_choice(fields, "smt", placement.smt, report);
+}
+
+void place_singly(Placement& placement) {
+    if (!placement.has_spread) placement.spread = Spread::cpu;
+    if (!placement.has_bind) placement.bind = Bind::cpu;
 }
 
 } // namespace affinityd::policy

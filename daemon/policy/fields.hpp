@@ -78,5 +78,7 @@ bool set_boolean(const Fields& fields, std::string_view name, bool& target, Repo
 
 /// Sets what `fields` say of a Placement; the rest keeps its value.
 void read_placement(const Fields& fields, Placement& placement, Report& report);
+/// What `measured` asks for where the file does not say otherwise: each thread on a CPU of its own.
+void place_singly(Placement& placement);
 
 } // namespace affinityd::policy

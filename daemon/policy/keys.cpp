@@ -15,7 +15,7 @@ constexpr std::array<V, 4> models{"none", "irq", "process", "full"};
 constexpr std::array<V, 6> spreads{"any", "cpu", "core", "llc", "node", "socket"};
 constexpr std::array<V, 5> binds{"cpu", "core", "llc", "node", "set"};
 constexpr std::array<V, 2> smts{"share", "avoid"};
-constexpr std::array<V, 5> togethers{"none", "core", "llc", "node", "socket"};
+constexpr std::array<V, 6> togethers{"none", "core", "llc", "node", "socket", "measured"};
 constexpr std::array<V, 3> drifts{"enforce", "once", "yield"};
 constexpr std::array<V, 2> priors{"replace", "keep"};
 constexpr std::array<V, 2> stops{"restore", "keep"};
@@ -33,11 +33,11 @@ constexpr std::array keys{
     Key{Level::top, "affinity", Type::choice, models, "process", "", "full", "Who is placed: nobody, the interrupts of the NICs, the tasks, or both, each task with the interrupts it is served by."},
     Key{Level::top, "nics", Type::nics, {}, "auto", "", "[eth0, \"enp65s0f*\"]", "The NICs whose interrupts belong to the policy; auto: those whose addresses the matched sockets use. A bond, VLAN or bridge stands for the devices under it; a port of a guest or container only for itself, and only if it is named in full."},
     Key{Level::top, "cpus", Type::cpus, {}, "every online CPU that is not isolated", "CPU set", "nic & !smt", "The CPUs that may be used."},
-    Key{Level::top, "near", Type::cpus, {}, "nothing", "CPU set", "nic:eth0", "Among cpus, those nearest to these are used first."},
+    Key{Level::top, "near", Type::near, {}, "nothing", "CPU set", "nic:eth0", "Among cpus, those nearest to these are used first. measured: those closest to the policy's other tasks, by measured latency."},
     Key{Level::top, "spread", Type::choice, spreads, "any", "", "core", "How tasks are dealt out: one after the other over the groups of this level."},
     Key{Level::top, "bind", Type::choice, binds, "llc", "", "core", "How wide each task's mask is around its place; set: all of cpus."},
     Key{Level::top, "smt", Type::choice, smts, "share", "", "avoid", "avoid: of the CPUs of one core that are in the set, only the first is used."},
-    Key{Level::top, "together", Type::choice, togethers, "none", "", "llc", "All threads of one process stay inside one group of this level."},
+    Key{Level::top, "together", Type::choice, togethers, "none", "", "llc", "All threads of one process stay inside one group of this level. measured: on the free CPUs closest to each other, by measured latency."},
     Key{Level::top, "threads", Type::rules, {}, "every thread as the policy says", "", "[{name: \"io*\", cpus: \"0\"}]", "Rules for single threads; the first that fits a thread wins."},
     Key{Level::top, "exclusive", Type::boolean, {}, "false", "", "true", "true: every other task is kept off these CPUs."},
     Key{Level::top, "separate", Type::boolean, {}, "false", "", "true", "true: interrupts are kept off the worker's core, but in its cache group."},
@@ -70,7 +70,7 @@ constexpr std::array keys{
     Key{Level::thread, "index", Type::index, {}, "every thread", "", "1-4", "Place among the process's threads in order of thread id; 0 is the main thread."},
     Key{Level::thread, "leave", Type::boolean, {}, "false", "", "true", "true: these threads are not touched."},
     Key{Level::thread, "cpus", Type::cpus, {}, "as the policy", "CPU set", "housekeeping", "The CPUs that these threads may use."},
-    Key{Level::thread, "near", Type::cpus, {}, "as the policy", "CPU set", "node:1", "Among cpus, those nearest to these are used first."},
+    Key{Level::thread, "near", Type::near, {}, "as the policy", "CPU set", "node:1", "Among cpus, those nearest to these are used first. measured: those closest to the process's other threads of this rule, by measured latency."},
     Key{Level::thread, "spread", Type::choice, spreads, "as the policy", "", "cpu", "How these threads are dealt out."},
     Key{Level::thread, "bind", Type::choice, binds, "as the policy", "", "cpu", "How wide each of their masks is."},
     Key{Level::thread, "smt", Type::choice, smts, "as the policy", "", "avoid", "Whether more than one CPU of a core is used."},
@@ -158,6 +158,8 @@ std::string type_name(const Key& key) {
         return either(key.values);
     case Type::cpus:
         return "a CPU-set expression";
+    case Type::near:
+        return "measured, or a CPU-set expression";
     case Type::patterns:
         return "a pattern or a list of patterns";
     case Type::nics:

@@ -22,6 +22,7 @@ enum class Type {
     text,            ///< any text
     choice,          ///< one of Key::values
     cpus,            ///< a CPU-set expression
+    near,            ///< the same, or the word "measured"
     patterns,        ///< one or a list of globs and /regexes/
     nics,            ///< "auto", or patterns
     policies,        ///< one or a list of names of policies

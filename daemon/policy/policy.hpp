@@ -70,6 +70,9 @@ struct Placement {
     Bind bind = Bind::llc;
     Smt smt = Smt::share;
     Position cpus_at, near_at;
+    /// `near: measured`: the tasks come near to each other; then `near` has no value.
+    bool near_measured = false;
+    bool has_spread = false, has_bind = false; ///< the file says so, for the policy or for the rule
 };
 
 /// One entry of `threads`; the first whose conditions hold wins.
@@ -83,7 +86,14 @@ struct ThreadRule {
 };
 
 /// `together`: all threads of one process stay inside one group of this level.
-enum class Together { none, core, llc, node, socket };
+enum class Together {
+    none,
+    core,
+    llc,
+    node,
+    socket,
+    measured ///< no group: each on a CPU of its own, as close to the others as can be
+};
 
 /// Which policy it is, and which comes first.
 struct PolicyIdentity {

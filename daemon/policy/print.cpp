@@ -101,17 +101,22 @@ std::string placement(const Placement& placement, std::string_view before) {
     std::string text;
     if (placement.cpus) text += fmt::format("{}cpus: {}\n", before, quote(to_string(*placement.cpus)));
     if (placement.near) text += fmt::format("{}near: {}\n", before, quote(to_string(*placement.near)));
+    if (placement.near_measured) text += fmt::format("{}near: measured\n", before);
     text += fmt::format("{}spread: {}\n", before, word("spread", placement.spread));
     text += fmt::format("{}bind: {}\n", before, word("bind", placement.bind));
     text += fmt::format("{}smt: {}\n", before, word("smt", placement.smt));
     return text;
 }
 
-std::string rule_text(const ThreadRule& rule) {
+std::string rule_text(const ThreadRule& rule, const Placement& of_policy) {
     std::string text = fmt::format("  - leave: {}\n", rule.leave);
     if (!rule.names.empty()) text += fmt::format("    name: {}\n", patterns(rule.names));
     if (rule.index) text += fmt::format("    index: {}-{}\n", rule.index->first, rule.index->second);
-    return rule.leave ? text : text + placement(rule.placement, "    ");
+    if (rule.leave) return text;
+    Placement own = rule.placement;
+    // `near: measured` means another company in a rule than above it.
+    own.near_measured = own.near_measured && own.near_at != of_policy.near_at;
+    return text + placement(own, "    ");
 }
 
 } // namespace
@@ -130,7 +135,7 @@ std::string to_yaml(const Policy& policy) {
     text += fmt::format("together: {}\n", word("together", policy.together));
     if (!policy.threads.empty()) text += "threads:\n";
     for (const auto& rule : policy.threads)
-        text += rule_text(rule);
+        text += rule_text(rule, policy.placement);
     text += fmt::format("exclusive: {}\nseparate: {}\nsteering: {}\n", policy.exclusive, policy.separate,
                         policy.steering);
     text += fmt::format("steer: {}\n", word("steer", policy.steer));

@@ -47,6 +47,7 @@ Json type_of(const Key& key) {
     case Type::choice:
         return {{"enum", Json(key.values)}};
     case Type::cpus:
+    case Type::near: // "measured" is a text like the others
         return number_or_text(0, 1'048'575, "^.*[^ ].*$");
     case Type::patterns:
     case Type::nics:

@@ -48,6 +48,7 @@ ThreadRule read_rule(const Node& map, const Placement& standard, Report& report)
     if (const auto* entry = fields.find("index")) rule.index = read_index(*entry, report);
     set_boolean(fields, "leave", rule.leave, report);
     read_placement(fields, rule.placement, report);
+    if (rule.placement.near_measured) place_singly(rule.placement);
     if (!rule.leave) return rule;
     for (const auto& name : placing)
         if (const auto* entry = fields.find(name))

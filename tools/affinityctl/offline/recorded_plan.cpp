@@ -80,8 +80,9 @@ json policies_of(const planner::Placements& placements) {
 
 } // namespace
 
-affinityd::Result<json> plan_recording(const PolicySet& policies, const std::string& folder) {
-    auto read = StillMachine::read(policies, folder);
+affinityd::Result<json> plan_recording(const PolicySet& policies, const std::string& folder,
+                                       affinityd::machine::KnownLatencies latencies) {
+    auto read = StillMachine::read(policies, folder, std::move(latencies));
     if (!read) return std::unexpected(read.error());
     auto& still = **read;
     json problems = json::array();

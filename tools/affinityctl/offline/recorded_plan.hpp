@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "machine/latency_matrix.hpp"
 #include "policy/policy.hpp"
 
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@ namespace affinityctl {
 /// where all that is under policy would be then, as GetStatus has it ("policies", "processes", "queues").
 /// Sockets are not read: which interfaces serve a process (`nics: auto`) is not known, which "notes" tell.
 [[nodiscard]] affinityd::Result<nlohmann::json> plan_recording(const affinityd::policy::PolicySet& policies,
-                                                               const std::string& folder);
+                                                               const std::string& folder,
+                                                               affinityd::machine::KnownLatencies latencies);
 
 } // namespace affinityctl

@@ -59,14 +59,15 @@ bool needs_sockets(const affinityd::policy::Policy& policy) {
 StillMachine::StillMachine(const PolicySet& policies, Root root)
     : policies_(policies), root_(std::move(root)), sources_(root_, inventory::ask_name_service) {}
 
-Result<std::unique_ptr<StillMachine>> StillMachine::read(const PolicySet& policies,
-                                                         const std::string& folder) {
+Result<std::unique_ptr<StillMachine>> StillMachine::read(const PolicySet& policies, const std::string& folder,
+                                                         machine::KnownLatencies latencies) {
     auto root = Root::open(folder);
     if (!root) return std::unexpected(root.error());
     std::unique_ptr<StillMachine> still(new StillMachine(policies, std::move(*root)));
     auto machine = machine::read_machine(still->root_);
     if (!machine) return std::unexpected(machine.error());
     still->machine_ = std::move(*machine);
+    still->machine_.latencies = std::move(latencies);
     if (auto done = still->read_processes(); !done) return std::unexpected(done.error());
     for (const auto& policy : policies.policies)
         still->nics_.push_back(planner::policy_nics(policy, still->machine_, {}));

@@ -35,8 +35,9 @@ struct SeenProcess {
 class StillMachine {
   public:
     /// `policies` must outlive it.
-    static affinityd::Result<std::unique_ptr<StillMachine>> read(const affinityd::policy::PolicySet& policies,
-                                                                 const std::string& folder);
+    static affinityd::Result<std::unique_ptr<StillMachine>>
+    read(const affinityd::policy::PolicySet& policies, const std::string& folder,
+         affinityd::machine::KnownLatencies latencies);
     StillMachine(const StillMachine&) = delete;
     StillMachine& operator=(const StillMachine&) = delete;
 

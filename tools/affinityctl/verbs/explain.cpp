@@ -5,6 +5,7 @@
 #include "affinityctl/offline/still_machine.hpp"
 #include "affinityctl/offline/subjects.hpp"
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/latency_option.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/explanation.hpp"
@@ -28,6 +29,7 @@ using nlohmann::json;
 struct ExplainOptions {
     std::vector<std::string> subjects;
     std::vector<std::string> policies;
+    std::string latency; ///< a file; "": none
 };
 
 /// Where explanations come from.
@@ -127,7 +129,9 @@ int explain_by_daemon(const ExplainOptions& options, const Globals& globals) {
 int explain_by_files(const ExplainOptions& options, const Globals& globals) {
     const auto policies = read_policy_set(options.policies, globals);
     if (!policies) return policies.error();
-    const auto still = StillMachine::read(*policies, globals.root);
+    auto latencies = latencies_for(globals, options.latency);
+    if (!latencies) return complain(latencies.error());
+    const auto still = StillMachine::read(*policies, globals.root, std::move(*latencies));
     if (!still) return complain(still.error());
     const auto explain = [&](const std::string& subject) -> std::expected<json, CallError> {
         auto answer = explain_recorded(**still, subject);
@@ -155,13 +159,14 @@ void add_explain(CLI::App& app, Globals& globals, int& status) {
         ->expected(1)
         ->allow_extra_args(false)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    add_latency_option(*verb, options->latency);
     verb->callback([&globals, &status, options] {
         if (globals.is_recorded())
             status = explain_by_files(*options, globals);
-        else if (!options->policies.empty())
-            status =
-                complain(CallError{exit_usage, "--policies is for recorded machines (--root): the daemon "
-                                               "explains with its own policies"});
+        else if (!options->policies.empty() || !options->latency.empty())
+            status = complain(CallError{exit_usage,
+                                        "--policies and --latency are for recorded machines (--root): the "
+                                        "daemon explains with what it has itself"});
         else
             status = explain_by_daemon(*options, globals);
     });

@@ -5,6 +5,7 @@
 #include "affinityctl/daemon/occupancy.hpp"
 #include "affinityctl/offline/recorded_plan.hpp"
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/latency_option.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/json_text.hpp"
@@ -26,6 +27,7 @@ namespace {
 struct PlanOptions {
     std::vector<std::string> paths;
     bool cpus = false;
+    std::string latency; ///< a file; "": none
 };
 
 /// `plan`: a status, or the plan for a recorded machine.
@@ -72,7 +74,9 @@ int show_plan(const Globals& globals, const PlanOptions& options, const nlohmann
 int plan_recorded(const Globals& globals, const PlanOptions& options) {
     const auto policies = read_policy_set(options.paths, globals);
     if (!policies) return policies.error();
-    const auto plan = plan_recording(*policies, globals.root);
+    auto latencies = latencies_for(globals, options.latency);
+    if (!latencies) return complain(latencies.error());
+    const auto plan = plan_recording(*policies, globals.root, std::move(*latencies));
     return plan ? show_plan(globals, options, *plan) : complain(plan.error());
 }
 
@@ -80,7 +84,9 @@ int plan_recorded(const Globals& globals, const PlanOptions& options) {
 int plan_files(const Globals& globals, const PlanOptions& options) {
     const auto preview = preview_policy_set(options.paths, globals);
     if (!preview) return preview.error();
-    auto plan = plan_recording(preview->set, globals.root);
+    auto latencies = latencies_for(globals, options.latency);
+    if (!latencies) return complain(latencies.error());
+    auto plan = plan_recording(preview->set, globals.root, std::move(*latencies));
     if (!plan) return complain(plan.error());
     const auto is_anothers = [&](const nlohmann::json& entry) {
         return std::ranges::find(preview->names, entry.value("policy", "")) == preview->names.end();
@@ -107,11 +113,16 @@ void add_plan(CLI::App& app, Globals& globals, int& status) {
         "policy files, or folders of them: what they would change if they were installed now; with "
         "--root alone, instead of the daemon's folders");
     verb->add_flag("--cpus", options->cpus, "each CPU, with all that is to sit on it");
+    add_latency_option(*verb, options->latency);
     verb->callback([options, &globals, &status] {
         if (globals.is_recorded())
             status = plan_recorded(globals, *options);
         else if (!options->paths.empty())
             status = plan_files(globals, *options);
+        else if (!options->latency.empty())
+            status =
+                complain(CallError{exit_usage, "--latency is for plans that no daemon makes: with --root, "
+                                               "or with policy files"});
         else if (options->cpus)
             status = ask_daemon_for_cpus(globals);
         else

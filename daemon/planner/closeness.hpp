@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "machine/latency_matrix.hpp"
+#include "topology/topology.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace affinityd::planner {
+
+/// How close the online CPUs of a machine are to each other: by measured latencies where there are any, else
+/// by topology. A value.
+class Closeness {
+  public:
+    /// Smaller is closer. Measured: femtoseconds for one way. Else a number that means nothing but the order:
+    /// one core, each cache, die, node, package, by NUMA distance.
+    using Distance = std::uint64_t;
+
+    /// `matrix`: of this machine; null: none was measured.
+    Closeness(const topology::Topology& topology, std::shared_ptr<const machine::LatencyMatrix> matrix);
+
+    [[nodiscard]] Distance between(unsigned a, unsigned b) const;
+    /// Between places with several CPUs: on average. Neither is empty.
+    [[nodiscard]] Distance between(const CpuSet& a, const CpuSet& b) const;
+    /// The same without the noise of measuring: worth moving for.
+    [[nodiscard]] Distance usual(const CpuSet& a, const CpuSet& b) const;
+    /// As measured; no value: this pair was not.
+    [[nodiscard]] std::optional<double> ns(unsigned a, unsigned b) const;
+    [[nodiscard]] const std::shared_ptr<const machine::LatencyMatrix>& matrix() const { return matrix_; }
+    /// True if it would be made the same again.
+    [[nodiscard]] bool is_of(const topology::Topology& topology,
+                             const std::shared_ptr<const machine::LatencyMatrix>& matrix) const;
+
+  private:
+    [[nodiscard]] std::size_t index(unsigned a, unsigned b) const { return place_[a] * count_ + place_[b]; }
+    void estimate(const std::vector<std::uint32_t>& steps);
+
+    CpuSet online_;
+    std::shared_ptr<const machine::LatencyMatrix> matrix_;
+    std::vector<std::size_t> place_; ///< by CPU; of none that is not online
+    std::size_t count_ = 0;
+    std::vector<Distance> distances_; ///< by place and place
+};
+
+} // namespace affinityd::planner

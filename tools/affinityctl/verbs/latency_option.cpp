@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affinityctl/verbs/latency_option.hpp"
+
+#include "accounting/experiments.hpp"
+#include "host/file.hpp"
+#include "host/root.hpp"
+#include "topology/cpu_model.hpp"
+#include "topology/reader.hpp"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <utility>
+
+namespace affinityctl {
+
+namespace {
+
+namespace topology = affinityd::topology;
+using affinityd::machine::KnownLatencies;
+
+affinityd::Result<topology::Latencies> read_latency_file(const std::string& path) {
+    const auto text = affinityd::host::read_file(path, topology::most_csv_bytes);
+    if (!text) return std::unexpected(text.error());
+    if (!*text) return affinityd::fail("there is no such file", path);
+    auto latencies = (*text)->starts_with('{') ? topology::latencies_from_json(**text)
+                                               : topology::latencies_from_csv(**text);
+    if (!latencies)
+        latencies.error().subject =
+            path + (latencies.error().subject.empty() ? "" : ": " + latencies.error().subject);
+    return latencies;
+}
+
+/// What the daemon would use here. Whoever may not read that plans by topology.
+KnownLatencies measured_here(const std::string& folder) {
+    const auto kept = affinityd::accounting::newest_experiment("/var/lib/affinityd", "latency");
+    const auto root = affinityd::host::Root::open(folder);
+    if (!kept || !*kept || !root) return {};
+    auto latencies = topology::latencies_from_json((*kept)->detail);
+    const auto machine = topology::read_topology(*root);
+    if (!latencies || !machine) return {};
+    return affinityd::machine::latencies_here(std::move(*latencies), *machine,
+                                              topology::read_cpu_model(*root));
+}
+
+} // namespace
+
+void add_latency_option(CLI::App& verb, std::string& file) {
+    verb.add_option("--latency", file,
+                    "latencies between the machine's CPUs, for policies that say 'measured': CSV as of "
+                    "core-to-core-latency, or what 'measure latency --json' printed")
+        ->type_name("FILE");
+}
+
+affinityd::Result<KnownLatencies> latencies_for(const Globals& globals, const std::string& file) {
+    if (file.empty()) return globals.is_recorded() ? KnownLatencies{} : measured_here(globals.root);
+    auto latencies = read_latency_file(file);
+    if (!latencies) return std::unexpected(latencies.error());
+    return KnownLatencies{std::make_shared<const affinityd::machine::LatencyMatrix>(std::move(*latencies)),
+                          "", 0};
+}
+
+} // namespace affinityctl
