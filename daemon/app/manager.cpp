@@ -42,7 +42,12 @@ Manager::Manager(Parts parts)
                                                      parts_.enforcer.acts()})},
       carrying_{enforcer::Executor(parts_.journal, parts_.enforcer), KernelChanges(carrying_.executor),
                 LostRecords(parts_.root, parts_.journal, parts_.log),
-                LeftChildren(parts_.root, parts_.journal, parts_.enforcer, parts_.log)},
+                LeftChildren(parts_.root, parts_.journal, parts_.enforcer, parts_.log),
+                Joins({parts_.root, shared_.current, tasks_, shared_.releases,
+                       [this] { work_.want(Work::Urgency::soon); }, parts_.log},
+                      parts_.settings.dry_run || !parts_.enforcer.acts()
+                          ? ""
+                          : parts_.settings.runtime_dir + "/joins")},
       coexistence_(parts_.root, shared_.current, parts_.journal,
                    {parts_.settings.runtime_dir, parts_.settings.irqbalance_dir, parts_.enforcer.acts()},
                    parts_.log),
@@ -65,8 +70,8 @@ Manager::Manager(Parts parts)
       tasks_({parts_.root, shared_.current, parts_.journal, carrying_.executor, parts_.log, shared_.releases,
               followers_},
              ThreadPlacer(shared_.current, parts_.journal, carrying_.executor, carrying_.changes,
-                          carrying_.lost, carrying_.left, shared_.releases, shared_.answers.placed(),
-                          parts_.log),
+                          carrying_.lost, carrying_.left, carrying_.joins, shared_.releases,
+                          shared_.answers.placed(), parts_.log),
              Reaper(parts_.enforcer, carrying_.executor, parts_.journal, parts_.log)),
       bookkeeping_(parts_.root, shared_.current, tasks_.table(),
                    parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
@@ -85,7 +90,9 @@ Manager::Manager(Parts parts)
                  tasks_.placer().assignments(),
                  parts_.settings.redeal_interval,
                  {[this] { work_.want(Work::Urgency::soon); },
-                  [this](const TaskId& task) { return steering_.tasks().is_settled(task); }},
+                  [this](const TaskId& task) {
+                      return steering_.tasks().is_settled(task) || carrying_.joins.serves(task);
+                  }},
                  parts_.log}) {}
 
 void Manager::use(std::shared_ptr<World> world, ReloadReason reason) {
@@ -150,7 +157,8 @@ std::unique_ptr<Job> Manager::make_pass() {
                                  [this](const auto& process) { bookkeeping_.see(process); }},
             parts_.log);
     });
-    pass->until([this](const OutOfTime& out_of_time) { return tasks_.end_pass(out_of_time); });
+    pass->until([this](const auto& out_of_time) { return tasks_.end_pass(out_of_time); });
+    pass->until([this](const auto& out_of_time) { return carrying_.joins.tidy(out_of_time); });
     pass->then([this] { carrying_.left.end_pass(); });
     // Lanes are given out anew: tasks move with them in the next pass.
     pass->until(learn_nic_usage(bookkeeping_, [this] { work_.want(Work::Urgency::soon); }));
@@ -165,8 +173,7 @@ std::unique_ptr<Job> Manager::make_pass() {
         units_.begin_pass();
         bookkeeping_.begin_costs();
     });
-    pass->until(
-        [this](const OutOfTime& out_of_time) { return bookkeeping_.local_reads().step(out_of_time); });
+    pass->until([this](const auto& out_of_time) { return bookkeeping_.local_reads().step(out_of_time); });
     pass->then([this] {
         if (parts_.settings.sampled_connections == 0) bookkeeping_.local_reads().forget();
         steering_.end_pass(parts_.settings.sampled_connections);
@@ -236,6 +243,7 @@ void Manager::begin_stop(std::function<void()> done) {
     carrying_.changes.stop();
     tasks_.begin_stop();
     carrying_.left.begin_stop();
+    carrying_.joins.begin_stop();
     if (!parts_.enforcer.acts() || !shared_.current.world) return done();
     auto stop = std::make_unique<Sequence>();
     stop->then([this] {

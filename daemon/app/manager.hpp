@@ -6,6 +6,7 @@
 #include "app/coexistence.hpp"
 #include "app/commands.hpp"
 #include "app/followers.hpp"
+#include "app/joins.hpp"
 #include "app/left_children.hpp"
 #include "app/loading.hpp"
 #include "app/lost_records.hpp"
@@ -67,6 +68,7 @@ class Manager final : public Commands {
     [[nodiscard]] Tasks& tasks() { return tasks_; }
     [[nodiscard]] Queues& queues() { return queues_; }
     [[nodiscard]] Steering& steering() { return steering_; }
+    [[nodiscard]] Joining& joins() { return carrying_.joins; }
     [[nodiscard]] Coexistence& coexistence() { return coexistence_; }
     /// What is in force; a reload changes all of it.
     struct InForce {
@@ -107,6 +109,7 @@ class Manager final : public Commands {
         KernelChanges changes;
         LostRecords lost;
         LeftChildren left;
+        Joins joins;
     };
     [[nodiscard]] std::unique_ptr<Job> make_pass();
     void use(std::shared_ptr<World> world, ReloadReason reason);

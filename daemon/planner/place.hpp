@@ -3,6 +3,7 @@
 
 #include "inventory/task.hpp"
 #include "planner/assignments.hpp"
+#include "planner/joined.hpp"
 #include "planner/placements.hpp"
 
 #include <cstdint>
@@ -35,6 +36,7 @@ struct ThreadView {
     bool may_be_reset = false;
     /// What it had when it was found in place, without our doing and so without a record; null: it was not.
     const CpuSet* found = nullptr;
+    const Joined* joined = nullptr; ///< what it has asked for; null: nothing
 };
 
 /// Where a thread is to be.
