@@ -44,7 +44,7 @@ std::unique_ptr<control::JoinSocket> serve_joins(sd_event* event, const policy::
                                                  app::Manager& manager, app::Log& log) {
     if (settings.dry_run) return nullptr;
     auto socket = control::JoinSocket::start(event, control::join_socket_path(settings.runtime_dir),
-                                             manager.joins(), {});
+                                             manager.talking().joins, {});
     if (!socket) log.error("programs cannot place their own threads: " + socket.error().to_string());
     return socket ? std::move(*socket) : nullptr;
 }

@@ -31,6 +31,12 @@ Releases::Names those_that_stay(const Loading& loading, const World* before, con
     return names;
 }
 
+/// Where it is written down which threads have joined; "": nowhere.
+std::string joins_file(const Manager::Parts& parts) {
+    const bool is_real = parts.enforcer.acts() && !parts.settings.dry_run;
+    return is_real ? parts.settings.runtime_dir + "/joins" : std::string();
+}
+
 } // namespace
 
 Manager::Manager(Parts parts)
@@ -45,9 +51,7 @@ Manager::Manager(Parts parts)
                 LeftChildren(parts_.root, parts_.journal, parts_.enforcer, parts_.log),
                 Joins({parts_.root, shared_.current, tasks_, shared_.releases,
                        [this] { work_.want(Work::Urgency::soon); }, parts_.log},
-                      parts_.settings.dry_run || !parts_.enforcer.acts()
-                          ? ""
-                          : parts_.settings.runtime_dir + "/joins")},
+                      joins_file(parts_))},
       coexistence_(parts_.root, shared_.current, parts_.journal,
                    {parts_.settings.runtime_dir, parts_.settings.irqbalance_dir, parts_.enforcer.acts()},
                    parts_.log),

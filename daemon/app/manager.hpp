@@ -68,8 +68,12 @@ class Manager final : public Commands {
     [[nodiscard]] Tasks& tasks() { return tasks_; }
     [[nodiscard]] Queues& queues() { return queues_; }
     [[nodiscard]] Steering& steering() { return steering_; }
-    [[nodiscard]] Joining& joins() { return carrying_.joins; }
-    [[nodiscard]] Coexistence& coexistence() { return coexistence_; }
+    /// Those that other programs talk with.
+    struct Talking {
+        Coexistence& coexistence;
+        Joining& joins;
+    };
+    [[nodiscard]] Talking talking() { return {coexistence_, carrying_.joins}; }
     /// What is in force; a reload changes all of it.
     struct InForce {
         const Settings& settings;

@@ -39,7 +39,7 @@ constexpr std::array keys{
     Key{Level::top, "smt", Type::choice, smts, "share", "", "avoid", "avoid: of the CPUs of one core that are in the set, only the first is used."},
     Key{Level::top, "together", Type::choice, togethers, "none", "", "llc", "All threads of one process stay inside one group of this level."},
     Key{Level::top, "threads", Type::rules, {}, "every thread as the policy says", "", "[{name: \"io*\", cpus: \"0\"}]", "Rules for single threads; the first that fits a thread wins."},
-    Key{Level::top, "allow_join", Type::slots, {}, "nobody may", "", "[io, arrivals]", "The slots into which threads of these processes may put themselves (libaffinity(3)): those that thread rules name, and arrivals, which is wherever the packets of a socket arrive."},
+    Key{Level::top, "allow_join", Type::slots, {}, "nobody may", "", "arrivals", "The slots into which threads of these processes may put themselves (libaffinity(3)): those that thread rules name, and arrivals, which is wherever the packets of a socket arrive."},
     Key{Level::top, "exclusive", Type::boolean, {}, "false", "", "true", "true: every other task is kept off these CPUs."},
     Key{Level::top, "separate", Type::boolean, {}, "false", "", "true", "true: interrupts are kept off the worker's core, but in its cache group."},
     Key{Level::top, "steering", Type::boolean, {}, "true", "", "false", "false: of the NICs only the interrupts are placed; XPS, RPS and RFS stay as they are."},
