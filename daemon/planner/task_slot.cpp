@@ -117,8 +117,12 @@ TaskSlot slot_at_arrivals(const ResolvedPolicy& resolved, const Placements& plac
 
 TaskSlot slot_with_cpu(const ResolvedPolicy& resolved, const Placements& placements,
                        const Assignments& assignments, const TaskId& task, unsigned table, unsigned cpu) {
-    return decide(find_lane(resolved, placements, assignments, task, table), resolved, assignments,
-                  {{cpu, enough}});
+    const auto lane = find_lane(resolved, placements, assignments, task, table);
+    const auto is_there = [&](const Slot& slot) {
+        return slot.cpus.first() == lane.seat->now && is_served_on(resolved, slot, cpu);
+    };
+    if (lane.seat != nullptr && std::ranges::any_of(lane.slots, is_there)) return {AtArrivals::here};
+    return decide(lane, resolved, assignments, {{cpu, enough}});
 }
 
 } // namespace affinityd::planner

@@ -29,7 +29,7 @@ class JoinSocketTest : public testing::Test {
         sd_event_unref(event_);
     }
     void serve(JoinSocket::Limits limits) {
-        if (event_ == nullptr) ASSERT_GE(sd_event_new(&event_), 0);
+        ASSERT_TRUE(event_ != nullptr || sd_event_new(&event_) >= 0);
         socket_.reset();
         auto started = JoinSocket::start(event_, path(), joining_, limits);
         ASSERT_TRUE(started) << started.error().to_string();
