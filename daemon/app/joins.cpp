@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/joins.hpp"
 
+#include "app/lineage.hpp"
 #include "inventory/lookup.hpp"
 #include "inventory/own_number.hpp"
 #include "planner/task_slot.hpp"
@@ -73,10 +74,20 @@ JoinOutcome Joins::find_asker(Asking& asking) {
     const auto* process = find_process(asking);
     // What was read since it asked is of that process, if it still is there.
     if (request.is_alive && !request.is_alive()) return JoinOutcome::not_yours;
-    if (process == nullptr) return JoinOutcome::no_policy;
+    if (process == nullptr) return is_released(request.pid) ? JoinOutcome::released : JoinOutcome::no_policy;
     asking.process = process->id;
     asking.policy = process->policy;
     return JoinOutcome::done;
+}
+
+/// Some policy would want it, if it, or the policy, had not been let go by hand.
+bool Joins::is_released(int pid) const {
+    if (parts_.releases.empty()) return false;
+    const auto scan = inventory::ProcessScan::open(parts_.root, pid, &parts_.tasks.sources());
+    if (!scan || !*scan) return false;
+    const auto& world = *parts_.current.world;
+    const ProcessLineage lineage(parts_.root, parts_.tasks.table(), world.policies());
+    return world.matcher().match((*scan)->facts(), lineage).has_value();
 }
 
 /// Null: no policy wants it.
@@ -204,6 +215,8 @@ bool Joins::tidy(const OutOfTime& out_of_time) {
     return threads_.tidy(
         [this](int pid, const TaskId& thread, const planner::Joined& joined) {
             const auto* process = parts_.tasks.table().find(pid);
+            // What was let go is not in the table, and may be taken up again.
+            if (process == nullptr && !parts_.releases.empty()) return true;
             if (process == nullptr || parts_.current->policy(process->policy).name != joined.policy)
                 return false;
             const auto* known = process->threads.find(thread.tid);

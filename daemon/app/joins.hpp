@@ -51,6 +51,7 @@ class Joins final : public Joining, public JoinedTasks {
   private:
     struct Asking;
     [[nodiscard]] JoinOutcome find_asker(Asking& asking);
+    [[nodiscard]] bool is_released(int pid) const;
     [[nodiscard]] KnownProcess* find_process(Asking& asking);
     [[nodiscard]] JoinOutcome carry_out(Asking& asking);
     [[nodiscard]] JoinOutcome join(const Asking& asking);

@@ -39,7 +39,8 @@ class JoinsTest : public testing::Test {
     JoinOutcome join(int tid, const std::string& slot = "io") { return ask(Wish::join, tid, slot).outcome; }
     [[nodiscard]] std::string mask(int tid) const { return machine_.allowed(10, tid); }
     [[nodiscard]] nlohmann::json explained(int tid) {
-        for (auto& thread : daemon_.explain("10")["threads"])
+        const auto explained = daemon_.explain("10");
+        for (const auto& thread : explained["threads"])
             if (thread["tid"] == tid) return thread;
         return {};
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that uses libaffinity by ctypes. usage: join_program.py NAME LIBRARY; lines on stdin: THREAD WORD [ARGUMENT], where thread 0 is the
+"""A program that uses libaffinity by ctypes. usage: join_program.py NAME LIBRARY USER; lines on stdin: THREAD WORD [ARGUMENT], where thread 0 is the
 main one and others are made when they are first named. Each is answered by one line of JSON, also "here", which does nothing."""
 import ctypes
 import json
@@ -16,6 +16,10 @@ class Place(ctypes.Structure):
 
 
 AFFINITY = ctypes.CDLL(sys.argv[2])
+if int(sys.argv[3]):
+    os.setgroups([])
+    os.setgid(int(sys.argv[3]))
+    os.setuid(int(sys.argv[3]))
 
 
 def serve(port):

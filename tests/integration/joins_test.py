@@ -35,9 +35,9 @@ threads:
 class Program:
     """join_program.py, and what it answers."""
 
-    def __init__(self, stack, path, before=(), **options):
-        self.process = spawn(stack, *before, sys.executable, str(PROGRAM), NAME, LIBRARY, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             text=True, env=os.environ | {"AFFINITY_SOCKET": str(path)}, **options)
+    def __init__(self, stack, path, before=(), user=0):
+        self.process = spawn(stack, *before, sys.executable, str(PROGRAM), NAME, LIBRARY, str(user), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             text=True, env=os.environ | {"AFFINITY_SOCKET": str(path)})
 
     def ask(self, thread, *words):
         self.process.stdin.write(" ".join((str(thread), *map(str, words))) + "\n")
@@ -116,7 +116,7 @@ class Joins(unittest.TestCase):
         self.assertEqual(-errno.ECANCELED, program.join(1, "io"))
 
     def test_other_users_and_children(self):
-        program = self.start(user=NOBODY, group=NOBODY)
+        program = self.start(user=NOBODY)
         self.assertEqual(1, program.join(0, "io"))
         self.assertEqual("0", program.mask(0))
         self.assertEqual(0, program.ask(1, "child", "worker")["status"])
@@ -174,9 +174,12 @@ class Joins(unittest.TestCase):
             if turn % 3:
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                     one.send(chance.randbytes(chance.choice((0, 1, 63, 64, 65, 4096))))
+            self.addCleanup(one.close)
             kept.append(one)
             if turn % 7 == 0:
-                kept = kept[-chance.randrange(1, 200):]
+                most = chance.randrange(1, 200)
+                while len(kept) > most:
+                    kept.pop(0).close()
         self.assertLess(len(os.listdir(f"/proc/{self.served.process.pid}/fd")), 300)
         wait_for(lambda: program.join(1, "io") == 1, "who means it is served")
         self.assertEqual("0", program.mask(1))

@@ -32,8 +32,7 @@ class File(unittest.TestCase):
 
     def test_it_has_the_names_of_its_version_and_no_others(self):
         names = re.findall(r"(?:GLOBAL|WEAK) +DEFAULT +\d+ (\S+)", readelf("--dyn-syms"))
-        self.assertEqual({"LIBAFFINITY_1.0"} | {f"affinity_{name}@@LIBAFFINITY_1.0" for name in ("join", "leave", "serve_fd", "where")},
-                         set(names))
+        self.assertEqual({f"affinity_{name}@@LIBAFFINITY_1.0" for name in ("join", "leave", "serve_fd", "where")}, set(names))
 
     def test_the_header_is_c_and_cpp(self):
         for language in ("c", "c++"):
@@ -73,6 +72,7 @@ class Alone(unittest.TestCase):
         server.bind(self.path)
         server.listen(backlog)
         kept = []
+        self.addCleanup(lambda: [one.close() for one in kept])
 
         def work():
             while True:
@@ -147,7 +147,11 @@ class Alone(unittest.TestCase):
             self.assertEqual(-errno.ENODATA, AFFINITY.affinity_serve_fd(fresh.fileno()))
 
     def test_nothing_is_left_open(self):
-        self.serve(lambda one: one.send(b"x"))
+        def answer(one):
+            one.send(b"x")
+            one.close()
+
+        self.serve(answer)
         before = len(os.listdir("/proc/self/fd"))
         results = []
 
@@ -161,9 +165,8 @@ class Alone(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(200, len(results))
-        self.assertLessEqual(set(results), {-errno.EPROTO, -errno.EAGAIN, -errno.ETIMEDOUT})
-        # Those that are left are the server's own.
-        self.assertLessEqual(len(os.listdir("/proc/self/fd")), before + 200)
+        self.assertLessEqual(set(results), {0, -errno.EPROTO, -errno.EAGAIN, -errno.ETIMEDOUT})
+        self.assertLessEqual(len(os.listdir("/proc/self/fd")), before + 1, "one may be about to be closed by the server")
 
 
 if __name__ == "__main__":
