@@ -128,7 +128,8 @@ void JoinSocket::make_room(uid_t person) {
 
 void JoinSocket::await(JoinPeer peer, uid_t person) {
     make_room(person);
-    auto& one = silent_.emplace_back(this, std::move(peer), person);
+    silent_.push_back({this, std::move(peer), person});
+    auto& one = silent_.back();
     sd_event_source *readable = nullptr, *deadline = nullptr;
     int status = sd_event_add_io(event_, &readable, one.peer.fd(), EPOLLIN, on_packet, &one);
     one.readable.reset(readable);
