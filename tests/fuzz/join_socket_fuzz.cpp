@@ -29,6 +29,13 @@ struct Server {
         if (!started) std::abort();
         socket = std::move(*started);
     }
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+    ~Server() {
+        socket.reset();
+        ::rmdir(folder.c_str());
+        sd_event_unref(event);
+    }
     [[nodiscard]] std::string path() const { return folder + "/join"; }
 };
 
