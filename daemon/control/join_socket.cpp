@@ -24,7 +24,7 @@ constexpr std::uint64_t joins_interval_usec = 10'000;
 constexpr unsigned joins_an_interval = 200;
 constexpr std::size_t most_processes = 4096; // with a limit of their own that is not full
 
-Result<host::Fd> open_to_all(const std::string& path) {
+Result<host::Fd> listen_for_all(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (path.size() >= sizeof address.sun_path)
@@ -53,7 +53,7 @@ std::string join_socket_path(const std::string& runtime_dir) {
 
 Result<std::unique_ptr<JoinSocket>> JoinSocket::start(sd_event* event, std::string path,
                                                       app::Joining& joining, Limits limits) {
-    auto socket = open_to_all(path);
+    auto socket = listen_for_all(path);
     if (!socket) return std::unexpected(socket.error());
     auto server = std::make_unique<JoinSocket>(event, std::move(path), joining, limits, std::move(*socket));
     if (const int status = server->listen(); status < 0)

@@ -12,7 +12,7 @@ namespace affinityd::state {
 
 namespace {
 
-constexpr std::string_view kind = "joined", kind_of_end = "left";
+constexpr std::string_view joined_mark = "joined", left_mark = "left";
 constexpr std::size_t fields_of_join = 7, fields_of_end = 3;
 
 Error not_written(const Error& why) {
@@ -22,7 +22,7 @@ Error not_written(const Error& why) {
 }
 
 std::string end_of(const TaskId& thread) {
-    return LineWriter(kind_of_end).number(thread.tid).number(thread.start_time).finish();
+    return LineWriter(left_mark).number(thread.tid).number(thread.start_time).finish();
 }
 
 } // namespace
@@ -46,18 +46,18 @@ Result<void> JoinedThreads::open(const std::string& path, JoinedThreads& into) {
 
 void JoinedThreads::take_line(std::string_view line) {
     const auto fields = fields_of(line);
-    if (fields.size() < fields_of_end || (fields[0] != kind && fields[0] != kind_of_end)) return;
+    if (fields.size() < fields_of_end || (fields[0] != joined_mark && fields[0] != left_mark)) return;
     const auto tid = parse_number<int>(fields[1]);
     const auto start = parse_number<std::uint64_t>(fields[2]);
     if (!tid || !start) return;
-    if (fields[0] == kind_of_end) return erase({*tid, *start});
+    if (fields[0] == left_mark) return erase({*tid, *start});
     const auto pid = fields.size() == fields_of_join ? parse_number<int>(fields[3]) : std::nullopt;
     if (!pid || !has_room(*pid)) return;
     set({*tid, *start}, {*pid, {unescaped(fields[4]), unescaped(fields[5]), fields[6] == "serves"}});
 }
 
 std::string JoinedThreads::line_of(const TaskId& thread, const Entry& entry) {
-    return LineWriter(kind)
+    return LineWriter(joined_mark)
         .number(thread.tid)
         .number(thread.start_time)
         .number(entry.pid)

@@ -9,7 +9,7 @@ using test::Instance;
 using test::Machine;
 using Wish = JoinRequest::Wish;
 
-constexpr auto policy =
+constexpr auto with_slots =
     "match: {comm: server}\nallow_join: [io, arrivals]\nsettle: 0s\nspread: cpu\nbind: cpu\n"
     "cpus: \"1-3\"\nthreads:\n"
     "  - {slot: io, cpus: \"0\", bind: cpu}\n"
@@ -18,7 +18,7 @@ constexpr auto policy =
 class JoinsTest : public testing::Test {
   protected:
     JoinsTest() {
-        machine_.policy("server", policy);
+        machine_.policy("server", with_slots);
         machine_.process(10, "server");
         machine_.thread(10, 11, "worker");
         machine_.process(20, "other");
@@ -94,14 +94,14 @@ TEST_F(JoinsTest, NobodyMovesAnothersThread) {
 
 TEST_F(JoinsTest, AReloadThatTakesTheSlotAwayAndGivesItBack) {
     ASSERT_EQ(join(11), JoinOutcome::done);
-    const std::string shut = policy;
+    const std::string shut = with_slots;
     machine_.policy("server", shut.substr(0, shut.find("io, ")) + shut.substr(shut.find("io, ") + 4));
     ASSERT_TRUE(daemon_.reload());
     daemon_.finish();
     daemon_.pass();
     EXPECT_NE(mask(11), "0");
     EXPECT_EQ(join(11), JoinOutcome::not_allowed);
-    machine_.policy("server", policy);
+    machine_.policy("server", with_slots);
     ASSERT_TRUE(daemon_.reload());
     daemon_.finish();
     daemon_.pass();

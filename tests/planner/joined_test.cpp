@@ -9,16 +9,16 @@ namespace {
 using test::thread;
 using test::World;
 
-constexpr auto server = "match: {comm: a}\nallow_join: [io, spare, arrivals]\nthreads:\n"
-                        "  - {slot: io, cpus: \"0\", bind: cpu}\n"
-                        "  - {slot: spare, leave: true}\n"
-                        "  - {slot: shut, cpus: \"7\", bind: cpu}\n"
-                        "  - {name: \"w*\", cpus: \"1-4\", spread: cpu, bind: cpu}\n"
-                        "  - {name: \"*\", cpus: \"5\", bind: cpu}\n";
+constexpr auto with_slots = "match: {comm: a}\nallow_join: [io, spare, arrivals]\nthreads:\n"
+                            "  - {slot: io, cpus: \"0\", bind: cpu}\n"
+                            "  - {slot: spare, leave: true}\n"
+                            "  - {slot: shut, cpus: \"7\", bind: cpu}\n"
+                            "  - {name: \"w*\", cpus: \"1-4\", spread: cpu, bind: cpu}\n"
+                            "  - {name: \"*\", cpus: \"5\", bind: cpu}\n";
 
 class JoinedTest : public testing::Test {
   protected:
-    World world_{{server}, test::without_smt(8)};
+    World world_{{with_slots}, test::without_smt(8)};
     [[nodiscard]] std::optional<std::size_t> rule(const char* name, const Joined* joined) const {
         return rule_of(world_.set.policies[0], name, 1, joined);
     }
