@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts list of the daemon: options, settings, parts, loop.
 #include "app/manager.hpp"
+#include "control/join_socket.hpp"
 #include "control/server.hpp"
 #include "enforcer/unit_cpus.hpp"
 #include "events/loop.hpp"
@@ -37,6 +38,17 @@ Result<void> own_folders(const policy::Settings& settings, app::Log& log) {
     return result;
 }
 
+/// The socket for programs that place their own threads. Without it the daemon does the rest of its work, and
+/// programs do without it. Where nothing is changed, nobody need ask for it.
+std::unique_ptr<control::JoinSocket> serve_joins(sd_event* event, const policy::Settings& settings,
+                                                 app::Manager& manager, app::Log& log) {
+    if (settings.dry_run) return nullptr;
+    auto socket = control::JoinSocket::start(event, control::join_socket_path(settings.runtime_dir),
+                                             manager.talking().joins, {});
+    if (!socket) log.error("programs cannot place their own threads: " + socket.error().to_string());
+    return socket ? std::move(*socket) : nullptr;
+}
+
 int run(const Options& options, app::Log& log) {
     const auto root = host::Root::open(options.root);
     if (!root) return give_up(log, root.error());
@@ -69,6 +81,7 @@ int run(const Options& options, app::Log& log) {
          [&](const std::string& text) { log.info(text); }},
         {bus, calls}, {});
     if (!server) return give_up(log, server.error());
+    const auto joins = serve_joins((*loop)->event(), settings, manager, log);
     host::prefer_low_latency();
     if (auto done = (*loop)->subscribe(); !done) return give_up(log, done.error());
     return (*loop)->run();

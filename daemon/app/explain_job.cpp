@@ -91,7 +91,8 @@ std::optional<policy::Position> ExplainJob::decided_by(std::size_t index,
         const auto rule = plan.target->distribution.rule;
         return rule == 0 ? policy.match_at : policy.threads[rule - 1].at;
     }
-    const auto rule = planner::Matcher::thread_rule(policy, thread.comm, static_cast<unsigned>(index));
+    const auto rule = planner::rule_of(policy, thread.comm, static_cast<unsigned>(index),
+                                       parts_.tasks.placer().joined(thread.id));
     const bool is_the_rules =
         plan.untouched == planner::NoPlace::leave || plan.untouched == planner::NoPlace::outside;
     return rule && is_the_rules ? policy.threads[*rule].at : policy.match_at;
@@ -112,9 +113,12 @@ void ExplainJob::explain(std::size_t index) {
                                     basis_.assignments())};
     if (value_.released) value.plan.action.reset(); // nobody changes it until it is taken back
     value.decided_by = decided_by(index, value.plan);
-    if (policy_)
-        value.rule = planner::Matcher::thread_rule(basis_.world().policy(*policy_), thread.comm,
-                                                   static_cast<unsigned>(index));
+    if (policy_) {
+        const auto& policy = basis_.world().policy(*policy_);
+        const auto* joined = tasks.placer().joined(thread.id);
+        value.rule = planner::rule_of(policy, thread.comm, static_cast<unsigned>(index), joined);
+        if (planner::is_in_force(policy, joined)) value.joined = *joined;
+    }
     if (value.plan.kept_off && !value_.released) value_.kept_off = value.plan.kept_off;
     if (value.plan.target) value.reason = planner::reason_of(basis_.world().placements(), *value.plan.target);
     if (cpuset != nullptr) value.cpuset = *cpuset;

@@ -31,6 +31,12 @@ Releases::Names those_that_stay(const Loading& loading, const World* before, con
     return names;
 }
 
+/// Where it is written down which threads have joined; "": nowhere.
+std::string joins_file(const Manager::Parts& parts) {
+    const bool is_real = parts.enforcer.acts() && !parts.settings.dry_run;
+    return is_real ? parts.settings.runtime_dir + "/joins" : std::string();
+}
+
 } // namespace
 
 Manager::Manager(Parts parts)
@@ -43,7 +49,10 @@ Manager::Manager(Parts parts)
                                         LatencySource(parts_.root)},
       carrying_{enforcer::Executor(parts_.journal, parts_.enforcer), KernelChanges(carrying_.executor),
                 LostRecords(parts_.root, parts_.journal, parts_.log),
-                LeftChildren(parts_.root, parts_.journal, parts_.enforcer, parts_.log)},
+                LeftChildren(parts_.root, parts_.journal, parts_.enforcer, parts_.log),
+                Joins({parts_.root, shared_.current, tasks_, shared_.releases,
+                       [this] { work_.want(Work::Urgency::soon); }, parts_.log},
+                      joins_file(parts_))},
       coexistence_(parts_.root, shared_.current, parts_.journal,
                    {parts_.settings.runtime_dir, parts_.settings.irqbalance_dir, parts_.enforcer.acts()},
                    parts_.log),
@@ -66,8 +75,8 @@ Manager::Manager(Parts parts)
       tasks_({parts_.root, shared_.current, parts_.journal, carrying_.executor, parts_.log, shared_.releases,
               followers_},
              ThreadPlacer(shared_.current, parts_.journal, carrying_.executor, carrying_.changes,
-                          carrying_.lost, carrying_.left, shared_.releases, shared_.answers.placed(),
-                          parts_.log),
+                          carrying_.lost, carrying_.left, carrying_.joins, shared_.releases,
+                          shared_.answers.placed(), parts_.log),
              Reaper(parts_.enforcer, carrying_.executor, parts_.journal, parts_.log)),
       bookkeeping_(parts_.root, shared_.current, tasks_.table(),
                    parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
@@ -86,7 +95,9 @@ Manager::Manager(Parts parts)
                  tasks_.placer().assignments(),
                  parts_.settings.redeal_interval,
                  {[this] { work_.want(Work::Urgency::soon); },
-                  [this](const TaskId& task) { return steering_.tasks().is_settled(task); }},
+                  [this](const TaskId& task) {
+                      return steering_.tasks().is_settled(task) || carrying_.joins.serves(task);
+                  }},
                  parts_.log}) {}
 
 void Manager::use(std::shared_ptr<World> world, ReloadReason reason) {
@@ -152,7 +163,8 @@ std::unique_ptr<Job> Manager::make_pass() {
                                  [this](const auto& process) { bookkeeping_.see(process); }},
             parts_.log);
     });
-    pass->until([this](const OutOfTime& out_of_time) { return tasks_.end_pass(out_of_time); });
+    pass->until([this](const auto& out_of_time) { return tasks_.end_pass(out_of_time); });
+    pass->until([this](const auto& out_of_time) { return carrying_.joins.tidy(out_of_time); });
     pass->then([this] { carrying_.left.end_pass(); });
     // Lanes are given out anew: tasks move with them in the next pass.
     pass->until(learn_nic_usage(bookkeeping_, [this] { work_.want(Work::Urgency::soon); }));
@@ -167,8 +179,7 @@ std::unique_ptr<Job> Manager::make_pass() {
         units_.begin_pass();
         bookkeeping_.begin_costs();
     });
-    pass->until(
-        [this](const OutOfTime& out_of_time) { return bookkeeping_.local_reads().step(out_of_time); });
+    pass->until([this](const auto& out_of_time) { return bookkeeping_.local_reads().step(out_of_time); });
     pass->then([this] {
         if (parts_.settings.sampled_connections == 0) bookkeeping_.local_reads().forget();
         steering_.end_pass(parts_.settings.sampled_connections);
@@ -231,6 +242,7 @@ void Manager::begin_stop(std::function<void()> done) {
     carrying_.changes.stop();
     tasks_.begin_stop();
     carrying_.left.begin_stop();
+    carrying_.joins.begin_stop();
     if (!parts_.enforcer.acts() || !shared_.current.world) return done();
     auto stop = std::make_unique<Sequence>();
     stop->then([this] {

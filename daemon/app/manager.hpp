@@ -6,6 +6,7 @@
 #include "app/coexistence.hpp"
 #include "app/commands.hpp"
 #include "app/followers.hpp"
+#include "app/joins.hpp"
 #include "app/latency_source.hpp"
 #include "app/left_children.hpp"
 #include "app/loading.hpp"
@@ -68,7 +69,12 @@ class Manager final : public Commands {
     [[nodiscard]] Tasks& tasks() { return tasks_; }
     [[nodiscard]] Queues& queues() { return queues_; }
     [[nodiscard]] Steering& steering() { return steering_; }
-    [[nodiscard]] Coexistence& coexistence() { return coexistence_; }
+    /// Those that other programs talk with.
+    struct Talking {
+        Coexistence& coexistence;
+        Joining& joins;
+    };
+    [[nodiscard]] Talking talking() { return {coexistence_, carrying_.joins}; }
     /// What is in force; a reload changes all of it.
     struct InForce {
         const Settings& settings;
@@ -109,6 +115,7 @@ class Manager final : public Commands {
         KernelChanges changes;
         LostRecords lost;
         LeftChildren left;
+        Joins joins;
     };
     [[nodiscard]] std::unique_ptr<Job> make_pass();
     void use(std::shared_ptr<World> world, ReloadReason reason);

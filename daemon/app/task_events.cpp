@@ -146,6 +146,7 @@ void Tasks::task_gone(int pid, int tid) {
     if (tid == pid && lives_on)
         return lose_main(*known, parts_.current->policy(known->policy).name, placer_.assignments());
     if (const auto* thread = known->threads.find(tid)) {
+        placer_.ended(thread->id);
         reaper_.bury(thread->id, pid, placer_.assignments());
         known->threads.erase(tid);
     }

@@ -166,7 +166,7 @@ planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& lo
     if (is_kept) record.drop();
     const planner::Planning planning{current_.placements(), assignments, record, &executor_};
     const planner::ThreadView view{thread, index, changes_.expected() && was_in_place(known, thread.id),
-                                   found_mask(known, thread.id)};
+                                   found_mask(known, thread.id), joined_.find(thread.id)};
     auto plan = planner::plan_thread(planning, process, view);
     if (plan.forget) {
         // From now on the mask counts as the thread's own: plan as if it had never been changed.

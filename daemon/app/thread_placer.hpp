@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/joined_tasks.hpp"
 #include "app/kernel_changes.hpp"
 #include "app/left_children.hpp"
 #include "app/log.hpp"
@@ -27,10 +28,10 @@ class ThreadPlacer {
         int creator = 0; ///< the process whose thread made this one, and may have passed on one of our masks
     };
     ThreadPlacer(const Current& current, state::Journal& journal, enforcer::Executor& executor,
-                 const KernelChanges& changes, LostRecords& lost, LeftChildren& left,
+                 const KernelChanges& changes, LostRecords& lost, LeftChildren& left, JoinedTasks& joined,
                  const Releases& releases, Placed& placed, Log& log)
         : current_(current), journal_(journal), executor_(executor), changes_(changes), lost_(lost),
-          left_(left), releases_(releases), placed_(placed), log_(log) {}
+          left_(left), joined_(joined), releases_(releases), placed_(placed), log_(log) {}
 
     /// True for a process that no policy wants, and that may have been left behind with one of our masks.
     [[nodiscard]] bool may_be_left(const inventory::ProcessScan& scan) const {
@@ -41,6 +42,10 @@ class ThreadPlacer {
     /// What place() would do now. The caller passes a copy of the assignments, so that no slot is assigned.
     [[nodiscard]] planner::ThreadPlan plan(const KnownProcess* known, const Look& look,
                                            planner::Assignments& assignments) const;
+    /// What a thread has asked for itself; null: nothing.
+    [[nodiscard]] const planner::Joined* joined(const TaskId& thread) const { return joined_.find(thread); }
+    /// It has ended.
+    void ended(const TaskId& thread) { joined_.ended(thread); }
     [[nodiscard]] planner::Assignments& assignments() { return assignments_; }
 
   private:
@@ -65,6 +70,7 @@ class ThreadPlacer {
     const KernelChanges& changes_;
     LostRecords& lost_;
     LeftChildren& left_;
+    JoinedTasks& joined_;
     const Releases& releases_;
     Placed& placed_;
     Log& log_;

@@ -24,14 +24,18 @@ bool TokenBucket::is_full(Clock::time_point now) const {
     return later.tokens_ >= burst_;
 }
 
-bool RateLimit::take(uid_t user, Clock::time_point now, double cost) {
-    const auto known = buckets_.find(user);
+bool RateLimit::take(std::uint32_t who, Clock::time_point now, double cost) {
+    const auto known = buckets_.find(who);
     if (known != buckets_.end()) return known->second.take(now, cost);
     // A bucket that is full again says no more than one that is not there.
     if (buckets_.size() >= most_users_)
         std::erase_if(buckets_, [&](const auto& entry) { return entry.second.is_full(now); });
     if (buckets_.size() >= most_users_) return false;
-    return buckets_.try_emplace(user, per_second_, burst_).first->second.take(now, cost);
+    return buckets_.try_emplace(who, per_second_, burst_).first->second.take(now, cost);
+}
+
+void RateLimit::charge(std::uint32_t who, double cost) {
+    if (const auto known = buckets_.find(who); known != buckets_.end()) known->second.charge(cost);
 }
 
 } // namespace affinityd::control

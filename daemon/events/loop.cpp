@@ -197,7 +197,7 @@ void EventLoop::watch_groups() {
 /// no descriptor left for one, it is not asked.
 Result<void> EventLoop::watch_answers() {
     sd_event_source* source = nullptr;
-    if (const int fd = manager_.coexistence().fd(); fd >= 0) {
+    if (const int fd = manager_.talking().coexistence.fd(); fd >= 0) {
         const int status = sd_event_add_io(event_.get(), &source, fd, EPOLLIN, on_irqbalance, this);
         if (status < 0) return fail("cannot watch irqbalance's answers", {}, -status);
         watches_.answers.irqbalance.reset(source);
@@ -305,7 +305,7 @@ int EventLoop::on_hangup(sd_event_source*, const signalfd_siginfo*, void* userda
 }
 
 int EventLoop::on_irqbalance(sd_event_source*, int, std::uint32_t, void* userdata) {
-    self(userdata).manager_.coexistence().handle();
+    self(userdata).manager_.talking().coexistence.handle();
     return 0;
 }
 

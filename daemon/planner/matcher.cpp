@@ -148,6 +148,7 @@ std::optional<std::size_t> Matcher::thread_rule(const policy::Policy& policy, st
                                                 unsigned index) {
     for (std::size_t i = 0; i < policy.threads.size(); ++i) {
         const auto& rule = policy.threads[i];
+        if (rule.is_for_joined_only()) continue;
         if (rule.index && (index < rule.index->first || index > rule.index->second)) continue;
         if (rule.names.empty() ||
             std::ranges::any_of(rule.names, [&](const auto& p) { return p.matches(name); }))

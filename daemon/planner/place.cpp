@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/place.hpp"
 
-#include "planner/matcher.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -152,9 +150,9 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
     const auto& policy = *resolved.policy;
     if (policy.model == Model::none || policy.model == Model::irq) return std::unexpected(NoPlace::model);
     if (!resolved.active) return std::unexpected(NoPlace::inactive);
-    const auto rule = Matcher::thread_rule(policy, thread.thread.comm, thread.index);
+    const auto rule = rule_of(policy, thread.thread.comm, thread.index, thread.joined);
     if (rule && policy.threads[*rule].leave) return std::unexpected(NoPlace::leave);
-    if (process.is_settling) return whole_of(resolved, process);
+    if (process.is_settling && !is_in_force(policy, thread.joined)) return whole_of(resolved, process);
 
     assignments.use(placements.load);
     Choice choice = choose(resolved, assignments, process, thread, rule);

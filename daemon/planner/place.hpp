@@ -3,6 +3,7 @@
 
 #include "inventory/task.hpp"
 #include "planner/assignments.hpp"
+#include "planner/joined.hpp"
 #include "planner/placements.hpp"
 
 #include <cstdint>
@@ -36,6 +37,7 @@ struct ThreadView {
     bool has_our_mask = false; ///< the mask that it has is from us
     /// What it had when it was found in place, without our doing and so without a record; null: it was not.
     const CpuSet* found = nullptr;
+    const Joined* joined = nullptr; ///< what it has asked for; null: nothing
 };
 
 /// Where a thread is to be.

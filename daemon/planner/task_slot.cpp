@@ -19,19 +19,21 @@ constexpr Weight usual = one_cpu / 4 * 3; ///< a lane may have that much work in
 constexpr Weight times_its_share = 2;     ///< but of two lanes one has three quarters at most
 constexpr Weight hysteresis = 4;          ///< who is there stays until the lane has a fourth more than that
 
-/// The task's slot on a lane of the policy, and what lanes there are for it.
+/// The task's slot, on a lane of the policy or where it asked for it, and what slots there are for it.
 struct OnLane {
     const Assignments::Seat* seat = nullptr; ///< null: it has none
     std::vector<Slot> slots;
 };
 
+/// `table`: the slot in this distribution, whatever it distributes; no value: the one on a lane.
 OnLane find_lane(const ResolvedPolicy& resolved, const Placements& placements, const Assignments& assignments,
-                 const TaskId& task) {
+                 const TaskId& task, std::optional<unsigned> table) {
     const auto [begin, end] = assignments.seats().equal_range(task);
     for (auto at = begin; at != end; ++at) {
         const auto& distribution = assignments.distribution(at->second.table);
         if (distribution.policy != resolved.policy->name) continue;
-        if (distribution.kind != Kind::lanes && distribution.kind != Kind::all_lanes) continue;
+        const bool is_lane = distribution.kind == Kind::lanes || distribution.kind == Kind::all_lanes;
+        if (table ? at->second.table != *table : !is_lane) continue;
         const auto* slots = slots_of(placements, distribution);
         if (slots == nullptr) continue;
         const auto& cpuset = assignments.cpuset_of(at->second);
@@ -70,22 +72,8 @@ Weight limit_of(const std::vector<Slot>& slots, const CpuLoad& load) {
     return std::max(usual, lanes == 2 ? sum / 4 * 3 : times_its_share * sum / lanes);
 }
 
-} // namespace
-
-std::string_view to_string(AtArrivals state) {
-    static constexpr std::array<std::string_view, 6> texts{
-        "its packets arrive on its lane",
-        "too few of its packets were seen",
-        "its packets arrive on several lanes",
-        "its packets arrive where the policy has no lane",
-        "its packets arrive on a lane that has more than twice its share of the work",
-        "it changes over to the lane where its packets arrive"};
-    return texts[static_cast<std::size_t>(state)];
-}
-
-TaskSlot slot_at_arrivals(const ResolvedPolicy& resolved, const Placements& placements,
-                          const Assignments& assignments, const TaskId& task, const Arrivals& arrivals) {
-    const auto lane = find_lane(resolved, placements, assignments, task);
+TaskSlot decide(const OnLane& lane, const ResolvedPolicy& resolved, const Assignments& assignments,
+                const Arrivals& arrivals) {
     if (lane.seat == nullptr || lane.slots.empty()) return {AtArrivals::no_lane};
     std::uint64_t all = 0;
     for (const auto& [cpu, packets] : arrivals)
@@ -106,6 +94,35 @@ TaskSlot slot_at_arrivals(const ResolvedPolicy& resolved, const Placements& plac
     const auto before = from == lane.slots.end() ? 0 : load.of(from->cpus).core;
     if (work + lane.seat->weight.weight() > std::max(limit, before)) return {AtArrivals::crowded};
     return {AtArrivals::moves, TaskSlot::Move{lane.seat->table, lane.seat->now, slot}};
+}
+
+} // namespace
+
+std::string_view to_string(AtArrivals state) {
+    static constexpr std::array<std::string_view, 6> texts{
+        "its packets arrive on its lane",
+        "too few of its packets were seen",
+        "its packets arrive on several lanes",
+        "its packets arrive where the policy has no lane",
+        "its packets arrive on a lane that has more than twice its share of the work",
+        "it changes over to the lane where its packets arrive"};
+    return texts[static_cast<std::size_t>(state)];
+}
+
+TaskSlot slot_at_arrivals(const ResolvedPolicy& resolved, const Placements& placements,
+                          const Assignments& assignments, const TaskId& task, const Arrivals& arrivals) {
+    return decide(find_lane(resolved, placements, assignments, task, std::nullopt), resolved, assignments,
+                  arrivals);
+}
+
+TaskSlot slot_with_cpu(const ResolvedPolicy& resolved, const Placements& placements,
+                       const Assignments& assignments, const TaskId& task, unsigned table, unsigned cpu) {
+    const auto lane = find_lane(resolved, placements, assignments, task, table);
+    const auto is_there = [&](const Slot& slot) {
+        return slot.cpus.first() == lane.seat->now && is_served_on(resolved, slot, cpu);
+    };
+    if (lane.seat != nullptr && std::ranges::any_of(lane.slots, is_there)) return {AtArrivals::here};
+    return decide(lane, resolved, assignments, {{cpu, enough}});
 }
 
 } // namespace affinityd::planner

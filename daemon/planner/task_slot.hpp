@@ -45,4 +45,11 @@ struct TaskSlot {
                                         const Assignments& assignments, const TaskId& task,
                                         const Arrivals& arrivals);
 
+/// The same for a task that says itself on which CPU its packets arrive, within the distribution where it has
+/// a slot (`table`, of Assignments::number()), be that one of lanes or not. `here`, `moves`, `crowded`, or
+/// `no_lane`. Pure.
+[[nodiscard]] TaskSlot slot_with_cpu(const ResolvedPolicy& resolved, const Placements& placements,
+                                     const Assignments& assignments, const TaskId& task, unsigned table,
+                                     unsigned cpu);
+
 } // namespace affinityd::planner

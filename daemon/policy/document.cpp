@@ -2,6 +2,7 @@
 #include "policy/document.hpp"
 
 #include "policy/breadth.hpp"
+#include "policy/slot_names.hpp"
 #include "policy/suggest.hpp"
 
 #include <array>
@@ -54,8 +55,9 @@ bool uses_nic(const std::optional<CpuExpr>& expr) {
 /// Warns of keys without meaning under the chosen model; no error, because people switch models to compare
 /// them.
 void check_model(const Fields& fields, const Policy& policy, Report& report) {
-    static constexpr std::array<std::string_view, 10> for_tasks{
-        "spread", "bind", "together", "threads", "exclusive", "drift", "prior", "memory", "settle", "steer"};
+    static constexpr std::array<std::string_view, 11> for_tasks{"spread",    "bind",  "together",  "threads",
+                                                                "exclusive", "drift", "prior",     "memory",
+                                                                "settle",    "steer", "allow_join"};
     const auto unused = [&](std::string_view key, std::string_view model) {
         if (const auto* entry = fields.find(key))
             report.warn(*entry->name, "'" + std::string(key) +
@@ -164,6 +166,8 @@ Policy read_document(const Node& root, Report& report) {
         place_singly(policy.placement);
     if (const auto* entry = fields.find("threads"))
         policy.threads = read_threads(*entry, policy.placement, report);
+    if (const auto* entry = fields.find("allow_join")) policy.allow_join = read_slots(*entry, report);
+    check_slots(fields.find("allow_join"), policy, report);
     set_boolean(fields, "exclusive", policy.exclusive, report);
     set_boolean(fields, "separate", policy.separate, report);
     set_boolean(fields, "steering", policy.steering, report);

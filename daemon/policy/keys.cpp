@@ -39,6 +39,7 @@ constexpr std::array keys{
     Key{Level::top, "smt", Type::choice, smts, "share", "", "avoid", "avoid: of the CPUs of one core that are in the set, only the first is used."},
     Key{Level::top, "together", Type::choice, togethers, "none", "", "llc", "All threads of one process stay inside one group of this level. measured: on the free CPUs closest to each other, by measured latency."},
     Key{Level::top, "threads", Type::rules, {}, "every thread as the policy says", "", "[{name: \"io*\", cpus: \"0\"}]", "Rules for single threads; the first that fits a thread wins."},
+    Key{Level::top, "allow_join", Type::slots, {}, "nobody may", "", "arrivals", "The slots into which threads of these processes may put themselves (libaffinity(3)): those that thread rules name, and arrivals, which is wherever the packets of a socket arrive."},
     Key{Level::top, "exclusive", Type::boolean, {}, "false", "", "true", "true: every other task is kept off these CPUs."},
     Key{Level::top, "separate", Type::boolean, {}, "false", "", "true", "true: interrupts are kept off the worker's core, but in its cache group."},
     Key{Level::top, "steering", Type::boolean, {}, "true", "", "false", "false: of the NICs only the interrupts are placed; XPS, RPS and RFS stay as they are."},
@@ -68,6 +69,7 @@ constexpr std::array keys{
 
     Key{Level::thread, "name", Type::patterns, {}, "every name", "", "\"io-thread-*\"", "Name of the thread, at most 15 bytes."},
     Key{Level::thread, "index", Type::index, {}, "every thread", "", "1-4", "Place among the process's threads in order of thread id; 0 is the main thread."},
+    Key{Level::thread, "slot", Type::slot, {}, "none", "", "io", "Threads that join this slot go by this rule, whatever their names; if it has neither name nor index, no others do."},
     Key{Level::thread, "leave", Type::boolean, {}, "false", "", "true", "true: these threads are not touched."},
     Key{Level::thread, "cpus", Type::cpus, {}, "as the policy", "CPU set", "housekeeping", "The CPUs that these threads may use."},
     Key{Level::thread, "near", Type::near, {}, "as the policy", "CPU set", "node:1", "Among cpus, those nearest to these are used first. measured: those closest to the process's other threads of this rule, by measured latency."},
@@ -111,6 +113,8 @@ constexpr std::array aliases{
     Alias{Level::match, "except", "that is 'not' here"},
     Alias{Level::thread, "comm", "the name of a thread is 'name'"},
     Alias{Level::thread, "match", "a thread is chosen by 'name' and 'index'"},
+    Alias{Level::thread, "join", "that is 'slot' here, and 'allow_join' at the top of the file"},
+    Alias{Level::top, "slots", "write 'allow_join: [io]', and 'slot: io' in a thread rule"},
     Alias{Level::thread, "skip", "that is 'leave: true' here"},
 };
 // clang-format on
@@ -172,6 +176,10 @@ std::string type_name(const Key& key) {
         return "a time from 0 to 1m, like 500ms or 2s";
     case Type::index:
         return "a number or a range";
+    case Type::slot:
+        return "the name of a slot";
+    case Type::slots:
+        return "the name of a slot or a list of them";
     case Type::conditions:
         return "a map of conditions";
     case Type::condition_lists:

@@ -29,6 +29,8 @@ enum class Type {
     ports,           ///< one or a list of ports 1-65535 and ranges "8000-8099"
     duration,        ///< a time from 0 to one minute: "500ms", "2s"
     index,           ///< a number, or a range "1-4"
+    slot,            ///< a slot's name
+    slots,           ///< one or a list of names of slots
     conditions,      ///< a map of match keys
     condition_lists, ///< a list of such maps
     rules,           ///< a list of maps of thread keys

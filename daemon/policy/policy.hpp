@@ -80,9 +80,12 @@ struct ThreadRule {
     std::vector<Pattern> names; ///< any of; empty: every name
     std::optional<std::pair<unsigned, unsigned>>
         index;           ///< place among the process's threads by tid, 0 = main thread
+    std::string slot;    ///< threads that join it have this rule, whatever their names; "": none can
     bool leave = false;  ///< `leave: true`: these threads are not touched
     Placement placement; ///< policy's values where the rule states none
     Position at;
+    /// No name leads to it.
+    [[nodiscard]] bool is_for_joined_only() const { return !slot.empty() && names.empty() && !index; }
 };
 
 /// `together`: all threads of one process stay inside one group of this level.
@@ -135,6 +138,8 @@ struct Policy : PolicyIdentity, PolicyNics, PolicyConduct {
     Placement placement;
     Together together = Together::none;
     std::vector<ThreadRule> threads;
+    /// Slots that threads may put themselves into: of `threads`, or `arrivals_slot`.
+    std::vector<std::string> allow_join;
     bool exclusive = false; ///< every other task is kept off these CPUs
     bool separate = false;  ///< interrupts off the worker's core, but in its cache group
 };

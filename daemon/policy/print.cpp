@@ -111,6 +111,7 @@ std::string placement(const Placement& placement, std::string_view before) {
 std::string rule_text(const ThreadRule& rule, const Placement& of_policy) {
     std::string text = fmt::format("  - leave: {}\n", rule.leave);
     if (!rule.names.empty()) text += fmt::format("    name: {}\n", patterns(rule.names));
+    if (!rule.slot.empty()) text += fmt::format("    slot: {}\n", quote(rule.slot));
     if (rule.index) text += fmt::format("    index: {}-{}\n", rule.index->first, rule.index->second);
     if (rule.leave) return text;
     Placement own = rule.placement;
@@ -136,6 +137,7 @@ std::string to_yaml(const Policy& policy) {
     if (!policy.threads.empty()) text += "threads:\n";
     for (const auto& rule : policy.threads)
         text += rule_text(rule, policy.placement);
+    if (!policy.allow_join.empty()) text += fmt::format("allow_join: {}\n", list(policy.allow_join, quote));
     text += fmt::format("exclusive: {}\nseparate: {}\nsteering: {}\n", policy.exclusive, policy.separate,
                         policy.steering);
     text += fmt::format("steer: {}\n", word("steer", policy.steer));

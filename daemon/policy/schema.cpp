@@ -24,6 +24,8 @@ Json number_or_text(int low, int high, std::string_view pattern) {
                                    Json{{"type", "string"}, {"pattern", pattern}}})}};
 }
 
+Json slot() { return {{"type", "string"}, {"pattern", "^[A-Za-z0-9._-]{1,31}$"}}; }
+
 Json reference(std::string_view to) { return {{"$ref", "#/definitions/" + std::string(to)}}; }
 
 Json condition_list(const Key& key) {
@@ -60,6 +62,10 @@ Json type_of(const Key& key) {
             0, 60, "^((0|[1-9][0-9]{0,3}|[1-5][0-9]{4}|60000)ms|(0|[1-9]|[1-5][0-9]|60)s?|[01]m)$");
     case Type::index:
         return number_or_text(0, 2'147'483'647, "^(0|[1-9][0-9]*)(-(0|[1-9][0-9]*))?$");
+    case Type::slot:
+        return slot();
+    case Type::slots:
+        return one_or_list(slot());
     case Type::conditions:
         return reference("conditions");
     case Type::condition_lists:

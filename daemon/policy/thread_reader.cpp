@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/document.hpp"
 #include "policy/order.hpp"
+#include "policy/slot_names.hpp"
 #include "policy/suggest.hpp"
 
 #include <algorithm>
@@ -21,6 +22,7 @@ bool covers(const Pattern& earlier, const Pattern& later) {
 }
 
 bool covers(const ThreadRule& earlier, const ThreadRule& later) {
+    if (earlier.is_for_joined_only() || later.is_for_joined_only()) return false;
     const bool indexes = !earlier.index || (later.index && earlier.index->first <= later.index->first &&
                                             later.index->second <= earlier.index->second);
     const auto covered = [&](const Pattern& name) {
@@ -46,6 +48,7 @@ ThreadRule read_rule(const Node& map, const Placement& standard, Report& report)
         }
     }
     if (const auto* entry = fields.find("index")) rule.index = read_index(*entry, report);
+    if (const auto* entry = fields.find("slot")) rule.slot = read_slot(*entry, report);
     set_boolean(fields, "leave", rule.leave, report);
     read_placement(fields, rule.placement, report);
     if (rule.placement.near_measured) place_singly(rule.placement);

@@ -54,6 +54,15 @@ std::string reason_of(const ThreadExplanation& thread, const ProcessExplanation&
     }
 }
 
+/// What it has asked for itself.
+std::string joined_text(const planner::Joined& joined) {
+    std::string text;
+    if (!joined.slot.empty()) text = "it joined the slot " + joined.slot;
+    if (joined.serves)
+        text += std::string(text.empty() ? "it" : ", and") + " asked for where its packets arrive";
+    return text;
+}
+
 } // namespace
 
 json to_json(const ThreadExplanation& thread, const ProcessExplanation& process) {
@@ -61,7 +70,12 @@ json to_json(const ThreadExplanation& thread, const ProcessExplanation& process)
                {"comm", thread.thread.comm},
                {"present", thread.thread.allowed.to_list()}};
     if (thread.plan.target && !process.released) value["wanted"] = thread.plan.target->mask.to_list();
-    if (auto reason = reason_of(thread, process); !reason.empty()) value["reason"] = std::move(reason);
+    auto reason = reason_of(thread, process);
+    if (thread.joined) {
+        value["joined"] = joined_text(*thread.joined);
+        reason += (reason.empty() ? "" : "; ") + joined_text(*thread.joined);
+    }
+    if (!reason.empty()) value["reason"] = std::move(reason);
     if (thread.decided_by) value["decided_by"] = to_text(*thread.decided_by);
     if (const auto& action = thread.plan.action)
         value["would_change"] = planner::to_string(action->reason, action->policy);

@@ -233,6 +233,7 @@ struct ThreadExplanation {
     std::optional<planner::Setting> original;   ///< no value: it was never changed
     CpuSet cpuset;                              ///< of its process; empty: not known
     std::optional<std::size_t> rule{};          ///< index of the thread rule that names it; no value: none
+    std::optional<planner::Joined> joined{};    ///< what it has asked for itself, where that is in force
 };
 
 /// One policy that was considered for a process.

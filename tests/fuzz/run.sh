@@ -7,7 +7,7 @@ build=$(realpath "${1:?usage: run.sh BUILD_DIR [SECONDS [TARGET...]]}")
 seconds=${2:-600}
 shift; [ $# -eq 0 ] || shift
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -gt 0 ] || set -- cpulist cpumask expr policy irq netlink
+[ $# -gt 0 ] || set -- cpulist cpumask expr policy irq netlink join join-socket
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failed=0

@@ -10,6 +10,8 @@ import unittest
 PROGRAMS = [pathlib.Path(path) for path in os.environ["AFFINITYD_PROGRAMS"].split(":")]
 # Small, and with the C++ library linked in: what it imports says nothing of how it was compiled.
 FRONT = pathlib.Path(os.environ["AFFINITYD_FRONT"])
+# Needs libc alone, so that it has no checks of the C++ library.
+LIBRARY = pathlib.Path(os.environ["AFFINITYD_LIBRARY"])
 BUILD = pathlib.Path(os.environ["AFFINITYD_BUILD_FOLDER"])
 IS_FORTIFIED = os.environ["AFFINITYD_IS_FORTIFIED"] == "true"
 
@@ -23,7 +25,7 @@ def imports(program):
 
 
 class Hardening(unittest.TestCase):
-    def of_each(self, check, programs=(*PROGRAMS, FRONT)):
+    def of_each(self, check, programs=(*PROGRAMS, FRONT, LIBRARY)):
         for program in programs:
             with self.subTest(program.name):
                 check(program)
@@ -49,7 +51,7 @@ class Hardening(unittest.TestCase):
         self.of_each(lambda program: self.assertNotRegex(readelf(program, "--program-headers"), r"LOAD[ x0-9a-f]+RWE"))
 
     def test_stacks_have_guards(self):
-        self.of_each(lambda program: self.assertIn("__stack_chk_fail", imports(program)), PROGRAMS)
+        self.of_each(lambda program: self.assertIn("__stack_chk_fail", imports(program)), (*PROGRAMS, LIBRARY))
 
     def test_indexes_of_containers_are_checked(self):
         self.of_each(lambda program: self.assertTrue([name for name in imports(program) if "__glibcxx_assert_fail" in name]), PROGRAMS)

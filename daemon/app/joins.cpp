@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/joins.hpp"
+
+#include "app/lineage.hpp"
+#include "inventory/lookup.hpp"
+#include "inventory/own_number.hpp"
+#include "planner/task_slot.hpp"
+#include "policy/slot_names.hpp"
+
+#include <utility>
+
+namespace affinityd::app {
+
+namespace {
+
+using Wish = JoinRequest::Wish;
+using State = planner::ThreadPlan::State;
+
+constexpr unsigned cost_of_strangers = 10; ///< to look at a process that no policy is known to want
+constexpr unsigned cost_of_numbers = 5; ///< to look for a thread by the number that its namespace has for it
+
+bool is_placed(const KnownThread& thread) { return thread.state == State::in_place; }
+
+} // namespace
+
+/// One request, with what was found of who asks.
+struct Joins::Asking {
+    const JoinRequest& request;
+    inventory::Thread thread{};
+    TaskId process{};
+    std::size_t policy = 0; ///< index into the world's set
+    unsigned cost = 1;
+};
+
+Joins::Joins(Parts parts, const std::string& path) : parts_(std::move(parts)) {
+    tell(state::JoinedThreads::open(path, threads_));
+}
+
+void Joins::tell(const Result<void>& written) {
+    if (!written) parts_.log.error(written.error().to_string(), {"joins not written"});
+    if (threads_.is_bloated()) parts_.wants_pass();
+}
+
+JoinAnswer Joins::ask(const JoinRequest& request) {
+    if (is_stopping_ || !parts_.current.world) return {.outcome = JoinOutcome::no_daemon};
+    Asking asking{request};
+    JoinAnswer answer{.outcome = find_asker(asking)};
+    answer.cost = asking.cost;
+    if (answer.outcome != JoinOutcome::done) return answer;
+    answer.policy = parts_.current->policy(asking.policy).name;
+    answer.outcome = carry_out(asking);
+    const auto* joined = threads_.find(asking.thread.id);
+    if (!planner::is_in_force(parts_.current->policy(asking.policy), joined)) return answer;
+    answer.slot = joined->slot;
+    answer.serves = joined->serves;
+    return answer;
+}
+
+/// Who asks? The kernel has said which process; that the thread is one of its own, the path by which it is
+/// read says.
+JoinOutcome Joins::find_asker(Asking& asking) {
+    const auto& request = asking.request;
+    auto tid = request.tid;
+    if (request.own_pid != request.pid) {
+        asking.cost += cost_of_numbers;
+        tid = request.tid == request.own_pid
+                  ? request.pid
+                  : inventory::thread_by_own_number(parts_.root, request.pid, request.tid).value_or(0);
+    }
+    if (tid <= 0) return JoinOutcome::not_yours;
+    auto thread = inventory::read_thread(parts_.root, request.pid, tid);
+    if (!thread || !*thread) return JoinOutcome::not_yours;
+    asking.thread = std::move(**thread);
+    const auto* process = find_process(asking);
+    // What was read since it asked is of that process, if it still is there.
+    if (request.is_alive && !request.is_alive()) return JoinOutcome::not_yours;
+    if (process == nullptr) return is_released(request.pid) ? JoinOutcome::released : JoinOutcome::no_policy;
+    asking.process = process->id;
+    asking.policy = process->policy;
+    return JoinOutcome::done;
+}
+
+/// Some policy would want it, if it, or the policy, had not been let go by hand.
+bool Joins::is_released(int pid) const {
+    if (parts_.releases.empty()) return false;
+    const auto scan = inventory::ProcessScan::open(parts_.root, pid, &parts_.tasks.sources());
+    if (!scan || !*scan) return false;
+    const auto& world = *parts_.current.world;
+    const ProcessLineage lineage(parts_.root, parts_.tasks.table(), world.policies());
+    return world.matcher().match((*scan)->facts(), lineage).has_value();
+}
+
+/// Null: no policy wants it.
+KnownProcess* Joins::find_process(Asking& asking) {
+    auto& table = parts_.tasks.table();
+    const int pid = asking.request.pid;
+    const auto is_that = [&](const KnownProcess* known) {
+        return known != nullptr &&
+               (asking.thread.id.tid == pid ? known->id == asking.thread.id
+                                            : inventory::lives_on(parts_.root, known->id));
+    };
+    if (auto* known = table.find(pid); is_that(known)) return known;
+    // It may have been executed a moment ago, and the event not been looked at yet.
+    asking.cost += cost_of_strangers;
+    parts_.tasks.process_changed(pid);
+    auto* known = table.find(pid);
+    return is_that(known) ? known : nullptr;
+}
+
+JoinOutcome Joins::carry_out(Asking& asking) {
+    const auto& policy = parts_.current->policy(asking.policy);
+    switch (asking.request.wish) {
+    case Wish::where:
+        return JoinOutcome::done;
+    case Wish::leave:
+        return leave(asking);
+    case Wish::join:
+        if (asking.request.slot == policy::arrivals_slot || !planner::may_join(policy, asking.request.slot))
+            return JoinOutcome::not_allowed;
+        break;
+    case Wish::serve:
+        if (!planner::may_join(policy, policy::arrivals_slot)) return JoinOutcome::not_allowed;
+        break;
+    }
+    if (parts_.releases.covers(policy.name, asking.process)) return JoinOutcome::released;
+    if (threads_.find(asking.thread.id) == nullptr && !threads_.has_room(asking.process.tid))
+        return JoinOutcome::too_many;
+    return asking.request.wish == Wish::join ? join(asking) : serve(asking);
+}
+
+void Joins::note(const Asking& asking, std::optional<planner::Joined> joined) {
+    tell(joined ? threads_.put(asking.process.tid, asking.thread.id, std::move(*joined))
+                : threads_.forget(asking.thread.id));
+}
+
+/// The way of tasks, as after an event that names the thread. Null: it has ended meanwhile.
+const KnownThread* Joins::place(const Asking& asking) {
+    parts_.tasks.thread_changed(asking.process.tid, asking.thread.id.tid);
+    const auto* process = parts_.tasks.table().find(asking.process.tid);
+    const auto* thread = process == nullptr ? nullptr : process->threads.find(asking.thread.id.tid);
+    return thread != nullptr && thread->id == asking.thread.id ? thread : nullptr;
+}
+
+JoinOutcome Joins::join(const Asking& asking) {
+    const auto& policy = parts_.current->policy(asking.policy);
+    const planner::Joined wanted{policy.name, asking.request.slot, false};
+    const auto* before = threads_.find(asking.thread.id);
+    if (before != nullptr && *before == wanted) {
+        const auto* process = parts_.tasks.table().find(asking.process.tid);
+        const auto* known = process == nullptr ? nullptr : process->threads.find(asking.thread.id.tid);
+        if (known != nullptr && is_placed(*known) && known->present == asking.thread.allowed)
+            return JoinOutcome::done;
+    }
+    note(asking, wanted);
+    const auto* thread = place(asking);
+    if (thread == nullptr) return JoinOutcome::not_yours;
+    const auto rule = planner::rule_of(policy, thread->comm, 0, &wanted);
+    const bool is_left_alone = rule && policy.threads[*rule].leave;
+    return is_placed(*thread) || is_left_alone ? JoinOutcome::done : JoinOutcome::put_off;
+}
+
+JoinOutcome Joins::leave(const Asking& asking) {
+    if (threads_.find(asking.thread.id) == nullptr) return JoinOutcome::done;
+    note(asking, std::nullopt);
+    static_cast<void>(place(asking));
+    return JoinOutcome::done;
+}
+
+JoinOutcome Joins::serve(const Asking& asking) {
+    const auto* found = threads_.find(asking.thread.id);
+    const auto before = found == nullptr ? std::nullopt : std::optional(*found);
+    const auto& name = parts_.current->policy(asking.policy).name;
+    auto wanted = before && before->policy == name ? *before : planner::Joined{name, {}, false};
+    wanted.serves = true;
+    note(asking, wanted);
+    const auto outcome = move_to(asking, asking.request.cpu);
+    if (outcome == JoinOutcome::done || outcome == JoinOutcome::put_off) return outcome;
+    note(asking, before);
+    if (before != wanted) static_cast<void>(place(asking));
+    return outcome;
+}
+
+JoinOutcome Joins::move_to(const Asking& asking, unsigned cpu) {
+    const auto* thread = place(asking);
+    if (thread == nullptr) return JoinOutcome::not_yours;
+    const auto* process = parts_.tasks.table().find(asking.process.tid);
+    const auto& placements = parts_.current.placements();
+    const auto* resolved = placements.find(parts_.current->policy(asking.policy).name);
+    const bool is_alone = process->threads.size() == 1;
+    if (resolved == nullptr || !resolved->active || !thread->seat.table || !(thread->seat.is_own || is_alone))
+        return JoinOutcome::no_slot;
+    auto& assignments = parts_.tasks.placer().assignments();
+    const auto& task = thread->seat.is_own ? thread->id : process->id;
+    const auto slot =
+        planner::slot_with_cpu(*resolved, placements, assignments, task, *thread->seat.table, cpu);
+    if (slot.state == planner::AtArrivals::crowded) return JoinOutcome::crowded;
+    if (slot.state != planner::AtArrivals::here && !slot.move) return JoinOutcome::no_slot;
+    if (slot.move) {
+        assignments.move(task, slot.move->table, slot.move->from, slot.move->to);
+        thread = place(asking);
+    }
+    return thread != nullptr && is_placed(*thread) ? JoinOutcome::done : JoinOutcome::put_off;
+}
+
+void Joins::ended(const TaskId& thread) {
+    if (threads_.find(thread) != nullptr) tell(threads_.forget(thread));
+}
+
+bool Joins::serves(const TaskId& task) const {
+    const auto* joined = threads_.find(task);
+    return joined != nullptr && joined->serves;
+}
+
+bool Joins::tidy(const OutOfTime& out_of_time) {
+    return threads_.tidy(
+        [this](int pid, const TaskId& thread, const planner::Joined& joined) {
+            const auto* process = parts_.tasks.table().find(pid);
+            // What was let go is not in the table, and may be taken up again.
+            if (process == nullptr && !parts_.releases.empty()) return true;
+            if (process == nullptr || parts_.current->policy(process->policy).name != joined.policy)
+                return false;
+            const auto* known = process->threads.find(thread.tid);
+            return known != nullptr && known->id == thread;
+        },
+        out_of_time);
+}
+
+} // namespace affinityd::app

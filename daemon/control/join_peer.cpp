@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/join_peer.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <poll.h>
+#include <sys/socket.h>
+
+namespace affinityd::control {
+
+namespace {
+
+constexpr int peer_pidfd = 77; // SO_PEERPIDFD of Linux 6.5, which older headers lack
+
+/// The credentials that the kernel has put beside a packet. Descriptors that somebody sends along have no
+/// room and are dropped by the kernel, so that we never close a foreign file.
+std::optional<ucred> sender_of(const msghdr& message) {
+    for (auto* part = CMSG_FIRSTHDR(&message); part != nullptr;
+         part = CMSG_NXTHDR(const_cast<msghdr*>(&message), part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_CREDENTIALS ||
+            part->cmsg_len != CMSG_LEN(sizeof(ucred)))
+            continue;
+        ucred sender{};
+        std::memcpy(&sender, CMSG_DATA(part), sizeof sender);
+        return sender;
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+std::optional<JoinPeer> JoinPeer::of(host::Fd connection) {
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    if (::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0)
+        return std::nullopt;
+    int process = -1;
+    size = sizeof process;
+    if (::getsockopt(connection.get(), SOL_SOCKET, peer_pidfd, &process, &size) != 0) {
+        if (errno != ENOPROTOOPT) return std::nullopt; // it has ended
+        process = -1;
+    }
+    return JoinPeer(std::move(connection), host::Fd(process), peer.pid, peer.uid);
+}
+
+bool JoinPeer::is_alive() const {
+    if (process_) {
+        pollfd ended{process_.get(), POLLIN, 0};
+        return ::poll(&ended, 1, 0) == 0;
+    }
+    std::byte more{};
+    return ::recv(fd(), &more, sizeof more, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+JoinPeer::Read JoinPeer::read() {
+    iovec into{packet_.data(), packet_.size()};
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(ucred))> beside{};
+    msghdr message{};
+    message.msg_iov = &into;
+    message.msg_iovlen = 1;
+    message.msg_control = beside.data();
+    message.msg_controllen = beside.size();
+    const auto got = ::recvmsg(fd(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Read::nothing_yet;
+    if (got <= 0) return Read::gone;
+    size_ = static_cast<std::size_t>(got);
+    const auto sender = sender_of(message);
+    const bool is_its_own = sender && sender->pid == pid_ && sender->uid == user_;
+    return is_its_own ? Read::packet : Read::not_its_own;
+}
+
+void JoinPeer::answer(std::span<const std::byte> reply) const {
+    static_cast<void>(::send(fd(), reply.data(), reply.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+} // namespace affinityd::control

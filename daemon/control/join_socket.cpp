@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "control/join_socket.hpp"
+
+#include "base/clock.hpp"
+#include "control/join_message.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+namespace affinityd::control {
+
+namespace {
+
+// Of all users together. While no descriptor is left, the socket stays readable: the loop must not spin over
+// it.
+constexpr std::uint64_t joins_interval_usec = 10'000;
+constexpr unsigned joins_an_interval = 200;
+constexpr std::size_t most_processes = 4096; // with a limit of their own that is not full
+
+Result<host::Fd> listen_for_all(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path)
+        return fail("the path is too long for a socket", path, ENAMETOOLONG);
+    std::memcpy(address.sun_path, path.data(), path.size());
+    host::Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!socket) return fail("cannot make a socket", path, errno);
+    const int on = 1;
+    if (::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
+        return fail("cannot ask who sends", path, errno);
+    ::unlink(path.c_str()); // left by a daemon that was killed; a living one holds the instance lock
+    const mode_t before = ::umask(0111);
+    const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    const int code = errno;
+    ::umask(before);
+    if (bound != 0) return fail("cannot bind the socket for joins", path, code);
+    if (::listen(socket.get(), SOMAXCONN) != 0) return fail("cannot listen", path, errno);
+    return socket;
+}
+
+} // namespace
+
+std::string join_socket_path(const std::string& runtime_dir) {
+    return runtime_dir + "/" AFFINITYD_JOIN_SOCKET;
+}
+
+Result<std::unique_ptr<JoinSocket>> JoinSocket::start(sd_event* event, std::string path,
+                                                      app::Joining& joining, Limits limits) {
+    auto socket = listen_for_all(path);
+    if (!socket) return std::unexpected(socket.error());
+    auto server = std::make_unique<JoinSocket>(event, std::move(path), joining, limits, std::move(*socket));
+    if (const int status = server->listen(); status < 0)
+        return fail("cannot serve the socket for joins", server->path_, -status);
+    return server;
+}
+
+JoinSocket::JoinSocket(sd_event* event, std::string path, app::Joining& joining, Limits limits,
+                       host::Fd socket)
+    : event_(event), path_(std::move(path)), joining_(joining), limits_(limits), socket_(std::move(socket)),
+      users_(limits.of_user, limits.of_user_at_once),
+      processes_(limits.of_process, limits.of_process_at_once, most_processes) {}
+
+JoinSocket::~JoinSocket() { ::unlink(path_.c_str()); }
+
+int JoinSocket::listen() {
+    sd_event_source* source = nullptr;
+    const int status = sd_event_add_io(event_, &source, socket_.get(), EPOLLIN, on_connect, this);
+    accept_.reset(source);
+    return status < 0 ? status
+                      : sd_event_source_set_ratelimit(source, joins_interval_usec, joins_an_interval);
+}
+
+int JoinSocket::on_connect(sd_event_source*, int fd, std::uint32_t, void* userdata) {
+    host::Fd connection(::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (connection) static_cast<JoinSocket*>(userdata)->admit(std::move(connection));
+    return 0;
+}
+
+void JoinSocket::admit(host::Fd connection) {
+    auto peer = JoinPeer::of(std::move(connection));
+    if (!peer) return;
+    const auto person = joining_.person(peer->user());
+    if (!serve(*peer, person)) await(std::move(*peer), person);
+}
+
+/// False: nothing has come yet.
+bool JoinSocket::serve(JoinPeer& peer, uid_t person) {
+    const auto read = peer.read();
+    if (read == JoinPeer::Read::nothing_yet) return false;
+    if (read == JoinPeer::Read::gone) return true;
+    const auto reply = read == JoinPeer::Read::not_its_own ? refusal(-EPERM) : answer_to(peer, person);
+    peer.answer(std::as_bytes(std::span(&reply, 1)));
+    return true;
+}
+
+bool JoinSocket::is_too_often(const JoinPeer& peer, uid_t person, Clock::time_point now) {
+    return !users_.take(person, now) || !processes_.take(static_cast<std::uint32_t>(peer.pid()), now);
+}
+
+affinityd_join_reply JoinSocket::answer_to(JoinPeer& peer, uid_t person) {
+    const auto now = Clock::now();
+    if (is_too_often(peer, person, now)) return refusal(-EAGAIN);
+    auto request = parse_join(peer.packet());
+    if (!request) return refusal(request.error());
+    request->pid = peer.pid();
+    request->is_alive = [&peer] { return peer.is_alive(); };
+    const auto answer = joining_.ask(*request);
+    if (answer.cost > 1) users_.charge(person, answer.cost - 1);
+    return reply_to(answer);
+}
+
+/// What connects and is silent holds a descriptor: those of one user make room for each other.
+void JoinSocket::make_room(uid_t person) {
+    const auto is_theirs = [&](const Silent& one) { return one.person == person; };
+    const auto theirs = static_cast<std::size_t>(std::ranges::count_if(silent_, is_theirs));
+    if (theirs >= limits_.silent_of_user)
+        silent_.erase(std::ranges::find_if(silent_, is_theirs));
+    else if (silent_.size() >= limits_.silent)
+        silent_.pop_front();
+}
+
+void JoinSocket::await(JoinPeer peer, uid_t person) {
+    make_room(person);
+    silent_.push_back({this, std::move(peer), person});
+    auto& one = silent_.back();
+    sd_event_source *readable = nullptr, *deadline = nullptr;
+    int status = sd_event_add_io(event_, &readable, one.peer.fd(), EPOLLIN, on_packet, &one);
+    one.readable.reset(readable);
+    if (status >= 0)
+        status = sd_event_add_time_relative(event_, &deadline, CLOCK_MONOTONIC, usec_of(limits_.silence), 0,
+                                            on_deadline, &one);
+    one.deadline.reset(deadline);
+    if (status < 0) silent_.pop_back();
+}
+
+void JoinSocket::drop(const Silent& one) {
+    std::erase_if(silent_, [&](const Silent& other) { return &other == &one; });
+}
+
+int JoinSocket::on_packet(sd_event_source*, int, std::uint32_t, void* userdata) {
+    auto& one = *static_cast<Silent*>(userdata);
+    if (one.socket->serve(one.peer, one.person)) one.socket->drop(one);
+    return 0;
+}
+
+int JoinSocket::on_deadline(sd_event_source*, std::uint64_t, void* userdata) {
+    const auto& one = *static_cast<Silent*>(userdata);
+    one.socket->drop(one);
+    return 0;
+}
+
+} // namespace affinityd::control

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/joining.hpp"
+#include "base/error.hpp"
+#include "control/handles.hpp"
+#include "control/join_peer.hpp"
+#include "control/join_wire.h"
+#include "control/rate_limit.hpp"
+#include "host/fd.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+
+namespace affinityd::control {
+
+/// The socket at which programs ask for their own threads (libaffinity(3)): open to all users, for one
+/// request in each connection. A turn of the loop takes one connection, so that an exec never waits behind
+/// more than one request. Users and processes have limits; who asks more often is told so (EAGAIN) without a
+/// look at what it asks. Who connects and sends nothing makes room for others, and is disconnected after a
+/// second.
+class JoinSocket {
+  public:
+    struct Limits {
+        double of_user = 1000, of_user_at_once = 4000;      ///< requests a second, of all processes of a user
+        double of_process = 500, of_process_at_once = 2000; ///< of one process
+        std::size_t silent = 64, silent_of_user = 16;       ///< connections on which nothing has come yet
+        std::chrono::milliseconds silence{1000};            ///< after which one is closed
+    };
+    /// Binds `path` and serves it from the loop. `event` and `joining` must outlive this.
+    static Result<std::unique_ptr<JoinSocket>> start(sd_event* event, std::string path, app::Joining& joining,
+                                                     Limits limits);
+    /// For start().
+    JoinSocket(sd_event* event, std::string path, app::Joining& joining, Limits limits, host::Fd socket);
+    JoinSocket(const JoinSocket&) = delete;
+    JoinSocket& operator=(const JoinSocket&) = delete;
+    ~JoinSocket();
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    /// Has connected, and sent nothing yet.
+    struct Silent {
+        JoinSocket* socket = nullptr;
+        JoinPeer peer;
+        uid_t person = 0;
+        Source readable{}, deadline{};
+    };
+    [[nodiscard]] int listen();
+    void admit(host::Fd connection);
+    [[nodiscard]] bool serve(JoinPeer& peer, uid_t person);
+    [[nodiscard]] bool is_too_often(const JoinPeer& peer, uid_t person, Clock::time_point now);
+    [[nodiscard]] affinityd_join_reply answer_to(JoinPeer& peer, uid_t person);
+    void await(JoinPeer peer, uid_t person);
+    void make_room(uid_t person);
+    void drop(const Silent& one);
+    static int on_connect(sd_event_source*, int fd, std::uint32_t, void* userdata);
+    static int on_packet(sd_event_source*, int fd, std::uint32_t, void* userdata);
+    static int on_deadline(sd_event_source*, std::uint64_t, void* userdata);
+
+    sd_event* event_;
+    std::string path_;
+    app::Joining& joining_;
+    Limits limits_;
+    host::Fd socket_;
+    RateLimit users_, processes_;
+    std::list<Silent> silent_; ///< in the order in which they came
+    Source accept_;
+};
+
+/// Path of the socket in a runtime directory.
+[[nodiscard]] std::string join_socket_path(const std::string& runtime_dir);
+
+} // namespace affinityd::control

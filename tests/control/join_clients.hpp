@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients of the socket for joins, and a manager that notes what it was asked.
+#pragma once
+
+#include "app/joining.hpp"
+#include "control/join_wire.h"
+#include "host/fd.hpp"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+namespace affinityd::control::test {
+
+struct FakeJoining final : app::Joining {
+    std::vector<app::JoinRequest> asked;
+    std::vector<bool> were_alive;
+    app::JoinAnswer answer{.policy = "server", .slot = "io"};
+    uid_t last_user = 4711;
+    app::JoinAnswer ask(const app::JoinRequest& request) override {
+        asked.push_back(request);
+        were_alive.push_back(request.is_alive());
+        asked.back().is_alive = {};
+        return answer;
+    }
+    uid_t person(uid_t user) override { return last_user = user; }
+};
+
+/// -1: refused.
+inline host::Fd connect_join(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+    host::Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) fd.reset();
+    return fd;
+}
+
+inline affinityd_join_request join_request(const char* slot = "io") {
+    affinityd_join_request raw{};
+    raw.magic = AFFINITYD_JOIN_MAGIC;
+    raw.version = AFFINITYD_JOIN_VERSION;
+    raw.wish = AFFINITYD_WISH_JOIN;
+    raw.pid = raw.tid = ::getpid();
+    raw.cpu = -1;
+    std::strcpy(raw.slot, slot);
+    return raw;
+}
+
+} // namespace affinityd::control::test

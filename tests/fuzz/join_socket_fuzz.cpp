@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes over a real connection: cut into packets, some with descriptors beside them, sent and read or
+// not, closed or left open. The socket must answer or disconnect each, and keep no descriptor.
+#include "control/join_clients.hpp"
+#include "control/join_socket.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <list>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace affinityd;
+
+struct Server {
+    sd_event* event = nullptr;
+    std::string folder = "/tmp/join-fuzz-XXXXXX";
+    control::test::FakeJoining joining;
+    std::unique_ptr<control::JoinSocket> socket;
+    std::list<host::Fd> clients;
+    Server() {
+        if (::mkdtemp(folder.data()) == nullptr || sd_event_new(&event) < 0) std::abort();
+        auto started = control::JoinSocket::start(
+            event, path(), joining,
+            {.of_user = 1e9, .of_user_at_once = 1e9, .of_process = 1e9, .of_process_at_once = 1e9});
+        if (!started) std::abort();
+        socket = std::move(*started);
+    }
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+    ~Server() {
+        socket.reset();
+        ::rmdir(folder.c_str());
+        sd_event_unref(event);
+    }
+    [[nodiscard]] std::string path() const { return folder + "/join"; }
+};
+
+void send(int fd, const std::uint8_t* data, std::size_t size, bool with_descriptor) {
+    iovec part{const_cast<std::uint8_t*>(data), size};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> beside{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (with_descriptor) {
+        message.msg_control = beside.data();
+        message.msg_controllen = beside.size();
+        auto* header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        const int null = STDERR_FILENO;
+        std::memcpy(CMSG_DATA(header), &null, sizeof null);
+    }
+    static_cast<void>(::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT));
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static Server server;
+    while (size >= 2) {
+        const auto how = data[0];
+        const std::size_t part = std::min<std::size_t>(data[1], size - 2);
+        auto client = control::test::connect_join(server.path());
+        if (client) {
+            if ((how & 1) != 0) send(client.get(), data + 2, part, (how & 2) != 0);
+            if ((how & 4) != 0) send(client.get(), data + 2, part, false);
+            if ((how & 8) != 0) ::shutdown(client.get(), (how & 16) != 0 ? SHUT_RD : SHUT_WR);
+            if ((how & 32) != 0) server.clients.push_back(std::move(client));
+        }
+        if (server.clients.size() > 100) server.clients.pop_front();
+        while (sd_event_run(server.event, 0) > 0) {
+        }
+        data += 2 + part;
+        size -= 2 + part;
+    }
+    server.joining.asked.clear();
+    server.joining.were_alive.clear();
+    // Those of the process itself, of 100 clients, and of 64 that said nothing, with a handle for each.
+    const host::Fd next(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (next.get() > 400) std::abort();
+    return 0;
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "libaffinity/ask.hpp"
+
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace libaffinity {
+
+namespace {
+
+constexpr long to_connect_usec = 100'000, to_answer_ms = 300;
+constexpr const char* usual_path = "/run/affinityd/" AFFINITYD_JOIN_SOCKET;
+
+/// The address in AFFINITY_SOCKET (not for programs that run with another user's rights) or the usual one.
+bool find_address(sockaddr_un& address) {
+    const char* path = ::secure_getenv("AFFINITY_SOCKET");
+    if (path == nullptr || *path == '\0') path = usual_path;
+    const size_t size = ::strlen(path) + 1;
+    if (size > sizeof address.sun_path) return false;
+    ::memset(&address, 0, sizeof address);
+    address.sun_family = AF_UNIX;
+    ::memcpy(address.sun_path, path, size);
+    return true;
+}
+
+long now_ms() {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+}
+
+/// True for what it is like where no daemon runs, or where its folder is out of reach.
+bool means_no_daemon(int code) {
+    return code == ENOENT || code == ECONNREFUSED || code == EACCES || code == ENOTDIR || code == EPERM ||
+           code == EPROTOTYPE || code == ELOOP || code == ENAMETOOLONG;
+}
+
+/// 0, or an errno value. Waits while the daemon has not taken in many others who connect.
+int connect_to(int fd, const sockaddr_un& address) {
+    const timeval limit{0, to_connect_usec};
+    if (::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0) return errno;
+    const long end = now_ms() + to_connect_usec / 1000;
+    while (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+        if (errno != EINTR || now_ms() >= end) return errno == EINTR ? EAGAIN : errno;
+    return 0;
+}
+
+/// 0, or an errno value.
+int await_reply(int fd, affinityd_join_reply& reply) {
+    const long end = now_ms() + to_answer_ms;
+    for (;;) {
+        const auto got = ::recv(fd, &reply, sizeof reply, MSG_DONTWAIT | MSG_TRUNC);
+        if (got == static_cast<ssize_t>(sizeof reply))
+            return reply.magic == AFFINITYD_JOIN_MAGIC ? 0 : EPROTO;
+        if (got > 0) return EPROTO;
+        if (got == 0) return EAGAIN; // it was closed without a word: too many others
+        if (errno == ECONNRESET) return EAGAIN;
+        if (errno != EAGAIN && errno != EINTR) return errno;
+        const long left = end - now_ms();
+        if (left <= 0) return ETIMEDOUT;
+        pollfd readable{fd, POLLIN, 0};
+        ::poll(&readable, 1, static_cast<int>(left));
+    }
+}
+
+int exchange(int fd, const sockaddr_un& address, const affinityd_join_request& request,
+             affinityd_join_reply& reply) {
+    if (const int code = connect_to(fd, address); code != 0) return means_no_daemon(code) ? 0 : -code;
+    // The daemon may be about to end.
+    if (::send(fd, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        return errno == EPIPE || errno == ECONNRESET ? 0 : -errno;
+    if (const int code = await_reply(fd, reply); code != 0) return -code;
+    // Whatever a daemon may say, these are texts.
+    reply.policy[sizeof reply.policy - 1] = reply.slot[sizeof reply.slot - 1] = '\0';
+    return reply.status;
+}
+
+} // namespace
+
+int ask(affinityd_join_wish wish, const char* slot, int cpu, affinityd_join_reply& reply) {
+    affinityd_join_request request{};
+    request.magic = AFFINITYD_JOIN_MAGIC;
+    request.version = AFFINITYD_JOIN_VERSION;
+    request.wish = static_cast<uint16_t>(wish);
+    request.pid = ::getpid();
+    request.tid = static_cast<int32_t>(::syscall(SYS_gettid));
+    request.cpu = cpu;
+    const size_t size = ::strnlen(slot, sizeof request.slot);
+    if (size == sizeof request.slot) return -EINVAL;
+    ::memcpy(request.slot, slot, size);
+
+    sockaddr_un address;
+    if (!find_address(address)) return 0;
+    const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -errno;
+    const int status = exchange(fd, address, request, reply);
+    ::close(fd);
+    return status;
+}
+
+} // namespace libaffinity
