@@ -15,7 +15,7 @@ namespace affinityd::measure {
 
 namespace {
 
-constexpr std::size_t change_resamples = 10000;
+constexpr std::size_t usual_resamples = 10000;
 
 /// splitmix64. The standard library does not fix its distributions; this sequence is the same everywhere.
 class Random {
@@ -61,7 +61,7 @@ Interval percentile(std::vector<double>& estimates, double estimate, double tail
 /// Resamples both sides: the same rounds where they are pairs, else each side by itself.
 std::vector<double> redraw(const std::vector<double>& base, const std::vector<double>& changed) {
     Random random;
-    std::vector<double> estimates(change_resamples);
+    std::vector<double> estimates(usual_resamples);
     const bool paired = base.size() == changed.size();
     for (auto& estimate : estimates) {
         double of_base = 0, of_changed = 0;
@@ -115,7 +115,7 @@ std::optional<Interval> average_interval(std::span<const double> samples) {
     if (samples.size() < least_samples || !std::ranges::all_of(samples, is_count)) return std::nullopt;
     const auto count = static_cast<double>(samples.size());
     Random random;
-    std::vector<double> estimates(resamples);
+    std::vector<double> estimates(usual_resamples);
     for (auto& estimate : estimates) {
         double drawn = 0;
         for (std::size_t i = 0; i < samples.size(); ++i)

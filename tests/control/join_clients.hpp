@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-namespace affinityd::control::test {
+namespace affinityd::test {
 
 struct FakeJoining final : app::Joining {
     std::vector<app::JoinRequest> asked;
@@ -50,4 +50,4 @@ inline affinityd_join_request join_request(const char* slot = "io") {
     return raw;
 }
 
-} // namespace affinityd::control::test
+} // namespace affinityd::test

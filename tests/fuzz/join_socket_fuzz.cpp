@@ -18,7 +18,7 @@ using namespace affinityd;
 struct Server {
     sd_event* event = nullptr;
     std::string folder = "/tmp/join-fuzz-XXXXXX";
-    control::test::FakeJoining joining;
+    affinityd::test::FakeJoining joining;
     std::unique_ptr<control::JoinSocket> socket;
     std::list<host::Fd> clients;
     Server() {
@@ -65,7 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     while (size >= 2) {
         const auto how = data[0];
         const std::size_t part = std::min<std::size_t>(data[1], size - 2);
-        auto client = control::test::connect_join(server.path());
+        auto client = affinityd::test::connect_join(server.path());
         if (client) {
             if ((how & 1) != 0) send(client.get(), data + 2, part, (how & 2) != 0);
             if ((how & 4) != 0) send(client.get(), data + 2, part, false);

@@ -9,7 +9,7 @@ using policy::Bind;
 using policy::Smt;
 using policy::Spread;
 
-struct Case {
+struct SlotCase {
     Spread spread;
     Bind bind;
     Smt smt;
@@ -20,7 +20,7 @@ struct Case {
 };
 
 // clang-format off
-const Case cases[] = {
+const SlotCase cases[] = {
     {Spread::any, Bind::set, Smt::share, "0-7", "", {"0-7"}, {"0-7"}},
     {Spread::any, Bind::llc, Smt::share, "0-7", "", {"0-3", "4-7"}, {"0-3", "4-7"}},
     {Spread::any, Bind::core, Smt::share, "0-7", "", {"0-1", "2-3", "4-5", "6-7"}, {"0-1", "2-3", "4-5", "6-7"}},

@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-struct WatchOptions {
+struct ScreenOptions {
     std::string policy;
     double interval = 1;
     std::string order = row_orders[0];
@@ -51,7 +51,7 @@ std::string unknown_policy(const json& status, const std::string& asked) {
 
 using Look = std::function<std::expected<std::vector<TaskRow>, std::string>()>;
 
-int show_once(const WatchOptions& options, const Globals& globals, const Look& look) {
+int show_once(const ScreenOptions& options, const Globals& globals, const Look& look) {
     auto rows = look(); // the second look counts from this one
     if (rows) {
         std::this_thread::sleep_for(std::chrono::duration<double>(options.interval));
@@ -66,7 +66,7 @@ int show_once(const WatchOptions& options, const Globals& globals, const Look& l
     return exit_ok;
 }
 
-int watch(const WatchOptions& options, const Globals& globals) {
+int watch(const ScreenOptions& options, const Globals& globals) {
     const auto root = affinityd::host::Root::open("/");
     if (!root) return complain(root.error());
     CallError last;
@@ -100,7 +100,7 @@ int watch(const WatchOptions& options, const Globals& globals) {
 void add_watch(CLI::App& app, Globals& globals, int& status) {
     auto* verb = app.add_subcommand(
         "watch", "the threads under policy as they run: CPU, mask, share of a CPU, migrations");
-    const auto options = std::make_shared<WatchOptions>();
+    const auto options = std::make_shared<ScreenOptions>();
     verb->add_option("policy", options->policy, "only the threads of this policy");
     verb->add_option("--interval", options->interval, "seconds between two samples")
         ->check(CLI::Range(0.1, 3600.0))
