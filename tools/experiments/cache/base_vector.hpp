@@ -23,6 +23,9 @@ class BaseVector {
     /// Reads every line of the first `bytes` once, one after the other, which brings them into the cache (and
     /// others out of it).
     void touch(std::uint64_t bytes) const;
+    [[nodiscard]] std::uint64_t lines() const { return count_; }
+    /// The line that the next walk begins at.
+    [[nodiscard]] std::uint64_t position() const { return at_; }
     [[nodiscard]] std::uint64_t bytes() const { return count_ * sizeof(Line); }
 
   private:

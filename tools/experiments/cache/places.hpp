@@ -15,17 +15,18 @@
 
 namespace affinityd::experiments {
 
-/// Where a task goes on after it was interrupted, and what it finds there of its data. Source: Kazempour,
-/// Fedorova, Alagheband, "Performance Implications of Cache Affinity on Multicore Processors": `kept` is high
-/// affinity (its BV_0), `displaced` low L1 affinity on the same CPU (BV_L1), `emptied` that with low
-/// retention of the outer cache, too (BV_L2); `group` another CPU of the same LLC, the others low affinity.
+/// What a task finds of its data when it goes on after an interruption: where it ran before, and who ran
+/// meanwhile. Source: Kazempour, Fedorova, Alagheband, "Performance Implications of Cache Affinity on
+/// Multicore Processors": `kept` is high affinity (its BV_0), `displaced` low L1 affinity on the same CPU
+/// (BV_L1), `emptied` that with low retention of the outer cache, too (BV_L2); `group` another CPU of the
+/// same LLC, the others low affinity.
 enum class Place {
     kept,       ///< on the same CPU, after somebody who needs no cache
     displaced,  ///< on the same CPU, after somebody who fills the caches of the core
     emptied,    ///< on the same CPU, after somebody who fills all caches
-    group,      ///< on another core of the same LLC
-    other_llc,  ///< in another LLC of the same node
-    other_node, ///< on another node or socket
+    group,      ///< it was on another core of the same LLC
+    other_llc,  ///< it was in another LLC of the same node
+    other_node, ///< it was on another node or socket
 };
 inline constexpr std::array places{Place::kept,  Place::displaced, Place::emptied,
                                    Place::group, Place::other_llc, Place::other_node};

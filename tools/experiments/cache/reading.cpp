@@ -4,6 +4,7 @@
 #include "experiments/frame/timings.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -37,27 +38,51 @@ std::vector<CellFigures> figures_of_cells(const CacheTimes& times) {
     return all;
 }
 
-PlaceLoss loss_of(const std::vector<CellFigures>& cells, Place place, double quantum_ms) {
+/// Only what fits into it can be lost with a cache.
+std::uint64_t lost_bytes(const CacheSizes& sizes, Place place) {
+    return place == Place::displaced || place == Place::group ? sizes.own : sizes.last;
+}
+
+/// By round, the mean over working sets of `most` bytes at most of what a quantum took; each counts as much
+/// as any other.
+std::vector<double> mean_by_round(const CacheTimes& times, Place place, double quantum_ms,
+                                  std::uint64_t most) {
+    std::vector<double> sums;
+    for (const auto& cell : times.cells) {
+        if (cell.place != place || cell.quantum_ms != quantum_ms || cell.footprint > most) continue;
+        const auto* kept = kept_seconds(times, cell);
+        if (kept == nullptr || kept->empty()) return {};
+        const double unit =
+            std::accumulate(kept->begin(), kept->end(), 0.0) / static_cast<double>(kept->size());
+        sums.resize(cell.seconds.size());
+        for (std::size_t i = 0; i < sums.size(); ++i)
+            sums[i] += cell.seconds[i] / unit;
+    }
+    return sums;
+}
+
+PlaceLoss loss_of(const CacheTimes& times, const std::vector<CellFigures>& cells, Place place,
+                  double quantum_ms, std::uint64_t most_bytes, unsigned comparisons) {
     PlaceLoss loss{.place = place, .quantum_ms = quantum_ms, .most = -1};
     for (const auto& cell : cells) {
-        if (cell.place != place || cell.quantum_ms != quantum_ms ||
+        if (cell.place != place || cell.quantum_ms != quantum_ms || cell.footprint > most_bytes ||
             cell.longer.verdict == measure::Verdict::not_enough)
             continue;
         ++loss.of;
         if (cell.is_costly()) ++loss.costly;
-        loss.mean += cell.longer.change.estimate;
         if (cell.longer.change.estimate > loss.most) {
             loss.most = cell.longer.change.estimate;
             loss.at = cell.footprint;
         }
     }
-    if (loss.of > 0) loss.mean /= static_cast<double>(loss.of);
+    loss.mean = how_much_longer(mean_by_round(times, Place::kept, quantum_ms, most_bytes),
+                                mean_by_round(times, place, quantum_ms, most_bytes), comparisons);
     return loss;
 }
 
 bool costs(const CacheReading& reading, Place place) {
     return std::ranges::any_of(reading.losses,
-                               [&](const PlaceLoss& loss) { return loss.place == place && loss.costly > 0; });
+                               [&](const PlaceLoss& loss) { return loss.place == place && loss.is_shown(); });
 }
 
 Width width_of(const CacheReading& reading) {
@@ -71,18 +96,18 @@ Width width_of(const CacheReading& reading) {
 
 std::string loss_words(const PlaceLoss& loss) {
     auto text = fmt::format("every {:g} ms, {}: ", loss.quantum_ms, name_of(loss.place));
-    if (loss.costly == 0) return text + "no loss shown";
+    if (!loss.is_shown()) return text + "no loss shown";
     return text +
            fmt::format(
                "{:.1f} % longer on average, {:.0f} % at most (with {}); shown for {} of {} working sets",
-               100 * loss.mean, 100 * loss.most, bytes_words(loss.at), loss.costly, loss.of);
+               100 * loss.mean.change.estimate, 100 * loss.most, bytes_words(loss.at), loss.costly, loss.of);
 }
 
 /// "interrupted every 2 ms or every 10 ms": where any of the moves of this place costs.
 std::string quanta_words(const CacheReading& reading, Place place) {
     std::string text;
     for (const auto& loss : reading.losses)
-        if (loss.place == place && loss.costly > 0)
+        if (loss.place == place && loss.is_shown())
             text += fmt::format("{}every {:g} ms", text.empty() ? "" : ", ", loss.quantum_ms);
     return text;
 }
@@ -126,6 +151,10 @@ bool CellFigures::is_costly() const {
     return longer.verdict == measure::Verdict::more && longer.change.low > little_loss;
 }
 
+bool PlaceLoss::is_shown() const {
+    return costly >= 2 || (mean.verdict == measure::Verdict::more && mean.change.low > little_loss);
+}
+
 std::string_view name_of(Width width) {
     constexpr std::array names{"bind: core", "bind: llc", "bind: node", "no difference shown", "not known"};
     return names[static_cast<std::size_t>(width)];
@@ -133,10 +162,14 @@ std::string_view name_of(Width width) {
 
 CacheReading read_cache(const CacheTimes& times, const CacheSeats& seats) {
     CacheReading reading{.cells = figures_of_cells(times)};
+    std::vector<Place> compared;
+    for (const Place place : places)
+        if (place != Place::kept && seats.of(place)) compared.push_back(place);
+    const auto comparisons = static_cast<unsigned>(compared.size() * times.how.quanta_ms.size());
     for (const double quantum : times.how.quanta_ms)
-        for (const Place place : places)
-            if (place != Place::kept && seats.of(place))
-                reading.losses.push_back(loss_of(reading.cells, place, quantum));
+        for (const Place place : compared)
+            reading.losses.push_back(
+                loss_of(times, reading.cells, place, quantum, lost_bytes(seats.sizes, place), comparisons));
     reading.width = width_of(reading);
     for (const auto& loss : reading.losses)
         if (loss.of > 0) reading.findings.push_back(loss_words(loss));
@@ -149,7 +182,7 @@ std::string summary_of(const CacheReading& reading) {
     for (const auto& loss : reading.losses)
         if (is_move(loss.place) && loss.of > 0)
             text += fmt::format("; {:g} ms, {}: {:.1f} % (at most {:.0f} %)", loss.quantum_ms,
-                                name_of(loss.place), 100 * loss.mean, 100 * loss.most);
+                                name_of(loss.place), 100 * loss.mean.change.estimate, 100 * loss.most);
     return text;
 }
 

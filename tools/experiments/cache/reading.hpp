@@ -21,13 +21,17 @@ struct CellFigures {
 /// Who loses less does not need a narrower mask.
 inline constexpr double little_loss = 0.01;
 
-/// One place at one quantum, over all working sets: the document's "11 % on average and 27 % maximum".
+/// One place at one quantum, over the working sets that fit into the cache that is lost (the core's own for
+/// `displaced` and `group`, the last level for others): the document's "11 % on average and 27 % maximum".
 struct PlaceLoss {
     Place place = Place::kept;
     double quantum_ms = 0;
-    double mean = 0, most = 0;      ///< relative; of the estimates
-    std::uint64_t at = 0;           ///< the working set that loses most, bytes
-    std::size_t costly = 0, of = 0; ///< working sets that are shown to lose, and all
+    measure::Comparison mean;       ///< how much longer, on average over the working sets
+    double most = 0;                ///< relative, of the working set that loses most
+    std::uint64_t at = 0;           ///< that one, bytes
+    std::size_t costly = 0, of = 0; ///< of those working sets: shown to lose by themselves, and all
+    /// Shown on average, or by two working sets: one of many may be chance.
+    [[nodiscard]] bool is_shown() const;
 };
 
 /// The value of `bind` that this machine rewards.
@@ -48,7 +52,8 @@ struct CacheReading {
     std::string meaning;               ///< one paragraph: what to write into a policy
 };
 
-/// Pure. The comparisons of one quantum hold all together in 95 of 100 experiments.
+/// Pure. The comparisons of the cells of one quantum hold all together in 95 of 100 experiments, and so do
+/// all averages.
 [[nodiscard]] CacheReading read_cache(const CacheTimes& times, const CacheSeats& seats);
 
 /// One line for the history.

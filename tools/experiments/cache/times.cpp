@@ -4,34 +4,20 @@
 #include "experiments/cache/base_vector.hpp"
 #include "experiments/frame/pinned_thread.hpp"
 #include "experiments/frame/supervision.hpp"
+#include "experiments/frame/thread_time.hpp"
 #include "host/scheduler.hpp"
 
 #include <algorithm>
-#include <ctime>
 #include <optional>
-
-#include <sys/resource.h>
 
 namespace affinityd::experiments {
 
 namespace {
 
+constexpr double short_quantum_ms = 20; ///< a longer one is likely to be disturbed again on a busy machine
 constexpr double warm_seconds = 0.002, calibration_seconds = 0.02;
 constexpr std::uint64_t steps_at_once = 1U << 16U; ///< some milliseconds at most: how soon it can be stopped
 constexpr double bytes_per_second = 8e9;           ///< when a working set is read in order
-
-/// CPU time of this thread: what other programs take does not count.
-double thread_seconds() {
-    timespec now{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-long preemptions() {
-    rusage used{};
-    ::getrusage(RUSAGE_THREAD, &used);
-    return used.ru_nivcsw;
-}
 
 /// The thread that is interrupted, and who interrupts it: one thread that does the work of both by turns,
 /// since caches do not know the difference, and neither waits for the other on a busy machine.
@@ -44,6 +30,7 @@ class Worker {
     Result<double> calibrate() {
         if (auto moved = go_to(seats_.home); !moved) return std::unexpected(moved.error());
         vector_.touch(vector_.bytes());
+        vector_.walk(std::min(vector_.lines(), 4 * steps_at_once));
         const double begin = thread_seconds();
         std::uint64_t steps = 0;
         double spent = 0;
@@ -60,23 +47,24 @@ class Worker {
         double seconds = 0;
         bool was_disturbed = false;
     };
-    /// One interruption and the quantum after it.
+    /// One interruption and the quantum after it. That one is always at home, so that nothing but what is in
+    /// the caches differs: for a move, the thread was elsewhere before.
     Result<Quantum> take(Place place, double quantum_seconds) {
-        const unsigned target = *seats_.of(place);
-        if (is_move(place)) { // nothing of the working set is to be there already
-            if (auto moved = go_to(target); !moved) return std::unexpected(moved.error());
+        const unsigned before = *seats_.of(place);
+        if (is_move(place)) { // nothing of the working set is to be at home already
+            if (auto moved = go_to(seats_.home); !moved) return std::unexpected(moved.error());
             polluter_.touch(place == Place::group ? 2 * seats_.sizes.own : polluter_.bytes());
         }
-        if (auto moved = go_to(seats_.home); !moved) return std::unexpected(moved.error());
+        if (auto moved = go_to(before); !moved) return std::unexpected(moved.error());
         vector_.touch(vector_.bytes());
         walk_for(warm_seconds);
         if (place == Place::displaced) polluter_.touch(2 * seats_.sizes.own);
         if (place == Place::emptied) polluter_.touch(polluter_.bytes());
-        if (auto moved = go_to(target); !moved) return std::unexpected(moved.error());
-        const auto before = preemptions();
+        if (auto moved = go_to(seats_.home); !moved) return std::unexpected(moved.error());
+        const auto switches = preemptions();
         const double begin = thread_seconds();
         walk_for(quantum_seconds);
-        return Quantum{thread_seconds() - begin, preemptions() != before};
+        return Quantum{thread_seconds() - begin, preemptions() != switches};
     }
 
   private:
@@ -118,10 +106,9 @@ Result<void> measure_footprint(Worker& worker, std::span<CacheCell> cells, Cache
         for (std::size_t i = 0; i < cells.size(); ++i) {
             auto& cell = cells[(i + round) % cells.size()];
             auto quantum = worker.take(cell.place, cell.quantum_ms / 1e3);
-            if (quantum && quantum->was_disturbed && !run.is_stopped()) {
+            if (quantum && quantum->was_disturbed && cell.quantum_ms <= short_quantum_ms && !run.is_stopped())
                 quantum = worker.take(cell.place, cell.quantum_ms / 1e3);
-                if (quantum && quantum->was_disturbed) ++times.disturbed;
-            }
+            if (quantum && quantum->was_disturbed) ++times.disturbed;
             if (!quantum) return std::unexpected(quantum.error());
             if (run.is_stopped()) {
                 times.is_whole = false;

@@ -14,7 +14,7 @@ class Run;
 
 struct CacheHow {
     std::vector<double> quanta_ms{2, 10, 200}; ///< the document's
-    unsigned rounds = 6;                       ///< in each, every place has one quantum
+    unsigned rounds = 8;                       ///< in each, every place has one quantum
     std::vector<std::uint64_t> footprints;     ///< bytes, ascending
 };
 
@@ -31,7 +31,7 @@ struct CacheCell {
 struct CacheTimes {
     std::vector<CacheCell> cells; ///< by footprint, quantum, place
     CacheHow how;
-    std::size_t disturbed = 0; ///< quanta during which another program had the CPU, also a second time
+    std::size_t disturbed = 0; ///< quanta that count though another program had the CPU during them
     bool is_whole = true;      ///< all was measured before somebody stopped it
 };
 

@@ -18,10 +18,10 @@ using measure::Verdict;
 /// "takes 67 % less time than" or so.
 std::string longer_words(const measure::Comparison& longer) {
     const auto percent = std::lround(std::abs(longer.change.estimate) * 100);
-    if (longer.verdict == Verdict::more) return fmt::format("takes {} % more time than", percent);
-    if (longer.verdict == Verdict::less) return fmt::format("takes {} % less time than", percent);
-    if (longer.verdict == Verdict::none_shown) return "shows no difference from";
-    return "had too few runs to be compared with";
+    if (longer.verdict == Verdict::more) return fmt::format("{} % more time than", percent);
+    if (longer.verdict == Verdict::less) return fmt::format("{} % less time than", percent);
+    if (longer.verdict == Verdict::none_shown) return "no difference shown from";
+    return "too few runs to be compared with";
 }
 
 const PlacingFigures* figures_of(const SharingReading& reading, Placing placing) {
@@ -42,8 +42,8 @@ std::string false_sharing_words(const SharingTimes& times) {
     const auto pairs = find(Placing::pairs), one_line = find(Placing::one_line);
     if (pairs == times.placings.end() || one_line == times.placings.end()) return {};
     const auto longer = how_much_longer(pairs->seconds, one_line->seconds);
-    return fmt::format("false sharing {} pinned pairs on the same CPUs: two variables in one line, each "
-                       "written by one CPU only",
+    return fmt::format("false sharing, two variables in one line, each written by one CPU only: {} pinned "
+                       "pairs on the same CPUs",
                        longer_words(longer));
 }
 
@@ -55,22 +55,21 @@ std::string meaning_of_sharing(const SharingReading& reading) {
     std::string text;
     if (is_shorter(pairs))
         text = "Threads that write the same data belong on one core: give those that share a name one thread "
-               "rule each, as in  threads: [{name: \"left-*\", cpus: \"core:0\", bind: core}].";
+               "rule each, as in threads: [{name: \"left-*\", cpus: \"core:0\", bind: core}].";
     else if (is_shorter(neighbours))
         text = "Threads that write the same data gain from being near each other, each on a CPU of its own: "
-               "together: llc  keeps all threads of a process so.";
+               "together: llc keeps all threads of a process so.";
     else
         text = "No placing was shown to be better than what the scheduler does with such threads here: leave "
-               "them  bind: llc  (the default), and see to it that others do not take their CPUs.";
+               "them bind: llc (the default), and see to it that others do not take their CPUs.";
     if (is_shorter(pairs) && is_shorter(neighbours))
-        text += " Where they have more to do than one CPU can, keep them near each other:  together: llc.";
+        text += " Where they have more to do than one CPU can, keep them near each other: together: llc.";
     if (const auto* apart = figures_of(reading, Placing::apart);
         apart != nullptr && apart->longer.verdict == Verdict::more)
-        text +=
-            " Pinned without looking they are worse off than with no policy at all: do not write  spread: "
-            "core  for threads that share data.";
+        text += " Pinned without looking they are worse off than with no policy at all: do not write spread: "
+                "core for threads that share data.";
     return text + " No policy helps against false sharing; the program has to give each variable a line of "
-                  "its own. Which threads of a program share is what  affinityctl sharers PID  finds out.";
+                  "its own. Which threads of a program share is what affinityctl sharers PID finds out.";
 }
 
 } // namespace
@@ -91,8 +90,8 @@ SharingReading read_sharing(const SharingTimes& times) {
     }
     for (const auto& one : reading.placings)
         if (one.placing != Placing::scheduler && one.placing != Placing::one_line)
-            reading.findings.push_back(
-                fmt::format("{} {} what the scheduler does", name_of(one.placing), longer_words(one.longer)));
+            reading.findings.push_back(fmt::format("{}: {} what the scheduler does", name_of(one.placing),
+                                                   longer_words(one.longer)));
     if (auto words = false_sharing_words(times); !words.empty()) reading.findings.push_back(std::move(words));
     reading.meaning = meaning_of_sharing(reading);
     return reading;

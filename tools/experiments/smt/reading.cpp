@@ -68,23 +68,35 @@ std::string gain_words(const LoadReading& load) {
                        name_of(load.load), percent, *load.gain_together >= 0 ? "more" : "less");
 }
 
+/// What a load stands for, and what its verdict means for a policy.
+std::string load_words(const LoadReading& load) {
+    const std::string kind = load.load == Load::accum
+                                 ? "Work that waits most of its time for its own last result (accum): "
+                                 : "Work that keeps the units of a core busy (sin): ";
+    switch (load.verdict) {
+    case SmtVerdict::share:
+        return kind + "smt: share, two on one core are hardly in each other's way.";
+    case SmtVerdict::avoid:
+        return kind + "smt: avoid where each answer's time counts" +
+               (load.gain_together.value_or(0) > 0
+                    ? "; smt: share where only the sum of the work does, since two on one core get more done."
+                    : ".");
+    case SmtVerdict::none_shown:
+        return kind + "no difference shown, so smt: share, the default, may stay.";
+    case SmtVerdict::not_measured:
+        break;
+    }
+    return kind + "too few rounds for a verdict.";
+}
+
 std::string meaning_of_smt(const SmtReading& reading, const SmtSeats& seats) {
     if (!seats.siblings)
-        return "smt  has nothing to decide here: " + seats.no_siblings +
-               ".  smt: share  and  smt: avoid  give the same CPUs.";
+        return "The key smt has nothing to decide here: " + seats.no_siblings +
+               ". With smt: share and with smt: avoid, the CPUs are the same.";
     std::string text;
     for (const auto& load : reading.loads)
-        text += fmt::format("{}  {}{}", text.empty() ? "" : "; ", name_of(load.load),
-                            load.verdict == SmtVerdict::share   ? ": smt: share"
-                            : load.verdict == SmtVerdict::avoid ? ": smt: avoid"
-                                                                : ": no difference shown");
-    return "By kind of load:" + text +
-           ". Work that waits most of its time, for memory or for its own last result, is as accum: write  "
-           "smt: "
-           "share.  Work that keeps the units of a core busy is as sin: write  smt: avoid  where each "
-           "answer's "
-           "time counts, and  smt: share  where only the sum of the work does and two on one core get more "
-           "done.";
+        text += (text.empty() ? "" : " ") + load_words(load);
+    return text;
 }
 
 } // namespace

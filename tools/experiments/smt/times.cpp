@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/smt/times.hpp"
 
-#include "base/clock.hpp"
 #include "experiments/frame/pinned_thread.hpp"
 #include "experiments/frame/supervision.hpp"
+#include "experiments/frame/thread_time.hpp"
 
 #include <array>
 #include <atomic>
-
-#include <sys/resource.h>
 
 namespace affinityd::experiments {
 
 namespace {
 
 constexpr double accum_seconds = 1.3e-9, sine_seconds = 6e-9; ///< for one number
-
-std::uint64_t involuntary_switches() {
-    rusage used{};
-    ::getrusage(RUSAGE_THREAD, &used);
-    return static_cast<std::uint64_t>(used.ru_nivcsw);
-}
 
 struct LoadRun {
     double seconds = 0;
@@ -47,12 +39,12 @@ class StartLine {
 LoadRun timed(Load load, std::span<const float> numbers, StartLine& line) {
     volatile float kept = 0; // the sum is wanted
     line.arrive_and_wait();
-    const auto switches = involuntary_switches();
-    const double begin = monotonic_seconds();
+    const auto before = preemptions();
+    const double begin = thread_seconds();
     kept = work(load, numbers);
     static_cast<void>(kept);
-    const double end = monotonic_seconds();
-    return {end - begin, involuntary_switches() != switches};
+    const double end = thread_seconds();
+    return {end - begin, preemptions() != before};
 }
 
 using Runs = std::array<LoadRun, 2>;

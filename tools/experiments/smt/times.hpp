@@ -13,11 +13,11 @@ namespace affinityd::experiments {
 class Run;
 
 struct SmtHow {
-    unsigned rounds = 15;           ///< in each, every load runs once in every company
-    std::size_t numbers = 4U << 20; ///< floats of each thread; the document has 100 million
+    unsigned rounds = 25;           ///< in each, every load runs once in every company
+    std::size_t numbers = 1U << 20; ///< floats of each thread; the document has 100 million
 };
 
-/// One load in one company: seconds by round. `second` is empty for `alone`.
+/// One load in one company: CPU time of each thread, seconds by round. `second` is empty for `alone`.
 struct CompanyTimes {
     Load load = Load::accum;
     Company company = Company::alone;

@@ -79,11 +79,11 @@ std::string loss_bars(const CacheView& view, const Page& page) {
 }
 
 std::string loss_table(const CacheView& view, const Page& page) {
-    Table table({"QUANTUM", "GOES ON AT", "MEAN", "MOST", "AT", "SHOWN FOR"});
+    Table table({"QUANTUM", "WAS ON", "ON AVERAGE", "MOST", "AT", "SHOWN FOR"});
     for (const auto& loss : view.reading.losses)
         if (loss.of > 0)
             table.add({fmt::format("{:g} ms", loss.quantum_ms), std::string(name_of(loss.place)),
-                       fmt::format("{:+.1f} %", 100 * loss.mean), fmt::format("{:+.1f} %", 100 * loss.most),
+                       change_words(loss.mean), fmt::format("{:+.1f} %", 100 * loss.most),
                        experiments::bytes_words(loss.at), fmt::format("{} of {}", loss.costly, loss.of)});
     return table.empty() ? std::string() : table.to_string(page) + "\n";
 }
@@ -97,7 +97,7 @@ std::string cache_title(const MeasuredOn& on) {
 
 std::string cache_method(const CacheView& view, const MeasuredOn& on) {
     return fmt::format(
-        "L1d {}, core's own {}, last level {}; from CPU {}; {} rounds; CPU time of the quantum after an "
+        "L1d {}, core's own {}, last level {}; CPU {}; {} rounds; CPU time of the quantum after an "
         "interruption against one that left the cache alone; it took {:.0f} s",
         experiments::bytes_words(view.seats.sizes.first), experiments::bytes_words(view.seats.sizes.own),
         experiments::bytes_words(view.seats.sizes.last), view.seats.home, view.times.how.rounds, on.seconds);
@@ -109,7 +109,7 @@ std::vector<std::string> cache_sentences(const CacheView& view, const MeasuredOn
         all.push_back(as_sentence(sentence));
     if (view.times.disturbed > 0)
         all.push_back(counted(view.times.disturbed, "quantum", "quanta") +
-                      " had another program on the CPU, and when taken again, too.");
+                      " had another program on the CPU.");
     for (const auto& remark : on.remarks)
         all.push_back(as_sentence(remark));
     return all;
@@ -137,7 +137,7 @@ json cache_json(const CacheView& view, const MeasuredOn& on) {
     for (const auto& loss : view.reading.losses)
         losses.push_back({{"quantum_ms", loss.quantum_ms},
                           {"place", key_of(loss.place)},
-                          {"mean", loss.mean},
+                          {"mean", change_json(loss.mean)},
                           {"most", loss.of > 0 ? json(loss.most) : json()},
                           {"at_bytes", loss.at},
                           {"shown", loss.costly},

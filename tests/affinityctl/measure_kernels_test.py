@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`affinityctl measure sharing`, `smt` and `cache` from outside: which CPUs their threads are pinned to while they run, that ^C and
+kill -9 leave nothing behind, what they print, keep and refuse."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.environ["AFFINITYCTL"]
+CPUS = sorted(os.sched_getaffinity(0))
+PAIR = f"{CPUS[0]},{CPUS[-1]}"
+SHORT = {"sharing": ["--rounds", "4", "--additions", "1000"],
+         "smt": ["--rounds", "4", "--numbers", "1000"],
+         "cache": ["--rounds", "4", "--quanta", "0.2,0.5", "--sizes", "16,64"]}
+LONG = {"sharing": ["--rounds", "10000", "--additions", "1000000"],
+        "smt": ["--rounds", "10000", "--numbers", "3000000"],
+        "cache": ["--rounds", "1000"]}
+
+
+def status_of(task, key):
+    try:
+        for line in pathlib.Path(f"/proc/{task}/status").read_text(encoding="utf-8").splitlines():
+            if line.startswith(key + ":"):
+                return line.split()[1]
+    except (OSError, ProcessLookupError):
+        pass
+    return None
+
+
+def masks(pid):
+    try:
+        return {tid: status_of(f"{pid}/task/{tid}", "Cpus_allowed_list") for tid in os.listdir(f"/proc/{pid}/task")}
+    except OSError:
+        return {}
+
+
+class MeasureKernels(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def run_it(self, *arguments, code=0):
+        done = subprocess.run([PROGRAM, "measure", *arguments], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def measure(self, name, *arguments, code=0):
+        return self.run_it(name, *SHORT[name], "--cpus", PAIR, "--state-dir", self.folder.name, *arguments, code=code)
+
+    def started(self, name):
+        """One that measures: the masks of its threads, of which every one that is wanted was seen at some moment."""
+        child = subprocess.Popen([PROGRAM, "measure", name, *LONG[name], "--cpus", PAIR, "--state-dir", self.folder.name],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(child.communicate)
+        self.addCleanup(child.kill)
+        wanted, seen = {str(CPUS[0]), str(CPUS[-1])}, set()
+        deadline = time.monotonic() + 40
+        while not wanted <= seen:
+            self.assertIsNone(child.poll(), "it ended too soon")
+            self.assertLess(time.monotonic(), deadline, seen)
+            found = masks(child.pid)
+            self.assertEqual(found.get(str(child.pid)), status_of("self", "Cpus_allowed_list"), "the thread that waits for ^C is free")
+            seen |= set(found.values())
+        return child
+
+    def test_pin_their_own_threads_and_leave_nothing(self):
+        before = status_of("self", "Cpus_allowed_list")
+        for name in SHORT:
+            for number in (signal.SIGINT, signal.SIGKILL):
+                child = self.started(name)
+                tasks = list(masks(child.pid))
+                child.send_signal(number)
+                _, said = child.communicate(timeout=40)
+                if number == signal.SIGINT:
+                    self.assertEqual(child.returncode, 1)
+                    self.assertRegex(said, "stopped .*; nothing is kept")
+                for task in tasks:
+                    self.assertIsNone(status_of(task, "Pid"), "a thread is left")
+        self.assertEqual(status_of("self", "Cpus_allowed_list"), before)
+        self.assertEqual(os.listdir(self.folder.name), [])
+
+    def test_print_the_documents_quantities(self):
+        shown = self.measure("sharing").stdout
+        for words in ("left to the scheduler", "pinned pairs", "pinned apart", "false sharing", "MS PER RUN", "L1D MISSES"):
+            self.assertIn(words, shown)
+        shown = self.measure("smt").stdout
+        for words in ("THREAD  CPUS WHILE FREE", "affinityctl watch", "accum  alone", "sin    two cores", "THAN ALONE"):
+            self.assertIn(words, shown)
+        done = self.measure("cache")
+        for words in ("Interrupted every 0.2 ms", "16 KiB", "same CPU, L1/L2 lost", "Verdict: "):
+            self.assertIn(words, done.stdout)
+        self.assertRegex(done.stderr, "measuring what it costs to lose the cache takes (about|under) ")
+
+    def test_say_what_the_machine_cannot_do(self):
+        document = json.loads(self.measure("smt", "--json").stdout)
+        siblings = pathlib.Path(f"/sys/devices/system/cpu/cpu{CPUS[0]}/topology/thread_siblings_list").read_text(encoding="ascii").strip()
+        if siblings == str(CPUS[0]):
+            self.assertIn("no core has two hardware threads", document["no_siblings"])
+            self.assertEqual({load["verdict"] for load in document["loads"]}, {"not measured"})
+        for name in ("sharing", "smt"):
+            self.assertIn("this needs two CPUs", self.run_it(name, "--cpus", str(CPUS[0]), code=1).stderr)
+        alone = json.loads(self.run_it("cache", *SHORT["cache"], "--cpus", str(CPUS[0]), "--no-history", "--json").stdout)
+        self.assertEqual(set(alone["places"]), {"kept", "displaced", "emptied"})
+        self.assertEqual(alone["verdict"], "not known")
+        self.assertEqual(len(alone["refused"]), 2)
+
+    def test_are_kept_with_a_line_each(self):
+        for name in SHORT:
+            document = json.loads(self.measure(name, "--json").stdout)
+            self.assertEqual(document["cpus"], PAIR if CPUS[-1] > CPUS[0] + 1 else f"{CPUS[0]}-{CPUS[-1]}")
+            self.assertTrue(document["meaning"])
+            shown = subprocess.run([PROGRAM, "history", "--kind", name, "--state-dir", self.folder.name], capture_output=True, text=True, check=True)
+            self.assertEqual(len([line for line in shown.stdout.splitlines() if f" {name} " in line]), 1, shown.stdout)
+
+    def test_draw(self):
+        for name in SHORT:
+            self.assertTrue(self.measure(name, "--no-history", "--svg", "-").stdout.startswith("<svg "))
+
+    def test_refuse_nonsense(self):
+        for name in SHORT:
+            for wrong in (["--rounds", "0"], ["--cpus", "nonsense"], ["--json", "--svg", "-"], ["--root", self.folder.name]):
+                self.run_it(name, *wrong, code=2)
+        self.run_it("cache", "--quanta", "2,x", code=2)
+        self.run_it("cache", "--sizes", "0", code=2)
+        self.run_it("smt", "--numbers", "-1", code=2)
+        self.run_it("sharing", "--additions", "99999999999", code=2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: documents.py BUILD [sharing|smt|cache ...] [--turns N]: `affinityctl measure sharing`, `smt` and `cache` beside straightforward
+versions of the documents' own programs that share no code with them (shared_lines.cpp, hardware_threads.cpp, lost_cache.cpp), in turns.
+For each figure both means over the turns with 95 % intervals (Student's t); they agree where the difference by turn has zero in its
+interval, or is below 3 % of the figure (of `cache`, whose figures are percentages themselves: below 3 of them). Exits with 1 where any
+does not. A quiet machine tells more."""
+import json
+import math
+import statistics
+import subprocess
+import sys
+import tempfile
+
+T95 = {3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 9: 2.262, 11: 2.201, 14: 2.145, 19: 2.093}
+
+
+def interval(values):
+    mean = statistics.fmean(values)
+    degrees = len(values) - 1
+    t = T95[max(key for key in T95 if key <= max(3, degrees))]
+    return mean, t * statistics.stdev(values) / math.sqrt(len(values))
+
+
+def ours(build, *arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([f"{build}/tools/affinityctl/affinityctl", "measure", *arguments, "--json", "--state-dir", folder],
+                              capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def plain(build, name, *arguments):
+    done = subprocess.run([f"{build}/tests/bench/{name}", *(str(argument) for argument in arguments)], capture_output=True, text=True, check=True)
+    return [[float(value) for value in line.split()] for line in done.stdout.splitlines()]
+
+
+def mean_of(lines):
+    return statistics.fmean(value for line in lines for value in line)
+
+
+def sharing(build):
+    document = ours(build, "sharing", "--rounds", "20")
+    placings = {one["placing"]: one for one in document["placings"]}
+    cpus = placings["pairs"]["threads"][:2]
+    return {"ms, left to the scheduler": (placings["scheduler"]["ms"]["mean"], mean_of(plain(build, "shared-lines", 20))),
+            "ms, pinned pairs": (placings["pairs"]["ms"]["mean"], mean_of(plain(build, "shared-lines", 20, *cpus))),
+            "ms, false sharing": (placings["false_sharing"]["ms"]["mean"], mean_of(plain(build, "shared-lines", 20, *cpus, "one-line")))}
+
+
+def smt(build):
+    numbers = 1 << 20
+    document = ours(build, "smt", "--rounds", "10", "--numbers", str(numbers))
+    figures = {}
+    for one in document["companies"]:
+        cpus = one["cpus"][:1] if one["company"] == "alone" else one["cpus"]
+        figures[f"ms, {one['load']} {one['company']}"] = (one["ms"]["mean"],
+                                                          mean_of(plain(build, "hardware-threads", one["load"], numbers, 10, *cpus)))
+    return figures
+
+
+def cache(build):
+    figures = {}
+    probe = ours(build, "cache", "--sizes", "16", "--quanta", "1", "--rounds", "4")
+    own, last, places = probe["own_bytes"] >> 10, probe["llc_bytes"] >> 10, probe["places"]
+    sizes = [probe["l1d_bytes"] >> 11, own // 2]
+    document = ours(build, "cache", "--sizes", ",".join(map(str, sizes)), "--quanta", "2", "--rounds", "12")
+    polluters = {"displaced": (2 * own, []), "emptied": (2 * last, [])}
+    for place in ("group", "other_llc", "other_node"):
+        if place in places:
+            polluters[place] = (2 * own if place == "group" else 2 * last, [places[place]])
+    for size in sizes:
+        kept = mean_of(plain(build, "lost-cache", size, 2, 14, 0, places["kept"]))
+        for place, (kib, cpus) in polluters.items():
+            cell = next(one for one in document["cells"] if one["place"] == place and one["bytes"] == size << 10)
+            lost = mean_of(plain(build, "lost-cache", size, 2, 14, kib, places["kept"], *cpus))
+            figures[f"% lost every 2 ms, {size} KiB, {place}"] = (100 * cell["longer_than_kept"]["estimate"], 100 * (lost / kept - 1))
+    return figures
+
+
+def main():
+    arguments = sys.argv[1:]
+    turns = 10
+    if "--turns" in arguments:
+        at = arguments.index("--turns")
+        turns = int(arguments[at + 1])
+        del arguments[at:at + 2]
+    build, names = arguments[0], arguments[1:] or ["sharing", "smt", "cache"]
+    agree = True
+    for name in names:
+        found = {}
+        for _ in range(turns):
+            for figure, pair in {"sharing": sharing, "smt": smt, "cache": cache}[name](build).items():
+                found.setdefault(figure, []).append(pair)
+        for figure, pairs in found.items():
+            (mean, half), (other, other_half) = (interval([pair[i] for pair in pairs]) for i in (0, 1))
+            change, change_half = interval([pair[0] - pair[1] for pair in pairs])
+            small = 3 if figure.startswith("%") else 0.03 * other
+            same = abs(change) <= change_half or abs(change) <= small
+            agree = agree and same
+            print(f"{name:7} {figure:34} affinityctl {mean:7.2f} +- {half:5.2f}, document's program {other:7.2f} +- {other_half:5.2f}, "
+                  f"difference {change:+6.2f} +- {change_half:5.2f}: {'agree' if same else 'DIFFER'}")
+    return 0 if agree else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/cache/base_vector.hpp"
+#include "experiments/cache/reading.hpp"
+#include "experiments/frame/supervision.hpp"
+#include "host/scheduler.hpp"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+namespace affinityd::experiments {
+namespace {
+
+using topology::Cache;
+
+/// Two sockets of one node each, in each two LLCs of 8 MiB with two cores without SMT.
+topology::Topology four_llcs() {
+    topology::Topology machine;
+    machine.online = machine.present = CpuSet::range(0, 7);
+    machine.packages = {CpuSet::range(0, 3), CpuSet::range(4, 7)};
+    for (unsigned node = 0; node < 2; ++node)
+        machine.nodes.push_back({node, machine.packages[node], {}, {}});
+    for (unsigned cpu = 0; cpu < 8; ++cpu) {
+        machine.cpus.push_back(
+            {cpu, static_cast<int>(cpu / 4), {}, {}, static_cast<int>(cpu), cpu / 4, {}, {cpu}});
+        machine.caches.push_back({1, Cache::Type::data, 32U << 10U, CpuSet{cpu}});
+        machine.caches.push_back({1, Cache::Type::instruction, 64U << 10U, CpuSet{cpu}});
+    }
+    for (unsigned cpu = 0; cpu < 8; ++cpu)
+        machine.caches.push_back({2, Cache::Type::unified, 512U << 10U, CpuSet{cpu}});
+    for (unsigned llc = 0; llc < 4; ++llc)
+        machine.caches.push_back({3, Cache::Type::unified, 8U << 20U, CpuSet::range(llc * 2, llc * 2 + 1)});
+    return machine;
+}
+
+TEST(CacheSeats, ReachAllPlacesWhereTheMachineHasThem) {
+    const auto seats = cache_seats(four_llcs(), CpuSet::range(0, 7)).value();
+    EXPECT_EQ(seats.home, 0U);
+    EXPECT_EQ(seats.group, 1U);
+    EXPECT_EQ(seats.other_llc, 2U);
+    EXPECT_EQ(seats.other_node, 4U);
+    EXPECT_TRUE(seats.refused.empty());
+    EXPECT_EQ(seats.sizes.first, 32U << 10U);
+    EXPECT_EQ(seats.sizes.own, 512U << 10U);
+    EXPECT_EQ(seats.sizes.last, 8U << 20U);
+    EXPECT_EQ(cache_seats(four_llcs(), CpuSet{0, 4, 5}).value().home, 4U)
+        << "from which two places can be reached";
+}
+
+TEST(CacheSeats, SayWhatIsMissing) {
+    const auto one_llc = cache_seats(four_llcs(), CpuSet{2, 3}).value();
+    EXPECT_EQ(one_llc.group, 3U);
+    ASSERT_EQ(one_llc.refused.size(), 1U);
+    EXPECT_NE(one_llc.refused[0].find("low affinity is not measured: CPUs 2-3"), std::string::npos);
+    const auto apart = cache_seats(four_llcs(), CpuSet{2, 6}).value();
+    EXPECT_FALSE(apart.group);
+    EXPECT_EQ(apart.other_node, 6U);
+    EXPECT_EQ(apart.refused.size(), 2U);
+    EXPECT_TRUE(cache_seats(four_llcs(), CpuSet{3}).has_value()) << "one CPU can lose its cache, too";
+    EXPECT_EQ(cache_seats(four_llcs(), {}).error(), Refusal::one_cpu);
+    auto silent = four_llcs();
+    silent.caches.clear();
+    EXPECT_EQ(cache_seats(silent, CpuSet::range(0, 7)).error(), Refusal::no_caches);
+}
+
+TEST(Footprints, GoFromHalfTheFirstLevelToBeyondTheLast) {
+    EXPECT_EQ(footprints_for({32U << 10U, 512U << 10U, 8U << 20U}),
+              (std::vector<std::uint64_t>{16U << 10U, 32U << 10U, 256U << 10U, 512U << 10U, 2U << 20U,
+                                          4U << 20U, 8U << 20U, 16U << 20U}));
+    EXPECT_EQ(footprints_for({32U << 10U, 32U << 10U, 1U << 20U}).front(), 16U << 10U);
+    EXPECT_EQ(footprints_for({1, 1, 1}), (std::vector<std::uint64_t>{256}))
+        << "a machine that tells nonsense";
+    EXPECT_LE(footprints_for({32U << 10U, 1U << 20U, std::uint64_t{1} << 40U}).back(), most_footprint);
+    EXPECT_EQ(bytes_words(24 << 10), "24 KiB");
+    EXPECT_EQ(bytes_words(3U << 19U), "1.5 MiB");
+}
+
+TEST(BaseVector, ComesByEachLineOnce) {
+    auto vector = BaseVector::make(100 * 64).value();
+    EXPECT_EQ(vector.bytes(), 6400U);
+    const auto start = vector.position();
+    vector.walk(99);
+    EXPECT_NE(vector.position(), start);
+    vector.walk(1);
+    EXPECT_EQ(vector.position(), start) << "one cycle of all lines";
+    EXPECT_EQ(BaseVector::make(1).value().lines(), 4U);
+    vector.touch(1U << 30U); // no more than there is
+}
+
+const CacheSeats all_places{
+    .home = 0, .group = 1, .other_llc = 2, .other_node = 4, .sizes = {32U << 10U, 512U << 10U, 8U << 20U}};
+
+/// Losses by place: kept, displaced, emptied, group, other_llc, other_node.
+CacheTimes times_with(const std::array<double, 6>& loss, std::size_t rounds = 8) {
+    CacheTimes times;
+    times.how.footprints = {16U << 10U, 256U << 10U, 2U << 20U};
+    times.how.quanta_ms = {2};
+    for (const auto footprint : times.how.footprints)
+        for (const Place place : places) {
+            CacheCell cell{footprint, 2, place, {}};
+            for (std::size_t round = 0; round < rounds; ++round)
+                cell.seconds.push_back(0.002 * (1 + loss[static_cast<std::size_t>(place)]) *
+                                       (1 + 0.001 * (static_cast<double>(round % 3) - 1)));
+            times.cells.push_back(cell);
+        }
+    return times;
+}
+
+TEST(CacheReading, FindsTheWidthThatIsRewarded) {
+    const auto width = [](const std::array<double, 6>& loss) {
+        return read_cache(times_with(loss), all_places).width;
+    };
+    EXPECT_EQ(width({0, 0.3, 0.5, 0, 0.11, 0.27}), Width::llc) << "the document's machine";
+    EXPECT_EQ(width({0, 0, 0, 0.05, 0.2, 0.3}), Width::core);
+    EXPECT_EQ(width({0, 0, 0, 0, 0, 0.3}), Width::node);
+    EXPECT_EQ(width({0, 0, 0, 0, 0, 0}), Width::any);
+    EXPECT_EQ(width({0, 0, 0, 0.005, 0.005, 0.005}), Width::any) << "shown, but too little to care";
+    EXPECT_EQ(width({0, 0, 0, -0.1, -0.1, -0.1}), Width::any);
+    EXPECT_EQ(read_cache(times_with({0, 0, 0, 0.5, 0.5, 0.5}, 3), all_places).width, Width::not_known);
+    CacheSeats nowhere = all_places;
+    nowhere.group = nowhere.other_llc = nowhere.other_node = std::nullopt;
+    EXPECT_EQ(read_cache(times_with({0, 1, 1, 1, 1, 1}), nowhere).width, Width::not_known);
+}
+
+TEST(CacheReading, CountsWhatFitsIntoTheLostCacheOnly) {
+    auto times = times_with({0, 0, 0, 0, 0.11, 0});
+    for (auto& cell : times.cells) // noise of a shared cache
+        if (cell.place == Place::group && cell.footprint == 2U << 20U)
+            for (auto& time : cell.seconds)
+                time *= 3;
+    const auto reading = read_cache(times, all_places);
+    EXPECT_EQ(reading.width, Width::llc) << "2 MiB do not fit into a core's own 512 KiB";
+    const auto loss = std::ranges::find(reading.losses, Place::group, &PlaceLoss::place);
+    EXPECT_EQ(loss->of, 2U);
+    const auto other = std::ranges::find(reading.losses, Place::other_llc, &PlaceLoss::place);
+    EXPECT_EQ(other->of, 3U);
+    EXPECT_EQ(other->costly, 3U);
+    EXPECT_NEAR(other->mean.change.estimate, 0.11, 1e-6);
+    EXPECT_NEAR(other->most, 0.11, 1e-6);
+    EXPECT_NE(reading.meaning.find("bind: llc, the default, is what this machine rewards"),
+              std::string::npos);
+}
+
+TEST(MeasuresCache, OnThisMachine) {
+    const auto own = host::get_affinity(0).value();
+    CacheSeats seats{.home = own.first(),
+                     .group = own.last(),
+                     .other_llc = {},
+                     .other_node = {},
+                     .sizes = {4096, 8192, 65536}};
+    experiments::Run run;
+    const auto times =
+        measure_cache(seats, {.quanta_ms = {0.2, 0.5}, .rounds = 2, .footprints = {2048, 16384}}, run);
+    ASSERT_TRUE(times) << times.error().to_string();
+    EXPECT_TRUE(times->is_whole);
+    EXPECT_EQ(times->cells.size(), 2U * 2 * 4);
+    for (const auto& cell : times->cells)
+        EXPECT_EQ(cell.seconds.size(), 2U);
+    EXPECT_EQ(run.done(), run.all());
+    seats.group = CpuSet::max_cpu;
+    EXPECT_FALSE(measure_cache(seats, {.quanta_ms = {0.2}, .rounds = 1, .footprints = {2048}}, run));
+    run.stop();
+    seats.group.reset();
+    EXPECT_FALSE(
+        measure_cache(seats, {.quanta_ms = {10000}, .rounds = 99, .footprints = {2048}}, run)->is_whole);
+}
+
+} // namespace
+} // namespace affinityd::experiments

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/frame/supervision.hpp"
+#include "experiments/sharing/reading.hpp"
+#include "host/scheduler.hpp"
+#include "machine/machines.hpp"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+namespace affinityd::experiments {
+namespace {
+
+using machine::test::two_sockets;
+
+std::string cpus_of(const PlacedThreads& placed) {
+    std::string text;
+    for (const auto& set : placed.cpus)
+        text += (text.empty() ? "" : " ") + set.to_list();
+    return text;
+}
+
+std::vector<std::string> placings_on(const CpuSet& cpus) {
+    std::vector<std::string> texts;
+    for (const auto& placed : placed_threads(two_sockets(), cpus).value())
+        texts.push_back(std::string(key_of(placed.placing)) + ": " + cpus_of(placed));
+    return texts;
+}
+
+TEST(Placings, FollowTheTopology) {
+    // Threads 0 and 2 write to one line, 1 and 3 to the other.
+    EXPECT_EQ(placings_on(CpuSet::range(0, 7)),
+              (std::vector<std::string>{"scheduler: 0-7 0-7 0-7 0-7", "pairs: 0 2 0 2", "neighbours: 0 2 1 3",
+                                        "apart: 0 2 4 6", "false_sharing: 0 2 0 2"}));
+    EXPECT_EQ(placings_on(CpuSet{1, 5}),
+              (std::vector<std::string>{"scheduler: 1,5 1,5 1,5 1,5", "pairs: 1 5 1 5", "apart: 1 1 5 5",
+                                        "false_sharing: 1 5 1 5"}));
+    EXPECT_EQ(placings_on(CpuSet{0, 1})[1], "pairs: 0 1 0 1") << "one core is better than no pair";
+    EXPECT_EQ(placed_threads(two_sockets(), CpuSet{3}).error(), Refusal::one_cpu);
+    EXPECT_EQ(placed_threads(two_sockets(), {}).error(), Refusal::one_cpu);
+}
+
+/// Each placing with the mean of its runs in ms.
+SharingTimes times_of(const std::vector<std::pair<Placing, double>>& means) {
+    SharingTimes times;
+    for (const auto& [placing, ms] : means) {
+        PlacingTimes one{{placing, {}}, {}, {}};
+        for (int round = 0; round < 12; ++round)
+            one.seconds.push_back(ms * 1e-3 * (1 + 0.01 * (round % 5 - 2)));
+        times.placings.push_back(one);
+    }
+    return times;
+}
+
+TEST(SharingReading, SaysWhatThePoliciesShouldSay) {
+    const auto document = read_sharing(times_of(
+        {{Placing::scheduler, 10.7}, {Placing::pairs, 3.53}, {Placing::apart, 14}, {Placing::one_line, 12}}));
+    EXPECT_EQ(document.placings[1].longer.verdict, measure::Verdict::less);
+    EXPECT_NEAR(document.placings[1].longer.change.estimate, 3.53 / 10.7 - 1, 1e-6);
+    EXPECT_NE(document.meaning.find("cpus: \"core:0\""), std::string::npos) << document.meaning;
+    EXPECT_NE(document.meaning.find("do not write spread: core"), std::string::npos);
+    EXPECT_EQ(document.findings.size(), 3U);
+    EXPECT_NE(document.findings[2].find("240 % more time than pinned pairs"), std::string::npos)
+        << document.findings[2];
+    const auto near = read_sharing(times_of(
+        {{Placing::scheduler, 10}, {Placing::pairs, 12}, {Placing::neighbours, 6}, {Placing::apart, 10}}));
+    EXPECT_NE(near.meaning.find("together: llc"), std::string::npos) << near.meaning;
+    EXPECT_EQ(near.meaning.find("core:0"), std::string::npos);
+    const auto same =
+        read_sharing(times_of({{Placing::scheduler, 10}, {Placing::pairs, 10}, {Placing::apart, 10}}));
+    EXPECT_EQ(same.placings[1].longer.verdict, measure::Verdict::none_shown);
+    EXPECT_NE(same.meaning.find("No placing was shown to be better"), std::string::npos);
+}
+
+TEST(SharingReading, OfTooFewRunsHasNoVerdict) {
+    auto times = times_of({{Placing::scheduler, 10}, {Placing::pairs, 3}});
+    for (auto& one : times.placings)
+        one.seconds.resize(3);
+    const auto reading = read_sharing(times);
+    EXPECT_EQ(reading.placings[1].longer.verdict, measure::Verdict::not_enough);
+    EXPECT_FALSE(reading.placings[1].seconds);
+    EXPECT_NE(reading.meaning.find("Too few runs"), std::string::npos);
+    EXPECT_EQ(summary_of(reading), "left to the scheduler 10.00 ms, pinned pairs 3.00 ms");
+}
+
+TEST(MeasuresSharing, OnThisMachine) {
+    const auto own = host::get_affinity(0).value();
+    PlacedThreads free{Placing::scheduler, {own, own, own, own}};
+    PlacedThreads one_line{Placing::one_line, {CpuSet{own.first()}, own, own, CpuSet{own.last()}}};
+    experiments::Run run;
+    const auto times = measure_sharing({free, one_line}, {.rounds = 3, .additions = 1000}, run);
+    ASSERT_TRUE(times) << times.error().to_string();
+    EXPECT_TRUE(times->is_whole);
+    EXPECT_EQ(times->rounds(), 3U);
+    EXPECT_TRUE(std::ranges::all_of(times->placings[1].seconds, [](double time) { return time > 0; }));
+    EXPECT_EQ(run.all(), 8U) << "one round to warm up";
+    EXPECT_EQ(times->no_counters.empty(), times->placings[0].reads.has_value());
+    EXPECT_EQ(host::get_affinity(0), own);
+}
+
+TEST(MeasuresSharing, NotWhereNobodyMayRun) {
+    const CpuSet nowhere{CpuSet::max_cpu};
+    experiments::Run run;
+    const auto times = measure_sharing({{Placing::pairs, {nowhere, nowhere, nowhere, nowhere}}},
+                                       {.rounds = 1, .additions = 10}, run);
+    ASSERT_FALSE(times);
+    EXPECT_NE(times.error().to_string().find("may not run there"), std::string::npos);
+}
+
+TEST(MeasuresSharing, UntilItIsStopped) {
+    const auto own = host::get_affinity(0).value();
+    experiments::Run run;
+    run.stop();
+    const auto times =
+        measure_sharing({{Placing::scheduler, {own, own, own, own}}}, {.rounds = 1000000}, run);
+    ASSERT_TRUE(times);
+    EXPECT_FALSE(times->is_whole);
+    EXPECT_EQ(times->rounds(), 0U);
+}
+
+} // namespace
+} // namespace affinityd::experiments
