@@ -53,7 +53,6 @@ bool ExplainJob::begin() {
         value_.nics = known->nics;
         value_.nics_note = nic_note(basis_.world(), *known);
     }
-    parts_.add_rest(scan_->id(), value_);
     text_.begin_list("threads");
     return true;
 }
@@ -75,6 +74,7 @@ bool ExplainJob::consider(const OutOfTime& out_of_time) {
         value_.considered.push_back({policy.name, policy.match_at, std::move(verdict)});
     }
     if (policy_) value_.policy = basis_.world().policy(*policy_).name;
+    parts_.add_rest(scan_->id(), value_); // which depends on its policy
     value_.released = serves_released_queue(*scan_, basis_.world().placements(), parts_.releases) ||
                       (policy_ && !parts_.tasks.match(*scan_));
     return true;

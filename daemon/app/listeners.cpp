@@ -252,8 +252,11 @@ void Listeners::explain(const TaskId& process, status::ProcessExplanation& into)
         if (target.subject.process == process.tid)
             into.accepting.listeners.push_back(
                 {target.subject.port, target.thread, target.wanted.cpus().first()});
-    if (into.accepting.listeners.empty())
-        if (const auto* plan = plan_of(into.policy)) into.accepting.left = plan->left;
+    const auto* plan = plan_of(into.policy);
+    if (into.accepting.listeners.empty() && plan != nullptr) into.accepting.left = plan->left;
+    const auto* resolved = parts_.current.placements().find(into.policy);
+    if (resolved != nullptr && planner::is_pinned_only(*resolved, plan))
+        into.accepting.pinned = planner::pinned_note(*resolved);
 }
 
 bool ListenerRound::step(const OutOfTime& out_of_time) {

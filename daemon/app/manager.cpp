@@ -81,7 +81,7 @@ Manager::Manager(Parts parts)
       bookkeeping_(parts_.root, shared_.current, tasks_.table(),
                    parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
       queues_({shared_.current, parts_.journal, parts_.enforcer, carrying_.executor, shared_.releases,
-               carrying_.lost, shared_.answers.placed(), parts_.log}),
+               carrying_.lost, shared_.answers.placed(), parts_.log, parts_.settings}),
       steering_({{parts_.root, shared_.current, tasks_.table(), tasks_.placer().assignments(), parts_.journal,
                   parts_.enforcer, carrying_.executor, carrying_.lost, shared_.releases,
                   shared_.answers.placed(), parts_.log},

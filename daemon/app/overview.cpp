@@ -13,10 +13,12 @@ namespace affinityd::app {
 namespace {
 
 /// That a policy does not do what it says, and why.
-std::string policy_note(const World& world, std::size_t policy, std::size_t processes) {
+std::string policy_note(const World& world, std::size_t policy, std::size_t processes,
+                        const planner::ListenerPlan* plan) {
     if (auto note = nic_note(world, policy, processes); !note.empty()) return note;
     const auto& resolved = world.placements().policies[policy];
     const auto& online = world.placements().online;
+    if (processes > 0 && planner::is_pinned_only(resolved, plan)) return planner::pinned_note(resolved);
     if (resolved.policy->model == policy::Model::irq || !planner::restricts_nothing(resolved, online))
         return {};
     return "restricts nothing on this machine: each of its places has all online CPUs (" + online.to_list() +
@@ -58,9 +60,9 @@ std::vector<status::PolicyStatus> policy_status(const World& world, const Holdin
         const auto& corrected = executor.corrected();
         if (const auto found = corrected.find(policy.name); found != corrected.end())
             value.held.drift_put_right = found->second;
-        if (const auto* plan = listeners.plan_of(policy.name))
-            value.packets.steer = {plan->targets.size(), plan->left};
-        value.note = policy_note(world, i, value.held.processes);
+        const auto* plan = listeners.plan_of(policy.name);
+        if (plan != nullptr) value.packets.steer = {plan->targets.size(), plan->left};
+        value.note = policy_note(world, i, value.held.processes, plan);
         list.push_back(std::move(value));
     }
     return list;

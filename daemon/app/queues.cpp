@@ -8,6 +8,7 @@
 #include "state/unconfirmed.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_set>
 #include <utility>
 
@@ -66,8 +67,37 @@ std::optional<Action> Queues::plan(const QueueTarget& target) {
     if (!is_wanted(target)) return std::nullopt;
     const auto present = read(target.subject);
     if (!present) return std::nullopt;
+    if (std::holds_alternative<planner::QueueCount>(target.subject) && !is_due(target, *present))
+        return std::nullopt;
     return planner::plan_queue({parts_.current.placements(), none_, parts_.journal, &parts_.executor}, target,
                                *present);
+}
+
+/// True if it is time to give an interface the number of queues that is wanted.
+bool Queues::is_due(const QueueTarget& target, const Setting& present) {
+    const auto record = parts_.journal.find(target.subject);
+    const bool is_enough =
+        planner::is_in_place(target, present, parts_.journal, parts_.current.placements().online);
+    return gate_.see(
+               {std::get<planner::QueueCount>(target.subject), present, target.wanted, is_enough, record},
+               QueueCountGate::terms_of(parts_.settings.requeue_interval),
+               QueueCountGate::Clock::now()) == QueueCountGate::Verdict::go;
+}
+
+/// The same where no policy wants a number now. While the policy that asked for one is in force, its workers
+/// may only be away for a while.
+bool Queues::is_due_back(const state::Entry& entry) {
+    const auto* resolved = parts_.current.placements().find(entry.record.policy);
+    const bool may_want_it =
+        resolved != nullptr && resolved->active && resolved->policy->model == policy::Model::full &&
+        resolved->policy->queues == policy::Queues::lanes && !parts_.releases.policy(entry.record.policy);
+    if (!may_want_it) return true;
+    const auto present = parts_.enforcer.present(entry.subject);
+    if (!present || !*present) return true;
+    return gate_.see({std::get<planner::QueueCount>(entry.subject), **present, entry.record.original, false,
+                      entry.record},
+                     QueueCountGate::terms_of(parts_.settings.requeue_interval),
+                     QueueCountGate::Clock::now()) == QueueCountGate::Verdict::go;
 }
 
 void Queues::apply(const Action& action) {
@@ -78,33 +108,60 @@ void Queues::apply(const Action& action) {
     if (!carried) return;
     log_notices(parts_.log, carried->notices);
     parts_.placed.carried(action, carried->applied, before);
-    if (!enforcer::took_effect(carried->applied.outcome)) return;
+    const bool took_effect = enforcer::took_effect(carried->applied.outcome);
+    if (const auto* count = std::get_if<planner::QueueCount>(&action.subject))
+        gate_.changed(*count, carried->applied.granted, took_effect, QueueCountGate::Clock::now());
+    if (!took_effect) return;
     log_change(parts_.log, action);
     present_.insert_or_assign(action.subject, carried->applied.granted); // granted, not asked for
 }
 
+/// Its record is found first: it says who has changed the number since.
+void Queues::put_count_right(const QueueTarget& target) {
+    const auto present = is_wanted(target) ? read(target.subject) : std::nullopt;
+    if (!present) return;
+    parts_.lost.take_up(target.subject, *present, target.policy, parts_.current->machine().topology);
+    if (const auto action = plan(target)) {
+        parts_.log.info(fmt::format("{}: {} -> {}: {}", machine::to_string(action->subject),
+                                    action->from.to_string(), action->to.to_string(),
+                                    planner::to_string(action->reason, action->policy)));
+        return apply(*action);
+    }
+    const auto known = present_.find(target.subject);
+    if (known != present_.end()) settle(target, known->second);
+}
+
 void Queues::put_right(const QueueTarget& target) {
+    if (std::holds_alternative<planner::QueueCount>(target.subject)) return put_count_right(target);
     const auto action = plan(target);
     const auto found = present_.find(target.subject);
     if (found == present_.end() || !is_wanted(target)) return;
     const auto& topology = parts_.current->machine().topology;
     parts_.lost.take_up(target.subject, found->second, target.policy, topology);
     if (action) return apply(*action);
-    count_unchanged(target, found->second);
     const auto& online = topology.online;
     if (const auto record = parts_.journal.find(target.subject);
         record && !planner::is_as_given(*record, found->second, online) &&
         planner::was_widened(target.subject, *record, found->second, online))
         parts_.lost.follow_kernel(target.subject, found->second, target.policy);
-    if (const auto done = state::settle_unconfirmed(parts_.journal, target.subject, found->second,
-                                                    parts_.current.placements().online);
-        !done)
-        parts_.log.error(done.error().to_string());
+    settle(target, found->second);
     if (parts_.lost.searching() && found->second == target.wanted)
         parts_.lost.assume_ours(target.subject, found->second, target.policy, topology);
 }
 
+/// It stays as it is.
+void Queues::settle(const QueueTarget& target, const Setting& present) {
+    count_unchanged(target, present);
+    if (const auto done = state::settle_unconfirmed(parts_.journal, target.subject, present,
+                                                    parts_.current.placements().online);
+        !done)
+        parts_.log.error(done.error().to_string());
+}
+
 void Queues::count_unchanged(const QueueTarget& target, const Setting& present) {
+    const auto* count = std::get_if<planner::QueueCount>(&target.subject);
+    if (count != nullptr && gate_.verdict(*count) != QueueCountGate::Verdict::in_place)
+        return parts_.placed.found_put_off(target.subject, target.policy);
     const bool is_put_off =
         present != target.wanted && parts_.executor.is_put_off({target.subject, present, target.wanted,
                                                                 target.policy, target.reason, false});
@@ -132,7 +189,7 @@ bool Queues::glance(const QueueTarget& target) {
     return action.has_value();
 }
 
-std::vector<Subject> Queues::unwanted(const std::optional<std::string>& nic) const {
+std::vector<Subject> Queues::unwanted(const std::optional<std::string>& nic) {
     std::optional<std::string_view> device;
     if (nic) {
         const auto* found = parts_.current->machine().nic(*nic);
@@ -143,9 +200,14 @@ std::vector<Subject> Queues::unwanted(const std::optional<std::string>& nic) con
     for (const auto& target : parts_.current.placements().queues)
         if (is_wanted(target)) wanted.insert(target.subject);
     std::vector<Subject> rest;
+    const auto is_count = [](const Subject& subject) {
+        return std::holds_alternative<planner::QueueCount>(subject);
+    };
     for (auto& entry : parts_.journal.queues(device))
-        if (machine::is_queue(entry.subject) && !wanted.contains(entry.subject))
+        if (machine::is_queue(entry.subject) && !wanted.contains(entry.subject) &&
+            (!is_count(entry.subject) || is_due_back(entry)))
             rest.push_back(std::move(entry.subject));
+    std::ranges::stable_partition(rest, std::not_fn(is_count));
     return rest;
 }
 
@@ -169,12 +231,16 @@ void Queues::restore_unwanted(const Subject& subject) {
     }
     const auto carried = parts_.executor.restore(subject, parts_.current.placements().online);
     log_notices(parts_.log, carried.notices);
+    if (const auto* count = std::get_if<planner::QueueCount>(&subject))
+        gate_.changed(*count, carried.applied.granted, enforcer::took_effect(carried.applied.outcome),
+                      QueueCountGate::Clock::now());
     if (record)
         parts_.placed.carried({subject, {}, record->original, "", planner::Restored::unwanted, true},
                               carried.applied, record);
 }
 
-void Queues::forget_others() {
+void Queues::end_round() {
+    gate_.end_round(QueueCountGate::terms_of(parts_.settings.requeue_interval), QueueCountGate::Clock::now());
     std::unordered_map<Subject, Setting> rest;
     for (const auto& target : parts_.current.placements().queues)
         if (auto node = present_.extract(target.subject)) rest.insert(std::move(node));
@@ -202,9 +268,15 @@ void Queues::add_state(const QueueTarget& target, status::QueueStatus& into) con
     if (into.present == planner::Setting{} && !present_.contains(target.subject)) return say(State::not_read);
     if (planner::is_in_place(target, into.present, parts_.journal, parts_.current.placements().online))
         return say(State::in_place);
+    const auto* count = std::get_if<planner::QueueCount>(&target.subject);
+    const auto verdict = count == nullptr ? QueueCountGate::Verdict::in_place : gate_.verdict(*count);
+    if (verdict == QueueCountGate::Verdict::foreign)
+        return say(State::left_alone, std::string(to_string(verdict)));
     if (const auto* refusal = parts_.executor.refusals().find(target.subject))
         return say(refusal->outcome == enforcer::Outcome::immovable ? State::immovable : State::refused,
                    enforcer::to_string(*refusal));
+    if (verdict == QueueCountGate::Verdict::settles || verdict == QueueCountGate::Verdict::waits)
+        return say(State::waits, std::string(to_string(verdict)));
     say(State::not_in_place);
 }
 
@@ -261,7 +333,7 @@ bool QueueRound::step(const OutOfTime& out_of_time) {
         unwanted_->pop_back();
         if (out_of_time()) return false;
     }
-    if (!nic_) queues_.forget_others();
+    if (!nic_) queues_.end_round();
     return true;
 }
 

@@ -5,10 +5,12 @@
 #include "app/log.hpp"
 #include "app/lost_records.hpp"
 #include "app/placed.hpp"
+#include "app/queue_count_gate.hpp"
 #include "app/releases.hpp"
 #include "app/world.hpp"
 #include "enforcer/executor.hpp"
 #include "planner/plan.hpp"
+#include "policy/settings.hpp"
 #include "state/journal.hpp"
 #include "status/status.hpp"
 
@@ -19,8 +21,8 @@
 
 namespace affinityd::app {
 
-/// The way of queues: interrupts, steering maps and flow tables. Each is read alone, compared with its
-/// target, written, and noted as it was granted.
+/// The way of queues: interrupts, steering maps, flow tables, and how many queues an interface has. Each is
+/// read alone, compared with its target, written, and noted as it was granted.
 class Queues {
   public:
     /// References must outlive it.
@@ -33,6 +35,7 @@ class Queues {
         LostRecords& lost;
         Placed& placed;
         Log& log;
+        const policy::Settings& settings;
     };
     explicit Queues(const Parts& parts) : parts_(parts) {}
 
@@ -47,8 +50,10 @@ class Queues {
     [[nodiscard]] std::optional<planner::Action> plan_restore(const planner::Subject& subject);
     /// A round over all of them begins.
     void begin_round() { parts_.placed.begin_queues(); }
-    /// Forgets what was read of subjects that are no targets any more.
-    void forget_others();
+    /// It has ended: forgets what was read of subjects that are no targets any more.
+    void end_round();
+    /// Somebody asked for everything anew.
+    void begin_anew() { gate_.begin_anew(); }
 
     /// The change that put_right() would make now, if any. Nothing is changed.
     [[nodiscard]] std::optional<planner::Action> plan(const planner::QueueTarget& target);
@@ -60,8 +65,9 @@ class Queues {
     /// True if interrupts are under policy, and are set.
     [[nodiscard]] bool guards_interrupts() const;
     /// The subjects in the undo journal that no policy wants now, or only released ones; with `nic`, only
-    /// those of that interface.
-    [[nodiscard]] std::vector<planner::Subject> unwanted(const std::optional<std::string>& nic = {}) const;
+    /// those of that interface. A number of queues is among them when it is time to change it back, numbers
+    /// of queues last.
+    [[nodiscard]] std::vector<planner::Subject> unwanted(const std::optional<std::string>& nic = {});
 
   private:
     [[nodiscard]] std::optional<planner::Setting> read(const planner::Subject& subject);
@@ -69,9 +75,14 @@ class Queues {
     [[nodiscard]] bool is_wanted(const planner::QueueTarget& target) const;
     void add_state(const planner::QueueTarget& target, status::QueueStatus& into) const;
     void count_unchanged(const planner::QueueTarget& target, const planner::Setting& present);
+    void settle(const planner::QueueTarget& target, const planner::Setting& present);
     void apply(const planner::Action& action);
+    void put_count_right(const planner::QueueTarget& target);
+    [[nodiscard]] bool is_due(const planner::QueueTarget& target, const planner::Setting& present);
+    [[nodiscard]] bool is_due_back(const state::Entry& entry);
 
     Parts parts_;
+    QueueCountGate gate_;
     planner::Assignments none_; ///< queues have no slots
     std::unordered_map<planner::Subject, planner::Setting> present_;
 };

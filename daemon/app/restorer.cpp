@@ -51,7 +51,11 @@ void Restorer::resume(const state::Entry& entry) {
 
 bool Restorer::step(const OutOfTime& out_of_time) {
     if (!std::exchange(is_begun_, true)) parts_.sources.refresh(); // cpusets may be others by now
+    if (!std::exchange(are_counts_done_, true))
+        for (const auto& entry : parts_.journal.queues())
+            if (std::holds_alternative<machine::QueueCount>(entry.subject)) treat(entry);
     while (const auto entry = parts_.journal.next(cursor_)) {
+        if (std::holds_alternative<machine::QueueCount>(entry->subject)) continue;
         // systemd answers for units in its own time: app::Units restores them.
         if (!std::holds_alternative<machine::UnitCpuset>(entry->subject))
             treat(*entry);

@@ -51,6 +51,7 @@ class Restorer final : public Job {
     status::Changes changes_;
     std::size_t units_ = 0; ///< that are left to app::Units
     bool is_begun_ = false;
+    bool are_counts_done_ = false; ///< of queues: first, as an interface is reset for it
     bool with_kept_ = false;
 };
 

@@ -40,6 +40,16 @@ void tell_fault(Notice::Kind kind, const Action& action, const Error& fault, Car
     carried.notices.push_back(std::move(notice));
 }
 
+/// Interrupts are the device's, whose interfaces share their reset.
+bool is_of_another_port(const Subject& subject, unsigned port) {
+    return std::visit(
+        [&](const auto& what) {
+            if constexpr (requires { what.port(); }) return what.port() != port;
+            return false;
+        },
+        subject);
+}
+
 /// One that is gone may have become its process's main thread, by running another program.
 bool may_be_main_now(const Subject& subject) {
     const auto* task = std::get_if<TaskMask>(&subject);
@@ -137,7 +147,24 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
                           ? journal_.confirm(action.subject, carried.applied.granted)
                           : take_back(action, carried.applied.outcome, before);
     if (!done) tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
+    follow_reset(action, carried);
     return carried;
+}
+
+/// An interface that was given another number of queues was reset by its driver for that. What its interrupts
+/// and queues are set to now is our doing, and nobody's wish: their originals still count.
+void Executor::follow_reset(const Action& action, Carried& carried) {
+    const auto* count = std::get_if<machine::QueueCount>(&action.subject);
+    if (count == nullptr || !took_effect(carried.applied.outcome)) return;
+    expected_.of_queues = true;
+    for (auto& entry : journal_.queues(count->device)) {
+        if (entry.subject == action.subject || is_of_another_port(entry.subject, count->port())) continue;
+        const auto present = enforcer_.present(entry.subject);
+        if (!present || !*present || **present == entry.record.granted) continue;
+        entry.record.granted = **present;
+        if (const auto done = journal_.put(entry.subject, std::move(entry.record)); !done)
+            return tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
+    }
 }
 
 /// The change was not made, and its record is not to stay; but that of a thread waits for its exit, or for
@@ -223,6 +250,7 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
     backoff_.forget(subject);
     const auto done = has_gone(outcome) ? journal_.forget(subject) : journal_.settle(subject);
     if (!done) tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
+    follow_reset(action, carried);
     return carried;
 }
 

@@ -28,6 +28,11 @@ int note_refusal(sockaddr_nl*, nlmsgerr* answer, void* argument) {
     return -nl_syserr2nlerr(answer->error);
 }
 
+int note_code(sockaddr_nl*, nlmsgerr* answer, void* argument) {
+    *static_cast<int*>(argument) = -answer->error;
+    return NL_STOP;
+}
+
 Result<bool> attempt(nl_sock& socket, nl_msg& request, const NetlinkAnswers& answers,
                      const bool& is_refused) {
     for (int count = 0; count < most_attempts; ++count) {
@@ -72,6 +77,17 @@ Result<bool> ask(nl_sock& socket, nl_msg& request, const NetlinkAnswers& answers
     nl_socket_modify_cb(&socket, NL_CB_VALID, NL_CB_DEFAULT, nullptr, nullptr);
     nl_socket_modify_err_cb(&socket, NL_CB_DEFAULT, nullptr, nullptr);
     return outcome;
+}
+
+Result<int> tell(nl_sock& socket, nl_msg& request) {
+    int refusal = 0;
+    nl_socket_modify_err_cb(&socket, NL_CB_CUSTOM, note_code, &refusal);
+    int code = nl_send_auto(&socket, &request);
+    if (code >= 0) code = nl_wait_for_ack(&socket);
+    nl_socket_modify_err_cb(&socket, NL_CB_DEFAULT, nullptr, nullptr);
+    if (refusal != 0) return refusal;
+    if (code < 0) return netlink_fault("a netlink request was not acknowledged", code);
+    return 0;
 }
 
 } // namespace affinityd::host

@@ -40,4 +40,8 @@ inline constexpr int most_attempts = 8;
 /// (EAGAIN); the answers are not to be used then. Documentation/userspace-api/netlink/intro.rst.
 [[nodiscard]] Result<bool> ask(nl_sock& socket, nl_msg& request, const NetlinkAnswers& answers);
 
+/// Sends a request that changes something, and waits until the kernel says that it is done: 0, or the errno
+/// of its refusal. An Error: the socket does not work.
+[[nodiscard]] Result<int> tell(nl_sock& socket, nl_msg& request);
+
 } // namespace affinityd::host

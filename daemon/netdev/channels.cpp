@@ -5,11 +5,22 @@
 #include "netdev/generic_socket.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 #include <linux/ethtool_netlink.h>
 #include <netlink/attr.h>
 
 namespace affinityd::netdev {
+
+namespace {
+
+void put_header(nl_msg& message, unsigned ifindex) {
+    nlattr* header = nla_nest_start(&message, ETHTOOL_A_CHANNELS_HEADER);
+    nla_put_u32(&message, ETHTOOL_A_HEADER_DEV_INDEX, ifindex);
+    nla_nest_end(&message, header);
+}
+
+} // namespace
 
 std::optional<std::pair<unsigned, Channels>> parse_channels(std::span<const std::byte> attributes) {
     const host::Attributes all(attributes);
@@ -37,11 +48,7 @@ Result<void> read_channels(std::span<Nic> nics) {
     GenericSocket::Request request{**number, ETHTOOL_MSG_CHANNELS_GET, ETHTOOL_GENL_VERSION};
     if (nics.size() == 1) {
         request.dump = false;
-        request.fill = [&](nl_msg& message) {
-            nlattr* header = nla_nest_start(&message, ETHTOOL_A_CHANNELS_HEADER);
-            nla_put_u32(&message, ETHTOOL_A_HEADER_DEV_INDEX, nics.front().ifindex);
-            nla_nest_end(&message, header);
-        };
+        request.fill = [&](nl_msg& message) { put_header(message, nics.front().ifindex); };
     }
     const auto answers = socket->ask(request);
     if (!answers) return std::unexpected(answers.error());
@@ -52,6 +59,23 @@ Result<void> read_channels(std::span<Nic> nics) {
         if (nic != nics.end()) nic->channels = parsed->second;
     }
     return {};
+}
+
+int set_channels(unsigned ifindex, const ChannelChange& change) {
+    auto socket = GenericSocket::open();
+    if (!socket) return EIO;
+    const auto number = socket->family(ETHTOOL_GENL_NAME);
+    if (!number) return EIO;
+    if (!*number) return EOPNOTSUPP; // before Linux 5.6
+    GenericSocket::Request request{**number, ETHTOOL_MSG_CHANNELS_SET, ETHTOOL_GENL_VERSION};
+    request.dump = false;
+    request.fill = [&](nl_msg& message) {
+        put_header(message, ifindex);
+        if (change.rx) nla_put_u32(&message, ETHTOOL_A_CHANNELS_RX_COUNT, *change.rx);
+        if (change.tx) nla_put_u32(&message, ETHTOOL_A_CHANNELS_TX_COUNT, *change.tx);
+        if (change.combined) nla_put_u32(&message, ETHTOOL_A_CHANNELS_COMBINED_COUNT, *change.combined);
+    };
+    return socket->tell(request).value_or(EIO);
 }
 
 } // namespace affinityd::netdev

@@ -20,4 +20,15 @@ parse_channels(std::span<const std::byte> attributes);
 /// are left alone. For a single NIC the kernel is asked for that interface alone.
 [[nodiscard]] Result<void> read_channels(std::span<Nic> nics);
 
+/// Numbers of channels to set; what has no value stays as it is.
+struct ChannelChange {
+    std::optional<unsigned> rx, tx, combined;
+};
+
+/// Sets them as `ethtool -L` does, which resets the interface: its interrupts may get new numbers, and its
+/// link may be down for a moment. Waits until the driver has done it. The errno of its refusal, 0: done.
+/// Among others EINVAL: too many, or too few for its flow table (ethtool -x), for AF_XDP sockets or XDP;
+/// EBUSY; EOPNOTSUPP. Needs CAP_NET_ADMIN.
+[[nodiscard]] int set_channels(unsigned ifindex, const ChannelChange& change);
+
 } // namespace affinityd::netdev

@@ -28,13 +28,25 @@ Result<std::optional<int>> GenericSocket::family(const char* name) {
     return fail(std::string("cannot look up a generic netlink family: ") + nl_geterror(number), name);
 }
 
-Result<std::vector<GenericSocket::Answer>> GenericSocket::ask(const Request& request) {
+Result<host::NetlinkMessage> GenericSocket::make(const Request& request) {
     auto message = host::make_request(request.family, 0);
-    if (!message) return std::unexpected(message.error());
+    if (!message) return message;
     if (genlmsg_put(message->get(), NL_AUTO_PORT, NL_AUTO_SEQ, request.family, 0,
                     request.dump ? NLM_F_DUMP : 0, request.command, request.version) == nullptr)
         return fail("cannot allocate a netlink message");
     if (request.fill) request.fill(**message);
+    return message;
+}
+
+Result<int> GenericSocket::tell(const Request& request) {
+    const auto message = make(request);
+    if (!message) return std::unexpected(message.error());
+    return host::tell(*socket_, **message);
+}
+
+Result<std::vector<GenericSocket::Answer>> GenericSocket::ask(const Request& request) {
+    const auto message = make(request);
+    if (!message) return std::unexpected(message.error());
     std::vector<Answer> answers;
     const auto take = [&](const nlmsghdr& head) {
         auto* whole = const_cast<nlmsghdr*>(&head); // libnl's readers take no const

@@ -33,9 +33,13 @@ class GenericSocket {
     /// says, and no driver has to support them. A list that changes while it is read is read again; if it
     /// never holds still, or the socket does not work, an Error.
     [[nodiscard]] Result<std::vector<Answer>> ask(const Request& request);
+    /// Asks for a change and waits until it is made: 0, or the errno of the kernel's refusal. An Error: the
+    /// socket does not work.
+    [[nodiscard]] Result<int> tell(const Request& request);
 
   private:
     explicit GenericSocket(host::NetlinkSocket socket) : socket_(std::move(socket)) {}
+    [[nodiscard]] static Result<host::NetlinkMessage> make(const Request& request);
     host::NetlinkSocket socket_;
 };
 

@@ -20,7 +20,8 @@
 
 namespace affinityd::planner {
 
-/// An interrupt, steering map or flow table that a policy wants set. What it is set to now is no part of it.
+/// An interrupt, steering map, flow table or number of queues that a policy wants set. What it is set to now
+/// is no part of it.
 struct QueueTarget {
     Subject subject;
     Setting wanted;  ///< one CPU for an interrupt; the empty set for steering that is to be off; for a flow
@@ -100,9 +101,9 @@ struct Claim {
 struct Placements {
     std::vector<ResolvedPolicy> policies; ///< in the set's order
     CpuSet online;
-    std::vector<Claim> claims; ///< of `exclusive: true` policies that are carried out and not released
-    CpuSet claimed;            ///< all of them together
-    std::vector<QueueTarget> queues;
+    std::vector<Claim> claims;       ///< of `exclusive: true` policies that are carried out and not released
+    CpuSet claimed;                  ///< all of them together
+    std::vector<QueueTarget> queues; ///< numbers of queues first
     std::unordered_map<int, QueueThread> threads; ///< by tid
     std::vector<Problem> problems;
     std::shared_ptr<const CpuLoad> load;        ///< of the interrupts of lanes; each compile() makes another

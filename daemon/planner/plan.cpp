@@ -204,7 +204,8 @@ void plan_process(const Planning& planning, const ProcessView& process,
 bool is_in_place(const QueueTarget& target, const Setting& present, const UndoLookup& undo,
                  const CpuSet& online) {
     const bool is_irq = std::holds_alternative<IrqMask>(target.subject);
-    const bool is_enough = !target.wanted.is_cpus() && present.count() >= target.wanted.count();
+    const bool is_enough =
+        std::holds_alternative<FlowTable>(target.subject) && present.count() >= target.wanted.count();
     if (is_enough || (is_irq ? same(present, target.wanted, online) : present == target.wanted)) return true;
     const auto record = undo.find(target.subject);
     return is_irq ? granted_already(record, target.wanted, present, online)

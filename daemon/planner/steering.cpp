@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace affinityd::planner {
 
 namespace {
@@ -80,6 +82,28 @@ ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes
     for (const auto* process : processes)
         if (process->code != 0 && process->code != ESRCH) leave(NotSteered::refused);
     return plan;
+}
+
+bool is_pinned_only(const ResolvedPolicy& resolved, const ListenerPlan* plan) {
+    using policy::Steer;
+    const auto& policy = *resolved.policy;
+    const bool is_close =
+        policy.placement.bind == policy::Bind::cpu || policy.placement.bind == policy::Bind::core;
+    if (policy.model != policy::Model::full || !is_close || resolved.all_lanes.size() < 2) return false;
+    if (policy.steer == Steer::none) return true;
+    if (policy.steer == Steer::tasks || policy.steer == Steer::flows) return false;
+    if (plan == nullptr || !plan->targets.empty()) return false;
+    // What is only not known yet is not told.
+    return std::ranges::any_of(plan->left, [](const auto& left) {
+        return left.first != NotSteered::not_seen && left.first != NotSteered::no_lane;
+    });
+}
+
+std::string pinned_note(const ResolvedPolicy& resolved) {
+    const auto& bind = resolved.policy->placement.bind;
+    return fmt::format("bind: {} and no steering: about one packet in {} is read where it arrives; without "
+                       "bind, the scheduler may follow packets inside the cache group",
+                       bind == policy::Bind::cpu ? "cpu" : "core", resolved.all_lanes.size());
 }
 
 std::map<std::vector<std::uint8_t>, AcceptShares::Counts> count_connections(AcceptProcesses processes) {

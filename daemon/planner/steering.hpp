@@ -64,6 +64,14 @@ using ArrivalCpu = std::function<std::optional<unsigned>(const TaskId& process, 
 [[nodiscard]] ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes,
                                           const ArrivalCpu& arrives, const UndoLookup& undo);
 
+/// True if a policy keeps tasks on single CPUs or cores of several lanes while nothing brings their packets
+/// there: those are read elsewhere than they arrive then, but for one in as many as there are lanes, and the
+/// scheduler may not follow them. `plan`: of its listeners; nullptr: it does not steer them, or nothing is
+/// known yet.
+[[nodiscard]] bool is_pinned_only(const ResolvedPolicy& resolved, const ListenerPlan* plan);
+/// What is to be said of such a policy.
+[[nodiscard]] std::string pinned_note(const ResolvedPolicy& resolved);
+
 /// How many connections the workers of listeners have, for each address with several listeners.
 [[nodiscard]] std::map<std::vector<std::uint8_t>, AcceptShares::Counts>
 count_connections(AcceptProcesses processes);

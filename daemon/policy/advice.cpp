@@ -130,6 +130,12 @@ Diagnostic about_forgery(const Policy& policy) {
                    5, std::move(message), "add 'user', or a 'unit' that root starts");
 }
 
+/// Whether a program can be steered under `auto`, only its listeners say.
+bool is_pinned_unsteered(const Policy& policy) {
+    return policy.model == Model::full && policy.steer == Steer::none &&
+           (policy.placement.bind == Bind::cpu || policy.placement.bind == Bind::core);
+}
+
 } // namespace
 
 bool is_forgeable(const Policy& policy, const PolicySet& set) {
@@ -141,6 +147,13 @@ std::vector<Diagnostic> advice(const PolicySet& set) {
     for (const auto& policy : set.policies) {
         if (policy.model == Model::none) continue;
         if (is_forgeable(policy, set)) found.push_back(about_forgery(policy));
+        if (is_pinned_unsteered(policy))
+            found.push_back(
+                finding(Severity::note, policy.at, 1,
+                        "'steer: none' with tasks bound to single CPUs or cores: about one packet in "
+                        "N is read where it arrives, with N lanes",
+                        "leave 'bind' out: the scheduler may follow packets inside the cache group "
+                        "then; or leave 'steer' out"));
         if (policy.exclusive)
             found.push_back(finding(Severity::note, policy.at, 1,
                                     "'exclusive' is no fence: programs that set masks of their own still get "

@@ -61,6 +61,10 @@ const char* state_name(QueueStatus::State state) {
         return "decided by another policy";
     case QueueStatus::State::released:
         return "released";
+    case QueueStatus::State::waits:
+        return "waits";
+    case QueueStatus::State::left_alone:
+        return "left alone";
     }
     return "unknown";
 }
@@ -86,6 +90,9 @@ struct SubjectForm {
     }
     json operator()(const planner::ListenerCpu& listener) const {
         return {{"kind", "listener"}, {"pid", listener.process}, {"port", listener.port}};
+    }
+    json operator()(const planner::QueueCount& count) const {
+        return {{"kind", "queues"}, {"nic", count.nic}, {"queue", "queues"}};
     }
 };
 

@@ -120,6 +120,8 @@ struct QueueStatus {
         immovable,        ///< the kernel never takes it
         decided_by_other, ///< one line with an interface that comes first
         released,         ///< its policy was told to let go
+        waits,            ///< a number of queues: it is changed seldom
+        left_alone,       ///< a number of queues that somebody else has changed
     };
     planner::Subject subject;
     std::string nic;
@@ -262,7 +264,8 @@ struct ProcessExplanation {
             unsigned cpu = 0;
         };
         std::vector<Listener> listeners{};
-        NotSteered left{}; ///< of its policy; none if it has some
+        NotSteered left{};    ///< of its policy; none if it has some
+        std::string pinned{}; ///< that it is bound closely, and nothing brings its packets there; ""
     } accepting{};
     /// What is known of its connections.
     struct Receiving {

@@ -395,5 +395,68 @@ TEST_F(ExecutorTest, AtTheEndAnInheritedMaskIsPutBackAndItsOwnChildrenAreFound) 
     EXPECT_EQ(executor_.put_back_inherited(grandchild, CpuSet{1}, *source).applied.outcome, Outcome::gone);
 }
 
+/// An interface whose driver resets its interrupts when its number of queues changes.
+class QueueCountTest : public ExecutorTest {
+  protected:
+    const machine::QueueCount count_{"devices/d", "eth0"};
+    const machine::SteeringMask map_{"devices/d", machine::Direction::tx, 0, "eth0"};
+    const machine::SteeringMask of_other_{"devices/e", machine::Direction::tx, 0, "eth1"};
+    const machine::Channels eight_{8, 0, 0}, two_{2, 0, 0};
+
+    void reset_with_each_change() {
+        enforcer_.before_apply = [this](const Action& action) {
+            if (!std::holds_alternative<machine::QueueCount>(action.subject)) return;
+            for (const Subject& subject : {Subject(irq), Subject(map_), Subject(of_other_)})
+                enforcer_.settings[subject] = CpuSet{3};
+        };
+    }
+};
+
+TEST_F(QueueCountTest, WhatADriverResetsForUsIsNobodysWish) {
+    enforcer_.settings[count_] = eight_;
+    hold(irq, all, CpuSet{1});
+    hold(map_, CpuSet{}, CpuSet{1});
+    hold(of_other_, CpuSet{}, CpuSet{1});
+    reset_with_each_change();
+    const auto carried = run(change(count_, eight_, two_));
+    EXPECT_EQ(carried.applied.outcome, Outcome::done);
+    EXPECT_EQ(on_disk(count_), (UndoRecord{eight_, two_, two_, "p"}));
+    EXPECT_EQ(on_disk(irq)->granted, Setting{CpuSet{3}});
+    EXPECT_EQ(on_disk(irq)->original, Setting{all});
+    EXPECT_EQ(on_disk(of_other_)->granted, Setting{CpuSet{1}}) << "of another device: somebody did that";
+    EXPECT_EQ(kinds(run(change(irq, CpuSet{3}, CpuSet{1}))), Kinds{}) << "put right, and no fight";
+}
+
+TEST_F(QueueCountTest, WhenItsNumberIsPutBackTheOthersGetTheirOriginalsToo) {
+    enforcer_.settings[count_] = eight_;
+    run(change(count_, eight_, two_));
+    hold(irq, all, CpuSet{1});
+    hold(map_, CpuSet{0}, CpuSet{1});
+    reset_with_each_change();
+    EXPECT_EQ(executor_.restore(count_, all).applied.outcome, Outcome::done);
+    EXPECT_EQ(enforcer_.settings.at(count_), Setting{eight_});
+    for (const Subject& subject : {Subject(irq), Subject(map_)})
+        EXPECT_EQ(executor_.restore(subject, all).applied.outcome, Outcome::done);
+    EXPECT_EQ(enforcer_.settings.at(irq), Setting{all});
+    EXPECT_EQ(enforcer_.settings.at(map_), Setting{CpuSet{0}});
+    EXPECT_EQ(journal_.size(), 0U);
+}
+
+TEST_F(QueueCountTest, WhatSomebodyElseHasSetStays) {
+    enforcer_.settings[count_] = eight_;
+    run(change(count_, eight_, two_));
+    enforcer_.settings[count_] = machine::Channels{6, 0, 0};
+    EXPECT_EQ(executor_.restore(count_, all).applied.outcome, Outcome::foreign);
+    EXPECT_EQ(enforcer_.settings.at(count_), Setting(machine::Channels{6, 0, 0}));
+}
+
+TEST_F(QueueCountTest, ARefusalIsToldOnceAndLeavesNoRecord) {
+    enforcer_.settings[count_] = eight_;
+    enforcer_.answer = Outcome::failed;
+    EXPECT_EQ(kinds(run(change(count_, eight_, two_))), Kinds{Notice::Kind::refused});
+    EXPECT_EQ(kinds(run(change(count_, eight_, two_))), Kinds{});
+    EXPECT_FALSE(journal_.find(count_));
+}
+
 } // namespace
 } // namespace affinityd::enforcer

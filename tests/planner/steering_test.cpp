@@ -164,5 +164,40 @@ TEST(ArrivalCpu, OfALaneWhoseInterruptsAreAnotherPolicysIsNotKnown) {
     EXPECT_FALSE(arrival_cpu(world.placements.policies[1], world.assignments, worker.id));
 }
 
+/// Whether a policy for two workers is said to pin without steering, with this plan of its listeners.
+bool is_told(const std::string& keys, const ListenerPlan* plan) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 2, 30);
+    const World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\nspread: core\n" + keys},
+                      std::move(machine), {{"p0", {{{"eth0"}, 2}}}});
+    return is_pinned_only(world.placements.policies[0], plan);
+}
+
+TEST(PinnedOnly, IsWhoIsBoundToACoreWhileNothingBringsPacketsThere) {
+    ListenerPlan shared, steered, unknown;
+    shared.left[NotSteered::alone] = 1;
+    steered.left[NotSteered::alone] = 1;
+    steered.targets.push_back({ListenerCpu{101}, CpuSet{1}, "p0", 1});
+    unknown.left[NotSteered::not_seen] = 2;
+    EXPECT_TRUE(is_told("bind: core\n", &shared));
+    EXPECT_TRUE(is_told("bind: cpu\nsteer: accept\n", &shared));
+    EXPECT_TRUE(is_told("bind: core\nsteer: none\n", nullptr));
+    EXPECT_FALSE(is_told("", &shared)) << "the cache group is wide enough";
+    EXPECT_FALSE(is_told("bind: core\n", &steered));
+    EXPECT_FALSE(is_told("bind: core\n", &unknown)) << "they may only not wait yet";
+    EXPECT_FALSE(is_told("bind: core\n", nullptr)) << "nothing was read yet";
+    EXPECT_FALSE(is_told("bind: core\nsteer: tasks\n", nullptr));
+    EXPECT_FALSE(is_told("bind: core\nsteer: flows\n", nullptr));
+}
+
+TEST(PinnedOnly, IsToldWithHowMuchIsReadWhereItArrives) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 2, 30);
+    const World world({workers_policy}, std::move(machine), {{"p0", {{{"eth0"}, 2}}}});
+    EXPECT_NE(
+        pinned_note(world.placements.policies[0]).find("bind: core and no steering: about one packet in 2"),
+        std::string::npos);
+}
+
 } // namespace
 } // namespace affinityd::planner

@@ -120,4 +120,19 @@ TEST(Advice, ExclusiveIsCalledNoFenceAndFencesAreNamed) {
         EXPECT_NE(found[0].hint.find(fence), std::string::npos) << fence;
 }
 
+TEST(Advice, TellsOfPinningWithoutSteering) {
+    const auto is_told = [](const std::string& keys) {
+        const auto found = advice(set_of({"match: {unit: nginx.service}\naffinity: full\n" + keys}));
+        return std::ranges::any_of(found, [](const Diagnostic& diagnostic) {
+            return diagnostic.message.starts_with("'steer: none' with tasks bound") &&
+                   diagnostic.severity == Severity::note;
+        });
+    };
+    EXPECT_TRUE(is_told("bind: core\nsteer: none\n"));
+    EXPECT_TRUE(is_told("bind: cpu\nsteer: none\n"));
+    EXPECT_FALSE(is_told("bind: core\n")) << "whether it can be steered, its listeners will say";
+    EXPECT_FALSE(is_told("steer: none\n"));
+    EXPECT_FALSE(is_told("bind: llc\nsteer: none\n"));
+}
+
 } // namespace

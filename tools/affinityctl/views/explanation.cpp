@@ -64,6 +64,7 @@ std::string task_text(const json& answer, bool color) {
         text += fmt::format("  {} not steered: {}\n",
                             counted(group.value("listeners", std::size_t{0}), "listener"),
                             printable(text_of(group, "why")));
+    if (answer.contains("pinned")) text += "  " + printable(text_of(answer, "pinned")) + "\n";
     if (answer.value("released", false)) text += "  released by hand (affinityctl apply takes it up again)\n";
     Table table({"TID", "NAME", "CPUS", "WANTED", "BEFORE US", "WHY"});
     for (const auto& thread : answer.value("threads", json::array())) {

@@ -62,6 +62,24 @@ std::string vector_table(const json& nic, bool color) {
     return table.to_string(color);
 }
 
+/// "combined 8 of 63, wanted combined 4 by policy web (was combined 63)"; "" where it is not known.
+std::string channels_text(const json& nic) {
+    const auto channels = nic.value("channels", json());
+    if (!channels.is_object()) return {};
+    std::string text;
+    for (const std::string kind : {"combined", "rx", "tx"})
+        if (channels.value(kind, json()).is_number() && channels[kind] != 0)
+            text += fmt::format("{}{} {} of {}", text.empty() ? "" : ", ", kind, channels[kind].dump(),
+                                cell(channels.value("max_" + kind, json())));
+    const auto count = nic.value("queue_count", json());
+    if (text.empty() || !count.is_object()) return text;
+    text += fmt::format("; wanted {} by policy {}", text_of(count, "wanted"),
+                        printable(text_of(count, "policy")));
+    if (count.contains("original")) text += fmt::format(" (was {})", text_of(count, "original"));
+    if (count.contains("note")) text += ": " + printable(text_of(count, "note"));
+    return text;
+}
+
 std::string heading(const json& nic, bool color) {
     std::string text =
         fmt::format("{}  driver {}  {}  node {}  near CPUs {}{}\n",
@@ -72,6 +90,8 @@ std::string heading(const json& nic, bool color) {
                     nic["pci"].is_null() ? "" : "  pci " + printable(cell(nic["pci"])));
     if (!nic["addresses"].empty())
         text += fmt::format("  addresses {}\n", printable(joined(nic["addresses"], " ")));
+    if (const auto channels = channels_text(nic); !channels.empty())
+        text += fmt::format("  queues {}\n", channels);
     if (!nic["lower"].empty())
         text += fmt::format("  on top of {}; the work is done by {}\n", printable(joined(nic["lower"], " ")),
                             nic["bottom"].empty() ? "no hardware that is visible here"

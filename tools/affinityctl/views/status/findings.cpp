@@ -175,7 +175,8 @@ void add_others(const json& status, std::vector<Finding>& into) {
 
 bool is_out_of_place(const json& thread_or_queue) {
     constexpr std::array settled{"in place", "left alone", "unwanted", "yielded",
-                                 "kept off", "released",   "not read", "decided by another policy"};
+                                 "kept off", "released",   "not read", "decided by another policy",
+                                 "waits"};
     return std::ranges::find(settled, text(thread_or_queue, "state")) == settled.end();
 }
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "enforcer/interface_queues.hpp"
+
+#include "machine/queue_files.hpp"
+#include "netdev/channels.hpp"
+
+#include <cerrno>
+
+namespace affinityd::enforcer {
+
+namespace {
+
+using machine::Channels;
+
+/// Only what is to be another number.
+netdev::ChannelChange change_of(const Channels& from, const Channels& to) {
+    netdev::ChannelChange change;
+    if (from.rx != to.rx) change.rx = to.rx;
+    if (from.tx != to.tx) change.tx = to.tx;
+    if (from.combined != to.combined) change.combined = to.combined;
+    return change;
+}
+
+} // namespace
+
+Outcome queue_count_outcome(int code) {
+    switch (code) {
+    case ENODEV:
+    case ENOENT:
+        return Outcome::gone;
+    case EPERM:
+    case EACCES:
+        return Outcome::not_permitted;
+    default:
+        return Outcome::failed;
+    }
+}
+
+Applied InterfaceQueues::write(const machine::QueueCount& subject, const planner::Action& action) const {
+    const auto ifindex = machine::find_ifindex(root_, subject);
+    if (!ifindex) return {Outcome::failed, {}, ifindex.error().code};
+    const auto present = machine::read_setting(root_, subject);
+    if (!*ifindex || !present || !*present) return {Outcome::gone, {}, ENODEV};
+    const int code = netdev::set_channels(**ifindex, change_of((*present)->channels(), action.to.channels()));
+    if (code != 0) return {queue_count_outcome(code), {}, code};
+    const auto granted = machine::read_setting(root_, subject);
+    return {Outcome::done, granted ? granted->value_or(action.to) : action.to, 0};
+}
+
+} // namespace affinityd::enforcer

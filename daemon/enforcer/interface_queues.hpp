@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "enforcer/enforcer.hpp"
+
+namespace affinityd::enforcer {
+
+/// Sets how many queues an interface has, as `ethtool -L` does. It waits for the driver, which resets the
+/// interface and holds the lock of all interfaces meanwhile: whoever reads one would wait, too.
+class InterfaceQueues {
+  public:
+    /// `root` must outlive it.
+    explicit InterfaceQueues(const host::Root& root) : root_(root) {}
+    [[nodiscard]] Applied write(const machine::QueueCount& subject, const planner::Action& action) const;
+
+  private:
+    const host::Root& root_;
+};
+
+/// What each errno of CHANNELS_SET means. That the driver is busy is no matter of a moment: the next attempt
+/// comes minutes later.
+[[nodiscard]] Outcome queue_count_outcome(int code);
+
+} // namespace affinityd::enforcer
