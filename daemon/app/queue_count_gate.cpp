@@ -2,6 +2,7 @@
 #include "app/queue_count_gate.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace affinityd::app {
@@ -117,11 +118,12 @@ void QueueCountGate::begin_anew() {
 }
 
 void QueueCountGate::end_round(const Terms& terms, Clock::time_point now) {
-    std::erase_if(states_, [&](auto& entry) {
-        auto& state = entry.second;
-        if (std::exchange(state.was_seen, false)) return false;
-        return !state.changed || now - *state.changed >= pause_of(state, terms);
-    });
+    for (auto entry = states_.begin(); entry != states_.end();) {
+        auto& state = entry->second;
+        const bool is_of_use = std::exchange(state.was_seen, false) ||
+                               (state.changed && now - *state.changed < pause_of(state, terms));
+        entry = is_of_use ? std::next(entry) : states_.erase(entry);
+    }
 }
 
 } // namespace affinityd::app

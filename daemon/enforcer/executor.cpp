@@ -80,7 +80,7 @@ bool was_changed_by_kernel(const UndoRecord& record, const Action& action,
 bool Executor::is_put_off(const Action& action) const {
     if (action.restore) return false;
     if (refusals_.is_permanent(action.subject)) return true;
-    return backoff_.size() > 0 && backoff_.rests(action, now_(), expects_changes(action.subject));
+    return backoff_.size() > 0 && backoff_.rests(action, now_(), expected_.holds_for(action.subject));
 }
 
 std::optional<Carried> Executor::run(const Action& action, const Circumstances& circumstances) {
@@ -89,7 +89,7 @@ std::optional<Carried> Executor::run(const Action& action, const Circumstances& 
     const auto before = find_settled(action, circumstances.topology.online);
     Carried carried = carry_out(action, before, circumstances);
     // What was refused was not put right, and is no blow in a fight.
-    if (!expects_changes(action.subject) && took_effect(carried.applied.outcome) &&
+    if (!expected_.holds_for(action.subject) && took_effect(carried.applied.outcome) &&
         Backoff::is_correction(action, before)) {
         carried.notices.push_back(notice_of(Notice::Kind::corrected, action, carried.applied));
         ++corrected_[action.policy];
@@ -213,7 +213,7 @@ void Executor::note_refusal(const Action& action, Carried& carried) {
                             [](const Notice& notice) { return notice.kind == Notice::Kind::journal_failed; }))
         return;
     if (refusals_.add(action.subject, {outcome, carried.applied.code, action.to},
-                      expects_changes(action.subject)))
+                      expected_.holds_for(action.subject)))
         carried.notices.push_back(notice_of(Notice::Kind::refused, action, carried.applied));
 }
 
@@ -240,7 +240,7 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
     const auto outcome = carried.applied.outcome;
     ++counts_[place_of(outcome)];
     if (!took_effect(outcome) && !has_gone(outcome) && outcome != Outcome::foreign) {
-        if (!is_of_the_moment(outcome) || !expects_changes(subject)) // else the next pass tries again
+        if (!is_of_the_moment(outcome) || !expected_.holds_for(subject)) // else the next pass tries again
             carried.notices.push_back(notice_of(Notice::Kind::not_put_back, action, carried.applied));
         return carried; // the record stays: a later daemon may succeed
     }

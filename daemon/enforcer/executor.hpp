@@ -43,6 +43,9 @@ struct Circumstances {
 struct Expected {
     bool of_tasks = false;
     bool of_queues = false;
+    [[nodiscard]] bool holds_for(const machine::Subject& subject) const {
+        return std::holds_alternative<machine::TaskMask>(subject) ? of_tasks : of_queues;
+    }
 };
 
 /// Carries out one action after the other, with backoff: written down in the undo journal, done, read back,
@@ -116,9 +119,6 @@ class Executor final : public planner::BackoffLookup {
     }
 
   private:
-    [[nodiscard]] bool expects_changes(const machine::Subject& subject) const {
-        return std::holds_alternative<machine::TaskMask>(subject) ? expected_.of_tasks : expected_.of_queues;
-    }
     [[nodiscard]] std::optional<planner::UndoRecord> find_settled(const planner::Action& action,
                                                                   const CpuSet& online);
     Carried carry_out(const planner::Action& action, const std::optional<planner::UndoRecord>& before,

@@ -170,6 +170,7 @@ class ReplacedWorld : public ReloadRaces {
     std::optional<enforcer::Executor> executor_;
     std::optional<LostRecords> lost_;
     Placed placed_;
+    policy::Settings settings_;
     std::optional<Queues> queues_;
 };
 
@@ -191,7 +192,7 @@ TEST_F(ReplacedWorld, APlanUnderWayIsRefused) {
         executor_.emplace(journal, instance.enforcer());
         lost_.emplace(root_, journal, log_.log());
         queues_.emplace(Queues::Parts{current_, journal, instance.enforcer(), *executor_, releases, *lost_,
-                                      placed_, log_.log()});
+                                      placed_, log_.log(), settings_});
         return PlanJob({root_, current_, instance.tasks(), *queues_}, std::move(into));
     });
     ASSERT_FALSE(answer);

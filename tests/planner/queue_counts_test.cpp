@@ -141,7 +141,7 @@ TEST(SurplusQueues, GoToTheLanesOfWorkersOrBesideTheseInTheirCacheGroup) {
             EXPECT_EQ(queues_on[cpu], is_separate && lanes.interrupts[0] == lanes.interrupts[1] ? 8U : 4U);
             sum += is_separate && lanes.interrupts[0] == lanes.interrupts[1] ? 4 : queues_on[cpu];
             EXPECT_TRUE(world.machine.topology.llc_of(lanes.lanes[i].cpus.first()).contains(cpu));
-            if (!is_separate) EXPECT_TRUE(lanes.lanes[i].cpus.contains(cpu));
+            EXPECT_TRUE(is_separate || lanes.lanes[i].cpus.contains(cpu));
         }
         EXPECT_EQ(sum, 8U) << "and none anywhere else";
     }
