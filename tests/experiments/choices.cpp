@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: experiments-choices ROOT...: which CPUs the experiments would choose on recorded machines, of all that are
-// online: one JSON object for each, one per line.
+// usage: experiments-choices ROOT...: which CPUs the experiments would choose on recorded machines, of all
+// that are online: one JSON object for each, one per line.
 #include "experiments/cache/places.hpp"
 #include "experiments/sharing/placings.hpp"
 #include "experiments/smt/seats.hpp"
@@ -34,7 +34,8 @@ json choices_on(const topology::Topology& topology) {
                            {"why_not", {seats->no_siblings, seats->no_cores}}};
     const auto cache = experiments::cache_seats(topology, topology.online);
     if (!cache) return document;
-    auto& found = document["cache"] = {{"refused", cache->refused}, {"footprints", footprints_for(cache->sizes)}};
+    auto& found =
+        document["cache"] = {{"refused", cache->refused}, {"footprints", footprints_for(cache->sizes)}};
     for (const auto place : experiments::places)
         found[std::string(key_of(place))] = cache->of(place) ? json(*cache->of(place)) : json();
     return document;
