@@ -23,9 +23,9 @@ def listed(path):
 
 
 class Machine:
-    def __init__(self, root):
+    def __init__(self, root, online):
         self.cpus = pathlib.Path(root) / "sys/devices/system/cpu"
-        self.online = listed(self.cpus / "online") or set()
+        self.online = set(online)
 
     def core(self, cpu):
         found = listed(self.cpus / f"cpu{cpu}/topology/thread_siblings_list") or {cpu}
@@ -87,7 +87,7 @@ def main():
                 faults.append(f"{recording.parent.name}: exit status {done.returncode}")
                 continue
             choice = json.loads(done.stdout)
-            found = list(faults_of(Machine(root), choice))
+            found = list(faults_of(Machine(root, choice["online"]), choice))
             faults += [f"{recording.parent.name}: {fault}" for fault in found]
             whole += bool(choice.get("cache") and choice["cache"]["group"] is not None)
     print(f"{len(recordings)} machines, {whole} of them with another core in one last-level cache; {len(faults)} faults")

@@ -22,7 +22,8 @@ std::string cpus_of(const PlacedThreads& placed) {
 
 std::vector<std::string> placings_on(const CpuSet& cpus) {
     std::vector<std::string> texts;
-    for (const auto& placed : placed_threads(two_sockets(), cpus).value())
+    const auto placings = placed_threads(two_sockets(), cpus).value();
+    for (const auto& placed : placings)
         texts.push_back(std::string(key_of(placed.placing)) + ": " + cpus_of(placed));
     return texts;
 }

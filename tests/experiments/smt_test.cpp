@@ -44,7 +44,7 @@ SmtTimes document_times(double accum_pair, double sine_pair) {
     SmtTimes times;
     const auto add = [&](Load load, Company company, double ms) {
         CompanyTimes one{load, company, {0, company == Company::alone ? 0U : 1U}, {}, {}};
-        for (int round = 0; round < 10; ++round) {
+        for (int round = 0; round < 9; ++round) {
             one.first.push_back(ms * 1e-3 * (1 + 0.002 * (round % 3 - 1)));
             if (company != Company::alone) one.second.push_back(ms * 1e-3);
         }

@@ -29,7 +29,13 @@ TEST(Timings, CompareByHowMuchLonger) {
     EXPECT_LT(shorter.change.high, 0);
     EXPECT_EQ(how_much_longer(base, base).verdict, measure::Verdict::none_shown);
     EXPECT_EQ(how_much_longer({}, slow).verdict, measure::Verdict::not_enough);
-    EXPECT_GT(how_much_longer(base, slow, 10).change.high, longer.change.high) << "all of ten hold together";
+    std::vector<double> one, other;
+    for (int i = 0; i < 20; ++i) {
+        one.push_back(1 + 0.01 * (i * 7 % 20));
+        other.push_back(1.5 + 0.01 * (i * 3 % 20));
+    }
+    EXPECT_GT(how_much_longer(one, other, 10).change.high, how_much_longer(one, other).change.high)
+        << "all of ten hold together";
 }
 
 } // namespace

@@ -73,7 +73,7 @@ TEST(SharingView, ShowsTheDocumentsTable) {
     const auto times = sharing_times();
     const auto reading = experiments::read_sharing(times);
     const auto text = sharing_text(times, reading, here, Page{.width = 120});
-    EXPECT_NE(text.find("pinned pairs           3.53 (3.53 to 3.53)  -67"), std::string::npos) << text;
+    EXPECT_NE(text.find("pinned pairs           3.53 (3.52 to 3.53)  -67.0 %"), std::string::npos) << text;
     EXPECT_NE(text.find("a: 0 0  b: 1 1"), std::string::npos);
     EXPECT_NE(text.find("no hardware counters here"), std::string::npos);
     EXPECT_EQ(text.find('\033'), std::string::npos) << "of the model's name";
