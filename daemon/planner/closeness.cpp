@@ -12,7 +12,7 @@ namespace {
 
 using Groups = std::vector<CpuSet>;
 
-constexpr std::uint32_t level_step = 1'000'000; ///< more than any NUMA distance adds
+constexpr std::uint32_t level_step = 1'000'000;      ///< more than any NUMA distance adds
 constexpr Closeness::Distance farthest = 1ULL << 48; ///< more than a minute, if it is a time
 
 /// How many CPUs a group has on average.

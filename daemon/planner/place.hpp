@@ -33,9 +33,9 @@ struct ThreadView {
     /// The kernel may have widened its mask as far as it goes (kernels before 6.2, when CPUs or cpusets
     /// change).
     bool may_be_reset = false;
-    bool has_our_mask = false; ///< the mask that it has is from us
     /// What it had when it was found in place, without our doing and so without a record; null: it was not.
     const CpuSet* found = nullptr;
+    bool has_our_mask = false; ///< the mask that it has is from us
 };
 
 /// Where a thread is to be.
