@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/verbs/experiment.hpp"
 
+#include "affinity-ttcp/models/emulation.hpp"
 #include "affinityctl/offline/cpu_expr.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/views/table.hpp"
@@ -61,17 +62,30 @@ std::expected<CpuSet, int> chosen_cpus(const Bench& bench, const std::string& ex
     return *found & bench.usable;
 }
 
+namespace {
+
+/// What people should know of these CPUs before they read figures.
+std::vector<std::string> remarks_on(const Bench& bench, const CpuSet& cpus) {
+    std::vector<std::string> remarks;
+    if (affinityd::ttcp::hypervisor().starts_with("TCG"))
+        remarks.emplace_back("this CPU is emulated (QEMU TCG): times mean nothing here");
+    if (const auto quiet = experiments::look_for_quiet(bench.root, cpus))
+        if (auto remark = experiments::remark_of(*quiet); !remark.empty())
+            remarks.push_back(std::move(remark));
+    return remarks;
+}
+
+} // namespace
+
 Result<ExperimentEnd> run_experiment(const Bench& bench, const ExperimentCourse& course,
                                      const ExperimentOptions& options,
                                      const std::function<void(experiments::Run&)>& body) {
     ExperimentEnd end;
     fmt::print(stderr, "{} takes {}{}\n", course.doing, course.seconds < 1 ? "" : "about ",
                experiments::time_words(course.seconds));
-    if (const auto quiet = experiments::look_for_quiet(bench.root, course.cpus))
-        if (const auto remark = experiments::remark_of(*quiet); !remark.empty()) {
-            fmt::print(stderr, "affinityctl: {}\n", remark);
-            end.remarks.push_back(remark);
-        }
+    end.remarks = remarks_on(bench, course.cpus);
+    for (const auto& remark : end.remarks)
+        fmt::print(stderr, "affinityctl: {}\n", remark);
     const double since = affinityd::monotonic_seconds();
     const auto ending = experiments::supervise(
         {.doing = course.doing, .shows_progress = true, .wants_priority = options.priority}, body);

@@ -52,7 +52,8 @@ struct ExperimentCourse {
 struct ExperimentEnd {
     affinityd::experiments::Ending ending = affinityd::experiments::Ending::done;
     double seconds = 0;               ///< how long it took
-    std::vector<std::string> remarks; ///< for people to know who read the figures: that it was not quiet
+    std::vector<std::string> remarks; ///< for people to know who read the figures: that it was not quiet, or
+                                      ///< the CPU is emulated
 };
 /// Says on standard error how long it will take, looks whether the machine is quiet enough, says if not, and
 /// supervises `body` (experiments/frame/supervision.hpp). On an Error nothing was done.
