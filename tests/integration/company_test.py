@@ -2,6 +2,7 @@
 """Two threads that talk to each other come onto the closest CPUs by what `measure latency` measured, and the daemon says so."""
 import contextlib
 import os
+import subprocess
 import sys
 import unittest
 
@@ -40,7 +41,7 @@ class Company(unittest.TestCase):
 
     def test_two_threads_of_a_pipe_come_close_and_explain_says_by_what(self):
         daemon = Daemon(self.stack, {"pong.yaml": POLICY}).start()
-        pong = spawn(self.stack, sys.executable, "-c", PONG, NAME)
+        pong = spawn(self.stack, sys.executable, "-c", PONG, NAME, stdin=subprocess.PIPE)
         wait_for(lambda: len(threads(pong.pid)) == 3, "all are there")
 
         def are_alone():
