@@ -81,7 +81,7 @@ def main():
     faults, whole = [], 0
     for recording in recordings:
         with tempfile.TemporaryDirectory() as root:
-            subprocess.run(["tar", "-xzf", recording, "-C", root, "--no-same-owner", "--no-same-permissions"], check=True)
+            subprocess.run(["tar", "-xzf", recording, "-C", root, "--no-same-owner", "--no-same-permissions", "--wildcards", "sys/devices/system/*"], check=True)
             done = subprocess.run([program, root], capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 faults.append(f"{recording.parent.name}: exit status {done.returncode}")

@@ -81,7 +81,7 @@ TEST(SharingReading, OfTooFewRunsHasNoVerdict) {
     EXPECT_EQ(reading.placings[1].longer.verdict, measure::Verdict::not_enough);
     EXPECT_FALSE(reading.placings[1].seconds);
     EXPECT_NE(reading.meaning.find("Too few runs"), std::string::npos);
-    EXPECT_EQ(summary_of(reading), "left to the scheduler 10.00 ms, pinned pairs 3.00 ms");
+    EXPECT_EQ(summary_of(reading), "left to the scheduler 9.90 ms, pinned pairs 2.97 ms");
 }
 
 TEST(MeasuresSharing, OnThisMachine) {

@@ -127,7 +127,7 @@ class Lifetime(unittest.TestCase):
         daemon = Daemon(self.stack, {"demo.yaml": DEMO, "late.yaml": DEMO.replace("demo-workload", "late-comer")})
         run = daemon.folder / "run"
         run.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12k,nr_inodes=16,mode=755", "none", str(run)], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k,nr_inodes=16,mode=755", "none", str(run)], check=True)
         self.stack.callback(subprocess.run, ["umount", "-l", str(run)], check=False)
         # It has all its threads before a policy matches it; their lines need more than the one page that will be left.
         crowd = ",".join(f"thread-{number}" for number in range(120))
