@@ -8,7 +8,6 @@
 
 namespace affinityctl {
 
-using affinityd::measure::Interval;
 
 namespace {
 
