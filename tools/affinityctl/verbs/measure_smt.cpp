@@ -16,7 +16,6 @@
 namespace affinityctl {
 
 namespace experiments = affinityd::experiments;
-using affinityd::CpuSet;
 using affinityd::Result;
 
 namespace {
