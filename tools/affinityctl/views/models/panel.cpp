@@ -8,7 +8,6 @@
 
 namespace affinityctl {
 
-
 namespace {
 
 constexpr double axis_left = 48, axis_top = 34, axis_right = 10, axis_bottom = 34;
