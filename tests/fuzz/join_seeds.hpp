@@ -33,7 +33,7 @@ inline std::vector<JoinSeed> join_seeds() {
         std::strncpy(raw.slot, slot, sizeof raw.slot - 1);
         JoinSeed seed{what, fault};
         seed.bytes.resize(size);
-        std::memcpy(seed.bytes.data(), &raw, std::min(size, sizeof raw));
+        if (size > 0) std::memcpy(seed.bytes.data(), &raw, std::min(size, sizeof raw));
         seeds.push_back(std::move(seed));
     };
     add("join", 0, AFFINITYD_WISH_JOIN, -1, "io");
