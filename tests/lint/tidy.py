@@ -18,7 +18,8 @@ import time
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 # clang before 16 cannot compile the std::expected of libstdc++ 12 (P0848). 16 can, but states an older date for concepts.
 TIDY = os.environ.get("CLANG_TIDY", "clang-tidy-16")
-EXTRA = ["-std=c++2b", "-include", str(PROJECT / "tests/lint/concepts.hpp"), "-Wno-unknown-warning-option", "-Wshadow"]
+WARNINGS = ["-Wno-unknown-warning-option", "-Wshadow"]
+CXX = ["-std=c++2b", "-include", str(PROJECT / "tests/lint/concepts.hpp")]
 FINDING = re.compile(r"^[^\s:]+:\d+:\d+: (?:warning|error): ")
 
 
@@ -42,7 +43,8 @@ def make_headers(build):
 
 
 def check(path, directory, words):
-    done = subprocess.run([TIDY, "--quiet", str(path), "--", *words, *EXTRA, *shlex.split(os.environ.get("CLANG_TIDY_EXTRA", ""))],
+    language = [] if path.suffix == ".c" else CXX
+    done = subprocess.run([TIDY, "--quiet", str(path), "--", *words, *language, *WARNINGS, *shlex.split(os.environ.get("CLANG_TIDY_EXTRA", ""))],
                           cwd=directory, capture_output=True, text=True, check=False)
     return [re.sub(r"^\S*/\.\./", "", line.replace(f"{PROJECT}/", "")) for line in done.stdout.splitlines() if FINDING.match(line)] or (
         [f"{path}: {TIDY}: {done.stderr.strip()}"] if done.returncode else [])
