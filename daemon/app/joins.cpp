@@ -215,12 +215,14 @@ bool Joins::tidy(const OutOfTime& out_of_time) {
     return threads_.tidy(
         [this](int pid, const TaskId& thread, const planner::Joined& joined) {
             const auto* process = parts_.tasks.table().find(pid);
-            // What was let go is not in the table, and may be taken up again.
-            if (process == nullptr && !parts_.releases.empty()) return true;
-            if (process == nullptr || parts_.current->policy(process->policy).name != joined.policy)
+            if (process != nullptr && parts_.current->policy(process->policy).name != joined.policy)
                 return false;
-            const auto* known = process->threads.find(thread.tid);
-            return known != nullptr && known->id == thread;
+            const auto* known = process == nullptr ? nullptr : process->threads.find(thread.tid);
+            if (known != nullptr) return known->id == thread;
+            // Who is not in the table may come into it: it was let go by hand, its policy is being edited, or
+            // its command line has not been read yet.
+            const auto now = inventory::read_thread(parts_.root, pid, thread.tid);
+            return !now || (*now && (*now)->id == thread);
         },
         out_of_time);
 }

@@ -133,6 +133,20 @@ TEST_F(JoinsTest, WhoComesUnderAnotherPolicyHasJoinedNothingThere) {
     EXPECT_NE(mask(11), "0") << "that was forgotten";
 }
 
+TEST_F(JoinsTest, WhoIsUnderNoPolicyForSomeTimeHasJoinedStill) {
+    ASSERT_EQ(join(11), JoinOutcome::done);
+    std::filesystem::remove(machine_.policies() + "/server.yaml");
+    ASSERT_TRUE(daemon_.reload());
+    daemon_.finish();
+    daemon_.pass();
+    ASSERT_EQ(mask(11), "0-3");
+    machine_.policy("server", with_slots);
+    ASSERT_TRUE(daemon_.reload());
+    daemon_.finish();
+    daemon_.pass();
+    EXPECT_EQ(mask(11), "0");
+}
+
 TEST_F(JoinsTest, WhatWasReleasedStaysReleased) {
     ASSERT_TRUE(daemon_.release("10"));
     daemon_.finish();

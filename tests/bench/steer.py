@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What each part of full affinity gains for nginx (two workers, `reuseport`) behind a veth pair with two queues whose packets two kernel
+"""What each part of full affinity gains for nginx (two workers, `reuseport`) or HAProxy (two threads, `shards by-thread`) behind a veth pair with two queues whose packets two kernel
 threads take in (threaded NAPI): requests per second and the share of reads on the CPU where the packet arrived, for all combinations of
 "interrupts placed" (the two threads on a CPU each), "workers pinned" and "listeners steered", set by this program itself, and for the
 daemon's models. All in turn, round after round; ratios are against "none" of the same round, with the geometric mean and its 95 %
-confidence interval. Needs root, two CPUs, Debian's nginx-light, wrk and iproute2; with bpftrace also the share of local reads.
+confidence interval. Needs root, two CPUs, Debian's nginx-light or haproxy, wrk and iproute2; with bpftrace also the share of local reads.
 
-    tests/bench/steer.py build [--rounds 30] [--seconds 2] [--only none full full+steer]
+    tests/bench/steer.py build [--server haproxy] [--rounds 30] [--seconds 2] [--only none full full+steer]
 """
 import argparse
 import contextlib
@@ -15,6 +15,7 @@ import math
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import statistics
@@ -25,8 +26,21 @@ import time
 
 BENCH = pathlib.Path(__file__).resolve().parent
 PARTS = ("interrupts", "workers", "listeners")
+EPOLL_WAITS = ("232", "281")  # epoll_wait(2) and epoll_pwait(2) of x86-64
 # Of t with 9, 19, 29, 39 and more degrees of freedom; Student.
 STUDENT = ((9, 2.262), (19, 2.093), (29, 2.045), (39, 2.023), (math.inf, 1.96))
+HAPROXY = """global
+    nbthread 2
+    maxconn 2000
+defaults
+    mode http
+    timeout client 1h
+    timeout connect 10s
+    timeout server 10s
+frontend one
+    bind 10.98.0.1:8080 shards by-thread
+    http-request return status 200 content-type text/plain string ok
+"""
 WITNESS = """tracepoint:tcp:tcp_rcv_space_adjust /comm == "COMM"/ {
     $sk = (struct sock *)args->skaddr;
     if ($sk->__sk_common.skc_incoming_cpu == (int32)cpu) { @local = count(); } else { @remote = count(); } }
@@ -52,15 +66,18 @@ def variants():
 
 
 class Bed:
-    """The server, its interface, and what is set by hand."""
+    """The server (nginx), its interface, and what is set by hand."""
 
     def __init__(self, case, folder):
         self.case = case
         self.everywhere = os.sched_getaffinity(0)
-        self.master = case.nginx(folder)
+        self.start(folder)
+
+    def start(self, folder):
+        self.master = self.case.nginx(folder)
 
     def own_listeners(self):
-        """(worker, its own listener's socket), in the order of their descriptors: that of their CPUs."""
+        """(ordinal of the worker, its pid or thread id, its own listener's socket)"""
         import steer_test
         for index, pid in enumerate(sorted(self.case.workers(self.master))):
             watched = steer_test.polled(pid)
@@ -69,6 +86,15 @@ class Bed:
                     if number in watched and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
                         yield index, pid, one
 
+    def wait_until_told(self, is_steered):
+        """Until the daemon has told the listeners their CPUs, and has become idle."""
+        from daemon import wait_for
+        if is_steered:
+            import steer_test
+            wait_for(lambda: all(one.getsockopt(socket.SOL_SOCKET, steer_test.SO_INCOMING_CPU) >= 0 for _, _, one in self.own_listeners()),
+                     "the listeners are steered")
+        time.sleep(1.5)
+
     def set(self, parts):
         import steer_test
         for index, thread in enumerate(steer_test.napi_threads(self.case.nic)):
@@ -76,6 +102,46 @@ class Bed:
         for index, pid, one in self.own_listeners():
             os.sched_setaffinity(pid, {index} if "workers" in parts else self.everywhere)
             one.setsockopt(socket.SOL_SOCKET, steer_test.SO_INCOMING_CPU, index if "listeners" in parts else -1)
+
+
+class HaproxyBed(Bed):
+    """The workers are threads of one process, each with an epoll of its own."""
+
+    def start(self, folder):
+        from daemon import spawn, wait_for
+        program = folder / self.case.comm
+        shutil.copy("/usr/sbin/haproxy", program)
+        folder.chmod(0o755)
+        (folder / "haproxy.cfg").write_text(HAPROXY, encoding="utf-8")
+        server = spawn(self.case.stack, *self.case.near.command(str(program), "-db", "-f", str(folder / "haproxy.cfg")))
+        self.case.stack.callback(server.wait)
+        self.case.stack.callback(server.kill)
+        self.master = server.pid
+        wait_for(lambda: len(list(self.watched())) == 2, "both threads wait for connections")
+        self.mine = dict(self.watched())  # while no request keeps a thread from waiting
+
+    def watched(self):
+        """(thread id, descriptor of the listener that its epoll watches)"""
+        import steer_test
+        process = pathlib.Path("/proc") / str(self.master)
+        listeners = set(steer_test.incoming_cpus(self.master, True))
+        for task in sorted((process / "task").iterdir(), key=lambda path: int(path.name)):
+            number, first, *_ = [*(task / "syscall").read_text(encoding="ascii").split(), "", ""]
+            if number not in EPOLL_WAITS:
+                continue
+            text = (process / "fdinfo" / str(int(first, 16))).read_text(encoding="ascii")
+            for descriptor in map(int, re.findall(r"^tfd:\s*(\d+)", text, re.MULTILINE)):
+                if descriptor in listeners:
+                    yield int(task.name), descriptor
+
+    def own_listeners(self):
+        import steer_test
+        found = steer_test.sockets(self.master)
+        with contextlib.ExitStack() as stack:
+            for one in found.values():
+                stack.enter_context(one)
+            for index, (thread, descriptor) in enumerate(self.mine.items()):
+                yield index, thread, found[descriptor]
 
 
 @contextlib.contextmanager
@@ -117,9 +183,10 @@ def measure(bed, parts, policy, options):
             bed.set([])
             daemon = case.daemon("auto")
             daemon.write("server.yaml", f"version: 1\nmatch: {{comm: {case.comm}}}\nnics: [{case.nic}]\nsettle: 0s\n{policy}")
+            daemon.settings().write_text("version: 1\n", encoding="utf-8")  # intervals as shipped
             daemon.start()
             stack.callback(daemon.stop)
-            time.sleep(1.5)
+            bed.wait_until_told("steer: auto" in policy)
         if options.witness:
             with witness(case.comm) as share:
                 rate = requests(case, options.seconds)
@@ -148,6 +215,7 @@ def report(rates, shares):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--server", choices=("nginx", "haproxy"), default="nginx")
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--seconds", type=int, default=2, help="of each measurement")
     parser.add_argument("--only", nargs="+", help="variants; none is always there")
@@ -159,7 +227,7 @@ def main():
     try:
         chosen = [one for one in variants() if not options.only or one[0] in (*options.only, "none")]
         with tempfile.TemporaryDirectory(prefix="affinityd-steer-") as folder:
-            bed = Bed(case, pathlib.Path(folder))
+            bed = (HaproxyBed if options.server == "haproxy" else Bed)(case, pathlib.Path(folder))
             rates, shares = ({name: [] for name, _, _ in chosen} for _ in range(2))
             for number in range(options.rounds):
                 options.witness = number % 5 == 0  # it costs something

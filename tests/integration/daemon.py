@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -119,15 +120,19 @@ class Daemon:
         return path
 
     def start(self):
-        before = self.text().count("ready")
+        before = self.readies()
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(self.command(), stderr=log, stdin=subprocess.DEVNULL)
-        wait_for(lambda: self.text().count("ready") > before or self.process.poll() is not None, "the daemon is ready")
+        wait_for(lambda: self.readies() > before or self.process.poll() is not None, "the daemon is ready")
         assert self.process.poll() is None, f"the daemon ended: {self.text()}"
         return self
 
     def text(self):
         return self.log.read_text(encoding="utf-8", errors="replace") if self.log.exists() else ""
+
+    def readies(self):
+        """How often it became ready: other lines have "already"."""
+        return len(re.findall(r" ready$", self.text(), re.MULTILINE))
 
     def control(self, *arguments, code=0):
         done = subprocess.run([PROGRAMS["affinityctl"], "--runtime-dir", str(self.folder / "run"), *arguments],
