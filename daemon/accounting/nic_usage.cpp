@@ -27,6 +27,7 @@ struct Evidence {
     bool has_address = false;      ///< some NIC has one
     bool is_wildcard = false;      ///< it listens on all addresses
     bool is_elsewhere = false;     ///< it is in another network namespace
+    bool is_connected = false;     ///< it has more than listeners
 
     void take(const inventory::LocalSocket& socket, const NicAddresses& addresses) {
         if (socket.local.is_any()) {
@@ -36,6 +37,7 @@ struct Evidence {
         for (const auto nic : addresses.find(socket.local)) {
             ++sockets[nic];
             has_address = true;
+            is_connected = is_connected || !socket.listens();
         }
     }
     /// NICs that the sockets name. Connections say more than a listener: every NIC is taken only where there
@@ -160,7 +162,8 @@ void NicUsage::Search::count(NicUsageResult& result, NicMemory& memory) {
     if (!policy.is_auto && policy.named.size() == 1) found = policy.named;
     if (walk && walk->is_truncated() && !policy.is_sampled) result.is_truncated = true;
     auto& counts = policy.is_sampled ? result.sampled : result.counts;
-    if (!found.empty() || !policy.named.empty())
+    const bool is_served = !process.takes_none || evidence.is_connected;
+    if (is_served && (!found.empty() || !policy.named.empty()))
         counts[policy.name][found] += policy.is_sampled ? 1 : process.units;
     if (found.empty()) found = policy.named;
     if (!policy.is_sampled) result.processes.emplace(process.id, std::move(found));

@@ -44,6 +44,8 @@ struct UsageProcess {
     TaskId id;
     std::size_t policy = 0; ///< index into the policies asked for
     unsigned units = 1;     ///< distribution units that it counts for
+    /// It takes none of the connections of its listeners: it counts only for those that it has.
+    bool takes_none = false;
 };
 
 /// What was found out.

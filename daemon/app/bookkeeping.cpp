@@ -21,7 +21,7 @@ void Bookkeeping::see(const KnownProcess& process, bool ending) {
     costs_.see(process.id, current_->policy(process.policy).name, ending);
 }
 
-void Bookkeeping::begin_usage() {
+void Bookkeeping::begin_usage(const std::function<bool(const KnownProcess&)>& takes_none) {
     const auto& world = *current_.world;
     accounting::NicUsage::Request request{world.machine().nics, {}, {}};
     const planner::Interfaces interfaces(world.machine());
@@ -37,7 +37,8 @@ void Bookkeeping::begin_usage() {
         if (!asked.is_auto && asked.is_sampled) continue;
         const auto& placement = world.policy(process.policy).placement;
         const auto units = planner::distributes_threads(placement) ? process.threads.size() : 1;
-        request.processes.push_back({process.id, process.policy, static_cast<unsigned>(units)});
+        request.processes.push_back(
+            {process.id, process.policy, static_cast<unsigned>(units), takes_none(process)});
     }
     request.now =
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now().time_since_epoch());

@@ -10,6 +10,7 @@
 #include "app/task_table.hpp"
 #include "app/world.hpp"
 
+#include <functional>
 #include <string>
 
 namespace affinityd::app {
@@ -26,8 +27,9 @@ class Bookkeeping {
     /// A process under policy was placed, or (`ending`) is about to go.
     void see(const KnownProcess& process, bool ending = false);
 
-    /// Finds out which interface serves which process, as of now.
-    void begin_usage();
+    /// Finds out which interface serves which process, as of now. `takes_none`: it has listeners open, but
+    /// takes no connections from them.
+    void begin_usage(const std::function<bool(const KnownProcess&)>& takes_none);
     /// True: it is known, and noted at the processes. `changed` tells whether the placements depend on it and
     /// are others now.
     [[nodiscard]] bool step_usage(const OutOfTime& out_of_time, bool& changed);

@@ -109,6 +109,15 @@ void Listeners::note_idle(const std::vector<inventory::AcceptSockets>& found) {
     });
 }
 
+bool Listeners::takes_none(const KnownProcess& process) const {
+    const auto* plan = plan_of(parts_.current->policy(process.policy).name);
+    // Steering that is withdrawn for some time changes nothing in who takes connections.
+    if (plan == nullptr || (plan->targets.empty() && !plan->left.contains(planner::NotSteered::unfair)))
+        return false;
+    const auto idle = idle_.find(process.id);
+    return idle != idle_.end() && idle->second.reads >= enough_reads;
+}
+
 void Listeners::begin_round() {
     std::erase_if(plans_, [this](const auto& one) {
         const auto* resolved = parts_.current.placements().find(one.first);

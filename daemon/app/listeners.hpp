@@ -77,6 +77,9 @@ class Listeners {
 
     /// What became of a policy's listeners; nullptr: it does not steer, or they were not read yet.
     [[nodiscard]] const planner::ListenerPlan* plan_of(std::string_view policy) const;
+    /// It takes no connections, while others of its policy take theirs each from a listener of its own: a
+    /// server's master, which has the listeners open for its workers.
+    [[nodiscard]] bool takes_none(const KnownProcess& process) const;
     /// What became of those of one process.
     void explain(const TaskId& process, status::ProcessExplanation& into) const;
 

@@ -167,7 +167,8 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->until([this](const auto& out_of_time) { return carrying_.joins.tidy(out_of_time); });
     pass->then([this] { carrying_.left.end_pass(); });
     // Lanes are given out anew: tasks move with them in the next pass.
-    pass->until(learn_nic_usage(bookkeeping_, [this] { work_.want(Work::Urgency::soon); }));
+    pass->until(
+        learn_nic_usage(bookkeeping_, steering_.listeners(), [this] { work_.want(Work::Urgency::soon); }));
     pass->until([this](const OutOfTime& out_of_time) { return balancer_.step(out_of_time); });
     pass->then([this] { coexistence_.end_pass(); });
     pass->until([this](const OutOfTime& out_of_time) { return coexistence_.step(out_of_time); });

@@ -3,6 +3,7 @@
 
 #include "app/bookkeeping.hpp"
 #include "app/latency_source.hpp"
+#include "app/listeners.hpp"
 #include "app/log.hpp"
 #include "app/sequence.hpp"
 #include "app/world.hpp"
@@ -35,6 +36,7 @@ void reread_nic(const host::Root& root, Current& current, const std::string& nic
 [[nodiscard]] Sequence::Stage look_after_journal(state::Journal& journal, Log& log);
 
 /// Learns which interface serves which process; `changed` is called if the placements are others for it.
-[[nodiscard]] Sequence::Stage learn_nic_usage(Bookkeeping& bookkeeping, std::function<void()> changed);
+[[nodiscard]] Sequence::Stage learn_nic_usage(Bookkeeping& bookkeeping, const Listeners& listeners,
+                                              std::function<void()> changed);
 
 } // namespace affinityd::app

@@ -93,6 +93,22 @@ TEST_F(NicUsageTest, ConnectionsSayMoreThanTheListener) {
     EXPECT_FALSE(found.is_truncated);
 }
 
+TEST_F(NicUsageTest, WhoTakesNoneOfTheConnectionsOfItsListenersCountsOnlyForThoseThatItHas) {
+    tcp(eth1, "0A", 70);
+    tcp(eth1, "01", 71);
+    auto master = process(10, 0, {70});
+    auto helper = process(11, 0, {70, 71});
+    const auto worker = process(12, 0, {70});
+    master.takes_none = helper.takes_none = true;
+    const auto& found = find({by_itself}, {master, helper, worker});
+    EXPECT_EQ(found.counts, (NicCounts{{"auto", {{{"eth1"}, 2}}}}));
+    EXPECT_EQ(found.processes.at({10, 77}), Names{"eth1"}) << "it is near its workers all the same";
+    auto named = by_itself;
+    named.is_auto = false;
+    named.named = {"eth0"};
+    EXPECT_EQ(find({named}, {master, worker}).counts, (NicCounts{{"auto", {{{"eth0"}, 1}}}}));
+}
+
 TEST_F(NicUsageTest, LoopbackAndSocketsOfOthersServeNobody) {
     tcp(loopback, "0A", 70);
     tcp(eth0, "01", 71);
