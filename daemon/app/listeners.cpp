@@ -219,22 +219,36 @@ void Listeners::put_right(const ListenerTarget& target) {
     if (enforcer::took_effect(carried->applied.outcome)) log_change(parts_.log, action);
 }
 
-std::vector<planner::Subject> Listeners::unwanted() const {
+bool Listeners::steers(const planner::UndoRecord& record) const {
+    const auto* resolved = parts_.current.placements().find(record.policy);
+    return resolved != nullptr && steers(*resolved->policy) &&
+           !guard_.is_withdrawn(record.policy, Clock::now());
+}
+
+/// Those with records whose policies steer, or do not.
+std::vector<planner::Subject> Listeners::without_target(bool steered) const {
     std::unordered_set<planner::Subject> wanted;
     for (const auto& target : targets_)
         wanted.insert(target.subject);
     std::vector<planner::Subject> rest;
-    for (auto& entry : parts_.journal.queues()) {
-        if (!std::holds_alternative<planner::ListenerCpu>(entry.subject) || wanted.contains(entry.subject))
-            continue;
-        const auto* resolved = parts_.current.placements().find(entry.record.policy);
-        // While its policy steers, a listener without a target has a worker that is not known yet: nothing is
-        // wrong with the CPU that it has.
-        if (resolved == nullptr || !steers(*resolved->policy) ||
-            guard_.is_withdrawn(entry.record.policy, Clock::now()))
+    for (auto& entry : parts_.journal.queues())
+        if (std::holds_alternative<planner::ListenerCpu>(entry.subject) && !wanted.contains(entry.subject) &&
+            steers(entry.record) == steered)
             rest.push_back(std::move(entry.subject));
-    }
     return rest;
+}
+
+std::vector<planner::Subject> Listeners::unwanted() const { return without_target(false); }
+
+/// While its policy steers, a listener without a target has a worker that is not known yet: nothing is wrong
+/// with the CPU that it has. Or else it was closed.
+std::vector<planner::Subject> Listeners::doubtful() const { return without_target(true); }
+
+void Listeners::drop_if_gone(const planner::Subject& subject, Clock::time_point now) {
+    if (gone_.rests(subject, now)) return;
+    const auto present = parts_.enforcer.present(subject);
+    if (!present || *present || !gone_.see_gone(subject, now)) return;
+    if (const auto done = parts_.executor.gone(subject); !done) parts_.log.error(done.error().to_string());
 }
 
 void Listeners::restore(const planner::Subject& subject) {
@@ -280,6 +294,13 @@ bool ListenerRound::step(const OutOfTime& out_of_time) {
         unwanted_->pop_back();
         if (out_of_time()) return false;
     }
+    if (!doubtful_) doubtful_ = listeners_.doubtful();
+    while (!doubtful_->empty()) {
+        listeners_.drop_if_gone(doubtful_->back(), Listeners::Clock::now());
+        doubtful_->pop_back();
+        if (out_of_time()) return false;
+    }
+    listeners_.end_round();
     return true;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/gone_listeners.hpp"
 #include "app/job.hpp"
 #include "app/log.hpp"
 #include "app/lost_records.hpp"
@@ -74,6 +75,13 @@ class Listeners {
     /// Listeners with records that no policy steers now.
     [[nodiscard]] std::vector<planner::Subject> unwanted() const;
     void restore(const planner::Subject& subject);
+    /// Listeners with records that have no target, though their policies steer.
+    [[nodiscard]] std::vector<planner::Subject> doubtful() const;
+    /// Servers come and go, and their listeners with them: drops the record of one that has been gone for a
+    /// while.
+    void drop_if_gone(const planner::Subject& subject, Clock::time_point now);
+    /// All of them were looked at.
+    void end_round() { gone_.end_round(); }
 
     /// What became of a policy's listeners; nullptr: it does not steer, or they were not read yet.
     [[nodiscard]] const planner::ListenerPlan* plan_of(std::string_view policy) const;
@@ -88,6 +96,8 @@ class Listeners {
     static constexpr std::array<std::chrono::milliseconds, 3> distances{
         std::chrono::milliseconds(50), std::chrono::milliseconds(450), std::chrono::milliseconds(2500)};
     [[nodiscard]] bool steers(const policy::Policy& policy) const;
+    [[nodiscard]] bool steers(const planner::UndoRecord& record) const;
+    [[nodiscard]] std::vector<planner::Subject> without_target(bool steered) const;
     [[nodiscard]] std::optional<unsigned> arrival_cpu(const TaskId& process, int thread) const;
     [[nodiscard]] std::vector<TaskId> processes() const;
     void note_idle(const std::vector<inventory::AcceptSockets>& found);
@@ -108,6 +118,7 @@ class Listeners {
     std::map<std::string, planner::ListenerPlan, std::less<>> plans_; ///< by policy
     std::vector<planner::ListenerTarget> targets_;                    ///< of all plans
     std::size_t next_target_ = 0;
+    GoneListeners gone_;
     SteerGuard guard_;
 };
 
@@ -121,6 +132,7 @@ class ListenerRound final : public Job {
     Listeners& listeners_;
     bool is_begun_ = false;
     std::optional<std::vector<planner::Subject>> unwanted_;
+    std::optional<std::vector<planner::Subject>> doubtful_;
 };
 
 } // namespace affinityd::app

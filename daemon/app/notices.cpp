@@ -2,6 +2,7 @@
 #include "app/notices.hpp"
 
 #include "app/message_ids.hpp"
+#include "enforcer/interface_queues.hpp"
 
 #include <system_error>
 
@@ -15,8 +16,12 @@ using enforcer::Notice;
 
 std::string reason_of(const Notice& notice) {
     const std::string outcome(to_string(notice.outcome));
-    return notice.code == 0 ? outcome : outcome + ": " + std::generic_category().message(notice.code);
+    if (notice.code == 0) return outcome;
+    return fmt::format("{}: {}{}", outcome, std::generic_category().message(notice.code),
+                       enforcer::refusal_hint(notice.subject, notice.code));
 }
+
+bool is_number(const Notice& notice) { return std::holds_alternative<machine::QueueCount>(notice.subject); }
 
 /// A message about a subject; of a task, its process's user is who may cause many.
 Log::About about(const char* kind, const machine::Subject& subject) {
@@ -34,9 +39,9 @@ void log_notice(Log& log, const Notice& notice) {
                                         "needs; affinityctl status says which",
                                         subject, notice.to.to_string(), reason_of(notice)),
                             {"changes not permitted", 0, 1});
-        log.warn(
-            fmt::format("{} could not be moved to {}: {}", subject, notice.to.to_string(), reason_of(notice)),
-            about("refused", notice.subject));
+        log.warn(fmt::format("{} could not be {} to {}: {}", subject, is_number(notice) ? "set" : "moved",
+                             notice.to.to_string(), reason_of(notice)),
+                 about("refused", notice.subject));
         break;
     case Notice::Kind::not_put_back:
         log.warn(fmt::format("{} could not be put back to {}: {}", subject, notice.to.to_string(),

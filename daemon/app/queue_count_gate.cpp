@@ -86,9 +86,10 @@ QueueCountGate::Verdict QueueCountGate::judge(const State& state, const Terms& t
 
 void QueueCountGate::changed(const QueueCount& subject, const Setting& present, bool took_effect,
                              Clock::time_point now) {
-    const auto found = states_.find(subject);
-    if (found == states_.end()) return;
-    auto& state = found->second;
+    auto& state =
+        states_
+            .try_emplace(subject, State{.ifindex = subject.ifindex, .folder = subject.folder, .since = now})
+            .first->second;
     state.changed = now;
     if (took_effect) {
         state.seen = present;
@@ -100,6 +101,13 @@ void QueueCountGate::changed(const QueueCount& subject, const Setting& present, 
         ++state.refusals;
         state.verdict = Verdict::waits;
     }
+}
+
+bool QueueCountGate::rests(const QueueCount& subject, const Terms& terms, Clock::time_point now) const {
+    const auto found = states_.find(subject);
+    if (found == states_.end() || found->second.refusals == 0) return false;
+    const auto& state = found->second;
+    return state.changed && now - *state.changed < pause_of(state, terms);
 }
 
 QueueCountGate::Verdict QueueCountGate::verdict(const QueueCount& subject) const {

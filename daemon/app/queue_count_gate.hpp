@@ -45,6 +45,9 @@ class QueueCountGate {
     /// We have changed it, which took effect, or was refused.
     void changed(const machine::QueueCount& subject, const machine::Setting& present, bool took_effect,
                  Clock::time_point now);
+    /// True for a while after a refusal, longer each time, whoever wants which number.
+    [[nodiscard]] bool rests(const machine::QueueCount& subject, const Terms& terms,
+                             Clock::time_point now) const;
     /// The last verdict; `in_place` of one that was not seen.
     [[nodiscard]] Verdict verdict(const machine::QueueCount& subject) const;
 

@@ -2,6 +2,7 @@
 #include "app/queues.hpp"
 
 #include "app/notices.hpp"
+#include "enforcer/interface_queues.hpp"
 #include "machine/near.hpp"
 #include "netdev/lower.hpp"
 #include "planner/shared_lines.hpp"
@@ -91,13 +92,14 @@ bool Queues::is_due_back(const state::Entry& entry) {
     const bool may_want_it =
         resolved != nullptr && resolved->active && resolved->policy->model == policy::Model::full &&
         resolved->policy->queues == policy::Queues::lanes && !parts_.releases.policy(entry.record.policy);
-    if (!may_want_it) return true;
+    const auto terms = QueueCountGate::terms_of(parts_.settings.requeue_interval);
+    const auto now = QueueCountGate::Clock::now();
+    const auto& count = std::get<planner::QueueCount>(entry.subject);
+    if (!may_want_it) return !gate_.rests(count, terms, now); // some drivers reset it before they refuse
     const auto present = parts_.enforcer.present(entry.subject);
     if (!present || !*present) return true;
-    return gate_.see({std::get<planner::QueueCount>(entry.subject), **present, entry.record.original, false,
-                      entry.record},
-                     QueueCountGate::terms_of(parts_.settings.requeue_interval),
-                     QueueCountGate::Clock::now()) == QueueCountGate::Verdict::go;
+    return gate_.see({count, **present, entry.record.original, false, entry.record}, terms, now) ==
+           QueueCountGate::Verdict::go;
 }
 
 void Queues::apply(const Action& action) {
@@ -231,8 +233,10 @@ void Queues::restore_unwanted(const Subject& subject) {
     }
     const auto carried = parts_.executor.restore(subject, parts_.current.placements().online);
     log_notices(parts_.log, carried.notices);
-    if (const auto* count = std::get_if<planner::QueueCount>(&subject))
-        gate_.changed(*count, carried.applied.granted, enforcer::took_effect(carried.applied.outcome),
+    const auto outcome = carried.applied.outcome;
+    const auto* count = std::get_if<planner::QueueCount>(&subject);
+    if (count != nullptr && outcome != enforcer::Outcome::foreign && !enforcer::has_gone(outcome))
+        gate_.changed(*count, carried.applied.granted, enforcer::took_effect(outcome),
                       QueueCountGate::Clock::now());
     if (record)
         parts_.placed.carried({subject, {}, record->original, "", planner::Restored::unwanted, true},
@@ -273,8 +277,9 @@ void Queues::add_state(const QueueTarget& target, status::QueueStatus& into) con
     if (verdict == QueueCountGate::Verdict::foreign)
         return say(State::left_alone, std::string(to_string(verdict)));
     if (const auto* refusal = parts_.executor.refusals().find(target.subject))
-        return say(refusal->outcome == enforcer::Outcome::immovable ? State::immovable : State::refused,
-                   enforcer::to_string(*refusal));
+        return say(
+            refusal->outcome == enforcer::Outcome::immovable ? State::immovable : State::refused,
+            enforcer::to_string(*refusal).append(enforcer::refusal_hint(target.subject, refusal->code)));
     if (verdict == QueueCountGate::Verdict::settles || verdict == QueueCountGate::Verdict::waits)
         return say(State::waits, std::string(to_string(verdict)));
     say(State::not_in_place);

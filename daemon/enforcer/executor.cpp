@@ -140,7 +140,7 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
         if (circumstances.written_down)
             circumstances.written_down({original, action.to, action.to, action.policy});
     }
-    carried.applied = enforcer_.apply(action);
+    carried.applied = apply(action, carried);
     ++counts_[place_of(carried.applied.outcome)];
     if (!enforcer_.acts()) return carried;
     const auto done = took_effect(carried.applied.outcome)
@@ -151,11 +151,26 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
     return carried;
 }
 
+/// Another number of queues is not set unless it is written down what the queues have.
+Applied Executor::apply(const Action& action, Carried& carried) {
+    const auto* count = std::get_if<machine::QueueCount>(&action.subject);
+    if (count == nullptr || !enforcer_.acts()) return enforcer_.apply(action);
+    if (const auto done = maps_.remember(*count, action.policy); !done) {
+        carried.applied = {Outcome::failed, {}, done.error().code};
+        tell_fault(Notice::Kind::journal_failed, action, done.error(), carried);
+        return carried.applied;
+    }
+    return enforcer_.apply(action);
+}
+
 /// An interface that was given another number of queues was reset by its driver for that. What its interrupts
 /// and queues are set to now is our doing, and nobody's wish: their originals still count.
 void Executor::follow_reset(const Action& action, Carried& carried) {
     const auto* count = std::get_if<machine::QueueCount>(&action.subject);
-    if (count == nullptr || !took_effect(carried.applied.outcome)) return;
+    if (count == nullptr) return;
+    if (const auto done = maps_.forget_unchanged(); !done)
+        tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
+    if (!took_effect(carried.applied.outcome)) return;
     expected_.of_queues = true;
     for (auto& entry : journal_.queues(count->device)) {
         if (entry.subject == action.subject || is_of_another_port(entry.subject, count->port())) continue;
@@ -235,10 +250,11 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
         carried.applied = {Outcome::foreign, **present, 0};
         carried.notices.push_back(notice_of(Notice::Kind::foreign, action, carried.applied));
     } else if (*present) {
-        carried.applied = enforcer_.apply(action);
+        carried.applied = apply(action, carried);
     }
     const auto outcome = carried.applied.outcome;
     ++counts_[place_of(outcome)];
+    follow_reset(action, carried);
     if (!took_effect(outcome) && !has_gone(outcome) && outcome != Outcome::foreign) {
         if (!is_of_the_moment(outcome) || !expected_.holds_for(subject)) // else the next pass tries again
             carried.notices.push_back(notice_of(Notice::Kind::not_put_back, action, carried.applied));
@@ -250,7 +266,6 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
     backoff_.forget(subject);
     const auto done = has_gone(outcome) ? journal_.forget(subject) : journal_.settle(subject);
     if (!done) tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
-    follow_reset(action, carried);
     return carried;
 }
 

@@ -4,6 +4,7 @@
 #include "enforcer/backoff.hpp"
 #include "enforcer/enforcer.hpp"
 #include "enforcer/notice.hpp"
+#include "enforcer/queue_maps.hpp"
 #include "enforcer/refusals.hpp"
 #include "planner/plan.hpp"
 #include "state/journal.hpp"
@@ -55,7 +56,7 @@ class Executor final : public planner::BackoffLookup {
   public:
     using Clock = Backoff::Clock;
     Executor(state::Journal& journal, Enforcer& enforcer, std::function<Clock::time_point()> now = Clock::now)
-        : journal_(journal), enforcer_(enforcer), now_(std::move(now)) {}
+        : journal_(journal), enforcer_(enforcer), maps_(journal, enforcer), now_(std::move(now)) {}
 
     /// No value: this is not the time for it (is_put_off() was true). A restore is handed to restore().
     std::optional<Carried> run(const planner::Action& action, const Circumstances& circumstances);
@@ -127,12 +128,14 @@ class Executor final : public planner::BackoffLookup {
                                                const topology::Topology& topology);
     [[nodiscard]] Result<void> take_back(const planner::Action& action, Outcome outcome,
                                          const std::optional<planner::UndoRecord>& before);
+    [[nodiscard]] Applied apply(const planner::Action& action, Carried& carried);
     void follow_reset(const planner::Action& action, Carried& carried);
     void divert(const planner::Action& action, const Circumstances& circumstances, Carried& carried);
     void note_refusal(const planner::Action& action, Carried& carried);
 
     state::Journal& journal_;
     Enforcer& enforcer_;
+    QueueMaps maps_;
     std::function<Clock::time_point()> now_;
     Expected expected_;
     Backoff backoff_;

@@ -36,6 +36,14 @@ Outcome queue_count_outcome(int code) {
     }
 }
 
+std::string_view refusal_hint(const machine::Subject& subject, int code) {
+    if (!std::holds_alternative<machine::QueueCount>(subject)) return {};
+    if (code == EINVAL)
+        return " (its flow table, ethtool -x, an XDP program or an AF_XDP socket may need other numbers)";
+    if (code == EOPNOTSUPP) return " (its driver cannot change it)";
+    return {};
+}
+
 Applied InterfaceQueues::write(const machine::QueueCount& subject, const planner::Action& action) const {
     const auto ifindex = machine::find_ifindex(root_, subject);
     if (!ifindex) return {Outcome::failed, {}, ifindex.error().code};

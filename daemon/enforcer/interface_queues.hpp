@@ -3,6 +3,8 @@
 
 #include "enforcer/enforcer.hpp"
 
+#include <string_view>
+
 namespace affinityd::enforcer {
 
 /// Sets how many queues an interface has, as `ethtool -L` does. It waits for the driver, which resets the
@@ -20,5 +22,7 @@ class InterfaceQueues {
 /// What each errno of CHANNELS_SET means. That the driver is busy is no matter of a moment: the next attempt
 /// comes minutes later.
 [[nodiscard]] Outcome queue_count_outcome(int code);
+/// What may be behind the refusal of a number of queues, for people; "" of others, or if it is not known.
+[[nodiscard]] std::string_view refusal_hint(const machine::Subject& subject, int code);
 
 } // namespace affinityd::enforcer

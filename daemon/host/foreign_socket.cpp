@@ -101,9 +101,12 @@ std::vector<std::uint8_t> ForeignSocket::bound_to() const {
     if (::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(&address);
     std::vector<std::uint8_t> found(bytes, bytes + std::min<std::size_t>(size, sizeof address));
-    const auto interface = static_cast<unsigned>(option<int>(fd_.get(), SO_BINDTOIFINDEX).value_or(0));
-    for (unsigned shift = 0; shift < 32; shift += 8)
-        found.push_back(static_cast<std::uint8_t>(interface >> shift));
+    const auto add = [&](std::uint64_t value) {
+        for (unsigned shift = 0; shift < 64; shift += 8)
+            found.push_back(static_cast<std::uint8_t>(value >> shift));
+    };
+    add(static_cast<unsigned>(option<int>(fd_.get(), SO_BINDTOIFINDEX).value_or(0)));
+    add(option<std::uint64_t>(fd_.get(), SO_NETNS_COOKIE).value_or(0)); // Linux 5.14
     return found;
 }
 

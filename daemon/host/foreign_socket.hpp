@@ -32,7 +32,8 @@ class ForeignSocket {
     [[nodiscard]] std::optional<std::chrono::milliseconds> silence() const;
     /// Sets that of a listener; -1 takes it back. The errno value, 0 on success.
     [[nodiscard]] int set_incoming_cpu(int cpu) const;
-    /// What it is bound to: family, port, address and interface, as bytes to be compared; {}: not known.
+    /// What it is bound to: family, port, address, interface and network namespace, as bytes to be compared;
+    /// {}: not known.
     [[nodiscard]] std::vector<std::uint8_t> bound_to() const;
     /// The local port in host byte order, 0: it has none.
     [[nodiscard]] std::uint16_t port() const;

@@ -143,6 +143,13 @@ Result<std::optional<Setting>> read_count(const host::Dir& dir, const std::strin
     return FlowCount{*entries};
 }
 
+/// The present name of a virtual interface, if there is one of its index.
+std::optional<std::string> interface_of(const host::Root& root, const auto& subject) {
+    if (subject.device.empty()) return std::nullopt; // the machine's flow table
+    const auto name = find_virtual(root, subject.nic, subject.ifindex).value_or(std::nullopt);
+    return name && has_index(root, *name, subject.ifindex) ? name : std::nullopt;
+}
+
 /// The number of a line that devices share is its own as long as it is no message-signaled interrupt, whose
 /// numbers are given out anew. Its original is put back also when no device uses it any more.
 std::optional<unsigned> find_line(const host::Root& root, unsigned number) {
@@ -179,7 +186,13 @@ bool has_device(const host::Root& root, const Subject& subject) {
     return std::visit(
         [&](const auto& what) {
             if constexpr (requires { what.device; })
-                return is_path(what.device) && root.sys().exists(what.device);
+                if (is_path(what.device)) return root.sys().exists(what.device);
+            // A virtual interface that has fewer queues for a while.
+            if constexpr (requires {
+                              what.queue;
+                              what.ifindex;
+                          })
+                return what.ifindex != 0 && interface_of(root, what).has_value();
             return false;
         },
         subject);

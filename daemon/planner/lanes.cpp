@@ -232,6 +232,27 @@ bool may_move(const NicLanes& now, const LaneGroup& group, Moves moves) {
     return moves == Moves::all || (moves == Moves::of_changed && has_changed);
 }
 
+/// Receive queues that RPS can spread.
+std::size_t rps_queues(const Nic& nic) {
+    return static_cast<std::size_t>(std::ranges::count_if(nic.queues, [](const netdev::Queue& queue) {
+        return queue.direction == Direction::rx && queue.steering;
+    }));
+}
+
+/// As add_steering() has it: a worker whose lane no queue interrupts is served by RPS, or else it shares the
+/// packets of another lane's queue.
+std::vector<unsigned> arrival_cpus(const ResolvedPolicy& resolved, const NicLanes& lanes,
+                                   const std::vector<Job>& jobs, std::size_t queues) {
+    std::size_t spread = 0;
+    for (const auto& job : jobs)
+        spread = std::max(spread, rps_queues(job.nic));
+    const bool is_spread = resolved.policy->steering && spread > 0 && lanes.lanes.size() > spread;
+    std::vector<unsigned> cpus;
+    for (std::size_t i = 0; i < lanes.lanes.size(); ++i)
+        cpus.push_back(is_spread ? lanes.lanes[i].cpus.first() : lanes.interrupts[i % queues]);
+    return cpus;
+}
+
 /// Lanes for these, as many as they serve tasks, else as many as they have queues.
 /// `have_interrupts`: these queues are to interrupt them.
 NicLanes lanes_for(ResolvedPolicy& resolved, const Interfaces& interfaces, const LaneGroup& group,
@@ -272,6 +293,7 @@ NicLanes lanes_for(ResolvedPolicy& resolved, const Interfaces& interfaces, const
     if (home.is_of_spares) tell_of_spares(resolved, lanes, jobs.front().into);
     if (have_interrupts) {
         lanes.interrupts = interrupt_cpus(resolved, machine, lanes.lanes, demand, load);
+        lanes.arrivals = arrival_cpus(resolved, lanes, jobs, queues);
         if (resolved.policy->separate)
             load.apart.push_back({resolved.policy->name, lanes, std::min(queues, lanes.interrupts.size())});
     } else {

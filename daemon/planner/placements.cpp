@@ -282,6 +282,13 @@ Placements work_out(const PolicySet& policies, const Machine& machine, const Nic
     return std::move(run.result);
 }
 
+std::optional<unsigned> cpu_of(const std::vector<Slot>& lanes, const std::vector<unsigned>& cpus,
+                               unsigned lane) {
+    for (std::size_t i = 0; i < std::min(lanes.size(), cpus.size()); ++i)
+        if (lanes[i].cpus.first() == lane) return cpus[i];
+    return std::nullopt;
+}
+
 } // namespace
 
 const ResolvedPolicy* Placements::find(std::string_view policy) const {
@@ -299,10 +306,10 @@ KeptOff Placements::kept_off(const CpuSet& cpus) const {
 }
 
 std::optional<unsigned> NicLanes::interrupt_cpu(unsigned lane) const {
-    for (std::size_t i = 0; i < std::min(lanes.size(), interrupts.size()); ++i)
-        if (lanes[i].cpus.first() == lane) return interrupts[i];
-    return std::nullopt;
+    return cpu_of(lanes, interrupts, lane);
 }
+
+std::optional<unsigned> NicLanes::arrival_cpu(unsigned lane) const { return cpu_of(lanes, arrivals, lane); }
 
 const NicLanes* ResolvedPolicy::nic(std::string_view name) const {
     const auto found = std::ranges::find_if(

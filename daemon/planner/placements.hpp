@@ -64,8 +64,12 @@ struct NicLanes {
     std::size_t wanted = 0; ///< how many there were to be, if there are cores enough
     std::vector<unsigned> interrupts; ///< the CPU that takes those of each lane: its first, or with
                                       ///< `separate` another; empty: none of these are this policy's
+    /// Where packets for each lane's worker are taken in: as `interrupts`, unless RPS hands them on, or no
+    /// queue interrupts this lane and they arrive on another; empty as that is.
+    std::vector<unsigned> arrivals;
     /// That of a lane, which is named by its first CPU; no value: none of these are this policy's.
     [[nodiscard]] std::optional<unsigned> interrupt_cpu(unsigned lane) const;
+    [[nodiscard]] std::optional<unsigned> arrival_cpu(unsigned lane) const;
 };
 
 /// Processes of a policy with `together` stay inside one such group.

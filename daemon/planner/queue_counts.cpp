@@ -32,8 +32,9 @@ std::expected<QueueCountPlan, NoQueueCount> plan_queue_count(const netdev::Nic& 
     const machine::Channels wanted{within(lanes, can.max_combined, present.combined),
                                    within(lanes, can.max_rx, present.rx),
                                    within(lanes, can.max_tx, present.tx)};
-    const auto queues = std::max(wanted.combined, wanted.rx);
-    return QueueCountPlan{wanted, {lanes, std::max<std::size_t>(queues, wanted.tx)}};
+    // Packets arrive on those.
+    const auto queues = wanted.combined > 0 ? wanted.combined : wanted.rx > 0 ? wanted.rx : wanted.tx;
+    return QueueCountPlan{wanted, {lanes, queues}};
 }
 
 void add_queue_count(const ResolvedPolicy& resolved, const netdev::Nic& nic, const QueueCount& subject,

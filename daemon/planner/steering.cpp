@@ -125,10 +125,10 @@ std::optional<unsigned> arrival_cpu(const ResolvedPolicy& resolved, const Assign
         if (distribution.kind == Kind::lanes) {
             const auto* nic = resolved.lanes(distribution.among);
             if (nic == nullptr) continue;
-            if (const auto cpu = nic->interrupt_cpu(seat->second.now)) return cpu;
+            if (const auto cpu = nic->arrival_cpu(seat->second.now)) return cpu;
         } else if (distribution.kind == Kind::all_lanes) {
             for (const auto& nic : resolved.nics)
-                if (const auto cpu = nic.interrupt_cpu(seat->second.now)) return cpu;
+                if (const auto cpu = nic.arrival_cpu(seat->second.now)) return cpu;
         }
     }
     return std::nullopt;

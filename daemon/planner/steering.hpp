@@ -22,7 +22,7 @@ namespace affinityd::planner {
 /// A listener that is to get the connections of one CPU.
 struct ListenerTarget {
     ListenerCpu subject;
-    Setting wanted; ///< one CPU: that of the interrupts of its worker's lane
+    Setting wanted; ///< one CPU: where packets for its worker's lane are taken in
     std::string policy;
     int thread = 0; ///< the worker
     friend bool operator==(const ListenerTarget&, const ListenerTarget&) = default;
@@ -76,7 +76,7 @@ using ArrivalCpu = std::function<std::optional<unsigned>(const TaskId& process, 
 [[nodiscard]] std::map<std::vector<std::uint8_t>, AcceptShares::Counts>
 count_connections(AcceptProcesses processes);
 
-/// The CPU that takes the interrupts of the lane in which a task (or its process as a whole) sits.
+/// Where packets for the lane are taken in in which a task (or its process as a whole) sits.
 [[nodiscard]] std::optional<unsigned> arrival_cpu(const ResolvedPolicy& resolved,
                                                   const Assignments& assignments, const TaskId& task);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/queue_count_gate.hpp"
-
-#include <gtest/gtest.h>
+#include "enforcer/interface_queues.hpp"
+#include "simulated.hpp"
 
 namespace affinityd::app {
 namespace {
@@ -173,6 +173,42 @@ TEST_F(GateTest, InterfacesThatAreSeenNoMoreAreForgottenButNotWhenTheyWereChange
     wait(seconds(600));
     gate_.end_round(terms_, now_);
     EXPECT_EQ(see(2), Verdict::settles);
+}
+
+TEST_F(GateTest, WhatWasRefusedRestsEverLongerWhoeverWantsIt) {
+    EXPECT_FALSE(gate_.rests(eth0_, terms_, now_));
+    gate_.changed(eth0_, queues(8), false, now_); // it was not seen before: a crash, and the policy is gone
+    EXPECT_TRUE(gate_.rests(eth0_, terms_, now_));
+    EXPECT_FALSE(gate_.rests(eth1_, terms_, now_));
+    wait(seconds(1200));
+    EXPECT_FALSE(gate_.rests(eth0_, terms_, now_));
+    gate_.changed(eth0_, queues(8), false, now_);
+    wait(seconds(1200));
+    EXPECT_TRUE(gate_.rests(eth0_, terms_, now_));
+    gate_.changed(eth0_, queues(8), true, now_);
+    EXPECT_FALSE(gate_.rests(eth0_, terms_, now_));
+}
+
+/// A driver may reset its interface before it refuses (an XDP program was attached meanwhile, for example).
+TEST(QueueCountsPutBack, AreNotAskedForWithEachPassWhereTheDriverRefuses) {
+    const test::Machine machine;
+    test::Instance instance(machine);
+    const QueueCount eth0{"devices/pci0000:00/0000:00:03.0", "eth0", 2};
+    instance.enforcer().channels["eth0"] = Channels{2, 0, 0};
+    ASSERT_TRUE(instance.journal().put(
+        eth0, {Channels{8, 0, 0}, Channels{2, 0, 0}, Channels{2, 0, 0}, "a policy that is gone"}));
+    instance.enforcer().refuse[eth0] = enforcer::Outcome::failed;
+    ASSERT_TRUE(instance.manager().start());
+    for (int pass = 0; pass < 5; ++pass)
+        instance.pass();
+    EXPECT_EQ(std::ranges::count(instance.enforcer().done, planner::Subject(eth0)), 1);
+    EXPECT_EQ(instance.log().times("could not be put back"), 1U) << instance.log().text();
+    EXPECT_NE(enforcer::refusal_hint(eth0, EINVAL).find("ethtool -x"), std::string_view::npos);
+    EXPECT_EQ(enforcer::refusal_hint(machine::IrqMask{}, EINVAL), "");
+    EXPECT_TRUE(instance.journal().contains(eth0)) << "a later attempt may succeed";
+    instance.enforcer().refuse.clear();
+    instance.stop();
+    EXPECT_EQ(instance.enforcer().channels["eth0"], (Channels{8, 0, 0})) << "the end is tried in any case";
 }
 
 } // namespace

@@ -4,11 +4,13 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <thread>
 #include <vector>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -95,6 +97,34 @@ TEST_F(ForeignSocketTest, NobodyWaitsForAConnectionThatLingers) {
         connection.served.reset(); // its owner does not wait, because it is not the last
     }                              // we are
     EXPECT_LT(Clock::now() - begun, std::chrono::seconds(10));
+}
+
+Fd listener_of_port(std::uint16_t port) {
+    Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int yes = 1;
+    EXPECT_EQ(::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes), 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    EXPECT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(listener.get(), 8), 0);
+    return listener;
+}
+
+/// Two containers may have the same address each: connections of one are never the other's.
+TEST_F(ForeignSocketTest, ListenersOfTwoNetworkNamespacesAreNotBoundToTheSame) {
+    const auto here = listener_of_port(0);
+    const auto port = files_->socket(here.get())->port();
+    const auto beside = listener_of_port(port);
+    Fd elsewhere;
+    std::thread([&] { // leaves this namespace alone
+        ASSERT_EQ(::unshare(CLONE_NEWNET), 0) << "the test needs root";
+        elsewhere = listener_of_port(port);
+    })
+        .join();
+    const auto bound_to = [&](const Fd& listener) { return files_->socket(listener.get())->bound_to(); };
+    EXPECT_EQ(bound_to(here), bound_to(beside));
+    EXPECT_NE(bound_to(here), bound_to(elsewhere));
 }
 
 } // namespace

@@ -41,6 +41,17 @@ if len(sys.argv) > 2:
 now = ask(array.array("B", struct.pack("9I", 0x3c, *[0] * 8)))
 print(now[5], now[6])
 """
+# Prints (rps_cpus, rps_flow_cnt) of each receive queue, and xps_cpus of each transmit queue; with values, sets these of all.
+MAPS = """import json, pathlib, sys
+queues = pathlib.Path("/sys/class/net", sys.argv[1], "queues")
+def one(path, value):
+    if value is not None:
+        path.write_text(value)
+    return path.read_text().strip().lstrip("0,") or "0"
+rps, flows, xps = sys.argv[2:] or [None] * 3
+print(json.dumps([[[one(queue / "rps_cpus", rps), one(queue / "rps_flow_cnt", flows)] for queue in sorted(queues.glob("rx-*"))],
+                  [one(queue / "xps_cpus", xps) for queue in sorted(queues.glob("tx-*"))]]))
+"""
 PAUSE = 10  # seconds, the least that requeue takes; the same has to be wanted for one
 
 
@@ -142,6 +153,30 @@ class Queues(unittest.TestCase):
         self.wait_until(4, "the policy is gone")
         daemon.stop()
         self.assertEqual((4, 4), self.channels())
+
+    def maps(self, *values):
+        """(rps_cpus, rps_flow_cnt) of each receive queue there is, and xps_cpus of each transmit queue; or sets these of all."""
+        return json.loads(self.near.run(sys.executable, "-c", MAPS, self.nic, *values))
+
+    def test_maps_of_queues_that_go_come_back_with_them(self):
+        """The kernel frees them with the queue. Those that the policy leaves alone and has no record of, too."""
+        before = self.maps("3", "4096", "2")
+        self.assertEqual([[["3", "4096"]] * 4, ["2"] * 4], before)
+        self.worker(7101)
+        for policy in (self.policy(), self.policy() + "steering: false\n"):
+            with self.subTest(policy=policy):
+                daemon = self.daemon()
+                daemon.write("queued.yaml", policy)
+                daemon.start()
+                self.wait_until(1, "it is changed")
+                passes = daemon.status()["reconciles"]
+                wait_for(lambda: daemon.status()["reconciles"] >= passes + 2, "some passes later")
+                daemon.kill()
+                daemon.start()
+                wait_for(lambda: daemon.status()["reconciles"] >= 2, "and some passes of another daemon")
+                daemon.stop()
+                self.assertEqual((4, 4), self.channels())
+                self.assertEqual(before, self.maps())
 
     def test_a_number_that_an_administrator_sets_meanwhile_stays(self):
         self.worker(7101)

@@ -48,6 +48,15 @@ TEST(QueueCounts, AreThoseOfTheLanesAsFarAsTheDeviceCan) {
     EXPECT_EQ(planned(combined(8, 8), 0), "combined 1") << "never none";
 }
 
+TEST(QueueCounts, AreSaidToServeAsManyLanesAsPacketsCanArriveOn) {
+    netdev::Nic nic;
+    nic.channels = apart(1, 1, 1, 8);
+    const auto plan = plan_queue_count(nic, 3);
+    ASSERT_TRUE(plan);
+    EXPECT_EQ(to_string(plan->wanted), "rx 1 tx 3");
+    EXPECT_EQ(to_string(plan->reason, "p0"), "queues: lanes: 3 lanes, of which the device can serve 1");
+}
+
 TEST(QueueCounts, AreLeftWhereItIsNotKnownWhatWouldBeRight) {
     const std::string not_known(to_string(NoQueueCount::not_known));
     EXPECT_EQ(planned(std::nullopt, 4), not_known);

@@ -164,6 +164,53 @@ TEST(ArrivalCpu, OfALaneWhoseInterruptsAreAnotherPolicysIsNotKnown) {
     EXPECT_FALSE(arrival_cpu(world.placements.policies[1], world.assignments, worker.id));
 }
 
+/// Where the connections of each of four workers are to arrive, on an interface of two queues near all CPUs,
+/// and the interrupts' CPUs of its lanes.
+struct FourWorkers {
+    std::map<unsigned, unsigned> workers_at; ///< by the CPU that listeners are told
+    std::vector<unsigned> interrupts;
+    std::vector<CpuSet> lanes;
+};
+
+FourWorkers four_workers(const std::string& more) {
+    auto machine = plain();
+    test::add_nic(machine, "eth0", 0, 2, 30);
+    machine.nics.front().node.reset();
+    machine.nics.front().local_cpus = machine.topology.online;
+    World world({workers_policy + more}, std::move(machine), {{"p0", {{{"eth0"}, 4}}}});
+    const auto& resolved = world.placements.policies[0];
+    FourWorkers found{{}, resolved.nics.at(0).interrupts, {}};
+    for (const auto& lane : resolved.nics[0].lanes)
+        found.lanes.push_back(lane.cpus);
+    const std::vector<std::string> nics{"eth0"};
+    for (int pid = 1; pid <= 4; ++pid) {
+        auto worker = thread(pid, "a");
+        world.settle(worker, 0, &nics);
+        const auto cpu = arrival_cpu(resolved, world.assignments, worker.id);
+        if (cpu) ++found.workers_at[*cpu];
+    }
+    return found;
+}
+
+TEST(ArrivalCpu, WithoutRpsWorkersThatShareAQueueAreToldWhereItInterrupts) {
+    const auto found = four_workers("steering: false\n");
+    ASSERT_EQ(found.lanes.size(), 4U);
+    EXPECT_EQ(found.workers_at,
+              (std::map<unsigned, unsigned>{{found.interrupts[0], 2}, {found.interrupts[1], 2}}))
+        << "nothing ever arrives on the other lanes";
+}
+
+TEST(ArrivalCpu, WhereRpsSpreadsIsTheLaneEvenIfInterruptsAreApart) {
+    for (const auto* more : {"", "separate: true\n"}) {
+        const auto found = four_workers(more);
+        ASSERT_EQ(found.lanes.size(), 4U);
+        for (const auto& lane : found.lanes) {
+            const auto at = found.workers_at.find(lane.first());
+            EXPECT_TRUE(at != found.workers_at.end() && at->second == 1) << more << lane.to_list();
+        }
+    }
+}
+
 /// Whether a policy for two workers is said to pin without steering, with this plan of its listeners.
 bool is_told(const std::string& keys, const ListenerPlan* plan) {
     auto machine = plain();

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/gone_listeners.hpp"
+#include "simulated.hpp"
+
+namespace affinityd::app {
+namespace {
+
+using planner::ListenerCpu;
+using std::chrono::seconds;
+
+TEST(GoneListeners, AreGoneForGoodWhenNobodyWasSeenWithThemForAWhile) {
+    const ListenerCpu handed_on{101, 1, 0, 6, 80}, closed{102, 2, 0, 6, 80};
+    GoneListeners gone;
+    GoneListeners::Clock::time_point now{};
+    const auto round = [&](bool both) {
+        const bool first = both && gone.see_gone(handed_on, now);
+        const bool second = gone.see_gone(closed, now);
+        gone.end_round();
+        now += seconds(20);
+        return std::pair(first, second);
+    };
+    EXPECT_EQ(round(true), std::pair(false, false));
+    EXPECT_EQ(round(true), std::pair(false, false));
+    EXPECT_TRUE(gone.rests(closed, now)) << "nobody looks again so soon";
+    EXPECT_EQ(round(false), std::pair(false, false)) << "a new worker has the first";
+    EXPECT_FALSE(gone.rests(closed, now)) << "now it is time";
+    EXPECT_FALSE(gone.rests(handed_on, now)) << "it was there";
+    EXPECT_EQ(round(true), std::pair(false, true));
+    EXPECT_EQ(round(true), std::pair(false, true));
+}
+
+/// A crash loop of a server with many workers must not fill the undo journal.
+TEST(GoneListeners, OfAPolicyThatSteersKeepTheirRecordsForThatLongOnly) {
+    const test::Machine machine;
+    machine.policy("web", "match: {comm: web}\naffinity: full\nnics: [eth0]\nsteer: accept\n");
+    test::Instance instance(machine);
+    const ListenerCpu closed{102, 2, 0, 6, 80};
+    ASSERT_TRUE(instance.journal().put(closed, {CpuSet{}, CpuSet{1}, CpuSet{1}, "web"}));
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    instance.pass();
+    EXPECT_TRUE(instance.journal().contains(closed)) << "it may only be handed on";
+    instance.manager().steering().listeners().drop_if_gone(closed,
+                                                           Listeners::Clock::now() + GoneListeners::grace);
+    EXPECT_FALSE(instance.journal().contains(closed));
+}
+
+} // namespace
+} // namespace affinityd::app
