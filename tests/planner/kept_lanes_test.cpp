@@ -216,6 +216,21 @@ std::string lanes_of(const Placements& placements, const std::string& policy, co
     return text;
 }
 
+TEST(Lanes, TasksBeyondTheCoresThatThereAreMoveNoLane) {
+    auto texts = policies_of(1);
+    texts.emplace_back("match: {comm: b}\naffinity: irq\ncpus: \"0-2\"\nnics: [eth1]\n");
+    World world(texts, eight(2, 8), workers({9}));
+    auto now = world.placements;
+    const auto lanes = lanes_of(now, "p0", "eth0");
+    ASSERT_EQ(std::ranges::count(lanes, ';'), 7) << lanes;
+    for (const unsigned count : {8U, 9U, 16U, 8U}) {
+        now = recompile(world.set, world.machine, workers({count}), now);
+        EXPECT_EQ(lanes_of(now, "p0", "eth0"), lanes) << count;
+    }
+    now = recompile(world.set, world.machine, workers({7}), now);
+    EXPECT_EQ(std::ranges::count(lanes_of(now, "p0", "eth0"), ';'), 6);
+}
+
 std::vector<std::string> beside_a_busy_core() {
     std::vector<std::string> texts;
     for (const auto* nic : {"eth0", "eth1", "eth2"})
