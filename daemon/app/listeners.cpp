@@ -225,7 +225,8 @@ bool Listeners::steers(const planner::UndoRecord& record) const {
            !guard_.is_withdrawn(record.policy, Clock::now());
 }
 
-/// Those with records whose policies steer, or do not.
+/// While its policy steers, a listener without a target has a worker that is not known yet: nothing is wrong
+/// with the CPU that it has. Or else it was closed.
 std::vector<planner::Subject> Listeners::without_target(bool steered) const {
     std::unordered_set<planner::Subject> wanted;
     for (const auto& target : targets_)
@@ -237,12 +238,6 @@ std::vector<planner::Subject> Listeners::without_target(bool steered) const {
             rest.push_back(std::move(entry.subject));
     return rest;
 }
-
-std::vector<planner::Subject> Listeners::unwanted() const { return without_target(false); }
-
-/// While its policy steers, a listener without a target has a worker that is not known yet: nothing is wrong
-/// with the CPU that it has. Or else it was closed.
-std::vector<planner::Subject> Listeners::doubtful() const { return without_target(true); }
 
 void Listeners::drop_if_gone(const planner::Subject& subject, Clock::time_point now) {
     if (gone_.rests(subject, now)) return;
@@ -288,13 +283,13 @@ bool ListenerRound::step(const OutOfTime& out_of_time) {
         listeners_.put_right(*target);
         if (out_of_time()) return false;
     }
-    if (!unwanted_) unwanted_ = listeners_.unwanted();
+    if (!unwanted_) unwanted_ = listeners_.without_target(false);
     while (!unwanted_->empty()) {
         listeners_.restore(unwanted_->back());
         unwanted_->pop_back();
         if (out_of_time()) return false;
     }
-    if (!doubtful_) doubtful_ = listeners_.doubtful();
+    if (!doubtful_) doubtful_ = listeners_.without_target(true);
     while (!doubtful_->empty()) {
         listeners_.drop_if_gone(doubtful_->back(), Listeners::Clock::now());
         doubtful_->pop_back();

@@ -72,11 +72,10 @@ class Listeners {
     /// Its next target; nullptr: there are no more.
     [[nodiscard]] const planner::ListenerTarget* next_target();
     void put_right(const planner::ListenerTarget& target);
-    /// Listeners with records that no policy steers now.
-    [[nodiscard]] std::vector<planner::Subject> unwanted() const;
+    /// Listeners with records that have no target: those whose policies steer, or those that no policy steers
+    /// now.
+    [[nodiscard]] std::vector<planner::Subject> without_target(bool steered) const;
     void restore(const planner::Subject& subject);
-    /// Listeners with records that have no target, though their policies steer.
-    [[nodiscard]] std::vector<planner::Subject> doubtful() const;
     /// Servers come and go, and their listeners with them: drops the record of one that has been gone for a
     /// while.
     void drop_if_gone(const planner::Subject& subject, Clock::time_point now);
@@ -97,7 +96,6 @@ class Listeners {
         std::chrono::milliseconds(50), std::chrono::milliseconds(450), std::chrono::milliseconds(2500)};
     [[nodiscard]] bool steers(const policy::Policy& policy) const;
     [[nodiscard]] bool steers(const planner::UndoRecord& record) const;
-    [[nodiscard]] std::vector<planner::Subject> without_target(bool steered) const;
     [[nodiscard]] std::optional<unsigned> arrival_cpu(const TaskId& process, int thread) const;
     [[nodiscard]] std::vector<TaskId> processes() const;
     void note_idle(const std::vector<inventory::AcceptSockets>& found);

@@ -75,6 +75,18 @@ bool was_changed_by_kernel(const UndoRecord& record, const Action& action,
                                   circumstances.cpuset ? circumstances.cpuset() : nullptr);
 }
 
+/// Another number of queues is not set unless it is written down what the queues have.
+Applied apply(const Action& action, Enforcer& enforcer, QueueMaps& maps, Carried& carried) {
+    const auto* count = std::get_if<machine::QueueCount>(&action.subject);
+    if (count == nullptr || !enforcer.acts()) return enforcer.apply(action);
+    if (const auto done = maps.remember(*count, action.policy); !done) {
+        carried.applied = {Outcome::failed, {}, done.error().code};
+        tell_fault(Notice::Kind::journal_failed, action, done.error(), carried);
+        return carried.applied;
+    }
+    return enforcer.apply(action);
+}
+
 } // namespace
 
 bool Executor::is_put_off(const Action& action) const {
@@ -140,7 +152,7 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
         if (circumstances.written_down)
             circumstances.written_down({original, action.to, action.to, action.policy});
     }
-    carried.applied = apply(action, carried);
+    carried.applied = apply(action, enforcer_, maps_, carried);
     ++counts_[place_of(carried.applied.outcome)];
     if (!enforcer_.acts()) return carried;
     const auto done = took_effect(carried.applied.outcome)
@@ -149,18 +161,6 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
     if (!done) tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
     follow_reset(action, carried);
     return carried;
-}
-
-/// Another number of queues is not set unless it is written down what the queues have.
-Applied Executor::apply(const Action& action, Carried& carried) {
-    const auto* count = std::get_if<machine::QueueCount>(&action.subject);
-    if (count == nullptr || !enforcer_.acts()) return enforcer_.apply(action);
-    if (const auto done = maps_.remember(*count, action.policy); !done) {
-        carried.applied = {Outcome::failed, {}, done.error().code};
-        tell_fault(Notice::Kind::journal_failed, action, done.error(), carried);
-        return carried.applied;
-    }
-    return enforcer_.apply(action);
 }
 
 /// An interface that was given another number of queues was reset by its driver for that. What its interrupts
@@ -250,7 +250,7 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
         carried.applied = {Outcome::foreign, **present, 0};
         carried.notices.push_back(notice_of(Notice::Kind::foreign, action, carried.applied));
     } else if (*present) {
-        carried.applied = apply(action, carried);
+        carried.applied = apply(action, enforcer_, maps_, carried);
     }
     const auto outcome = carried.applied.outcome;
     ++counts_[place_of(outcome)];

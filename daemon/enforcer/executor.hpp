@@ -128,7 +128,6 @@ class Executor final : public planner::BackoffLookup {
                                                const topology::Topology& topology);
     [[nodiscard]] Result<void> take_back(const planner::Action& action, Outcome outcome,
                                          const std::optional<planner::UndoRecord>& before);
-    [[nodiscard]] Applied apply(const planner::Action& action, Carried& carried);
     void follow_reset(const planner::Action& action, Carried& carried);
     void divert(const planner::Action& action, const Circumstances& circumstances, Carried& carried);
     void note_refusal(const planner::Action& action, Carried& carried);

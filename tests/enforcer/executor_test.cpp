@@ -442,6 +442,50 @@ TEST_F(QueueCountTest, WhenItsNumberIsPutBackTheOthersGetTheirOriginalsToo) {
     EXPECT_EQ(journal_.size(), 0U);
 }
 
+/// An administrator's maps, of which nobody has a record: the kernel frees those of queues that go.
+TEST_F(QueueCountTest, MapsOfQueuesThatGoComeBackWithTheQueues) {
+    const auto map = [](unsigned queue) {
+        return machine::SteeringMask{"devices/d", machine::Direction::rx, queue, "eth0"};
+    };
+    const machine::FlowTable flows{"devices/d", 3, "eth0"};
+    enforcer_.settings[count_] = eight_;
+    for (const unsigned queue : {0U, 1U, 2U, 3U})
+        enforcer_.settings[map(queue)] = queue == 2 ? CpuSet{} : CpuSet{0, 1};
+    enforcer_.settings[flows] = machine::FlowCount{4096};
+    enforcer_.before_apply = [&](const Action& action) {
+        if (action.to != Setting{two_}) return;
+        for (const Subject& gone : {Subject(map(2)), Subject(map(3)), Subject(flows)})
+            enforcer_.settings.erase(gone);
+        enforcer_.settings[map(1)] = CpuSet{}; // and the driver resets this one
+    };
+    run(change(count_, eight_, two_));
+    EXPECT_FALSE(on_disk(map(0))) << "it kept what it had";
+    EXPECT_FALSE(on_disk(map(2))) << "there was nothing to keep";
+    for (const Subject& subject : {Subject(map(1)), Subject(map(3)), Subject(flows)})
+        ASSERT_TRUE(on_disk(subject)) << to_string(subject);
+
+    enforcer_.before_apply = [&](const Action& action) {
+        if (action.to != Setting{eight_}) return;
+        enforcer_.settings[map(2)] = enforcer_.settings[map(3)] = CpuSet{};
+        enforcer_.settings[flows] = machine::FlowCount{0};
+    };
+    EXPECT_EQ(executor_.restore(count_, all).applied.outcome, Outcome::done);
+    for (const Subject& subject : {Subject(map(1)), Subject(map(3)), Subject(flows)})
+        EXPECT_EQ(executor_.restore(subject, all).applied.outcome, Outcome::done);
+    EXPECT_EQ(enforcer_.settings.at(map(1)), Setting(CpuSet{0, 1}));
+    EXPECT_EQ(enforcer_.settings.at(map(3)), Setting(CpuSet{0, 1}));
+    EXPECT_EQ(enforcer_.settings.at(flows), Setting(machine::FlowCount{4096}));
+    EXPECT_EQ(journal_.size(), 0U);
+}
+
+TEST_F(QueueCountTest, ARefusedNumberLeavesNoRecordsOfMapsEither) {
+    enforcer_.settings[count_] = eight_;
+    enforcer_.settings[map_] = CpuSet{2};
+    enforcer_.answer = Outcome::failed;
+    run(change(count_, eight_, two_));
+    EXPECT_EQ(journal_.size(), 0U);
+}
+
 TEST_F(QueueCountTest, WhatSomebodyElseHasSetStays) {
     enforcer_.settings[count_] = eight_;
     run(change(count_, eight_, two_));
