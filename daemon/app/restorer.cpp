@@ -10,6 +10,20 @@
 
 namespace affinityd::app {
 
+namespace {
+
+bool is_queue_count(const machine::Subject& subject) {
+    return std::holds_alternative<machine::QueueCount>(subject);
+}
+
+std::vector<state::Entry> queue_counts_of(const state::Journal& journal) {
+    auto entries = journal.queues();
+    std::erase_if(entries, [](const auto& entry) { return !is_queue_count(entry.subject); });
+    return entries;
+}
+
+} // namespace
+
 void Restorer::treat(const state::Entry& entry) {
     switch (choose_(entry)) {
     case Choice::skip:
@@ -38,35 +52,34 @@ void Restorer::count(const state::Entry& entry, const enforcer::Applied& applied
         counts.reason = reason_of(applied);
 }
 
-/// A unit's record is in force again: the pass that follows restores what no policy wants.
+/// Its record is in force again, and it is put back with all others.
 void Restorer::resume(const state::Entry& entry) {
     if (choose_(entry) != Choice::restore) return;
     if (const auto done = parts_.journal.resume(entry.subject); !done)
         parts_.log.error(done.error().to_string());
-    else if (std::holds_alternative<machine::UnitCpuset>(entry.subject))
-        ++units_;
-    else
-        treat(entry);
 }
 
 bool Restorer::step(const OutOfTime& out_of_time) {
     if (!std::exchange(is_begun_, true)) parts_.sources.refresh(); // cpusets may be others by now
-    if (!std::exchange(are_counts_done_, true))
-        for (const auto& entry : parts_.journal.queues())
-            if (std::holds_alternative<machine::QueueCount>(entry.subject)) treat(entry);
+    while (with_kept_) {
+        const auto entry = parts_.journal.contents().past().kept().next(kept_cursor_);
+        with_kept_ = entry.has_value();
+        if (entry) resume(*entry);
+        if (out_of_time()) return false;
+    }
+    if (!counts_) counts_ = queue_counts_of(parts_.journal);
+    while (!counts_->empty()) {
+        treat(counts_->back());
+        counts_->pop_back();
+        if (out_of_time()) return false; // a driver may take seconds for one
+    }
     while (const auto entry = parts_.journal.next(cursor_)) {
-        if (std::holds_alternative<machine::QueueCount>(entry->subject)) continue;
+        if (is_queue_count(entry->subject)) continue;
         // systemd answers for units in its own time: app::Units restores them.
         if (!std::holds_alternative<machine::UnitCpuset>(entry->subject))
             treat(*entry);
         else if (choose_(*entry) == Choice::restore)
             ++units_;
-        if (out_of_time()) return false;
-    }
-    while (with_kept_) {
-        const auto entry = parts_.journal.contents().past().kept().next(kept_cursor_);
-        if (!entry) break;
-        resume(*entry);
         if (out_of_time()) return false;
     }
     if (units_ > 0)

@@ -9,6 +9,8 @@
 #include "status/changes.hpp"
 
 #include <functional>
+#include <optional>
+#include <vector>
 
 namespace affinityd::app {
 
@@ -51,8 +53,9 @@ class Restorer final : public Job {
     status::Changes changes_;
     std::size_t units_ = 0; ///< that are left to app::Units
     bool is_begun_ = false;
-    bool are_counts_done_ = false; ///< of queues: first, as an interface is reset for it
-    bool with_kept_ = false;
+    bool with_kept_ = false; ///< and some of it is still to be taken up
+    std::optional<std::vector<state::Entry>>
+        counts_{}; ///< of queues: first, as an interface is reset for each
 };
 
 } // namespace affinityd::app

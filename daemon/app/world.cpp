@@ -94,6 +94,7 @@ bool World::keeps_after_removal(std::string_view policy) const {
 }
 
 void World::take_over(const World& before) {
+    machine_.latencies = before.machine_.latencies;
     placements_ = planner::recompile(policies_, machine_, usage_, before.placements_, released_);
     assumed_ = placements_.load;
     weights_ = before.weights_;

@@ -14,8 +14,7 @@ namespace {
 
 constexpr int peer_pidfd = 77; // SO_PEERPIDFD of Linux 6.5, which older headers lack
 
-/// The credentials that the kernel has put beside a packet. Descriptors that somebody sends along have no
-/// room and are dropped by the kernel, so that we never close a foreign file.
+/// The credentials that the kernel has put beside a packet.
 std::optional<ucred> sender_of(const msghdr& message) {
     for (auto* part = CMSG_FIRSTHDR(&message); part != nullptr;
          part = CMSG_NXTHDR(const_cast<msghdr*>(&message), part)) {
@@ -31,14 +30,14 @@ std::optional<ucred> sender_of(const msghdr& message) {
 
 } // namespace
 
-std::optional<JoinPeer> JoinPeer::of(host::Fd connection) {
+std::optional<JoinPeer> JoinPeer::of(JoinConnection connection) {
     ucred peer{};
     socklen_t size = sizeof peer;
-    if (::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0)
+    if (::getsockopt(connection.fd(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0)
         return std::nullopt;
     int process = -1;
     size = sizeof process;
-    if (::getsockopt(connection.get(), SOL_SOCKET, peer_pidfd, &process, &size) != 0) {
+    if (::getsockopt(connection.fd(), SOL_SOCKET, peer_pidfd, &process, &size) != 0) {
         if (errno != ENOPROTOOPT) return std::nullopt; // it has ended
         process = -1;
     }
@@ -62,8 +61,13 @@ JoinPeer::Read JoinPeer::read() {
     message.msg_iovlen = 1;
     message.msg_control = beside.data();
     message.msg_controllen = beside.size();
-    const auto got = ::recvmsg(fd(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    auto got = ::recvmsg(fd(), &message, MSG_PEEK | MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Read::nothing_yet;
+    if (got <= 0) return Read::gone;
+    // Files for which there is no room are closed by who takes the packet, that is, by us: it stays there.
+    if ((message.msg_flags & MSG_CTRUNC) != 0) return Read::not_its_own;
+    message.msg_controllen = beside.size();
+    got = ::recvmsg(fd(), &message, MSG_DONTWAIT);
     if (got <= 0) return Read::gone;
     size_ = static_cast<std::size_t>(got);
     const auto sender = sender_of(message);

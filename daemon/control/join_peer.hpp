@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "control/join_connection.hpp"
 #include "host/fd.hpp"
 
 #include <array>
@@ -18,9 +19,9 @@ class JoinPeer {
     static constexpr std::size_t longest = 128; ///< bytes of a packet; what is longer is cut, and so refused
 
     /// No value: it is gone, or in no pid namespace that we can see into.
-    [[nodiscard]] static std::optional<JoinPeer> of(host::Fd connection);
+    [[nodiscard]] static std::optional<JoinPeer> of(JoinConnection connection);
 
-    [[nodiscard]] int fd() const { return connection_.get(); }
+    [[nodiscard]] int fd() const { return connection_.fd(); }
     [[nodiscard]] pid_t pid() const { return pid_; } ///< that connected
     [[nodiscard]] uid_t user() const { return user_; }
     /// False: it has ended, and its number may be another's by now. Kernels before 6.5 give no handle of a
@@ -30,7 +31,8 @@ class JoinPeer {
     enum class Read {
         packet,
         nothing_yet,
-        not_its_own, ///< another process than the one that connected, or one with another user, has sent it
+        not_its_own, ///< another process than the one that connected, or one with another user, has sent it;
+                     ///< or there are files beside it
         gone,
     };
     [[nodiscard]] Read read();
@@ -38,9 +40,10 @@ class JoinPeer {
     void answer(std::span<const std::byte> reply) const;
 
   private:
-    JoinPeer(host::Fd connection, host::Fd process, pid_t pid, uid_t user)
+    JoinPeer(JoinConnection connection, host::Fd process, pid_t pid, uid_t user)
         : connection_(std::move(connection)), process_(std::move(process)), pid_(pid), user_(user) {}
-    host::Fd connection_, process_;
+    JoinConnection connection_;
+    host::Fd process_;
     pid_t pid_;
     uid_t user_;
     std::array<std::byte, longest> packet_{};

@@ -22,6 +22,7 @@ namespace {
 // it.
 constexpr std::uint64_t joins_interval_usec = 10'000;
 constexpr unsigned joins_an_interval = 200;
+constexpr int pass_rights = 83;              // SO_PASSRIGHTS of Linux 6.16, which older headers lack
 constexpr std::size_t most_processes = 4096; // with a limit of their own that is not full
 
 Result<host::Fd> listen_for_all(const std::string& path) {
@@ -35,6 +36,8 @@ Result<host::Fd> listen_for_all(const std::string& path) {
     const int on = 1;
     if (::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
         return fail("cannot ask who sends", path, errno);
+    const int off = 0; // where the kernel can, it refuses to send files along; elsewhere see JoinConnection
+    ::setsockopt(socket.get(), SOL_SOCKET, pass_rights, &off, sizeof off);
     ::unlink(path.c_str()); // left by a daemon that was killed; a living one holds the instance lock
     const mode_t before = ::umask(0111);
     const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
@@ -78,13 +81,14 @@ int JoinSocket::listen() {
 }
 
 int JoinSocket::on_connect(sd_event_source*, int fd, std::uint32_t, void* userdata) {
+    if (!JoinConnection::has_room()) return 0; // the rate limit lets the loop rest
     host::Fd connection(::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (connection) static_cast<JoinSocket*>(userdata)->admit(std::move(connection));
     return 0;
 }
 
 void JoinSocket::admit(host::Fd connection) {
-    auto peer = JoinPeer::of(std::move(connection));
+    auto peer = JoinPeer::of(JoinConnection(std::move(connection)));
     if (!peer) return;
     const auto person = joining_.person(peer->user());
     if (!serve(*peer, person)) await(std::move(*peer), person);

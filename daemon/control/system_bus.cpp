@@ -4,6 +4,7 @@
 #include "base/clock.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
@@ -16,6 +17,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr seconds longest_pause{300};
+constexpr const char* usual_address = "unix:path=/run/dbus/system_bus_socket"; // sd-bus's own
 
 std::string text_of(int code) { return std::generic_category().message(code); }
 
@@ -26,11 +28,19 @@ SystemBus::SystemBus(Open open, std::chrono::milliseconds standstill)
 
 SystemBus::~SystemBus() = default;
 
+/// As sd_bus_open_system(3), which takes in files that callers send along: to close these may take as long as
+/// a caller likes (a connection that lingers). Without, the bus refuses such calls.
 std::expected<Bus, int> SystemBus::open_system() {
-    sd_bus* bus = nullptr;
-    const int status = sd_bus_open_system(&bus);
+    sd_bus* raw = nullptr;
+    int status = sd_bus_new(&raw);
+    Bus bus(raw);
+    const char* address = ::secure_getenv("DBUS_SYSTEM_BUS_ADDRESS");
+    if (status >= 0) status = sd_bus_set_address(raw, address == nullptr ? usual_address : address);
+    if (status >= 0) status = sd_bus_set_bus_client(raw, 1);
+    if (status >= 0) status = sd_bus_negotiate_fds(raw, 0);
+    if (status >= 0) status = sd_bus_start(raw);
     if (status < 0) return std::unexpected(-status);
-    return Bus(bus);
+    return bus;
 }
 
 void SystemBus::start(sd_event* event, std::string name, Hooks hooks) {

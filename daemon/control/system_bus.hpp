@@ -45,6 +45,7 @@ class SystemBus {
     /// The connection; nullptr while there is none. Valid until the next turn of the loop.
     [[nodiscard]] sd_bus* connection() const { return link_.is_up ? link_.bus.get() : nullptr; }
 
+    /// Takes no files that callers send along.
     static std::expected<Bus, int> open_system();
 
   private:

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/foreign_socket.hpp"
 
-#include "host/blocked_signals.hpp"
+#include "host/close_aside.hpp"
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <system_error>
-#include <thread>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -32,9 +29,9 @@ std::optional<Value> option(int fd, int name) {
 
 constexpr int most_waiting = 16;
 
-std::atomic<int>& waiting_to_close() {
-    static std::atomic<int> count = 0;
-    return count;
+CloseAside& aside() {
+    static CloseAside all;
+    return all;
 }
 
 /// True for what close(2) may wait for: a connection that lingers, or no socket.
@@ -43,26 +40,10 @@ bool may_wait(int fd) {
     return !linger || linger->l_onoff != 0;
 }
 
-/// By a thread of its own.
-void close_aside(Fd fd) {
-    const BlockedSignals blocked;
-    ++waiting_to_close();
-    const int number = fd.release();
-    const auto close_it = [number] {
-        ::close(number);
-        --waiting_to_close();
-    };
-    try {
-        std::thread(close_it).detach();
-    } catch (const std::system_error&) {
-        close_it();
-    }
-}
-
 } // namespace
 
 ForeignSocket::~ForeignSocket() {
-    if (fd_ && may_wait(fd_.get())) close_aside(std::move(fd_));
+    if (fd_ && may_wait(fd_.get())) aside().close(std::move(fd_));
 }
 
 bool ForeignSocket::accepts() const {
@@ -126,7 +107,7 @@ std::expected<ForeignFiles, int> ForeignFiles::open(int pid) {
 }
 
 std::expected<ForeignSocket, int> ForeignFiles::socket(int number) const {
-    if (waiting_to_close() >= most_waiting) return std::unexpected(EBUSY);
+    if (aside().waiting() >= most_waiting) return std::unexpected(EBUSY);
     // To close a file of another kind may wait for its file system, which may be its owner's own (FUSE).
     std::array<char, 16> kind{};
     const auto link = "/proc/" + std::to_string(pid_) + "/fd/" + std::to_string(number);

@@ -37,9 +37,11 @@ Result<void> JoinedThreads::open(const std::string& path, JoinedThreads& into) {
         for (const auto& [thread, entry] : into.threads_)
             whole += line_of(thread, entry);
     }
-    JournalFile file(path);
-    if (auto done = file.replace(whole); !done) return std::unexpected(not_written(done.error()));
-    into.file_ = std::move(file);
+    into.file_ = JournalFile(path);
+    if (auto done = into.file_.replace(whole); !done) {
+        into.is_behind_ = true;
+        return std::unexpected(not_written(done.error()));
+    }
     if (!text) return std::unexpected(std::move(text.error()));
     return {};
 }
@@ -94,18 +96,22 @@ void JoinedThreads::erase(const TaskId& thread) {
 Result<void> JoinedThreads::put(int pid, const TaskId& thread, planner::Joined joined) {
     if (const auto* before = find(thread); before != nullptr && *before == joined) return {};
     Entry entry{pid, std::move(joined)};
-    const auto done = file_.append(line_of(thread, entry));
+    auto done = append(line_of(thread, entry));
     set(thread, std::move(entry));
-    if (!done) return std::unexpected(not_written(done.error()));
-    return {};
+    return done;
 }
 
 Result<void> JoinedThreads::forget(const TaskId& thread) {
     if (find(thread) == nullptr) return {};
     erase(thread);
-    if (const auto done = file_.append(end_of(thread)); !done)
-        return std::unexpected(not_written(done.error()));
-    return {};
+    return append(end_of(thread));
+}
+
+Result<void> JoinedThreads::append(const std::string& line) {
+    const auto done = file_.append(line);
+    if (done) return {};
+    is_behind_ = true;
+    return std::unexpected(not_written(done.error()));
 }
 
 std::vector<TaskId> JoinedThreads::ids() const {
@@ -129,19 +135,21 @@ bool JoinedThreads::tidy(const std::function<bool(int pid, const TaskId&, const 
         }
         if (out_of_time()) return false;
     }
-    if (!file_.is_rewriting() && (file_.is_bloated() || !file_.is_in_place())) {
+    if (!unwritten_ && (is_behind_ || file_.is_bloated() || !file_.is_in_place())) {
         file_.begin_rewrite();
         unwritten_ = ids();
+        is_behind_ = false;
     }
-    while (file_.is_rewriting() && !unwritten_.empty()) {
+    while (file_.is_rewriting() && !unwritten_->empty()) {
         // As it is now: what changes afterwards is written behind it.
-        const auto found = threads_.find(unwritten_.back());
+        const auto found = threads_.find(unwritten_->back());
         if (found != threads_.end()) file_.add_to_rewrite(line_of(found->first, found->second));
-        unwritten_.pop_back();
+        unwritten_->pop_back();
         if (out_of_time()) return false;
     }
+    if (unwritten_ && !file_.is_rewriting()) is_behind_ = true; // it was given up: the disk is full
     file_.finish_rewrite();
-    unwritten_.clear();
+    unwritten_.reset();
     doubtful_.reset();
     return true;
 }

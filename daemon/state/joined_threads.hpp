@@ -26,8 +26,8 @@ class JoinedThreads {
     static constexpr std::size_t most = 32'768, most_of_process = 4096;
     static constexpr std::size_t longest_file = 64 << 20; ///< bytes that are read
 
-    /// `path` "": in memory only. An Error: the file cannot be used, and what was in it is not known; `into`
-    /// works in memory then.
+    /// `path` "": in memory only. An Error: the file cannot be read, and what was in it is not known, or it
+    /// cannot be written; `into` works in memory until tidy() can write it.
     [[nodiscard]] static Result<void> open(const std::string& path, JoinedThreads& into);
 
     /// Null: it has asked for nothing.
@@ -52,6 +52,7 @@ class JoinedThreads {
         int pid = 0;
         planner::Joined joined;
     };
+    [[nodiscard]] Result<void> append(const std::string& line);
     void take_line(std::string_view line);
     void set(const TaskId& thread, Entry entry);
     void erase(const TaskId& thread);
@@ -61,8 +62,9 @@ class JoinedThreads {
     JournalFile file_{""};
     std::unordered_map<TaskId, Entry> threads_;
     std::unordered_map<int, std::size_t> of_process_;
-    std::optional<std::vector<TaskId>> doubtful_; ///< of tidy(), to be looked at
-    std::vector<TaskId> unwritten_;               ///< of the rewrite that is under way
+    std::optional<std::vector<TaskId>> doubtful_;  ///< of tidy(), to be looked at
+    std::optional<std::vector<TaskId>> unwritten_; ///< of the rewrite that is under way
+    bool is_behind_ = false; ///< lines could not be written: tidy() writes the file anew
 };
 
 } // namespace affinityd::state

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/foreign_socket.hpp"
+#include "support/tcp_connection.hpp"
 
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <thread>
-#include <vector>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -19,25 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Both ends of a connection over loopback.
-struct Connection {
-    Connection() {
-        const Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof(address);
-        auto* raw = reinterpret_cast<sockaddr*>(&address);
-        EXPECT_EQ(::bind(listener.get(), raw, size), 0);
-        EXPECT_EQ(::listen(listener.get(), 8), 0);
-        EXPECT_EQ(::getsockname(listener.get(), raw, &size), 0);
-        client = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        EXPECT_EQ(::connect(client.get(), raw, size), 0);
-        served = Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-        EXPECT_TRUE(served);
-    }
-    Fd client, served;
-};
+using Connection = test::TcpConnection;
 
 class ForeignSocketTest : public testing::Test {
   protected:
@@ -85,11 +67,7 @@ TEST_F(ForeignSocketTest, FilesOfOtherKindsAreNotTouched) {
 TEST_F(ForeignSocketTest, NobodyWaitsForAConnectionThatLingers) {
     Connection connection;
     const int served = connection.served.get();
-    const ::linger linger{.l_onoff = 1, .l_linger = 20};
-    ASSERT_EQ(::setsockopt(served, SOL_SOCKET, SO_LINGER, &linger, sizeof linger), 0);
-    const std::vector<char> bytes(1U << 20);
-    while (::send(served, bytes.data(), bytes.size(), MSG_DONTWAIT) > 0) { // until nobody takes any more
-    }
+    connection.let_served_linger(20);
     const auto begun = Clock::now();
     {
         const auto socket = files_->socket(served);

@@ -133,5 +133,35 @@ TEST_F(JoinedThreadsTest, AFileThatWasRemovedComesBack) {
     expect_next_knows({1, 1}, &joined_io);
 }
 
+TEST_F(JoinedThreadsTest, WhatAFullDiskDidNotTakeIsWrittenLater) {
+    const auto is_there = [](int, const TaskId&, const Joined&) { return true; };
+    JoinedThreads threads;
+    ASSERT_TRUE(JoinedThreads::open(path_, threads));
+    EXPECT_TRUE(threads.put(1, {1, 1}, joined_io));
+    {
+        const test::FullDisk full;
+        EXPECT_FALSE(threads.put(1, {2, 1}, joined_io));
+        EXPECT_FALSE(threads.forget({1, 1}));
+        EXPECT_TRUE(threads.tidy(is_there, never));
+    }
+    EXPECT_TRUE(threads.tidy(is_there, never));
+    expect_next_knows({1, 1}, nullptr);
+    expect_next_knows({2, 1}, &joined_io);
+}
+
+TEST_F(JoinedThreadsTest, ADiskThatIsFullAtTheStartIsTriedAgain) {
+    JoinedThreads threads;
+    {
+        const test::FullDisk full;
+        EXPECT_FALSE(JoinedThreads::open(path_, threads));
+        EXPECT_FALSE(threads.put(1, {1, 1}, joined_io));
+        EXPECT_NE(threads.find({1, 1}), nullptr);
+    }
+    EXPECT_TRUE(threads.tidy([](int, const TaskId&, const Joined&) { return true; }, never));
+    EXPECT_TRUE(threads.put(1, {2, 1}, joined_io));
+    expect_next_knows({1, 1}, &joined_io);
+    expect_next_knows({2, 1}, &joined_io);
+}
+
 } // namespace
 } // namespace affinityd::state
