@@ -20,7 +20,7 @@ struct Experiment {
     std::int64_t time = 0; ///< when it ended, seconds since 1970 (UTC); keep_experiment sets it
 };
 
-inline constexpr std::size_t most_experiment_detail = 2U << 20; ///< a matrix of 256 CPUs with intervals: 0.6
+inline constexpr std::size_t most_experiment_detail = 4U << 20; ///< as state::most_detail
 
 /// Keeps a finished experiment in the history of `state_dir`, beside a daemon that has it open. An Error: it
 /// cannot be written, the detail is too long, or there is no such kind. Its place in the history otherwise.

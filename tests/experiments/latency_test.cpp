@@ -160,6 +160,60 @@ TEST(Reading, TellsOfAChipletInsideOneLlcGroup) {
     EXPECT_TRUE(is_told(
         reading, "Inside llc 0, CPUs 0-3,16-19 and 4-7,20-23 are groups of their own, with 25 ns within"));
     EXPECT_TRUE(is_told(reading, "So it is in 2 LLC groups."));
+    EXPECT_TRUE(
+        reading.meaning.ends_with("is the line 'together: measured' (with 'smt: avoid', if they compute "
+                                  "as much as they talk), or 'near: measured' if they are of several "
+                                  "processes."))
+        << reading.meaning;
+}
+
+TEST(Reading, NamesTheLineOfAPolicyForWhatItFound) {
+    const auto line_for = [](double llc, double node) {
+        auto topology = large(4, 4);
+        topology::Latencies latencies(topology.online);
+        const Nearness near(topology);
+        for (const unsigned b : topology.online)
+            for (const unsigned a : topology.online)
+                if (a < b)
+                    latencies.set(a, b,
+                                  std::map<Near, double>{{Near::core, 8},
+                                                         {Near::llc, llc},
+                                                         {Near::node, node},
+                                                         {Near::package, node},
+                                                         {Near::across, 200}}[near.between(a, b)]);
+        return read_latencies(latencies, &topology).meaning;
+    };
+    EXPECT_TRUE(line_for(25, 90).ends_with("what a policy's 'bind: llc', the default, sees to."))
+        << line_for(25, 90);
+    EXPECT_TRUE(line_for(90, 90).ends_with("A policy's 'bind: node' sees to that.")) << line_for(90, 90);
+    auto sockets = two_sockets();
+    sockets.nodes.clear();
+    sockets.caches.clear();
+    sockets.dies.clear();
+    const auto meaning = read_latencies(by_nearness(sockets, truth_of), &sockets).meaning;
+    EXPECT_TRUE(meaning.ends_with("'bind: llc', the default, sees to."))
+        << "what shares no cache goes by sockets: " << meaning;
+}
+
+TEST(Reading, OfSinglePairsNamesTheLineThatGoesByFigures) {
+    topology::Topology mesh;
+    mesh.online = mesh.present = CpuSet::range(0, 7);
+    mesh.packages = {mesh.online};
+    for (unsigned cpu = 0; cpu < 8; ++cpu) {
+        mesh.cpus.push_back({cpu, 0, {}, {}, static_cast<int>(cpu), {}, {}, {cpu}});
+        mesh.cores.push_back({cpu});
+    }
+    topology::Latencies latencies(mesh.online);
+    for (unsigned b = 0; b < 8; ++b)
+        for (unsigned a = 0; a < b; ++a)
+            latencies.set(a, b, 40 + 5 * (b - a));
+    const auto reading = read_latencies(latencies, &mesh);
+    ASSERT_TRUE(reading.levels.empty());
+    EXPECT_TRUE(reading.meaning.ends_with("A policy finds the nearest with the line 'together: measured', or "
+                                          "'near: measured' if they are of several processes."))
+        << reading.meaning;
+    EXPECT_EQ(read_latencies(latencies, nullptr).meaning.find("measured"), std::string::npos)
+        << "a table without a machine has no policies";
 }
 
 TEST(Reading, TellsOfASlowPairAndOfAnOddStop) {

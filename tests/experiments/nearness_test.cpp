@@ -35,6 +35,14 @@ TEST(Nearness, IsTheNearestThatHolds) {
     EXPECT_EQ(inside.between(3, 4), Near::package);
 }
 
+TEST(Nearness, OfACpuThatIsOfflineIsToNone) {
+    const Nearness near(two_sockets(CpuSet{3}));
+    EXPECT_EQ(near.llc_of(3), 3U);
+    EXPECT_EQ(near.core_of(3), 3U);
+    EXPECT_EQ(near.between(0, 3), Near::across) << "CPU 0 is not its sibling";
+    EXPECT_EQ(near.between(2, 3), Near::across);
+}
+
 TEST(Nearness, OfAMachineThatSaysNothingIsOneGroup) {
     topology::Topology topology;
     topology.online = CpuSet{0, 1};

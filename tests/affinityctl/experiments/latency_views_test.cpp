@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "accounting/experiments.hpp"
 #include "affinityctl/views/experiments/latency_json.hpp"
 #include "affinityctl/views/experiments/latency_map.hpp"
 #include "affinityctl/views/experiments/latency_picture.hpp"
@@ -121,6 +122,38 @@ TEST(LatencyViews, HaveLevelsAsPromised) {
     const auto reading = experiments::read_latencies(latencies, nullptr);
     EXPECT_EQ(latency_json(view_of(latencies, reading))["levels"],
               nlohmann::json::parse(R"([{"ns": 8.0, "groups": ["0,2,4", "1,3,5"]}])"));
+}
+
+/// With intervals, as a machine of that many CPUs gives them.
+experiments::LatencyMatrix measured_matrix(unsigned cpus) {
+    experiments::LatencyMatrix matrix{topology::Latencies(CpuSet::range(0, cpus - 1)), {}, {}};
+    for (unsigned b = 0; b < cpus; ++b)
+        for (unsigned a = 0; a < b; ++a) {
+            const double ns = 100.1 + (a + b) % 7;
+            matrix.latencies.set(a, b, ns);
+            matrix.pairs.push_back({{a, b}, ns, ns - 1, ns + 1, ns});
+        }
+    return matrix;
+}
+
+TEST(LatencyViews, OfTheLargestMachineCanBeKept) {
+    experiments::LatencyReading reading;
+    const auto largest = measured_matrix(topology::Latencies::most_cpus);
+    const LatencyView view{.latencies = largest.latencies, .reading = reading, .matrix = &largest};
+    const auto most = affinityd::accounting::most_experiment_detail;
+    const auto kept = latency_detail(view, most);
+    EXPECT_LE(kept.size(), most) << "intervals and all would be " << latency_json(view).dump().size();
+    const auto again = topology::latencies_from_json(kept);
+    ASSERT_TRUE(again) << again.error().to_string();
+    EXPECT_EQ(again->measured(), largest.latencies.measured()) << "all by which tasks are placed";
+}
+
+TEST(LatencyViews, OfAUsualMachineAreKeptWithTheirIntervals) {
+    experiments::LatencyReading reading;
+    const auto matrix = measured_matrix(256);
+    const LatencyView view{.latencies = matrix.latencies, .reading = reading, .matrix = &matrix};
+    const auto kept = latency_detail(view, affinityd::accounting::most_experiment_detail);
+    EXPECT_EQ(nlohmann::json::parse(kept)["low"][1][0], 100.1);
 }
 
 } // namespace

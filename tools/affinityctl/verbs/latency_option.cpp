@@ -18,18 +18,6 @@ namespace {
 namespace topology = affinityd::topology;
 using affinityd::machine::KnownLatencies;
 
-affinityd::Result<topology::Latencies> read_latency_file(const std::string& path) {
-    const auto text = affinityd::host::read_file(path, topology::most_csv_bytes);
-    if (!text) return std::unexpected(text.error());
-    if (!*text) return affinityd::fail("there is no such file", path);
-    auto latencies = (*text)->starts_with('{') ? topology::latencies_from_json(**text)
-                                               : topology::latencies_from_csv(**text);
-    if (!latencies)
-        latencies.error().subject =
-            path + (latencies.error().subject.empty() ? "" : ": " + latencies.error().subject);
-    return latencies;
-}
-
 /// What the daemon would use here. Whoever may not read that plans by topology.
 KnownLatencies measured_here(const std::string& folder) {
     const auto kept = affinityd::accounting::newest_experiment("/var/lib/affinityd", "latency");
@@ -44,6 +32,18 @@ KnownLatencies measured_here(const std::string& folder) {
 
 } // namespace
 
+affinityd::Result<topology::Latencies> read_latency_table(const std::string& path) {
+    const auto text = affinityd::host::read_file(path, topology::most_csv_bytes);
+    if (!text) return std::unexpected(text.error());
+    if (!*text) return affinityd::fail("there is no such file", path);
+    auto latencies = (*text)->starts_with('{') ? topology::latencies_from_json(**text)
+                                               : topology::latencies_from_csv(**text);
+    if (!latencies)
+        latencies.error().subject =
+            path + (latencies.error().subject.empty() ? "" : ": " + latencies.error().subject);
+    return latencies;
+}
+
 void add_latency_option(CLI::App& verb, std::string& file) {
     verb.add_option("--latency", file,
                     "latencies between the machine's CPUs, for policies that say 'measured': CSV as of "
@@ -53,7 +53,7 @@ void add_latency_option(CLI::App& verb, std::string& file) {
 
 affinityd::Result<KnownLatencies> latencies_for(const Globals& globals, const std::string& file) {
     if (file.empty()) return globals.is_recorded() ? KnownLatencies{} : measured_here(globals.root);
-    auto latencies = read_latency_file(file);
+    auto latencies = read_latency_table(file);
     if (!latencies) return std::unexpected(latencies.error());
     return KnownLatencies{std::make_shared<const affinityd::machine::LatencyMatrix>(std::move(*latencies)),
                           "", 0};

@@ -4,6 +4,7 @@
 #include "affinityctl/values/globals.hpp"
 #include "base/error.hpp"
 #include "machine/latency_matrix.hpp"
+#include "topology/latencies.hpp"
 
 #include <string>
 
@@ -12,6 +13,10 @@ class App;
 }
 
 namespace affinityctl {
+
+/// The table in a file: CSV as others make it, or what `measure latency --json` printed. An Error: the file
+/// cannot be read, or is no table; it names the file.
+[[nodiscard]] affinityd::Result<affinityd::topology::Latencies> read_latency_table(const std::string& path);
 
 /// `--latency FILE` of verbs that plan on a still machine.
 void add_latency_option(CLI::App& verb, std::string& file);

@@ -3,6 +3,7 @@
 
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment.hpp"
+#include "affinityctl/verbs/latency_option.hpp"
 #include "affinityctl/verbs/picture.hpp"
 #include "affinityctl/views/experiments/latency_json.hpp"
 #include "affinityctl/views/experiments/latency_picture.hpp"
@@ -10,7 +11,6 @@
 #include "affinityctl/views/json_text.hpp"
 #include "base/counted.hpp"
 #include "experiments/latency/pairs.hpp"
-#include "host/file.hpp"
 #include "topology/cpu_model.hpp"
 #include "topology/reader.hpp"
 
@@ -52,21 +52,8 @@ int show_latencies(const LatencyView& view, const MeasureLatencyOptions& options
     return options.common.svg.empty() ? exit_ok : write_picture(options.common.svg, latency_svg(view));
 }
 
-/// A table as others make it, or what --json printed.
-Result<topology::Latencies> read_table(const std::string& path) {
-    const auto text = affinityd::host::read_file(path, topology::most_csv_bytes);
-    if (!text) return std::unexpected(text.error());
-    if (!*text) return affinityd::fail("there is no such file", path);
-    auto latencies = (*text)->starts_with('{') ? topology::latencies_from_json(**text)
-                                               : topology::latencies_from_csv(**text);
-    if (!latencies)
-        latencies.error().subject =
-            path + (latencies.error().subject.empty() ? "" : ": " + latencies.error().subject);
-    return latencies;
-}
-
 int show_table(const Globals& globals, const MeasureLatencyOptions& options) {
-    const auto latencies = read_table(options.from);
+    const auto latencies = read_latency_table(options.from);
     if (!latencies) return complain(latencies.error());
     std::optional<topology::Topology> machine; // of a recorded machine that the table is of
     if (globals.is_recorded()) {
@@ -105,12 +92,18 @@ int finish_latencies(const Bench& bench, const experiments::LatencyMatrix& matri
     CpuSet cpus;
     for (const unsigned cpu : matrix.latencies.cpus())
         cpus.insert(cpu);
+    if (!options.common.no_history && cpus.count() < bench.usable.count())
+        view.remarks.push_back(fmt::format(
+            "Policies that say 'measured' go by the result that was kept last. This one has {} of {} "
+            "CPUs: measure all of them again, or keep such a one out with --no-history.",
+            cpus.count(), bench.usable.count()));
     const int code = show_latencies(view, options, globals);
-    keep_result(options.common, {.kind = "latency",
-                                 .summary = experiments::summary_of(reading),
-                                 .subject = "CPUs " + cpus.to_list(),
-                                 .seconds = end.seconds,
-                                 .detail = dump(latency_json(view))});
+    keep_result(options.common,
+                {.kind = "latency",
+                 .summary = experiments::summary_of(reading),
+                 .subject = "CPUs " + cpus.to_list(),
+                 .seconds = end.seconds,
+                 .detail = latency_detail(view, affinityd::accounting::most_experiment_detail)});
     return code;
 }
 
@@ -133,6 +126,10 @@ int measure_latencies(const Globals& globals, MeasureLatencyOptions options) {
     const auto pairs = experiments::choose_pairs(bench->topology, *chosen, pair_choices.at(options.pairs));
     if (!pairs) return refuse(sentence_of(pairs.error(), *chosen));
     const auto cpus = pair_members(*pairs);
+    if (cpus.count() > topology::Latencies::most_cpus)
+        return refuse(fmt::format("a table holds {} CPUs, and these are {}: choose some with --cpus",
+                                  affinityd::grouped(topology::Latencies::most_cpus),
+                                  affinityd::grouped(cpus.count())));
     Result<experiments::LatencyMatrix> matrix = affinityd::fail("nothing was measured");
     const auto end = run_experiment(
         *bench,

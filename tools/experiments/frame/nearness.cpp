@@ -15,7 +15,9 @@ std::string_view name_of(Near near) {
 }
 
 Nearness::Nearness(const topology::Topology& topology) {
-    groups_.resize(topology.online.empty() ? 0 : topology.online.last() + 1);
+    const unsigned count = topology.online.empty() ? 0 : topology.online.last() + 1;
+    for (unsigned cpu = 0; cpu < count; ++cpu)
+        groups_.push_back({cpu, cpu, cpu, cpu}); // one that is offline is near to none
     for (const auto& llc : topology.llc_groups())
         for (const unsigned cpu : llc)
             groups_[cpu].llc = llc.first();

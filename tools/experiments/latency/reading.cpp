@@ -114,7 +114,16 @@ std::size_t level_to_share(const LatencyReading& reading) {
     return reading.levels.size() - 1;
 }
 
-std::string meaning_without_groups(const std::vector<Distance>& distances) {
+/// The line of a policy that goes by these figures. Hardware threads of a core are nearest of all.
+std::string measured_key(const topology::Topology& topology) {
+    const bool has_smt =
+        std::ranges::any_of(topology.cores, [](const CpuSet& core) { return core.count() > 1; });
+    return fmt::format("'together: measured'{}, or 'near: measured' if they are of several processes",
+                       has_smt ? " (with 'smt: avoid', if they compute as much as they talk)" : "");
+}
+
+std::string meaning_without_groups(const std::vector<Distance>& distances,
+                                   const topology::Topology* topology) {
     const auto& farthest = distances.back();
     if (distances.size() == 1 && farthest.pairs == 1)
         return fmt::format("A message takes {:.0f} ns one way between these two CPUs ({}).", farthest.median,
@@ -123,24 +132,32 @@ std::string meaning_without_groups(const std::vector<Distance>& distances) {
         return fmt::format(
             "There are no groups that belong together. A message takes {:.0f} ns one way between two of "
             "these CPUs, {:.0f} between the nearest and {:.0f} between the farthest: what threads that "
-            "talk to each other can gain is a matter of single pairs.",
-            farthest.median, farthest.least, farthest.most);
+            "talk to each other can gain is a matter of single pairs.{}",
+            farthest.median, farthest.least, farthest.most,
+            topology == nullptr
+                ? ""
+                : " A policy finds the nearest with the line " + measured_key(*topology) + ".");
     return fmt::format(
         "A message takes about as long between any two of these CPUs, {:.0f} ns one way: which of "
         "them threads share that talk to each other makes no difference.",
         farthest.median);
 }
 
-std::string_view key_for(std::string_view level_name) {
-    if (level_name.find("LLC groups") != std::string_view::npos)
-        return " That is what a policy's bind: llc, the default, sees to.";
-    if (level_name.find("nodes") != std::string_view::npos) return " A policy's bind: node sees to that.";
-    return " No bind: of a policy means these groups: name the CPUs of one in its cpus.";
+/// The line of a policy that puts threads into groups with this name; by figures where none knows the groups.
+std::string key_for(std::string_view level_name, const topology::Topology& topology) {
+    const auto has = [&](std::string_view word) { return level_name.find(word) != std::string_view::npos; };
+    if (has("LLC groups")) return " That is what a policy's 'bind: llc', the default, sees to.";
+    if (has("nodes")) return " A policy's 'bind: node' sees to that.";
+    if (has("sockets")) return " A policy's 'together: socket' sees to that.";
+    return " No group that a policy can name is like these. What puts such threads next to each other by "
+           "these "
+           "figures is the line " +
+           measured_key(topology) + ".";
 }
 
-std::string meaning_of(const LatencyReading& reading, bool has_topology) {
+std::string meaning_of(const LatencyReading& reading, const topology::Topology* topology) {
     if (reading.distances.empty()) return {};
-    if (reading.levels.empty()) return meaning_without_groups(reading.distances);
+    if (reading.levels.empty()) return meaning_without_groups(reading.distances, topology);
     const auto at = level_to_share(reading);
     const auto& level = reading.levels[at];
     const auto& name = reading.level_names[at];
@@ -158,7 +175,7 @@ std::string meaning_of(const LatencyReading& reading, bool has_topology) {
     if (at + 1 < reading.levels.size())
         text += fmt::format(", {:.0f} ns to the next group", reading.levels[at + 1].ns);
     text += fmt::format(", and {:.0f} ns to the farthest.", farthest);
-    return has_topology ? text.append(key_for(name)) : text;
+    return topology == nullptr ? text : text.append(key_for(name, *topology));
 }
 
 } // namespace
@@ -176,7 +193,7 @@ LatencyReading read_latencies(const topology::Latencies& latencies, const topolo
         tell_of_equal_groups(reading);
     }
     tell_of_odd_ones(find_odd_ones(latencies, distances), reading);
-    reading.meaning = meaning_of(reading, topology != nullptr);
+    reading.meaning = meaning_of(reading, topology);
     return reading;
 }
 

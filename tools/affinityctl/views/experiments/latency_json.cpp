@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/experiments/latency_json.hpp"
 
+#include "affinityctl/views/json_text.hpp"
 #include "experiments/latency/group_names.hpp"
 
 namespace affinityctl {
@@ -61,6 +62,15 @@ json latency_json(const LatencyView& view) {
     document["remarks"] = view.remarks;
     if (view.matrix != nullptr) document["seconds"] = view.seconds;
     return document;
+}
+
+std::string latency_detail(const LatencyView& view, std::size_t most) {
+    auto document = latency_json(view);
+    auto text = dump(document);
+    if (text.size() <= most) return text;
+    for (const char* key : {"low", "high", "median"})
+        document.erase(key);
+    return dump(document);
 }
 
 } // namespace affinityctl
