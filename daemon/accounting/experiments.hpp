@@ -12,7 +12,7 @@ namespace affinityd::accounting {
 
 /// One experiment as the measurement history has it.
 struct Experiment {
-    std::string kind;      ///< "latency", "sharing", "smt" or "cache"
+    std::string kind;      ///< "models", "latency", "sharing", "smt" or "cache"
     std::string summary;   ///< one line that says what was found, for tables; at most 4 KiB
     std::string subject;   ///< what it was measured on, as "CPUs 0-15"; may be empty
     double seconds = 0;    ///< how long it took

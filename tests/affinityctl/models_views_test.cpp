@@ -6,6 +6,7 @@
 #include "affinityctl/views/models/text.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -51,7 +52,7 @@ ModelsReport report_of(const std::vector<LoadPoint>& points) {
     return report;
 }
 
-std::string text_of(const ModelsReport& report) { return models_text(report, work_views(report), false); }
+std::string text_of(const ModelsReport& report) { return models_text(report, work_views(report), Page{}); }
 
 std::size_t count(const std::string& text, std::string_view part) {
     std::size_t found = 0;
@@ -118,6 +119,41 @@ TEST(ModelsText, RunThatWasStoppedAtOnceIsPrintedToo) {
     report.points.clear();
     EXPECT_NE(text_of(report).find("not finished"), std::string::npos);
     EXPECT_NE(models_svg(report, work_views(report)).find("</svg>"), std::string::npos);
+}
+
+TEST(ModelsText, FitsATerminalOf80Columns) {
+    const auto report =
+        report_of({{Work::receive, 128, 0}, {Work::receive, 65536, 0}, {Work::answer, 1, 4096}});
+    std::istringstream text(models_text(report, work_views(report), Page{.width = 80}));
+    for (std::string line; std::getline(text, line);)
+        EXPECT_LE(columns_of(line), 80U) << line;
+    EXPECT_EQ(text.str().find('~'), std::string::npos) << text.str();
+}
+
+TEST(ModelsText, CostIsCpuTimeWhereNobodyKnowsTheFrequency) {
+    auto report = report_of({{Work::receive, 65536, 0}});
+    for (auto& model : report.points[0].models)
+        for (auto& sample : model.samples)
+            sample.cycles_per_bit.reset();
+    const auto text = text_of(report);
+    EXPECT_NE(text.find("CPU MS/GBIT"), std::string::npos) << text;
+    EXPECT_NE(text.find("CPU time of a gigabit in its parts:\nMODEL  PROCESSES"), std::string::npos) << text;
+    EXPECT_EQ(text.find("GHZ"), std::string::npos) << text;
+    EXPECT_NE(models_svg(report, work_views(report)).find("CPU time of a gigabit, ms"), std::string::npos);
+    report = report_of({{Work::receive, 128, 0}, {Work::receive, 65536, 0}});
+    for (auto& sample : report.points[0].models[0].samples)
+        sample.cycles_per_bit.reset();
+    EXPECT_NE(models_svg(report, work_views(report)).find("CPU ms of a gigabit"), std::string::npos);
+}
+
+TEST(ModelsSummary, IsOneLineForTheHistory) {
+    const auto report = report_of({{Work::receive, 128, 0}, {Work::receive, 65536, 0}, {Work::answer, 1, 1}});
+    const auto line = summary_of(report, work_views(report));
+    EXPECT_EQ(line.find("receive, 64 KiB: none "), 0U) << line;
+    EXPECT_NE(line.find(" Gbit/s: +30.0 % ("), std::string::npos) << line;
+    EXPECT_NE(line.find("; answer, 1 B: none 10000 (10000 to 10000) requests/s, full "), std::string::npos)
+        << line;
+    EXPECT_EQ(line.find('\n'), std::string::npos);
 }
 
 TEST(ModelsBars, AreOnOneScaleForAllSizes) {

@@ -54,6 +54,24 @@ TEST(Table, TheWidestColumnGivesWay) {
     EXPECT_NE(table.to_string(Page{}).find(std::string(200, 'w')), std::string::npos);
 }
 
+TEST(Table, IsFoldedBetweenColumnsAndLosesNothing) {
+    Table table({"LOAD", "WHERE", "MS", "CHANGE"});
+    table.add({"sin", "two cores", "7.07 (7.06 to 7.10)", "no difference shown"});
+    table.add({"sin", "alone", "7.03 (7.01 to 7.05)"});
+    EXPECT_EQ(table.folded({}, 2), table.to_string(Page{}))
+        << "one line for each row where nothing limits it";
+    EXPECT_EQ(table.folded({.width = 57}, 2), table.to_string(Page{})) << "it fits";
+    EXPECT_EQ(table.folded({.width = 56}, 2), "LOAD  WHERE      MS\n"
+                                              "sin   two cores  7.07 (7.06 to 7.10)\n"
+                                              "sin   alone      7.03 (7.01 to 7.05)\n"
+                                              "\n"
+                                              "LOAD  WHERE      CHANGE\n"
+                                              "sin   two cores  no difference shown\n"
+                                              "sin   alone\n");
+    for (const auto& line : lines_of(table.folded({.width = 20}, 2)))
+        EXPECT_LE(columns_of(line), 20U) << "a column that is too wide by itself is cut";
+}
+
 TEST(Age, GrowsWithItsUnit) {
     using namespace std::chrono_literals;
     const WallTime now = std::chrono::system_clock::now();

@@ -4,7 +4,7 @@
 versions of the documents' own programs that share no code with them (shared_lines.cpp, hardware_threads.cpp, lost_cache.cpp), in turns.
 For each figure both means over the turns with 95 % intervals (Student's t); they agree where the difference by turn has zero in its
 interval, or is below 3 % of the figure (of `cache`, whose figures are percentages themselves: below 3 of them). Exits with 1 where any
-does not. A quiet machine tells more."""
+does not. N is 4 at least, 10 by default, and a turn takes some 15 s. A quiet machine tells more."""
 import json
 import math
 import statistics
@@ -14,11 +14,13 @@ import tempfile
 
 T95 = {3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 9: 2.262, 11: 2.201, 14: 2.145, 19: 2.093}
 
+LEAST_TURNS = min(T95) + 1
+
 
 def interval(values):
     mean = statistics.fmean(values)
     degrees = len(values) - 1
-    t = T95[max(key for key in T95 if key <= max(3, degrees))]
+    t = T95[max(key for key in T95 if key <= degrees)]
     return mean, t * statistics.stdev(values) / math.sqrt(len(values))
 
 
@@ -84,12 +86,15 @@ def main():
         at = arguments.index("--turns")
         turns = int(arguments[at + 1])
         del arguments[at:at + 2]
-    build, names = arguments[0], arguments[1:] or ["sharing", "smt", "cache"]
+    figures_of = {"sharing": sharing, "smt": smt, "cache": cache}
+    build, names = (arguments or [""])[0], arguments[1:] or list(figures_of)
+    if not build or turns < LEAST_TURNS or not set(names) <= set(figures_of):
+        sys.exit(__doc__)
     agree = True
     for name in names:
         found = {}
         for _ in range(turns):
-            for figure, pair in {"sharing": sharing, "smt": smt, "cache": cache}[name](build).items():
+            for figure, pair in figures_of[name](build).items():
                 found.setdefault(figure, []).append(pair)
         for figure, pairs in found.items():
             (mean, half), (other, other_half) = (interval([pair[i] for pair in pairs]) for i in (0, 1))

@@ -12,8 +12,7 @@
 #include <vector>
 
 #include <pthread.h>
-#include <sys/resource.h>
-#include <sys/time.h>
+#include <time.h>
 
 namespace {
 
@@ -32,10 +31,9 @@ float workload_sin(const std::vector<float>& data) {
 }
 
 double used_ms() {
-    rusage used{};
-    getrusage(RUSAGE_THREAD, &used);
-    return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1e3 +
-           static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e3;
+    timespec time{}; // getrusage(2) would know it as of the last tick
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
 }
 
 } // namespace

@@ -4,7 +4,8 @@
 // affinityd: a thread walks through KIB of memory; after each quantum a second thread on the same CPU (the
 // base vector) reads POLLUTER_KIB, and the first goes on. With OTHER_CPU the first one changes between both
 // CPUs at each interruption, and the second reads its memory on the CPU that the first will go to, before
-// that. Prints ns of CPU time per step in each quantum; the first two are left out.
+// that. A quantum is as many steps as take QUANTUM_MS undisturbed: what is lost at its beginning is the same
+// part of it, however large. Prints ns of CPU time per step in each quantum; the first two are left out.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -52,11 +53,24 @@ double cpu_seconds() {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
+void walk(const Line* lines, std::uint64_t steps, std::uint64_t& at) {
+    for (; steps > 0; --steps)
+        at = lines[at].next;
+}
+
+/// So many steps take `seconds` where the caches are kept.
+std::uint64_t steps_in(double seconds, const Line* lines, std::uint64_t count, std::uint64_t& at) {
+    const std::uint64_t tried = std::max<std::uint64_t>(2 * count, 200'000);
+    walk(lines, tried, at);
+    const double begin = cpu_seconds();
+    walk(lines, tried, at);
+    return static_cast<std::uint64_t>(seconds / (cpu_seconds() - begin) * static_cast<double>(tried)) + 1;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
     if (argc < 6) return 2;
-    const double quantum = std::atof(argv[2]) / 1e3;
     const int quanta = std::atoi(argv[3]);
     const int cpus[] = {std::atoi(argv[5]), std::atoi(argv[argc > 6 ? 6 : 5])};
     std::binary_semaphore interrupt(0), go_on(0);
@@ -79,14 +93,11 @@ int main(int argc, char** argv) {
     std::uint64_t count = 0, at = 0;
     stay_on(cpus[0]);
     const Line* lines = lines_of(static_cast<std::uint64_t>(std::atoll(argv[1])), count);
+    const auto steps = steps_in(std::atof(argv[2]) / 1e3, lines, count, at);
     for (int i = 0; i < quanta; ++i) {
         const double begin = cpu_seconds();
-        double now = begin;
-        std::uint64_t steps = 0;
-        for (; now - begin < quantum; now = cpu_seconds(), steps += 2000)
-            for (int step = 0; step < 2000; ++step)
-                at = lines[at].next;
-        if (i >= 2) std::printf("%.5f\n", (now - begin) * 1e9 / static_cast<double>(steps));
+        walk(lines, steps, at);
+        if (i >= 2) std::printf("%.5f\n", (cpu_seconds() - begin) * 1e9 / static_cast<double>(steps));
         interrupt.release();
         go_on.acquire();
         stay_on(cpus[(i + 1) % 2]);

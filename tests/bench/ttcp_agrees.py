@@ -24,7 +24,7 @@ def ours(build, work, size, options):
     """Of each round: throughput in Gbit/s, or (requests per second, median in us)."""
     where = ["--rr", str(size)] if work == "answer" else ["--length", str(size)]
     command = [build / "tools/affinityctl/affinityctl", "--json", "measure", "models", "--models", "none,none", "--rounds", str(ROUNDS // 2),
-               "--connections", str(options.connections), "--seconds", str(options.seconds), "--direction", work, *where]
+               "--no-history", "--connections", str(options.connections), "--seconds", str(options.seconds), "--direction", work, *where]
     report = json.loads(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout)
     samples = [sample for model in report["models"] for sample in model["samples"]]
     if work == "answer":

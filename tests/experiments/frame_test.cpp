@@ -134,6 +134,8 @@ TEST(ProgressBar, FitsItsLine) {
     EXPECT_EQ(progress_bar("measuring", 0, 0, 100), "measuring [------------------------] 0 %");
     EXPECT_EQ(progress_bar("measuring", 0.5, 90, 100),
               "measuring [############------------] 50 %, 90 s left");
+    EXPECT_EQ(progress_bar("measuring", 0.5, 90, 34), "measuring [###---] 50 %, 90 s left")
+        << "the bar gives way, the figures stay";
     EXPECT_EQ(progress_bar("measuring", 1.5, 0, 20).size(), 20U);
 }
 

@@ -28,14 +28,15 @@ if [ "$(id -u)" != 0 ]; then
     echo ok; exit 0
 fi
 
-for wrong in "--sizes 0" "--sizes 1,,2" "--sizes 65M" "--rr 1:2:3" "--rr :1" "--sizes --length 5" "--direction up"; do
+for wrong in "--sizes 0" "--sizes 1,,2" "--sizes 65M" "--rr 1:2:3" "--rr :1" "--sizes --length 5" "--direction up" "--json --svg -"; do
     # shellcheck disable=SC2086  # words
     status=0; "$affinityctl" measure models $wrong >/dev/null 2>"$work/err" || status=$?
     [ $status = 2 ] && [ -s "$work/err" ] || fail "$wrong gives $status: $(cat "$work/err")"
 done
 
 before=$(count_threads)
-"$affinityctl" measure models --connections 2 --rounds 4 --seconds 0.1 --models none,full --svg "$work/out.svg" >"$work/text"
+"$affinityctl" measure models --connections 2 --rounds 4 --seconds 0.1 --models none,full --svg "$work/out.svg" --state-dir "$work/state" >"$work/text"
+"$affinityctl" history --kind models --state-dir "$work/state" | grep -q ' models .*receive, 64 KiB: none ' || fail "it is not kept in the history"
 grep -q '^none .*(.* to .*)' "$work/text" || fail "no figures: $(cat "$work/text")"
 grep -Eq '^full .*(no difference shown|%)' "$work/text" || fail "no verdict: $(cat "$work/text")"
 grep -q 'no NIC' "$work/text" || fail "not labelled"
@@ -44,7 +45,7 @@ python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' "$work/out.s
 
 # The whole curve in one run. It says beforehand how many rounds that is; --sizes alone are those of the paper.
 "$affinityctl" --json measure models --connections 1 --rounds 1 --seconds 0.1 --models none,full --direction both --sizes --rr 1,1:1K \
-    --svg "$work/curve.svg" >"$work/json" 2>"$work/err" || fail "curve: $(cat "$work/err" "$work/json")"
+    --no-history --svg "$work/curve.svg" >"$work/json" 2>"$work/err" || fail "curve: $(cat "$work/err" "$work/json")"
 grep -q '^24 rounds of 0.1 s: about ' "$work/err" || fail "not told beforehand: $(cat "$work/err")"
 python3 - "$work/json" "$work/curve.svg" <<'END'
 import json, sys, xml.dom.minidom

@@ -35,6 +35,14 @@ std::vector<double> around(double mean) {
 
 const MeasuredOn here{.model = "A <CPU> \033[1m", .cpus = "0-3", .seconds = 2.5, .remarks = {"it was busy"}};
 
+/// A text that a terminal of 80 columns shows without breaking a line, and without anything cut.
+void expect_fits(const std::string& text) {
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);)
+        EXPECT_LE(columns_of(line), 80U) << line;
+    EXPECT_EQ(text.find('~'), std::string::npos) << text;
+}
+
 TEST(FigureWords, SayHowSureTheyAre) {
     EXPECT_EQ(ms_words(measure::Interval{0.00353, 0.00341, 0.0125}), "3.53 (3.41 to 12.5)");
     EXPECT_EQ(ms_words({}), "-");
@@ -42,6 +50,7 @@ TEST(FigureWords, SayHowSureTheyAre) {
     EXPECT_EQ(change_words({measure::Verdict::less, {-0.05, -0.055, -0.045}}), "-5.0 % (-5.5 to -4.5)");
     EXPECT_EQ(change_words({measure::Verdict::none_shown, {0.1, -0.1, 0.3}}), "no difference shown");
     EXPECT_EQ(change_words({}), "too few samples");
+    EXPECT_EQ(change_words({measure::Verdict::more, {0.0004, -0.0001, 0.01}}), "+0.0 % (+0.0 to +1.0)");
     EXPECT_TRUE(change_json({}).is_null());
     EXPECT_EQ(as_sentence("pinned pairs: less"), "Pinned pairs: less.");
     EXPECT_EQ(as_sentence(""), "");
@@ -56,6 +65,10 @@ TEST(TimeBars, FitThePage) {
     const auto picture = time_bars_svg({.title = "T", .subtitle = "S", .notes = {"N"}}, bars);
     EXPECT_EQ(count_of(picture, "<rect"), 3U) << "the page and two bars";
     EXPECT_NE(picture.find("twice"), std::string::npos);
+    const auto two_lines =
+        time_bars_svg({.title = "T", .subtitle = std::string(100, 'x') + " " + std::string(100, 'y')}, bars);
+    EXPECT_NE(two_lines.find(">" + std::string(100, 'y') + "<"), std::string::npos)
+        << "a line that is wider than the picture is broken";
 }
 
 experiments::SharingTimes sharing_times() {
@@ -82,7 +95,10 @@ TEST(SharingView, ShowsTheDocumentsTable) {
     EXPECT_EQ(document["placings"][1]["placing"], "pairs");
     EXPECT_TRUE(document["placings"][0]["longer_than_scheduler"].is_null());
     EXPECT_NEAR(document["placings"][1]["ms"]["mean"], 3.53, 0.01);
-    EXPECT_EQ(count_of(sharing_svg(times, reading, here), "<rect"), 5U);
+    const auto picture = sharing_svg(times, reading, here);
+    EXPECT_EQ(count_of(picture, "<rect"), 5U);
+    EXPECT_NE(picture.find("no hardware counters here"), std::string::npos);
+    expect_fits(sharing_text(times, reading, {}, Page{.width = 80}));
 }
 
 TEST(SmtView, ShowsTopologyThreadsAndVerdicts) {
@@ -117,6 +133,9 @@ TEST(SmtView, ShowsTopologyThreadsAndVerdicts) {
     EXPECT_EQ(document["loads"][1]["verdict"], "smt: avoid");
     EXPECT_TRUE(document["no_siblings"].is_null());
     EXPECT_EQ(count_of(smt_svg(view, here), "<rect"), 7U);
+    const auto narrow = smt_text(view, {}, Page{.width = 80});
+    expect_fits(narrow);
+    EXPECT_NE(narrow.find("sin    one core   0 and 1  945 (944 to 946)"), std::string::npos) << narrow;
 }
 
 experiments::CacheTimes cache_times() {
@@ -127,7 +146,10 @@ experiments::CacheTimes cache_times() {
             for (const Place place : experiments::places)
                 times.cells.push_back(
                     {footprint, quantum, place,
-                     around(quantum / 1e3 * (place == Place::other_llc ? 1 + 0.2 / quantum : 1))});
+                     around(quantum / 1e3 *
+                            (place == Place::other_llc ? 1 + 0.2 / quantum
+                             : place == Place::group   ? 0.9999 // less than the axis has steps for
+                                                       : 1))});
     return times;
 }
 
@@ -152,6 +174,12 @@ TEST(CacheView, ShowsTableBarsAndVerdict) {
     EXPECT_NE(picture.find("every 200 ms"), std::string::npos);
     EXPECT_EQ(picture.find("nan"), std::string::npos);
     EXPECT_EQ(picture.find("inf"), std::string::npos);
+    EXPECT_NE(picture.find(">0 %<"), std::string::npos);
+    EXPECT_EQ(picture.find("-0 %"), std::string::npos);
+    EXPECT_EQ(picture.find("-0.0 %"), std::string::npos);
+    const auto narrow = cache_text(view, {}, Page{.width = 80});
+    expect_fits(narrow);
+    EXPECT_EQ(narrow.find("-0.0 %"), std::string::npos) << narrow;
 }
 
 TEST(CacheView, OfTooFewRoundsDrawsNoCurves) {

@@ -10,7 +10,7 @@ from harness import main, run, test, wait_for
 
 NICS = [f"ens{number}" for number in range(1, 9)]
 PAIRS = ",".join(f"{first}:{second}" for first, second in zip(NICS[::2], NICS[1::2]))
-COMMAND = ("affinityctl", "--json", "measure", "models", "--nics", PAIRS)
+COMMAND = ("affinityctl", "--json", "measure", "models", "--no-history", "--nics", PAIRS)
 # Interrupts that were pending when their line moved.
 LATE = 0.02
 before, report = {}, {}

@@ -2,6 +2,7 @@
 #include "affinity-ttcp/models/summary.hpp"
 
 #include "affinity-ttcp/models/sums.hpp"
+#include "measure/percent.hpp"
 
 #include <algorithm>
 
@@ -205,16 +206,17 @@ std::vector<ModelSummary> summarize(const std::vector<ModelResult>& results) {
 
 std::string describe(const Comparison& comparison) {
     const auto& change = comparison.change;
+    const auto percent_of = [](double part) { return measure::signed_percent(part, 1); };
     switch (comparison.verdict) {
     case Verdict::not_enough:
         return std::string(to_string(comparison.verdict));
     case Verdict::none_shown:
-        return fmt::format("{} ({:+.1f} to {:+.1f} %)", to_string(comparison.verdict), 100 * change.low,
-                           100 * change.high);
+        return fmt::format("{} ({} to {} %)", to_string(comparison.verdict), percent_of(change.low),
+                           percent_of(change.high));
     case Verdict::more:
     case Verdict::less:
-        return fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", 100 * change.estimate, 100 * change.low,
-                           100 * change.high);
+        return fmt::format("{} % ({} to {})", percent_of(change.estimate), percent_of(change.low),
+                           percent_of(change.high));
     }
     return {};
 }

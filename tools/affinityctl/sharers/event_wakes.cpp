@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <bpf/bpf.h>
@@ -26,6 +28,8 @@ using affinityd::Result;
 using affinityd::TaskId;
 
 namespace {
+
+constexpr int most_tries = 200; // a millisecond each
 
 /// The clock ticks of /proc/PID/stat for nanoseconds since boot.
 std::uint64_t ticks_of(std::uint64_t nanoseconds) {
@@ -112,11 +116,11 @@ Result<EventWakes> EventWakes::open(const affinityd::host::Root& root) {
     EventWakes wakes(std::make_unique<Programs>());
     if (const int code = wakes.programs_->begin(); code != 0)
         return std::unexpected(refused_bpf(code, "the tracepoint sched:sched_waking"));
-    wakes.allow_exact();
+    if (auto done = wakes.look(1); !done) return std::unexpected(done.error());
     wakes.watch(::getpid());
     const auto known = make_known_wakes();
     wakes.stop();
-    wakes.programs_->skeleton->bss->is_sampled = 0;
+    wakes.programs_->skeleton->data->heaviest = 1;
     if (!known) return std::unexpected(known.error());
     const auto seen = wakes.take();
     if (!seen) return std::unexpected(seen.error());
@@ -135,16 +139,40 @@ void EventWakes::watch(int pid) { programs_->skeleton->bss->watched = pid; }
 
 void EventWakes::stop() { watch(0); }
 
-void EventWakes::allow_exact() {
-    for (auto& cpu : programs_->skeleton->bss->cpus)
-        cpu.exact_left = exact_at_once;
+Result<void> EventWakes::look(unsigned parts) {
+    auto& skeleton = *programs_->skeleton;
+    for (auto& cpu : skeleton.bss->cpus)
+        cpu.exact_left = exact_at_once / parts;
+    skeleton.data->stands_for = parts;
+    skeleton.data->heaviest = std::max(skeleton.data->heaviest, parts);
+    if (skeleton.links.on_waking != nullptr) return {};
+    for (int tries = 0; skeleton.links.on_waking == nullptr && tries < most_tries; ++tries) {
+        if (tries > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        skeleton.links.on_waking = bpf_program__attach(skeleton.progs.on_waking);
+        if (skeleton.links.on_waking == nullptr && errno != EEXIST) break; // not yet let go of since rest()
+    }
+    if (skeleton.links.on_waking == nullptr)
+        return fail("the kernel does not let it look at wake-ups again", {}, errno);
+    return {};
+}
+
+bool EventWakes::were_many() const {
+    return std::ranges::any_of(programs_->skeleton->bss->cpus,
+                               [](const sharers_cpu& cpu) { return cpu.exact_left == 0; });
+}
+
+void EventWakes::rest() {
+    auto& skeleton = *programs_->skeleton;
+    skeleton.data->stands_for = 0; // the kernel takes its time to let go of the program
+    bpf_link__destroy(skeleton.links.on_waking);
+    skeleton.links.on_waking = nullptr;
 }
 
 Result<Wakes> EventWakes::take() const {
     Wakes seen;
     seen.lost = programs_->note(sharers_lost);
     seen.unnamed = programs_->note(sharers_nameless);
-    seen.is_sampled = programs_->skeleton->bss->is_sampled != 0;
+    seen.heaviest = programs_->skeleton->data->heaviest;
     for (const auto& cpu : programs_->skeleton->bss->cpus)
         add_places(cpu, seen);
     const auto& maps = programs_->skeleton->maps;

@@ -25,10 +25,18 @@ class EventWakes {
 
     /// Counts the wake-ups of this process's threads from now on; to be called once.
     void watch(int pid);
-    /// So many wake-ups on each CPU are counted one by one before one in 16 counts for all: a program that
-    /// wakes its threads very often is not to pay for it. To be called four times a second.
+    // A program that wakes its threads very often is not to pay for it: what costs is to look at all.
+
+    /// So many wake-ups on each CPU are counted one by one in a quarter of a second; beyond that one in 16
+    /// counts for all.
     static constexpr unsigned exact_at_once = 16384;
-    void allow_exact();
+    /// Looks from now on, for one part of the time of `parts`: each wake-up counts for so many. To be called
+    /// four times a second. An Error: the kernel does not let it look again.
+    [[nodiscard]] affinityd::Result<void> look(unsigned parts);
+    /// There were more than exact_at_once on a CPU since the last look.
+    [[nodiscard]] bool were_many() const;
+    /// Does not look until the next look(): wake-ups cost nothing until then.
+    void rest();
     /// Counts no more.
     void stop();
     /// What was counted: all but `seconds`, and of the threads the names only.

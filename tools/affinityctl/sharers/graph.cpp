@@ -102,8 +102,10 @@ SharerGraph graph_of(const Wakes& wakes, const SharerLimits& limits) {
         edge.rate = wakes.seconds > 0 ? static_cast<double>(edge.wakes()) / wakes.seconds : 0;
         edge.share = std::max(fraction(edge.other_wakes, woken_times(edge.one)),
                               fraction(edge.one_wakes, woken_times(edge.other)));
-        edge.is_sharer = edge.wakes() >= limits.least_wakes && edge.rate >= limits.least_rate &&
-                         edge.share >= limits.least_share;
+        // Seen so often: of a single one that stands for many, nothing follows.
+        const auto seen = edge.wakes() / std::max<std::uint64_t>(wakes.heaviest, 1);
+        edge.is_sharer =
+            seen >= limits.least_wakes && edge.rate >= limits.least_rate && edge.share >= limits.least_share;
         graph.wakes += edge.wakes();
         if (edge.is_sharer) continue;
         ++graph.weak_pairs;

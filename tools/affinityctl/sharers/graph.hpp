@@ -25,7 +25,7 @@ struct SharerEdge {
 /// What is less is chance, or no reason to put threads together: programs start and end threads, wait for
 /// rare locks, and log.
 struct SharerLimits {
-    std::uint64_t least_wakes = 10;  ///< of a pair, both ways
+    std::uint64_t least_wakes = 10;  ///< of a pair, both ways, that were seen for certain
     double least_rate = 1;           ///< of a pair per second, both ways
     double least_share = 0.01;       ///< of all wake-ups of one of the two
     double part_of_strongest = 0.25; ///< of each one's strongest pair: what puts two into one group

@@ -19,7 +19,14 @@ Result<EventWakes> EventWakes::open(const affinityd::host::Root& /*root*/) {
 
 void EventWakes::watch(int /*pid*/) { programs_.reset(); }
 
-void EventWakes::allow_exact() { programs_.reset(); }
+Result<void> EventWakes::look(unsigned /*parts*/) {
+    programs_.reset();
+    return {};
+}
+
+bool EventWakes::were_many() const { return programs_ != nullptr; }
+
+void EventWakes::rest() { programs_.reset(); }
 
 void EventWakes::stop() { programs_.reset(); }
 

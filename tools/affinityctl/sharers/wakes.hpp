@@ -30,8 +30,9 @@ struct Wakes {
     std::map<Thread, WokenThread> threads;
     /// (waker, wakee) -> times; both are in `threads`.
     std::map<std::pair<Thread, Thread>, std::uint64_t> pairs;
-    bool is_sampled = false; ///< there were very many: of some, one in 16 was counted, for all
-    std::uint64_t lost = 0;  ///< wake-ups between pairs for which the kernel's table had no room
+    /// There were very many: for how many one that was seen stands, at most. 1: each was counted.
+    std::uint64_t heaviest = 1;
+    std::uint64_t lost = 0; ///< wake-ups between pairs for which the kernel's table had no room
     std::uint64_t unnamed =
         0; ///< times that its table of threads had none: by_interrupts, by_others lack them
 };

@@ -24,7 +24,9 @@ class WakeWatch {
     [[nodiscard]] affinityd::Result<void> begin();
     /// Watches until the time is over, the process has ended, or `wait`, which waits for so long, says that
     /// the user wants no more.
-    void run(std::chrono::milliseconds time, const std::function<bool(std::chrono::milliseconds)>& wait);
+    /// An Error: the kernel does not let it go on.
+    [[nodiscard]] affinityd::Result<void> run(std::chrono::milliseconds time,
+                                              const std::function<bool(std::chrono::milliseconds)>& wait);
     /// What was seen; to be called once, after run(). An Error: it cannot be read.
     [[nodiscard]] affinityd::Result<Wakes> take();
 

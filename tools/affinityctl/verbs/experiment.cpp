@@ -25,6 +25,10 @@ using affinityd::Result;
 
 void add_experiment_options(CLI::App& verb, ExperimentOptions& options) {
     verb.add_flag("--priority", options.priority, "run at raised priority (nice -10)");
+    add_result_options(verb, options);
+}
+
+void add_result_options(CLI::App& verb, ExperimentOptions& options) {
     verb.add_option("--svg", options.svg, "also draw it into this file (- is standard output)")
         ->type_name("FILE");
     verb.add_flag("--no-history", options.no_history, "do not keep the result");

@@ -27,7 +27,9 @@ struct ExperimentOptions {
     std::string svg;
     std::string state_dir = "/var/lib/affinityd";
 };
-/// --priority, --svg FILE, --no-history, --state-dir DIR.
+/// --svg FILE, --no-history, --state-dir DIR.
+void add_result_options(CLI::App& verb, ExperimentOptions& options);
+/// These, and --priority.
 void add_experiment_options(CLI::App& verb, ExperimentOptions& options);
 
 /// The machine that an experiment runs on: this one, as it is now.

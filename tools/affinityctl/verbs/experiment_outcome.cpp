@@ -12,17 +12,17 @@ namespace affinityctl {
 
 int finish_experiment(const Globals& globals, const ExperimentOptions& options, const MeasuredOn& on,
                       const ExperimentOutcome& outcome) {
-    if (globals.json)
-        fmt::print("{}\n", dump(outcome.document));
-    else if (options.svg != "-")
-        fmt::print("{}", outcome.text);
-    const int code = options.svg.empty() ? exit_ok : write_picture(options.svg, outcome.picture);
+    // First: who reads may go away in between.
     keep_result(options, {.kind = outcome.kind,
                           .summary = outcome.summary,
                           .subject = "CPUs " + on.cpus,
                           .seconds = on.seconds,
                           .detail = dump(outcome.document)});
-    return code;
+    if (globals.json)
+        fmt::print("{}\n", dump(outcome.document));
+    else if (options.svg != "-")
+        fmt::print("{}", outcome.text);
+    return options.svg.empty() ? exit_ok : write_picture(options.svg, outcome.picture);
 }
 
 MeasuredOn measured_on(const Bench& bench, const affinityd::CpuSet& cpus, const ExperimentEnd& end) {

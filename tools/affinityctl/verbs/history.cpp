@@ -90,7 +90,8 @@ void add_history(CLI::App& app, Globals& globals, int& status) {
                                     "what was measured so far, and whether the last run is as it should be");
     const auto options = std::make_shared<HistoryOptions>();
     verb->add_option("--kind", options->kind, "only these")
-        ->check(CLI::IsMember({"ttcp", "passive", "locality", "latency", "sharing", "smt", "cache"}));
+        ->check(
+            CLI::IsMember({"ttcp", "models", "passive", "locality", "latency", "sharing", "smt", "cache"}));
     verb->add_option("--path", options->path,
                      "the path of the sparkline and the picture: loopback or host:port; default: "
                      "all, the last");

@@ -4,6 +4,7 @@
 #include "affinity-ttcp/models/run.hpp"
 #include "affinity-ttcp/models/summary.hpp"
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/experiment_outcome.hpp"
 #include "affinityctl/verbs/picture.hpp"
 #include "affinityctl/views/models/picture.hpp"
 #include "affinityctl/views/models/text.hpp"
@@ -35,7 +36,7 @@ struct MeasureModelsOptions {
     std::string direction = "receive";
     std::size_t length = ttcp::LoadPoint{}.bytes;
     std::string sizes, exchanges; ///< "": not asked for
-    std::string svg;
+    ExperimentOptions common;
     std::string nics;
     std::vector<ttcp::NicPair> pairs;
     ttcp::ModelsSetup setup;
@@ -140,18 +141,26 @@ void announce(ttcp::ModelsSetup& setup) {
     };
 }
 
-int print(const Globals& globals, const std::string& svg, const ttcp::ModelsReport& report) {
-    const auto views = globals.json && svg.empty() ? std::vector<WorkView>() : work_views(report);
+int finish_models(const Globals& globals, const ExperimentOptions& options,
+                  const ttcp::ModelsReport& report) {
+    const auto views = work_views(report);
+    const auto document = ttcp::to_json(report);
+    if (report.outcome == measure::Outcome::done)
+        keep_result(options, {.kind = "models",
+                              .summary = summary_of(report, views),
+                              .subject = "CPUs " + report.cpus.to_list(),
+                              .seconds = report.seconds,
+                              .detail = document});
     if (globals.json)
-        fmt::print("{}\n", ttcp::to_json(report));
-    else
-        fmt::print("{}", models_text(report, views, globals.color));
-    if (!svg.empty())
-        if (const int code = write_picture(svg, models_svg(report, views)); code != exit_ok) return code;
-    return report.outcome == measure::Outcome::done ? exit_ok : exit_failure;
+        fmt::print("{}\n", document);
+    else if (options.svg != "-")
+        fmt::print("{}", models_text(report, views, Page::of_output(globals.color)));
+    const int code = options.svg.empty() ? exit_ok : write_picture(options.svg, models_svg(report, views));
+    return report.outcome == measure::Outcome::done ? code : exit_failure;
 }
 
 int run(const Globals& globals, MeasureModelsOptions options) {
+    if (const int code = check_experiment(globals, options.common); code != exit_ok) return code;
     if (auto done = complete(options); !done) {
         complain({exit_usage, done.error().to_string()});
         return exit_usage;
@@ -170,7 +179,7 @@ int run(const Globals& globals, MeasureModelsOptions options) {
         report = ttcp::run_models(*root, *testbed, options.setup);
     }
     if (options.setup.progress) fmt::print(stderr, "\r\033[K");
-    return print(globals, options.svg, report);
+    return finish_models(globals, options.common, report);
 }
 
 void add_testbed_options(CLI::App& verb, MeasureModelsOptions& options) {
@@ -200,7 +209,7 @@ void add_round_options(CLI::App& verb, MeasureModelsOptions& options) {
                     "socket buffer size; 0: the kernel's own sizing, at which veth pairs lose packets")
         ->capture_default_str()
         ->check(CLI::Range(0, 1 << 30));
-    verb.add_option("--svg", options.svg, "also draw it into this file");
+    add_result_options(verb, options.common);
 }
 
 void add_load_options(CLI::App& verb, MeasureModelsOptions& options) {
@@ -234,9 +243,7 @@ void add_measure_models(CLI::App& parent, Globals& globals, int& status) {
     add_testbed_options(*verb, *options);
     add_load_options(*verb, *options);
     add_round_options(*verb, *options);
-    verb->callback([&globals, &status, options] {
-        if (!refuses_root(globals, status)) status = run(globals, *options);
-    });
+    verb->callback([&globals, &status, options] { status = run(globals, *options); });
 }
 
 } // namespace affinityctl

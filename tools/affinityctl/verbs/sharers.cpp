@@ -39,10 +39,11 @@ affinityd::Result<Wakes> watch_wakes(WakeWatch& watch, milliseconds time) {
     ProgressLine progress("watching");
     if (auto begun = watch.begin(); !begun) return std::unexpected(begun.error());
     keep_few_capabilities();
-    watch.run(time, [&](milliseconds left) {
+    const auto watched = watch.run(time, [&](milliseconds left) {
         progress.go_on();
         return signals.wait(left);
     });
+    if (!watched) return std::unexpected(watched.error());
     return watch.take();
 }
 

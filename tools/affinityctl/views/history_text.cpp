@@ -3,6 +3,7 @@
 
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/table.hpp"
+#include "measure/percent.hpp"
 
 #include <algorithm>
 #include <array>
@@ -47,10 +48,10 @@ std::string trend_text(const json& trend, const json& records, bool unicode) {
     const char* verdict = direction == "down" ? "REGRESSION: below what earlier runs predict"
                           : direction == "up" ? "above what earlier runs predict"
                                               : "as expected";
-    return text +
-           fmt::format("  last run {:+.1f} % against the median of {:.3f} Gbit/s; {} ({:.3f} to {:.3f})\n",
-                       100 * number_of(trend, "change"), number_of(trend, "median") / 1e9, verdict,
-                       number_of(trend, "low") / 1e9, number_of(trend, "high") / 1e9);
+    return text + fmt::format("  last run {} % against the median of {:.3f} Gbit/s; {} ({:.3f} to {:.3f})\n",
+                              affinityd::measure::signed_percent(number_of(trend, "change"), 1),
+                              number_of(trend, "median") / 1e9, verdict, number_of(trend, "low") / 1e9,
+                              number_of(trend, "high") / 1e9);
 }
 
 } // namespace

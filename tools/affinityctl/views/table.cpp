@@ -47,6 +47,36 @@ std::vector<std::size_t> Table::widths_for(const Page& page) const {
     return widths;
 }
 
+Table Table::with_columns(const std::vector<std::size_t>& columns) const {
+    const auto chosen = [&](const std::vector<std::string>& row) {
+        std::vector<std::string> cells;
+        for (const std::size_t column : columns)
+            cells.push_back(column < row.size() ? row[column] : "");
+        return cells;
+    };
+    Table part(chosen(heading_));
+    for (const auto& row : rows_)
+        part.rows_.push_back(chosen(row)); // printable already
+    return part;
+}
+
+std::string Table::folded(const Page& page, std::size_t keys) const {
+    const auto widths = widths_for(Page{});
+    std::string text;
+    for (std::size_t next = keys; next < widths.size();) {
+        std::vector<std::size_t> columns(keys);
+        std::iota(columns.begin(), columns.end(), 0);
+        auto used =
+            std::accumulate(widths.begin(), widths.begin() + static_cast<std::ptrdiff_t>(keys), gap * keys);
+        do {
+            used += widths[next] + gap;
+            columns.push_back(next++);
+        } while (next < widths.size() && (page.width == 0 || used + widths[next] <= page.width));
+        text += (text.empty() ? "" : "\n") + with_columns(columns).to_string(page);
+    }
+    return text;
+}
+
 std::string Table::to_string(const Page& page) const {
     const auto widths = widths_for(page);
     const auto line = [&](const std::vector<std::string>& row) {

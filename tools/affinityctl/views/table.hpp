@@ -20,8 +20,12 @@ class Table {
     /// No line is wider than the page: the widest columns are cut; the first, by which rows are told apart,
     /// only where all others are as narrow as can be.
     [[nodiscard]] std::string to_string(const Page& page) const;
+    /// As several tables, one below the other, where one would be wider than the page: nothing is cut as long
+    /// as a column fits beside the first `keys` ones, by which rows are told apart, and which each table has.
+    [[nodiscard]] std::string folded(const Page& page, std::size_t keys = 1) const;
 
   private:
+    [[nodiscard]] Table with_columns(const std::vector<std::size_t>& columns) const;
     [[nodiscard]] std::vector<std::size_t> widths_for(const Page& page) const;
     std::vector<std::string> heading_;
     std::vector<std::vector<std::string>> rows_;

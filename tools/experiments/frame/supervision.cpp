@@ -28,7 +28,7 @@ namespace {
 
 constexpr int raised_nice = -10;
 constexpr int redraw_ms = 200;
-constexpr std::size_t bar_cells = 24;
+constexpr std::size_t bar_cells = 24, least_cells = 4;
 constexpr int ended_by_signal = 128; ///< plus its number: as shells have it
 
 /// Is there a terminal that can wipe a line?
@@ -112,10 +112,13 @@ bool wait_for(const host::Fd& ended, const StopSignals& signals, Run& run, Bar& 
 } // namespace
 
 std::string progress_bar(const std::string& doing, double share, double seconds_left, std::size_t columns) {
-    const auto filled = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * bar_cells);
-    const auto text = fmt::format("{} [{}{}] {:.0f} %{}", doing, std::string(filled, '#'),
-                                  std::string(bar_cells - filled, '-'), share * 100,
-                                  share > 0 ? ", " + time_words(seconds_left) + " left" : "");
+    const auto figures =
+        fmt::format("{:.0f} %{}", share * 100, share > 0 ? ", " + time_words(seconds_left) + " left" : "");
+    const std::size_t around = doing.size() + figures.size() + 4; // a space, brackets, a space
+    const std::size_t cells = std::clamp(columns, around + least_cells, around + bar_cells) - around;
+    const auto filled = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(cells));
+    const auto text = fmt::format("{} [{}{}] {}", doing, std::string(filled, '#'),
+                                  std::string(cells - filled, '-'), figures);
     return text.substr(0, columns);
 }
 

@@ -2,6 +2,7 @@
 #include "experiments/smt/reading.hpp"
 
 #include "experiments/frame/timings.hpp"
+#include "measure/percent.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -46,7 +47,7 @@ CompanyFigures figures_of_company(const CompanyTimes& one, const CompanyTimes* a
 }
 
 std::string slowdown_words(const measure::Comparison& longer) {
-    const auto percent = [](double part) { return fmt::format("{:.1f} %", 100 * part); };
+    const auto percent = [](double part) { return measure::percent(part, 1) + " %"; };
     const auto& change = longer.change;
     if (longer.verdict == measure::Verdict::not_enough) return "had too few rounds to be compared";
     if (longer.verdict == measure::Verdict::none_shown)

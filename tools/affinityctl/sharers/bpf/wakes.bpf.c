@@ -15,7 +15,8 @@
 /* The process, by its number in the initial PID namespace; 0: none. Set and changed by the program that loads this. */
 volatile int watched = 0;
 volatile int is_full = 0;    /* the table of pairs */
-volatile int is_sampled = 0; /* some wake-ups counted for others */
+volatile unsigned int stands_for = 1; /* how many one wake-up counts for; more than one where it is looked for a part of the time only */
+volatile unsigned int heaviest = 1;   /* for how many one of them has counted at most */
 
 /* x86: from the variable "runqueues" of a CPU to the one with its preempt_count; 0: not known, or another architecture. Set before loading. A
  * kernel without CONFIG_KALLSYMS_ALL lets no program name such a variable, but the task that runs knows where the first one is. */
@@ -122,14 +123,18 @@ static __always_inline struct sharers_cpu *cpu_here(void) {
 
 /* For how many this wake-up counts; 0: another one counts for it. By chance, since wake-ups take turns. */
 static __always_inline __u32 weight_here(struct sharers_cpu *here) {
-    if (!here) return 1;
+    __u32 each = stands_for;
+
+    if (!here) return each;
     if (here->exact_left) {
         --here->exact_left;
-        return 1;
+        return each;
     }
-    is_sampled = 1;
     here->chance = here->chance * 1664525 + 1013904223;
-    return (here->chance >> 16) % sharers_one_in ? 0 : sharers_one_in;
+    if ((here->chance >> 16) % sharers_one_in) return 0;
+    each *= sharers_one_in;
+    if (each > heaviest) heaviest = each;
+    return each;
 }
 
 static __always_inline void remember_names(const struct sharers_pair *pair, struct task_struct *current, struct task_struct *wakee) {
@@ -201,7 +206,7 @@ int BPF_PROG(on_waking, struct task_struct *wakee) {
     enum context context;
     __u32 weight;
 
-    if (wakee->tgid != watched || !is_waiting(wakee)) return 0;
+    if (wakee->tgid != watched || !stands_for || !is_waiting(wakee)) return 0;
     here = cpu_here();
     weight = weight_here(here);
     if (!weight) return 0;

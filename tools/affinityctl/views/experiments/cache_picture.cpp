@@ -2,7 +2,9 @@
 #include "affinityctl/views/experiments/cache_picture.hpp"
 
 #include "affinityctl/views/experiments/figure_words.hpp"
+#include "affinityctl/views/picture_notes.hpp"
 #include "affinityctl/views/svg.hpp"
+#include "measure/percent.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,12 +15,13 @@
 namespace affinityctl {
 
 namespace experiments = affinityd::experiments;
+namespace measure = affinityd::measure;
 using experiments::Place;
 
 namespace {
 
-constexpr double panel_left = 70, panel_width = 250, panel_gap = 60, panel_top = 110, panel_height = 240;
-constexpr double legend_y = 76, mark = 4;
+constexpr double panel_left = 70, panel_width = 250, panel_gap = 60, panel_top = 126, panel_height = 240;
+constexpr double least_width = 960, edge = 24, legend_y = 92, mark = 4;
 constexpr std::array curve_colors{"#000000", "#7a7a7a", "#000000", "#0072b2", "#b35900", "#007a5a"};
 
 /// Where a value stands in a panel; all panels have one scale.
@@ -69,7 +72,7 @@ Scale curve_scale(const CacheView& view) {
     scale.from = view.times.how.footprints.front();
     scale.to = view.times.how.footprints.back();
     for (const auto& cell : view.reading.cells) {
-        if (cell.longer.verdict == affinityd::measure::Verdict::not_enough) continue;
+        if (cell.longer.verdict == measure::Verdict::not_enough) continue;
         scale.most = std::max(scale.most, cell.longer.change.estimate * 1.1);
         scale.least = std::min(scale.least, cell.longer.change.estimate * 1.1);
     }
@@ -91,7 +94,7 @@ void draw_axes(Svg& svg, const CacheView& view, const Scale& scale, double quant
     for (double loss = std::ceil(scale.least / step) * step; loss <= scale.most; loss += step) {
         svg.line(scale.left, scale.y(loss), scale.left + panel_width, scale.y(loss),
                  std::abs(loss) < step / 2 ? "black" : "#d0d0d0");
-        svg.text(scale.left - 6, scale.y(loss) + 4, fmt::format("{:g} %", std::round(loss * 1000) / 10), 11,
+        svg.text(scale.left - 6, scale.y(loss) + 4, measure::percent(loss, step < 0.0095 ? 1 : 0) + " %", 11,
                  Svg::Anchor::end);
     }
     const auto& footprints = view.times.how.footprints;
@@ -110,7 +113,7 @@ void draw_curves(Svg& svg, const CacheView& view, const Scale& scale, double qua
         const auto* color = curve_colors[static_cast<std::size_t>(place)];
         for (const auto& cell : view.reading.cells) { // by footprint
             if (cell.place != place || cell.quantum_ms != quantum ||
-                cell.longer.verdict == affinityd::measure::Verdict::not_enough)
+                cell.longer.verdict == measure::Verdict::not_enough)
                 continue;
             const double x = scale.x(cell.footprint), y = scale.y(cell.longer.change.estimate);
             if (last_x > 0) svg.line(last_x, last_y, x, y, color, 1.5);
@@ -140,13 +143,15 @@ std::string cache_svg(const CacheView& view, const MeasuredOn& on) {
     for (const auto& finding : view.reading.findings)
         sentences.push_back(as_sentence(finding));
     sentences.push_back(view.reading.meaning);
-    const auto notes = note_lines(sentences);
     const auto& quanta = view.times.how.quanta_ms;
-    const double width = panel_left + static_cast<double>(quanta.size()) * (panel_width + panel_gap);
-    double y = panel_top + panel_height + 44;
-    Svg svg(std::max(960.0, width), y + 24 + 17 * static_cast<double>(notes.size()), cache_title(on));
-    svg.text(24, 28, cache_title(on) + ": how much longer the next quantum takes, by working set", 16);
-    svg.text(24, 50, cache_method(view, on), 11);
+    const double width =
+        std::max(least_width, panel_left + static_cast<double>(quanta.size()) * (panel_width + panel_gap));
+    const auto notes = note_lines(sentences, width - 2 * edge, 12);
+    const double y = panel_top + panel_height + 44;
+    Svg svg(width, y + 24 + note_leading * static_cast<double>(notes.size()), cache_title(on));
+    svg.text(edge, 28, cache_title(on) + ": how much longer the next quantum takes, by working set", 16);
+    const auto method = cache_method(view, on);
+    draw_notes(svg, edge, 33, note_lines(std::span(&method, 1), width - 2 * edge, 11), 11);
     draw_legend(svg, view);
     Scale scale = curve_scale(view);
     scale.left = panel_left;
@@ -155,8 +160,7 @@ std::string cache_svg(const CacheView& view, const MeasuredOn& on) {
         draw_curves(svg, view, scale, quantum);
         scale.left += panel_width + panel_gap;
     }
-    for (const auto& note : notes)
-        svg.text(24, y += 17, note, 12);
+    draw_notes(svg, edge, y, notes, 12);
     return svg.finish();
 }
 

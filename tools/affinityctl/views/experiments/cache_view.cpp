@@ -4,6 +4,7 @@
 #include "affinityctl/values/counted.hpp"
 #include "affinityctl/views/experiments/figure_words.hpp"
 #include "affinityctl/views/table.hpp"
+#include "measure/percent.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +15,7 @@
 namespace affinityctl {
 
 namespace experiments = affinityd::experiments;
+namespace measure = affinityd::measure;
 using experiments::Place;
 using nlohmann::json;
 
@@ -50,7 +52,7 @@ std::string quantum_table(const CacheView& view, double quantum, const Page& pag
         table.add(row);
     }
     return fmt::format("Interrupted every {:g} ms: how much longer the next quantum takes\n", quantum) +
-           table.to_string(page) + "\n";
+           table.folded(page) + "\n";
 }
 
 /// The curve of the shortest quantum, where losses are largest: one bar for each working set and place.
@@ -67,12 +69,12 @@ std::string loss_bars(const CacheView& view, const Page& page) {
         if (place == Place::kept) continue;
         for (const auto footprint : view.times.how.footprints) {
             const auto* cell = cell_of(view, footprint, quantum, place);
-            if (cell == nullptr || cell->longer.verdict == affinityd::measure::Verdict::not_enough) continue;
+            if (cell == nullptr || cell->longer.verdict == measure::Verdict::not_enough) continue;
             const double loss = std::max(0.0, cell->longer.change.estimate);
-            text += fmt::format(
-                "{:<22} {:>10}  {} {:.1f} %\n", name_of(place), experiments::bytes_words(footprint),
-                std::string(static_cast<std::size_t>(std::lround(loss / most * columns)), '#'),
-                100 * cell->longer.change.estimate);
+            text +=
+                fmt::format("{:<22} {:>10}  {} {} %\n", name_of(place), experiments::bytes_words(footprint),
+                            std::string(static_cast<std::size_t>(std::lround(loss / most * columns)), '#'),
+                            measure::percent(cell->longer.change.estimate, 1));
         }
     }
     return text + "\n";
@@ -83,9 +85,9 @@ std::string loss_table(const CacheView& view, const Page& page) {
     for (const auto& loss : view.reading.losses)
         if (loss.of > 0)
             table.add({fmt::format("{:g} ms", loss.quantum_ms), std::string(name_of(loss.place)),
-                       change_words(loss.mean), fmt::format("{:+.1f} %", 100 * loss.most),
+                       change_words(loss.mean), measure::signed_percent(loss.most, 1) + " %",
                        experiments::bytes_words(loss.at), fmt::format("{} of {}", loss.costly, loss.of)});
-    return table.empty() ? std::string() : table.to_string(page) + "\n";
+    return table.empty() ? std::string() : table.folded(page, 2) + "\n";
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/experiments/figure_words.hpp"
 
-#include "affinityctl/views/page.hpp"
+#include "measure/percent.hpp"
 
 #include <cctype>
 
@@ -13,8 +13,6 @@ namespace measure = affinityd::measure;
 using nlohmann::json;
 
 namespace {
-constexpr std::size_t picture_letters = 125;
-
 /// Three digits that say something.
 std::string three_digits(double value) {
     return fmt::format("{:.{}f}", value, value < 10 ? 2 : value < 100 ? 1 : 0);
@@ -32,8 +30,9 @@ std::string change_words(const measure::Comparison& longer) {
         return std::string(to_string(longer.verdict));
     const auto& change = longer.change;
     const int digits = change.high - change.low < 0.05 ? 1 : 0;
-    return fmt::format("{:+.{}f} % ({:+.{}f} to {:+.{}f})", 100 * change.estimate, digits, 100 * change.low,
-                       digits, 100 * change.high, digits);
+    return fmt::format("{} % ({} to {})", measure::signed_percent(change.estimate, digits),
+                       measure::signed_percent(change.low, digits),
+                       measure::signed_percent(change.high, digits));
 }
 
 json ms_json(const std::optional<measure::Interval>& seconds) {
@@ -47,19 +46,6 @@ json change_json(const measure::Comparison& longer) {
             {"estimate", longer.change.estimate},
             {"low", longer.change.low},
             {"high", longer.change.high}};
-}
-
-std::vector<std::string> note_lines(std::span<const std::string> sentences) {
-    std::string text;
-    for (const auto& sentence : sentences)
-        text += wrapped(sentence, "", Page{.width = picture_letters});
-    std::vector<std::string> lines;
-    for (std::size_t at = 0; at < text.size();) {
-        const auto end = text.find('\n', at);
-        lines.push_back(text.substr(at, end - at));
-        at = end + 1;
-    }
-    return lines;
 }
 
 std::string as_sentence(std::string words) {

@@ -5,9 +5,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string>
-#include <vector>
 
 namespace affinityctl {
 
@@ -23,8 +21,6 @@ namespace affinityctl {
 /// {"verdict", "estimate", "low", "high"}, relative; null where nothing could be compared.
 [[nodiscard]] nlohmann::json change_json(const affinityd::measure::Comparison& longer);
 
-/// Sentences as lines of a picture.
-[[nodiscard]] std::vector<std::string> note_lines(std::span<const std::string> sentences);
 /// A sentence of a list: with a capital and a full stop.
 [[nodiscard]] std::string as_sentence(std::string words);
 

@@ -3,6 +3,7 @@
 
 #include "affinityctl/views/experiments/latency_map.hpp"
 #include "affinityctl/views/heat_shades.hpp"
+#include "affinityctl/views/picture_notes.hpp"
 #include "affinityctl/views/svg.hpp"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ constexpr double map_left = 150, map_top = 96, map_side = 768, map_right = 60, l
 constexpr double readable_cell = 10,
                  figure_cell = 26; ///< from where on cells have numbers beside, and in them
 constexpr double least_label = 11; ///< height of a group whose CPUs are named
-constexpr std::size_t shades = 32, scale_steps = 32, note_letters = 130, label_letters = 20;
+constexpr std::size_t shades = 32, scale_steps = 32, label_letters = 20;
 constexpr const char* frame_color = "#20262e";
 
 double quantized(double share) { return std::ceil(share * shades) / shades; }
@@ -118,24 +119,15 @@ void draw_scale(Svg& svg, const LatencyMap& map, double y) {
     svg.text(map_left + 56 + 240 + 8, y + 12, fmt::format("{:.0f} ns", map.least * std::exp(range)), 12);
 }
 
-std::vector<std::string> notes_of(const LatencyView& view) {
-    std::string text;
-    const Page page{.width = note_letters};
+std::vector<std::string> latency_notes(const LatencyView& view) {
+    std::vector<std::string> sentences;
     for (const auto& one : view.reading.distances)
-        text += fmt::format("{}: {:.0f} ns ({:.0f} to {:.0f}; {} pairs)\n", one.name, one.median, one.least,
-                            one.most, one.pairs);
-    for (const auto& finding : view.reading.findings)
-        text += wrapped(finding, "", page);
-    for (const auto& remark : view.remarks)
-        text += wrapped(remark, "", page);
-    text += wrapped(view.reading.meaning, "", page);
-    std::vector<std::string> lines;
-    for (std::size_t at = 0; at < text.size();) {
-        const auto end = text.find('\n', at);
-        lines.push_back(text.substr(at, end - at));
-        at = end + 1;
-    }
-    return lines;
+        sentences.push_back(fmt::format("{}: {:.0f} ns ({:.0f} to {:.0f}; {} pairs)", one.name, one.median,
+                                        one.least, one.most, one.pairs));
+    sentences.insert(sentences.end(), view.reading.findings.begin(), view.reading.findings.end());
+    sentences.insert(sentences.end(), view.remarks.begin(), view.remarks.end());
+    sentences.push_back(view.reading.meaning);
+    return sentences;
 }
 
 } // namespace
@@ -146,9 +138,9 @@ std::string latency_svg(const LatencyView& view) {
     const auto count = static_cast<double>(map.names.size());
     const double cell = std::clamp(map_side / count, least_cell, most_cell);
     const double bottom = map_top + cell * count;
-    const auto notes = notes_of(view);
+    const auto notes = note_lines(latency_notes(view), map_side, 12);
     Svg svg(std::max(map_left + cell * count + map_right, map_left + map_side + map_right),
-            bottom + 70 + 17 * static_cast<double>(notes.size()), "Latency between CPUs");
+            bottom + 70 + note_leading * static_cast<double>(notes.size()), "Latency between CPUs");
     svg.text(map_left, 30, headline_of(view), 17);
     svg.text(map_left, 50, method_of(view), 12);
     draw_cells(svg, map, cell);
@@ -159,9 +151,7 @@ std::string latency_svg(const LatencyView& view) {
         if (&level == &levels.back() || &level == named || cell >= readable_cell)
             draw_groups(svg, map, level, cell, &level == named);
     if (map.most > 0) draw_scale(svg, map, bottom + 14);
-    double y = bottom + 44;
-    for (const auto& note : notes)
-        svg.text(map_left, y += 17, note, 12);
+    draw_notes(svg, map_left, bottom + 44, notes, 12);
     return svg.finish();
 }
 

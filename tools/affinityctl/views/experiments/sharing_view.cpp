@@ -64,11 +64,12 @@ std::string sharing_text(const experiments::SharingTimes& times, const experimen
         table.add({std::string(name_of(one.placing)), ms_words(one.seconds), longer_cell(one),
                    miss_words(one), sharing_cpus(times.placings[i].placed)});
     }
-    text += table.to_string(page) + "\n";
+    text += table.folded(page) + "\n";
     if (const auto bars = time_bars(sharing_bars(reading), page); !bars.empty()) text += bars + "\n";
     for (const auto& finding : reading.findings)
         text += wrapped(as_sentence(finding), "* ", page);
-    if (!times.no_counters.empty()) text += wrapped("L1d misses: " + times.no_counters, "* ", page);
+    if (!times.no_counters.empty())
+        text += wrapped(as_sentence("L1d misses: " + times.no_counters), "* ", page);
     for (const auto& remark : on.remarks)
         text += wrapped(as_sentence(remark), "* ", page);
     return text + wrapped(reading.meaning, "", page);
@@ -106,6 +107,7 @@ std::string sharing_svg(const experiments::SharingTimes& times, const experiment
     BarCaptions captions{.title = sharing_title(on), .subtitle = sharing_method(times, on), .notes = {}};
     for (const auto& finding : reading.findings)
         captions.notes.push_back(as_sentence(finding));
+    if (!times.no_counters.empty()) captions.notes.push_back(as_sentence("L1d misses: " + times.no_counters));
     for (const auto& remark : on.remarks)
         captions.notes.push_back(as_sentence(remark));
     captions.notes.push_back(reading.meaning);

@@ -5,6 +5,7 @@
 #include "affinityctl/views/experiments/figure_words.hpp"
 #include "affinityctl/views/experiments/time_bars.hpp"
 #include "affinityctl/views/table.hpp"
+#include "measure/percent.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +13,7 @@
 namespace affinityctl {
 
 namespace experiments = affinityd::experiments;
+namespace measure = affinityd::measure;
 using experiments::Company;
 using nlohmann::json;
 
@@ -34,23 +36,23 @@ std::string smt_title(const MeasuredOn& on) {
 }
 
 std::string company_table(const SmtView& view, const Page& page) {
-    Table table({"LOAD", "WHERE", "CPUS", "MS", "FIRST", "SECOND", "THAN ALONE"});
+    Table table({"LOAD", "WHERE", "CPUS", "MS", "THAN ALONE", "EACH"});
     for (const auto& one : view.reading.companies) {
         const bool is_alone = one.company == Company::alone;
         table.add({std::string(name_of(one.load)), std::string(name_of(one.company)), smt_cpus(one),
-                   ms_words(one.seconds), fmt::format("{:.2f}", one.first * 1e3),
-                   is_alone ? "-" : fmt::format("{:.2f}", one.second * 1e3),
-                   is_alone ? "-" : change_words(one.longer)});
+                   ms_words(one.seconds), is_alone ? "-" : change_words(one.longer),
+                   is_alone ? "-" : fmt::format("{:.2f}, {:.2f}", one.first * 1e3, one.second * 1e3)});
     }
-    return table.to_string(page);
+    return table.folded(page, 2);
 }
 
 std::string verdict_table(const SmtView& view, const Page& page) {
     Table table({"LOAD", "VERDICT", "TWO ON ONE CORE AGAINST ONE AFTER THE OTHER"});
     for (const auto& load : view.reading.loads)
-        table.add({std::string(name_of(load.load)), std::string(name_of(load.verdict)),
-                   load.gain_together ? fmt::format("{:+.0f} % work done", 100 * *load.gain_together) : "-"});
-    return table.to_string(page);
+        table.add(
+            {std::string(name_of(load.load)), std::string(name_of(load.verdict)),
+             load.gain_together ? measure::signed_percent(*load.gain_together, 0) + " % work done" : "-"});
+    return table.folded(page);
 }
 
 std::string launch_table(const SmtView& view, const Page& page) {
@@ -59,7 +61,7 @@ std::string launch_table(const SmtView& view, const Page& page) {
         table.add({fmt::format("#{}", i), fmt::format("{}", fmt::join(view.launched[i].before, " ")),
                    std::to_string(view.launched[i].pinned_to),
                    fmt::format("{}", fmt::join(view.launched[i].after, " "))});
-    return table.to_string(page);
+    return table.folded(page);
 }
 
 std::string topology_table(const SmtView& view, const Page& page) {

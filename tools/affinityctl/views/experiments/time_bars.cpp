@@ -2,6 +2,7 @@
 #include "affinityctl/views/experiments/time_bars.hpp"
 
 #include "affinityctl/views/experiments/figure_words.hpp"
+#include "affinityctl/views/picture_notes.hpp"
 #include "affinityctl/views/svg.hpp"
 
 #include <algorithm>
@@ -15,8 +16,8 @@ namespace affinityctl {
 namespace {
 
 constexpr std::size_t usual_columns = 80, least_columns = 10;
-constexpr double bars_left = 210, bars_width = 400, bar_height = 24, bar_gap = 12, bars_top = 76,
-                 bars_page = 960;
+constexpr double bars_left = 210, bars_width = 400, bar_height = 24, bar_gap = 12, bars_page = 960,
+                 bars_margin = 24, note_size = 12;
 /// Told apart without colour, too: by brightness. Labels say which is which.
 constexpr std::array bar_colors{"#7a7a7a", "#0072b2", "#e69f00", "#009e73", "#c9a9c6"};
 
@@ -64,11 +65,14 @@ std::string time_bars(std::span<const TimeBar> bars, const Page& page) {
 }
 
 std::string time_bars_svg(const BarCaptions& captions, std::span<const TimeBar> bars) {
-    const auto notes = note_lines(captions.notes);
-    double bottom = bars_top + static_cast<double>(bars.size()) * (bar_height + bar_gap);
-    Svg svg(bars_page, bottom + 34 + 17 * static_cast<double>(notes.size()), captions.title);
-    svg.text(24, 30, captions.title, 17);
-    svg.text(24, 50, captions.subtitle, 12);
+    const double room = bars_page - 2 * bars_margin;
+    const auto notes = note_lines(captions.notes, room, note_size);
+    const auto subtitle = note_lines(std::span(&captions.subtitle, 1), room, note_size);
+    const double bars_top = 59 + note_leading * static_cast<double>(subtitle.size());
+    const double bottom = bars_top + static_cast<double>(bars.size()) * (bar_height + bar_gap);
+    Svg svg(bars_page, bottom + 34 + note_leading * static_cast<double>(notes.size()), captions.title);
+    svg.text(bars_margin, 30, captions.title, 17);
+    draw_notes(svg, bars_margin, 33, subtitle, note_size);
     const double longest = longest_of(bars);
     const double scale = longest > 0 ? bars_width / longest : 0;
     double y = bars_top;
@@ -77,8 +81,7 @@ std::string time_bars_svg(const BarCaptions& captions, std::span<const TimeBar> 
         y += bar_height + bar_gap;
     }
     svg.line(bars_left, bars_top - 6, bars_left, bottom - 4, "black");
-    for (const auto& note : notes)
-        svg.text(24, bottom += 17, note, 12);
+    draw_notes(svg, bars_margin, bottom, notes, note_size);
     return svg.finish();
 }
 

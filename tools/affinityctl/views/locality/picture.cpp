@@ -4,6 +4,7 @@
 #include "affinityctl/views/heat_shades.hpp"
 #include "affinityctl/views/locality/heat_map.hpp"
 #include "affinityctl/views/locality/labels.hpp"
+#include "affinityctl/views/picture_notes.hpp"
 #include "affinityctl/views/svg.hpp"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace locality = affinityd::locality;
 namespace {
 
 constexpr double margin = 80, top = 120, side = 640, least_page = 860;
-constexpr std::size_t most_groups = 64, line_letters = 110, most_source_lines = 48;
+constexpr std::size_t most_groups = 64, most_sources = 48;
 
 std::string shares_text(const locality::WorkerFigures& all) {
     const bool is_any = all.reads > all.unknown;
@@ -48,27 +49,17 @@ void draw_map(Svg& svg, const HeatMap& map, double cell) {
     }
 }
 
-/// Lines of at most so many letters, broken at spaces.
-std::string lines_of(const std::string& text) { return wrapped(text, "", Page{.width = line_letters}); }
-
-std::vector<std::string> notes_of(const LocalityReport& report) {
-    std::string text;
+std::vector<std::string> locality_notes(const LocalityReport& report) {
+    std::vector<std::string> sentences;
     std::size_t shown = 0;
     for (const auto& place : report.arrivals)
-        if (shown++ < most_source_lines) {
-            text += lines_of(fmt::format("CPU {}: {} reads, brought there by {}", place.cpu, place.reads,
-                                         fmt::join(place.sources, "; ")));
-        }
+        if (shown++ < most_sources)
+            sentences.push_back(fmt::format("CPU {}: {} reads, brought there by {}", place.cpu, place.reads,
+                                            fmt::join(place.sources, "; ")));
     for (const auto& remark : remarks_of(report))
-        text += lines_of(remark);
-    text += lines_of(closing_of(report));
-    std::vector<std::string> lines;
-    for (std::size_t at = 0; at < text.size();) {
-        const auto end = text.find('\n', at);
-        lines.push_back(text.substr(at, end - at));
-        at = end + 1;
-    }
-    return lines;
+        sentences.push_back(remark);
+    sentences.push_back(closing_of(report));
+    return sentences;
 }
 
 } // namespace
@@ -78,9 +69,9 @@ std::string locality_svg(const LocalityReport& report, const locality::Nearness&
     const auto count = static_cast<double>(std::max<std::size_t>(map.groups.size(), 1));
     const double cell = std::clamp(side / count, 8.0, 60.0);
     const double bottom = top + cell * static_cast<double>(map.groups.size());
-    const auto notes = notes_of(report);
+    const auto notes = note_lines(locality_notes(report), least_page - margin - 40, 11);
     Svg svg(std::max(least_page, margin + cell * count + 40),
-            bottom + 40 + 18 * static_cast<double>(notes.size()),
+            bottom + 40 + note_leading * static_cast<double>(notes.size()),
             "Where packets arrive and where they are read");
     svg.text(margin, 28, headline_of(report), 17);
     svg.text(margin, 50, shares_text(report.figures.total), 12);
@@ -88,9 +79,7 @@ std::string locality_svg(const LocalityReport& report, const locality::Nearness&
              "Rows: where packets arrive; columns: where they are read; in % of the row, " + scale_of(map),
              12);
     draw_map(svg, map, cell);
-    double y = bottom + 12;
-    for (const auto& note : notes)
-        svg.text(margin, y += 18, note, 11);
+    draw_notes(svg, margin, bottom + 12, notes, 11);
     return svg.finish();
 }
 

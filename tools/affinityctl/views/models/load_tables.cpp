@@ -16,8 +16,8 @@ using Row = std::vector<std::string>;
 
 /// `cells` gives the cells of a model; a curve has its size before them, in the first row of each.
 template <class Cells>
-std::string table_of(const WorkView& view, const std::vector<std::string>& labels, bool color, Row heading,
-                     Cells cells) {
+std::string table_of(const WorkView& view, const std::vector<std::string>& labels, const Page& page,
+                     Row heading, Cells cells) {
     heading.insert(heading.begin(), "MODEL");
     if (view.is_curve()) heading.insert(heading.begin(), "SIZE");
     Table table(heading);
@@ -28,7 +28,7 @@ std::string table_of(const WorkView& view, const std::vector<std::string>& label
             if (view.is_curve()) row.insert(row.begin(), i == 0 ? size_text(point.point) : "");
             table.add(std::move(row));
         }
-    return table.to_string(color);
+    return table.folded(page, view.is_curve() ? 2 : 1);
 }
 
 std::string change_text(const measure::Comparison& change, bool is_first) {
@@ -47,12 +47,15 @@ Row exchange_row(const ModelSummary& model, bool is_first) {
             interval_text(exchanges.p99, 1e-6, 1),     change_text(exchanges.p99_change, is_first)};
 }
 
-Row stream_row(const ModelSummary& model, bool is_first) {
+std::string cost_text(const std::optional<measure::Interval>& cost, bool cycles) {
+    return cycles ? interval_text(cost, 1, 2) : interval_text(cost, 1e-3, 1);
+}
+
+Row stream_row(const ModelSummary& model, bool is_first, bool cycles) {
     const auto& cost = model.cost;
-    const bool cycles = cost.cycles_per_bit.total.has_value();
     return {interval_text(model.bits_per_second, 1e9, 2), change_text(model.gain, is_first),
-            cycles ? interval_text(cost.cycles_per_bit.total, 1, 2) : "-", change_text(cost.change, is_first),
-            fmt::format("{:.2f}", model.busy_cpus)};
+            cost_text(cycles ? cost.cycles_per_bit.total : cost.cpu_seconds.total, cycles),
+            change_text(cost.change, is_first), fmt::format("{:.2f}", model.busy_cpus)};
 }
 
 bool counts_misses(const WorkView& view) {
@@ -64,27 +67,30 @@ bool counts_misses(const WorkView& view) {
 
 } // namespace
 
-std::string gain_table(const WorkView& view, const std::vector<std::string>& labels, bool color) {
+std::string gain_table(const WorkView& view, const std::vector<std::string>& labels, const Page& page) {
+    const bool cycles = view.has_cycles();
     if (view.work != Work::answer)
-        return table_of(view, labels, color, {"GBIT/S", "GAIN", "GHZ/GBPS", "COST", "BUSY CPUS"}, stream_row);
-    return table_of(view, labels, color, {"REQUESTS/S", "GAIN", "P50 US", "CHANGE", "P99 US", "CHANGE"},
+        return table_of(
+            view, labels, page, {"GBIT/S", "GAIN", cycles ? "GHZ/GBPS" : "CPU MS/GBIT", "COST", "BUSY CPUS"},
+            [=](const ModelSummary& model, bool is_first) { return stream_row(model, is_first, cycles); });
+    return table_of(view, labels, page, {"REQUESTS/S", "GAIN", "P50 US", "CHANGE", "P99 US", "CHANGE"},
                     [](const ModelSummary& model, bool is_first) {
                         return model.exchanges ? exchange_row(model, is_first) : Row(6, "-");
                     });
 }
 
-std::string cost_table(const WorkView& view, const std::vector<std::string>& labels, bool color) {
+std::string cost_table(const WorkView& view, const std::vector<std::string>& labels, const Page& page) {
     const bool answers = view.work == Work::answer, misses = counts_misses(view);
+    const bool cycles = !answers && view.has_cycles();
     Row heading{"PROCESSES", "SOFTIRQ", "INTERRUPTS"};
     if (answers) heading.insert(heading.begin(), {"CPU US/REQUEST", "COST"});
     if (misses) heading.insert(heading.end(), {"MISSES/BIT", "CHANGE"});
-    return table_of(view, labels, color, heading, [&](const ModelSummary& model, bool is_first) {
-        const auto& cost = answers ? model.cost.cpu_seconds : model.cost.cycles_per_bit;
-        const double unit = answers ? 1e-6 : 1;
+    return table_of(view, labels, page, heading, [&](const ModelSummary& model, bool is_first) {
+        const auto& cost = cycles ? model.cost.cycles_per_bit : model.cost.cpu_seconds;
         Row row;
-        if (answers) row = {interval_text(cost.total, unit, 2), change_text(model.cost.change, is_first)};
+        if (answers) row = {interval_text(cost.total, 1e-6, 2), change_text(model.cost.change, is_first)};
         for (const auto* part : {&cost.processes, &cost.softirq, &cost.interrupts})
-            row.push_back(interval_text(*part, unit, 2));
+            row.push_back(answers ? interval_text(*part, 1e-6, 2) : cost_text(*part, cycles));
         if (!misses) return row;
         row.push_back(interval_text(model.per_bit.cache_misses.interval, 1, 5));
         row.push_back(change_text(model.per_bit.misses_change, is_first));
@@ -92,9 +98,9 @@ std::string cost_table(const WorkView& view, const std::vector<std::string>& lab
     });
 }
 
-std::string rate_table(const WorkView& view, const std::vector<std::string>& labels, bool color) {
+std::string rate_table(const WorkView& view, const std::vector<std::string>& labels, const Page& page) {
     const Row heading{"SWITCHES/S", "MIGRATIONS/S", "RETRANSMITS/S", "INTERRUPTS/S", "IPIS/S", "NET_RX/S"};
-    return table_of(view, labels, color, heading, [](const ModelSummary& model, bool) {
+    return table_of(view, labels, page, heading, [](const ModelSummary& model, bool) {
         const auto& rates = model.per_second;
         return Row{rate_text(rates.switches),   rate_text(rates.migrations), rate_text(rates.retransmits),
                    rate_text(rates.interrupts), rate_text(rates.ipis),       rate_text(rates.net_rx)};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "affinityctl/views/models/work_view.hpp"
+#include "affinityctl/views/page.hpp"
 
 #include <string>
 #include <vector>
@@ -11,12 +12,12 @@ namespace affinityctl {
 /// A row for each size and model. What was moved, against the first model: throughput and cost, or, with
 /// Work::answer, requests and latencies.
 [[nodiscard]] std::string gain_table(const WorkView& view, const std::vector<std::string>& labels,
-                                     bool color);
+                                     const Page& page);
 /// The cost in its parts.
 [[nodiscard]] std::string cost_table(const WorkView& view, const std::vector<std::string>& labels,
-                                     bool color);
+                                     const Page& page);
 /// What happened in a second.
 [[nodiscard]] std::string rate_table(const WorkView& view, const std::vector<std::string>& labels,
-                                     bool color);
+                                     const Page& page);
 
 } // namespace affinityctl

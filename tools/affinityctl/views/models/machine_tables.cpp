@@ -15,7 +15,7 @@ using affinityd::CpuSet;
 namespace {
 
 /// A row for the interrupt of each queue, a column for each CPU that took any.
-std::string interrupt_table(const ModelSummary& summary, const std::string& label, bool color) {
+std::string interrupt_table(const ModelSummary& summary, const std::string& label, const Page& page) {
     CpuSet cpus;
     std::map<unsigned, std::map<unsigned, std::uint64_t>> counts;
     std::map<unsigned, std::string> names;
@@ -35,12 +35,12 @@ std::string interrupt_table(const ModelSummary& summary, const std::string& labe
             row.push_back(by_cpu.contains(cpu) ? std::to_string(by_cpu.at(cpu)) : "-");
         table.add(row);
     }
-    return fmt::format("\nInterrupts of the NICs, model {}:\n{}", label, table.to_string(color));
+    return fmt::format("\nInterrupts of the NICs, model {}:\n{}", label, table.folded(page, 2));
 }
 
 } // namespace
 
-std::string cpu_table(const PointView& point, const std::vector<std::string>& labels, bool color) {
+std::string cpu_table(const PointView& point, const std::vector<std::string>& labels, const Page& page) {
     const auto& summaries = point.models;
     Table table({"MODEL", "CPU", "USER S", "SYSTEM S", "IRQ S", "SOFTIRQ S", "INTERRUPTS"});
     for (std::size_t i = 0; i < summaries.size(); ++i)
@@ -48,13 +48,14 @@ std::string cpu_table(const PointView& point, const std::vector<std::string>& la
             table.add({labels[i], std::to_string(cpu.cpu), fmt::format("{:.2f}", cpu.user_seconds),
                        fmt::format("{:.2f}", cpu.system_seconds), fmt::format("{:.2f}", cpu.irq_seconds),
                        fmt::format("{:.2f}", cpu.softirq_seconds), std::to_string(cpu.interrupts)});
-    return table.to_string(color);
+    return table.folded(page, 2);
 }
 
-std::string interrupt_tables(const PointView& point, const std::vector<std::string>& labels, bool color) {
+std::string interrupt_tables(const PointView& point, const std::vector<std::string>& labels,
+                             const Page& page) {
     std::string text;
     for (std::size_t i = 0; i < point.models.size(); ++i)
-        text += interrupt_table(point.models[i], labels[i], color);
+        text += interrupt_table(point.models[i], labels[i], page);
     return text;
 }
 

@@ -4,9 +4,8 @@
 #include "affinityctl/views/models/picture_bars.hpp"
 #include "affinityctl/views/models/picture_curves.hpp"
 #include "affinityctl/views/models/picture_style.hpp"
-#include "affinityctl/views/page.hpp"
+#include "affinityctl/views/picture_notes.hpp"
 #include "affinityctl/views/svg.hpp"
-#include "base/text.hpp"
 
 #include <fmt/format.h>
 
@@ -16,8 +15,7 @@ using namespace affinityd::ttcp;
 
 namespace {
 
-constexpr double models_head = 78, title_height = 26, line_height = 17;
-constexpr std::size_t note_letters = 140;
+constexpr double models_head = 78, title_height = 26, models_edge = 24;
 
 double height_of(const WorkView& view) {
     return title_height + (view.is_curve() ? height_of_curves() : height_of_bars(view));
@@ -36,14 +34,13 @@ void draw_models(Svg& svg, double y, const std::vector<std::string>& labels) {
 
 std::string models_svg(const ModelsReport& report, const std::vector<WorkView>& views) {
     const auto labels = labels_of(report);
-    const auto notes = wrapped(fmt::format("{}. {}. Whiskers: 95 % intervals. {}", headline_of(report, views),
-                                           report.setup, notes_of(report, views)),
-                               "", Page{.width = note_letters});
+    const auto note = fmt::format("{}. {}. Whiskers: 95 % intervals. {}", headline_of(report, views),
+                                  report.setup, notes_of(report, views));
+    const auto lines = note_lines(std::span(&note, 1), models_page - models_margin - models_edge, 11);
     double height = models_head;
     for (const auto& view : views)
         height += height_of(view);
-    const auto lines = affinityd::split(notes, '\n');
-    Svg svg(models_page, height + 24 + line_height * static_cast<double>(lines.size()),
+    Svg svg(models_page, height + 24 + note_leading * static_cast<double>(lines.size()),
             "The affinity models side by side");
     svg.text(models_margin, 28, "The affinity models side by side", 18);
     if (report.outcome != affinityd::measure::Outcome::done)
@@ -58,8 +55,7 @@ std::string models_svg(const ModelsReport& report, const std::vector<WorkView>& 
             draw_bars(svg, y + title_height, view, labels);
         y += height_of(view);
     }
-    for (const auto line : lines)
-        svg.text(models_margin, y += line_height, line, 11);
+    draw_notes(svg, models_margin, y, lines, 11);
     return svg.finish();
 }
 

@@ -74,16 +74,20 @@ Chart latency_chart(const PointView& point, bool tail) {
 /// In cycles per bit; of requests, or where the frequency is not known, in CPU time.
 Chart cost_chart(const WorkView& view) {
     const auto& point = view.points.front();
-    const bool answers = view.work == Work::answer;
-    Chart chart{
-        answers ? "CPU time of a request, us" : "Cost, GHz/Gbps", {}, {part_names.begin(), part_names.end()}};
+    const bool answers = view.work == Work::answer, cycles = !answers && view.has_cycles();
+    const double scale = answers ? 1e6 : cycles ? 1 : 1e3;
+    Chart chart{answers  ? "CPU time of a request, us"
+                : cycles ? "Cost, GHz/Gbps"
+                         : "CPU time of a gigabit, ms",
+                {},
+                {part_names.begin(), part_names.end()}};
     for (std::size_t i = 0; i < point.models.size(); ++i) {
-        const auto& cost = answers ? point.models[i].cost.cpu_seconds : point.models[i].cost.cycles_per_bit;
+        const auto& cost = cycles ? point.models[i].cost.cycles_per_bit : point.models[i].cost.cpu_seconds;
         auto& bar = chart.bars.emplace_back();
         if (!cost.total) continue;
         Drawn drawn{{},
                     *cost.total,
-                    fmt::format("{:.2f}{}", cost.total->estimate * (answers ? 1e6 : 1),
+                    fmt::format("{:.2f}{}", cost.total->estimate * scale,
                                 versus(point.models[i].cost.change, i == 0))};
         std::size_t color = 0;
         for (const auto* part : {&cost.processes, &cost.softirq, &cost.interrupts})

@@ -65,8 +65,11 @@ std::vector<Panel> panels_of(const WorkView& view) {
     return {panel_of(view, "Throughput, Gbit/s", false,
                      [](const ModelSummary& m) { return scaled(m.bits_per_second, 1e-9); }),
             panel_of(view, "Gain, %", false, [](const ModelSummary& m) { return percent(m.gain); }),
-            panel_of(view, "Cost, GHz/Gbps (each line doubles)", true,
-                     [](const ModelSummary& m) { return m.cost.cycles_per_bit.total; })};
+            view.has_cycles()
+                ? panel_of(view, "Cost, GHz/Gbps (each line doubles)", true,
+                           [](const ModelSummary& m) { return m.cost.cycles_per_bit.total; })
+                : panel_of(view, "CPU ms of a gigabit (each line doubles)", true,
+                           [](const ModelSummary& m) { return scaled(m.cost.cpu_seconds.total, 1e3); })};
 }
 
 } // namespace

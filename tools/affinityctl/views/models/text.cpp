@@ -7,6 +7,8 @@
 #include "affinityctl/views/page.hpp"
 #include "affinityctl/views/table.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace affinityctl {
@@ -16,24 +18,29 @@ namespace measure = affinityd::measure;
 
 namespace {
 
-constexpr unsigned bar_columns = 40;
+constexpr std::size_t least_bar = 8, most_bar = 40, beside_bar = 54; // sizes, labels and figures
 constexpr std::size_t note_columns = 110;
 
-std::string work_text(const WorkView& view, const std::vector<std::string>& labels, bool color) {
+unsigned bar_columns(const Page& page) {
+    if (page.width == 0) return most_bar;
+    return static_cast<unsigned>(std::clamp(page.width, beside_bar + least_bar, beside_bar + most_bar) -
+                                 beside_bar);
+}
+
+std::string work_text(const WorkView& view, const std::vector<std::string>& labels, const Page& page) {
     const bool answers = view.work == Work::answer;
-    const bool has_cycles = view.points.front().models.front().cost.cycles_per_bit.total.has_value();
-    auto text = fmt::format("{}\n{}", bold(title_of(view), color), gain_table(view, labels, color));
-    if (const auto drawn = bars(view, labels, bar_columns); !drawn.empty()) text += "\n" + drawn;
-    if (answers || has_cycles)
-        text += fmt::format("\n{}:\n{}",
-                            answers ? "CPU time of a request, in its parts" : "GHz/Gbps in its parts",
-                            cost_table(view, labels, color));
-    return text + fmt::format("\nMeanwhile:\n{}\n", rate_table(view, labels, color));
+    auto text = fmt::format("{}\n{}", bold(title_of(view), page.color), gain_table(view, labels, page));
+    if (const auto drawn = bars(view, labels, bar_columns(page)); !drawn.empty()) text += "\n" + drawn;
+    const char* what = answers             ? "CPU time of a request"
+                       : view.has_cycles() ? "GHz/Gbps"
+                                           : "CPU time of a gigabit";
+    text += fmt::format("\n{}{} in its parts:\n{}", what, answers ? "," : "", cost_table(view, labels, page));
+    return text + fmt::format("\nMeanwhile:\n{}\n", rate_table(view, labels, page));
 }
 
 /// Of the point that stands for the report.
 std::string machine_text(const ModelsReport& report, const std::vector<WorkView>& views,
-                         const std::vector<std::string>& labels, bool color) {
+                         const std::vector<std::string>& labels, const Page& page) {
     const auto* main = main_point(report);
     for (const auto& view : views)
         for (const auto& point : view.points) {
@@ -42,22 +49,24 @@ std::string machine_text(const ModelsReport& report, const std::vector<WorkView>
                                    ? fmt::format(" ({}, {})", to_string(view.work), size_text(point.point))
                                    : std::string();
             return fmt::format("\nAll that ran on each CPU meanwhile, over all rounds{}:\n{}", where,
-                               cpu_table(point, labels, color)) +
-                   interrupt_tables(point, labels, color);
+                               cpu_table(point, labels, page)) +
+                   interrupt_tables(point, labels, page);
         }
     return {};
 }
 
 } // namespace
 
-std::string models_text(const ModelsReport& report, const std::vector<WorkView>& views, bool color) {
+std::string models_text(const ModelsReport& report, const std::vector<WorkView>& views, const Page& page) {
     const auto labels = labels_of(report);
     auto text =
-        fmt::format("{}, in {:.0f} s\n{}\n\n", headline_of(report, views), report.seconds, report.setup);
+        wrapped(fmt::format("{}, in {:.0f} s", headline_of(report, views), report.seconds), "", page) +
+        wrapped(report.setup, "", page) + "\n";
     for (const auto& view : views)
-        text += work_text(view, labels, color);
-    text += wrapped(notes_of(report, views), "", Page{.width = note_columns});
-    text += machine_text(report, views, labels, color);
+        text += work_text(view, labels, page);
+    const auto columns = page.width == 0 ? note_columns : std::min(page.width, note_columns);
+    text += wrapped(notes_of(report, views), "", Page{.width = columns});
+    text += machine_text(report, views, labels, page);
     if (report.outcome != measure::Outcome::done)
         text += fmt::format("\nnot finished: {}: {}\n", measure::to_string(report.outcome), report.reason);
     return text;

@@ -33,6 +33,14 @@ bool has_counters(const std::vector<WorkView>& views) {
 
 } // namespace
 
+bool WorkView::has_cycles() const {
+    return std::ranges::all_of(points, [](const PointView& point) {
+        return std::ranges::all_of(point.models, [](const ModelSummary& model) {
+            return model.cost.cycles_per_bit.total.has_value();
+        });
+    });
+}
+
 std::vector<WorkView> work_views(const ModelsReport& report) {
     std::vector<WorkView> views;
     for (const auto& each : report.points) {
@@ -77,6 +85,25 @@ std::string headline_of(const ModelsReport& report, const std::vector<WorkView>&
     return fmt::format("{} connections, {}, {}{} rounds of {:g} s for each model on CPUs {}",
                        report.connections, works, sizes > 1 ? fmt::format("{} sizes, ", sizes) : "", rounds,
                        report.round_seconds, report.cpus.to_list());
+}
+
+std::string summary_of(const ModelsReport& report, const std::vector<WorkView>& views) {
+    const auto labels = labels_of(report);
+    std::string text;
+    for (const auto& view : views) {
+        const auto& last = view.points.back();
+        text +=
+            fmt::format("{}{}, {}:", text.empty() ? "" : "; ", to_string(view.work), size_text(last.point));
+        for (std::size_t i = 0; i < last.models.size(); ++i) {
+            const auto& model = last.models[i];
+            const auto rate = model.exchanges
+                                  ? interval_text(model.exchanges->per_second, 1, 0) + " requests/s"
+                                  : interval_text(model.bits_per_second, 1e9, 2) + " Gbit/s";
+            text += fmt::format("{} {} {}", i == 0 ? "" : ",", labels[i], rate);
+            if (i > 0) text += ": " + describe(model.gain);
+        }
+    }
+    return text;
 }
 
 std::string notes_of(const ModelsReport& report, const std::vector<WorkView>& views) {

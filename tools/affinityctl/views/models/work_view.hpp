@@ -20,6 +20,8 @@ struct WorkView {
     affinityd::ttcp::Work work;
     std::vector<PointView> points;
     [[nodiscard]] bool is_curve() const { return points.size() > 1; }
+    /// Cost is known in cycles; else, where nobody knows the frequency, in CPU time.
+    [[nodiscard]] bool has_cycles() const;
 };
 
 /// The report by work, summarized once for all that is printed of it.
@@ -34,6 +36,10 @@ struct WorkView {
 /// "8 connections, receive and transmit, 5 sizes, 10 rounds of 2 s for each model on CPUs 0-7".
 [[nodiscard]] std::string headline_of(const affinityd::ttcp::ModelsReport& report,
                                       const std::vector<WorkView>& views);
+
+/// One line for the history: of each kind of work the last size, with the change against the first model.
+[[nodiscard]] std::string summary_of(const affinityd::ttcp::ModelsReport& report,
+                                     const std::vector<WorkView>& views);
 
 /// What the figures are and what they do not tell; sentences.
 [[nodiscard]] std::string notes_of(const affinityd::ttcp::ModelsReport& report,

@@ -73,7 +73,7 @@ json sharers_json(const SharersReport& report) {
             {"seconds", report.wakes.seconds},
             {"ended", report.has_ended},
             {"wakeups", report.graph.wakes},
-            {"sampled", report.wakes.is_sampled},
+            {"sampled", report.wakes.heaviest > 1},
             {"lost", report.wakes.lost},
             {"threads", std::move(threads)},
             {"pairs", std::move(pairs)},

@@ -85,10 +85,12 @@ std::vector<std::string> remarks_of(const SharersReport& report) {
         remarks.push_back(fmt::format("{} woke each other too seldom to belong together ({}).",
                                       counted(report.graph.weak_pairs, "pair of threads", "pairs of threads"),
                                       counted(report.graph.weak_wakes, "wake-up")));
-    if (report.wakes.is_sampled)
+    if (report.wakes.heaviest > 1)
         remarks.emplace_back(
-            "There are so many wake-ups that, beyond some 65,000 a second on a CPU, one in 16 was "
-            "counted for all, to slow the program less.");
+            "There are more than some 65,000 wake-ups a second on a CPU: to slow the program less, it was "
+            "looked at them for a quarter of the time, and at many of these by chance, so that one stands "
+            "for up to " +
+            grouped(report.wakes.heaviest) + "; who woke each other less than ten times that is left out.");
     if (report.wakes.lost > 0)
         remarks.push_back(counted(report.wakes.lost, "wake-up") +
                           " found no room in the table of pairs and are left out: there are too many pairs.");

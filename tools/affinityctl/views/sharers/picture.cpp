@@ -3,6 +3,7 @@
 
 #include "affinityctl/views/heat_shades.hpp"
 #include "affinityctl/views/page.hpp"
+#include "affinityctl/views/picture_notes.hpp"
 #include "affinityctl/views/sharers/labels.hpp"
 #include "affinityctl/views/svg.hpp"
 #include "affinityctl/views/table.hpp"
@@ -20,7 +21,7 @@ namespace affinityctl {
 namespace {
 
 constexpr double matrix_left = 230, matrix_top = 130, matrix_side = 640, least_sheet = 900;
-constexpr std::size_t most_rows = 64, sheet_letters = 120, most_label = 30;
+constexpr std::size_t most_rows = 64, most_label = 30;
 
 using Cells =
     std::map<std::pair<std::size_t, std::size_t>, std::uint64_t>; ///< (waker's row, wakee's) -> times
@@ -111,21 +112,16 @@ void draw_groups(Svg& svg, const SharerGraph& graph, std::size_t rows, double ce
 }
 
 std::vector<std::string> notes_below(const SharersReport& report, std::size_t rows) {
-    std::string text;
+    std::vector<std::string> sentences;
     std::set<Wakes::Thread> known;
     for (const auto& edge : report.graph.edges)
         known.insert({edge.one, edge.other});
     if (known.size() > rows)
-        text += fmt::format("{} more threads that share less are left out.\n", known.size() - rows);
+        sentences.push_back(
+            fmt::format("{} more threads that share less are left out.", known.size() - rows));
     for (const auto& remark : remarks_of(report))
-        text += wrapped(printable(remark), "", Page{.width = sheet_letters});
-    std::vector<std::string> lines;
-    for (std::size_t at = 0; at < text.size();) {
-        const auto end = text.find('\n', at);
-        lines.push_back(text.substr(at, end - at));
-        at = end + 1;
-    }
-    return lines;
+        sentences.push_back(printable(remark));
+    return note_lines(sentences, least_sheet - 48, 11);
 }
 
 } // namespace
@@ -138,7 +134,7 @@ std::string sharers_svg(const SharersReport& report) {
     const double bottom = matrix_top + cell * static_cast<double>(rows.size());
     const auto notes = notes_below(report, rows.size());
     Svg svg(std::max(least_sheet, matrix_left + cell * static_cast<double>(rows.size()) + 40),
-            bottom + 40 + 18 * static_cast<double>(notes.size()), "Which threads wake each other");
+            bottom + 40 + note_leading * static_cast<double>(notes.size()), "Which threads wake each other");
     svg.text(24, 28, headline_of(report), 17);
     svg.text(24, 50,
              "Rows wake columns, per second; the darker the more often (logarithmic). Framed: threads that "
@@ -151,9 +147,7 @@ std::string sharers_svg(const SharersReport& report) {
     draw_cells(svg, cells, rows.size(), cell, report.wakes.seconds);
     draw_labels(svg, report, rows, cell);
     draw_groups(svg, report.graph, rows.size(), cell);
-    double y = bottom + 12;
-    for (const auto& note : notes)
-        svg.text(24, y += 18, note, 11);
+    draw_notes(svg, 24, bottom + 12, notes, 11);
     return svg.finish();
 }
 

@@ -7,6 +7,7 @@
 #include "affinityctl/views/queue_words.hpp"
 #include "affinityctl/views/status/findings.hpp"
 #include "affinityctl/views/table.hpp"
+#include "measure/percent.hpp"
 
 #include <algorithm>
 
@@ -50,8 +51,8 @@ std::string gain_of(const json& status, const std::string& policy) {
         const auto before = member(cost, "before");
         const auto then = member(before, "cpu_seconds_per_gb");
         if (!now.is_number() || !then.is_number() || then.get<double>() <= 0) break;
-        return fmt::format("{:+.0f} % since {}", 100 * (now.get<double>() / then.get<double>() - 1),
-                           text_of(before, "model"));
+        return affinityd::measure::signed_percent(now.get<double>() / then.get<double>() - 1, 0) +
+               " % since " + text_of(before, "model");
     }
     return "-";
 }
