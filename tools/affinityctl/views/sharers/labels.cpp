@@ -87,10 +87,10 @@ std::vector<std::string> remarks_of(const SharersReport& report) {
                                       counted(report.graph.weak_wakes, "wake-up")));
     if (report.wakes.heaviest > 1)
         remarks.emplace_back(
-            "There are more than some 65,000 wake-ups a second on a CPU: to slow the program less, it was "
-            "looked at them for a quarter of the time, and at many of these by chance, so that one stands "
-            "for up to " +
-            grouped(report.wakes.heaviest) + "; who woke each other less than ten times that is left out.");
+            "There are more than some 65,000 wake-ups a second on a CPU: to slow the program less, only a "
+            "quarter of the time was watched, and much of it by samples, so that one wake-up stands for up "
+            "to " +
+            grouped(report.wakes.heaviest) + "; pairs that were seen less than ten times are left out.");
     if (report.wakes.lost > 0)
         remarks.push_back(counted(report.wakes.lost, "wake-up") +
                           " found no room in the table of pairs and are left out: there are too many pairs.");
