@@ -66,6 +66,20 @@ TEST_F(JoinsTest, AThreadIsPutIntoItsSlotAtOnceAndStaysThere) {
     EXPECT_FALSE(explained(10).contains("joined"));
 }
 
+TEST_F(JoinsTest, StatusCountsThemByTheSlot) {
+    const auto joined = [&] { return daemon_.status()["policies"][0]["joined"]; };
+    EXPECT_EQ(joined(), nlohmann::json::parse(R"({"threads": 0, "slots": {"arrivals": 0, "io": 0}})"));
+    ASSERT_EQ(join(11), JoinOutcome::done);
+    ASSERT_EQ(ask(Wish::serve, 10, {}, 2).outcome, JoinOutcome::done);
+    EXPECT_EQ(joined(), nlohmann::json::parse(R"({"threads": 2, "slots": {"arrivals": 1, "io": 1}})"));
+    ASSERT_EQ(ask(Wish::leave, 11).outcome, JoinOutcome::done);
+    EXPECT_EQ(joined()["threads"], 1);
+    const std::string shut = with_slots;
+    machine_.policy("server", shut.substr(0, shut.find("allow_join")) + shut.substr(shut.find("settle")));
+    ASSERT_TRUE(daemon_.reload());
+    EXPECT_FALSE(daemon_.status()["policies"][0].contains("joined")) << "nobody may join";
+}
+
 TEST_F(JoinsTest, ItLeavesAndGoesByItsNameAgain) {
     ASSERT_EQ(join(11), JoinOutcome::done);
     EXPECT_EQ(ask(Wish::leave, 11).outcome, JoinOutcome::done);
