@@ -106,6 +106,13 @@ TEST_F(JoinsTest, NobodyMovesAnothersThread) {
     EXPECT_NE(mask(11), "0");
 }
 
+TEST_F(JoinsTest, WhoLiesAboutItsNumbersPaysForTheSearch) {
+    const auto answer = daemon_.manager().talking().joins.ask(
+        {.pid = 10, .wish = Wish::where, .own_pid = 3, .tid = 999, .is_alive = [] { return true; }});
+    EXPECT_EQ(answer.outcome, JoinOutcome::not_yours);
+    EXPECT_GT(answer.cost, 40U) << "each of the latest threads was read";
+}
+
 TEST_F(JoinsTest, AReloadThatTakesTheSlotAwayAndGivesItBack) {
     ASSERT_EQ(join(11), JoinOutcome::done);
     const std::string shut = with_slots;
