@@ -17,7 +17,8 @@ using Wish = JoinRequest::Wish;
 using State = planner::ThreadPlan::State;
 
 constexpr unsigned cost_of_strangers = 10; ///< to look at a process that no policy is known to want
-constexpr unsigned cost_of_numbers = 5; ///< to look for a thread by the number that its namespace has for it
+constexpr unsigned cost_of_numbers = 5;    ///< to find a thread by the number that its namespace has for it
+constexpr unsigned cost_of_wrong_numbers = 40; ///< to look for it in vain: in all the latest threads
 
 bool is_placed(const KnownThread& thread) { return thread.state == State::in_place; }
 
@@ -67,7 +68,10 @@ JoinOutcome Joins::find_asker(Asking& asking) {
                   ? request.pid
                   : inventory::thread_by_own_number(parts_.root, request.pid, request.tid).value_or(0);
     }
-    if (tid <= 0) return JoinOutcome::not_yours;
+    if (tid <= 0) {
+        asking.cost += cost_of_wrong_numbers;
+        return JoinOutcome::not_yours;
+    }
     auto thread = inventory::read_thread(parts_.root, request.pid, tid);
     if (!thread || !*thread) return JoinOutcome::not_yours;
     asking.thread = std::move(**thread);

@@ -37,8 +37,9 @@ std::string refusal_of(const Error& error) {
 
 void Manager::status(OwnedAnswer answer) {
     if (shared_.is_stopping) return answer(fail("the daemon is stopping"));
-    const auto tasks = std::make_shared<TaskStatus>(TaskStatus::Parts{
-        parts_.root, shared_.current, carrying_.executor, followers_.memory(), parts_.enforcer.acts()});
+    const auto tasks = std::make_shared<TaskStatus>(
+        TaskStatus::Parts{parts_.root, shared_.current, carrying_.executor, followers_.memory(),
+                          carrying_.joins, parts_.enforcer.acts()});
     const auto complete = [this, tasks](status::AnswerText text) {
         status::Overview overview;
         overview.instance = {::getpid(),

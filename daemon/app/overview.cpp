@@ -57,6 +57,8 @@ std::vector<status::PolicyStatus> policy_status(const World& world, const Holdin
                 shown.cores.push_back(lane.cpus);
         }
         if (const auto held = holdings.find(policy.name); held != holdings.end()) value.held = held->second;
+        for (const auto& slot : policy.allow_join)
+            value.held.joined.slots.try_emplace(slot);
         const auto& corrected = executor.corrected();
         if (const auto found = corrected.find(policy.name); found != corrected.end())
             value.held.drift_put_right = found->second;

@@ -4,6 +4,8 @@
 #include "app/nic_notes.hpp"
 #include "host/scheduler.hpp"
 #include "inventory/lookup.hpp"
+#include "planner/joined.hpp"
+#include "policy/slot_names.hpp"
 
 #include <cerrno>
 
@@ -35,8 +37,8 @@ std::optional<status::ProcessStatus> TaskStatus::process(const KnownProcess& pro
         value.memory_nodes = moved->nodes;
         value.memory_state = moved->text;
     }
-    held_ = &holdings_[value.policy];
-    ++held_->processes;
+    holding_ = &*holdings_.try_emplace(value.policy).first;
+    ++holding_->second.processes;
     return value;
 }
 
@@ -52,13 +54,27 @@ std::optional<status::ThreadStatus> TaskStatus::thread(const KnownThread& thread
     value.is_fought_over = note && note->kind == enforcer::Backoff::Note::Kind::fought_over;
     value.corrections = parts_.executor.corrections(subject);
     if (parts_.acts && !read_again(pid, thread, value)) return std::nullopt;
-    ++held_->threads;
-    held_->threads_wanted += gets_a_place(thread.state) ? 1 : 0;
+    auto& held = holding_->second;
+    ++held.threads;
+    held.threads_wanted += gets_a_place(thread.state) ? 1 : 0;
+    count_joined(thread.id);
     if (value.has_drifted)
-        ++held_->threads_drifted;
+        ++held.threads_drifted;
     else
-        held_->threads_in_place += thread.state == State::in_place ? 1 : 0;
+        held.threads_in_place += thread.state == State::in_place ? 1 : 0;
     return value;
+}
+
+void TaskStatus::count_joined(const TaskId& thread) {
+    const auto* joined = parts_.joined.find(thread);
+    if (joined == nullptr || joined->policy != holding_->first) return;
+    const auto* resolved = parts_.current.placements().find(joined->policy); // none: a reload has come
+    if (resolved == nullptr || !planner::is_in_force(*resolved->policy, joined)) return;
+    auto& counted = holding_->second.joined;
+    ++counted.threads;
+    if (!joined->slot.empty()) ++counted.slots[joined->slot];
+    if (joined->serves && planner::may_join(*resolved->policy, policy::arrivals_slot))
+        ++counted.slots[std::string(policy::arrivals_slot)];
 }
 
 /// False: there is no such thread any more.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/joined_tasks.hpp"
 #include "app/memory_follower.hpp"
 #include "app/task_table.hpp"
 #include "app/world.hpp"
@@ -29,6 +30,7 @@ class TaskStatus {
         const Current& current;
         const enforcer::Executor& executor;
         const MemoryFollower& memory;
+        const JoinedTasks& joined;
         bool acts; ///< false: masks stay as a dry run would have set them
     };
     explicit TaskStatus(const Parts& parts) : parts_(parts) {}
@@ -42,9 +44,10 @@ class TaskStatus {
 
   private:
     [[nodiscard]] bool read_again(int pid, const KnownThread& thread, status::ThreadStatus& into) const;
+    void count_joined(const TaskId& thread);
     Parts parts_;
     Holdings holdings_;
-    status::Held* held_ = nullptr; ///< by the policy of the process that was told last
+    Holdings::value_type* holding_ = nullptr; ///< of the process that was told last
 };
 
 } // namespace affinityd::app

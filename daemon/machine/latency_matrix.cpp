@@ -13,10 +13,15 @@ namespace {
 using topology::Latencies;
 using topology::LatencyLevel;
 
-/// True if a group of the level has both.
-bool has_in_one_group(const LatencyLevel& level, unsigned a, unsigned b) {
-    return std::ranges::any_of(level.groups,
-                               [&](const CpuSet& group) { return group.contains(a) && group.contains(b); });
+std::vector<std::vector<unsigned>> groups_by_cpu(const Latencies& latencies,
+                                                 const std::vector<LatencyLevel>& levels) {
+    const std::size_t count = latencies.cpus().empty() ? 0 : latencies.cpus().back() + std::size_t{1};
+    std::vector<std::vector<unsigned>> groups(levels.size(), std::vector<unsigned>(count));
+    for (std::size_t level = 0; level < levels.size(); ++level)
+        for (unsigned group = 0; group < levels[level].groups.size(); ++group)
+            for (const unsigned cpu : levels[level].groups[group])
+                groups[level][cpu] = group + 1;
+    return groups;
 }
 
 double median(std::vector<double> values) {
@@ -26,27 +31,29 @@ double median(std::vector<double> values) {
     return *middle;
 }
 
-double between_groups(const Latencies& latencies, const std::vector<LatencyLevel>& levels) {
-    std::vector<double> values;
-    const auto& cpus = latencies.cpus();
-    for (std::size_t a = 0; a < cpus.size(); ++a)
-        for (std::size_t b = 0; b < a; ++b) {
-            const auto ns = latencies.at(a, b);
-            if (ns && (levels.empty() || !has_in_one_group(levels.back(), cpus[a], cpus[b])))
-                values.push_back(*ns);
-        }
-    return median(std::move(values));
-}
-
 } // namespace
 
 LatencyMatrix::LatencyMatrix(Latencies measured)
     : measured_(std::move(measured)), levels_(topology::latency_levels(measured_)),
-      completed_(topology::completed(measured_, levels_)), apart_(between_groups(measured_, levels_)) {}
+      groups_(groups_by_cpu(measured_, levels_)), completed_(topology::completed(measured_, levels_)) {
+    std::vector<double> apart;
+    const auto& cpus = measured_.cpus();
+    for (std::size_t a = 0; a < cpus.size(); ++a)
+        for (std::size_t b = 0; b < a; ++b)
+            if (const auto ns = measured_.at(a, b);
+                ns && (levels_.empty() || !has_in_one_group(levels_.size() - 1, cpus[a], cpus[b])))
+                apart.push_back(*ns);
+    apart_ = median(std::move(apart));
+}
+
+bool LatencyMatrix::has_in_one_group(std::size_t level, unsigned a, unsigned b) const {
+    const auto& groups = groups_[level];
+    return std::max(a, b) < groups.size() && groups[a] != 0 && groups[a] == groups[b];
+}
 
 double LatencyMatrix::usual_ns(unsigned a, unsigned b) const {
-    for (const auto& level : levels_)
-        if (has_in_one_group(level, a, b)) return level.ns;
+    for (std::size_t level = 0; level < levels_.size(); ++level)
+        if (has_in_one_group(level, a, b)) return levels_[level].ns;
     return apart_;
 }
 

@@ -28,8 +28,11 @@ class LatencyMatrix {
     [[nodiscard]] double usual_ns(unsigned a, unsigned b) const;
 
   private:
+    [[nodiscard]] bool has_in_one_group(std::size_t level, unsigned a, unsigned b) const;
     topology::Latencies measured_;
     std::vector<topology::LatencyLevel> levels_;
+    std::vector<std::vector<unsigned>>
+        groups_; ///< by level, then CPU number: one more than its group's; 0: none
     topology::Latencies completed_;
     double apart_ = 0; ///< median between CPUs that no level has in one group
 };

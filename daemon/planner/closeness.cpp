@@ -45,15 +45,23 @@ std::vector<Groups> levels_of(const topology::Topology& topology) {
     return levels;
 }
 
-/// The NUMA distance of two CPUs; 0: not recorded.
-std::uint32_t numa_distance(const topology::Topology& topology, unsigned a, unsigned b) {
-    const auto* from = topology.find(a);
-    const auto* to = topology.find(b);
-    if (from == nullptr || to == nullptr || !from->node || !to->node) return 0;
-    const auto* node = topology.node(*from->node);
-    for (std::size_t i = 0; node != nullptr && i < topology.nodes.size() && i < node->distance.size(); ++i)
-        if (topology.nodes[i].id == *to->node) return std::min(node->distance[i], level_step - 1);
-    return 0;
+/// The place of each CPU's node in Topology::nodes, or their number: not known.
+std::vector<std::size_t> node_places(const topology::Topology& topology, const std::vector<unsigned>& cpus) {
+    std::vector<std::size_t> places;
+    for (const unsigned number : cpus) {
+        const auto* cpu = topology.find(number);
+        const auto at = cpu == nullptr || !cpu->node
+                            ? topology.nodes.end()
+                            : std::ranges::find(topology.nodes, *cpu->node, &topology::Node::id);
+        places.push_back(static_cast<std::size_t>(at - topology.nodes.begin()));
+    }
+    return places;
+}
+
+/// The NUMA distance of two nodes; 0: not recorded.
+std::uint32_t numa_distance(const topology::Topology& topology, std::size_t from, std::size_t to) {
+    if (from == topology.nodes.size() || to >= topology.nodes[from].distance.size()) return 0;
+    return std::min(topology.nodes[from].distance[to], level_step - 1);
 }
 
 Closeness::Distance femtoseconds(double ns) {
@@ -79,9 +87,11 @@ Closeness::Closeness(const topology::Topology& topology, std::shared_ptr<const m
                 for (const unsigned b : members)
                     steps[index(a, b)] = static_cast<std::uint32_t>(level + 1) * level_step;
         }
-    for (const unsigned a : cpus)
-        for (const unsigned b : cpus)
-            steps[index(a, b)] = a == b ? 0 : steps[index(a, b)] + numa_distance(topology, a, b);
+    const auto nodes = node_places(topology, cpus);
+    for (std::size_t a = 0; a < count_; ++a)
+        for (std::size_t b = 0; b < count_; ++b)
+            steps[a * count_ + b] =
+                a == b ? 0 : steps[a * count_ + b] + numa_distance(topology, nodes[a], nodes[b]);
     if (matrix_ == nullptr)
         distances_.assign(steps.begin(), steps.end());
     else
@@ -90,28 +100,34 @@ Closeness::Closeness(const topology::Topology& topology, std::shared_ptr<const m
 
 /// Of pairs of which nothing was measured, what was measured of others that are as close by topology tells.
 void Closeness::estimate(const std::vector<std::uint32_t>& steps) {
-    std::map<std::uint32_t, std::vector<Distance>> known; // by topology
     const auto cpus = online_.to_vector();
     distances_.assign(count_ * count_, 0);
-    Distance most = 0;
-    for (const unsigned a : cpus)
-        for (const unsigned b : cpus) {
-            const auto ns = a == b ? std::nullopt : matrix_->ns(a, b);
-            if (!ns) continue;
-            auto& distance = distances_[index(a, b)];
-            distance = std::max(Distance{1}, femtoseconds(*ns));
-            known[steps[index(a, b)]].push_back(distance);
-            most = std::max(most, distance);
+    std::size_t unknown = 0;
+    for (std::size_t b = 0; b < count_; ++b)
+        for (std::size_t a = 0; a < b; ++a) {
+            const auto ns = matrix_->ns(cpus[a], cpus[b]);
+            if (ns)
+                distances_[a * count_ + b] = distances_[b * count_ + a] =
+                    std::max(Distance{1}, femtoseconds(*ns));
+            else
+                ++unknown;
         }
+    if (unknown == 0) return; // as it is where all was measured, or a part of each two groups
+    std::map<std::uint32_t, std::vector<Distance>> known; // by topology
+    Distance most = 0;
+    for (std::size_t i = 0; i < distances_.size(); ++i) {
+        if (distances_[i] == 0) continue;
+        known[steps[i]].push_back(distances_[i]);
+        most = std::max(most, distances_[i]);
+    }
     for (auto& [step, values] : known)
         std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
-    for (const unsigned a : cpus)
-        for (const unsigned b : cpus) {
-            if (a == b || distances_[index(a, b)] != 0) continue;
-            const auto found = known.find(steps[index(a, b)]);
-            distances_[index(a, b)] = found == known.end() ? most + steps[index(a, b)] / level_step
-                                                           : found->second[found->second.size() / 2];
-        }
+    for (std::size_t i = 0; i < distances_.size(); ++i) {
+        if (i % (count_ + 1) == 0 || distances_[i] != 0) continue; // a CPU and itself
+        const auto found = known.find(steps[i]);
+        distances_[i] =
+            found == known.end() ? most + steps[i] / level_step : found->second[found->second.size() / 2];
+    }
 }
 
 Closeness::Distance Closeness::between(unsigned a, unsigned b) const {

@@ -54,7 +54,7 @@ void JoinedThreads::take_line(std::string_view line) {
     if (!tid || !start) return;
     if (fields[0] == left_mark) return erase({*tid, *start});
     const auto pid = fields.size() == fields_of_join ? parse_number<int>(fields[3]) : std::nullopt;
-    if (!pid || !has_room(*pid)) return;
+    if (!pid || (find({*tid, *start}) == nullptr && !has_room(*pid))) return;
     set({*tid, *start}, {*pid, {unescaped(fields[4]), unescaped(fields[5]), fields[6] == "serves"}});
 }
 

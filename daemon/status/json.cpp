@@ -266,6 +266,8 @@ json to_json(const PolicyStatus& policy) {
                {"threads_drifted", policy.held.threads_drifted},
                {"drift_put_right", policy.held.drift_put_right}};
     if (!policy.note.empty()) value["note"] = policy.note;
+    if (const auto& joined = policy.held.joined; !joined.slots.empty())
+        value["joined"] = {{"threads", joined.threads}, {"slots", joined.slots}};
     if (policy.packets.local) value["local"] = to_json(*policy.packets.local);
     if (policy.packets.steer)
         value["steer"] = {{"listeners", policy.packets.steer->steered},

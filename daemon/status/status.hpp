@@ -71,6 +71,13 @@ struct LanesStatus {
     std::vector<CpuSet> cores;
 };
 
+/// Threads that have put themselves somewhere, by the slot; those that are where their packets arrive count
+/// as `arrivals`, too.
+struct JoinedStatus {
+    std::size_t threads = 0;
+    std::map<std::string, std::size_t> slots{}; ///< all that may be joined; none without allow_join
+};
+
 /// What a policy holds.
 struct Held {
     std::size_t processes = 0;
@@ -79,6 +86,7 @@ struct Held {
     std::size_t threads_in_place = 0;
     std::size_t threads_drifted = 0;   ///< were in place, and somebody has changed them since
     std::uint64_t drift_put_right = 0; ///< how often, since the start of the daemon
+    JoinedStatus joined{};
 };
 
 /// How near to the CPU that took a packet in the process reads it, as sampled.

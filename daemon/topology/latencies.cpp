@@ -4,7 +4,6 @@
 #include "topology/topology.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace affinityd::topology {
@@ -46,7 +45,7 @@ std::optional<double> Latencies::ns(unsigned a, unsigned b) const {
 
 void Latencies::set(unsigned a, unsigned b, double ns) {
     const auto first = index_of(cpus_, a), second = index_of(cpus_, b);
-    if (first && second && a != b && ns > 0 && std::isfinite(ns))
+    if (first && second && a != b && ns > 0 && ns <= most_ns)
         ns_[cell_of(*first, *second)] = static_cast<float>(ns);
 }
 

@@ -30,6 +30,7 @@ struct MeasuredMachine {
 class Latencies {
   public:
     static constexpr std::size_t most_cpus = 1024;
+    static constexpr double most_ns = 1e9; ///< one second: beyond that it is no latency
 
     Latencies() = default;
     /// Nothing is measured yet. CPUs beyond the first most_cpus are left out.
@@ -41,7 +42,7 @@ class Latencies {
     [[nodiscard]] std::optional<double> ns(unsigned a, unsigned b) const;
     /// The same by places in cpus(), both below its size.
     [[nodiscard]] std::optional<double> at(std::size_t a, std::size_t b) const;
-    /// Nothing happens unless both are in cpus() and differ, and `ns` is finite and above zero.
+    /// Nothing happens unless both are in cpus() and differ, and `ns` is above zero and most_ns at most.
     void set(unsigned a, unsigned b, double ns);
     [[nodiscard]] std::size_t measured() const; ///< pairs with a value
     [[nodiscard]] std::size_t pairs() const { return ns_.size(); }

@@ -13,7 +13,6 @@ namespace affinityd::topology {
 namespace {
 
 constexpr std::size_t most_quoted = 40;
-constexpr double most_ns = 1e9; ///< one second: beyond that it is no latency
 
 std::string cell_name(std::size_t row, std::size_t column) {
     return "line " + std::to_string(row + 1) + ", column " + std::to_string(column + 1);
@@ -36,7 +35,7 @@ Result<std::optional<double>> read_cell(std::string_view cell, std::size_t row, 
             return fail("expected nothing on the diagonal, found " + quoted(cell), cell_name(row, column));
         return std::nullopt;
     }
-    if (ns <= 0 || ns > most_ns)
+    if (ns <= 0 || ns > Latencies::most_ns)
         return fail("expected nanoseconds above 0 and up to one second, found " + quoted(cell),
                     cell_name(row, column));
     return ns;

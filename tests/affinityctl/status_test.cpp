@@ -101,6 +101,20 @@ TEST(Status, AQueueWithItsInterruptAndItsSteeringIsOne) {
     EXPECT_TRUE(has(shown(status), "  1/2  ")) << "the machine's table is no queue";
 }
 
+TEST(Status, TellsHowManyThreadsHaveJoinedWhereTheyMay) {
+    EXPECT_FALSE(has(shown(healthy()), "joined"));
+    auto status = healthy();
+    auto& joined = status["policies"][0]["joined"];
+    joined = {{"threads", 0}, {"slots", {{"io", 0}, {"arrivals", 0}}}};
+    EXPECT_TRUE(has(shown(status), "\nnote: policy web: no thread has joined (arrivals 0, io 0)\n"))
+        << shown(status);
+    joined = {{"threads", 1}, {"slots", {{"io", 1}}}};
+    EXPECT_TRUE(has(shown(status), "policy web: 1 thread has joined (io 1)\n")) << shown(status);
+    joined = {{"threads", 1200}, {"slots", {{"io", 1200}, {"arrivals", 3}}}};
+    EXPECT_TRUE(has(shown(status), "policy web: 1200 threads have joined (arrivals 3, io 1200)\n"))
+        << shown(status);
+}
+
 TEST(Status, EachFaultComesWithWhatToType) {
     struct Case {
         const char* name;

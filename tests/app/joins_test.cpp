@@ -66,6 +66,20 @@ TEST_F(JoinsTest, AThreadIsPutIntoItsSlotAtOnceAndStaysThere) {
     EXPECT_FALSE(explained(10).contains("joined"));
 }
 
+TEST_F(JoinsTest, StatusCountsThemByTheSlot) {
+    const auto joined = [&] { return daemon_.status()["policies"][0]["joined"]; };
+    EXPECT_EQ(joined(), nlohmann::json::parse(R"({"threads": 0, "slots": {"arrivals": 0, "io": 0}})"));
+    ASSERT_EQ(join(11), JoinOutcome::done);
+    ASSERT_EQ(ask(Wish::serve, 10, {}, 2).outcome, JoinOutcome::done);
+    EXPECT_EQ(joined(), nlohmann::json::parse(R"({"threads": 2, "slots": {"arrivals": 1, "io": 1}})"));
+    ASSERT_EQ(ask(Wish::leave, 11).outcome, JoinOutcome::done);
+    EXPECT_EQ(joined()["threads"], 1);
+    const std::string shut = with_slots;
+    machine_.policy("server", shut.substr(0, shut.find("allow_join")) + shut.substr(shut.find("settle")));
+    ASSERT_TRUE(daemon_.reload());
+    EXPECT_FALSE(daemon_.status()["policies"][0].contains("joined")) << "nobody may join";
+}
+
 TEST_F(JoinsTest, ItLeavesAndGoesByItsNameAgain) {
     ASSERT_EQ(join(11), JoinOutcome::done);
     EXPECT_EQ(ask(Wish::leave, 11).outcome, JoinOutcome::done);
@@ -90,6 +104,13 @@ TEST_F(JoinsTest, NobodyMovesAnothersThread) {
     is_alive_ = false;
     EXPECT_EQ(join(11), JoinOutcome::not_yours) << "its number may be another's by now";
     EXPECT_NE(mask(11), "0");
+}
+
+TEST_F(JoinsTest, WhoLiesAboutItsNumbersPaysForTheSearch) {
+    const auto answer = daemon_.manager().talking().joins.ask(
+        {.pid = 10, .wish = Wish::where, .own_pid = 3, .tid = 999, .is_alive = [] { return true; }});
+    EXPECT_EQ(answer.outcome, JoinOutcome::not_yours);
+    EXPECT_GT(answer.cost, 40U) << "each of the latest threads was read";
 }
 
 TEST_F(JoinsTest, AReloadThatTakesTheSlotAwayAndGivesItBack) {

@@ -83,6 +83,8 @@ class Joins(unittest.TestCase):
         tid = program.ask(1, "here")["tid"]
         self.assertEqual(["it joined the slot io"], [thread["joined"] for thread in explained["threads"] if thread["tid"] == tid])
         self.assertIn("it joined the slot worker", self.served.control("explain", str(program.process.pid)))
+        self.assertIn("policy server: 2 threads have joined (arrivals 0, io 1, own 0, worker 1)",
+                      " ".join(self.served.control("status").split()))
         self.assertEqual(1, program.ask(1, "leave")["status"])
         self.assertEqual("0-1", program.mask(1))
 

@@ -90,6 +90,15 @@ TEST_F(JoinedThreadsTest, AProcessHasLimits) {
     EXPECT_TRUE(threads.has_room(1));
 }
 
+TEST_F(JoinedThreadsTest, WhoGoesElsewhereNeedsNoRoom) {
+    JoinedThreads threads;
+    ASSERT_TRUE(JoinedThreads::open(path_, threads));
+    for (int tid = 1; tid <= static_cast<int>(JoinedThreads::most_of_process); ++tid)
+        ASSERT_TRUE(threads.put(1, {tid, 1}, joined_io));
+    ASSERT_TRUE(threads.put(1, {7, 1}, joined_served));
+    expect_next_knows({7, 1}, &joined_served);
+}
+
 TEST_F(JoinedThreadsTest, TidyingForgetsThoseWhoHaveGoneInSteps) {
     JoinedThreads threads;
     ASSERT_TRUE(JoinedThreads::open(path_, threads));

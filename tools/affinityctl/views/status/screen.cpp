@@ -152,6 +152,21 @@ std::string steer_note(const json& policy) {
     return {};
 }
 
+/// Of a policy whose threads may put themselves into slots: how many have; "" of any other.
+std::string joined_note(const json& policy) {
+    const auto joined = member(policy, "joined");
+    if (!joined.is_object()) return {};
+    std::string slots;
+    const auto counts = member(joined, "slots");
+    for (const auto& [slot, threads] : counts.items())
+        slots += fmt::format("{}{} {}", slots.empty() ? "" : ", ", printable(slot), cell(threads));
+    const auto threads = count(joined, "threads");
+    return fmt::format("{} joined ({})",
+                       threads == 0 ? "no thread has"
+                                    : counted(threads, "thread") + (threads == 1 ? " has" : " have"),
+                       slots);
+}
+
 void add_notes(const json& status, const StatusView& view, Screen& screen) {
     for (const auto& finding : immovables_in(status)) {
         screen.paragraph("note: " + finding.text);
@@ -165,6 +180,8 @@ void add_notes(const json& status, const StatusView& view, Screen& screen) {
             screen.paragraph(fmt::format("policy {}: {}", name, local));
         if (const auto steer = steer_note(policy); !steer.empty())
             screen.paragraph(fmt::format("note: policy {}: {}", name, steer));
+        if (const auto joined = joined_note(policy); !joined.empty())
+            screen.paragraph(fmt::format("note: policy {}: {}", name, joined));
         if (policy.value("released", false)) {
             screen.paragraph(fmt::format("note: policy {} was released by hand", name));
             screen.hint("affinityctl apply");
