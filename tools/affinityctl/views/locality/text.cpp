@@ -16,7 +16,7 @@ namespace locality = affinityd::locality;
 
 namespace {
 
-constexpr std::size_t most_workers = 10, most_arrivals = 12, most_sources = 2;
+constexpr std::size_t most_workers = 10, most_arrivals = 12, most_sources_told = 2;
 
 std::vector<std::string> row_of(const locality::WorkerFigures& worker, const std::string& name) {
     const bool is_any = worker.reads > worker.unknown;
@@ -57,10 +57,10 @@ std::string arrivals_text(const LocalityReport& report, const Page& page) {
     for (std::size_t i = 0; i < shown; ++i) {
         const auto& place = report.arrivals[i];
         std::string sources;
-        for (std::size_t at = 0; at < std::min(place.sources.size(), most_sources); ++at)
+        for (std::size_t at = 0; at < std::min(place.sources.size(), most_sources_told); ++at)
             sources += (at > 0 ? "; " : "") + place.sources[at];
-        if (place.sources.size() > most_sources)
-            sources += fmt::format("; {} more", place.sources.size() - most_sources);
+        if (place.sources.size() > most_sources_told)
+            sources += fmt::format("; {} more", place.sources.size() - most_sources_told);
         table.add({fmt::format("CPU {}", place.cpu),
                    percent_of(static_cast<double>(place.reads) /
                                   static_cast<double>(std::max<std::uint64_t>(all, 1)),
