@@ -74,9 +74,9 @@ void Listeners::look() {
         parts_.log.warn("no thread is to be had to look at listeners", "listeners not read");
 }
 
-bool Listeners::take() {
+Listeners::News Listeners::take() {
     const auto found = list_ ? list_->take() : std::nullopt;
-    if (!found) return false;
+    if (!found) return News::none;
     std::map<std::string, std::vector<const inventory::AcceptSockets*>> by_policy;
     for (const auto& one : *found) {
         const auto* process = parts_.tasks.find(one.process.tid);
@@ -89,7 +89,7 @@ bool Listeners::take() {
     targets_.clear();
     for (const auto& [policy, processes] : by_policy)
         plan(policy, processes);
-    return true;
+    return note_workers(*found) ? News::usage : News::plan;
 }
 
 /// A server with a process for each connection has thousands that never take one.
@@ -109,13 +109,25 @@ void Listeners::note_idle(const std::vector<inventory::AcceptSockets>& found) {
     });
 }
 
+/// Looked for at once, so that lanes are given out anew before there are many connections. What was found
+/// stays so while workers come and go, until it takes connections itself. True: it is more than before.
+bool Listeners::note_workers(const std::vector<inventory::AcceptSockets>& found) {
+    bool is_more = false;
+    for (const auto& one : found) {
+        const auto idle = idle_.find(one.process);
+        const auto* known = parts_.tasks.find(one.process.tid);
+        if (idle == idle_.end() || idle->second.has_workers || known == nullptr) continue;
+        const auto* plan = plan_of(parts_.current->policy(known->policy).name);
+        if (plan == nullptr || plan->targets.empty() || plan->left.contains(planner::NotSteered::not_seen))
+            continue;
+        idle->second.has_workers = is_more = true;
+    }
+    return is_more;
+}
+
 bool Listeners::takes_none(const KnownProcess& process) const {
-    const auto* plan = plan_of(parts_.current->policy(process.policy).name);
-    // Steering that is withdrawn for some time changes nothing in who takes connections.
-    if (plan == nullptr || (plan->targets.empty() && !plan->left.contains(planner::NotSteered::unfair)))
-        return false;
     const auto idle = idle_.find(process.id);
-    return idle != idle_.end() && idle->second.reads >= enough_reads;
+    return idle != idle_.end() && idle->second.has_workers;
 }
 
 void Listeners::begin_round() {

@@ -19,6 +19,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -64,8 +65,13 @@ class Listeners {
     void look();
     /// Readable when they have come; -1: they never do.
     [[nodiscard]] int fd() const { return list_ ? list_->fd() : -1; }
-    /// They have come: plans what is to be done, which a ListenerRound does. False: none have.
-    [[nodiscard]] bool take();
+    enum class News : std::uint8_t {
+        none,
+        plan, ///< there is something to do, by a ListenerRound
+        usage ///< that, and takes_none() says more than before: lanes may be others for it
+    };
+    /// They have come: plans what is to be done.
+    [[nodiscard]] News take();
 
     /// A round over all listeners begins, after a plan or in a pass.
     void begin_round();
@@ -99,6 +105,7 @@ class Listeners {
     [[nodiscard]] std::optional<unsigned> arrival_cpu(const TaskId& process, int thread) const;
     [[nodiscard]] std::vector<TaskId> processes() const;
     void note_idle(const std::vector<inventory::AcceptSockets>& found);
+    [[nodiscard]] bool note_workers(const std::vector<inventory::AcceptSockets>& found);
     void plan(const std::string& policy, const std::vector<const inventory::AcceptSockets*>& found);
     void follow(const planner::ListenerCpu& subject);
     [[nodiscard]] bool is_left_alone(const planner::ListenerTarget& target, const Setting& present) const;
@@ -111,6 +118,7 @@ class Listeners {
     struct Idle {
         unsigned reads = 0;
         Clock::time_point again{};
+        bool has_workers = false; ///< all listeners of its policy have their workers, and it is none
     };
     std::unordered_map<TaskId, Idle> idle_;
     std::map<std::string, planner::ListenerPlan, std::less<>> plans_; ///< by policy

@@ -160,8 +160,11 @@ Result<void> EventLoop::watch_looks() {
         LookWatch::Looker{"the listeners of servers", listeners.fd(), [&] { return listeners.next_look(); },
                           [&] { listeners.look(); },
                           [this, &listeners] {
-                              if (listeners.take())
-                                  manager_.work().add(std::make_unique<app::ListenerRound>(listeners));
+                              const auto news = listeners.take();
+                              if (news == app::Listeners::News::none) return;
+                              manager_.work().add(std::make_unique<app::ListenerRound>(listeners));
+                              if (news == app::Listeners::News::usage)
+                                  manager_.work().want(app::Work::Urgency::soon);
                           }}));
     watches_.looks.push_back(std::make_unique<LookWatch>(
         LookWatch::Looker{"connections", samples.fd(), [&] { return samples.next_look(); },

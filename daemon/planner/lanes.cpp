@@ -225,11 +225,17 @@ void tell_of_spares(const ResolvedPolicy& resolved, const NicLanes& lanes, Place
                                      "add CPUs near it to cpus: affinityctl cpus nic:" + name});
 }
 
+/// More lanes than before, or fewer, or elsewhere. Where there are fewer than wanted, for want of cores, it
+/// changes nothing how many are wanted beyond them.
+bool has_changed(const NicLanes& before, const NicLanes& now) {
+    const auto had = before.lanes.size();
+    const bool is_number = before.wanted > had ? now.wanted < had : now.wanted != before.wanted;
+    return is_number || before.candidates != now.candidates;
+}
+
 bool may_move(const NicLanes& now, const LaneGroup& group, Moves moves) {
-    const auto* before = group.before;
-    const bool has_changed =
-        before != nullptr && (before->wanted != now.wanted || before->candidates != now.candidates);
-    return moves == Moves::all || (moves == Moves::of_changed && has_changed);
+    return moves == Moves::all ||
+           (moves == Moves::of_changed && group.before != nullptr && has_changed(*group.before, now));
 }
 
 /// Receive queues that RPS can spread.
