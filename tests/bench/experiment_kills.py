@@ -52,6 +52,7 @@ def main():
     experiment = sys.argv[3:] or ["latency"]
     experiment += LONG.get(experiment[0], []) if len(experiment) == 1 else []
     ended = 0
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # programs inherit that it is ignored, as in a shell's background
     irqs_before, old = interrupts(), processes()
     masks_before, left = masks(old), []
     with tempfile.TemporaryDirectory() as folder:
