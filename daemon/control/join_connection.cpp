@@ -13,7 +13,7 @@ namespace affinityd::control {
 
 namespace {
 
-constexpr int most_waiting = 64;
+constexpr int most_unread = 64;
 
 host::CloseAside& unread() {
     static host::CloseAside connections;
@@ -42,6 +42,6 @@ JoinConnection::~JoinConnection() {
     if (has_packet(fd_.get())) unread().close(std::move(fd_));
 }
 
-bool JoinConnection::has_room() { return unread().waiting() < most_waiting; }
+bool JoinConnection::has_room() { return unread().waiting() < most_unread; }
 
 } // namespace affinityd::control

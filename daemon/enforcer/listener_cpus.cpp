@@ -4,7 +4,9 @@
 #include "base/text.hpp"
 #include "host/root.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,7 @@ using machine::Setting;
 
 constexpr int none = -1;
 constexpr std::size_t longest_text = 64U << 10; // some 8,000 children
+constexpr std::size_t most_children = 256;      // a look at one takes some 10 us, and the event loop waits
 
 Setting setting_of(int cpu) { return cpu < 0 ? CpuSet() : CpuSet{static_cast<unsigned>(cpu)}; }
 
@@ -30,16 +33,19 @@ Outcome outcome_of(int code) {
     return code == EPERM || code == EACCES ? Outcome::not_permitted : Outcome::failed;
 }
 
-/// Who may have it open, the likeliest first.
+/// Who may have it open, the likeliest first. Of very many children, the newest: that is to whom servers hand
+/// on what they have open.
 std::vector<int> holders_of(const host::Root& root, const ListenerCpu& subject) {
     std::vector<int> holders{subject.process};
     if (subject.parent <= 1) return holders;
     holders.push_back(subject.parent);
     const auto children =
         root.proc().read(fmt::format("{0}/task/{0}/children", subject.parent), longest_text);
-    if (!children || !*children) return holders; // kernels without CONFIG_PROC_CHILDREN
-    for (const auto word : split_words(**children))
+    if (!children || !*children) return holders;    // kernels without CONFIG_PROC_CHILDREN
+    for (const auto word : split_words(**children)) // the kernel lists the eldest first
         if (const auto pid = parse_number<int>(word); pid && *pid != subject.process) holders.push_back(*pid);
+    if (const auto kept = most_children + 2; holders.size() > kept)
+        holders.erase(holders.begin() + 2, holders.end() - most_children);
     return holders;
 }
 

@@ -9,8 +9,8 @@
 namespace affinityd::enforcer {
 
 /// Reads and sets the SO_INCOMING_CPU of listeners, through whoever has them open: the process where it was
-/// last seen, the parent of that one, or another of its children, as workers of servers come and go while
-/// their listeners stay.
+/// last seen, the parent of that one, or another of its children (the newest 256), as workers of servers come
+/// and go while their listeners stay.
 class ListenerCpus {
   public:
     /// `root` must outlive it.

@@ -9,7 +9,8 @@
 namespace affinityd::host {
 
 /// Closes what may take as long as somebody else likes, such as a connection that lingers: each by a thread
-/// of its own, so that nobody waits for it.
+/// of its own, so that nobody waits for it. That a connection lingers is not waited for either, but for a
+/// tenth of a second: those of one user leave room for others soon.
 class CloseAside {
   public:
     void close(Fd fd);

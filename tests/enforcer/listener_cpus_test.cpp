@@ -117,5 +117,68 @@ TEST_F(Family, WhatNobodyHasAnyMoreIsGone) {
               Outcome::gone);
 }
 
+/// A parent without the listener: its eldest and its newest child have it, and many between them do not.
+class Crowd : public testing::Test {
+  protected:
+    static constexpr int between = 256;
+    static int child(const std::function<void()>& life) {
+        const int pid = ::fork();
+        if (pid != 0) return pid;
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        life();
+        while (true)
+            ::pause();
+    }
+    void SetUp() override {
+        number_ = ::socket(AF_INET, SOCK_STREAM, 0);
+        ASSERT_EQ(::listen(number_, 8), 0);
+        cookie_ = host::ForeignFiles::open(::getpid())->socket(number_)->cookie().value();
+        std::array<int, 2> closed{}, born{};
+        ASSERT_EQ(::pipe(closed.data()), 0);
+        ASSERT_EQ(::pipe(born.data()), 0);
+        parent_ = child([&] {
+            child([] {});
+            for (int i = 0; i < between; ++i) {
+                middle_ = child([&] {
+                    ::close(number_);
+                    static_cast<void>(::write(closed[1], "", 1));
+                });
+                char done = 0;
+                static_cast<void>(::read(closed[0], &done, 1));
+            }
+            const std::array<int, 2> pids{middle_, child([] {})};
+            ::close(number_);
+            static_cast<void>(::write(born[1], pids.data(), sizeof pids));
+        });
+        std::array<int, 2> pids{};
+        ASSERT_EQ(::read(born[0], pids.data(), sizeof pids), static_cast<ssize_t>(sizeof pids));
+        middle_ = pids[0];
+        newest_ = pids[1];
+        for (const int fd : {closed[0], closed[1], born[0], born[1], number_})
+            ::close(fd);
+    }
+    void TearDown() override {
+        if (parent_ <= 0) return;
+        ::kill(parent_, SIGKILL); // the children end with it
+        ::waitpid(parent_, nullptr, 0);
+    }
+    host::Root root_ = *host::Root::open();
+    std::unique_ptr<Enforcer> enforcer_ = make_real_enforcer(root_);
+    int number_ = -1, parent_ = 0, middle_ = 0, newest_ = 0;
+    std::uint64_t cookie_ = 0;
+};
+
+TEST_F(Crowd, OnlyTheNewestOfVeryManyChildrenAreAsked) {
+    const ListenerCpu subject{cookie_, middle_, parent_, number_, 80};
+    EXPECT_EQ(enforcer_->present(subject).value(), Setting()) << "the newest has it";
+    ::kill(newest_, SIGKILL);
+    bool is_found = true;
+    for (int i = 0; i < 1000 && is_found; ++i) {
+        ::usleep(10'000); // it ends in its own time
+        is_found = enforcer_->present(subject).value().has_value();
+    }
+    EXPECT_FALSE(is_found) << "the eldest is not asked: the event loop waits meanwhile";
+}
+
 } // namespace
 } // namespace affinityd::enforcer

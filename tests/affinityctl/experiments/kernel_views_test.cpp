@@ -18,7 +18,7 @@ namespace measure = affinityd::measure;
 using affinityd::CpuSet;
 using experiments::Place;
 
-std::size_t count_of(const std::string& text, const std::string& what) {
+std::size_t occurrences_in(const std::string& text, const std::string& what) {
     std::size_t count = 0;
     for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
         ++count;
@@ -63,7 +63,7 @@ TEST(TimeBars, FitThePage) {
     EXPECT_EQ(time_bars(bars, Page{.width = 30}), "a       #########++\nlonger  ##################++++\n");
     EXPECT_EQ(time_bars(std::vector<TimeBar>{{"none", {}, "", 0}}, Page{}), "");
     const auto picture = time_bars_svg({.title = "T", .subtitle = "S", .notes = {"N"}}, bars);
-    EXPECT_EQ(count_of(picture, "<rect"), 3U) << "the page and two bars";
+    EXPECT_EQ(occurrences_in(picture, "<rect"), 3U) << "the page and two bars";
     EXPECT_NE(picture.find("twice"), std::string::npos);
     const auto two_lines =
         time_bars_svg({.title = "T", .subtitle = std::string(100, 'x') + " " + std::string(100, 'y')}, bars);
@@ -96,7 +96,7 @@ TEST(SharingView, ShowsTheDocumentsTable) {
     EXPECT_TRUE(document["placings"][0]["longer_than_scheduler"].is_null());
     EXPECT_NEAR(document["placings"][1]["ms"]["mean"], 3.53, 0.01);
     const auto picture = sharing_svg(times, reading, here);
-    EXPECT_EQ(count_of(picture, "<rect"), 5U);
+    EXPECT_EQ(occurrences_in(picture, "<rect"), 5U);
     EXPECT_NE(picture.find("no hardware counters here"), std::string::npos);
     expect_fits(sharing_text(times, reading, {}, Page{.width = 80}));
 }
@@ -132,7 +132,7 @@ TEST(SmtView, ShowsTopologyThreadsAndVerdicts) {
     EXPECT_EQ(document["companies"].size(), 6U);
     EXPECT_EQ(document["loads"][1]["verdict"], "smt: avoid");
     EXPECT_TRUE(document["no_siblings"].is_null());
-    EXPECT_EQ(count_of(smt_svg(view, here), "<rect"), 7U);
+    EXPECT_EQ(occurrences_in(smt_svg(view, here), "<rect"), 7U);
     const auto narrow = smt_text(view, {}, Page{.width = 80});
     expect_fits(narrow);
     EXPECT_NE(narrow.find("sin    one core   0 and 1  945 (944 to 946)"), std::string::npos) << narrow;

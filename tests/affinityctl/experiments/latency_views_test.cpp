@@ -26,7 +26,7 @@ topology::Latencies even_and_odd(unsigned cpus) {
     return latencies;
 }
 
-std::size_t widest_line(const std::string& text) {
+std::size_t widest_row(const std::string& text) {
     std::istringstream lines(text);
     std::size_t widest = 0;
     for (std::string line; std::getline(lines, line);)
@@ -80,7 +80,7 @@ TEST(LatencyMap, FitsItsPage) {
                                                    Page{.width = width, .color = false, .unicode = unicode});
                 EXPECT_FALSE(text.empty());
                 const auto rows = text.substr(text.find('\n')); // the heading says what it says
-                EXPECT_LE(widest_line(rows), width) << cpus << " CPUs, width " << width << "\n" << text;
+                EXPECT_LE(widest_row(rows), width) << cpus << " CPUs, width " << width << "\n" << text;
             }
     }
     EXPECT_EQ(latency_map_text(topology::Latencies(), {}, Page{}), "");

@@ -10,8 +10,8 @@
 namespace affinityctl {
 
 namespace {
-constexpr std::size_t gap = 2;         // between columns
-constexpr std::size_t least_width = 6; // of a column that is cut
+constexpr std::size_t gap = 2;             // between columns
+constexpr std::size_t least_cut_width = 6; // of a column that is cut
 } // namespace
 
 std::string printable(std::string_view text) { return affinityd::escaped(text); }
@@ -38,7 +38,7 @@ std::vector<std::size_t> Table::widths_for(const Page& page) const {
     };
     const auto shrink = [&](auto first, auto last) {
         for (auto widest = std::max_element(first, last);
-             widest != last && total() > page.width && *widest > least_width;
+             widest != last && total() > page.width && *widest > least_cut_width;
              widest = std::max_element(first, last))
             --*widest;
     };

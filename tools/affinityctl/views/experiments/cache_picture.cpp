@@ -21,11 +21,11 @@ using experiments::Place;
 namespace {
 
 constexpr double panel_left = 70, panel_width = 250, panel_gap = 60, panel_top = 126, panel_height = 240;
-constexpr double least_width = 960, edge = 24, legend_y = 92, mark = 4;
+constexpr double least_sheet_width = 960, edge = 24, legend_y = 92, mark = 4;
 constexpr std::array curve_colors{"#000000", "#7a7a7a", "#000000", "#0072b2", "#b35900", "#007a5a"};
 
 /// Where a value stands in a panel; all panels have one scale.
-struct Scale {
+struct CurveScale {
     double most = 0.01; ///< the largest loss, relative
     double least = 0;   ///< the smallest, not above zero
     std::uint64_t from = 1, to = 2;
@@ -67,8 +67,8 @@ void draw_mark(Svg& svg, Place place, double x, double y) {
     }
 }
 
-Scale curve_scale(const CacheView& view) {
-    Scale scale;
+CurveScale curve_scale(const CacheView& view) {
+    CurveScale scale;
     scale.from = view.times.how.footprints.front();
     scale.to = view.times.how.footprints.back();
     for (const auto& cell : view.reading.cells) {
@@ -80,14 +80,14 @@ Scale curve_scale(const CacheView& view) {
 }
 
 /// Round steps, so that there are some five lines.
-double step_of(const Scale& scale) {
+double step_of(const CurveScale& scale) {
     double step = 0.001;
     for (const double factor : {2.0, 2.5, 2.0, 2.0, 2.5, 2.0, 2.0, 2.5, 2.0, 2.0, 2.5, 2.0})
         if ((scale.most - scale.least) / step > 6) step *= factor;
     return step;
 }
 
-void draw_axes(Svg& svg, const CacheView& view, const Scale& scale, double quantum) {
+void draw_axes(Svg& svg, const CacheView& view, const CurveScale& scale, double quantum) {
     svg.text(scale.left + panel_width / 2, panel_top - 10, fmt::format("every {:g} ms", quantum), 13,
              Svg::Anchor::middle);
     const double step = step_of(scale);
@@ -107,7 +107,7 @@ void draw_axes(Svg& svg, const CacheView& view, const Scale& scale, double quant
     }
 }
 
-void draw_curves(Svg& svg, const CacheView& view, const Scale& scale, double quantum) {
+void draw_curves(Svg& svg, const CacheView& view, const CurveScale& scale, double quantum) {
     for (const Place place : experiments::places) {
         double last_x = 0, last_y = 0;
         const auto* color = curve_colors[static_cast<std::size_t>(place)];
@@ -144,8 +144,8 @@ std::string cache_svg(const CacheView& view, const MeasuredOn& on) {
         sentences.push_back(as_sentence(finding));
     sentences.push_back(view.reading.meaning);
     const auto& quanta = view.times.how.quanta_ms;
-    const double width =
-        std::max(least_width, panel_left + static_cast<double>(quanta.size()) * (panel_width + panel_gap));
+    const double width = std::max(least_sheet_width, panel_left + static_cast<double>(quanta.size()) *
+                                                                      (panel_width + panel_gap));
     const auto notes = note_lines(sentences, width - 2 * edge, 12);
     const double y = panel_top + panel_height + 44;
     Svg svg(width, y + 24 + note_leading * static_cast<double>(notes.size()), cache_title(on));
@@ -153,7 +153,7 @@ std::string cache_svg(const CacheView& view, const MeasuredOn& on) {
     const auto method = cache_method(view, on);
     draw_notes(svg, edge, 33, note_lines(std::span(&method, 1), width - 2 * edge, 11), 11);
     draw_legend(svg, view);
-    Scale scale = curve_scale(view);
+    CurveScale scale = curve_scale(view);
     scale.left = panel_left;
     for (const double quantum : quanta) {
         draw_axes(svg, view, scale, quantum);
