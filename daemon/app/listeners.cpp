@@ -21,9 +21,6 @@ using planner::Setting;
 
 constexpr std::chrono::seconds between_looks{5}; ///< at who has how many connections
 
-constexpr unsigned enough_reads = 3; ///< of a process that takes no connections
-constexpr std::chrono::seconds idle_pause{60};
-
 Setting setting_of(int cpu) { return cpu < 0 ? CpuSet() : CpuSet{static_cast<unsigned>(cpu)}; }
 
 } // namespace
@@ -50,14 +47,10 @@ Listeners::Clock::time_point Listeners::next_look() const { return next_look_; }
 
 std::vector<TaskId> Listeners::processes() const {
     const auto now = Clock::now();
-    const auto is_idle = [&](const TaskId& id) {
-        const auto found = idle_.find(id);
-        return found != idle_.end() && now < found->second.again;
-    };
     std::vector<TaskId> ids;
     for (const auto& [pid, process] : parts_.tasks.processes())
         if (!process.is_elsewhere && steers(parts_.current->policy(process.policy)) &&
-            !parts_.releases.process(process.id) && !is_idle(process.id))
+            !parts_.releases.process(process.id) && !idle_.rests(process.id, now))
             ids.push_back(process.id);
     std::ranges::sort(ids);
     if (ids.size() > most_processes) ids.resize(most_processes);
@@ -84,50 +77,40 @@ Listeners::News Listeners::take() {
         const auto& policy = parts_.current->policy(process->policy);
         if (steers(policy)) by_policy[policy.name].push_back(&one);
     }
-    note_idle(*found);
     plans_.clear();
     targets_.clear();
     for (const auto& [policy, processes] : by_policy)
         plan(policy, processes);
-    return note_workers(*found) ? News::usage : News::plan;
+    return note_idle(*found) ? News::usage : News::plan;
 }
 
-/// A server with a process for each connection has thousands that never take one.
-void Listeners::note_idle(const std::vector<inventory::AcceptSockets>& found) {
+/// True: who takes no connections while others of its policy do, is other than before.
+bool Listeners::note_idle(const std::vector<inventory::AcceptSockets>& found) {
     const auto now = Clock::now();
+    bool is_other = false;
     for (const auto& one : found) {
-        if (!one.sockets.empty() || one.code != 0) {
-            idle_.erase(one.process);
-            continue;
-        }
-        auto& idle = idle_[one.process];
-        if (++idle.reads >= enough_reads) idle.again = now + idle_pause;
-    }
-    std::erase_if(idle_, [this](const auto& one) {
-        const auto* known = parts_.tasks.find(one.first.tid);
-        return known == nullptr || known->id != one.first;
-    });
-}
-
-/// Looked for at once, so that lanes are given out anew before there are many connections. What was found
-/// stays so while workers come and go, until it takes connections itself. True: it is more than before.
-bool Listeners::note_workers(const std::vector<inventory::AcceptSockets>& found) {
-    bool is_more = false;
-    for (const auto& one : found) {
-        const auto idle = idle_.find(one.process);
         const auto* known = parts_.tasks.find(one.process.tid);
-        if (idle == idle_.end() || idle->second.has_workers || known == nullptr) continue;
+        if (one.code != 0 || known == nullptr) continue; // that says nothing
         const auto* plan = plan_of(parts_.current->policy(known->policy).name);
-        if (plan == nullptr || plan->targets.empty() || plan->left.contains(planner::NotSteered::not_seen))
-            continue;
-        idle->second.has_workers = is_more = true;
+        const bool others_do =
+            plan != nullptr && !plan->targets.empty() && !plan->left.contains(planner::NotSteered::not_seen);
+        is_other |= idle_.see(one.process, !one.sockets.empty(), others_do, now);
     }
-    return is_more;
+    idle_.keep_only([this](const TaskId& process) {
+        const auto* known = parts_.tasks.find(process.tid);
+        return known != nullptr && known->id == process;
+    });
+    return is_other;
 }
 
-bool Listeners::takes_none(const KnownProcess& process) const {
-    const auto idle = idle_.find(process.id);
-    return idle != idle_.end() && idle->second.has_workers;
+bool Listeners::takes_none(const KnownProcess& process) const { return idle_.takes_none(process.id); }
+
+bool Listeners::has_own_arrivals(const TaskId& worker) const {
+    const auto own = std::ranges::find(targets_, worker.tid, &ListenerTarget::thread);
+    return own != targets_.end() && std::ranges::none_of(targets_, [&](const ListenerTarget& other) {
+               return other.thread != own->thread && other.policy == own->policy &&
+                      other.wanted == own->wanted;
+           });
 }
 
 void Listeners::begin_round() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/gone_listeners.hpp"
+#include "app/idle_processes.hpp"
 #include "app/job.hpp"
 #include "app/log.hpp"
 #include "app/lost_records.hpp"
@@ -68,7 +69,7 @@ class Listeners {
     enum class News : std::uint8_t {
         none,
         plan, ///< there is something to do, by a ListenerRound
-        usage ///< that, and takes_none() says more than before: lanes may be others for it
+        usage ///< that, and takes_none() says otherwise than before: lanes may be others for it
     };
     /// They have come: plans what is to be done.
     [[nodiscard]] News take();
@@ -93,6 +94,9 @@ class Listeners {
     /// It takes no connections, while others of its policy take theirs each from a listener of its own: a
     /// server's master, which has the listeners open for its workers.
     [[nodiscard]] bool takes_none(const KnownProcess& process) const;
+    /// A worker to which a CPU's connections come, and to no other: those that it has would be read elsewhere
+    /// than they arrive if it moved.
+    [[nodiscard]] bool has_own_arrivals(const TaskId& worker) const;
     /// What became of those of one process.
     void explain(const TaskId& process, status::ProcessExplanation& into) const;
 
@@ -104,8 +108,7 @@ class Listeners {
     [[nodiscard]] bool steers(const planner::UndoRecord& record) const;
     [[nodiscard]] std::optional<unsigned> arrival_cpu(const TaskId& process, int thread) const;
     [[nodiscard]] std::vector<TaskId> processes() const;
-    void note_idle(const std::vector<inventory::AcceptSockets>& found);
-    [[nodiscard]] bool note_workers(const std::vector<inventory::AcceptSockets>& found);
+    [[nodiscard]] bool note_idle(const std::vector<inventory::AcceptSockets>& found);
     void plan(const std::string& policy, const std::vector<const inventory::AcceptSockets*>& found);
     void follow(const planner::ListenerCpu& subject);
     [[nodiscard]] bool is_left_alone(const planner::ListenerTarget& target, const Setting& present) const;
@@ -114,13 +117,7 @@ class Listeners {
     std::unique_ptr<inventory::AcceptList> list_; ///< null: dry run, or a recording
     std::size_t looks_ = distances.size();        ///< of the series, that are over
     Clock::time_point next_look_ = Clock::time_point::max();
-    /// Of processes that were read several times and take no connections: when they are read again.
-    struct Idle {
-        unsigned reads = 0;
-        Clock::time_point again{};
-        bool has_workers = false; ///< all listeners of its policy have their workers, and it is none
-    };
-    std::unordered_map<TaskId, Idle> idle_;
+    IdleProcesses idle_;
     std::map<std::string, planner::ListenerPlan, std::less<>> plans_; ///< by policy
     std::vector<planner::ListenerTarget> targets_;                    ///< of all plans
     std::size_t next_target_ = 0;

@@ -96,7 +96,7 @@ Manager::Manager(Parts parts)
                  parts_.settings.redeal_interval,
                  {[this] { work_.want(Work::Urgency::soon); },
                   [this](const TaskId& task) {
-                      return steering_.tasks().is_settled(task) || carrying_.joins.serves(task);
+                      return steering_.is_settled(task) || carrying_.joins.serves(task);
                   }},
                  parts_.log}) {}
 

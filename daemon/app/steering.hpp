@@ -33,6 +33,10 @@ class Steering {
     /// At the end of a pass: forgets tasks that have ended, and has `most` connections of each policy
     /// sampled.
     void end_pass(std::size_t most);
+    /// It is where its packets arrive, and they would not follow it.
+    [[nodiscard]] bool is_settled(const TaskId& task) const {
+        return tasks_.is_settled(task) || listeners_.has_own_arrivals(task);
+    }
     void explain(const TaskId& process, status::ProcessExplanation& into) const;
 
     [[nodiscard]] Listeners& listeners() { return listeners_; }

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/idle_processes.hpp"
+
+namespace affinityd::app {
+
+bool IdleProcesses::see(const TaskId& process, bool takes, bool others_do, Clock::time_point now) {
+    const bool before = takes_none(process);
+    if (takes) {
+        seen_.erase(process);
+        return before;
+    }
+    auto& idle = seen_[process];
+    if (++idle.reads >= enough_reads) idle.again = now + pause;
+    idle.has_workers = before || others_do;
+    return idle.has_workers != before;
+}
+
+bool IdleProcesses::rests(const TaskId& process, Clock::time_point now) const {
+    const auto found = seen_.find(process);
+    return found != seen_.end() && now < found->second.again;
+}
+
+bool IdleProcesses::takes_none(const TaskId& process) const {
+    const auto found = seen_.find(process);
+    return found != seen_.end() && found->second.has_workers;
+}
+
+void IdleProcesses::keep_only(const std::function<bool(const TaskId&)>& is_there) {
+    std::erase_if(seen_, [&](const auto& one) { return !is_there(one.first); });
+}
+
+} // namespace affinityd::app

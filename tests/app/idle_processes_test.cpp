@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that were read and take no connections.
+#include "app/idle_processes.hpp"
+
+#include <gtest/gtest.h>
+
+namespace affinityd::app {
+namespace {
+
+constexpr TaskId master{10, 1}, worker{11, 2};
+constexpr IdleProcesses::Clock::time_point begin{std::chrono::hours(1)};
+
+TEST(IdleProcesses, AMasterIsKnownAtOnceAndStaysOneWhileItsWorkersChange) {
+    IdleProcesses idle;
+    EXPECT_FALSE(idle.see(master, false, false, begin)) << "its workers do not wait for connections yet";
+    EXPECT_FALSE(idle.takes_none(master));
+    EXPECT_TRUE(idle.see(master, false, true, begin));
+    EXPECT_TRUE(idle.takes_none(master));
+    EXPECT_FALSE(idle.see(master, false, false, begin)) << "a reload: other workers";
+    EXPECT_TRUE(idle.takes_none(master));
+    EXPECT_FALSE(idle.takes_none(worker));
+}
+
+TEST(IdleProcesses, AWorkerThatOpensItsListenerLateIsOneFromThenOn) {
+    IdleProcesses idle;
+    EXPECT_TRUE(idle.see(worker, false, true, begin));
+    EXPECT_TRUE(idle.see(worker, true, true, begin)) << "who is served must be found out anew";
+    EXPECT_FALSE(idle.takes_none(worker));
+    EXPECT_FALSE(idle.see(worker, true, true, begin));
+}
+
+TEST(IdleProcesses, IsReadSeldomAfterSomeReads) {
+    IdleProcesses idle;
+    for (unsigned i = 0; i < IdleProcesses::enough_reads; ++i) {
+        EXPECT_FALSE(idle.rests(master, begin));
+        static_cast<void>(idle.see(master, false, false, begin));
+    }
+    EXPECT_TRUE(idle.rests(master, begin));
+    EXPECT_FALSE(idle.rests(master, begin + IdleProcesses::pause));
+    idle.keep_only([](const TaskId& process) { return process != master; });
+    EXPECT_FALSE(idle.rests(master, begin));
+}
+
+} // namespace
+} // namespace affinityd::app
