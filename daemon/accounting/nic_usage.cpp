@@ -79,7 +79,7 @@ struct NicUsage::Search {
 
 bool NicUsage::Search::needs_sockets(const UsageProcess& process) const {
     const auto& policy = policies[process.policy];
-    return policy.is_auto || policy.named.size() > 1;
+    return policy.is_auto || policy.named.size() > 1 || process.takes_none; // has it connections?
 }
 
 /// How many sockets must be listed: none, a sample, or all.

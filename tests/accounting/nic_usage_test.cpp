@@ -106,7 +106,7 @@ TEST_F(NicUsageTest, WhoTakesNoneOfTheConnectionsOfItsListenersCountsOnlyForThos
     auto named = by_itself;
     named.is_auto = false;
     named.named = {"eth0"};
-    EXPECT_EQ(find({named}, {master, worker}).counts, (NicCounts{{"auto", {{{"eth0"}, 1}}}}));
+    EXPECT_EQ(find({named}, {master, helper, worker}).counts, (NicCounts{{"auto", {{{"eth0"}, 2}}}}));
 }
 
 TEST_F(NicUsageTest, LoopbackAndSocketsOfOthersServeNobody) {
