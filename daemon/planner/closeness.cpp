@@ -12,8 +12,7 @@ namespace {
 
 using Groups = std::vector<CpuSet>;
 
-constexpr std::uint32_t level_step = 1'000'000;      ///< more than any NUMA distance adds
-constexpr Closeness::Distance farthest = 1ULL << 48; ///< more than a minute, if it is a time
+constexpr std::uint32_t level_step = 1'000'000; ///< more than any NUMA distance adds
 
 /// How many CPUs a group has on average.
 double size_of(const Groups& groups) {
@@ -64,17 +63,17 @@ std::uint32_t numa_distance(const topology::Topology& topology, std::size_t from
     return std::min(topology.nodes[from].distance[to], level_step - 1);
 }
 
-Closeness::Distance femtoseconds(double ns) {
-    return static_cast<Closeness::Distance>(std::min(std::round(ns * 1e6), static_cast<double>(farthest)));
-}
-
 } // namespace
+
+Closeness::Distance Closeness::femtoseconds(double ns) {
+    return static_cast<Distance>(std::min(std::round(ns * 1e6), static_cast<double>(farthest)));
+}
 
 Closeness::Closeness(const topology::Topology& topology, std::shared_ptr<const machine::LatencyMatrix> matrix)
     : online_(topology.online), matrix_(std::move(matrix)) {
     const auto cpus = online_.to_vector();
     count_ = cpus.size();
-    place_.resize(cpus.empty() ? 0 : cpus.back() + 1U);
+    place_.resize(cpus.empty() ? 0 : cpus.back() + 1U, nowhere);
     for (std::size_t i = 0; i < count_; ++i)
         place_[cpus[i]] = i;
     const auto levels = levels_of(topology);
@@ -85,7 +84,7 @@ Closeness::Closeness(const topology::Topology& topology, std::shared_ptr<const m
             const auto members = (group & online_).to_vector();
             for (const unsigned a : members)
                 for (const unsigned b : members)
-                    steps[index(a, b)] = static_cast<std::uint32_t>(level + 1) * level_step;
+                    steps[place(a) * count_ + place(b)] = static_cast<std::uint32_t>(level + 1) * level_step;
         }
     const auto nodes = node_places(topology, cpus);
     for (std::size_t a = 0; a < count_; ++a)
@@ -130,25 +129,30 @@ void Closeness::estimate(const std::vector<std::uint32_t>& steps) {
     }
 }
 
-Closeness::Distance Closeness::between(unsigned a, unsigned b) const {
-    if (!online_.contains(a) || !online_.contains(b)) return farthest;
-    return distances_[index(a, b)];
-}
-
-Closeness::Distance Closeness::between(const CpuSet& a, const CpuSet& b) const {
+Closeness::Distance Closeness::mean(std::span<const unsigned> a, std::span<const unsigned> b) const {
     Distance sum = 0;
     for (const unsigned from : a)
         for (const unsigned to : b)
             sum += between(from, to);
-    return sum / (a.count() * b.count());
+    return sum / (a.size() * b.size());
+}
+
+Closeness::Distance Closeness::between(const CpuSet& a, const CpuSet& b) const {
+    const unsigned from = a.first(), to = b.first();
+    if (from == a.last() && to == b.last()) return between(from, to);
+    return mean(a.to_vector(), b.to_vector());
 }
 
 Closeness::Distance Closeness::usual(const CpuSet& a, const CpuSet& b) const {
     if (matrix_ == nullptr) return between(a, b);
+    const auto each = [&](unsigned from, unsigned to) {
+        return from == to ? 0 : femtoseconds(matrix_->usual_ns(from, to));
+    };
+    if (a.first() == a.last() && b.first() == b.last()) return each(a.first(), b.first());
     Distance sum = 0;
     for (const unsigned from : a)
         for (const unsigned to : b)
-            sum += from == to ? 0 : femtoseconds(matrix_->usual_ns(from, to));
+            sum += each(from, to);
     return sum / (a.count() * b.count());
 }
 
