@@ -49,6 +49,8 @@ class Closeness {
     }
     [[nodiscard]] static Distance femtoseconds(double ns);
     [[nodiscard]] Distance mean(std::span<const unsigned> a, std::span<const unsigned> b) const;
+    bool take_measured();
+    [[nodiscard]] std::vector<std::uint32_t> steps_of(const topology::Topology& topology) const;
     void estimate(const std::vector<std::uint32_t>& steps);
 
     CpuSet online_;
