@@ -20,11 +20,10 @@ class LatencyMatrix {
     explicit LatencyMatrix(topology::Latencies measured);
 
     [[nodiscard]] const topology::Latencies& measured() const { return measured_; }
-    /// ns for one way, of pairs that were not measured as of others between the same groups; no value: not
-    /// known.
-    [[nodiscard]] std::optional<double> ns(unsigned a, unsigned b) const { return completed_.ns(a, b); }
-    /// The same without the noise of single pairs: what is usual within the finest group that has both CPUs,
-    /// or between CPUs that are in none together. 0: no way between these is known.
+    /// With pairs that were not measured as others between the same groups, as far as these are known.
+    [[nodiscard]] const topology::Latencies& completed() const { return completed_; }
+    /// ns for one way without the noise of single pairs: what is usual within the finest group that has both
+    /// CPUs, or between CPUs that are in none together. 0: no way between these is known.
     [[nodiscard]] double usual_ns(unsigned a, unsigned b) const;
 
   private:

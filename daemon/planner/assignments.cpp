@@ -65,32 +65,21 @@ unsigned Assignments::table_of(const DistributionId& distribution) {
     return number;
 }
 
-/// The CPUs of all slots, one after the other: to go through a set takes longer on a large machine.
-void Assignments::SlotCpus::be_of(std::span<const Slot> slots, bool lasting) {
-    if (lasting && of == slots.data() && ends.size() == slots.size()) return;
-    *this = {.of = lasting ? slots.data() : nullptr};
-    for (const auto& slot : slots) {
-        for (const unsigned cpu : slot.cpus)
-            cpus.push_back(cpu);
-        ends.push_back(cpus.size());
-    }
-}
-
 std::size_t Assignments::best(const SlotRequest& request, Table& table) {
     if (const auto* company = request.company) {
         const auto number = companies_.find(company->id).value_or(Companies::none);
-        return companies_.best(number, request.slots, load_, *company->closeness,
+        return companies_.best(number, request.slots, load_, company->closeness,
                                company->has_our_mask ? &request.present : nullptr);
     }
     static const CpuLoad::Around none;
     const auto& own = request.unit == SlotRequest::Unit::thread ? table.own : none;
     auto& known = table.slots;
     known.be_of(request.slots, base_ && request.cpuset == nullptr && !table.is_of_groups);
-    std::size_t best = 0, begin = 0;
+    std::size_t best = 0;
     std::optional<Rank> least;
-    for (std::size_t i = 0; i < request.slots.size(); begin = known.ends[i++]) {
+    for (std::size_t i = 0; i < request.slots.size(); ++i) {
         const auto& slot = request.slots[i];
-        const auto cpus = std::span(known.cpus).subspan(begin, known.ends[i] - begin);
+        const auto cpus = known[i];
         auto level = load_.place(cpus);
         const auto count = static_cast<Weight>(cpus.size());
         Rank rank{.core = rounded(level.core) / count, .cpu = rounded(level.cpu) / count};
@@ -148,7 +137,7 @@ void Assignments::reseat(const SlotRequest& request, unsigned table) {
         seats.push_back(seat);
         sitting.push_back({seat->now, seat->company_place});
     }
-    const auto better = companies_.better(*number, request.slots, sitting, load_, *closeness);
+    const auto better = companies_.better(*number, request.slots, sitting, load_, closeness);
     for (std::size_t i = 0; i < better.size(); ++i) {
         put(*seats[i], &request.slots[better[i]]);
         seats[i]->given = seats[i]->now;

@@ -7,6 +7,7 @@
 #include "planner/distribution.hpp"
 #include "planner/estimate.hpp"
 #include "planner/occupied.hpp"
+#include "planner/slot_cpus.hpp"
 #include "planner/slots.hpp"
 
 #include <cstdint>
@@ -97,13 +98,6 @@ class Assignments {
     void move(const TaskId& task, unsigned table, unsigned from, const Slot& to);
 
   private:
-    struct SlotCpus {
-        const Slot* of = nullptr; ///< the first of the slots; null: of none that last
-        std::vector<unsigned> cpus;
-        std::vector<std::size_t> ends; ///< of each slot's, in `cpus`
-        /// `lasting`: the slots stay where they are as long as this does; others are made for one question.
-        void be_of(std::span<const Slot> slots, bool lasting);
-    };
     struct Table {
         const DistributionId* id = nullptr; ///< null: free
         bool is_of_groups = false;          ///< the slots inside a group count, not the group

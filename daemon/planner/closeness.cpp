@@ -12,8 +12,7 @@ namespace {
 
 using Groups = std::vector<CpuSet>;
 
-constexpr std::uint32_t level_step = 1'000'000;      ///< more than any NUMA distance adds
-constexpr Closeness::Distance farthest = 1ULL << 48; ///< more than a minute, if it is a time
+constexpr std::uint32_t level_step = 1'000'000; ///< more than any NUMA distance adds
 
 /// How many CPUs a group has on average.
 double size_of(const Groups& groups) {
@@ -64,55 +63,76 @@ std::uint32_t numa_distance(const topology::Topology& topology, std::size_t from
     return std::min(topology.nodes[from].distance[to], level_step - 1);
 }
 
-Closeness::Distance femtoseconds(double ns) {
-    return static_cast<Closeness::Distance>(std::min(std::round(ns * 1e6), static_cast<double>(farthest)));
-}
-
 } // namespace
+
+Closeness::Distance Closeness::femtoseconds(double ns) {
+    return static_cast<Distance>(std::min(std::round(ns * 1e6), static_cast<double>(farthest)));
+}
 
 Closeness::Closeness(const topology::Topology& topology, std::shared_ptr<const machine::LatencyMatrix> matrix)
     : online_(topology.online), matrix_(std::move(matrix)) {
     const auto cpus = online_.to_vector();
     count_ = cpus.size();
-    place_.resize(cpus.empty() ? 0 : cpus.back() + 1U);
+    place_.resize(cpus.empty() ? 0 : cpus.back() + 1U, nowhere);
     for (std::size_t i = 0; i < count_; ++i)
         place_[cpus[i]] = i;
-    const auto levels = levels_of(topology);
-    std::vector<std::uint32_t> steps(count_ * count_,
-                                     static_cast<std::uint32_t>(levels.size() + 1) * level_step);
-    for (std::size_t level = levels.size(); level-- > 0;)
-        for (const auto& group : levels[level]) {
-            const auto members = (group & online_).to_vector();
-            for (const unsigned a : members)
-                for (const unsigned b : members)
-                    steps[index(a, b)] = static_cast<std::uint32_t>(level + 1) * level_step;
-        }
-    const auto nodes = node_places(topology, cpus);
-    for (std::size_t a = 0; a < count_; ++a)
-        for (std::size_t b = 0; b < count_; ++b)
-            steps[a * count_ + b] =
-                a == b ? 0 : steps[a * count_ + b] + numa_distance(topology, nodes[a], nodes[b]);
+    const bool is_complete = matrix_ != nullptr && take_measured();
+    if (is_complete) return; // as where all was measured, or a part of each two groups
+    const auto steps = steps_of(topology);
     if (matrix_ == nullptr)
         distances_.assign(steps.begin(), steps.end());
     else
         estimate(steps);
 }
 
-/// Of pairs of which nothing was measured, what was measured of others that are as close by topology tells.
-void Closeness::estimate(const std::vector<std::uint32_t>& steps) {
+/// By topology, of each pair.
+std::vector<std::uint32_t> Closeness::steps_of(const topology::Topology& topology) const {
     const auto cpus = online_.to_vector();
+    const auto levels = levels_of(topology);
+    std::vector<std::uint32_t> steps(count_ * count_,
+                                     static_cast<std::uint32_t>(levels.size() + 1) * level_step);
+    for (std::size_t level = levels.size(); level-- > 0;)
+        for (const auto& group : levels[level]) {
+            auto members = (group & online_).to_vector();
+            std::ranges::transform(members, members.begin(),
+                                   [&](unsigned cpu) { return static_cast<unsigned>(place(cpu)); });
+            for (const unsigned a : members)
+                for (const unsigned b : members)
+                    steps[a * count_ + b] = static_cast<std::uint32_t>(level + 1) * level_step;
+        }
+    const auto nodes = node_places(topology, cpus);
+    for (std::size_t a = 0; a < count_; ++a)
+        for (std::size_t b = 0; b < count_; ++b)
+            steps[a * count_ + b] =
+                a == b ? 0 : steps[a * count_ + b] + numa_distance(topology, nodes[a], nodes[b]);
+    return steps;
+}
+
+/// True: of all pairs.
+bool Closeness::take_measured() {
+    const auto& known = matrix_->completed();
+    std::vector<std::optional<std::size_t>> rows; // of each online CPU, in `known`
+    for (const unsigned cpu : online_) {
+        const auto row = std::ranges::lower_bound(known.cpus(), cpu);
+        const bool is_there = row != known.cpus().end() && *row == cpu;
+        rows.push_back(is_there ? std::optional(static_cast<std::size_t>(row - known.cpus().begin()))
+                                : std::nullopt);
+    }
     distances_.assign(count_ * count_, 0);
-    std::size_t unknown = 0;
+    bool are_all = true;
     for (std::size_t b = 0; b < count_; ++b)
         for (std::size_t a = 0; a < b; ++a) {
-            const auto ns = matrix_->ns(cpus[a], cpus[b]);
+            const auto ns = rows[a] && rows[b] ? known.at(*rows[a], *rows[b]) : std::nullopt;
+            are_all = are_all && ns;
             if (ns)
                 distances_[a * count_ + b] = distances_[b * count_ + a] =
                     std::max(Distance{1}, femtoseconds(*ns));
-            else
-                ++unknown;
         }
-    if (unknown == 0) return; // as it is where all was measured, or a part of each two groups
+    return are_all;
+}
+
+/// Of pairs of which nothing was measured, what was measured of others that are as close by topology tells.
+void Closeness::estimate(const std::vector<std::uint32_t>& steps) {
     std::map<std::uint32_t, std::vector<Distance>> known; // by topology
     Distance most = 0;
     for (std::size_t i = 0; i < distances_.size(); ++i) {
@@ -130,25 +150,30 @@ void Closeness::estimate(const std::vector<std::uint32_t>& steps) {
     }
 }
 
-Closeness::Distance Closeness::between(unsigned a, unsigned b) const {
-    if (!online_.contains(a) || !online_.contains(b)) return farthest;
-    return distances_[index(a, b)];
-}
-
-Closeness::Distance Closeness::between(const CpuSet& a, const CpuSet& b) const {
+Closeness::Distance Closeness::mean(std::span<const unsigned> a, std::span<const unsigned> b) const {
     Distance sum = 0;
     for (const unsigned from : a)
         for (const unsigned to : b)
             sum += between(from, to);
-    return sum / (a.count() * b.count());
+    return sum / (a.size() * b.size());
+}
+
+Closeness::Distance Closeness::between(const CpuSet& a, const CpuSet& b) const {
+    const unsigned from = a.first(), to = b.first();
+    if (from == a.last() && to == b.last()) return between(from, to);
+    return mean(a.to_vector(), b.to_vector());
 }
 
 Closeness::Distance Closeness::usual(const CpuSet& a, const CpuSet& b) const {
     if (matrix_ == nullptr) return between(a, b);
+    const auto each = [&](unsigned from, unsigned to) {
+        return from == to ? 0 : femtoseconds(matrix_->usual_ns(from, to));
+    };
+    if (a.first() == a.last() && b.first() == b.last()) return each(a.first(), b.first());
     Distance sum = 0;
     for (const unsigned from : a)
         for (const unsigned to : b)
-            sum += from == to ? 0 : femtoseconds(matrix_->usual_ns(from, to));
+            sum += each(from, to);
     return sum / (a.count() * b.count());
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace affinityd::planner {
@@ -22,8 +23,14 @@ class Closeness {
     /// `matrix`: of this machine; null: none was measured.
     Closeness(const topology::Topology& topology, std::shared_ptr<const machine::LatencyMatrix> matrix);
 
-    [[nodiscard]] Distance between(unsigned a, unsigned b) const;
+    [[nodiscard]] Distance between(unsigned a, unsigned b) const {
+        const std::size_t from = place(a), to = place(b);
+        return from == nowhere || to == nowhere ? farthest : distances_[from * count_ + to];
+    }
     /// Between places with several CPUs: on average. Neither is empty.
+    [[nodiscard]] Distance between(std::span<const unsigned> a, std::span<const unsigned> b) const {
+        return a.size() == 1 && b.size() == 1 ? between(a[0], b[0]) : mean(a, b);
+    }
     [[nodiscard]] Distance between(const CpuSet& a, const CpuSet& b) const;
     /// The same without the noise of measuring: worth moving for.
     [[nodiscard]] Distance usual(const CpuSet& a, const CpuSet& b) const;
@@ -35,12 +42,20 @@ class Closeness {
                              const std::shared_ptr<const machine::LatencyMatrix>& matrix) const;
 
   private:
-    [[nodiscard]] std::size_t index(unsigned a, unsigned b) const { return place_[a] * count_ + place_[b]; }
+    static constexpr std::size_t nowhere = ~std::size_t{0};
+    static constexpr Distance farthest = 1ULL << 48; ///< more than a minute, if it is a time
+    [[nodiscard]] std::size_t place(unsigned cpu) const {
+        return cpu < place_.size() ? place_[cpu] : nowhere;
+    }
+    [[nodiscard]] static Distance femtoseconds(double ns);
+    [[nodiscard]] Distance mean(std::span<const unsigned> a, std::span<const unsigned> b) const;
+    bool take_measured();
+    [[nodiscard]] std::vector<std::uint32_t> steps_of(const topology::Topology& topology) const;
     void estimate(const std::vector<std::uint32_t>& steps);
 
     CpuSet online_;
     std::shared_ptr<const machine::LatencyMatrix> matrix_;
-    std::vector<std::size_t> place_; ///< by CPU; of none that is not online
+    std::vector<std::size_t> place_; ///< by CPU; `nowhere`: not online
     std::size_t count_ = 0;
     std::vector<Distance> distances_; ///< by place and place
 };

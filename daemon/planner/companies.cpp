@@ -11,6 +11,7 @@ namespace affinityd::planner {
 namespace {
 
 constexpr std::size_t most_moved = 512; ///< members of a larger company stay where they are
+constexpr std::size_t few = 32; ///< members: their sums are worked out anew each time, instead of kept
 
 /// Of all pairs of `own`, and of each of them with `others`.
 template <class Way>
@@ -57,6 +58,14 @@ std::vector<const CpuSet*> cpus_of(std::span<const Slot> slots, const std::vecto
     return cpus;
 }
 
+CompanySums sums_of(const Occupied& places, std::span<const Slot> slots,
+                    const std::shared_ptr<const Closeness>& closeness) {
+    CompanySums sums(slots, closeness);
+    for (const auto& [cpus, sum, tasks] : places)
+        if (tasks > 0) sums.change(cpus, 0, tasks);
+    return sums;
+}
+
 } // namespace
 
 unsigned Companies::join(const CompanyId& id, const Member& member) {
@@ -84,16 +93,20 @@ std::optional<unsigned> Companies::find(const CompanyId& id) const {
 }
 
 unsigned Companies::enter(unsigned number, const CpuSet& cpus, Weight weight) {
-    auto& places = companies_[number].places;
-    const unsigned place = places.enter(cpus);
-    places.weigh(place, weight);
+    auto& company = companies_[number];
+    const unsigned place = company.places.enter(cpus);
+    company.places.weigh(place, weight);
+    const unsigned tasks = company.places[place].tasks;
+    if (company.sums) company.sums->change(cpus, tasks - 1, tasks);
     return place;
 }
 
 void Companies::exit(unsigned number, unsigned place, Weight weight) {
-    auto& places = companies_[number].places;
-    places.weigh(place, -weight);
-    places.leave(place);
+    auto& company = companies_[number];
+    company.places.weigh(place, -weight);
+    const auto& [cpus, sum, tasks] = company.places[place];
+    if (company.sums) company.sums->change(cpus, tasks, tasks - 1);
+    company.places.leave(place);
 }
 
 void Companies::weigh(unsigned number, unsigned place, Weight change) {
@@ -101,21 +114,24 @@ void Companies::weigh(unsigned number, unsigned place, Weight change) {
 }
 
 std::size_t Companies::best(unsigned number, std::span<const Slot> slots, const CpuLoad& load,
-                            const Closeness& closeness, const CpuSet* present) const {
+                            const std::shared_ptr<const Closeness>& closeness, const CpuSet* present) {
     if (slots.size() == 1) return 0;
+    if (number == none) return CompanyChoice(slots, load, CompanySums(slots, closeness)).next(present);
+    auto& company = companies_[number];
     CpuLoad others = load;
-    if (number != none)
-        for (const auto& [cpus, sum, tasks] : companies_[number].places)
-            others.add(cpus, -sum);
-    CompanyChoice choice(slots, std::move(others), closeness);
-    if (number != none)
-        for (const auto& [cpus, sum, tasks] : companies_[number].places)
-            if (tasks > 0) choice.add(cpus, tasks);
-    return choice.next(present);
+    for (const auto& [cpus, sum, tasks] : company.places)
+        others.add(cpus, -sum);
+    auto& sums = company.sums;
+    if (!sums || &sums->closeness() != closeness.get() || !sums->are_of(slots))
+        sums = sums_of(company.places, slots, closeness);
+    const auto chosen = CompanyChoice(slots, others, *sums).next(present);
+    if (company.members.size() <= few) sums.reset();
+    return chosen;
 }
 
 bool Companies::is_outdated(unsigned number, const Closeness& closeness) {
     auto& company = companies_[number];
+    if (company.sums && &company.sums->closeness() != &closeness) company.sums.reset();
     const bool is_new = !std::exchange(company.is_seated, true);
     if (!is_new && (closeness.matrix() == nullptr || closeness.matrix() == company.seated_by)) return false;
     company.seated_by = closeness.matrix();
@@ -131,7 +147,7 @@ std::vector<TaskId> Companies::members(unsigned number, unsigned table) const {
 
 std::vector<std::size_t> Companies::better(unsigned number, std::span<const Slot> slots,
                                            const std::vector<Sitting>& members, const CpuLoad& load,
-                                           const Closeness& closeness) const {
+                                           const std::shared_ptr<const Closeness>& closeness) const {
     if (members.size() < 2 || members.size() > most_moved) return {};
     Occupied rest = companies_[number].places; // with members of other distributions, who stay
     CpuLoad others = load;
@@ -144,17 +160,16 @@ std::vector<std::size_t> Companies::better(unsigned number, std::span<const Slot
         now.push_back(static_cast<std::size_t>(slot - slots.begin()));
         rest.leave(place);
     }
-    CompanyChoice choice(slots, std::move(others), closeness);
-    for (const auto& [cpus, sum, tasks] : rest)
-        if (tasks > 0) choice.add(cpus, tasks);
+    auto sums = sums_of(rest, slots, closeness);
+    const CompanyChoice choice(slots, others, sums);
     std::vector<std::size_t> next;
     for (std::size_t i = 0; i < now.size(); ++i) {
         next.push_back(choice.next(nullptr));
-        choice.add(slots[next.back()].cpus, 1);
+        sums.change(slots[next.back()].cpus, 0, 1);
     }
     const auto before = cpus_of(slots, now), after = cpus_of(slots, next);
-    const bool is_closer = sum_of(after, rest, closeness) * 8 <= sum_of(before, rest, closeness) * 7 &&
-                           usual_sum(after, rest, closeness) * 8 <= usual_sum(before, rest, closeness) * 7;
+    const bool is_closer = sum_of(after, rest, *closeness) * 8 <= sum_of(before, rest, *closeness) * 7 &&
+                           usual_sum(after, rest, *closeness) * 8 <= usual_sum(before, rest, *closeness) * 7;
     return is_closer ? with_few_moves(now, std::move(next)) : std::vector<std::size_t>{};
 }
 

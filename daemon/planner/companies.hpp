@@ -2,6 +2,7 @@
 #pragma once
 
 #include "planner/company.hpp"
+#include "planner/company_sums.hpp"
 #include "planner/cpu_load.hpp"
 #include "planner/occupied.hpp"
 #include "planner/slots.hpp"
@@ -51,7 +52,7 @@ class Companies {
     /// Index of the slot that is the best for one more. `company`: none for the first. `load`: of all, the
     /// company included. `present`: the mask that it has from us; null: from somebody else.
     [[nodiscard]] std::size_t best(unsigned company, std::span<const Slot> slots, const CpuLoad& load,
-                                   const Closeness& closeness, const CpuSet* present) const;
+                                   const std::shared_ptr<const Closeness>& closeness, const CpuSet* present);
 
     /// Since its members were seated, latencies were measured, or measured again. It is asked once.
     [[nodiscard]] bool is_outdated(unsigned company, const Closeness& closeness);
@@ -59,7 +60,7 @@ class Companies {
     /// closer by an eighth, noise left aside. Empty: all stay.
     [[nodiscard]] std::vector<std::size_t> better(unsigned company, std::span<const Slot> slots,
                                                   const std::vector<Sitting>& members, const CpuLoad& load,
-                                                  const Closeness& closeness) const;
+                                                  const std::shared_ptr<const Closeness>& closeness) const;
     [[nodiscard]] std::vector<TaskId> members(unsigned company, unsigned table) const;
     /// How close somebody on these CPUs is to all others of the company.
     [[nodiscard]] Nearness nearness(const CompanyId& id, const CpuSet& cpus,
@@ -71,7 +72,8 @@ class Companies {
         std::set<Member> members;
         Occupied places;
         std::shared_ptr<const machine::LatencyMatrix> seated_by;
-        bool is_seated = false; ///< `seated_by` says by what
+        bool is_seated = false;          ///< `seated_by` says by what
+        std::optional<CompanySums> sums; ///< of the slots that were asked for last, if it has many members
     };
     std::map<CompanyId, unsigned> numbers_;
     std::vector<Company> companies_;

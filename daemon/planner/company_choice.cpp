@@ -15,30 +15,30 @@ Weight in_halves(Weight load) { return (load * 2 + one_cpu / 2) / one_cpu * one_
 
 } // namespace
 
-void CompanyChoice::add(const CpuSet& cpus, unsigned tasks) {
-    has_members_ = has_members_ || tasks > 0;
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-        const auto here = static_cast<Weight>((cpus & slots_[i].cpus).count());
-        mates_[i] += here * tasks * one_cpu / static_cast<Weight>(cpus.count());
-        sums_[i] += tasks * closeness_.between(slots_[i].cpus, cpus);
+CompanyChoice::CompanyChoice(std::span<const Slot> slots, const CpuLoad& others, const CompanySums& sums)
+    : slots_(slots), sums_(sums) {
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+        const auto cpus = sums.slots()[i];
+        const auto count = static_cast<Weight>(cpus.size());
+        const auto level = others.place(cpus);
+        by_others_.emplace_back(in_halves(level.core / count), in_halves(level.cpu / count));
     }
 }
 
 /// Members do not keep each other off the other hardware threads of their cores: `smt: avoid` does.
 CompanyChoice::Busy CompanyChoice::busy(std::size_t slot) const {
-    const auto count = static_cast<Weight>(slots_[slot].cpus.count());
-    const auto level = others_.place(slots_[slot].cpus.to_vector());
-    const Weight mates = mates_[slot] / count;
-    return {in_halves(level.core / count) + mates, in_halves(level.cpu / count) + mates};
+    const auto [core, cpu] = by_others_[slot];
+    const Weight mates = sums_.mates(slot) / static_cast<Weight>(sums_.slots()[slot].size());
+    return {core + mates, cpu + mates};
 }
 
-/// The way to the closest other slot that is as free.
-Closeness::Distance CompanyChoice::to_partner(std::size_t slot, const std::vector<Busy>& busy,
-                                              const Busy& free) const {
+/// The way to the closest of these, itself left out.
+Closeness::Distance CompanyChoice::to_partner(std::size_t slot,
+                                              const std::vector<std::size_t>& partners) const {
     auto least = std::numeric_limits<Closeness::Distance>::max();
-    for (std::size_t i = 0; i < slots_.size(); ++i)
-        if (i != slot && busy[i] <= free)
-            least = std::min(least, closeness_.between(slots_[slot].cpus, slots_[i].cpus));
+    const auto own = sums_.slots()[slot];
+    for (const std::size_t i : partners)
+        if (i != slot) least = std::min(least, sums_.closeness().between(own, sums_.slots()[i]));
     return least;
 }
 
@@ -47,19 +47,20 @@ std::size_t CompanyChoice::next(const CpuSet* present) const {
     for (std::size_t i = 0; i < slots_.size(); ++i)
         all[i] = busy(i);
     const Busy free = *std::ranges::min_element(all);
-    // If only one is free, its partner will be of those that are second.
-    Busy second = free;
-    if (!has_members_ && slots_.size() > 1) {
+    std::vector<std::size_t> partners;
+    if (!sums_.has_members() && slots_.size() > 1) {
+        // If only one is free, its partner will be of those that are second.
         auto sorted = all;
         std::ranges::nth_element(sorted, sorted.begin() + 1);
-        second = sorted[1];
+        for (std::size_t i = 0; i < slots_.size(); ++i)
+            if (all[i] <= sorted[1]) partners.push_back(i);
     }
     std::size_t best = 0;
     std::optional<std::pair<bool, Closeness::Distance>> least;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
         if (all[i] != free) continue;
         const std::pair rank{present != nullptr && slots_[i].mask != *present,
-                             has_members_ ? sums_[i] : to_partner(i, all, second)};
+                             sums_.has_members() ? sums_.ways(i) : to_partner(i, partners)};
         if (least && *least <= rank) continue;
         least = rank;
         best = i;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Planning at size: 1,000 policies, 2,048 CPUs, 1,000 queues, and 1,000 to 100,000 tasks. Prints nanoseconds
 // and bytes per task, and the ratio of the largest to the smallest run, which is what has to stay flat. Also
-// prints what it takes to match a task that no policy wants.
+// prints what it takes to match a task that no policy wants, and to place threads that belong together.
 #include "machines.hpp"
 #include "planner/plan.hpp"
+#include "world.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 
 #include <malloc.h>
@@ -39,10 +41,6 @@ topology::Topology large() {
     }
     return topology;
 }
-
-struct NoUndo final : UndoLookup {
-    [[nodiscard]] std::optional<UndoRecord> find(const Subject&) const override { return std::nullopt; }
-};
 
 std::vector<std::string> thousand_policies() {
     std::vector<std::string> texts;
@@ -79,7 +77,7 @@ Figures plan_tasks(const policy::PolicySet& set, const Placements& placements, s
         threads[i] = {{tid, 1}, processes[i].comm_text, 0, CpuSet::range(0, 2047)};
     }
     Figures figures;
-    const NoUndo undo;
+    const test::NoUndo undo;
     figures.nanoseconds = nanoseconds_per(tasks, [&] {
         const auto before = ::mallinfo2().uordblks;
         Assignments assignments;
@@ -108,6 +106,43 @@ double match_unwanted(const policy::PolicySet& set) {
     });
 }
 
+/// CPU time: others' work does not count.
+double milliseconds(const std::function<void()>& work) {
+    const auto now = [] {
+        timespec time{};
+        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+        return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
+    };
+    const double begin = now();
+    work();
+    return now() - begin;
+}
+
+/// A slot for each CPU, and a thread for each slot, all close to each other by measured latency.
+void place_company(unsigned cpus) {
+    auto machine = test::without_smt(cpus);
+    topology::Latencies measured(machine.topology.online);
+    for (unsigned a = 0; a < cpus; ++a)
+        for (unsigned b = 0; b < a; ++b)
+            measured.set(a, b, (a / 8 == b / 8 ? 25 : 80) + (a * 7 + b * 13) % 11);
+    machine.latencies.matrix = std::make_shared<const machine::LatencyMatrix>(measured);
+    const double made =
+        milliseconds([&] { const Closeness closeness(machine.topology, machine.latencies.matrix); });
+    test::World world({"match: {comm: a}\ntogether: measured\n"}, machine);
+    std::vector<double> times;
+    for (unsigned i = 0; i < cpus; ++i) {
+        auto task = test::thread(100 + static_cast<int>(i), "a");
+        times.push_back(milliseconds([&] {
+            world.apply(task, plan_thread(world.planning(), {.id = {100, 100}, .policy = 0}, {task, i}));
+        }));
+    }
+    const double first = times.front();
+    std::ranges::sort(times);
+    std::printf("%4u CPUs, threads that belong together: the first %.3f ms, half of them below %.3f ms, the "
+                "longest %.3f ms (aim: 1); closeness made in %.2f ms\n",
+                cpus, first, times[times.size() / 2], times.back(), made);
+}
+
 int run() {
     const auto set = test::policies(thousand_policies());
     machine::Machine machine{large(), {}, {}};
@@ -130,6 +165,8 @@ int run() {
     std::printf("100,000 against 1,000 tasks: %.2f times the time per task (aim: at most 1.5)\n",
                 last / first);
     std::printf("a task that no rule wants: %.0f ns to match (aim: below 1000)\n", match_unwanted(set));
+    for (const unsigned cpus : {64U, 128U, 256U, 512U})
+        place_company(cpus);
     return 0;
 }
 
