@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/steering.hpp"
 
+#include "planner/worker_lanes.hpp"
+
+#include <map>
+#include <vector>
+
 namespace affinityd::app {
 
 Steering::Steering(const Parts& parts)
-    : sampled_(parts.sampled), listeners_(parts.listeners),
+    : parts_(parts), listeners_(parts.listeners),
       tasks_({parts.listeners.current, parts.listeners.tasks, parts.assignments, parts.listeners.releases,
               parts.look_again, parts.has_work}),
       looks_({parts.listeners.root, parts.listeners.current, parts.listeners.tasks,
@@ -16,8 +21,37 @@ void Steering::observe(const KnownProcess& process) {
     looks_.observe(process);
 }
 
+Listeners::News Steering::take_listeners() {
+    const auto news = listeners_.take();
+    if (news != Listeners::News::none)
+        for (const auto& resolved : parts_.listeners.current.placements().policies)
+            spread_workers(resolved);
+    return news;
+}
+
+void Steering::spread_workers(const planner::ResolvedPolicy& resolved) {
+    const auto* plan = listeners_.plan_of(resolved.policy->name);
+    if (plan == nullptr || plan->left.contains(planner::NotSteered::not_seen)) return;
+    std::map<TaskId, int> processes; // of each worker
+    for (const auto& target : plan->targets) {
+        const auto* process = parts_.listeners.tasks.find(target.subject.process);
+        if (process == nullptr) continue;
+        const auto* thread = process->threads.find(target.thread);
+        processes.emplace(thread != nullptr && thread->seat.is_own ? thread->id : process->id,
+                          process->id.tid);
+    }
+    std::vector<TaskId> workers;
+    for (const auto& [worker, process] : processes)
+        workers.push_back(worker);
+    for (const auto& move : planner::spread_workers(resolved, parts_.listeners.current.placements(),
+                                                    parts_.assignments, workers)) {
+        parts_.assignments.move(move.worker, move.table, move.from, move.to);
+        parts_.look_again(processes[move.worker]);
+    }
+}
+
 void Steering::note(const locality::ReadCounts& found) {
-    sampled_(found);
+    parts_.sampled(found);
     tasks_.note(found);
 }
 

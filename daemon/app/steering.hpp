@@ -25,6 +25,8 @@ class Steering {
 
     /// A process under policy was placed.
     void observe(const KnownProcess& process);
+    /// What was found of listeners has come: also has workers change over to lanes that have none.
+    [[nodiscard]] Listeners::News take_listeners();
     /// Samples of connections have come.
     void note(const locality::ReadCounts& found);
     /// Works until `out_of_time` says so. True: there is nothing left to do.
@@ -44,7 +46,8 @@ class Steering {
     [[nodiscard]] SampleLooks& looks() { return looks_; }
 
   private:
-    std::function<void(const locality::ReadCounts&)> sampled_;
+    void spread_workers(const planner::ResolvedPolicy& resolved);
+    Parts parts_;
     Listeners listeners_;
     TaskSteering tasks_;
     SampleLooks looks_;

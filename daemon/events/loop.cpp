@@ -160,7 +160,7 @@ Result<void> EventLoop::watch_looks() {
         LookWatch::Looker{"the listeners of servers", listeners.fd(), [&] { return listeners.next_look(); },
                           [&] { listeners.look(); },
                           [this, &listeners] {
-                              const auto news = listeners.take();
+                              const auto news = manager_.steering().take_listeners();
                               if (news == app::Listeners::News::none) return;
                               manager_.work().add(std::make_unique<app::ListenerRound>(listeners));
                               if (news == app::Listeners::News::usage)
