@@ -3,16 +3,24 @@
 
 namespace affinityd::app {
 
-bool IdleProcesses::see(const TaskId& process, bool takes, bool others_do, Clock::time_point now) {
-    const bool before = takes_none(process);
+bool IdleProcesses::see(const TaskId& process, bool takes, Clock::time_point now) {
     if (takes) {
+        const bool before = takes_none(process);
         seen_.erase(process);
         return before;
     }
     auto& idle = seen_[process];
     if (++idle.reads >= enough_reads) idle.again = now + pause;
-    idle.has_workers = before || others_do;
-    return idle.has_workers != before;
+    return false;
+}
+
+bool IdleProcesses::note_workers(const std::function<bool(const TaskId&)>& others_do) {
+    bool are_more = false;
+    for (auto& [process, idle] : seen_) {
+        if (idle.has_workers || !others_do(process)) continue;
+        idle.has_workers = are_more = true;
+    }
+    return are_more;
 }
 
 bool IdleProcesses::rests(const TaskId& process, Clock::time_point now) const {

@@ -17,12 +17,14 @@ class IdleProcesses {
     static constexpr unsigned enough_reads = 3;
     static constexpr std::chrono::seconds pause{60};
 
-    /// It was read, and takes connections or not; `others_do`: each listener of its policy has its worker,
-    /// and is steered. True: takes_none() says otherwise than before.
-    [[nodiscard]] bool see(const TaskId& process, bool takes, bool others_do, Clock::time_point now);
+    /// It was read, and takes connections or not. True: takes_none() says otherwise than before.
+    [[nodiscard]] bool see(const TaskId& process, bool takes, Clock::time_point now);
+    /// `others_do`: each listener of its policy has its worker, and is steered. True: takes_none() says so of
+    /// more than before.
+    [[nodiscard]] bool note_workers(const std::function<bool(const TaskId&)>& others_do);
     /// It need not be read again yet.
     [[nodiscard]] bool rests(const TaskId& process, Clock::time_point now) const;
-    /// Others take the connections of its listeners. That is believed at the first read, so that lanes are
+    /// Others take the connections of its listeners. That is believed as soon as they do, so that lanes are
     /// given out anew before there are many connections, and while workers come and go, until it takes some
     /// itself.
     [[nodiscard]] bool takes_none(const TaskId& process) const;

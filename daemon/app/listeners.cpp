@@ -88,17 +88,18 @@ Listeners::News Listeners::take() {
 bool Listeners::note_idle(const std::vector<inventory::AcceptSockets>& found) {
     const auto now = Clock::now();
     bool is_other = false;
-    for (const auto& one : found) {
-        const auto* known = parts_.tasks.find(one.process.tid);
-        if (one.code != 0 || known == nullptr) continue; // that says nothing
-        const auto* plan = plan_of(parts_.current->policy(known->policy).name);
-        const bool others_do =
-            plan != nullptr && !plan->targets.empty() && !plan->left.contains(planner::NotSteered::not_seen);
-        is_other |= idle_.see(one.process, !one.sockets.empty(), others_do, now);
-    }
+    for (const auto& one : found)
+        if (one.code == 0) // else it says nothing
+            is_other |= idle_.see(one.process, !one.sockets.empty(), now);
     idle_.keep_only([this](const TaskId& process) {
         const auto* known = parts_.tasks.find(process.tid);
         return known != nullptr && known->id == process;
+    });
+    is_other |= idle_.note_workers([this](const TaskId& process) {
+        const auto* known = parts_.tasks.find(process.tid);
+        const auto* plan = plan_of(parts_.current->policy(known->policy).name);
+        return plan != nullptr && !plan->targets.empty() &&
+               !plan->left.contains(planner::NotSteered::not_seen);
     });
     return is_other;
 }

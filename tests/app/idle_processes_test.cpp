@@ -10,30 +10,38 @@ namespace {
 constexpr TaskId master{10, 1}, worker{11, 2};
 constexpr IdleProcesses::Clock::time_point begin{std::chrono::hours(1)};
 
-TEST(IdleProcesses, AMasterIsKnownAtOnceAndStaysOneWhileItsWorkersChange) {
+bool yes(const TaskId&) { return true; }
+bool no(const TaskId&) { return false; }
+
+TEST(IdleProcesses, AMasterIsKnownAsSoonAsItsWorkersAreAndStaysOneWhileTheyChange) {
     IdleProcesses idle;
-    EXPECT_FALSE(idle.see(master, false, false, begin)) << "its workers do not wait for connections yet";
+    for (unsigned i = 0; i < IdleProcesses::enough_reads; ++i)
+        EXPECT_FALSE(idle.see(master, false, begin));
+    EXPECT_FALSE(idle.note_workers(no)) << "its workers do not wait for connections yet";
     EXPECT_FALSE(idle.takes_none(master));
-    EXPECT_TRUE(idle.see(master, false, true, begin));
+    EXPECT_TRUE(idle.rests(master, begin));
+    EXPECT_TRUE(idle.note_workers(yes)) << "also while it is not read itself";
     EXPECT_TRUE(idle.takes_none(master));
-    EXPECT_FALSE(idle.see(master, false, false, begin)) << "a reload: other workers";
+    EXPECT_FALSE(idle.note_workers(no)) << "a reload: other workers";
     EXPECT_TRUE(idle.takes_none(master));
     EXPECT_FALSE(idle.takes_none(worker));
 }
 
 TEST(IdleProcesses, AWorkerThatOpensItsListenerLateIsOneFromThenOn) {
     IdleProcesses idle;
-    EXPECT_TRUE(idle.see(worker, false, true, begin));
-    EXPECT_TRUE(idle.see(worker, true, true, begin)) << "who is served must be found out anew";
+    EXPECT_FALSE(idle.see(worker, false, begin));
+    EXPECT_TRUE(idle.note_workers(yes));
+    EXPECT_TRUE(idle.see(worker, true, begin)) << "who is served must be found out anew";
     EXPECT_FALSE(idle.takes_none(worker));
-    EXPECT_FALSE(idle.see(worker, true, true, begin));
+    EXPECT_FALSE(idle.see(worker, true, begin));
+    EXPECT_FALSE(idle.note_workers(yes));
 }
 
 TEST(IdleProcesses, IsReadSeldomAfterSomeReads) {
     IdleProcesses idle;
     for (unsigned i = 0; i < IdleProcesses::enough_reads; ++i) {
         EXPECT_FALSE(idle.rests(master, begin));
-        static_cast<void>(idle.see(master, false, false, begin));
+        static_cast<void>(idle.see(master, false, begin));
     }
     EXPECT_TRUE(idle.rests(master, begin));
     EXPECT_FALSE(idle.rests(master, begin + IdleProcesses::pause));
