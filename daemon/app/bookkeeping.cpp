@@ -46,7 +46,11 @@ void Bookkeeping::begin_usage(const std::function<bool(const KnownProcess&)>& ta
 }
 
 bool Bookkeeping::use(const accounting::NicUsageResult& result) {
-    if (!current_->needs_nic_usage()) return false;
+    if (!current_->needs_nic_usage()) {
+        // A policy of the same name that comes later has other tasks.
+        if (!current_->usage().empty()) current_->update(planner::NicUsage{});
+        return false;
+    }
     if (result.fault) { // counts that are incomplete must not distribute lanes anew
         log_.warn("NIC usage is not known: " + result.fault->to_string(), "nic usage");
         return false;

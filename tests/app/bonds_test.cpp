@@ -220,5 +220,18 @@ TEST_F(BondsTest, ABondThatComesLaterJoinsItsPorts) {
     EXPECT_EQ(machine_.allowed(10, 10), "0-1");
 }
 
+TEST_F(BondsTest, WhoWasServedUnderAPolicyThatIsGoneCountsForNoLaterOneOfItsName) {
+    policy("[eth0]");
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    settle(instance);
+    const auto usage = [&] { return instance.manager().in_force().world->usage(); };
+    EXPECT_EQ(usage().size(), 1U);
+    std::filesystem::remove(machine_.policies() + "/p.yaml");
+    ASSERT_TRUE(instance.reload());
+    settle(instance);
+    EXPECT_TRUE(usage().empty());
+}
+
 } // namespace
 } // namespace affinityd::app
