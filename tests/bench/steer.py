@@ -182,7 +182,7 @@ def measure(bed, parts, policy, options):
         else:
             bed.set([])
             daemon = case.daemon("auto")
-            daemon.write("server.yaml", f"version: 1\nmatch: {{comm: {case.comm}}}\nnics: [{case.nic}]\nsettle: 0s\n{policy}")
+            daemon.write("server.yaml", f"version: 1\nmatch: {{comm: {case.comm}}}\nnics: [{case.nic}]\nsettle: 0s\nspread: core\n{policy}")
             daemon.settings().write_text("version: 1\n", encoding="utf-8")  # intervals as shipped
             daemon.start()
             stack.callback(daemon.stop)
