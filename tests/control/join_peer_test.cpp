@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What somebody may send along: files whose closing takes as long as their owner likes.
 #include "control/join_peer.hpp"
+#include "support/sent_file.hpp"
 #include "support/tcp_connection.hpp"
 
 #include <array>
@@ -27,20 +28,7 @@ class JoinPeerTest : public testing::Test {
     /// A packet with a connection that lingers; its sender has closed it.
     void send_lingering(const char* text) {
         tcp_.let_served_linger(20);
-        iovec part{const_cast<char*>(text), std::strlen(text)};
-        alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> beside{};
-        msghdr message{};
-        message.msg_iov = &part;
-        message.msg_iovlen = 1;
-        message.msg_control = beside.data();
-        message.msg_controllen = beside.size();
-        auto* header = CMSG_FIRSTHDR(&message);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int));
-        const int number = tcp_.served.get();
-        std::memcpy(CMSG_DATA(header), &number, sizeof number);
-        ASSERT_GE(::sendmsg(sender_.get(), &message, MSG_NOSIGNAL), 0);
+        ASSERT_GE(test::send_with_file(sender_.get(), text, std::strlen(text), tcp_.served.get()), 0);
         tcp_.served.reset();
     }
     [[nodiscard]] std::optional<JoinPeer> peer() { return JoinPeer::of(JoinConnection(std::move(served_))); }

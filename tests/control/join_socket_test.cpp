@@ -3,6 +3,7 @@
 #include "control/join_socket.hpp"
 #include "join_clients.hpp"
 #include "support/nobody.hpp"
+#include "support/sent_file.hpp"
 #include "support/tree.hpp"
 
 #include <array>
@@ -155,21 +156,8 @@ TEST_F(JoinSocketTest, AnyBytesGetAClearAnswer) {
 TEST_F(JoinSocketTest, DescriptorsBesideAMessageAreNotTaken) {
     const host::Fd sent(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     const auto fd = connect_join(path());
-    auto request = join_request();
-    iovec part{&request, sizeof request};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> beside{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = beside.data();
-    message.msg_controllen = beside.size();
-    auto* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    const int number = sent.get();
-    std::memcpy(CMSG_DATA(header), &number, sizeof number);
-    if (::sendmsg(fd.get(), &message, MSG_NOSIGNAL) < 0) {
+    const auto request = join_request();
+    if (test::send_with_file(fd.get(), &request, sizeof request, sent.get()) < 0) {
         EXPECT_EQ(errno, EPERM) << "the kernel refuses them, from 6.16";
         return;
     }

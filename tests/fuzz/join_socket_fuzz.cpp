@@ -3,8 +3,8 @@
 // not, closed or left open. The socket must answer or disconnect each, and keep no descriptor.
 #include "control/join_clients.hpp"
 #include "control/join_socket.hpp"
+#include "support/sent_file.hpp"
 
-#include <array>
 #include <cstdlib>
 #include <list>
 
@@ -40,22 +40,10 @@ struct Server {
 };
 
 void send(int fd, const std::uint8_t* data, std::size_t size, bool with_descriptor) {
-    iovec part{const_cast<std::uint8_t*>(data), size};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> beside{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    if (with_descriptor) {
-        message.msg_control = beside.data();
-        message.msg_controllen = beside.size();
-        auto* header = CMSG_FIRSTHDR(&message);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int));
-        const int null = STDERR_FILENO;
-        std::memcpy(CMSG_DATA(header), &null, sizeof null);
-    }
-    static_cast<void>(::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT));
+    if (with_descriptor)
+        static_cast<void>(affinityd::test::send_with_file(fd, data, size, STDERR_FILENO));
+    else
+        static_cast<void>(::send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
 } // namespace
