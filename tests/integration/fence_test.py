@@ -137,9 +137,11 @@ class Fence(unittest.TestCase):
         served = self.program("served", "--threads", "free-1")
         daemon.start()
         self.are({served: {1}})
-        reasons = {thread["comm"]: thread["reason"]
-                   for thread in json.loads(daemon.control("explain", str(served), "--json"))["threads"]}
-        self.assertEqual("thread rule 2: leave", reasons["free-1"])
+
+        def reasons():  # until the thread has its name, and the daemon has seen it, there may be none
+            threads = json.loads(daemon.control("explain", str(served), "--json"))["threads"]
+            return {thread["comm"]: thread.get("reason") for thread in threads}
+        wait_for(lambda: reasons().get("free-1") == "thread rule 2: leave", "explain names the rule")
 
     def test_explain_says_why_no_policy_places_an_interrupt(self):
         daemon = self.daemon(excl=EXCL).start()

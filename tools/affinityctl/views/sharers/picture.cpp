@@ -142,7 +142,7 @@ std::string sharers_svg(const SharersReport& report) {
              12);
     svg.text(
         24, 68,
-        "Only waits for futexes, pipes, sockets and the like count; who wakes by interrupt wakes for nobody.",
+        "Only waits for futexes, pipes, sockets and the like count; wake-ups by interrupts are no thread's.",
         12);
     draw_cells(svg, cells, rows.size(), cell, report.wakes.seconds);
     draw_labels(svg, report, rows, cell);
