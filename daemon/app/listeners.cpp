@@ -84,6 +84,19 @@ Listeners::News Listeners::take() {
     return note_idle(*found) ? News::usage : News::plan;
 }
 
+void Listeners::follow_workers() {
+    const auto follow = [this](std::vector<ListenerTarget>& targets) {
+        for (auto& target : targets) {
+            const auto* process = parts_.tasks.find(target.subject.process);
+            if (process == nullptr) continue;
+            if (const auto cpu = arrival_cpu(process->id, target.thread)) target.wanted = CpuSet{*cpu};
+        }
+    };
+    follow(targets_);
+    for (auto& [policy, plan] : plans_)
+        follow(plan.targets);
+}
+
 /// True: who takes no connections while others of its policy do, is other than before.
 bool Listeners::note_idle(const std::vector<inventory::AcceptSockets>& found) {
     const auto now = Clock::now();

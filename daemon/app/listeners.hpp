@@ -73,6 +73,8 @@ class Listeners {
     };
     /// They have come: plans what is to be done.
     [[nodiscard]] News take();
+    /// Workers were moved after that: their listeners get the CPUs of their lanes now.
+    void follow_workers();
 
     /// A round over all listeners begins, after a plan or in a pass.
     void begin_round();

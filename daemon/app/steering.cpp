@@ -23,15 +23,18 @@ void Steering::observe(const KnownProcess& process) {
 
 Listeners::News Steering::take_listeners() {
     const auto news = listeners_.take();
+    bool is_moved = false;
     if (news != Listeners::News::none)
         for (const auto& resolved : parts_.listeners.current.placements().policies)
-            spread_workers(resolved);
+            is_moved |= spread_workers(resolved);
+    // Who connects until the next look would stay with the worker of another lane, for as long as he likes.
+    if (is_moved) listeners_.follow_workers();
     return news;
 }
 
-void Steering::spread_workers(const planner::ResolvedPolicy& resolved) {
+bool Steering::spread_workers(const planner::ResolvedPolicy& resolved) {
     const auto* plan = listeners_.plan_of(resolved.policy->name);
-    if (plan == nullptr || plan->left.contains(planner::NotSteered::not_seen)) return;
+    if (plan == nullptr || plan->left.contains(planner::NotSteered::not_seen)) return false;
     std::map<TaskId, int> processes; // of each worker
     for (const auto& target : plan->targets) {
         const auto* process = parts_.listeners.tasks.find(target.subject.process);
@@ -43,11 +46,13 @@ void Steering::spread_workers(const planner::ResolvedPolicy& resolved) {
     std::vector<TaskId> workers;
     for (const auto& [worker, process] : processes)
         workers.push_back(worker);
-    for (const auto& move : planner::spread_workers(resolved, parts_.listeners.current.placements(),
-                                                    parts_.assignments, workers)) {
+    const auto moves =
+        planner::spread_workers(resolved, parts_.listeners.current.placements(), parts_.assignments, workers);
+    for (const auto& move : moves) {
         parts_.assignments.move(move.worker, move.table, move.from, move.to);
         parts_.look_again(processes[move.worker]);
     }
+    return !moves.empty();
 }
 
 void Steering::note(const locality::ReadCounts& found) {

@@ -46,7 +46,7 @@ class Steering {
     [[nodiscard]] SampleLooks& looks() { return looks_; }
 
   private:
-    void spread_workers(const planner::ResolvedPolicy& resolved);
+    [[nodiscard]] bool spread_workers(const planner::ResolvedPolicy& resolved);
     Parts parts_;
     Listeners listeners_;
     TaskSteering tasks_;

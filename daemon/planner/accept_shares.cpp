@@ -26,7 +26,12 @@ double binomial_tail(std::size_t all, std::size_t least, double share) {
     return std::min(sum, 1.0);
 }
 
+bool AcceptShares::is_known(std::uint64_t listener) const {
+    return std::ranges::any_of(looks_, [&](const Look& look) { return look.counts.contains(listener); });
+}
+
 void AcceptShares::see(Time now, Counts counts) {
+    if (std::ranges::any_of(counts, [&](const auto& one) { return !is_known(one.first); })) looks_.clear();
     // One that is older stays, so that it is known that a whole window was seen.
     while (looks_.size() > 1 && now - looks_[1].at >= window)
         looks_.pop_front();
@@ -39,6 +44,7 @@ std::optional<AcceptShares::Share> AcceptShares::unfair(Time now) const {
     std::size_t all = 0;
     for (const auto& look : looks_)
         for (const auto& [listener, count] : look.counts) {
+            if (!looks_.back().counts.contains(listener)) continue; // its worker has ended
             sums[listener] += count;
             all += count;
         }

@@ -21,6 +21,8 @@ class AcceptShares {
 
     /// How many connections the worker of each listener has open now, by the listener's cookie.
     using Counts = std::map<std::uint64_t, std::size_t>;
+    /// A listener that was not there before begins a new window: a server that was restarted or reloaded has
+    /// other workers, and those before it are no part of how they share.
     void see(Time now, Counts counts);
 
     struct Share {
@@ -37,6 +39,7 @@ class AcceptShares {
         Time at;
         Counts counts;
     };
+    [[nodiscard]] bool is_known(std::uint64_t listener) const;
     std::deque<Look> looks_; ///< the first may be older than the window
 };
 

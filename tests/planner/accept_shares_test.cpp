@@ -64,6 +64,44 @@ TEST(AcceptShares, WhatWasBeforeTheWindowCountsNoMore) {
     EXPECT_FALSE(shares.unfair(begin + seconds(180)));
 }
 
+/// Looks every five seconds, the first ones of eight workers, the rest of eight others.
+std::optional<AcceptShares::Share> after_restart(int before, int after, std::size_t first_ones) {
+    AcceptShares shares;
+    AcceptShares::Time now{};
+    Counts old, fresh;
+    for (std::uint64_t worker = 1; worker <= 8; ++worker) {
+        old[worker] = worker == 1 ? 275 : 250;
+        fresh[worker + 8] = worker == 1 ? first_ones : 10;
+    }
+    for (int second = 0; second <= before; second += 5, now += seconds(5))
+        shares.see(now, old);
+    for (int second = 0; second <= after; second += 5, now += seconds(5))
+        shares.see(now, fresh);
+    return shares.unfair(now - seconds(5));
+}
+
+TEST(AcceptShares, WorkersBeforeARestartDoNotMakeTheirShareUnfair) {
+    for (const int seconds_after : {0, 5, 30, 60, 90})
+        EXPECT_FALSE(after_restart(120, seconds_after, 10)) << seconds_after;
+}
+
+TEST(AcceptShares, WorkersAfterARestartHaveAWindowOfTheirOwn) {
+    EXPECT_FALSE(after_restart(120, 55, 100));
+    const auto share = after_restart(120, 60, 100);
+    ASSERT_TRUE(share);
+    EXPECT_EQ(share->workers, 8U);
+    EXPECT_NEAR(share->busiest, 100.0 / 170, 1e-9);
+}
+
+TEST(AcceptShares, AWorkerThatIsNotSeenForAMomentBeginsNoNewWindow) {
+    AcceptShares shares;
+    const AcceptShares::Time begin{};
+    for (int second = 0; second <= 60; second += 5)
+        shares.see(begin + seconds(second),
+                   second % 15 == 5 ? Counts{{1, 100}, {2, 0}} : Counts{{1, 100}, {2, 0}, {3, 1}});
+    EXPECT_TRUE(shares.unfair(begin + seconds(60)));
+}
+
 TEST(BinomialTail, IsThatOfTables) {
     EXPECT_NEAR(binomial_tail(10, 10, 0.5), 0.0009765625, 1e-12);
     EXPECT_NEAR(binomial_tail(10, 0, 0.5), 1, 1e-9);
