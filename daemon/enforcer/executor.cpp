@@ -164,7 +164,8 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
 }
 
 /// An interface that was given another number of queues was reset by its driver for that. What its interrupts
-/// and queues are set to now is our doing, and nobody's wish: their originals still count.
+/// and queues are set to now is our doing, and nobody's wish: their originals still count. It is not what was
+/// asked for either, so that whoever compares them with their targets puts them right.
 void Executor::follow_reset(const Action& action, Carried& carried) {
     const auto* count = std::get_if<machine::QueueCount>(&action.subject);
     if (count == nullptr) return;
@@ -176,7 +177,7 @@ void Executor::follow_reset(const Action& action, Carried& carried) {
         if (entry.subject == action.subject || is_of_another_port(entry.subject, count->port())) continue;
         const auto present = enforcer_.present(entry.subject);
         if (!present || !*present || **present == entry.record.granted) continue;
-        entry.record.granted = **present;
+        entry.record.asked = entry.record.granted = **present;
         if (const auto done = journal_.put(entry.subject, std::move(entry.record)); !done)
             return tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
     }

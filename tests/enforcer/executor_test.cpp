@@ -421,7 +421,10 @@ TEST_F(QueueCountTest, WhatADriverResetsForUsIsNobodysWish) {
     const auto carried = run(change(count_, eight_, two_));
     EXPECT_EQ(carried.applied.outcome, Outcome::done);
     EXPECT_EQ(on_disk(count_), (UndoRecord{eight_, two_, two_, "p"}));
-    EXPECT_EQ(on_disk(irq)->granted, Setting{CpuSet{3}});
+    for (const Subject& subject : {Subject(irq), Subject(map_)}) {
+        EXPECT_EQ(on_disk(subject)->granted, Setting{CpuSet{3}});
+        EXPECT_NE(on_disk(subject)->asked, Setting{CpuSet{1}}) << "the driver did not grant 3 for 1";
+    }
     EXPECT_EQ(on_disk(irq)->original, Setting{all});
     EXPECT_EQ(on_disk(of_other_)->granted, Setting{CpuSet{1}}) << "of another device: somebody did that";
     EXPECT_EQ(kinds(run(change(irq, CpuSet{3}, CpuSet{1}))), Kinds{}) << "put right, and no fight";
