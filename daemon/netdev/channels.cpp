@@ -14,10 +14,12 @@ namespace affinityd::netdev {
 
 namespace {
 
-void put_header(nl_msg& message, unsigned ifindex) {
+/// Without an index: of all interfaces. Kernels before 6.4 refuse a request without a header, also for all of
+/// them. Source: ethnl_parse_header_dev_get() in net/ethtool/netlink.c.
+void put_header(nl_msg& message, std::optional<unsigned> ifindex) {
     nlattr* header = nla_nest_start(&message, ETHTOOL_A_CHANNELS_HEADER);
-    nla_put_u32(&message, ETHTOOL_A_HEADER_DEV_INDEX, ifindex);
-    nla_nest_end(&message, header);
+    if (ifindex) nla_put_u32(&message, ETHTOOL_A_HEADER_DEV_INDEX, *ifindex);
+    nla_nest_end_keep_empty(&message, header);
 }
 
 } // namespace
@@ -46,10 +48,12 @@ Result<void> read_channels(std::span<Nic> nics) {
     if (!number) return std::unexpected(number.error());
     if (!*number) return {};
     GenericSocket::Request request{**number, ETHTOOL_MSG_CHANNELS_GET, ETHTOOL_GENL_VERSION};
+    std::optional<unsigned> one;
     if (nics.size() == 1) {
         request.dump = false;
-        request.fill = [&](nl_msg& message) { put_header(message, nics.front().ifindex); };
+        one = nics.front().ifindex;
     }
+    request.fill = [one](nl_msg& message) { put_header(message, one); };
     const auto answers = socket->ask(request);
     if (!answers) return std::unexpected(answers.error());
     for (const auto& answer : *answers) {
