@@ -40,16 +40,6 @@ void tell_fault(Notice::Kind kind, const Action& action, const Error& fault, Car
     carried.notices.push_back(std::move(notice));
 }
 
-/// Interrupts are the device's, whose interfaces share their reset.
-bool is_of_another_port(const Subject& subject, unsigned port) {
-    return std::visit(
-        [&](const auto& what) {
-            if constexpr (requires { what.port(); }) return what.port() != port;
-            return false;
-        },
-        subject);
-}
-
 /// One that is gone may have become its process's main thread, by running another program.
 bool may_be_main_now(const Subject& subject) {
     const auto* task = std::get_if<TaskMask>(&subject);
@@ -163,24 +153,27 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
     return carried;
 }
 
-/// An interface that was given another number of queues was reset by its driver for that. What its interrupts
-/// and queues are set to now is our doing, and nobody's wish: their originals still count. It is not what was
-/// asked for either, so that whoever compares them with their targets puts them right.
+/// An interface that is given another number of queues is reset by its driver for that, and by some also when
+/// they refuse it.
 void Executor::follow_reset(const Action& action, Carried& carried) {
     const auto* count = std::get_if<machine::QueueCount>(&action.subject);
     if (count == nullptr) return;
     if (const auto done = maps_.forget_unchanged(); !done)
         tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
-    if (!took_effect(carried.applied.outcome)) return;
+    const bool was_changed = took_effect(carried.applied.outcome);
+    const auto was_reset = maps_.follow_reset(*count, was_changed);
+    expected_.of_queues |= was_changed || !was_reset || *was_reset;
+    if (!was_reset) tell_fault(Notice::Kind::journal_behind, action, was_reset.error(), carried);
+}
+
+Result<void> Executor::settle(const Subject& subject, const Setting& present, const CpuSet& online) {
+    const auto* count = std::get_if<machine::QueueCount>(&subject);
+    const auto record = count != nullptr ? journal_.find(subject) : std::nullopt;
+    if (auto done = state::settle_unconfirmed(journal_, subject, present, online); !done) return done;
+    if (!record || !record->before || *record->before == present) return {};
     expected_.of_queues = true;
-    for (auto& entry : journal_.queues(count->device)) {
-        if (entry.subject == action.subject || is_of_another_port(entry.subject, count->port())) continue;
-        const auto present = enforcer_.present(entry.subject);
-        if (!present || !*present || **present == entry.record.granted) continue;
-        entry.record.asked = entry.record.granted = **present;
-        if (const auto done = journal_.put(entry.subject, std::move(entry.record)); !done)
-            return tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
-    }
+    const auto was_reset = maps_.follow_reset(*count, true);
+    return was_reset ? Result<void>() : std::unexpected(was_reset.error());
 }
 
 /// The change was not made, and its record is not to stay; but that of a thread waits for its exit, or for

@@ -80,6 +80,11 @@ class Executor final : public planner::BackoffLookup {
         return backoff_.corrections(subject);
     }
 
+    /// It stays as it is. Whether a change was made in whose middle a daemon was killed is told by that; what
+    /// a driver reset for another number of queues is ours then, as after run().
+    [[nodiscard]] Result<void> settle(const machine::Subject& subject, const machine::Setting& present,
+                                      const CpuSet& online);
+
     /// Puts the original of a subject back if the subject is still set to what we asked for or were granted,
     /// compared on online CPUs, or if a task's cpuset has only cut that. Outcomes: done, narrowed or pending:
     /// it was put back. foreign or gone: nothing was written. In these cases the record is forgotten. All
