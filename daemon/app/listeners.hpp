@@ -113,7 +113,6 @@ class Listeners {
     [[nodiscard]] bool note_idle(const std::vector<inventory::AcceptSockets>& found);
     void plan(const std::string& policy, const std::vector<const inventory::AcceptSockets*>& found);
     void follow(const planner::ListenerCpu& subject);
-    [[nodiscard]] bool is_left_alone(const planner::ListenerTarget& target, const Setting& present) const;
 
     Parts parts_;
     std::unique_ptr<inventory::AcceptList> list_; ///< null: dry run, or a recording
