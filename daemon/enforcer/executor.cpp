@@ -65,6 +65,16 @@ bool was_changed_by_kernel(const UndoRecord& record, const Action& action,
                                   circumstances.cpuset ? circumstances.cpuset() : nullptr);
 }
 
+/// What has to be put back later. A task that may run everywhere has no preference, and gets none back. Where
+/// CPUs are offline, the mask that sched_getaffinity(2) gives lacks them, so the unfiltered one is read.
+Setting original_of(const Action& action, const topology::Topology& topology, Enforcer& enforcer) {
+    const bool is_whole =
+        topology.possible == topology.online && action.from.cpus().contains(topology.online);
+    if (!is_task(action.subject) || is_whole) return action.from;
+    const auto present = enforcer.present(action.subject);
+    return present ? present->value_or(action.from) : action.from;
+}
+
 /// Another number of queues is not set unless it is written down what the queues have.
 Applied apply(const Action& action, Enforcer& enforcer, QueueMaps& maps, Carried& carried) {
     const auto* count = std::get_if<machine::QueueCount>(&action.subject);
@@ -113,22 +123,13 @@ std::optional<UndoRecord> Executor::find_settled(const Action& action, const Cpu
     return journal_.find(action.subject);
 }
 
-/// What has to be put back later. A task that may run everywhere has no preference, and gets none back. Where
-/// CPUs are offline, the mask that sched_getaffinity(2) gives lacks them, so the unfiltered one is read.
-Setting Executor::original_of(const Action& action, const topology::Topology& topology) {
-    const bool is_whole =
-        topology.possible == topology.online && action.from.cpus().contains(topology.online);
-    if (!is_task(action.subject) || is_whole) return action.from;
-    const auto present = enforcer_.present(action.subject);
-    return present ? present->value_or(action.from) : action.from;
-}
-
 Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord>& before,
                             const Circumstances& circumstances) {
     Carried carried;
     if (enforcer_.acts()) {
         const bool is_changed = before && was_changed_by_kernel(*before, action, circumstances);
-        const auto seen = !before || is_changed ? original_of(action, circumstances.topology) : Setting{};
+        const auto seen =
+            !before || is_changed ? original_of(action, circumstances.topology, enforcer_) : Setting{};
         const Setting& original = before ? before->original : seen;
         if (auto done = journal_.remember(action.subject, original, action.to, action.policy,
                                           enforcer_.ticks(), is_changed ? &seen : nullptr);

@@ -129,8 +129,6 @@ class Executor final : public planner::BackoffLookup {
                                                                   const CpuSet& online);
     Carried carry_out(const planner::Action& action, const std::optional<planner::UndoRecord>& before,
                       const Circumstances& circumstances);
-    [[nodiscard]] machine::Setting original_of(const planner::Action& action,
-                                               const topology::Topology& topology);
     [[nodiscard]] Result<void> take_back(const planner::Action& action, Outcome outcome,
                                          const std::optional<planner::UndoRecord>& before);
     void follow_reset(const planner::Action& action, Carried& carried);
