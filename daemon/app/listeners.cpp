@@ -128,11 +128,7 @@ bool Listeners::note_idle(const std::vector<inventory::AcceptSockets>& found) {
 bool Listeners::takes_none(const KnownProcess& process) const { return idle_.takes_none(process.id); }
 
 bool Listeners::has_own_arrivals(const TaskId& worker) const {
-    const auto own = std::ranges::find(targets_, worker.tid, &ListenerTarget::thread);
-    return own != targets_.end() && std::ranges::none_of(targets_, [&](const ListenerTarget& other) {
-               return other.thread != own->thread && other.policy == own->policy &&
-                      other.wanted == own->wanted;
-           });
+    return planner::has_own_arrivals(targets_, worker.tid);
 }
 
 void Listeners::begin_round() {
