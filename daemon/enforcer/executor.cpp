@@ -87,6 +87,22 @@ Applied apply(const Action& action, Enforcer& enforcer, QueueMaps& maps, Carried
     return enforcer.apply(action);
 }
 
+/// A daemon may be killed while a driver resets an interface for the number of queues that it puts back: the
+/// next one is to know that it was us, and nobody who wishes what else was reset.
+Applied put_back(const Action& action, const UndoRecord& record, Enforcer& enforcer, QueueMaps& maps,
+                 state::Journal& journal, Carried& carried) {
+    const bool is_count = std::holds_alternative<machine::QueueCount>(action.subject);
+    const auto write_down = [&](UndoRecord now) {
+        if (!is_count || !enforcer.acts()) return;
+        if (const auto done = journal.put(action.subject, std::move(now)); !done)
+            tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
+    };
+    write_down({action.to, action.to, action.to, record.policy, action.from});
+    auto applied = apply(action, enforcer, maps, carried);
+    write_down(record);
+    return applied;
+}
+
 } // namespace
 
 bool Executor::is_put_off(const Action& action) const {
@@ -245,7 +261,7 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
         carried.applied = {Outcome::foreign, **present, 0};
         carried.notices.push_back(notice_of(Notice::Kind::foreign, action, carried.applied));
     } else if (*present) {
-        carried.applied = apply(action, enforcer_, maps_, carried);
+        carried.applied = put_back(action, *record, enforcer_, maps_, journal_, carried);
     }
     const auto outcome = carried.applied.outcome;
     ++counts_[place_of(outcome)];

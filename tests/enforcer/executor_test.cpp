@@ -537,6 +537,41 @@ TEST_F(QueueCountTest, WhatWasResetWhileADaemonWasKilledComesBackWithTheNext) {
     EXPECT_EQ(enforcer_.settings.at(irq), Setting{all});
 }
 
+/// Killed while it put the number back, as its end took too long; the policy is gone when the next one
+/// starts.
+TEST_F(QueueCountTest, WhatWasResetWhileTheNumberWasPutBackComesBackWithTheNext) {
+    enforcer_.settings[count_] = eight_;
+    hold(irq, all, CpuSet{1});
+    hold(map_, CpuSet{0}, CpuSet{1});
+    run(change(count_, eight_, two_));
+    struct Killed {};
+    enforcer_.before_apply = [&](const Action&) {
+        enforcer_.settings[count_] = eight_;
+        enforcer_.settings[irq] = enforcer_.settings[map_] = CpuSet{3};
+        throw Killed();
+    };
+    EXPECT_THROW(static_cast<void>(executor_.restore(count_, all)), Killed);
+    enforcer_.before_apply = {};
+    auto journal = *state::Journal::open(tree_.path("undo.journal"));
+    Executor next(journal, enforcer_);
+    const auto carried = next.restore(count_, all);
+    EXPECT_EQ(carried.applied.outcome, Outcome::done);
+    EXPECT_EQ(kinds(carried), Kinds{});
+    for (const Subject& subject : {Subject(irq), Subject(map_)})
+        EXPECT_EQ(next.restore(subject, all).applied.outcome, Outcome::done) << to_string(subject);
+    EXPECT_EQ(enforcer_.settings.at(irq), Setting{all});
+    EXPECT_EQ(enforcer_.settings.at(map_), Setting{CpuSet{0}});
+    EXPECT_EQ(journal.size(), 0U);
+}
+
+TEST_F(QueueCountTest, WhereItIsRefusedToPutTheNumberBackTheRecordIsAsBefore) {
+    enforcer_.settings[count_] = eight_;
+    run(change(count_, eight_, two_));
+    enforcer_.answer = Outcome::failed;
+    EXPECT_EQ(executor_.restore(count_, all).applied.outcome, Outcome::failed);
+    EXPECT_EQ(on_disk(count_), (UndoRecord{eight_, two_, two_, "p"}));
+}
+
 /// Some drivers reset an interface before they refuse the number.
 TEST_F(QueueCountTest, WhatWasResetForARefusedNumberIsNobodysWishEither) {
     const IrqMask second{"devices/d", "eth0-TxRx-1", 0, 31};
