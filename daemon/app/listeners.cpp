@@ -23,6 +23,14 @@ constexpr std::chrono::seconds between_looks{5}; ///< at who has how many connec
 
 Setting setting_of(int cpu) { return cpu < 0 ? CpuSet() : CpuSet{static_cast<unsigned>(cpu)}; }
 
+/// Somebody else has changed it since, and the policy says once or yield.
+bool is_left_alone(const Listeners::Parts& parts, const ListenerTarget& target, const Setting& present) {
+    const auto* resolved = parts.current.placements().find(target.policy);
+    if (resolved->policy->drift == policy::Drift::enforce) return false;
+    const auto record = parts.journal.find(target.subject);
+    return record && !planner::is_as_given(*record, present, parts.current.placements().online);
+}
+
 } // namespace
 
 Listeners::Listeners(const Parts& parts)
@@ -120,11 +128,7 @@ bool Listeners::note_idle(const std::vector<inventory::AcceptSockets>& found) {
 bool Listeners::takes_none(const KnownProcess& process) const { return idle_.takes_none(process.id); }
 
 bool Listeners::has_own_arrivals(const TaskId& worker) const {
-    const auto own = std::ranges::find(targets_, worker.tid, &ListenerTarget::thread);
-    return own != targets_.end() && std::ranges::none_of(targets_, [&](const ListenerTarget& other) {
-               return other.thread != own->thread && other.policy == own->policy &&
-                      other.wanted == own->wanted;
-           });
+    return planner::has_own_arrivals(targets_, worker.tid);
 }
 
 void Listeners::begin_round() {
@@ -195,14 +199,6 @@ const ListenerTarget* Listeners::next_target() {
     return next_target_ < targets_.size() ? &targets_[next_target_++] : nullptr;
 }
 
-/// Somebody else has changed it since, and the policy says once or yield.
-bool Listeners::is_left_alone(const ListenerTarget& target, const Setting& present) const {
-    const auto* resolved = parts_.current.placements().find(target.policy);
-    if (resolved->policy->drift == policy::Drift::enforce) return false;
-    const auto record = parts_.journal.find(target.subject);
-    return record && !planner::is_as_given(*record, present, parts_.current.placements().online);
-}
-
 void Listeners::put_right(const ListenerTarget& target) {
     const auto* resolved = parts_.current.placements().find(target.policy);
     if (resolved == nullptr || !steers(*resolved->policy)) return; // since the plan was made
@@ -219,7 +215,7 @@ void Listeners::put_right(const ListenerTarget& target) {
             parts_.log.error(done.error().to_string());
         return;
     }
-    const auto carried = is_left_alone(target, **present)
+    const auto carried = is_left_alone(parts_, target, **present)
                              ? std::nullopt
                              : parts_.executor.run(action, {parts_.current->machine().topology});
     if (!carried) return parts_.placed.found_put_off(target.subject, target.policy);

@@ -6,7 +6,6 @@
 #include "machine/near.hpp"
 #include "netdev/lower.hpp"
 #include "planner/shared_lines.hpp"
-#include "state/unconfirmed.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -154,8 +153,7 @@ void Queues::put_right(const QueueTarget& target) {
 /// It stays as it is.
 void Queues::settle(const QueueTarget& target, const Setting& present) {
     count_unchanged(target, present);
-    if (const auto done = state::settle_unconfirmed(parts_.journal, target.subject, present,
-                                                    parts_.current.placements().online);
+    if (const auto done = parts_.executor.settle(target.subject, present, parts_.current.placements().online);
         !done)
         parts_.log.error(done.error().to_string());
 }

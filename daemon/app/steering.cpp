@@ -3,8 +3,9 @@
 
 #include "planner/worker_lanes.hpp"
 
+#include <cstdint>
 #include <map>
-#include <vector>
+#include <set>
 
 namespace affinityd::app {
 
@@ -36,23 +37,24 @@ bool Steering::spread_workers(const planner::ResolvedPolicy& resolved) {
     const auto* plan = listeners_.plan_of(resolved.policy->name);
     if (plan == nullptr || plan->left.contains(planner::NotSteered::not_seen)) return false;
     std::map<TaskId, int> processes; // of each worker
+    std::map<std::uint16_t, std::set<TaskId>> of_ports;
     for (const auto& target : plan->targets) {
         const auto* process = parts_.listeners.tasks.find(target.subject.process);
         if (process == nullptr) continue;
         const auto* thread = process->threads.find(target.thread);
-        processes.emplace(thread != nullptr && thread->seat.is_own ? thread->id : process->id,
-                          process->id.tid);
+        const auto& worker = thread != nullptr && thread->seat.is_own ? thread->id : process->id;
+        processes.emplace(worker, process->id.tid);
+        of_ports[target.subject.port].insert(worker);
     }
-    std::vector<TaskId> workers;
-    for (const auto& [worker, process] : processes)
-        workers.push_back(worker);
-    const auto moves =
-        planner::spread_workers(resolved, parts_.listeners.current.placements(), parts_.assignments, workers);
-    for (const auto& move : moves) {
-        parts_.assignments.move(move.worker, move.table, move.from, move.to);
-        parts_.look_again(processes[move.worker]);
-    }
-    return !moves.empty();
+    bool is_moved = false;
+    for (const auto& workers : planner::servers_of(of_ports))
+        for (const auto& move : planner::spread_workers(resolved, parts_.listeners.current.placements(),
+                                                        parts_.assignments, workers)) {
+            parts_.assignments.move(move.worker, move.table, move.from, move.to);
+            parts_.look_again(processes[move.worker]);
+            is_moved = true;
+        }
+    return is_moved;
 }
 
 void Steering::note(const locality::ReadCounts& found) {

@@ -40,16 +40,6 @@ void tell_fault(Notice::Kind kind, const Action& action, const Error& fault, Car
     carried.notices.push_back(std::move(notice));
 }
 
-/// Interrupts are the device's, whose interfaces share their reset.
-bool is_of_another_port(const Subject& subject, unsigned port) {
-    return std::visit(
-        [&](const auto& what) {
-            if constexpr (requires { what.port(); }) return what.port() != port;
-            return false;
-        },
-        subject);
-}
-
 /// One that is gone may have become its process's main thread, by running another program.
 bool may_be_main_now(const Subject& subject) {
     const auto* task = std::get_if<TaskMask>(&subject);
@@ -75,6 +65,16 @@ bool was_changed_by_kernel(const UndoRecord& record, const Action& action,
                                   circumstances.cpuset ? circumstances.cpuset() : nullptr);
 }
 
+/// What has to be put back later. A task that may run everywhere has no preference, and gets none back. Where
+/// CPUs are offline, the mask that sched_getaffinity(2) gives lacks them, so the unfiltered one is read.
+Setting original_of(const Action& action, const topology::Topology& topology, Enforcer& enforcer) {
+    const bool is_whole =
+        topology.possible == topology.online && action.from.cpus().contains(topology.online);
+    if (!is_task(action.subject) || is_whole) return action.from;
+    const auto present = enforcer.present(action.subject);
+    return present ? present->value_or(action.from) : action.from;
+}
+
 /// Another number of queues is not set unless it is written down what the queues have.
 Applied apply(const Action& action, Enforcer& enforcer, QueueMaps& maps, Carried& carried) {
     const auto* count = std::get_if<machine::QueueCount>(&action.subject);
@@ -85,6 +85,22 @@ Applied apply(const Action& action, Enforcer& enforcer, QueueMaps& maps, Carried
         return carried.applied;
     }
     return enforcer.apply(action);
+}
+
+/// A daemon may be killed while a driver resets an interface for the number of queues that it puts back: the
+/// next one is to know that it was us, and nobody who wishes what else was reset.
+Applied put_back(const Action& action, const UndoRecord& record, Enforcer& enforcer, QueueMaps& maps,
+                 state::Journal& journal, Carried& carried) {
+    const bool is_count = std::holds_alternative<machine::QueueCount>(action.subject);
+    const auto write_down = [&](UndoRecord now) {
+        if (!is_count || !enforcer.acts()) return;
+        if (const auto done = journal.put(action.subject, std::move(now)); !done)
+            tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
+    };
+    write_down({action.to, action.to, action.to, record.policy, action.from});
+    auto applied = apply(action, enforcer, maps, carried);
+    write_down(record);
+    return applied;
 }
 
 } // namespace
@@ -123,22 +139,13 @@ std::optional<UndoRecord> Executor::find_settled(const Action& action, const Cpu
     return journal_.find(action.subject);
 }
 
-/// What has to be put back later. A task that may run everywhere has no preference, and gets none back. Where
-/// CPUs are offline, the mask that sched_getaffinity(2) gives lacks them, so the unfiltered one is read.
-Setting Executor::original_of(const Action& action, const topology::Topology& topology) {
-    const bool is_whole =
-        topology.possible == topology.online && action.from.cpus().contains(topology.online);
-    if (!is_task(action.subject) || is_whole) return action.from;
-    const auto present = enforcer_.present(action.subject);
-    return present ? present->value_or(action.from) : action.from;
-}
-
 Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord>& before,
                             const Circumstances& circumstances) {
     Carried carried;
     if (enforcer_.acts()) {
         const bool is_changed = before && was_changed_by_kernel(*before, action, circumstances);
-        const auto seen = !before || is_changed ? original_of(action, circumstances.topology) : Setting{};
+        const auto seen =
+            !before || is_changed ? original_of(action, circumstances.topology, enforcer_) : Setting{};
         const Setting& original = before ? before->original : seen;
         if (auto done = journal_.remember(action.subject, original, action.to, action.policy,
                                           enforcer_.ticks(), is_changed ? &seen : nullptr);
@@ -163,24 +170,27 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
     return carried;
 }
 
-/// An interface that was given another number of queues was reset by its driver for that. What its interrupts
-/// and queues are set to now is our doing, and nobody's wish: their originals still count. It is not what was
-/// asked for either, so that whoever compares them with their targets puts them right.
+/// An interface that is given another number of queues is reset by its driver for that, and by some also when
+/// they refuse it.
 void Executor::follow_reset(const Action& action, Carried& carried) {
     const auto* count = std::get_if<machine::QueueCount>(&action.subject);
     if (count == nullptr) return;
     if (const auto done = maps_.forget_unchanged(); !done)
         tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
-    if (!took_effect(carried.applied.outcome)) return;
+    const bool was_changed = took_effect(carried.applied.outcome);
+    const auto was_reset = maps_.follow_reset(*count, was_changed);
+    expected_.of_queues |= was_changed || !was_reset || *was_reset;
+    if (!was_reset) tell_fault(Notice::Kind::journal_behind, action, was_reset.error(), carried);
+}
+
+Result<void> Executor::settle(const Subject& subject, const Setting& present, const CpuSet& online) {
+    const auto* count = std::get_if<machine::QueueCount>(&subject);
+    const auto record = count != nullptr ? journal_.find(subject) : std::nullopt;
+    if (auto done = state::settle_unconfirmed(journal_, subject, present, online); !done) return done;
+    if (!record || !record->before || *record->before == present) return {};
     expected_.of_queues = true;
-    for (auto& entry : journal_.queues(count->device)) {
-        if (entry.subject == action.subject || is_of_another_port(entry.subject, count->port())) continue;
-        const auto present = enforcer_.present(entry.subject);
-        if (!present || !*present || **present == entry.record.granted) continue;
-        entry.record.asked = entry.record.granted = **present;
-        if (const auto done = journal_.put(entry.subject, std::move(entry.record)); !done)
-            return tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
-    }
+    const auto was_reset = maps_.follow_reset(*count, true);
+    return was_reset ? Result<void>() : std::unexpected(was_reset.error());
 }
 
 /// The change was not made, and its record is not to stay; but that of a thread waits for its exit, or for
@@ -251,7 +261,7 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
         carried.applied = {Outcome::foreign, **present, 0};
         carried.notices.push_back(notice_of(Notice::Kind::foreign, action, carried.applied));
     } else if (*present) {
-        carried.applied = apply(action, enforcer_, maps_, carried);
+        carried.applied = put_back(action, *record, enforcer_, maps_, journal_, carried);
     }
     const auto outcome = carried.applied.outcome;
     ++counts_[place_of(outcome)];

@@ -80,6 +80,11 @@ class Executor final : public planner::BackoffLookup {
         return backoff_.corrections(subject);
     }
 
+    /// It stays as it is. Whether a change was made in whose middle a daemon was killed is told by that; what
+    /// a driver reset for another number of queues is ours then, as after run().
+    [[nodiscard]] Result<void> settle(const machine::Subject& subject, const machine::Setting& present,
+                                      const CpuSet& online);
+
     /// Puts the original of a subject back if the subject is still set to what we asked for or were granted,
     /// compared on online CPUs, or if a task's cpuset has only cut that. Outcomes: done, narrowed or pending:
     /// it was put back. foreign or gone: nothing was written. In these cases the record is forgotten. All
@@ -124,8 +129,6 @@ class Executor final : public planner::BackoffLookup {
                                                                   const CpuSet& online);
     Carried carry_out(const planner::Action& action, const std::optional<planner::UndoRecord>& before,
                       const Circumstances& circumstances);
-    [[nodiscard]] machine::Setting original_of(const planner::Action& action,
-                                               const topology::Topology& topology);
     [[nodiscard]] Result<void> take_back(const planner::Action& action, Outcome outcome,
                                          const std::optional<planner::UndoRecord>& before);
     void follow_reset(const planner::Action& action, Carried& carried);

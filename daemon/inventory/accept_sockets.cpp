@@ -68,6 +68,17 @@ struct AcceptReader::Files {
         const auto found = std::ranges::find(sockets, number, &Socket::number);
         return found == sockets.end() ? nullptr : &*found;
     }
+    /// What the epolls of listeners watch besides these: the connections that were taken. Threads with epolls
+    /// of their own have listeners of their own, too: the others' are not among what theirs watch.
+    void count_connections(std::vector<AcceptSocket>& listeners) {
+        std::map<int, std::size_t> of_epoll;
+        for (const auto& listener : listeners)
+            for (const int epoll : find(listener.number)->epolls)
+                ++of_epoll[epoll];
+        for (auto& listener : listeners)
+            for (const int epoll : find(listener.number)->epolls)
+                listener.connections -= std::min(listener.connections, of_epoll[epoll]);
+    }
     /// Of each socket that is watched it is known who waits.
     [[nodiscard]] bool are_known() const {
         return std::ranges::all_of(sockets, [&](const Socket& socket) {
@@ -196,9 +207,7 @@ AcceptSockets AcceptReader::read(const TaskId& process) {
                                  {waiting.begin(), waiting.end()},
                                  one.connections});
     }
-    // The rest of what the epolls watch: the connections that were taken.
-    for (auto& socket : found.sockets)
-        socket.connections -= std::min(socket.connections, found.sockets.size());
+    files.count_connections(found.sockets);
     return found;
 }
 

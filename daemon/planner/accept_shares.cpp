@@ -26,12 +26,7 @@ double binomial_tail(std::size_t all, std::size_t least, double share) {
     return std::min(sum, 1.0);
 }
 
-bool AcceptShares::is_known(std::uint64_t listener) const {
-    return std::ranges::any_of(looks_, [&](const Look& look) { return look.counts.contains(listener); });
-}
-
 void AcceptShares::see(Time now, Counts counts) {
-    if (std::ranges::any_of(counts, [&](const auto& one) { return !is_known(one.first); })) looks_.clear();
     // One that is older stays, so that it is known that a whole window was seen.
     while (looks_.size() > 1 && now - looks_[1].at >= window)
         looks_.pop_front();
@@ -40,15 +35,17 @@ void AcceptShares::see(Time now, Counts counts) {
 
 std::optional<AcceptShares::Share> AcceptShares::unfair(Time now) const {
     if (looks_.size() < fewest_looks || now - looks_.front().at < window) return std::nullopt;
+    const auto& first = looks_.front().counts;
+    const auto& last = looks_.back().counts;
     Counts sums;
     std::size_t all = 0;
     for (const auto& look : looks_)
         for (const auto& [listener, count] : look.counts) {
-            if (!looks_.back().counts.contains(listener)) continue; // its worker has ended
+            if (!first.contains(listener) || !last.contains(listener)) continue; // it is new, or has ended
             sums[listener] += count;
             all += count;
         }
-    if (sums.size() < 2 || all == 0) return std::nullopt;
+    if (sums.size() < 2 || all == 0 || 4 * sums.size() < 3 * last.size()) return std::nullopt;
     const auto busiest =
         std::ranges::max_element(sums, {}, [](const auto& one) { return one.second; })->second;
     const auto workers = static_cast<double>(sums.size());

@@ -21,8 +21,6 @@ class AcceptShares {
 
     /// How many connections the worker of each listener has open now, by the listener's cookie.
     using Counts = std::map<std::uint64_t, std::size_t>;
-    /// A listener that was not there before begins a new window: a server that was restarted or reloaded has
-    /// other workers, and those before it are no part of how they share.
     void see(Time now, Counts counts);
 
     struct Share {
@@ -30,8 +28,11 @@ class AcceptShares {
         std::size_t workers = 0;
     };
     /// The busiest worker has more than twice its share (of two or three workers: more than half of what the
-    /// others should have, too), over the whole window, and chance does not explain it. No value: so it is
-    /// not, or nothing is known yet.
+    /// others should have, too), over the whole window, and chance does not explain it. Only listeners that
+    /// were there for all of it are compared, as a server that is restarted or reloaded has other workers
+    /// then; and only if no more than a quarter of them are new, since a few that are left say little of all.
+    /// A worker that is replaced again and again does not keep the others from it. No value: so it is not, or
+    /// nothing is known yet.
     [[nodiscard]] std::optional<Share> unfair(Time now) const;
 
   private:
@@ -39,7 +40,6 @@ class AcceptShares {
         Time at;
         Counts counts;
     };
-    [[nodiscard]] bool is_known(std::uint64_t listener) const;
     std::deque<Look> looks_; ///< the first may be older than the window
 };
 

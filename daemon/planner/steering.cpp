@@ -84,6 +84,14 @@ ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes
     return plan;
 }
 
+bool has_own_arrivals(std::span<const ListenerTarget> targets, int thread) {
+    const auto own = std::ranges::find(targets, thread, &ListenerTarget::thread);
+    return own != targets.end() && std::ranges::none_of(targets, [&](const ListenerTarget& other) {
+               return other.thread != thread && other.policy == own->policy && other.wanted == own->wanted &&
+                      other.subject.port == own->subject.port;
+           });
+}
+
 bool is_pinned_only(const ResolvedPolicy& resolved, const ListenerPlan* plan) {
     using policy::Steer;
     const auto& policy = *resolved.policy;

@@ -64,6 +64,9 @@ using ArrivalCpu = std::function<std::optional<unsigned>(const TaskId& process, 
 [[nodiscard]] ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes,
                                           const ArrivalCpu& arrives, const UndoLookup& undo);
 
+/// True for a worker to which a CPU's connections come, and to no other of its port. `thread`: the worker's.
+[[nodiscard]] bool has_own_arrivals(std::span<const ListenerTarget> targets, int thread);
+
 /// True if a policy keeps tasks on single CPUs or cores of several lanes while nothing brings their packets
 /// there: those are read elsewhere than they arrive then, but for one in as many as there are lanes, and the
 /// scheduler may not follow them. `plan`: of its listeners; nullptr: it does not steer them, or nothing is

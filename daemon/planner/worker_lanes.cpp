@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 namespace affinityd::planner {
 
@@ -52,6 +53,25 @@ void spread(const Assignments& assignments, unsigned table, Crowds& crowds, std:
 }
 
 } // namespace
+
+std::vector<std::vector<TaskId>> servers_of(const std::map<std::uint16_t, std::set<TaskId>>& of_ports) {
+    std::vector<std::set<TaskId>> servers;
+    for (const auto& [port, workers] : of_ports) {
+        auto server = workers;
+        std::erase_if(servers, [&](const std::set<TaskId>& known) {
+            if (std::ranges::none_of(known, [&](const TaskId& one) { return workers.contains(one); }))
+                return false;
+            server.insert(known.begin(), known.end());
+            return true;
+        });
+        servers.push_back(std::move(server));
+    }
+    std::ranges::sort(servers);
+    std::vector<std::vector<TaskId>> found;
+    for (const auto& server : servers)
+        found.emplace_back(server.begin(), server.end());
+    return found;
+}
 
 std::vector<WorkerMove> spread_workers(const ResolvedPolicy& resolved, const Placements& placements,
                                        const Assignments& assignments, std::span<const TaskId> workers) {

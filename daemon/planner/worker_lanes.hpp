@@ -5,6 +5,9 @@
 #include "planner/assignments.hpp"
 #include "planner/placements.hpp"
 
+#include <cstdint>
+#include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -17,11 +20,16 @@ struct WorkerMove {
     Slot to;
 };
 
+/// The workers of each server of a policy: those who take connections on a port, together with all who share
+/// one with any of these. `of_ports`: the workers of each port. Each worker is in one of them, in order.
+[[nodiscard]] std::vector<std::vector<TaskId>>
+servers_of(const std::map<std::uint16_t, std::set<TaskId>>& of_ports);
+
 /// Workers with listeners of their own get what arrives on their lanes, and a lane without a worker leaves
 /// what arrives there to all of them by a hash. So each lane on which packets arrive gets one, from lanes
 /// that have several: it is dealt by the work that tasks have, and a server's master, or a worker that ends,
-/// has a lane, too. `workers`: each once; those that a cpuset keeps from some lanes stay. The lane that has
-/// most gives first, and of its workers the last. Pure.
+/// has a lane, too. `workers`: of one server, each once; those that a cpuset keeps from some lanes stay. The
+/// lane that has most gives first, and of its workers the last. Pure.
 [[nodiscard]] std::vector<WorkerMove> spread_workers(const ResolvedPolicy& resolved,
                                                      const Placements& placements,
                                                      const Assignments& assignments,

@@ -481,6 +481,117 @@ TEST_F(QueueCountTest, MapsOfQueuesThatGoComeBackWithTheQueues) {
     EXPECT_EQ(journal_.size(), 0U);
 }
 
+/// virtio_net spreads the CPUs over its queues anew, also where an administrator has switched that off.
+TEST_F(QueueCountTest, EmptyMapsThatADriverFillsAreEmptiedAgain) {
+    const auto map = [](unsigned queue) {
+        return machine::SteeringMask{"devices/d", machine::Direction::tx, queue, "eth0"};
+    };
+    enforcer_.settings[count_] = eight_;
+    for (const unsigned queue : {0U, 1U, 2U})
+        enforcer_.settings[map(queue)] = CpuSet{};
+    enforcer_.before_apply = [&](const Action& action) {
+        if (action.to != Setting{two_}) return;
+        enforcer_.settings[map(0)] = CpuSet{0, 2};
+        enforcer_.settings.erase(map(2));
+    };
+    run(change(count_, eight_, two_));
+    EXPECT_FALSE(on_disk(map(1))) << "it kept what it had";
+    EXPECT_EQ(executor_.restore(map(0), all).applied.outcome, Outcome::done);
+    EXPECT_EQ(enforcer_.settings.at(map(0)), Setting{CpuSet{}});
+    enforcer_.before_apply = [&](const Action& action) {
+        if (action.to != Setting{eight_}) return;
+        for (const unsigned queue : {0U, 1U, 2U})
+            enforcer_.settings[map(queue)] = CpuSet{queue};
+    };
+    EXPECT_EQ(executor_.restore(count_, all).applied.outcome, Outcome::done);
+    for (const unsigned queue : {0U, 1U, 2U}) {
+        EXPECT_EQ(executor_.restore(map(queue), all).applied.outcome, Outcome::done) << queue;
+        EXPECT_EQ(enforcer_.settings.at(map(queue)), Setting{CpuSet{}}) << queue;
+    }
+    EXPECT_EQ(journal_.size(), 0U);
+}
+
+/// The kernel ends a daemon that is killed during the reset after it: the number has changed, and nobody
+/// has looked at what was reset.
+TEST_F(QueueCountTest, WhatWasResetWhileADaemonWasKilledComesBackWithTheNext) {
+    enforcer_.settings[count_] = eight_;
+    enforcer_.settings[map_] = CpuSet{0};
+    hold(irq, all, CpuSet{1});
+    struct Killed {};
+    enforcer_.before_apply = [&](const Action&) {
+        enforcer_.settings[count_] = two_;
+        enforcer_.settings[irq] = enforcer_.settings[map_] = CpuSet{3};
+        throw Killed();
+    };
+    EXPECT_THROW(run(change(count_, eight_, two_)), Killed);
+    enforcer_.before_apply = {};
+    auto journal = *state::Journal::open(tree_.path("undo.journal"));
+    Executor next(journal, enforcer_);
+    ASSERT_TRUE(next.settle(count_, two_, all));
+    EXPECT_EQ(next.restore(map_, all).applied.outcome, Outcome::done);
+    EXPECT_EQ(enforcer_.settings.at(map_), Setting{CpuSet{0}});
+    const auto put_right = next.run(change(irq, CpuSet{3}, CpuSet{1}), {topology_});
+    ASSERT_TRUE(put_right);
+    EXPECT_EQ(kinds(*put_right), Kinds{}) << "nobody's doing";
+    EXPECT_EQ(next.restore(irq, all).applied.outcome, Outcome::done);
+    EXPECT_EQ(enforcer_.settings.at(irq), Setting{all});
+}
+
+/// Killed while it put the number back, as its end took too long; the policy is gone when the next one
+/// starts.
+TEST_F(QueueCountTest, WhatWasResetWhileTheNumberWasPutBackComesBackWithTheNext) {
+    enforcer_.settings[count_] = eight_;
+    hold(irq, all, CpuSet{1});
+    hold(map_, CpuSet{0}, CpuSet{1});
+    run(change(count_, eight_, two_));
+    struct Killed {};
+    enforcer_.before_apply = [&](const Action&) {
+        enforcer_.settings[count_] = eight_;
+        enforcer_.settings[irq] = enforcer_.settings[map_] = CpuSet{3};
+        throw Killed();
+    };
+    EXPECT_THROW(static_cast<void>(executor_.restore(count_, all)), Killed);
+    enforcer_.before_apply = {};
+    auto journal = *state::Journal::open(tree_.path("undo.journal"));
+    Executor next(journal, enforcer_);
+    const auto carried = next.restore(count_, all);
+    EXPECT_EQ(carried.applied.outcome, Outcome::done);
+    EXPECT_EQ(kinds(carried), Kinds{});
+    for (const Subject& subject : {Subject(irq), Subject(map_)})
+        EXPECT_EQ(next.restore(subject, all).applied.outcome, Outcome::done) << to_string(subject);
+    EXPECT_EQ(enforcer_.settings.at(irq), Setting{all});
+    EXPECT_EQ(enforcer_.settings.at(map_), Setting{CpuSet{0}});
+    EXPECT_EQ(journal.size(), 0U);
+}
+
+TEST_F(QueueCountTest, WhereItIsRefusedToPutTheNumberBackTheRecordIsAsBefore) {
+    enforcer_.settings[count_] = eight_;
+    run(change(count_, eight_, two_));
+    enforcer_.answer = Outcome::failed;
+    EXPECT_EQ(executor_.restore(count_, all).applied.outcome, Outcome::failed);
+    EXPECT_EQ(on_disk(count_), (UndoRecord{eight_, two_, two_, "p"}));
+}
+
+/// Some drivers reset an interface before they refuse the number.
+TEST_F(QueueCountTest, WhatWasResetForARefusedNumberIsNobodysWishEither) {
+    const IrqMask second{"devices/d", "eth0-TxRx-1", 0, 31};
+    enforcer_.settings[count_] = eight_;
+    enforcer_.settings[map_] = CpuSet{0};
+    hold(irq, all, CpuSet{1});
+    hold(second, all, CpuSet{1});
+    enforcer_.settings[second] = CpuSet{2}; // somebody did that
+    reset_with_each_change();
+    enforcer_.answer = Outcome::failed;
+    run(change(count_, eight_, two_));
+    enforcer_.answer = Outcome::done;
+    for (const Subject& subject : {Subject(irq), Subject(map_)})
+        EXPECT_EQ(executor_.restore(subject, all).applied.outcome, Outcome::done) << to_string(subject);
+    EXPECT_EQ(enforcer_.settings.at(irq), Setting{all});
+    EXPECT_EQ(enforcer_.settings.at(map_), Setting{CpuSet{0}});
+    EXPECT_EQ(executor_.restore(second, all).applied.outcome, Outcome::foreign);
+    EXPECT_EQ(journal_.size(), 0U);
+}
+
 TEST_F(QueueCountTest, ARefusedNumberLeavesNoRecordsOfMapsEither) {
     enforcer_.settings[count_] = eight_;
     enforcer_.settings[map_] = CpuSet{2};

@@ -5,17 +5,20 @@
 #include "inventory/accept_sockets.hpp"
 #include "inventory/lookup.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <functional>
 #include <map>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -45,12 +48,15 @@ std::uint16_t port_of(int fd) {
     return ntohs(address.sin_port);
 }
 
-int watch(int listener) {
+int watch(const std::vector<int>& files) {
     const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
     epoll_event event{.events = EPOLLIN, .data = {}};
-    EXPECT_EQ(::epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event), 0);
+    for (const int fd : files)
+        EXPECT_EQ(::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), 0);
     return epoll;
 }
+
+int watch(int listener) { return watch(std::vector{listener}); }
 
 [[noreturn]] void wait_for_ever(int epoll) {
     epoll_event event{};
@@ -149,6 +155,39 @@ TEST_F(Accepting, ThreadsAreToldApart) {
     EXPECT_EQ(found.sockets[1].threads, std::vector<int>{child.pid()});
     ::close(first);
     ::close(second);
+}
+
+/// A process with several addresses, whose threads have a listener of each: HAProxy does that.
+TEST_F(Accepting, EachThreadsConnectionsAreCountedWithoutItsOwnListenersOnly) {
+    constexpr int most = 4;
+    std::array<int, 2 * most> listeners{};
+    for (auto& one : listeners)
+        one = listener(0);
+    std::array<int, most> connections{};
+    for (auto& one : connections)
+        one = ::eventfd(0, EFD_CLOEXEC); // any file that an epoll takes
+    const Forked child([&] {
+        for (int thread = 1; thread < most; ++thread)
+            std::thread([&, thread] {
+                wait_for_ever(watch({listeners[2 * thread], listeners[2 * thread + 1]}));
+            }).detach();
+        std::vector<int> watched(connections.begin(), connections.end());
+        watched.insert(watched.end(), {listeners[0], listeners[1]});
+        wait_for_ever(watch(watched));
+    });
+    const auto found = read_until(child.pid(), [](const auto& one) {
+        return one.sockets.size() == 2 * most &&
+               std::ranges::none_of(one.sockets, [](const auto& socket) { return socket.threads.empty(); });
+    });
+    ASSERT_EQ(found.sockets.size(), 2U * most);
+    for (const auto& socket : found.sockets) {
+        const bool is_first = socket.threads == std::vector<int>{child.pid()};
+        EXPECT_EQ(socket.connections, is_first ? connections.size() : 0) << socket.number;
+    }
+    for (const int fd : listeners)
+        ::close(fd);
+    for (const int fd : connections)
+        ::close(fd);
 }
 
 TEST_F(Accepting, AThreadThatRunsWhenItIsLookedAtIsRemembered) {

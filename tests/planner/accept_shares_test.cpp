@@ -102,6 +102,31 @@ TEST(AcceptShares, AWorkerThatIsNotSeenForAMomentBeginsNoNewWindow) {
     EXPECT_TRUE(shares.unfair(begin + seconds(60)));
 }
 
+/// Eight workers of which the first has most connections, looked at every five seconds for ten minutes; each
+/// `seconds_between`, the listeners of the last `ended` are those of new workers.
+std::optional<AcceptShares::Share> with_replaced(int seconds_between, std::uint64_t ended) {
+    AcceptShares shares;
+    std::optional<AcceptShares::Share> found;
+    for (int second = 0; second <= 600 && !found; second += 5) {
+        Counts counts{{1, 200}};
+        for (std::uint64_t worker = 2; worker <= 8; ++worker)
+            counts[worker > 8 - ended ? worker + 100 * (1 + second / seconds_between) : worker] = 5;
+        const AcceptShares::Time now = seconds(second);
+        shares.see(now, counts);
+        found = shares.unfair(now);
+    }
+    return found;
+}
+
+TEST(AcceptShares, WorkersThatAreReplacedAgainAndAgainDoNotHideHowTheOthersShare) {
+    for (const std::uint64_t ended : {1U, 2U}) {
+        const auto share = with_replaced(20, ended);
+        ASSERT_TRUE(share) << ended;
+        EXPECT_EQ(share->workers, 8 - ended);
+    }
+    EXPECT_FALSE(with_replaced(20, 3)) << "too few are left to compare";
+}
+
 TEST(BinomialTail, IsThatOfTables) {
     EXPECT_NEAR(binomial_tail(10, 10, 0.5), 0.0009765625, 1e-12);
     EXPECT_NEAR(binomial_tail(10, 0, 0.5), 1, 1e-9);

@@ -55,6 +55,18 @@ TEST(Steering, ThreadsOfOneProcessAreWorkersToo) {
     EXPECT_EQ(planned.targets[1].wanted, Setting(CpuSet{4}));
 }
 
+TEST(Steering, ConnectionsComeToOneWorkerAloneIfNoOtherOfItsPortHasItsCpu) {
+    const auto target = [](int thread, std::uint16_t port, unsigned cpu) {
+        return ListenerTarget{
+            {100ULL * port + static_cast<unsigned>(thread), thread, 1, 6, port}, CpuSet{cpu}, "web", thread};
+    };
+    const std::vector targets{target(1, 80, 0), target(2, 80, 1), target(3, 80, 1), target(4, 8080, 0)};
+    EXPECT_TRUE(has_own_arrivals(targets, 1)) << "what comes to 4 is another server's";
+    EXPECT_TRUE(has_own_arrivals(targets, 4));
+    EXPECT_FALSE(has_own_arrivals(targets, 2)) << "3 takes some of them";
+    EXPECT_FALSE(has_own_arrivals(targets, 9)) << "it takes none";
+}
+
 TEST(Steering, AddressesAreGroupsOfTheirOwn) {
     const auto planned = plan(
         {process(1, {listener(101, {1}), listener(201, {1}, port_443)}), process(2, {listener(102, {2})})});

@@ -61,5 +61,34 @@ TEST_F(WorkerLanes, FewerOrMoreWorkersThanLanesStayWhereTheyAre) {
     EXPECT_TRUE(spread({{99, 990}}).empty()) << "it has no place";
 }
 
+/// Two nginx, or nginx and HAProxy, under one policy: each of them takes connections from all lanes.
+TEST_F(WorkerLanes, EachServerOfAPolicyHasAWorkerOnEachLane) {
+    const auto first = settle(1), second = settle(2), third = settle(3), fourth = settle(4);
+    const auto bring_to = [&](const TaskId& worker, const Slot& lane) {
+        const auto seat = world_.assignments.seats().find(worker)->second;
+        if (seat.now != lane.cpus.first()) world_.assignments.move(worker, seat.table, seat.now, lane);
+    };
+    const auto& lanes = policy().nics[0].lanes;
+    for (const auto& worker : {first, second})
+        bring_to(worker, lanes[0]);
+    for (const auto& worker : {third, fourth})
+        bring_to(worker, lanes[1]);
+    ASSERT_TRUE(spread({first, second, third, fourth}).empty()) << "taken together, they lack none";
+    const auto servers =
+        servers_of({{80, {first, second}}, {443, {second, first}}, {8080, {third}}, {8443, {third, fourth}}});
+    ASSERT_EQ(servers.size(), 2U) << "who has a port in common is one server";
+    for (const auto& workers : servers)
+        EXPECT_EQ(spread(workers).size(), 1U);
+    EXPECT_NE(arrival(first), arrival(second));
+    EXPECT_NE(arrival(third), arrival(fourth));
+}
+
+TEST(Servers, ThoseThatAPortJoinsAreOne) {
+    const TaskId a{1, 10}, b{2, 20}, c{3, 30}, d{4, 40};
+    EXPECT_TRUE(servers_of({}).empty());
+    EXPECT_EQ(servers_of({{80, {a, b}}, {81, {c}}, {82, {d}}, {83, {b, c}}}),
+              (std::vector<std::vector<TaskId>>{{a, b, c}, {d}}));
+}
+
 } // namespace
 } // namespace affinityd::planner
