@@ -227,6 +227,7 @@ TEST_F(ManagerTest, AProgramThatGivesUpItsNameGetsItsMaskBack) {
     ASSERT_EQ(machine_.allowed(10, 10), "2");
     machine_.process(10, "renamed", "2");
     instance.tasks().process_changed(10);
+    instance.finish(); // on a busy machine, the time for an event may be over before its end
     EXPECT_EQ(machine_.allowed(10, 10), "1-3");
     EXPECT_FALSE(instance.knows(10));
 }

@@ -9,6 +9,7 @@
 #include "support/nobody.hpp"
 
 #include <ctime>
+#include <optional>
 #include <ranges>
 #include <vector>
 
@@ -133,9 +134,17 @@ TEST_F(Listening, WhoBeginsToListenIsNewsAndWhoWasAskedForBeforeIsNamed) {
     std::ranges::sort(both);
     EXPECT_EQ(of_this_process(), both);
     before.socket.reset();
-    list_.ask();
-    ASSERT_TRUE(has_news());
-    EXPECT_FALSE(list_.take_news().has_new) << "somebody listens no more";
+    bool has_new = true;
+    for (int look = 0; look < 20 && has_new; ++look) { // other programs may begin to listen, too
+        std::optional<Server> gone(std::in_place);
+        static_cast<void>(of_this_process());
+        static_cast<void>(list_.take_news());
+        gone.reset();
+        list_.ask();
+        ASSERT_TRUE(has_news());
+        has_new = list_.take_news().has_new;
+    }
+    EXPECT_FALSE(has_new) << "somebody listens no more";
     EXPECT_EQ(of_this_process(), Ports{late.port});
 }
 
