@@ -2,12 +2,14 @@
 #include "experiments/sharing/program.hpp"
 
 #include "base/clock.hpp"
-#include "host/scheduler.hpp"
 
 #include <array>
 #include <atomic>
-#include <system_error>
-#include <thread>
+#include <cerrno>
+#include <optional>
+
+#include <pthread.h>
+#include <sched.h>
 
 namespace affinityd::experiments {
 
@@ -27,8 +29,11 @@ struct Variables {
     }
 };
 
-struct ThreadEnd {
-    int refused = 0; ///< errno of its mask
+/// The work of one thread.
+struct Part {
+    std::atomic<float>* value = nullptr;
+    unsigned additions = 0;
+    bool counts = false;
     std::optional<CacheReads> reads;
 };
 
@@ -37,45 +42,74 @@ void add_to(std::atomic<float>& value, unsigned additions) {
         value = value + 1.0F;
 }
 
-/// Pins itself, and so does not wait for a CPU on which another one works already before the next is made.
-ThreadEnd work_on(std::atomic<float>& value, const CpuSet& cpus, unsigned additions, bool counts) {
-    ThreadEnd end;
-    end.refused = host::set_affinity(0, cpus);
-    if (end.refused != 0) return end;
-    if (!counts) {
-        add_to(value, additions);
-        return end;
+void* work(void* given) {
+    auto& part = *static_cast<Part*>(given);
+    if (!part.counts) {
+        add_to(*part.value, part.additions);
+        return nullptr;
     }
     const auto counter = MissCounter::open();
-    add_to(value, additions);
-    if (counter) end.reads = counter->read();
-    return end;
+    add_to(*part.value, part.additions);
+    if (counter) part.reads = counter->read();
+    return nullptr;
 }
+
+/// Threads that are made with the CPUs they run on. One that pins itself first waits for its turn on the CPU
+/// where it was made, which takes a run several percent longer; and one that is pinned by who made it may
+/// have ended by then.
+class Threads {
+  public:
+    Threads() = default;
+    Threads(const Threads&) = delete;
+    Threads& operator=(const Threads&) = delete;
+    ~Threads() { join(); }
+
+    /// 0, or an error number; EINVAL: it may not run there. `part` must outlive the thread.
+    int start(Part& part, const CpuSet& cpus) {
+        pthread_attr_t attributes{};
+        if (const int code = ::pthread_attr_init(&attributes); code != 0) return code;
+        const auto words = cpus.words();
+        int code = ::pthread_attr_setaffinity_np(&attributes, words.size_bytes(),
+                                                 reinterpret_cast<const cpu_set_t*>(words.data()));
+        pthread_t thread{};
+        if (code == 0) code = ::pthread_create(&thread, &attributes, work, &part);
+        ::pthread_attr_destroy(&attributes);
+        if (code == 0) started_[count_++] = thread;
+        return code;
+    }
+    void join() {
+        while (count_ > 0)
+            ::pthread_join(started_[--count_], nullptr);
+    }
+
+  private:
+    std::array<pthread_t, sharing_threads> started_{};
+    std::size_t count_ = 0;
+};
 
 } // namespace
 
 Result<SharingRun> run_sharing(const PlacedThreads& placed, unsigned additions, bool counts) {
     Variables variables;
-    std::array<ThreadEnd, sharing_threads> ends;
+    std::array<Part, sharing_threads> parts;
     SharingRun run;
     const double begin = monotonic_seconds();
-    try {
-        std::array<std::jthread, sharing_threads> threads;
-        for (std::size_t i = 0; i < threads.size(); ++i)
-            threads[i] = std::jthread([&, i] {
-                ends[i] = work_on(variables.of(placed.placing, i), placed.cpus[i], additions, counts);
-            });
-    } catch (const std::system_error& error) {
-        return fail("cannot make a thread", {}, error.code().value());
+    {
+        Threads threads;
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            parts[i] = {&variables.of(placed.placing, i), additions, counts, {}};
+            const int code = threads.start(parts[i], placed.cpus[i]);
+            if (code == EINVAL)
+                return fail("a thread of this program may not run there", "CPU " + placed.cpus[i].to_list(),
+                            code);
+            if (code != 0) return fail("cannot make a thread", {}, code);
+        }
     }
     run.seconds = monotonic_seconds() - begin;
-    for (std::size_t i = 0; i < ends.size(); ++i) {
-        if (ends[i].refused != 0)
-            return fail("a thread of this program may not run there", "CPU " + placed.cpus[i].to_list(),
-                        ends[i].refused);
-        if (!ends[i].reads) continue;
+    for (const auto& part : parts) {
+        if (!part.reads) continue;
         if (!run.reads) run.reads.emplace();
-        *run.reads += *ends[i].reads;
+        *run.reads += *part.reads;
     }
     return run;
 }
