@@ -33,8 +33,6 @@ float work(Load load, std::span<const float> numbers) {
 
 std::vector<float> numbers_for_loads(std::size_t count) {
     std::vector<float> numbers(count);
-    // A weaker generator would not do: branch prediction sees through a linear congruential one, and sin
-    // looks faster by 5 %.
     std::mt19937 engine(1); // NOLINT(cert-msc51-cpp): the same numbers each time are wanted
     for (auto& number : numbers)
         number = static_cast<float>(engine() >> 8U) / static_cast<float>(1U << 24U) * 100;
