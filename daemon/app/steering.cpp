@@ -28,7 +28,7 @@ Listeners::News Steering::take_listeners() {
     if (news != Listeners::News::none)
         for (const auto& resolved : parts_.listeners.current.placements().policies)
             is_moved |= spread_workers(resolved);
-    // Who connects until the next look would stay with the worker of another lane, for as long as he likes.
+    // Who connects until the next look would stay with the worker of another lane for good.
     if (is_moved) listeners_.follow_workers();
     return news;
 }
