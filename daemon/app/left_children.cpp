@@ -3,8 +3,12 @@
 
 #include "host/boot_clock.hpp"
 #include "host/root.hpp"
+#include "inventory/cgroup.hpp"
 #include "inventory/lookup.hpp"
-#include "inventory/session.hpp"
+#include "inventory/name_space.hpp"
+
+#include <algorithm>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -15,10 +19,13 @@ bool LeftChildren::may_be_given(const CpuSet& mask, const CpuSet& online, std::u
            journal_.contents().given().contains(mask, online, born);
 }
 
+/// In this order: a process that has this number afterwards had it before. It is on the way of each event that
+/// places a new process.
 state::Descent LeftChildren::descent_of(const TaskId& process) const {
+    const auto groups = root_.proc().text(std::to_string(process.tid) + "/cgroup");
     const auto scan = inventory::ProcessScan::open(root_, process.tid);
     if (!scan || !*scan || (*scan)->id() != process) return {};
-    return {(*scan)->facts().cgroup(), inventory::read_session(root_, process.tid).value_or(0)};
+    return {groups ? inventory::cgroup_of(*groups) : "", std::max((*scan)->session(), 0)};
 }
 
 void LeftChildren::note(const TaskId& process, const planner::UndoRecord& record, std::uint64_t since) {

@@ -22,7 +22,7 @@ bool StatusJob::add_process(int pid, const OutOfTime& out_of_time) {
         if (process == nullptr) return true;
         const auto value = parts_.process(*process);
         if (!value) return true;
-        begun_ = Begun{process->id, process->owner};
+        begun_ = Begun{process->id, value->owner};
         text_.begin_process(*value);
     }
     const bool is_there = process != nullptr && process->id == begun_->id;

@@ -41,10 +41,7 @@ bool TaskRound::step(const OutOfTime& out_of_time) {
         if (turn_ || begin_next()) {
             if (turn_ && !tasks_.go_on(*turn_, out_of_time)) return false;
             if (turn_)
-                if (auto* known = tasks_.table().find(turn_->scan.id().tid)) {
-                    known->owner = turn_->scan.facts().uid();
-                    listeners_.placed(*known);
-                }
+                if (const auto* known = tasks_.table().find(turn_->scan.id().tid)) listeners_.placed(*known);
             turn_.reset();
         }
         if (!is_listed_ && out_of_time()) return false;

@@ -3,7 +3,9 @@
 
 #include "app/nic_notes.hpp"
 #include "host/scheduler.hpp"
+#include "base/owned_text.hpp"
 #include "inventory/lookup.hpp"
+#include "inventory/process_scan.hpp"
 #include "planner/joined.hpp"
 #include "policy/slot_names.hpp"
 
@@ -21,6 +23,13 @@ bool gets_a_place(State state) {
            state == State::outside || state == State::immovable;
 }
 
+/// Who may read its names: as of now, since programs give up rights.
+uid_t owner_of(const host::Root& root, const TaskId& process) {
+    const auto scan = inventory::ProcessScan::open(root, process.tid);
+    const bool is_it = scan && *scan && (*scan)->id() == process;
+    return is_it ? (*scan)->facts().uid() : OwnedText::no_owner;
+}
+
 } // namespace
 
 std::optional<status::ProcessStatus> TaskStatus::process(const KnownProcess& process) {
@@ -28,7 +37,7 @@ std::optional<status::ProcessStatus> TaskStatus::process(const KnownProcess& pro
         return std::nullopt;
     const auto& world = *parts_.current.world;
     status::ProcessStatus value{.pid = process.id.tid,
-                                .owner = process.owner,
+                                .owner = owner_of(parts_.root, process.id),
                                 .comm = process.comm,
                                 .policy = world.policy(process.policy).name,
                                 .nics = process.nics,

@@ -14,8 +14,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include <sys/types.h>
-
 namespace affinityd::app {
 
 /// Where a thread counts in the load of the machine, and with how much.
@@ -74,9 +72,8 @@ struct KnownSettling {
 struct KnownProcess {
     TaskId id;
     std::string comm;
-    std::size_t policy = 0;               ///< index into the world's set
-    uid_t owner = static_cast<uid_t>(-1); ///< who may read its details; -1: root only
-    std::vector<std::string> nics;        ///< interfaces that serve it, as far as known
+    std::size_t policy = 0;        ///< index into the world's set
+    std::vector<std::string> nics; ///< interfaces that serve it, as far as known
     bool is_elsewhere = false; ///< in another network namespace: which interfaces serve it cannot be known
     KnownThreads threads;
     std::uint64_t seen = 0;     ///< number of the last pass that saw it

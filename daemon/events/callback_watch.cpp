@@ -32,6 +32,8 @@ CallbackWatch::CallbackWatch() {
     if (!watches) return;
     const auto* other = ::secure_getenv("AFFINITYD_CALLBACK_LIMIT_MS");
     if (other != nullptr) limit_ = std::chrono::milliseconds(parse_number<unsigned>(other).value_or(0));
+    goes_on_ = ::secure_getenv("AFFINITYD_CALLBACK_GOES_ON") != nullptr;
+    stack_.prepare(std::max<std::chrono::nanoseconds>(limit_ * 4 / 5, std::chrono::milliseconds(1)));
 }
 
 void CallbackWatch::look() {
@@ -49,6 +51,8 @@ void CallbackWatch::note(std::chrono::nanoseconds used) {
     if (used <= limit_) return;
     std::fprintf(stderr, "affinityd: a callback took %lld us of CPU time\n",
                  static_cast<long long>(std::chrono::duration_cast<std::chrono::microseconds>(used).count()));
+    stack_.print();
+    if (goes_on_) return;
     if (std::exchange(was_long_, true) || used > 4 * limit_) std::abort();
 }
 
@@ -60,9 +64,12 @@ int CallbackWatch::run(sd_event* event) {
         if (status < 0) return status;
         if (status == 0) continue;
         if (std::chrono::steady_clock::now() - looked_ > std::chrono::seconds(1)) look();
+        stack_.begin();
         const auto before = cpu_time();
         status = sd_event_dispatch(event);
-        note(cpu_time() - before);
+        const auto used = cpu_time() - before;
+        stack_.end();
+        note(used);
         if (status < 0) return status;
     }
     int code = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "events/stack_snapshot.hpp"
+
 #include <chrono>
 #include <cstdint>
 
@@ -15,7 +17,8 @@ namespace affinityd::events {
 /// four times `limit`. (A loop that reads that clock and does nothing else sees steps of several milliseconds
 /// about once a minute on such a machine.) AFFINITYD_CALLBACK_LIMIT_MS in the environment of such a build
 /// states another limit: where a test makes thousands of processes a second, one lstat(2) in /proc may spin
-/// for longer on the kernel's locks.
+/// for longer on the kernel's locks. A callback that is told of comes with its stack after four fifths of the
+/// limit. With AFFINITYD_CALLBACK_GOES_ON set, the daemon tells and goes on.
 class CallbackWatch {
   public:
     static constexpr std::chrono::milliseconds limit{5};
@@ -32,7 +35,9 @@ class CallbackWatch {
     std::chrono::nanoseconds longest_{0};
     std::chrono::steady_clock::time_point looked_{}; ///< at stolen_
     std::uint64_t stolen_ = 0;                       ///< clock ticks
-    bool was_long_ = false;                          ///< one was, which is not the next one's excuse
+    StackSnapshot stack_;
+    bool goes_on_ = false;
+    bool was_long_ = false; ///< one was, which is not the next one's excuse
 };
 
 } // namespace affinityd::events

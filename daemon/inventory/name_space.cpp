@@ -13,4 +13,12 @@ std::uint64_t name_space(const host::Root& root, const std::string& process, con
     return parse_number<std::uint64_t>(number).value_or(0);
 }
 
+bool is_namespace_init(const host::Root& root, int pid) {
+    const auto text = root.proc().text(std::to_string(pid) + "/status");
+    if (!text) return false;
+    for (const auto line : split(*text, '\n'))
+        if (line.starts_with("NSpid:")) return split_words(line).back() == "1";
+    return false;
+}
+
 } // namespace affinityd::inventory

@@ -13,4 +13,8 @@ namespace affinityd::inventory {
 [[nodiscard]] std::uint64_t name_space(const host::Root& root, const std::string& process,
                                        const std::string& kind);
 
+/// True if the process is the first one of a PID namespace below ours, to which others there are given when
+/// their parents end: NSpid of /proc/PID/status, pid_namespaces(7).
+[[nodiscard]] bool is_namespace_init(const host::Root& root, int pid);
+
 } // namespace affinityd::inventory

@@ -87,10 +87,10 @@ void ProcessScan::Threads::read_next(const host::Root& root, int pid) {
     is_listing = true;
 }
 
-ProcessScan::ProcessScan(const host::Root& root, Thread leader, long count, bool is_leader_dead,
+ProcessScan::ProcessScan(const host::Root& root, Thread leader, const StatLine& line,
                          std::shared_ptr<ProcessFacts> facts)
-    : root_(&root), leader_(std::move(leader)), count_(count), is_leader_dead_(is_leader_dead),
-      facts_(std::move(facts)) {}
+    : root_(&root), leader_(std::move(leader)), count_(line.threads), session_(line.session),
+      is_leader_dead_(line.is_dead()), facts_(std::move(facts)) {}
 ProcessScan::ProcessScan(ProcessScan&&) noexcept = default;
 ProcessScan& ProcessScan::operator=(ProcessScan&&) noexcept = default;
 ProcessScan::~ProcessScan() = default;
@@ -107,7 +107,7 @@ Result<std::optional<ProcessScan>> ProcessScan::open(const host::Root& root, int
     leader.flags = line->flags;
     auto facts = std::make_shared<LazyFacts>(
         root, sources, LazyFacts::Cheap{leader.id, line->parent, line->flags, leader.comm, line->is_dead()});
-    return ProcessScan(root, std::move(leader), line->threads, line->is_dead(), std::move(facts));
+    return ProcessScan(root, std::move(leader), *line, std::move(facts));
 }
 
 void ProcessScan::begin_threads() {

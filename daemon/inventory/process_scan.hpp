@@ -14,6 +14,8 @@
 
 namespace affinityd::inventory {
 
+struct StatLine;
+
 /// The scan of one process. It begins with one read of /proc/PID/stat, which is all that a matcher needs;
 /// only for a caller that wants the threads it goes on, in slices. The main thread comes from that first
 /// line: /proc/PID/task/PID/stat is never read.
@@ -33,6 +35,7 @@ class ProcessScan {
     [[nodiscard]] unsigned flags() const { return leader_.flags; }         ///< PF_ bits of the main thread
     [[nodiscard]] bool is_kernel() const { return leader_.is_kernel(); }
     [[nodiscard]] int parent() const { return facts_->parent(); } ///< process id, 0 if none
+    [[nodiscard]] int session() const { return session_; } ///< getsid(2); 0 or less: none that we can see
     [[nodiscard]] const ProcessFacts& facts() const { return *facts_; }
     [[nodiscard]] const std::shared_ptr<ProcessFacts>& shared_facts() const { return facts_; }
 
@@ -48,13 +51,14 @@ class ProcessScan {
 
   private:
     struct Threads;
-    ProcessScan(const host::Root& root, Thread leader, long count, bool is_leader_dead,
+    ProcessScan(const host::Root& root, Thread leader, const StatLine& line,
                 std::shared_ptr<ProcessFacts> facts);
     void begin_threads();
 
     const host::Root* root_;
     Thread leader_; ///< without its mask until the threads are read
     long count_;    ///< threads by the stat line
+    int session_;
     bool is_leader_dead_;
     std::shared_ptr<ProcessFacts> facts_;
     std::unique_ptr<Threads> threads_; ///< made by the first step: most processes never need it

@@ -68,7 +68,9 @@ std::optional<StatLine> parse_stat(std::string_view text) {
     if (state.size() != 1) return std::nullopt;
     line.state = state.front();
     if (!fields.number(line.parent)) return std::nullopt;
-    fields.skip(4); // process group, session, terminal, its foreground group
+    fields.skip(1); // process group
+    if (!fields.number(line.session)) return std::nullopt;
+    fields.skip(2); // terminal, its foreground group
     if (!fields.number(line.flags)) return std::nullopt;
     fields.skip(10); // faults, times, priority, nice
     if (!fields.number(line.threads)) return std::nullopt;

@@ -15,6 +15,7 @@ struct StatLine {
         comm;           ///< field 2 without its parentheses, as the kernel escaped it; points into the text
     char state = '?';   ///< field 3
     int parent = 0;     ///< field 4: the parent's process id, 0 if none
+    int session = 0;    ///< field 6: getsid(2), 0 if it is not of this PID namespace
     unsigned flags = 0; ///< field 9: PF_ bits
     long threads = 0;   ///< field 20
     std::uint64_t start_time = 0; ///< field 22, clock ticks since boot
