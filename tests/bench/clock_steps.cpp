@@ -34,7 +34,7 @@ void look() {
 
 int main(int argc, char** argv) {
     if (argc != 2) return 2;
-    const long limit = std::atol(argv[1]);
+    const long limit = std::strtol(argv[1], nullptr, 10);
     long steps = 0, longest = 0;
     pollfd input{.fd = 0, .events = POLLIN, .revents = 0};
     while (::poll(&input, 1, rest_ms) == 0) {
