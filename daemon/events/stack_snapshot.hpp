@@ -19,8 +19,8 @@ class StackSnapshot {
     void prepare(std::chrono::nanoseconds after);
     void begin();
     void end();
-    /// The stack after the last begin(), to stderr, an address a line (addr2line(1)); none: it did not take so
-    /// long.
+    /// The stack after the last begin(), to stderr, an address a line (addr2line(1)); none: it did not take
+    /// so long.
     void print() const;
 
   private:
