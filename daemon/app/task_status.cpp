@@ -2,8 +2,8 @@
 #include "app/task_status.hpp"
 
 #include "app/nic_notes.hpp"
-#include "host/scheduler.hpp"
 #include "base/owned_text.hpp"
+#include "host/scheduler.hpp"
 #include "inventory/lookup.hpp"
 #include "inventory/process_scan.hpp"
 #include "planner/joined.hpp"

@@ -20,7 +20,7 @@ namespace inventory = affinityd::inventory;
 namespace {
 
 constexpr milliseconds between_glances{250};
-constexpr unsigned busy_parts = 8; ///< of these, it looks at one where wake-ups are very many
+constexpr unsigned busy_parts = 4; ///< of one, it looks at one where wake-ups are very many
 
 /// The service that the machine's systemd runs the process in; "": none.
 std::string service_of(const inventory::ProcessFacts& facts) {

@@ -87,8 +87,8 @@ std::vector<std::string> remarks_of(const SharersReport& report) {
                                       counted(report.graph.weak_wakes, "wake-up")));
     if (report.wakes.heaviest > 1)
         remarks.emplace_back(
-            "There are more than some 65,000 wake-ups a second on a CPU: to slow the program less, only an "
-            "eighth of the time was watched, and much of it by samples, so that one wake-up stands for up "
+            "There are more than some 65,000 wake-ups a second on a CPU: to slow the program less, only a "
+            "quarter of the time was watched, and much of it by samples, so that one wake-up stands for up "
             "to " +
             grouped(report.wakes.heaviest) + "; pairs that were seen less than ten times are left out.");
     if (report.wakes.lost > 0)
