@@ -19,8 +19,8 @@ bool LeftChildren::may_be_given(const CpuSet& mask, const CpuSet& online, std::u
            journal_.contents().given().contains(mask, online, born);
 }
 
-/// In this order: a process that has this number afterwards had it before. It is on the way of each event that
-/// places a new process.
+/// In this order: a process that has this number afterwards had it before. It is on the way of each event
+/// that places a new process.
 state::Descent LeftChildren::descent_of(const TaskId& process) const {
     const auto groups = root_.proc().text(std::to_string(process.tid) + "/cgroup");
     const auto scan = inventory::ProcessScan::open(root_, process.tid);
