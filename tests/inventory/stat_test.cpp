@@ -13,7 +13,7 @@ namespace {
 
 std::string line(const std::string& comm, const std::string& flags = "4194304",
                  const std::string& start = "724926") {
-    return "123 (" + comm + ") S 7 123 123 0 -1 " + flags + " 98 0 0 0 1 2 0 0 20 0 3 0 " + start +
+    return "123 (" + comm + ") S 7 123 124 0 -1 " + flags + " 98 0 0 0 1 2 0 0 20 0 3 0 " + start +
            " 3133440 409 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
 }
 
@@ -21,6 +21,7 @@ TEST(Stat, Fields) {
     const std::string text = line("cat");
     const auto stat = parse_stat(text);
     ASSERT_TRUE(stat);
+    EXPECT_EQ(stat->session, 124);
     EXPECT_EQ(stat->id, 123);
     EXPECT_EQ(stat->comm, "cat");
     EXPECT_EQ(stat->state, 'S');

@@ -101,7 +101,7 @@ std::vector<Place> possible_places(const CacheSeats& seats) {
 
 /// What it takes to empty the last level: caches keep what was used often before what is read once, so that
 /// twice their size leaves most of it there (measured: 16 % lost after twice the size, 34 % after four times,
-/// 43 % after eight, 48 % after sixteen). Never more than half of the memory that is free.
+/// 43 % after eight, 48 % after sixteen). Beyond twice, no more than half of the memory that is free.
 std::uint64_t polluter_bytes(const CacheSizes& sizes) {
     const auto pages = std::max(::sysconf(_SC_AVPHYS_PAGES), 0L);
     const auto free_bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(::getpagesize());

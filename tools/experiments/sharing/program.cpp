@@ -57,9 +57,8 @@ void* work(void* given) {
 }
 
 /// Threads that who makes them pins, as the document's program does: how long one has run elsewhere by then
-/// is part of the figure. One that pins itself first waits for its turn on the CPU where it was made, and two
-/// that are made where they stay meet from the first addition on: runs of either kind take several percent
-/// longer.
+/// is part of the figure. One that pins itself first waits for its turn on the CPU where it was made, which
+/// takes a run several percent longer.
 class Threads {
   public:
     Threads() = default;
