@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <tuple>
 #include <vector>
 
 #include <fcntl.h>
@@ -494,7 +495,7 @@ TEST_F(ControlTest, AClientThatNeverReadsDoesNotHoldTheEnd) {
             sd_bus_send(bus, message, &cookie) < 0 || sd_bus_flush(bus) < 0)
             ::_exit(1);
         char byte = 0;
-        (void)::read(pipe[0], &byte, 1); // until killed
+        std::ignore = ::read(pipe[0], &byte, 1); // until killed
         ::_exit(0);
     }
     EXPECT_TRUE(run_until([&] { return !commands_.asked.empty(); }));

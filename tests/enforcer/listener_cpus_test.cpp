@@ -6,6 +6,7 @@
 
 #include <array>
 #include <functional>
+#include <tuple>
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -38,7 +39,7 @@ class Family : public testing::Test {
                     while (true)
                         ::pause();
                 });
-            static_cast<void>(::write(pipe[1], workers_.data(), sizeof workers_));
+            std::ignore = ::write(pipe[1], workers_.data(), sizeof workers_);
             while (true)
                 ::wait(nullptr), ::pause();
         });
@@ -141,14 +142,14 @@ class Crowd : public testing::Test {
             for (int i = 0; i < between; ++i) {
                 middle_ = child([&] {
                     ::close(number_);
-                    static_cast<void>(::write(closed[1], "", 1));
+                    std::ignore = ::write(closed[1], "", 1);
                 });
                 char done = 0;
-                static_cast<void>(::read(closed[0], &done, 1));
+                std::ignore = ::read(closed[0], &done, 1);
             }
             const std::array<int, 2> pids{middle_, child([] {})};
             ::close(number_);
-            static_cast<void>(::write(born[1], pids.data(), sizeof pids));
+            std::ignore = ::write(born[1], pids.data(), sizeof pids);
         });
         std::array<int, 2> pids{};
         ASSERT_EQ(::read(born[0], pids.data(), sizeof pids), static_cast<ssize_t>(sizeof pids));

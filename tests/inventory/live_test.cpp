@@ -14,6 +14,7 @@
 #include <memory>
 #include <set>
 #include <thread>
+#include <tuple>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -51,7 +52,7 @@ class Child {
         if (pid_ == 0) {
             ::prctl(PR_SET_PDEATHSIG, SIGKILL);
             life();
-            static_cast<void>(::write(ready[1], "x", 1));
+            std::ignore = ::write(ready[1], "x", 1);
             while (true)
                 ::pause();
         }
@@ -178,7 +179,7 @@ TEST(Live, AProcessWhoseMainThreadHasEndedKeepsItsFacts) {
             while (true)
                 ::pause();
         }).detach();
-        static_cast<void>(::write(ports[1], &port, sizeof port));
+        std::ignore = ::write(ports[1], &port, sizeof port);
         ::syscall(SYS_exit, 0); // this thread alone
     }
     ::close(ports[1]);
@@ -377,7 +378,7 @@ TEST(Live, ANamespaceOfItsOwnIsReadThere) {
         if (::unshare(CLONE_NEWNET) != 0) ::_exit(1);
         static Listener listener(AF_INET6, SOCK_STREAM);
         const auto port = listener.port();
-        static_cast<void>(::write(tell[1], &port, sizeof port));
+        std::ignore = ::write(tell[1], &port, sizeof port);
     });
     std::uint16_t port = 0;
     ASSERT_EQ(::read(tell[0], &port, sizeof port), static_cast<ssize_t>(sizeof port));
@@ -398,7 +399,7 @@ TEST(Live, APortBelongsToTheNamespaceOfItsSocketWhereverItsProcessLives) {
         static Listener listener(AF_INET6, SOCK_STREAM);
         const auto port = listener.port();
         const bool lives_elsewhere = ::unshare(CLONE_NEWNET) == 0;
-        static_cast<void>(::write(tell[1], &port, lives_elsewhere ? sizeof port : 0));
+        std::ignore = ::write(tell[1], &port, lives_elsewhere ? sizeof port : 0);
         ::close(tell[1]);
     });
     ::close(tell[1]);

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <filesystem>
 #include <functional>
+#include <tuple>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -36,7 +37,7 @@ class Sleeper {
         if (pid_ == 0) {
             ::prctl(PR_SET_PDEATHSIG, SIGKILL);
             run(path, prepare(), user);
-            static_cast<void>(::write(started[1], "x", 1));
+            std::ignore = ::write(started[1], "x", 1);
             ::_exit(1);
         }
         ::close(started[1]);
