@@ -25,47 +25,45 @@ std::unique_ptr<pids_info, Unref> open_proc2() {
 
 } // namespace
 
-struct PidStream::Source {
-    std::unique_ptr<pids_info, Unref> proc2;
-    std::optional<NumberedEntries> entries; ///< used without proc2; no value: a recording without processes
-};
-
 Result<PidStream> PidStream::open(const host::Root& root) {
-    auto source = std::make_unique<Source>();
-    if (root.is_live()) source->proc2 = open_proc2();
-    if (!source->proc2) {
-        auto entries = NumberedEntries::open(root.proc(), "");
-        if (entries)
-            source->entries = std::move(*entries);
-        else if (root.is_live() || !host::means_absent(entries.error().code))
-            return std::unexpected(entries.error());
-    }
-    return PidStream(std::move(source));
+    auto entries = NumberedEntries::open(root.proc(), "");
+    if (entries) return PidStream(std::move(*entries));
+    if (root.is_live() || !host::means_absent(entries.error().code)) return std::unexpected(entries.error());
+    return PidStream(std::nullopt);
 }
 
-PidStream::PidStream(std::unique_ptr<Source> source) : source_(std::move(source)) {}
-PidStream::PidStream(PidStream&&) noexcept = default;
-PidStream& PidStream::operator=(PidStream&&) noexcept = default;
-PidStream::~PidStream() = default;
-
 Result<std::optional<int>> PidStream::next() {
-    if (source_->proc2) {
-        errno = 0; // the library answers the end and a /proc that cannot be opened with the same null
-        const pids_stack* stack = procps_pids_get(source_->proc2.get(), PIDS_FETCH_TASKS_ONLY);
-        if (stack != nullptr) return PIDS_VAL(0, s_int, stack, source_->proc2.get());
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EACCES)
-            return fail("cannot list the processes", {}, errno);
-        return std::nullopt;
-    }
-    while (source_->entries) {
-        auto pid = source_->entries->next();
+    while (entries_) {
+        auto pid = entries_->next();
         if (!pid || (*pid && **pid > 0)) return pid;
-        if (!*pid) source_->entries.reset();
+        if (!*pid) entries_.reset();
     }
     return std::nullopt;
 }
 
+namespace {
+
+/// No value: the library cannot serve.
+std::optional<Result<std::vector<int>>> list_live_pids() {
+    const auto info = open_proc2();
+    if (!info) return std::nullopt;
+    std::vector<int> pids;
+    errno = 0; // the library answers the end and a /proc that cannot be opened with the same null
+    while (const pids_stack* stack = procps_pids_get(info.get(), PIDS_FETCH_TASKS_ONLY))
+        pids.push_back(PIDS_VAL(0, s_int, stack, info.get()));
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EACCES)
+        return fail("cannot list the processes", {}, errno);
+    return pids;
+}
+
+} // namespace
+
 Result<std::vector<int>> list_pids(const host::Root& root) {
+    auto listed = root.is_live() ? list_live_pids() : std::nullopt;
+    if (listed) {
+        if (*listed) std::ranges::sort(**listed);
+        return std::move(*listed);
+    }
     auto stream = PidStream::open(root);
     if (!stream) return std::unexpected(stream.error());
     std::vector<int> pids;

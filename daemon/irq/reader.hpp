@@ -2,9 +2,16 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "host/fd.hpp"
 #include "irq/irq.hpp"
+#include "irq/table_parser.hpp"
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace affinityd::host {
 class Root;
@@ -12,16 +19,39 @@ class Root;
 
 namespace affinityd::irq {
 
-/// Parses the text of /proc/interrupts: any architecture's, with or without header. Lines that fit no form
-/// are passed over.
-[[nodiscard]] InterruptTable parse_interrupts(std::string_view text);
-
 /// Applies the table of driver patterns to one action name (reference: docs/ARCHITECTURE.md, "irq").
 [[nodiscard]] Label parse_label(std::string_view action);
 
-/// /proc/interrupts and, where they are there, the files of /proc/irq/N; lines that the table lacks are taken
-/// from the handlers' directories there. A recording with neither gives an empty table. An Error: the table
-/// or a directory is there and cannot be read.
+/// Reads /proc/interrupts and, where they are there, the files of /proc/irq/N, in parts; lines that the table
+/// lacks are taken from the handlers' directories there. A recording with neither gives an empty table.
+class InterruptReader {
+  public:
+    /// `root` must outlive it.
+    explicit InterruptReader(const host::Root& root) : root_(&root) {}
+
+    /// Reads on; asks `out_of_time` after some kilobytes of the table, and after the files of each line.
+    /// True: take() has all. An Error: the table or a directory is there and cannot be read.
+    [[nodiscard]] Result<bool> step(const std::function<bool()>& out_of_time);
+    [[nodiscard]] InterruptTable take() { return std::move(table_); }
+
+  private:
+    enum class Stage : std::uint8_t { open, table, files, done };
+    [[nodiscard]] Result<void> open_table();
+    [[nodiscard]] Result<bool> read_table();
+    [[nodiscard]] Result<void> end_table();
+    [[nodiscard]] Result<void> read_files(Irq& line) const;
+
+    const host::Root* root_;
+    Stage stage_ = Stage::open;
+    host::Fd file_;         ///< /proc/interrupts
+    std::size_t taken_ = 0; ///< bytes of it
+    std::string rest_;      ///< of them, those of a line whose end has not come yet
+    TableParser parser_;
+    InterruptTable table_;
+    std::size_t next_ = 0; ///< line of the table whose files are read next
+};
+
+/// All of it at once.
 [[nodiscard]] Result<InterruptTable> read_interrupts(const host::Root& root);
 
 } // namespace affinityd::irq

@@ -46,22 +46,22 @@ Result<void> MachineReader::read_topology() {
     return {};
 }
 
-Result<void> MachineReader::read_nics() {
-    auto nics = netdev::read_nics(root_);
-    if (!nics) return std::unexpected(nics.error());
-    machine_.nics = std::move(*nics);
+Result<bool> MachineReader::read_nics(const std::function<bool()>& out_of_time) {
+    if (!nics_) nics_.emplace(root_);
+    if (const auto done = nics_->step(out_of_time); !done || !*done) return done;
+    machine_.nics = nics_->take();
     if (before_ != nullptr)
         for (auto& nic : machine_.nics)
             if (nic.active_lower) keep_active_port(nic, before_->nic(nic.name));
     machine_.flow_entries = read_flow_entries(root_);
-    return {};
+    return true;
 }
 
-Result<void> MachineReader::read_irqs() {
-    auto irqs = irq::read_interrupts(root_);
-    if (!irqs) return std::unexpected(irqs.error());
-    machine_.irqs = std::move(*irqs);
-    return {};
+Result<bool> MachineReader::read_irqs(const std::function<bool()>& out_of_time) {
+    if (!irqs_) irqs_.emplace(root_);
+    if (const auto done = irqs_->step(out_of_time); !done || !*done) return done;
+    machine_.irqs = irqs_->take();
+    return true;
 }
 
 Result<bool> MachineReader::find_threads(const std::function<bool()>& out_of_time) {
@@ -79,34 +79,28 @@ Result<bool> MachineReader::find_threads(const std::function<bool()>& out_of_tim
 }
 
 Result<bool> MachineReader::step(const std::function<bool()>& out_of_time) {
-    Result<void> done;
+    Result<bool> is_read = true; // what this stage is about
     switch (stage_) {
     case Stage::topology:
-        done = read_topology();
-        stage_ = Stage::nics;
+        if (const auto done = read_topology(); !done) return std::unexpected(done.error());
         break;
     case Stage::nics:
-        done = read_nics();
-        stage_ = Stage::irqs;
+        is_read = read_nics(out_of_time);
         break;
     case Stage::irqs:
-        done = read_irqs();
-        stage_ = Stage::threads;
+        is_read = read_irqs(out_of_time);
         break;
     case Stage::threads:
-        if (const auto found = find_threads(out_of_time); !found)
-            return found;
-        else if (*found)
-            stage_ = Stage::links;
+        is_read = find_threads(out_of_time);
         break;
     case Stage::links:
         link_vectors(machine_);
-        stage_ = Stage::done;
         break;
     case Stage::done:
-        break;
+        return true;
     }
-    if (!done) return std::unexpected(done.error());
+    if (!is_read || !*is_read) return is_read;
+    stage_ = static_cast<Stage>(static_cast<unsigned>(stage_) + 1);
     return stage_ == Stage::done;
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "irq/reader.hpp"
 #include "machine/machine.hpp"
+#include "netdev/reader.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -15,8 +17,8 @@ class Root;
 
 namespace affinityd::machine {
 
-/// Reads a whole machine in steps, none of which is long on a usual one: topology, interfaces, interrupts,
-/// the kernel threads that do their work, and how all of these belong together.
+/// Reads a whole machine in steps: topology, interfaces, interrupts, the kernel threads that do their work,
+/// and how all of these belong together.
 class MachineReader {
   public:
     /// `before`: what was read last time, null if nothing was; its topology is kept where the same CPUs are
@@ -32,13 +34,15 @@ class MachineReader {
   private:
     enum class Stage : std::uint8_t { topology, nics, irqs, threads, links, done };
     [[nodiscard]] Result<void> read_topology();
-    [[nodiscard]] Result<void> read_nics();
-    [[nodiscard]] Result<void> read_irqs();
+    [[nodiscard]] Result<bool> read_nics(const std::function<bool()>& out_of_time);
+    [[nodiscard]] Result<bool> read_irqs(const std::function<bool()>& out_of_time);
     [[nodiscard]] Result<bool> find_threads(const std::function<bool()>& out_of_time);
 
     const host::Root& root_;
     const Machine* before_;
     Stage stage_ = Stage::topology;
+    std::optional<netdev::NicReader> nics_;              ///< under way
+    std::optional<irq::InterruptReader> irqs_;           ///< under way
     std::optional<inventory::KernelThreadScan> threads_; ///< under way
     Machine machine_;
 };

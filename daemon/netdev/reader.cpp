@@ -117,31 +117,32 @@ Result<void> read_device(const host::Dir& sys, const std::string& base, Nic& nic
     return read_vectors(sys, chain, nic);
 }
 
-Result<void> read_queues(const host::Dir& sys, const std::string& base, Nic& nic) {
-    const auto names = sys.list(base + "/queues");
-    if (!names) return std::unexpected(names.error());
-    const auto possible = possible_cpus(sys);
-    for (const auto& name : *names) {
-        const bool receive = name.starts_with("rx-");
-        if (!receive && !name.starts_with("tx-")) continue;
-        const auto index = parse_number<unsigned>(std::string_view(name).substr(3));
-        if (!index) continue;
-        const auto path = base + "/queues/" + name;
-        Queue queue;
-        queue.direction = receive ? Direction::rx : Direction::tx;
-        queue.index = *index;
-        // A device with one transmit queue has the file and refuses to read it: the same as not having it.
-        queue.steering = sys.cpu_mask(path + (receive ? "/rps_cpus" : "/xps_cpus"));
-        if (queue.steering) *queue.steering &= possible;
-        if (receive)
-            if (const auto count = sys.number(path + "/rps_flow_cnt");
-                count && *count >= 0 && *count <= 0xffffffffLL)
-                queue.flow_count = static_cast<unsigned>(*count);
-        nic.queues.push_back(std::move(queue));
-    }
+void read_queue(const host::Dir& sys, const std::string& name, Nic& nic) {
+    const bool receive = name.starts_with("rx-");
+    if (!receive && !name.starts_with("tx-")) return;
+    const auto index = parse_number<unsigned>(std::string_view(name).substr(3));
+    if (!index) return;
+    const auto path = std::string(class_net) + nic.name + "/queues/" + name;
+    Queue queue;
+    queue.direction = receive ? Direction::rx : Direction::tx;
+    queue.index = *index;
+    // A device with one transmit queue has the file and refuses to read it: the same as not having it.
+    queue.steering = sys.cpu_mask(path + (receive ? "/rps_cpus" : "/xps_cpus"));
+    if (queue.steering) *queue.steering &= possible_cpus(sys);
+    if (receive)
+        if (const auto count = sys.number(path + "/rps_flow_cnt");
+            count && *count >= 0 && *count <= 0xffffffffLL)
+            queue.flow_count = static_cast<unsigned>(*count);
+    nic.queues.push_back(std::move(queue));
+}
+
+void sort_queues(Nic& nic) {
     std::ranges::sort(nic.queues, {},
                       [](const Queue& queue) { return std::pair(queue.direction, queue.index); });
-    return {};
+}
+
+Result<std::vector<std::string>> list_queues(const host::Dir& sys, const std::string& name) {
+    return sys.list(std::string(class_net) + name + "/queues");
 }
 
 /// The kernel's own rule, so that a name cannot lead elsewhere. Source: net/core/dev.c, dev_valid_name.
@@ -209,7 +210,7 @@ std::uint64_t folder_number(const host::Dir& sys, const std::string& folder) {
     return parts.size() < 2 ? 0 : parse_number<std::uint64_t>(parts[1]).value_or(0);
 }
 
-/// What sysfs says of one interface; no value: there is no such interface.
+/// What sysfs says of one interface but for its queues; no value: there is no such interface.
 Result<std::optional<Nic>> read_files(const host::Dir& sys, const std::string& name) {
     const auto base = std::string(class_net) + name;
     const auto index = sys.read(base + "/ifindex");
@@ -234,7 +235,6 @@ Result<std::optional<Nic>> read_files(const host::Dir& sys, const std::string& n
         nic.driver = port_taker(sys, name);
     else
         nic.is_representor = is_representor_name(sys.text(base + "/phys_port_name").value_or(""));
-    if (auto queues = read_queues(sys, base, nic); !queues) return std::unexpected(queues.error());
     return nic;
 }
 
@@ -247,25 +247,94 @@ Result<void> ask_kernel(std::span<Nic> nics) {
 
 } // namespace
 
-Result<std::vector<Nic>> read_nics(const host::Root& root) {
-    const auto names = root.sys().list("class/net");
+Result<void> NicReader::list() {
+    auto names = root_->sys().list("class/net");
     if (!names) return std::unexpected(names.error());
-    std::vector<Nic> nics;
-    for (const auto& name : *names) {
-        auto nic = read_files(root.sys(), name);
-        if (!nic) return std::unexpected(nic.error());
-        if (*nic) nics.push_back(std::move(**nic));
+    names_ = std::move(*names);
+    return {};
+}
+
+Result<void> NicReader::begin_nic() {
+    auto nic = read_files(root_->sys(), names_[next_]);
+    if (!nic) return std::unexpected(nic.error());
+    if (!*nic) {
+        ++next_;
+        return {};
     }
-    std::ranges::stable_sort(nics, {}, &Nic::ifindex);
-    if (!root.is_live()) return nics;
-    if (auto asked = ask_kernel(nics); !asked) return std::unexpected(asked.error());
-    return nics;
+    auto queues = list_queues(root_->sys(), names_[next_]);
+    if (!queues) return std::unexpected(queues.error());
+    nics_.push_back(std::move(**nic));
+    queues_ = std::move(*queues);
+    next_queue_ = 0;
+    stage_ = Stage::queues;
+    return {};
+}
+
+void NicReader::read_queue() {
+    if (next_queue_ < queues_.size()) {
+        netdev::read_queue(root_->sys(), queues_[next_queue_++], nics_.back());
+        return;
+    }
+    sort_queues(nics_.back());
+    ++next_;
+    stage_ = Stage::files;
+}
+
+Result<void> NicReader::go_on() {
+    switch (stage_) {
+    case Stage::list:
+        stage_ = Stage::files;
+        return list();
+    case Stage::files:
+        if (next_ < names_.size()) return begin_nic();
+        std::ranges::stable_sort(nics_, {}, &Nic::ifindex);
+        stage_ = root_->is_live() ? Stage::addresses : Stage::done;
+        return {};
+    case Stage::queues:
+        read_queue();
+        return {};
+    case Stage::addresses:
+        stage_ = Stage::napi;
+        return read_addresses(nics_);
+    case Stage::napi:
+        stage_ = Stage::channels;
+        return read_napi(nics_);
+    case Stage::channels:
+        stage_ = Stage::done;
+        return read_channels(nics_);
+    case Stage::done:
+        return {};
+    }
+    return {};
+}
+
+Result<bool> NicReader::step(const std::function<bool()>& out_of_time) {
+    while (stage_ != Stage::done) {
+        if (const auto done = go_on(); !done) return std::unexpected(done.error());
+        if (out_of_time()) break;
+    }
+    return stage_ == Stage::done;
+}
+
+Result<std::vector<Nic>> read_nics(const host::Root& root) {
+    NicReader reader(root);
+    while (true) {
+        const auto done = reader.step([] { return false; });
+        if (!done) return std::unexpected(done.error());
+        if (*done) return reader.take();
+    }
 }
 
 Result<std::optional<Nic>> read_nic(const host::Root& root, const std::string& name) {
     if (!is_interface_name(name)) return std::nullopt;
     auto nic = read_files(root.sys(), name);
-    if (!nic || !*nic || !root.is_live()) return nic;
+    if (!nic || !*nic) return nic;
+    const auto queues = list_queues(root.sys(), name);
+    if (!queues) return std::unexpected(queues.error());
+    for (const auto& queue : *queues)
+        read_queue(root.sys(), queue, **nic);
+    sort_queues(**nic);
+    if (!root.is_live()) return nic;
     if (auto asked = ask_kernel({&**nic, 1}); !asked) return std::unexpected(asked.error());
     return nic;
 }

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 namespace affinityd::irq {
 namespace {
@@ -85,6 +86,48 @@ TEST_F(ReadInterrupts, RecordingWithoutATableIsEmpty) {
 TEST_F(ReadInterrupts, UnreadableTableIsAnError) {
     fs::create_directories(top_ / "proc/interrupts");
     EXPECT_FALSE(read());
+}
+
+/// A table of several reads, whose last line has no end, and the files of each line.
+TEST_F(ReadInterrupts, InPartsIsTheSameAsAtOnce) {
+    constexpr unsigned lines = 600;
+    std::string text = "CPU0 CPU1\n";
+    for (unsigned line = 0; line < lines; ++line) {
+        const auto number = std::to_string(100 + line);
+        text += number + ": " + std::to_string(line) + " 7 PCI-MSI " + number + "-edge eth0-TxRx-" +
+                std::to_string(line) + (line + 1 < lines ? "\n" : "");
+        put("proc/irq/" + number + "/smp_affinity_list", std::to_string(line % 2) + "\n");
+    }
+    ASSERT_GT(text.size(), 1U << 14);
+    put("proc/interrupts", text);
+    const auto root = host::Root::open(top_.string());
+    ASSERT_TRUE(root);
+    InterruptReader reader(*root);
+    unsigned parts = 1;
+    while (true) {
+        const auto done = reader.step([] { return true; });
+        ASSERT_TRUE(done) << done.error().to_string();
+        if (*done) break;
+        ++parts;
+    }
+    EXPECT_GT(parts, lines) << "it looks at the clock after the files of each line";
+    const auto table = reader.take();
+    ASSERT_EQ(table.irqs.size(), lines);
+    for (unsigned line = 0; line < lines; ++line) {
+        const auto& irq = table.irqs[line];
+        EXPECT_EQ(irq.number, 100 + line);
+        EXPECT_EQ(irq.counts, (std::vector<std::uint64_t>{line, 7}));
+        EXPECT_EQ(irq.actions, std::vector<std::string>{"eth0-TxRx-" + std::to_string(line)});
+        EXPECT_EQ(irq.requested, CpuSet({line % 2}));
+    }
+}
+
+TEST_F(ReadInterrupts, AFifoInItsPlaceHoldsNobodyUp) {
+    fs::create_directories(top_ / "proc");
+    ASSERT_EQ(::mkfifo((top_ / "proc/interrupts").c_str(), 0600), 0);
+    const auto table = read();
+    ASSERT_TRUE(table);
+    EXPECT_TRUE(table->irqs.empty());
 }
 
 TEST(ReadInterruptsLive, ThisMachineHasATable) {

@@ -272,6 +272,26 @@ TEST(ReadNic, IsTheSameAloneAsAmongAll) {
         EXPECT_EQ(read_nic(*root, name).value(), std::nullopt) << name;
 }
 
+TEST(NicReader, LooksAtTheClockAfterEachQueueAndFindsTheSame) {
+    const Tree tree;
+    add_pci_nic(tree);
+    tree.put("sys/class/net/eth1/ifindex", "1\n");
+    for (int queue = 0; queue < 64; ++queue)
+        tree.put("sys/class/net/eth1/queues/rx-" + std::to_string(queue) + "/rps_cpus", "1\n");
+    const auto root = host::Root::open(tree.path());
+    ASSERT_TRUE(root);
+    NicReader reader(*root);
+    unsigned parts = 1;
+    while (true) {
+        const auto done = reader.step([] { return true; });
+        ASSERT_TRUE(done) << done.error().to_string();
+        if (*done) break;
+        ++parts;
+    }
+    EXPECT_GE(parts, 64U + 5U + 2U) << "queues and interfaces";
+    EXPECT_EQ(reader.take(), tree.nics());
+}
+
 TEST(ReadNicsLive, LoopbackHasItsAddress) {
     const auto root = host::Root::open("/");
     ASSERT_TRUE(root);

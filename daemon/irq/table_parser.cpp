@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "irq/table_parser.hpp"
+
 #include "base/pci_name.hpp"
 #include "base/text.hpp"
-#include "irq/reader.hpp"
 
 #include <algorithm>
 #include <array>
@@ -193,30 +194,36 @@ const Irq* InterruptTable::find(unsigned number) const {
     return found == irqs.end() ? nullptr : &*found;
 }
 
-InterruptTable parse_interrupts(std::string_view text) {
-    InterruptTable table;
-    bool has_header = false;
-    while (!text.empty()) {
-        const auto end = text.find('\n');
-        const auto line = text.substr(0, end);
-        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-        if (!has_header) {
-            if (auto cpus = parse_header(line)) {
-                table.cpus = std::move(*cpus);
-                has_header = true;
-                continue;
-            }
+void TableParser::take(std::string_view line) {
+    if (!has_header_) {
+        if (auto cpus = parse_header(line)) {
+            table_.cpus = std::move(*cpus);
+            has_header_ = true;
+            return;
         }
-        parse_line(line, has_header ? table.cpus.size() : max_columns, table);
     }
-    if (!has_header) { // an excerpt: all that is known is how many columns there are
+    parse_line(line, has_header_ ? table_.cpus.size() : max_columns, table_);
+}
+
+InterruptTable TableParser::finish() {
+    if (!has_header_) { // an excerpt: all that is known is how many columns there are
         std::size_t widest = 0;
-        for (const auto& line : table.irqs)
+        for (const auto& line : table_.irqs)
             widest = std::max(widest, line.counts.size());
         for (unsigned cpu = 0; cpu < widest; ++cpu)
-            table.cpus.push_back(cpu);
+            table_.cpus.push_back(cpu);
     }
-    return table;
+    return std::move(table_);
+}
+
+InterruptTable parse_interrupts(std::string_view text) {
+    TableParser parser;
+    while (!text.empty()) {
+        const auto end = text.find('\n');
+        parser.take(text.substr(0, end));
+        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    }
+    return parser.finish();
 }
 
 } // namespace affinityd::irq
