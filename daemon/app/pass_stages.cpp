@@ -13,10 +13,14 @@ namespace affinityd::app {
 
 namespace {
 
+/// Where links change all the time, what was read in this attempt has to do.
+constexpr unsigned most_attempts = 3;
+
 /// A reading that is under way, on top of the world that it began with.
 struct Reading {
     std::shared_ptr<World> world;
     machine::MachineReader reader;
+    unsigned attempt = 1;
 };
 
 void complain(Log& log, const Error& error) {
@@ -36,7 +40,14 @@ Sequence::Stage reread_machine(const host::Root& root, Current& current, bool& w
         while (true) {
             const auto done = reading->reader.step(out_of_time);
             if (!done) complain(log, done.error());
-            if (!done || *done) break;
+            if (!done) break;
+            // What an event brought in meanwhile may be younger than what was read before it.
+            if (*done && (!wanted || reading->attempt == most_attempts)) break;
+            if (*done) {
+                wanted = false;
+                ++reading->attempt;
+                reading->reader = machine::MachineReader(root, &current->machine());
+            }
             if (out_of_time()) return false;
         }
         // A reload read the machine by itself.

@@ -36,29 +36,29 @@ void keep_active_port(netdev::Nic& nic, const netdev::Nic* before) {
 } // namespace
 
 Result<void> MachineReader::read_topology() {
-    if (before_ != nullptr && is_unchanged(root_, before_->topology)) {
+    if (before_ != nullptr && is_unchanged(*root_, before_->topology)) {
         machine_.topology = before_->topology;
         return {};
     }
-    auto topology = topology::read_topology(root_);
+    auto topology = topology::read_topology(*root_);
     if (!topology) return std::unexpected(topology.error());
     machine_.topology = std::move(*topology);
     return {};
 }
 
 Result<bool> MachineReader::read_nics(const std::function<bool()>& out_of_time) {
-    if (!nics_) nics_.emplace(root_);
+    if (!nics_) nics_.emplace(*root_);
     if (const auto done = nics_->step(out_of_time); !done || !*done) return done;
     machine_.nics = nics_->take();
     if (before_ != nullptr)
         for (auto& nic : machine_.nics)
             if (nic.active_lower) keep_active_port(nic, before_->nic(nic.name));
-    machine_.flow_entries = read_flow_entries(root_);
+    machine_.flow_entries = read_flow_entries(*root_);
     return true;
 }
 
 Result<bool> MachineReader::read_irqs(const std::function<bool()>& out_of_time) {
-    if (!irqs_) irqs_.emplace(root_);
+    if (!irqs_) irqs_.emplace(*root_);
     if (const auto done = irqs_->step(out_of_time); !done || !*done) return done;
     machine_.irqs = irqs_->take();
     return true;
@@ -68,7 +68,7 @@ Result<bool> MachineReader::find_threads(const std::function<bool()>& out_of_tim
     if (!threads_) {
         const auto known =
             before_ == nullptr ? std::span<const inventory::KernelThread>() : before_->kernel_threads;
-        threads_.emplace(root_, known);
+        threads_.emplace(*root_, known);
     }
     if (!threads_->step(out_of_time)) return false;
     auto threads = threads_->take();

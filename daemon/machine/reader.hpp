@@ -23,7 +23,7 @@ class MachineReader {
   public:
     /// `before`: what was read last time, null if nothing was; its topology is kept where the same CPUs are
     /// online. Both must outlive the reader.
-    MachineReader(const host::Root& root, const Machine* before) : root_(root), before_(before) {}
+    MachineReader(const host::Root& root, const Machine* before) : root_(&root), before_(before) {}
 
     /// One step, or part of it. True: take() has the machine. An Error: half a machine is no basis for a
     /// plan.
@@ -38,7 +38,7 @@ class MachineReader {
     [[nodiscard]] Result<bool> read_irqs(const std::function<bool()>& out_of_time);
     [[nodiscard]] Result<bool> find_threads(const std::function<bool()>& out_of_time);
 
-    const host::Root& root_;
+    const host::Root* root_;
     const Machine* before_;
     Stage stage_ = Stage::topology;
     std::optional<netdev::NicReader> nics_;              ///< under way

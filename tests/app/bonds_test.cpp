@@ -126,6 +126,37 @@ TEST_F(BondsTest, AFailoverMovesTheProcessWithItsInterrupts) {
     EXPECT_EQ(machine_.allowed(10, 10), "0-3");
 }
 
+TEST_F(BondsTest, AFailoverWhileTheMachineIsReadIsNotForgottenAgain) {
+    bond("active-backup 1", "eth1");
+    policy("[bond0]");
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    settle(instance);
+    unsigned met = 0;
+    for (unsigned moment = 0; moment < 60; ++moment) {
+        const bool is_first = moment % 2 == 0;
+        const auto wanted = all(is_first ? "0" : "2");
+        instance.manager().begin_pass(true);
+        for (unsigned i = 0; i < moment; ++i)
+            instance.short_step();
+        if (!instance.manager().work().passing()) break;
+        use(is_first ? "eth0" : "eth1");
+        instance.manager().link_changed("bond0");
+        bool is_there = false, is_left = false;
+        for (unsigned slices = 0; !instance.short_step() && slices < 10'000; ++slices) {
+            const bool is_right = interrupts() == wanted;
+            is_left = is_left || (is_there && !is_right);
+            is_there = is_there || is_right;
+        }
+        EXPECT_TRUE(is_there) << moment;
+        EXPECT_FALSE(is_left) << "what was read before the failover is older, after " << moment << " slices";
+        settle(instance);
+        ASSERT_EQ(interrupts(), wanted);
+        ++met;
+    }
+    EXPECT_GT(met, 30U) << "while the machine was read";
+}
+
 TEST_F(BondsTest, AFailoverToANodeThatThePolicyMayNotUseIsAProblem) {
     bond("active-backup 1", "eth0");
     policy("[bond0]\ncpus: \"0-1\"");
