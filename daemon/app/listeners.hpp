@@ -96,8 +96,8 @@ class Listeners {
     /// It takes no connections, while others of its policy take theirs each from a listener of its own: a
     /// server's master, which has the listeners open for its workers.
     [[nodiscard]] bool takes_none(const KnownProcess& process) const;
-    /// A worker to which a CPU's connections come, and to no other of its port: those that it has would be
-    /// read elsewhere than they arrive if it moved.
+    /// A worker to which a CPU's connections come, and to no other of its address: those that it has would
+    /// be read elsewhere than they arrive if it moved.
     [[nodiscard]] bool has_own_arrivals(const TaskId& worker) const;
     /// What became of those of one process.
     void explain(const TaskId& process, status::ProcessExplanation& into) const;

@@ -3,9 +3,8 @@
 
 #include "planner/worker_lanes.hpp"
 
-#include <cstdint>
 #include <map>
-#include <set>
+#include <optional>
 
 namespace affinityd::app {
 
@@ -37,17 +36,16 @@ bool Steering::spread_workers(const planner::ResolvedPolicy& resolved) {
     const auto* plan = listeners_.plan_of(resolved.policy->name);
     if (plan == nullptr || plan->left.contains(planner::NotSteered::not_seen)) return false;
     std::map<TaskId, int> processes; // of each worker
-    std::map<std::uint16_t, std::set<TaskId>> of_ports;
-    for (const auto& target : plan->targets) {
+    const auto worker_of = [&](const planner::ListenerTarget& target) -> std::optional<TaskId> {
         const auto* process = parts_.listeners.tasks.find(target.subject.process);
-        if (process == nullptr) continue;
+        if (process == nullptr) return std::nullopt;
         const auto* thread = process->threads.find(target.thread);
         const auto& worker = thread != nullptr && thread->seat.is_own ? thread->id : process->id;
         processes.emplace(worker, process->id.tid);
-        of_ports[target.subject.port].insert(worker);
-    }
+        return worker;
+    };
     bool is_moved = false;
-    for (const auto& workers : planner::servers_of(of_ports))
+    for (const auto& workers : planner::servers_of(plan->targets, worker_of))
         for (const auto& move : planner::spread_workers(resolved, parts_.listeners.current.placements(),
                                                         parts_.assignments, workers)) {
             parts_.assignments.move(move.worker, move.table, move.from, move.to);

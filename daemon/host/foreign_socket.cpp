@@ -20,10 +20,10 @@ namespace affinityd::host {
 namespace {
 
 template <class Value>
-std::optional<Value> option(int fd, int name) {
+std::optional<Value> option(int fd, int name, int level = SOL_SOCKET) {
     Value value{};
     socklen_t size = sizeof value;
-    if (::getsockopt(fd, SOL_SOCKET, name, &value, &size) != 0 || size != sizeof value) return std::nullopt;
+    if (::getsockopt(fd, level, name, &value, &size) != 0 || size != sizeof value) return std::nullopt;
     return value;
 }
 
@@ -88,6 +88,8 @@ std::vector<std::uint8_t> ForeignSocket::bound_to() const {
     };
     add(static_cast<unsigned>(option<int>(fd_.get(), SO_BINDTOIFINDEX).value_or(0)));
     add(option<std::uint64_t>(fd_.get(), SO_NETNS_COOKIE).value_or(0)); // Linux 5.14
+    if (address.ss_family == AF_INET6)
+        add(static_cast<unsigned>(option<int>(fd_.get(), IPV6_V6ONLY, IPPROTO_IPV6).value_or(0)));
     return found;
 }
 

@@ -32,8 +32,9 @@ class ForeignSocket {
     [[nodiscard]] std::optional<std::chrono::milliseconds> silence() const;
     /// Sets that of a listener; -1 takes it back. The errno value, 0 on success.
     [[nodiscard]] int set_incoming_cpu(int cpu) const;
-    /// What it is bound to: family, port, address, interface and network namespace, as bytes to be compared;
-    /// {}: not known.
+    /// What it is bound to: family, port, address, interface and network namespace, and whether it takes
+    /// IPv4, too, as bytes to be compared; {}: not known. Listeners with SO_REUSEPORT that are bound to the
+    /// same share its connections (inet_reuseport_add_sock in net/ipv4/inet_hashtables.c).
     [[nodiscard]] std::vector<std::uint8_t> bound_to() const;
     /// The local port in host byte order, 0: it has none.
     [[nodiscard]] std::uint16_t port() const;

@@ -75,7 +75,8 @@ ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes
         else if (listener.takers.empty())
             leave(NotSteered::not_seen), plan.undecided.push_back(listener.subject);
         else if (const auto cpu = arrives(listener.takers.begin()->first, listener.takers.begin()->second))
-            plan.targets.push_back({listener.subject, CpuSet{*cpu}, policy, listener.takers.begin()->second});
+            plan.targets.push_back(
+                {listener.subject, CpuSet{*cpu}, policy, listener.takers.begin()->second, found.bound_to});
         else
             leave(NotSteered::no_lane), plan.undecided.push_back(listener.subject);
     }
@@ -88,7 +89,7 @@ bool has_own_arrivals(std::span<const ListenerTarget> targets, int thread) {
     const auto own = std::ranges::find(targets, thread, &ListenerTarget::thread);
     return own != targets.end() && std::ranges::none_of(targets, [&](const ListenerTarget& other) {
                return other.thread != thread && other.policy == own->policy && other.wanted == own->wanted &&
-                      other.subject.port == own->subject.port;
+                      other.bound_to == own->bound_to;
            });
 }
 

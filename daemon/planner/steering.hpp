@@ -24,7 +24,8 @@ struct ListenerTarget {
     ListenerCpu subject;
     Setting wanted; ///< one CPU: where packets for its worker's lane are taken in
     std::string policy;
-    int thread = 0; ///< the worker
+    int thread = 0;                     ///< the worker
+    std::vector<std::uint8_t> bound_to; ///< as inventory::AcceptSocket: whose connections it shares
     friend bool operator==(const ListenerTarget&, const ListenerTarget&) = default;
 };
 
@@ -64,7 +65,8 @@ using ArrivalCpu = std::function<std::optional<unsigned>(const TaskId& process, 
 [[nodiscard]] ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes,
                                           const ArrivalCpu& arrives, const UndoLookup& undo);
 
-/// True for a worker to which a CPU's connections come, and to no other of its port. `thread`: the worker's.
+/// True for a worker to which a CPU's connections come, and to no other of its address. `thread`: the
+/// worker's.
 [[nodiscard]] bool has_own_arrivals(std::span<const ListenerTarget> targets, int thread);
 
 /// True if a policy keeps tasks on single CPUs or cores of several lanes while nothing brings their packets

@@ -4,8 +4,9 @@
 #include "planner/place.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
-#include <optional>
+#include <set>
 #include <utility>
 
 namespace affinityd::planner {
@@ -54,9 +55,13 @@ void spread(const Assignments& assignments, unsigned table, Crowds& crowds, std:
 
 } // namespace
 
-std::vector<std::vector<TaskId>> servers_of(const std::map<std::uint16_t, std::set<TaskId>>& of_ports) {
+std::vector<std::vector<TaskId>> servers_of(std::span<const ListenerTarget> targets,
+                                            const WorkerOf& worker_of) {
+    std::map<std::vector<std::uint8_t>, std::set<TaskId>> of_addresses;
+    for (const auto& target : targets)
+        if (const auto worker = worker_of(target)) of_addresses[target.bound_to].insert(*worker);
     std::vector<std::set<TaskId>> servers;
-    for (const auto& [port, workers] : of_ports) {
+    for (const auto& [address, workers] : of_addresses) {
         auto server = workers;
         std::erase_if(servers, [&](const std::set<TaskId>& known) {
             if (std::ranges::none_of(known, [&](const TaskId& one) { return workers.contains(one); }))

@@ -5,8 +5,13 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <functional>
+#include <map>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -103,6 +108,55 @@ TEST_F(ForeignSocketTest, ListenersOfTwoNetworkNamespacesAreNotBoundToTheSame) {
     const auto bound_to = [&](const Fd& listener) { return files_->socket(listener.get())->bound_to(); };
     EXPECT_EQ(bound_to(here), bound_to(beside));
     EXPECT_NE(bound_to(here), bound_to(elsewhere));
+}
+
+/// A listener with SO_REUSEPORT of one port; what `prepare` does to it comes first.
+Fd listener_of(const std::string& address, std::uint16_t port, const std::function<void(int)>& prepare = {}) {
+    const bool is_v6 = address.contains(':');
+    Fd fd(::socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int yes = 1;
+    EXPECT_EQ(::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &yes, sizeof yes), 0);
+    if (prepare) prepare(fd.get());
+    sockaddr_in v4{};
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(port);
+    sockaddr_in6 v6{};
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(port);
+    EXPECT_EQ(is_v6 ? ::inet_pton(AF_INET6, address.c_str(), &v6.sin6_addr)
+                    : ::inet_pton(AF_INET, address.c_str(), &v4.sin_addr),
+              1);
+    const int status = is_v6 ? ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&v6), sizeof v6)
+                             : ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&v4), sizeof v4);
+    EXPECT_EQ(status, 0) << address;
+    EXPECT_EQ(::listen(fd.get(), 8), 0);
+    return fd;
+}
+
+/// The kernel shares connections among listeners of each of these by itself, though all have one port.
+TEST_F(ForeignSocketTest, ListenersOfOnePortThatShareNoConnectionsAreNotBoundToTheSame) {
+    const auto only_v6 = [](int yes) {
+        return [yes](int fd) { EXPECT_EQ(::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes), 0); };
+    };
+    const auto to_lo = [](int fd) { EXPECT_EQ(::setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3), 0); };
+    const auto first = listener_of("127.0.0.1", 0);
+    const auto port = files_->socket(first.get())->port();
+    std::vector<Fd> all;
+    for (int twice = 0; twice < 2; ++twice) {
+        all.push_back(listener_of("127.0.0.1", port));
+        all.push_back(listener_of("127.0.0.2", port));
+        all.push_back(listener_of("0.0.0.0", port));
+        all.push_back(listener_of("0.0.0.0", port, to_lo));
+        all.push_back(listener_of("::1", port, only_v6(1)));
+        all.push_back(listener_of("::", port, only_v6(1)));
+        all.push_back(listener_of("::", port, only_v6(0)));
+    }
+    std::map<std::vector<std::uint8_t>, int> groups;
+    for (const auto& one : all)
+        ++groups[files_->socket(one.get())->bound_to()];
+    EXPECT_EQ(groups.size(), all.size() / 2);
+    for (const auto& [address, members] : groups)
+        EXPECT_EQ(members, 2);
 }
 
 } // namespace

@@ -55,13 +55,16 @@ TEST(Steering, ThreadsOfOneProcessAreWorkersToo) {
     EXPECT_EQ(planned.targets[1].wanted, Setting(CpuSet{4}));
 }
 
-TEST(Steering, ConnectionsComeToOneWorkerAloneIfNoOtherOfItsPortHasItsCpu) {
-    const auto target = [](int thread, std::uint16_t port, unsigned cpu) {
-        return ListenerTarget{
-            {100ULL * port + static_cast<unsigned>(thread), thread, 1, 6, port}, CpuSet{cpu}, "web", thread};
+TEST(Steering, ConnectionsComeToOneWorkerAloneIfNoOtherOfItsAddressHasItsCpu) {
+    const auto target = [](int thread, std::uint8_t address, unsigned cpu) {
+        return ListenerTarget{{100ULL + static_cast<unsigned>(thread), thread, 1, 6, 80},
+                              CpuSet{cpu},
+                              "web",
+                              thread,
+                              {10, 0, 0, address}};
     };
-    const std::vector targets{target(1, 80, 0), target(2, 80, 1), target(3, 80, 1), target(4, 8080, 0)};
-    EXPECT_TRUE(has_own_arrivals(targets, 1)) << "what comes to 4 is another server's";
+    const std::vector targets{target(1, 1, 0), target(2, 1, 1), target(3, 1, 1), target(4, 2, 0)};
+    EXPECT_TRUE(has_own_arrivals(targets, 1)) << "what comes to 4 is another server's, of the same port";
     EXPECT_TRUE(has_own_arrivals(targets, 4));
     EXPECT_FALSE(has_own_arrivals(targets, 2)) << "3 takes some of them";
     EXPECT_FALSE(has_own_arrivals(targets, 9)) << "it takes none";
