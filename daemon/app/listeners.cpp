@@ -158,7 +158,7 @@ void Listeners::plan(const std::string& policy, const std::vector<const inventor
     auto plan = planner::plan_listeners(policy, found, arrives, parts_.journal);
     const auto now = Clock::now();
     if (!plan.targets.empty())
-        if (const auto share = guard_.see(policy, found, now))
+        if (const auto share = guard_.see(policy, found, plan.targets, now))
             parts_.log.warn(
                 fmt::format("policy {}: its listeners are not steered for a while: one of {} workers "
                             "got {:.0f} % of the connections in the last minute",

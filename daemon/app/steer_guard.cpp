@@ -5,17 +5,19 @@
 
 namespace affinityd::app {
 
-std::optional<planner::AcceptShares::Share>
-SteerGuard::see(const std::string& policy, planner::AcceptProcesses found, Clock::time_point now) {
+std::optional<planner::AcceptShares::Share> SteerGuard::see(const std::string& policy,
+                                                            planner::AcceptProcesses found,
+                                                            std::span<const planner::ListenerTarget> steered,
+                                                            Clock::time_point now) {
     auto& watched = policies_[policy];
     if (now < watched.until) return std::nullopt;
     const auto time = std::chrono::duration_cast<planner::AcceptShares::Time>(now.time_since_epoch());
-    auto counts = planner::count_connections(found);
+    const auto counts = planner::count_accepted(found, steered);
     std::erase_if(watched.addresses, [&](const auto& address) { return !counts.contains(address.first); });
-    for (auto& [address, count] : counts) {
+    for (const auto& [address, count] : counts) {
         auto& shares = watched.addresses[address];
-        shares.see(time, std::move(count));
-        const auto unfair = shares.unfair(time);
+        shares.see(time, count);
+        const auto unfair = shares.unfair();
         if (!unfair) continue;
         // It went well for as long as the last pause, or longer: whatever was the matter then is over.
         const bool was_good =

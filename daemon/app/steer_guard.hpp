@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,9 +22,10 @@ class SteerGuard {
     using Clock = std::chrono::steady_clock;
     static constexpr std::chrono::minutes first_pause{10}, longest_pause{120};
 
-    /// What the listeners of a policy have now. The share for which it is withdrawn from now on; no value: it
-    /// is not withdrawn, or was before.
+    /// What came to the listeners of a policy that are steered since they were read before. The share for
+    /// which it is withdrawn from now on; no value: it is not withdrawn, or was before.
     std::optional<planner::AcceptShares::Share> see(const std::string& policy, planner::AcceptProcesses found,
+                                                    std::span<const planner::ListenerTarget> steered,
                                                     Clock::time_point now);
     [[nodiscard]] bool is_withdrawn(std::string_view policy, Clock::time_point now) const;
     /// When the next one may be steered again; max(): none is withdrawn.

@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace affinityd::inventory {
 
@@ -19,7 +21,8 @@ namespace {
 constexpr std::size_t longest_fdinfo = 16U << 20; // some 200,000 files of an epoll
 constexpr std::size_t long_fdinfo = 256U << 10;   // some 3,000
 constexpr std::chrono::seconds rest_of_long{60};
-constexpr int most_looks = 8; // for threads that run when they are looked at
+constexpr std::size_t most_asked = 8; // connections of an epoll, for their ports
+constexpr int most_looks = 8;         // for threads that run when they are looked at
 constexpr std::chrono::milliseconds between_looks{1};
 
 std::string folder_of(int pid) { return std::to_string(pid); }
@@ -57,9 +60,9 @@ struct AcceptReader::Files {
         std::uint64_t inode = 0;
         std::vector<int> epolls; ///< that watch it
         std::set<int> threads;   ///< that wait for it in accept(2)
-        std::size_t connections = 0;
     };
-    std::vector<Socket> sockets; ///< ascending
+    std::vector<Socket> sockets;            ///< ascending
+    std::map<int, KnownFiles::Fresh> fresh; ///< by the epolls that were read now
     std::vector<int> epolls;
     Waiters waiters; ///< as far as known
     int code = 0;
@@ -68,16 +71,43 @@ struct AcceptReader::Files {
         const auto found = std::ranges::find(sockets, number, &Socket::number);
         return found == sockets.end() ? nullptr : &*found;
     }
-    /// What the epolls of listeners watch besides these: the connections that were taken. Threads with epolls
-    /// of their own have listeners of their own, too: the others' are not among what theirs watch.
-    void count_connections(std::vector<AcceptSocket>& listeners) {
-        std::map<int, std::size_t> of_epoll;
-        for (const auto& listener : listeners)
-            for (const int epoll : find(listener.number)->epolls)
-                ++of_epoll[epoll];
-        for (auto& listener : listeners)
-            for (const int epoll : find(listener.number)->epolls)
-                listener.connections -= std::min(listener.connections, of_epoll[epoll]);
+    using PortOf = std::function<std::optional<std::uint16_t>(const Socket&)>; ///< the local one
+    /// What came to the epolls of listeners besides these: the connections that were taken.
+    void count_accepted(std::vector<AcceptSocket>& listeners, const PortOf& port_of) {
+        std::set<std::uint64_t> own;
+        std::map<int, std::vector<AcceptSocket*>> of_epolls;
+        for (auto& listener : listeners) {
+            const auto& socket = *find(listener.number);
+            own.insert(socket.inode);
+            for (const int epoll : socket.epolls)
+                of_epolls[epoll].push_back(&listener);
+        }
+        for (auto& [epoll, files] : fresh) {
+            files.count -= std::erase_if(files.inodes, [&](std::uint64_t one) { return own.contains(one); });
+            share_out(files, of_epolls[epoll], port_of);
+        }
+    }
+    /// Several listeners of a worker with one epoll get all of what comes to it, but where one of them has no
+    /// SO_REUSEPORT: which worker takes its connections is chance, so a few are asked whose they are.
+    void share_out(const KnownFiles::Fresh& files, const std::vector<AcceptSocket*>& listeners,
+                   const PortOf& port_of) {
+        std::vector<std::uint16_t> ports;
+        if (listeners.size() > 1 && !std::ranges::all_of(listeners, &AcceptSocket::shares_port)) {
+            const std::size_t asked = std::min(files.inodes.size(), most_asked);
+            for (std::size_t i = 0; i < asked; ++i) {
+                const auto inode = files.inodes[i * files.inodes.size() / asked];
+                const auto one = std::ranges::find(sockets, inode, &Socket::inode);
+                if (const auto port = one == sockets.end() ? std::nullopt : port_of(*one))
+                    ports.push_back(*port);
+            }
+        }
+        for (auto* listener : listeners) {
+            std::size_t count = files.count;
+            if (!ports.empty())
+                count = count * static_cast<std::size_t>(std::ranges::count(ports, listener->port)) /
+                        ports.size();
+            listener->accepted = listener->accepted.value_or(0) + count;
+        }
     }
     /// Of each socket that is watched it is known who waits.
     [[nodiscard]] bool are_known() const {
@@ -107,20 +137,27 @@ AcceptReader::Files AcceptReader::list(const TaskId& process) const {
     return files;
 }
 
-void AcceptReader::read_watched(const TaskId& process, int epoll, const Files& files,
-                                Watched& watched) const {
+std::optional<KnownFiles::Fresh> AcceptReader::read_watched(const TaskId& process, int epoll,
+                                                            const Files& files, Watched& watched) {
     const auto now = std::chrono::steady_clock::now();
-    if (now < watched.next) return;
-    watched = {};
+    if (now < watched.next) return std::nullopt;
+    watched.sockets.clear();
+    watched.next = {};
     const auto text =
         root_.proc().read(folder_of(process.tid) + "/fdinfo/" + std::to_string(epoll), longest_fdinfo);
-    if (!text || !*text) return;
+    if (!text || !*text) return std::nullopt;
     const auto polled = parse_polled(**text);
-    watched.files = polled.size();
+    remembered_ -= std::min(remembered_, watched.files.size());
+    auto fresh = watched.files.see(polled, most_remembered_ - std::min(most_remembered_, remembered_));
+    remembered_ += watched.files.size();
     for (const auto& socket : files.sockets)
         if (std::ranges::binary_search(polled, socket.inode, {}, &PolledFile::inode))
             watched.sockets.push_back(socket.inode);
-    if ((*text)->size() > long_fdinfo) watched.next = now + rest_of_long;
+    if ((*text)->size() > long_fdinfo) {
+        if (now >= next_long_) next_long_ = now + rest_of_long;
+        watched.next = next_long_;
+    }
+    return fresh;
 }
 
 void AcceptReader::add_epolls(const TaskId& process, Files& files) {
@@ -130,11 +167,11 @@ void AcceptReader::add_epolls(const TaskId& process, Files& files) {
     });
     for (const int epoll : files.epolls) {
         auto& watched = epolls[epoll];
-        read_watched(process, epoll, files, watched);
+        if (auto fresh = read_watched(process, epoll, files, watched))
+            files.fresh.emplace(epoll, std::move(*fresh));
         for (auto& socket : files.sockets) {
             if (std::ranges::find(watched.sockets, socket.inode) == watched.sockets.end()) continue;
             socket.epolls.push_back(epoll);
-            socket.connections += watched.files;
         }
     }
 }
@@ -205,15 +242,22 @@ AcceptSockets AcceptReader::read(const TaskId& process) {
                                  socket->shares_port(),
                                  socket->incoming_cpu().value_or(-1),
                                  {waiting.begin(), waiting.end()},
-                                 one.connections});
+                                 {}});
     }
-    files.count_connections(found.sockets);
+    files.count_accepted(found.sockets, [&](const Files::Socket& one) -> std::optional<std::uint16_t> {
+        const auto socket = theirs->socket(one.number);
+        return socket ? std::optional(socket->port()) : std::nullopt;
+    });
     return found;
 }
 
 void AcceptReader::keep_only(std::span<const TaskId> processes) {
     const std::set<TaskId> wanted(processes.begin(), processes.end());
     std::erase_if(seen_, [&](const auto& one) { return !wanted.contains(one.first); });
+    remembered_ = 0;
+    for (const auto& [process, seen] : seen_)
+        for (const auto& [epoll, watched] : seen.epolls)
+            remembered_ += watched.files.size();
 }
 
 } // namespace affinityd::inventory

@@ -3,11 +3,13 @@
 
 #include "base/task_id.hpp"
 #include "host/root.hpp"
+#include "inventory/known_files.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <unordered_map>
@@ -24,7 +26,10 @@ struct AcceptSocket {
     bool shares_port = false;           ///< SO_REUSEPORT
     int incoming_cpu = -1;              ///< SO_INCOMING_CPU, -1: not set
     std::vector<int> threads;           ///< that take connections from it, as far as seen, ascending
-    std::size_t connections = 0; ///< other files that the same epolls watch: the connections taken, about
+    /// Connections that came, and have not ended, since what its epolls watch was read before, about: all
+    /// other files that they watch count. 0 the first time; no value: that was not read now, or nobody has
+    /// an epoll for it.
+    std::optional<std::size_t> accepted;
     friend bool operator==(const AcceptSocket&, const AcceptSocket&) = default;
 };
 
@@ -49,8 +54,10 @@ class AcceptReader {
   public:
     static constexpr std::size_t most_descriptors = 2048, most_sockets = 256, most_threads = 1024;
 
-    /// `root` is this machine's, and must outlive it.
-    explicit AcceptReader(const host::Root& root) : root_(root) {}
+    /// `root` is this machine's, and must outlive it. `most_remembered`: files that epolls watch, of all
+    /// processes, at 4 bytes each; of the others only the number.
+    explicit AcceptReader(const host::Root& root, std::size_t most_remembered = 1U << 20)
+        : root_(root), most_remembered_(most_remembered) {}
 
     [[nodiscard]] AcceptSockets read(const TaskId& process);
     /// What was remembered of all other processes is forgotten.
@@ -59,10 +66,10 @@ class AcceptReader {
   private:
     using Waiters = std::map<int, std::set<int>>; ///< threads that waited, by the epoll's descriptor
     /// What an epoll watches. The kernel stops its owner while it writes that down: of one that watches very
-    /// many, it is read seldom.
+    /// many, it is read seldom, and then together with all such ones, so that they can be compared.
     struct Watched {
         std::vector<std::uint64_t> sockets; ///< of those that concerned us, by inode
-        std::size_t files = 0;
+        KnownFiles files;
         std::chrono::steady_clock::time_point next{};
     };
     struct Seen {
@@ -72,10 +79,14 @@ class AcceptReader {
     struct Files;
     [[nodiscard]] Files list(const TaskId& process) const;
     void add_epolls(const TaskId& process, Files& files);
-    void read_watched(const TaskId& process, int epoll, const Files& files, Watched& watched) const;
+    [[nodiscard]] std::optional<KnownFiles::Fresh> read_watched(const TaskId& process, int epoll,
+                                                                const Files& files, Watched& watched);
     void see_waiting(int pid, const std::vector<int>& threads, Files& files);
     void find_waiters(const TaskId& process, Files& files);
     const host::Root& root_;
+    std::size_t most_remembered_;
+    std::size_t remembered_ = 0;
+    std::chrono::steady_clock::time_point next_long_{}; ///< when epolls that watch very many are read again
     std::unordered_map<TaskId, Seen> seen_;
 };
 

@@ -9,8 +9,10 @@ namespace affinityd::planner {
 
 namespace {
 
-constexpr std::size_t fewest_looks = 5; ///< in a window
-constexpr double no_chance = 0.001;
+/// A year has half a million minutes, and each is a chance of its own.
+constexpr double no_chance = 1e-6;
+/// Looks may come in bursts: those that are closer together are kept as one.
+constexpr AcceptShares::Time shortest_piece = std::chrono::seconds(1);
 
 } // namespace
 
@@ -26,38 +28,81 @@ double binomial_tail(std::size_t all, std::size_t least, double share) {
     return std::min(sum, 1.0);
 }
 
-void AcceptShares::see(Time now, Counts counts) {
-    // One that is older stays, so that it is known that a whole window was seen.
-    while (looks_.size() > 1 && now - looks_[1].at >= window)
-        looks_.pop_front();
-    looks_.push_back({now, std::move(counts)});
+void AcceptShares::History::add(Time now, std::size_t accepted) {
+    if (now - last() > longest_unread) {
+        begun = now;
+        return pieces.clear();
+    }
+    if (!pieces.empty() && now - pieces.back().from <= shortest_piece) {
+        pieces.back().until = now;
+        pieces.back().accepted += accepted;
+    } else {
+        pieces.push_back({last(), now, accepted});
+    }
+    while (now - pieces.front().until > window + longest_unread)
+        pieces.pop_front();
 }
 
-std::optional<AcceptShares::Share> AcceptShares::unfair(Time now) const {
-    if (looks_.size() < fewest_looks || now - looks_.front().at < window) return std::nullopt;
-    const auto& first = looks_.front().counts;
-    const auto& last = looks_.back().counts;
-    Counts sums;
-    std::size_t all = 0;
-    for (const auto& look : looks_)
-        for (const auto& [listener, count] : look.counts) {
-            if (!first.contains(listener) || !last.contains(listener)) continue; // it is new, or has ended
-            sums[listener] += count;
-            all += count;
-        }
-    if (sums.size() < 2 || all == 0 || 4 * sums.size() < 3 * last.size()) return std::nullopt;
-    const auto busiest =
-        std::ranges::max_element(sums, {}, [](const auto& one) { return one.second; })->second;
-    const auto workers = static_cast<double>(sums.size());
-    const Share share{static_cast<double>(busiest) / static_cast<double>(all), sums.size()};
+double AcceptShares::History::between(Time from, Time until) const {
+    const auto known = static_cast<double>((until - std::max(from, begun)).count());
+    double sum = 0;
+    for (const auto& piece : pieces) {
+        const auto begin = std::max(from, piece.from), end = std::min(until, piece.until);
+        if (begin >= end) continue;
+        const auto part = static_cast<double>((end - begin).count()) /
+                          static_cast<double>((piece.until - piece.from).count());
+        sum += part * static_cast<double>(piece.accepted);
+    }
+    return sum * static_cast<double>((until - from).count()) / known;
+}
+
+void AcceptShares::see(Time now, const Counts& counts) {
+    if (now < now_ || now - now_ > longest_rest) listeners_.clear();
+    before_ = std::exchange(now_, now);
+    there_ = counts.size();
+    for (auto& [listener, history] : listeners_)
+        history.is_there = false;
+    for (const auto& [listener, accepted] : counts)
+        note(now, listener, accepted);
+    // One that is not seen for a moment is not new when it is seen again.
+    std::erase_if(listeners_, [&](const auto& one) {
+        return !one.second.is_there && now - one.second.last() > longest_unread;
+    });
+}
+
+void AcceptShares::note(Time now, std::uint64_t listener, std::optional<std::size_t> accepted) {
+    const auto known = listeners_.find(listener);
+    if (known != listeners_.end()) {
+        known->second.is_there = true;
+        if (accepted) known->second.add(now, *accepted);
+    } else if (accepted) {
+        listeners_.emplace(listener, History{now, true, {}});
+    }
+}
+
+std::optional<AcceptShares::Share> AcceptShares::unfair() const {
+    // Epolls that watch very many files are read once a minute: all are compared up to the same moment.
+    const auto is_fresh = [&](const History& one) { return one.is_there && now_ - one.last() <= window / 2; };
+    Time until = now_;
+    for (const auto& [listener, history] : listeners_)
+        if (is_fresh(history)) until = std::min(until, history.last());
+    // So much longer that each moment is part of a window in which all listeners are compared.
+    const Time from = until - window - (now_ - before_);
+    double all = 0, busiest = 0;
+    Share share;
+    for (const auto& [listener, history] : listeners_) {
+        if (!is_fresh(history) || history.begun > until - window) continue;
+        const double sum = history.between(from, until);
+        all += sum;
+        busiest = std::max(busiest, sum);
+        ++share.workers;
+    }
+    if (share.workers < 2 || all <= 0 || 4 * share.workers < 3 * there_) return std::nullopt;
+    const auto workers = static_cast<double>(share.workers);
+    share.busiest = busiest / all;
     if (share.busiest <= std::min(2 / workers, (1 + 1 / workers) / 2)) return std::nullopt;
-    // A connection is there in many looks, and counts as one.
-    const auto open = [&](std::size_t sum) {
-        return static_cast<std::size_t>(
-            std::llround(static_cast<double>(sum) / static_cast<double>(looks_.size())));
-    };
-    if (open(busiest) == 0) return std::nullopt;
-    const double chance = workers * binomial_tail(open(all), open(busiest), 1 / workers);
+    const auto whole = [](double sum) { return static_cast<std::size_t>(std::llround(sum)); };
+    const double chance = workers * binomial_tail(whole(all), whole(busiest), 1 / workers);
     return chance < no_chance ? std::optional(share) : std::nullopt;
 }
 

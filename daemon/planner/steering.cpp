@@ -115,11 +115,19 @@ std::string pinned_note(const ResolvedPolicy& resolved) {
                        bind == policy::Bind::cpu ? "cpu" : "core", resolved.all_lanes.size());
 }
 
-std::map<std::vector<std::uint8_t>, AcceptShares::Counts> count_connections(AcceptProcesses processes) {
-    std::map<std::vector<std::uint8_t>, AcceptShares::Counts> counts;
-    for (const auto* process : processes)
+std::map<std::vector<std::uint8_t>, AcceptShares::Counts>
+count_accepted(AcceptProcesses processes, std::span<const ListenerTarget> targets) {
+    std::map<std::uint64_t, std::optional<std::size_t>> accepted; // a process may have several descriptors
+    for (const auto* process : processes) {
+        std::map<std::uint64_t, std::size_t> its;
         for (const auto& socket : process->sockets)
-            if (socket.shares_port) counts[socket.bound_to][socket.cookie] += socket.connections;
+            if (socket.accepted) its.emplace(socket.cookie, *socket.accepted);
+        for (const auto& [cookie, count] : its)
+            accepted[cookie] = accepted[cookie].value_or(0) + count;
+    }
+    std::map<std::vector<std::uint8_t>, AcceptShares::Counts> counts;
+    for (const auto& target : targets)
+        counts[target.bound_to][target.subject.cookie] = accepted[target.subject.cookie];
     std::erase_if(counts, [](const auto& address) { return address.second.size() < 2; });
     return counts;
 }

@@ -77,9 +77,10 @@ using ArrivalCpu = std::function<std::optional<unsigned>(const TaskId& process, 
 /// What is to be said of such a policy.
 [[nodiscard]] std::string pinned_note(const ResolvedPolicy& resolved);
 
-/// How many connections the workers of listeners have, for each address with several listeners.
+/// How many connections came to the listeners with targets, for each address with several of these: who
+/// shares the others' connections is not ours to say.
 [[nodiscard]] std::map<std::vector<std::uint8_t>, AcceptShares::Counts>
-count_connections(AcceptProcesses processes);
+count_accepted(AcceptProcesses processes, std::span<const ListenerTarget> targets);
 
 /// Where packets for the lane are taken in in which a task (or its process as a whole) sits.
 [[nodiscard]] std::optional<unsigned> arrival_cpu(const ResolvedPolicy& resolved,

@@ -6,23 +6,49 @@
 namespace affinityd::app {
 namespace {
 
+using inventory::AcceptSocket;
 using inventory::AcceptSockets;
+using planner::ListenerTarget;
+using std::chrono::minutes;
 using std::chrono::seconds;
+
+const std::vector<std::uint8_t> one_address{10, 0, 0, 1}, other_address{10, 0, 0, 2};
 
 class Guard : public testing::Test {
   protected:
-    /// Two workers, with so many connections, every five seconds for so long. True: it was withdrawn once.
-    bool watch(seconds duration, std::size_t first, std::size_t second) {
+    struct Worker {
+        int pid;
+        std::size_t accepted; ///< at each look
+        std::vector<std::uint8_t> address = one_address;
+        bool is_steered = true;
+    };
+    /// One look. True: it is withdrawn by it.
+    bool look(const std::vector<Worker>& workers) {
+        std::vector<AcceptSockets> found;
+        std::vector<ListenerTarget> steered;
+        for (const auto& [pid, accepted, address, is_steered] : workers) {
+            const auto cookie = 100U + static_cast<unsigned>(pid);
+            found.push_back({{pid, 1}, 0, {{cookie, 6, 80, address, true, -1, {pid}, accepted}}, 0});
+            if (is_steered) steered.push_back({{cookie, pid, 0, 6, 80}, CpuSet{0}, "web", pid, address});
+        }
+        std::vector<const AcceptSockets*> all;
+        for (const auto& process : found)
+            all.push_back(&process);
+        return guard_.see("web", all, steered, now_).has_value();
+    }
+    /// Looks every five seconds for so long. True: it was withdrawn once.
+    bool watch(seconds duration, const std::vector<Worker>& workers) {
         bool is_withdrawn = false;
         for (const auto end = now_ + duration; now_ < end; now_ += seconds(5)) {
-            const AcceptSockets one{{1, 1}, 0, {{101, 6, 80, {80}, true, -1, {1}, first}}, 0};
-            const AcceptSockets other{{2, 1}, 0, {{102, 6, 80, {80}, true, -1, {2}, second}}, 0};
-            const std::vector<const AcceptSockets*> all{&one, &other};
-            const auto share = guard_.see("web", all, now_);
-            EXPECT_FALSE(share && is_withdrawn) << "it is told once";
-            is_withdrawn |= share.has_value();
+            const bool is_now = look(workers);
+            EXPECT_FALSE(is_now && is_withdrawn) << "it is told once";
+            is_withdrawn |= is_now;
         }
         return is_withdrawn;
+    }
+    /// Two workers.
+    bool watch(seconds duration, std::size_t first, std::size_t second) {
+        return watch(duration, {{1, first}, {2, second}});
     }
     SteerGuard guard_;
     SteerGuard::Clock::time_point now_{std::chrono::hours(1)};
@@ -41,21 +67,21 @@ TEST_F(Guard, TriesAgainAfterLongerAndLonger) {
     for (int trial = 0; trial < 6; ++trial) {
         ASSERT_TRUE(watch(seconds(90), 100, 0)) << trial;
         const auto until = guard_.next_trial(now_);
-        pauses.push_back(std::chrono::ceil<std::chrono::minutes>(until - now_));
+        pauses.push_back(std::chrono::ceil<minutes>(until - now_));
         now_ = until;
         EXPECT_FALSE(guard_.is_withdrawn("web", now_));
     }
     for (std::size_t i = 1; i < pauses.size(); ++i)
         EXPECT_GE(pauses[i], pauses[i - 1]);
     EXPECT_LE(pauses.front(), SteerGuard::first_pause);
-    EXPECT_GT(pauses.back(), SteerGuard::longest_pause - std::chrono::minutes(2));
+    EXPECT_GT(pauses.back(), SteerGuard::longest_pause - minutes(2));
     EXPECT_LE(pauses.back(), SteerGuard::longest_pause);
 }
 
 TEST_F(Guard, ForgetsLongPausesWhenItWentWellForAsLong) {
     ASSERT_TRUE(watch(seconds(90), 100, 0));
     now_ = guard_.next_trial(now_);
-    EXPECT_FALSE(watch(SteerGuard::first_pause + std::chrono::minutes(5), 50, 50));
+    EXPECT_FALSE(watch(SteerGuard::first_pause + minutes(5), 50, 50));
     ASSERT_TRUE(watch(seconds(120), 100, 0));
     EXPECT_LE(guard_.next_trial(now_) - now_, SteerGuard::first_pause);
 }
@@ -65,6 +91,31 @@ TEST_F(Guard, ForgetsPoliciesThatDoNotSteer) {
     guard_.keep_only([](const std::string&) { return false; });
     EXPECT_FALSE(guard_.is_withdrawn("web", now_));
     EXPECT_EQ(guard_.next_trial(now_), SteerGuard::Clock::time_point::max());
+}
+
+/// What came while it was not steered, or before the daemon did, says nothing of a trial.
+TEST_F(Guard, ATrialBeginsWithWhatComesInIt) {
+    EXPECT_FALSE(look({{1, 500}, {2, 0}}));
+    now_ += seconds(5);
+    EXPECT_FALSE(watch(seconds(300), 50, 50));
+    ASSERT_TRUE(watch(seconds(90), 100, 0));
+    now_ = guard_.next_trial(now_);
+    EXPECT_FALSE(look({{1, 5000}, {2, 0}}));
+    now_ += seconds(5);
+    EXPECT_FALSE(watch(minutes(10), 50, 50));
+}
+
+TEST_F(Guard, ServersOfOnePortAreComparedEachByItself) {
+    EXPECT_FALSE(watch(minutes(5), {{1, 90}, {2, 90}, {3, 1, other_address}, {4, 1, other_address}}))
+        << "one server is busier than the other";
+    EXPECT_TRUE(watch(seconds(90), {{1, 90}, {2, 90}, {3, 10, other_address}, {4, 0, other_address}}))
+        << "one of the other's workers gets all";
+}
+
+TEST_F(Guard, WhoIsNotSteeredDoesNotCount) {
+    EXPECT_FALSE(watch(minutes(5), {{1, 10}, {2, 10}, {3, 500, one_address, false}}));
+    EXPECT_TRUE(watch(seconds(90), {{1, 10}, {2, 0}, {3, 10, one_address, false}}))
+        << "nor does it hide how the others share";
 }
 
 } // namespace

@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/accept_shares.hpp"
 
+#include <algorithm>
+#include <random>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace affinityd::planner {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Counts = AcceptShares::Counts;
+using Time = AcceptShares::Time;
 
-/// The verdict after that many seconds of looks every five, all alike.
-std::optional<AcceptShares::Share> after(int duration, const Counts& counts) {
+/// The verdict after that many seconds of looks every `between`, with as many new connections at each.
+std::optional<AcceptShares::Share> after(int duration, const Counts& counts, int between = 5) {
     AcceptShares shares;
-    const AcceptShares::Time begin{};
-    for (int second = 0; second <= duration; second += 5)
-        shares.see(begin + seconds(second), counts);
-    return shares.unfair(begin + seconds(duration));
+    for (int second = 0; second <= duration; second += between)
+        shares.see(seconds(second), counts);
+    return shares.unfair();
 }
 
 TEST(AcceptShares, AllOnOneWorkerIsUnfairAfterAMinute) {
-    EXPECT_FALSE(after(55, {{1, 40}, {2, 0}}));
-    const auto share = after(60, {{1, 40}, {2, 0}});
+    EXPECT_FALSE(after(55, {{1, 4}, {2, 0}}));
+    const auto share = after(60, {{1, 4}, {2, 0}});
     ASSERT_TRUE(share);
     EXPECT_DOUBLE_EQ(share->busiest, 1);
     EXPECT_EQ(share->workers, 2U);
@@ -33,41 +38,132 @@ TEST(AcceptShares, TwiceItsShareIsTheLimit) {
     EXPECT_TRUE(after(60, {{1, 760}, {2, 240}}));
 }
 
-TEST(AcceptShares, FewConnectionsMayAllBeAtOnePlaceByChance) {
-    EXPECT_FALSE(after(60, {{1, 1}, {2, 0}}));
-    EXPECT_FALSE(after(60, {{1, 5}, {2, 0}}));
-    EXPECT_FALSE(after(60, {{1, 3}, {2, 0}, {3, 0}, {4, 0}}));
-    EXPECT_TRUE(after(60, {{1, 12}, {2, 0}}));
-    EXPECT_TRUE(after(60, {{1, 8}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {6, 0}, {7, 0}, {8, 0}}));
+/// The verdict after a minute in which these connections came, all before the second look.
+std::optional<AcceptShares::Share> at_once(const Counts& counts) {
+    AcceptShares shares;
+    Counts none;
+    for (const auto& [listener, count] : counts)
+        none[listener] = 0;
+    for (int second = 0; second <= 60; second += 5)
+        shares.see(seconds(second), second == 5 ? counts : none);
+    return shares.unfair();
 }
 
-TEST(AcceptShares, NothingIsKnownWithoutConnectionsWorkersOrEnoughLooks) {
+TEST(AcceptShares, FewConnectionsMayAllBeAtOnePlaceByChance) {
+    EXPECT_FALSE(at_once({{1, 1}, {2, 0}})) << "one client";
+    EXPECT_FALSE(at_once({{1, 3}, {2, 0}})) << "three clients";
+    EXPECT_FALSE(at_once({{1, 3}, {2, 0}, {3, 0}, {4, 0}}));
+    EXPECT_FALSE(at_once({{1, 12}, {2, 0}}));
+    EXPECT_TRUE(at_once({{1, 24}, {2, 0}}));
+    EXPECT_TRUE(at_once({{1, 8}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {6, 0}, {7, 0}, {8, 0}}));
+    EXPECT_TRUE(at_once({{1, 1000}, {2, 0}})) << "a thousand from one queue";
+}
+
+TEST(AcceptShares, NothingIsKnownWithoutConnectionsWorkersOrLooks) {
     EXPECT_FALSE(after(60, {}));
     EXPECT_FALSE(after(60, {{1, 100}}));
     EXPECT_FALSE(after(60, {{1, 0}, {2, 0}}));
+    EXPECT_FALSE(after(300, {{1, std::nullopt}, {2, std::nullopt}}));
+    EXPECT_FALSE(AcceptShares().unfair());
+}
+
+/// Half a minute is fair and half is not: who looks more often at one of them counts it no more than once.
+TEST(AcceptShares, ManyLooksAtOneMomentCountNoMoreThanAFewAtAnother) {
+    for (const bool is_last : {false, true}) {
+        AcceptShares shares;
+        Time now{};
+        const Counts none{{1, 0}, {2, 0}, {3, 0}, {4, 0}};
+        const auto go = [&](bool is_fair, milliseconds between) {
+            for (const auto end = now + seconds(30); now < end;) {
+                now += between;
+                const auto each = static_cast<std::size_t>(between / milliseconds(100));
+                shares.see(now, is_fair
+                                    ? Counts{{1, 4 * each}, {2, 4 * each}, {3, 4 * each}, {4, 4 * each}}
+                                    : Counts{{1, 10 * each}, {2, 2 * each}, {3, 2 * each}, {4, 2 * each}});
+            }
+        };
+        shares.see(now, none);
+        go(true, is_last ? seconds(10) : milliseconds(100));
+        go(false, is_last ? milliseconds(100) : seconds(10));
+        EXPECT_FALSE(shares.unfair()) << "the busiest has 44 % of four workers'";
+    }
+}
+
+TEST(AcceptShares, ABurstOfLooksIsNoMinute) {
     AcceptShares shares;
-    EXPECT_FALSE(shares.unfair({}));
-    const AcceptShares::Time begin{};
-    shares.see(begin, {{1, 100}, {2, 0}});
-    shares.see(begin + seconds(120), {{1, 100}, {2, 0}});
-    EXPECT_FALSE(shares.unfair(begin + seconds(120))) << "two looks are no minute";
+    for (int look = 0; look <= 200; ++look)
+        shares.see(milliseconds(50 * look), {{1, 10}, {2, 0}});
+    EXPECT_FALSE(shares.unfair()) << "ten seconds";
+    for (int look = 201; look <= 1200; ++look)
+        shares.see(milliseconds(50 * look), {{1, 10}, {2, 0}});
+    EXPECT_TRUE(shares.unfair());
+}
+
+TEST(AcceptShares, OneLookInThirtySecondsIsEnough) {
+    EXPECT_FALSE(after(30, {{1, 40}, {2, 0}}, 30));
+    EXPECT_TRUE(after(60, {{1, 40}, {2, 0}}, 30));
+    EXPECT_FALSE(after(300, {{1, 40}, {2, 40}}, 30));
+}
+
+/// Whenever a thousand clients come, and whenever is looked, they are in a minute that is judged.
+TEST(AcceptShares, WhatComesAtOnceIsNeverMissed) {
+    for (const int between : {1, 5, 7, 30})
+        for (int come = 0; come <= 130; ++come) {
+            AcceptShares shares;
+            int since = 0;
+            bool is_unfair = false;
+            for (int second = 0; second <= come + 90; second += between) {
+                const bool have_come = second > come && second - between <= come;
+                shares.see(seconds(second), {{1, have_come ? 1000U : 0U}, {2, 0}});
+                is_unfair |= shares.unfair().has_value();
+                if (!is_unfair) since = second;
+            }
+            EXPECT_TRUE(is_unfair) << between << ' ' << come;
+            EXPECT_LE(since - come, 90) << between << ' ' << come;
+        }
+}
+
+TEST(AcceptShares, AClockThatJumpsMakesNoMinute) {
+    AcceptShares shares;
+    const Counts counts{{1, 100}, {2, 0}};
+    for (int second = 0; second <= 20; second += 5)
+        shares.see(seconds(second), counts);
+    const Time jump = std::chrono::hours(8);
+    for (int second = 25; second <= 75; second += 5) {
+        shares.see(jump + seconds(second), counts);
+        EXPECT_FALSE(shares.unfair()) << second << ": nobody has looked for a minute since";
+    }
+    for (int second = 80; second <= 90; second += 5)
+        shares.see(jump + seconds(second), counts);
+    EXPECT_TRUE(shares.unfair());
+    AcceptShares two;
+    two.see({}, counts);
+    two.see(seconds(120), counts);
+    EXPECT_FALSE(two.unfair()) << "two looks are no minute if nobody looked in between";
+}
+
+TEST(AcceptShares, ConnectionsThatWereThereBeforeDoNotCount) {
+    AcceptShares shares;
+    for (int second = 0; second <= 300; second += 5) {
+        shares.see(seconds(second), second == 0 ? Counts{{1, 500}, {2, 0}} : Counts{{1, 2}, {2, 2}});
+        EXPECT_FALSE(shares.unfair()) << second;
+    }
 }
 
 TEST(AcceptShares, WhatWasBeforeTheWindowCountsNoMore) {
     AcceptShares shares;
-    const AcceptShares::Time begin{};
     for (int second = 0; second <= 60; second += 5)
-        shares.see(begin + seconds(second), {{1, 100}, {2, 0}});
-    EXPECT_TRUE(shares.unfair(begin + seconds(60)));
-    for (int second = 65; second <= 180; second += 5)
-        shares.see(begin + seconds(second), {{1, 50}, {2, 50}});
-    EXPECT_FALSE(shares.unfair(begin + seconds(180)));
+        shares.see(seconds(second), {{1, 100}, {2, 0}});
+    EXPECT_TRUE(shares.unfair());
+    for (int second = 65; second <= 130; second += 5)
+        shares.see(seconds(second), {{1, 50}, {2, 50}});
+    EXPECT_FALSE(shares.unfair());
 }
 
 /// Looks every five seconds, the first ones of eight workers, the rest of eight others.
 std::optional<AcceptShares::Share> after_restart(int before, int after, std::size_t first_ones) {
     AcceptShares shares;
-    AcceptShares::Time now{};
+    Time now{};
     Counts old, fresh;
     for (std::uint64_t worker = 1; worker <= 8; ++worker) {
         old[worker] = worker == 1 ? 275 : 250;
@@ -77,7 +173,7 @@ std::optional<AcceptShares::Share> after_restart(int before, int after, std::siz
         shares.see(now, old);
     for (int second = 0; second <= after; second += 5, now += seconds(5))
         shares.see(now, fresh);
-    return shares.unfair(now - seconds(5));
+    return shares.unfair();
 }
 
 TEST(AcceptShares, WorkersBeforeARestartDoNotMakeTheirShareUnfair) {
@@ -95,14 +191,15 @@ TEST(AcceptShares, WorkersAfterARestartHaveAWindowOfTheirOwn) {
 
 TEST(AcceptShares, AWorkerThatIsNotSeenForAMomentBeginsNoNewWindow) {
     AcceptShares shares;
-    const AcceptShares::Time begin{};
     for (int second = 0; second <= 60; second += 5)
-        shares.see(begin + seconds(second),
+        shares.see(seconds(second),
                    second % 15 == 5 ? Counts{{1, 100}, {2, 0}} : Counts{{1, 100}, {2, 0}, {3, 1}});
-    EXPECT_TRUE(shares.unfair(begin + seconds(60)));
+    const auto share = shares.unfair();
+    ASSERT_TRUE(share);
+    EXPECT_EQ(share->workers, 3U);
 }
 
-/// Eight workers of which the first has most connections, looked at every five seconds for ten minutes; each
+/// Eight workers of which the first gets most connections, looked at every five seconds for ten minutes; each
 /// `seconds_between`, the listeners of the last `ended` are those of new workers.
 std::optional<AcceptShares::Share> with_replaced(int seconds_between, std::uint64_t ended) {
     AcceptShares shares;
@@ -111,9 +208,8 @@ std::optional<AcceptShares::Share> with_replaced(int seconds_between, std::uint6
         Counts counts{{1, 200}};
         for (std::uint64_t worker = 2; worker <= 8; ++worker)
             counts[worker > 8 - ended ? worker + 100 * (1 + second / seconds_between) : worker] = 5;
-        const AcceptShares::Time now = seconds(second);
-        shares.see(now, counts);
-        found = shares.unfair(now);
+        shares.see(seconds(second), counts);
+        found = shares.unfair();
     }
     return found;
 }
@@ -125,6 +221,58 @@ TEST(AcceptShares, WorkersThatAreReplacedAgainAndAgainDoNotHideHowTheOthersShare
         EXPECT_EQ(share->workers, 8 - ended);
     }
     EXPECT_FALSE(with_replaced(20, 3)) << "too few are left to compare";
+}
+
+/// What workers with very many connections get is known once a minute, that of the others at each look.
+std::optional<AcceptShares::Share> read_once_a_minute(std::size_t busy, std::size_t others, int begin) {
+    AcceptShares shares;
+    std::optional<AcceptShares::Share> found;
+    int last = 0;
+    for (int second = 0; second <= 900 && !found; second += 5) {
+        Counts counts{{1, std::nullopt}, {2, others}, {3, others}, {4, others}};
+        if (second - last >= 60 || second == begin) {
+            counts[1] = busy * static_cast<std::size_t>(second - last) / 5;
+            last = second;
+        }
+        shares.see(seconds(second), counts);
+        found = shares.unfair();
+    }
+    return found;
+}
+
+TEST(AcceptShares, WhoIsReadOnceAMinuteIsComparedByTime) {
+    for (int begin = 0; begin < 60; begin += 5) {
+        EXPECT_FALSE(read_once_a_minute(50, 50, begin)) << begin;
+        EXPECT_FALSE(read_once_a_minute(90, 50, begin)) << begin;
+        const auto share = read_once_a_minute(400, 50, begin);
+        ASSERT_TRUE(share) << begin;
+        EXPECT_EQ(share->workers, 4U);
+        EXPECT_NEAR(share->busiest, 400.0 / 550, 1e-9);
+    }
+}
+
+/// A week of connections that fall to workers by chance, as many a second on average.
+TEST(AcceptShares, ChanceAloneIsNotUnfairInAWeek) {
+    std::mt19937 random(7); // NOLINT: the same each time
+    for (const std::size_t workers : {2U, 8U, 64U})
+        for (const double a_look : {1.0, 2.0, 20.0}) {
+            AcceptShares shares;
+            std::poisson_distribution<std::size_t> come(a_look);
+            std::uniform_int_distribution<std::uint64_t> whose(1, workers);
+            std::size_t unfair = 0;
+            for (int second = 0; second <= 7 * 24 * 3600; second += 15) {
+                Counts counts;
+                for (std::uint64_t worker = 1; worker <= workers; ++worker)
+                    counts[worker] = 0;
+                for (auto left = come(random); left > 0; --left) {
+                    auto& count = counts[whose(random)];
+                    count = count.value_or(0) + 1;
+                }
+                shares.see(seconds(second), counts);
+                unfair += shares.unfair() ? 1 : 0;
+            }
+            EXPECT_EQ(unfair, 0U) << workers << " workers, " << a_look << " connections a look";
+        }
 }
 
 TEST(BinomialTail, IsThatOfTables) {

@@ -118,16 +118,56 @@ TEST(Steering, ProcessesThatCannotBeReachedAreCounted) {
     EXPECT_EQ(plan({forbidden, ended}).left, (Left{{NotSteered::refused, 1}}));
 }
 
+AcceptSocket with(AcceptSocket socket, std::optional<std::size_t> accepted) {
+    socket.accepted = accepted;
+    return socket;
+}
+
+using Counted = std::map<std::vector<std::uint8_t>, AcceptShares::Counts>;
+
+/// What is counted of the listeners that are to be steered.
+Counted counted(const std::vector<AcceptSockets>& processes, const UndoLookup& undo = test::NoUndo()) {
+    std::vector<const AcceptSockets*> all;
+    for (const auto& one : processes)
+        all.push_back(&one);
+    return count_accepted(all, plan_listeners("web", all, by_number, undo).targets);
+}
+
 TEST(Steering, ConnectionsAreCountedWhereWorkersShareAnAddress) {
-    auto one = listener(101, {1}), other = listener(102, {2}), alone = listener(201, {1}, port_443);
-    one.connections = 10;
-    other.connections = 30;
-    alone.connections = 99;
-    const auto first = process(1, {one, alone}), second = process(2, {other});
-    const std::vector<const AcceptSockets*> all{&first, &second};
-    const auto counts = count_connections(all);
-    ASSERT_EQ(counts.size(), 1U);
-    EXPECT_EQ(counts.at(port_80), (AcceptShares::Counts{{101, 10}, {102, 30}}));
+    EXPECT_EQ(counted({process(1, {with(listener(101, {1}), 10), with(listener(201, {1}, port_443), 99)}),
+                       process(2, {with(listener(102, {2}), 30), with(listener(103, {3}), {})})}),
+              (Counted{{port_80, {{101, 10}, {102, 30}, {103, std::nullopt}}}}));
+}
+
+TEST(Steering, EachAddressIsCountedByItself) {
+    const std::vector<std::uint8_t> one{10, 0, 0, 1}, other{10, 0, 0, 2};
+    EXPECT_EQ(counted({process(1, {with(listener(101, {1}, one), 1)}),
+                       process(2, {with(listener(102, {2}, one), 2)}),
+                       process(3, {with(listener(103, {3}, other), 3)}),
+                       process(4, {with(listener(104, {4}, other), 4)})}),
+              (Counted{{one, {{101, 1}, {102, 2}}}, {other, {{103, 3}, {104, 4}}}}));
+}
+
+TEST(Steering, ListenersThatAreNotSteeredAreNotCounted) {
+    auto own_cpu = with(listener(103, {3}), 500);
+    own_cpu.incoming_cpu = 3;
+    const auto shared = with(listener(104, {4, 5}), 600);
+    const auto unseen = with(listener(105, {}), 700);
+    auto single = with(listener(106, {6}), 800);
+    single.shares_port = false;
+    EXPECT_EQ(counted({process(1, {with(listener(101, {1}), 10)}), process(2, {with(listener(102, {2}), 30)}),
+                       process(3, {own_cpu, shared, unseen, single})}),
+              (Counted{{port_80, {{101, 10}, {102, 30}}}}));
+    EXPECT_TRUE(counted({process(1, {with(listener(101, {1}), 10)}), process(3, {own_cpu})}).empty())
+        << "one alone shares with nobody";
+}
+
+TEST(Steering, AListenerThatAProcessHasTwiceIsCountedOnce) {
+    auto again = with(listener(101, {1}), 10);
+    again.number = 7;
+    EXPECT_EQ(counted({process(1, {with(listener(101, {1}), 10), again}),
+                       process(2, {with(listener(102, {2}), 30)}), process(3, {with(listener(102, {}), 2)})}),
+              (Counted{{port_80, {{101, 10}, {102, 32}}}}));
 }
 
 TEST(ArrivalCpu, IsThatOfTheInterruptsOfTheTasksLane) {
