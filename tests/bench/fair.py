@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fair connections are shared among nginx's two workers while listeners are steered: with one client, three and a thousand, whose packets
 arrive on both queues, and with a thousand whose packets all arrive on one. There steering must be withdrawn within 90 seconds, and nowhere
-else.
+else: nor where one worker has 500 connections from before the daemon was started, and new ones come on both queues.
 
     tests/bench/fair.py build
 """
 import argparse
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -67,6 +68,37 @@ def measure(case, connections, is_one):
     return (withdrawn is not None) == is_one
 
 
+def measure_old(case):
+    """A daemon that is killed leaves listeners told their CPUs: what comes on one queue is one worker's. Then a later daemon is started."""
+    send_on_one_queue(case, True)
+    daemon = case.daemon("accept")
+    master = case.nginx(daemon.folder)
+    try:
+        daemon.start()
+        case.wait_until_steered(master)
+        daemon.process.kill()
+        daemon.process.wait()
+        with case.client(500) as ask_old:
+            ask_old()
+            worst = share(case, master)
+            send_on_one_queue(case, False)
+            daemon.start()
+            case.wait_until_steered(master)
+            begun, withdrawn = time.monotonic(), None
+            while withdrawn is None and time.monotonic() - begun < LIMIT:
+                with case.client(20) as ask:
+                    for _ in range(5):
+                        ask()
+                        time.sleep(1)
+                withdrawn = time.monotonic() - begun if is_withdrawn(daemon) else None
+    finally:
+        daemon.stop()
+        os.kill(master, signal.SIGTERM)
+    told = "not withdrawn" if withdrawn is None else f"withdrawn after {withdrawn:.0f} s"
+    print(f"500 old connections, of which one of two workers has {worst:.0%}, and new ones on both queues; steering {told}", flush=True)
+    return withdrawn is None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
@@ -76,12 +108,12 @@ def main():
     for old, new in SETTINGS:
         steer_test.NGINX = steer_test.NGINX.replace(old, new)
     good = True
-    for kind in KINDS:
+    for run in (*(functools.partial(measure, connections=connections, is_one=is_one) for connections, is_one in KINDS), measure_old):
         case = steer_test.Steer()
         case.setUp()
         with contextlib.ExitStack() as stack:
             stack.callback(case.doCleanups)
-            good &= measure(case, *kind)
+            good &= run(case)
     return 0 if good else 1
 
 
