@@ -21,6 +21,19 @@ ROOM = 5.0      # for a busy machine
 AFFINITY = ctypes.CDLL(str(LIBRARY), use_errno=True)
 
 
+def reply_of(magic=0x6a666641, status=1, flags=0, policy=b"", slot=b""):
+    """As of join_wire.h."""
+    return struct.pack("=IiI208s32s4x", magic, status, flags, policy, slot)
+
+
+NONSENSE = {
+    "short": b"x", "without a start": b"x" * 256, "long": b"x" * 10_000, "cut": reply_of(policy=b"p")[:255],
+    "of another protocol": reply_of(magic=0x6a666642, flags=3, policy=b"p", slot=b"s"),
+    "more than done": reply_of(status=2, policy=b"p"), "no errno value": reply_of(status=-4096), "least": reply_of(status=-2**31),
+    "a policy without an end": reply_of(policy=b"p" * 208), "a slot without an end": reply_of(slot=b"s" * 32),
+}
+
+
 def readelf(*options):
     return subprocess.run(["readelf", "--wide", *options, LIBRARY], capture_output=True, text=True, check=True).stdout
 
@@ -117,18 +130,28 @@ class Alone(unittest.TestCase):
             self.assertIn(AFFINITY.affinity_join(b"io"), (0, -errno.EAGAIN))
 
     def test_a_daemon_that_talks_nonsense(self):
-        for reply in (b"x", b"x" * 256, b"x" * 10_000):
-            with self.subTest(len(reply)):
+        for name, reply in NONSENSE.items():
+            with self.subTest(name):
                 server = self.serve(lambda one, reply=reply: one.send(reply))
-                self.all_say(-errno.EPROTO)
+                self.assertEqual(-errno.EPROTO, AFFINITY.affinity_join(b"io"))
+                self.assertEqual(-errno.EPROTO, AFFINITY.affinity_leave())
+                place = ctypes.create_string_buffer(b"\xff" * 700, 700)
+                self.assertEqual(-errno.EPROTO, AFFINITY.affinity_where(place, 600))
+                self.assertEqual(bytes(600), place.raw[:600], "nothing of it is believed")
+                self.assertEqual(b"\xff" * 100, place.raw[600:])
                 server.shutdown(socket.SHUT_RDWR)
                 os.unlink(self.path)
 
-    def test_texts_of_a_daemon_always_end(self):
-        self.serve(lambda one: one.send(struct.pack("=IiI", 0x6a666641, 1, 3) + b"p" * 208 + b"s" * 32 + bytes(4)))
+    def test_texts_as_long_as_there_is_room(self):
+        self.serve(lambda one: one.send(reply_of(flags=3, policy=b"p" * 207, slot=b"s" * 31)))
         place = ctypes.create_string_buffer(508)
         self.assertEqual(1, AFFINITY.affinity_where(place, len(place)))
+        self.assertEqual((1, 1), struct.unpack_from("ii", place, 4))
         self.assertEqual(b"p" * 207 + b"\0" + b"s" * 31 + b"\0", place.raw[12:252])
+
+    def test_a_later_daemon_may_know_other_errors_and_flags(self):
+        self.serve(lambda one: one.send(reply_of(status=-errno.EXFULL, flags=1 << 31)))
+        self.all_say(-errno.EXFULL)
 
     def test_a_smaller_and_a_larger_place(self):
         for size in (4, 12, 507, 600):

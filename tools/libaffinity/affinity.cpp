@@ -66,6 +66,9 @@ int affinity_where(affinity_place* place, size_t size) {
     const Undisturbed undisturbed;
     affinityd_join_reply reply{};
     const int status = libaffinity::ask(AFFINITYD_WISH_WHERE, "", -1, reply);
+    // A caller of a later version knows members that are 0 here.
+    ::memset(place, 0, size);
+    if (status == -EPROTO) return status;
     affinity_place now{};
     now.cpu = ::sched_getcpu();
     now.joined = (reply.flags & AFFINITYD_JOINED) != 0 ? 1 : 0;
@@ -74,8 +77,6 @@ int affinity_where(affinity_place* place, size_t size) {
     ::memcpy(now.policy, reply.policy, sizeof reply.policy);
     ::memcpy(now.slot, reply.slot, sizeof reply.slot);
     libaffinity::list_own_cpus(now.cpus, sizeof now.cpus);
-    // A caller of a later version knows members that are 0 here.
-    ::memset(place, 0, size);
     ::memcpy(place, &now, size < sizeof now ? size : sizeof now);
     return status;
 }

@@ -36,6 +36,7 @@ struct affinity_place {
  *   -ENOSPC      too many threads have joined
  *   -EPERM       the thread is none of the caller's
  *   -ETIMEDOUT   the daemon did not answer in time; it may do it yet
+ *   -EPROTO      what answered is no such daemon: its reply makes no sense
  *   others       the daemon is of another version, or the system has no descriptor or memory left */
 
 /* Puts the calling thread into a slot that its policy names: 1 to 31 letters, digits, and . _ -. */
@@ -51,8 +52,8 @@ int affinity_leave(void);
  *   -EBADF, -ENOTSOCK, ... as getsockopt(2) says of the descriptor */
 int affinity_serve_fd(int fd);
 
-/* Fills in where the calling thread is. Without a daemon (0) or a policy: cpu and cpus. `size`: sizeof *place, so that
- * later versions can add members. */
+/* Fills in where the calling thread is. Without a daemon (0), a policy or an answer: cpu and cpus. After a reply that
+ * makes no sense (-EPROTO) all is 0. `size`: sizeof *place, so that later versions can add members. */
 int affinity_where(struct affinity_place *place, size_t size);
 
 #ifdef __cplusplus

@@ -18,6 +18,7 @@ namespace libaffinity {
 namespace {
 
 constexpr long to_connect_usec = 100'000, to_answer_ms = 300;
+constexpr int greatest_errno = 4095; // MAX_ERRNO, include/linux/err.h
 constexpr const char* usual_path = "/run/affinityd/" AFFINITYD_JOIN_SOCKET;
 
 /// The address in AFFINITY_SOCKET (not for programs that run with another user's rights) or the usual one.
@@ -54,13 +55,20 @@ int connect_to(int fd, const sockaddr_un& address) {
     return 0;
 }
 
+/// Whatever runs there says what a daemon may say: texts that end, and a status as in affinity.h. A later
+/// daemon may know more flags.
+bool makes_sense(const affinityd_join_reply& reply) {
+    return reply.magic == AFFINITYD_JOIN_MAGIC && reply.status <= 1 && reply.status >= -greatest_errno &&
+           ::memchr(reply.policy, '\0', sizeof reply.policy) != nullptr &&
+           ::memchr(reply.slot, '\0', sizeof reply.slot) != nullptr;
+}
+
 /// 0, or an errno value.
 int await_reply(int fd, affinityd_join_reply& reply) {
     const long end = now_ms() + to_answer_ms;
     for (;;) {
         const auto got = ::recv(fd, &reply, sizeof reply, MSG_DONTWAIT | MSG_TRUNC);
-        if (got == static_cast<ssize_t>(sizeof reply))
-            return reply.magic == AFFINITYD_JOIN_MAGIC ? 0 : EPROTO;
+        if (got == static_cast<ssize_t>(sizeof reply)) return makes_sense(reply) ? 0 : EPROTO;
         if (got > 0) return EPROTO;
         if (got == 0) return EAGAIN; // it was closed without a word: too many others
         if (errno == ECONNRESET) return EAGAIN;
@@ -78,9 +86,10 @@ int exchange(int fd, const sockaddr_un& address, const affinityd_join_request& r
     // The daemon may be about to end.
     if (::send(fd, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         return errno == EPIPE || errno == ECONNRESET ? 0 : -errno;
-    if (const int code = await_reply(fd, reply); code != 0) return -code;
-    // Whatever a daemon may say, these are texts.
-    reply.policy[sizeof reply.policy - 1] = reply.slot[sizeof reply.slot - 1] = '\0';
+    if (const int code = await_reply(fd, reply); code != 0) {
+        reply = {};
+        return -code;
+    }
     return reply.status;
 }
 
