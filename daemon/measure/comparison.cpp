@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <numbers>
 #include <numeric>
 #include <vector>
 
@@ -15,68 +13,45 @@ namespace affinityd::measure {
 
 namespace {
 
-constexpr std::size_t usual_resamples = 10000;
+constexpr double doubt = 0.05; ///< in so many of all experiments a statement may be wrong
 
-/// splitmix64. The standard library does not fix its distributions; this sequence is the same everywhere.
-class Random {
-  public:
-    std::size_t below(std::size_t limit) {
-        return static_cast<std::size_t>(next() % limit);
-    } // bias < 1e-15 here
-  private:
-    std::uint64_t next() {
-        state_ += 0x9e3779b97f4a7c15ULL;
-        std::uint64_t mixed = state_;
-        mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ULL;
-        mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebULL;
-        return mixed ^ (mixed >> 31);
-    }
-    std::uint64_t state_ = 20041116; // the month of the paper's conference
-};
-
-std::vector<double> inverses(std::span<const double> samples) {
-    std::vector<double> result(samples.size());
-    std::transform(samples.begin(), samples.end(), result.begin(), [](double sample) { return 1 / sample; });
-    return result;
+double mean_of(std::span<const double> samples) {
+    return std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
 }
 
-double normal_tail(double z) { return 0.5 * std::erfc(z / std::numbers::sqrt2); }
-
-/// The tail to cut on each side so that the percentile interval of so few samples has the two-sided level
-/// `alpha`.
-double widened_tail(double alpha, std::size_t samples) {
-    const auto n = static_cast<double>(samples);
-    return normal_tail(std::sqrt(n / (n - 1)) *
-                       student_quantile(alpha / 2, static_cast<unsigned>(samples - 1)));
+/// How far the mean of such samples may be from the true one: standard error.
+double error_of_mean(std::span<const double> samples) {
+    const double mean = mean_of(samples);
+    double squares = 0;
+    for (const double sample : samples)
+        squares += (sample - mean) * (sample - mean);
+    const auto count = static_cast<double>(samples.size());
+    return std::sqrt(squares / (count - 1) / count);
 }
 
-Interval percentile(std::vector<double>& estimates, double estimate, double tail) {
-    std::sort(estimates.begin(), estimates.end());
-    const auto last = static_cast<double>(estimates.size() - 1);
-    const auto low = static_cast<std::size_t>(std::floor(tail * last));
-    const auto high = static_cast<std::size_t>(std::ceil((1 - tail) * last));
-    return {estimate, estimates[low], estimates[high]};
+/// So many standard errors hold the true value in all but `doubt` of the experiments.
+double errors_to_each_side(std::size_t samples, unsigned comparisons = 1) {
+    return student_quantile(doubt / comparisons / 2, static_cast<unsigned>(samples - 1));
 }
 
-/// Resamples both sides: the same rounds where they are pairs, else each side by itself.
-std::vector<double> redraw(const std::vector<double>& base, const std::vector<double>& changed) {
-    Random random;
-    std::vector<double> estimates(usual_resamples);
-    const bool paired = base.size() == changed.size();
-    for (auto& estimate : estimates) {
-        double of_base = 0, of_changed = 0;
-        for (std::size_t i = 0; i < base.size(); ++i) {
-            const auto drawn = random.below(base.size());
-            of_base += base[drawn];
-            if (paired) of_changed += changed[drawn];
-        }
-        for (std::size_t i = 0; !paired && i < changed.size(); ++i)
-            of_changed += changed[random.below(changed.size())];
-        estimate = (of_base / static_cast<double>(base.size())) /
-                       (of_changed / static_cast<double>(changed.size())) -
-                   1;
-    }
-    return estimates;
+/// Of what one sample is to the mean of its side, as a part of it.
+std::vector<double> parts_of_mean(std::span<const double> rates) {
+    std::vector<double> parts(rates.size());
+    std::ranges::transform(rates, parts.begin(), [](double rate) { return 1 / rate; });
+    const double mean = mean_of(parts);
+    for (double& part : parts)
+        part /= mean;
+    return parts;
+}
+
+/// The standard error of the logarithm of the ratio of both means.
+double error_of_ratio(std::span<const double> base, std::span<const double> changed) {
+    auto parts = parts_of_mean(base);
+    const auto others = parts_of_mean(changed);
+    if (parts.size() != others.size()) return std::hypot(error_of_mean(parts), error_of_mean(others));
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        parts[i] -= others[i];
+    return error_of_mean(parts);
 }
 
 } // namespace
@@ -86,9 +61,9 @@ Comparison compare(std::span<const double> base, std::span<const double> changed
     const auto fewest = std::min(base.size(), changed.size());
     if (fewest < least_samples || comparisons == 0 || !all_positive(base) || !all_positive(changed))
         return result;
-    const double estimate = *harmonic_mean(changed) / *harmonic_mean(base) - 1;
-    auto estimates = redraw(inverses(base), inverses(changed));
-    result.change = percentile(estimates, estimate, widened_tail(0.05 / comparisons, fewest));
+    const double ratio = *harmonic_mean(changed) / *harmonic_mean(base);
+    const double factor = std::exp(errors_to_each_side(fewest, comparisons) * error_of_ratio(base, changed));
+    result.change = {ratio - 1, ratio / factor - 1, ratio * factor - 1};
     if (!result.change.excludes_zero())
         result.verdict = Verdict::none_shown;
     else
@@ -96,34 +71,20 @@ Comparison compare(std::span<const double> base, std::span<const double> changed
     return result;
 }
 
-std::optional<Interval> mean_interval(std::span<const double> samples, std::size_t resamples) {
+std::optional<Interval> mean_interval(std::span<const double> samples) {
     if (samples.size() < least_samples || !all_positive(samples)) return std::nullopt;
-    const auto inverse = inverses(samples);
-    Random random;
-    std::vector<double> estimates(std::max<std::size_t>(resamples, 100));
-    for (auto& estimate : estimates) {
-        double drawn = 0;
-        for (std::size_t i = 0; i < inverse.size(); ++i)
-            drawn += inverse[random.below(inverse.size())];
-        estimate = static_cast<double>(inverse.size()) / drawn;
-    }
-    return percentile(estimates, *harmonic_mean(samples), widened_tail(0.05, samples.size()));
+    const double mean = *harmonic_mean(samples);
+    const double factor =
+        std::exp(errors_to_each_side(samples.size()) * error_of_mean(parts_of_mean(samples)));
+    return Interval{mean, mean / factor, mean * factor};
 }
 
 std::optional<Interval> average_interval(std::span<const double> samples) {
     const auto is_count = [](double sample) { return sample >= 0 && std::isfinite(sample); };
     if (samples.size() < least_samples || !std::ranges::all_of(samples, is_count)) return std::nullopt;
-    const auto count = static_cast<double>(samples.size());
-    Random random;
-    std::vector<double> estimates(usual_resamples);
-    for (auto& estimate : estimates) {
-        double drawn = 0;
-        for (std::size_t i = 0; i < samples.size(); ++i)
-            drawn += samples[random.below(samples.size())];
-        estimate = drawn / count;
-    }
-    const double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / count;
-    return percentile(estimates, mean, widened_tail(0.05, samples.size()));
+    const double mean = mean_of(samples);
+    const double half = errors_to_each_side(samples.size()) * error_of_mean(samples);
+    return Interval{mean, std::max(0.0, mean - half), mean + half};
 }
 
 std::string_view to_string(Verdict verdict) {

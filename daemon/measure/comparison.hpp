@@ -8,7 +8,7 @@
 
 namespace affinityd::measure {
 
-/// Pure functions over samples. The same samples give the same answer: the bootstrap's seed is fixed.
+/// Pure functions over samples.
 
 /// An estimate and the interval that holds the true value in 95 of 100 such experiments.
 struct Interval {
@@ -37,19 +37,17 @@ inline constexpr std::size_t least_samples = 4;
 /// How much greater the harmonic mean of `changed` is than that of `base`. Samples of equal number are paired
 /// by round, so that a drift during the experiment cancels. `comparisons` is the number of such statements
 /// made about one experiment: the interval is widened so that all of them together hold in 95 of 100
-/// experiments (Bonferroni). Percentile bootstrap, widened for few samples by Student's t (Hesterberg 2015,
-/// "What teachers should know about the bootstrap", 4.5.3: the plain percentile interval of 6 samples covers
-/// some 88 %, not 95 %).
+/// experiments (Bonferroni). Student's t, on the logarithm of the ratio: four samples that happen to lie on
+/// one side, as they do in one of eight experiments, are not enough for a verdict, which they would be for an
+/// interval that cannot be wider than the samples are apart (a bootstrap).
 [[nodiscard]] Comparison compare(std::span<const double> base, std::span<const double> changed,
                                  unsigned comparisons = 1);
 
-/// Interval of the harmonic mean itself; no value below least_samples. Fewer resamples, at least a hundred,
-/// for whoever asks for very many intervals.
-[[nodiscard]] std::optional<Interval> mean_interval(std::span<const double> samples,
-                                                    std::size_t resamples = 10000);
+/// Interval of the harmonic mean itself, likewise; no value below least_samples.
+[[nodiscard]] std::optional<Interval> mean_interval(std::span<const double> samples);
 
-/// Interval of the arithmetic mean, for costs over equal work and for counts, which may be 0; no value below
-/// least_samples, or if a sample is negative or not finite.
+/// Interval of the arithmetic mean, for costs over equal work and for counts, which may be 0 and never are
+/// below; no value below least_samples, or if a sample is negative or not finite.
 [[nodiscard]] std::optional<Interval> average_interval(std::span<const double> samples);
 
 } // namespace affinityd::measure

@@ -5,6 +5,7 @@
 #include "host/scheduler.hpp"
 
 #include <algorithm>
+#include <random>
 
 #include <gtest/gtest.h>
 
@@ -139,6 +140,33 @@ TEST(CacheReading, CountsWhatFitsIntoTheLostCacheOnly) {
     EXPECT_NEAR(other->most, 0.11, 1e-6);
     EXPECT_NE(reading.meaning.find("bind: llc, the default, is what this machine rewards"),
               std::string::npos);
+}
+
+TEST(CacheReading, OfNoiseAloneHardlyEverShowsAnything) {
+    constexpr int experiments = 1000;
+    std::mt19937 random(7);
+    std::lognormal_distribution<double> noise(0, 0.05);
+    int claims = 0;
+    for (int i = 0; i < experiments; ++i) {
+        CacheTimes times;
+        times.how.footprints = {16U << 10U, 64U << 10U, 256U << 10U};
+        times.how.quanta_ms = {2, 10, 200};
+        for (const auto footprint : times.how.footprints)
+            for (const double quantum : times.how.quanta_ms)
+                for (const Place place : places) {
+                    CacheCell cell{footprint, quantum, place, {}};
+                    for (int round = 0; round < 8; ++round)
+                        cell.seconds.push_back(quantum * noise(random));
+                    times.cells.push_back(cell);
+                }
+        const auto reading = read_cache(times, all_places);
+        const auto is_shown = [](const measure::Comparison& longer) {
+            return longer.verdict == measure::Verdict::more || longer.verdict == measure::Verdict::less;
+        };
+        claims += std::ranges::any_of(reading.cells, is_shown, &CellFigures::longer) ||
+                  std::ranges::any_of(reading.losses, is_shown, &PlaceLoss::mean);
+    }
+    EXPECT_LE(claims, experiments * 6 / 100) << "of all cells and averages, any at all";
 }
 
 TEST(MeasuresCache, OnThisMachine) {

@@ -5,6 +5,7 @@
 #include "machine/machines.hpp"
 
 #include <algorithm>
+#include <random>
 
 #include <gtest/gtest.h>
 
@@ -71,6 +72,31 @@ TEST(SharingReading, SaysWhatThePoliciesShouldSay) {
         read_sharing(times_of({{Placing::scheduler, 10}, {Placing::pairs, 10}, {Placing::apart, 10}}));
     EXPECT_EQ(same.placings[1].longer.verdict, measure::Verdict::none_shown);
     EXPECT_NE(same.meaning.find("No placing was shown to be better"), std::string::npos);
+}
+
+TEST(SharingReading, OfNoiseAloneHardlyEverShowsAnything) {
+    constexpr int experiments = 500;
+    for (const int rounds : {4, 8, 40}) {
+        std::mt19937 random(static_cast<unsigned>(rounds));
+        std::lognormal_distribution<double> noise(0, 0.2);
+        int claims = 0;
+        for (int i = 0; i < experiments; ++i) {
+            auto times = times_of({{Placing::scheduler, 1},
+                                   {Placing::pairs, 1},
+                                   {Placing::neighbours, 1},
+                                   {Placing::apart, 1},
+                                   {Placing::one_line, 1}});
+            for (auto& one : times.placings) {
+                one.seconds.clear();
+                for (int round = 0; round < rounds; ++round)
+                    one.seconds.push_back(1e-3 * noise(random));
+            }
+            claims += std::ranges::any_of(read_sharing(times).findings, [](const std::string& finding) {
+                return finding.find("no difference shown") == std::string::npos;
+            });
+        }
+        EXPECT_LE(claims, experiments * 6 / 100) << "in any of the findings, " << rounds << " rounds";
+    }
 }
 
 TEST(SharingReading, OfTooFewRunsHasNoVerdict) {

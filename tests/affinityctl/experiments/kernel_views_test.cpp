@@ -135,7 +135,7 @@ TEST(SmtView, ShowsTopologyThreadsAndVerdicts) {
     EXPECT_EQ(occurrences_in(smt_svg(view, here), "<rect"), 7U);
     const auto narrow = smt_text(view, {}, Page{.width = 80});
     expect_fits(narrow);
-    EXPECT_NE(narrow.find("sin    one core   0 and 1  945 (944 to 946)"), std::string::npos) << narrow;
+    EXPECT_NE(narrow.find("sin    one core   0 and 1  945 (943 to 946)"), std::string::npos) << narrow;
 }
 
 experiments::CacheTimes cache_times() {

@@ -52,7 +52,7 @@ std::vector<double> exchange_values(const ModelResult& result, double ExchangeSa
     });
 }
 
-/// The bootstrap works on harmonic means, which suit rates. A cost is the inverse of a rate (bits per cycle),
+/// Harmonic means are compared, which suit rates. A cost is the inverse of a rate (bits per cycle),
 /// so the rates are compared and the result is inverted: over equal work, costs have the arithmetic mean.
 Comparison compare_costs(const std::vector<double>& base, const std::vector<double>& changed,
                          unsigned comparisons) {

@@ -52,8 +52,7 @@ struct CacheReading {
     std::string meaning;               ///< one paragraph: what to write into a policy
 };
 
-/// Pure. The comparisons of the cells of one quantum hold all together in 95 of 100 experiments, and so do
-/// all averages.
+/// Pure. All comparisons, of all cells and all averages, hold together in 95 of 100 experiments.
 [[nodiscard]] CacheReading read_cache(const CacheTimes& times, const CacheSeats& seats);
 
 /// One line for the history.

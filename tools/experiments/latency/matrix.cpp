@@ -12,7 +12,6 @@ namespace affinityd::experiments {
 
 namespace {
 
-constexpr std::size_t resamples = 2000; ///< enough for two digits of an interval's ends
 constexpr double usual_ns = 120, pair_seconds = 0.0025;
 
 /// No value: there is no sample.
@@ -24,7 +23,7 @@ std::optional<PairFigures> figures_of(const CpuPair& pair, const std::vector<dou
     if (!mean) return std::nullopt;
     const double ns = 1 / *mean;
     PairFigures figures{pair, ns, ns, ns, *measure::median(samples)};
-    if (const auto interval = measure::mean_interval(rates, resamples)) {
+    if (const auto interval = measure::mean_interval(rates)) {
         figures.low = 1 / interval->high;
         figures.high = 1 / interval->low;
     }

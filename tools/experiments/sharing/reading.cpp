@@ -33,15 +33,20 @@ bool is_shorter(const PlacingFigures* figures) {
     return figures != nullptr && figures->longer.verdict == Verdict::less;
 }
 
+const PlacingTimes* times_of(const SharingTimes& times, Placing placing) {
+    const auto found = std::ranges::find(times.placings, placing,
+                                         [](const PlacingTimes& one) { return one.placed.placing; });
+    return found == times.placings.end() ? nullptr : &*found;
+}
+
+bool can_tell_of_false_sharing(const SharingTimes& times) {
+    return times_of(times, Placing::pairs) != nullptr && times_of(times, Placing::one_line) != nullptr;
+}
+
 /// False sharing against the pinned pairs: the same CPUs, another layout in memory.
-std::string false_sharing_words(const SharingTimes& times) {
-    const auto find = [&](Placing placing) {
-        return std::ranges::find(times.placings, placing,
-                                 [](const PlacingTimes& one) { return one.placed.placing; });
-    };
-    const auto pairs = find(Placing::pairs), one_line = find(Placing::one_line);
-    if (pairs == times.placings.end() || one_line == times.placings.end()) return {};
-    const auto longer = how_much_longer(pairs->seconds, one_line->seconds);
+std::string false_sharing_words(const SharingTimes& times, unsigned comparisons) {
+    const auto longer = how_much_longer(times_of(times, Placing::pairs)->seconds,
+                                        times_of(times, Placing::one_line)->seconds, comparisons);
     return fmt::format("false sharing, two variables in one line, each written by one CPU only: {} pinned "
                        "pairs on the same CPUs",
                        longer_words(longer));
@@ -78,7 +83,9 @@ SharingReading read_sharing(const SharingTimes& times) {
     SharingReading reading;
     if (times.placings.empty()) return reading;
     const auto& base = times.placings.front().seconds;
-    const auto comparisons = static_cast<unsigned>(std::max<std::size_t>(1, times.placings.size() - 1));
+    const bool tells_more = can_tell_of_false_sharing(times);
+    const auto comparisons =
+        static_cast<unsigned>(std::max<std::size_t>(1, times.placings.size() - 1 + (tells_more ? 1 : 0)));
     for (const auto& one : times.placings) {
         PlacingFigures figures{.placing = one.placed.placing,
                                .seconds = mean_time(one.seconds),
@@ -92,7 +99,7 @@ SharingReading read_sharing(const SharingTimes& times) {
         if (one.placing != Placing::scheduler && one.placing != Placing::one_line)
             reading.findings.push_back(fmt::format("{}: {} what the scheduler does", name_of(one.placing),
                                                    longer_words(one.longer)));
-    if (auto words = false_sharing_words(times); !words.empty()) reading.findings.push_back(std::move(words));
+    if (tells_more) reading.findings.push_back(false_sharing_words(times, comparisons));
     reading.meaning = meaning_of_sharing(reading);
     return reading;
 }
