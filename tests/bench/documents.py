@@ -63,13 +63,14 @@ def smt(build):
 def cache(build):
     figures = {}
     probe = ours(build, "cache", "--sizes", "16", "--quanta", "1", "--rounds", "4")
-    own, last, places = probe["own_bytes"] >> 10, probe["llc_bytes"] >> 10, probe["places"]
+    own, places = probe["own_bytes"] >> 10, probe["places"]
     sizes = [probe["l1d_bytes"] >> 11, own // 2]
     document = ours(build, "cache", "--sizes", ",".join(map(str, sizes)), "--quanta", "2", "--rounds", "12")
-    polluters = {"displaced": (2 * own, []), "emptied": (8 * last, [])}
+    all_lost = document["polluter_bytes"] >> 10
+    polluters = {"displaced": (2 * own, []), "emptied": (all_lost, [])}
     for place in ("group", "other_llc", "other_node"):
         if place in places:
-            polluters[place] = (2 * own if place == "group" else 8 * last, [places[place]])
+            polluters[place] = (2 * own if place == "group" else all_lost, [places[place]])
     for size in sizes:
         kept = mean_of(plain(build, "lost-cache", size, 2, 14, 0, places["kept"]))
         for place, (kib, cpus) in polluters.items():

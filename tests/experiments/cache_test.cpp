@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/cache/base_vector.hpp"
+#include "experiments/cache/polluter.hpp"
 #include "experiments/cache/reading.hpp"
 #include "experiments/frame/supervision.hpp"
+#include "host/root.hpp"
 #include "host/scheduler.hpp"
+#include "support/tree.hpp"
 
 #include <algorithm>
 #include <random>
@@ -56,7 +59,10 @@ TEST(CacheSeats, SayWhatIsMissing) {
     const auto apart = cache_seats(four_llcs(), CpuSet{2, 6}).value();
     EXPECT_FALSE(apart.group);
     EXPECT_EQ(apart.other_node, 6U);
-    EXPECT_EQ(apart.refused.size(), 2U);
+    ASSERT_EQ(apart.refused.size(), 2U);
+    EXPECT_EQ(apart.refused[1], "\"other LLC\" is not measured: no CPU of another last-level cache of CPU "
+                                "2's node is among 2,6, which may be used here")
+        << "that node has another one";
     EXPECT_TRUE(cache_seats(four_llcs(), CpuSet{3}).has_value()) << "one CPU can lose its cache, too";
     EXPECT_EQ(cache_seats(four_llcs(), {}).error(), Refusal::one_cpu);
     auto silent = four_llcs();
@@ -74,6 +80,70 @@ TEST(Footprints, GoFromHalfTheFirstLevelToBeyondTheLast) {
     EXPECT_LE(footprints_for({32U << 10U, 1U << 20U, std::uint64_t{1} << 40U}).back(), most_footprint);
     EXPECT_EQ(bytes_words(24 << 10), "24 KiB");
     EXPECT_EQ(bytes_words(3U << 19U), "1.5 MiB");
+    EXPECT_EQ(bytes_words(1008U << 10U), "1008 KiB");
+    EXPECT_EQ(bytes_words(std::uint64_t{1} << 30U), "1 GiB");
+    EXPECT_EQ(bytes_words(std::uint64_t{4} << 40U), "4096 GiB");
+}
+
+constexpr std::uint64_t mib = 1U << 20U;
+
+TEST(Polluter, IsEightTimesTheLastLevelWhereThatMuchCanBeHad) {
+    const CacheSizes sizes{32U << 10U, mib, 32 * mib};
+    const auto enough = polluter_for(sizes, 4096 * mib);
+    EXPECT_EQ(enough.bytes, 256 * mib);
+    EXPECT_EQ(remark_of(enough), "");
+    EXPECT_EQ(polluter_for(sizes, std::nullopt).bytes, 256 * mib) << "not known how much can be had";
+    const auto less = polluter_for(sizes, 128 * mib);
+    EXPECT_EQ(less.bytes, 64 * mib) << "half of it: the working sets need the other one";
+    EXPECT_EQ(remark_of(less), "the polluter reads 64 MiB, as 128 MiB of memory could be had, and it takes "
+                               "256 MiB, 8 times the last level, to empty that: what it costs to lose the "
+                               "last level may be more than is shown");
+    EXPECT_EQ(polluter_for(sizes, 0).bytes, 2 * mib) << "twice what the core has for itself";
+    const auto large = polluter_for({32U << 10U, 2 * mib, 256 * mib}, 1'000'000 * mib);
+    EXPECT_EQ(large.bytes, most_polluter);
+    EXPECT_NE(remark_of(large).find("reads 1 GiB, the most that this experiment takes"), std::string::npos);
+}
+
+/// A machine with so much available, and a control group of this program.
+struct MemoryTree {
+    test::Tree tree;
+    explicit MemoryTree(std::string_view group) {
+        tree.file("proc/meminfo", "MemTotal:  8388608 kB\nMemFree:  1024 kB\nMemAvailable:  4194304 kB\n");
+        tree.file("proc/self/cgroup", group);
+    }
+    [[nodiscard]] std::optional<std::uint64_t> available() const {
+        return available_memory(*host::Root::open(tree.path()));
+    }
+    void limit(const std::string& folder, std::string_view most, std::string_view current) const {
+        tree.file("sys/fs/cgroup/" + folder + "memory.max", most);
+        tree.file("sys/fs/cgroup/" + folder + "memory.current", current);
+    }
+};
+
+TEST(AvailableMemory, IsWhatTheKernelAndTheControlGroupsLeave) {
+    const MemoryTree machine("4:memory:/old\n0::/a.slice/b.scope\n");
+    EXPECT_EQ(machine.available(), 4096 * mib) << "not MemFree: what files take can be had";
+    machine.limit("a.slice/b.scope/", "max\n", "1000\n");
+    EXPECT_EQ(machine.available(), 4096 * mib);
+    machine.limit("a.slice/", "1073741824\n", "268435456\n");
+    EXPECT_EQ(machine.available(), 768 * mib) << "a group above it has a limit";
+    machine.limit("a.slice/b.scope/", "314572800\n", "209715200\n");
+    EXPECT_EQ(machine.available(), 100 * mib);
+    machine.tree.file("sys/fs/cgroup/a.slice/b.scope/memory.stat", "file 9\ninactive_file 104857600\n");
+    EXPECT_EQ(machine.available(), 200 * mib) << "files that nobody reads any more make room";
+    machine.tree.file("sys/fs/cgroup/a.slice/b.scope/memory.high", "157286400\n");
+    EXPECT_EQ(machine.available(), 50 * mib);
+    machine.limit("a.slice/b.scope/", "1\n", "209715200\n");
+    EXPECT_EQ(machine.available(), 0U);
+}
+
+TEST(AvailableMemory, InAContainerIsWhatItsRootLeaves) {
+    const MemoryTree container("0::/\n");
+    container.limit("", "536870912\n", "0\n");
+    EXPECT_EQ(container.available(), 512 * mib);
+    const test::Tree silent;
+    EXPECT_EQ(available_memory(*host::Root::open(silent.path())), std::nullopt);
+    EXPECT_GT(available_memory(*host::Root::open()).value(), 0U) << "of this machine";
 }
 
 TEST(BaseVector, ComesByEachLineOnce) {
@@ -142,6 +212,43 @@ TEST(CacheReading, CountsWhatFitsIntoTheLostCacheOnly) {
               std::string::npos);
 }
 
+/// The paragraph for a machine, or a choice of CPUs, that lacks some of the places.
+std::string meaning_of(const std::array<double, 6>& loss, const CacheSeats& seats) {
+    auto times = times_with(loss);
+    std::erase_if(times.cells, [&](const CacheCell& cell) { return !seats.of(cell.place); });
+    return read_cache(times, seats).meaning;
+}
+
+TEST(CacheReading, SpeaksOfNoMoveThatWasNotMeasured) {
+    CacheSeats no_group = all_places, no_llc = all_places, no_node = all_places, only_group = all_places;
+    no_group.group.reset();
+    no_llc.other_llc.reset();
+    no_node.other_node.reset();
+    only_group.other_llc.reset();
+    only_group.other_node.reset();
+    EXPECT_EQ(meaning_of({0, 0, 0, 0, 0.2, 0.3}, no_group),
+              "bind: llc, the default, is what this machine rewards: a move to another last-level cache "
+              "costs something (every 2 ms). Moves to another core of the same last-level cache were not "
+              "measured.");
+    EXPECT_EQ(meaning_of({0, 0, 0, 0, 0, 0.3}, no_llc),
+              "bind: node is narrow enough here, as far as this shows: a move to another node was shown to "
+              "cost something (every 2 ms). Moves to another last-level cache of the node were not measured. "
+              "bind: llc, the default, does no harm.");
+    const std::string head =
+        "No move that was measured was shown to cost more than 1 %: bind: llc, the default, is narrow enough";
+    const std::string no_core = ", and bind: core would only take room from the scheduler.";
+    EXPECT_EQ(meaning_of({}, all_places), head + no_core + " bind: node or bind: set would do as well.");
+    EXPECT_EQ(meaning_of({}, no_node), head + no_core +
+                                           " bind: node would do as well. Moves to another node "
+                                           "were not measured.");
+    EXPECT_EQ(meaning_of({}, no_group),
+              head + ". bind: node or bind: set would do as well. Moves to another core of the same "
+                     "last-level cache were not measured.");
+    EXPECT_EQ(meaning_of({}, only_group), head + no_core +
+                                              " All CPUs that may be used here share one last-level cache, "
+                                              "so that bind: llc, node and set are the same for them.");
+}
+
 TEST(CacheReading, OfNoiseAloneHardlyEverShowsAnything) {
     constexpr int experiments = 1000;
     std::mt19937 random(7);
@@ -177,8 +284,10 @@ TEST(MeasuresCache, OnThisMachine) {
                      .other_node = {},
                      .sizes = {4096, 8192, 65536}};
     experiments::Run run;
-    const auto times =
-        measure_cache(seats, {.quanta_ms = {0.2, 0.5}, .rounds = 2, .footprints = {2048, 16384}}, run);
+    const auto times = measure_cache(
+        seats,
+        {.quanta_ms = {0.2, 0.5}, .rounds = 2, .footprints = {2048, 16384}, .polluter_bytes = 8 * 65536},
+        run);
     ASSERT_TRUE(times) << times.error().to_string();
     EXPECT_TRUE(times->is_whole);
     EXPECT_EQ(times->cells.size(), 2U * 2 * 4);

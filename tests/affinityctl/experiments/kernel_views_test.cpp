@@ -140,7 +140,10 @@ TEST(SmtView, ShowsTopologyThreadsAndVerdicts) {
 
 experiments::CacheTimes cache_times() {
     experiments::CacheTimes times;
-    times.how = {.quanta_ms = {2, 200}, .rounds = 8, .footprints = {16U << 10U, 256U << 10U, 8U << 20U}};
+    times.how = {.quanta_ms = {2, 200},
+                 .rounds = 8,
+                 .footprints = {16U << 10U, 256U << 10U, 8U << 20U},
+                 .polluter_bytes = 64U << 20U};
     for (const auto footprint : times.how.footprints)
         for (const double quantum : times.how.quanta_ms)
             for (const Place place : experiments::places)
@@ -166,7 +169,9 @@ TEST(CacheView, ShowsTableBarsAndVerdict) {
     EXPECT_NE(text.find("Interrupted every 200 ms"), std::string::npos) << text;
     EXPECT_NE(text.find("+10.0 %"), std::string::npos);
     EXPECT_NE(text.find("Verdict: bind: llc"), std::string::npos);
+    EXPECT_NE(text.find("last level 8 MiB; polluter 64 MiB; CPU 0"), std::string::npos);
     const auto document = cache_json(view, here);
+    EXPECT_EQ(document["polluter_bytes"], 64U << 20U);
     EXPECT_EQ(document["cells"].size(), 36U);
     EXPECT_EQ(document["verdict"], "bind: llc");
     EXPECT_EQ(document["places"]["other_node"], 4);

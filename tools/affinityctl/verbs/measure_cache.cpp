@@ -5,6 +5,7 @@
 #include "affinityctl/verbs/experiment_outcome.hpp"
 #include "affinityctl/views/experiments/cache_picture.hpp"
 #include "affinityctl/views/experiments/cache_view.hpp"
+#include "experiments/cache/polluter.hpp"
 #include "experiments/cache/times.hpp"
 #include "experiments/frame/refusal.hpp"
 
@@ -64,7 +65,9 @@ int measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
     if (!seats) return refuse(sentence_of(seats.error(), *cpus));
     for (const auto& sentence : seats->refused)
         fmt::print(stderr, "affinityctl: {}\n", sentence);
-    const auto how = how_to_measure(options, *seats);
+    const auto polluter = experiments::polluter_for(seats->sizes, experiments::available_memory(bench->root));
+    auto how = how_to_measure(options, *seats);
+    how.polluter_bytes = polluter.bytes;
     affinityd::Result<experiments::CacheTimes> times = affinityd::fail("nothing was measured");
     affinityd::CpuSet used;
     for (const auto place : experiments::places)
@@ -79,7 +82,9 @@ int measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
     if (!times) return complain(times.error());
     if (end->ending == experiments::Ending::stopped || !times->is_whole)
         return refuse("stopped before the last working set was measured; nothing is kept");
-    return finish_cache(globals, options, *seats, *times, measured_on(*bench, used, *end));
+    auto on = measured_on(*bench, used, *end);
+    if (auto remark = remark_of(polluter); !remark.empty()) on.remarks.push_back(std::move(remark));
+    return finish_cache(globals, options, *seats, *times, on);
 }
 
 } // namespace

@@ -51,17 +51,18 @@ int reached(const CacheSeats& seats) {
 
 void add_refusals(const CpuSet& cpus, CacheSeats& seats) {
     const std::string whom = "CPU " + std::to_string(seats.home) + "'s ";
+    const std::string among = " is among " + cpus.to_list() + ", which may be used here";
     if (!seats.group)
         seats.refused.push_back("\"same LLC\" is not measured: no other core of " + whom +
-                                "last-level cache is among " + cpus.to_list() + ", which may be used here");
+                                "last-level cache" + among);
     if (!seats.other_llc && !seats.other_node)
         seats.refused.push_back("low affinity is not measured: " + sentence_of(Refusal::one_llc, cpus));
     else if (!seats.other_llc)
-        seats.refused.push_back("\"other LLC\" is not measured: " + whom +
-                                "node has one last-level cache only");
+        seats.refused.push_back("\"other LLC\" is not measured: no CPU of another last-level cache of " +
+                                whom + "node" + among);
     else if (!seats.other_node)
-        seats.refused.push_back("\"other node\" is not measured: CPUs " + cpus.to_list() +
-                                ", which may be used here, are of one node");
+        seats.refused.push_back("\"other node\" is not measured: no CPU of another node than " + whom +
+                                "own" + among);
 }
 
 std::uint64_t whole_lines(std::uint64_t bytes) {
@@ -123,9 +124,13 @@ std::vector<std::uint64_t> footprints_for(const CacheSizes& sizes) {
 }
 
 std::string bytes_words(std::uint64_t bytes) {
-    const double kib = static_cast<double>(bytes) / 1024;
-    if (kib >= 1024) return fmt::format("{:.3g} MiB", kib / 1024);
-    return fmt::format("{:.3g} KiB", kib);
+    constexpr std::array units{"KiB", "MiB", "GiB"};
+    double size = static_cast<double>(bytes) / 1024;
+    std::size_t unit = 0;
+    for (; size >= 1024 && unit + 1 < units.size(); ++unit)
+        size /= 1024;
+    return size < 999.5 ? fmt::format("{:.3g} {}", size, units[unit])
+                        : fmt::format("{:.0f} {}", size, units[unit]);
 }
 
 } // namespace affinityd::experiments

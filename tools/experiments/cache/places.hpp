@@ -61,7 +61,7 @@ struct CacheSeats {
 [[nodiscard]] std::vector<std::uint64_t> footprints_for(const CacheSizes& sizes);
 inline constexpr std::uint64_t most_footprint = 512U << 20U;
 
-/// "24 KiB", "1.5 MiB"
+/// "24 KiB", "1.5 MiB", "1 GiB"
 [[nodiscard]] std::string bytes_words(std::uint64_t bytes);
 
 } // namespace affinityd::experiments

@@ -4,6 +4,7 @@
 #include "experiments/frame/timings.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -88,10 +89,14 @@ bool costs(const CacheReading& reading, Place place) {
                                [&](const PlaceLoss& loss) { return loss.place == place && loss.is_shown(); });
 }
 
+bool was_measured(const CacheReading& reading, Place place) {
+    return std::ranges::any_of(reading.losses,
+                               [&](const PlaceLoss& loss) { return loss.place == place && loss.of > 0; });
+}
+
 Width width_of(const CacheReading& reading) {
-    const bool is_known = std::ranges::any_of(
-        reading.losses, [](const PlaceLoss& loss) { return is_move(loss.place) && loss.of > 0; });
-    if (!is_known) return Width::not_known;
+    const auto is_known = [&](Place place) { return is_move(place) && was_measured(reading, place); };
+    if (!std::ranges::any_of(places, is_known)) return Width::not_known;
     if (costs(reading, Place::group)) return Width::core;
     if (costs(reading, Place::other_llc)) return Width::llc;
     return costs(reading, Place::other_node) ? Width::node : Width::any;
@@ -115,33 +120,68 @@ std::string quanta_words(const CacheReading& reading, Place place) {
     return text;
 }
 
+/// " Moves to another node were not measured."; "": all of these moves were.
+std::string unmeasured_words(const CacheReading& reading, std::initializer_list<Place> moves) {
+    std::string text;
+    for (const Place place : moves)
+        if (!was_measured(reading, place))
+            text += (text.empty() ? " Moves " : " and ") +
+                    std::string(place == Place::group       ? "to another core of the same last-level cache"
+                                : place == Place::other_llc ? "to another last-level cache of the node"
+                                                            : "to another node");
+    return text.empty() ? text : text + " were not measured.";
+}
+
+std::string words_for_llc(const CacheReading& reading) {
+    return "bind: llc, the default, is what this machine rewards: a move to another last-level cache costs "
+           "something (" +
+           quanta_words(reading, Place::other_llc) + ")" +
+           (was_measured(reading, Place::group)
+                ? ", and one within a last-level cache nothing that could be shown. bind: core would only "
+                  "take room from the scheduler."
+                : "." + unmeasured_words(reading, {Place::group}));
+}
+
+std::string words_for_node(const CacheReading& reading) {
+    const auto unmeasured = unmeasured_words(reading, {Place::group, Place::other_llc});
+    return std::string("bind: node is narrow enough here") +
+           (unmeasured.empty() ? ": only a move" : ", as far as this shows: a move") +
+           " to another node was shown to cost something (" + quanta_words(reading, Place::other_node) +
+           ")." + unmeasured + " bind: llc, the default, does no harm.";
+}
+
+std::string words_for_any(const CacheReading& reading, const CacheSeats& seats) {
+    const bool has_node = was_measured(reading, Place::other_node);
+    std::string text =
+        "No move that was measured was shown to cost more than 1 %: bind: llc, the default, is "
+        "narrow enough";
+    text += was_measured(reading, Place::group) ? ", and bind: core would only take room from the scheduler."
+                                                : ".";
+    if (!seats.other_llc && !seats.other_node)
+        return text +
+               " All CPUs that may be used here share one last-level cache, so that bind: llc, node "
+               "and set are the same for them." +
+               unmeasured_words(reading, {Place::group});
+    if (was_measured(reading, Place::other_llc))
+        text += has_node ? " bind: node or bind: set would do as well." : " bind: node would do as well.";
+    else if (has_node)
+        text += " bind: set would do as well.";
+    return text + unmeasured_words(reading, {Place::group, Place::other_llc, Place::other_node});
+}
+
 std::string meaning_of_width(const CacheReading& reading, const CacheSeats& seats) {
-    const bool has_wider = seats.other_llc || seats.other_node;
     switch (reading.width) {
     case Width::core:
         return "bind: core for tasks that are interrupted often (" + quanta_words(reading, Place::group) +
                "): going on at another core costs them their L1 and L2 even within one last-level cache. It "
-               "is "
-               "an upper bound, as the working set is walked without any order; for tasks that run for long "
-               "at a "
-               "time bind: llc, the default, gives the scheduler more room.";
+               "is an upper bound, as the working set is walked without any order; for tasks that run for "
+               "long at a time bind: llc, the default, gives the scheduler more room.";
     case Width::llc:
-        return "bind: llc, the default, is what this machine rewards: within one last-level cache a move "
-               "costs "
-               "nothing that could be shown, and to another it does (" +
-               quanta_words(reading, Place::other_llc) +
-               "). bind: core would only take room from the scheduler.";
+        return words_for_llc(reading);
     case Width::node:
-        return "bind: node is narrow enough here: only a move to another node was shown to cost anything (" +
-               quanta_words(reading, Place::other_node) + "). bind: llc, the default, does no harm.";
+        return words_for_node(reading);
     case Width::any:
-        return std::string(
-                   "No move was shown to cost anything: bind: llc, the default, is narrow enough, and "
-                   "bind: core would only take room from the scheduler.") +
-               (has_wider
-                    ? " bind: node or bind: set would do as well."
-                    : " All CPUs share one last-level cache, so that bind: llc, node and set are the same "
-                      "here.");
+        return words_for_any(reading, seats);
     case Width::not_known:
         break;
     }

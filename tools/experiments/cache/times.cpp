@@ -10,8 +10,6 @@
 #include <algorithm>
 #include <optional>
 
-#include <unistd.h>
-
 namespace affinityd::experiments {
 
 namespace {
@@ -99,15 +97,6 @@ std::vector<Place> possible_places(const CacheSeats& seats) {
     return possible;
 }
 
-/// What it takes to empty the last level: caches keep what was used often before what is read once, so that
-/// twice their size leaves most of it there (measured: 16 % lost after twice the size, 34 % after four times,
-/// 43 % after eight, 48 % after sixteen). Beyond twice, no more than half of the memory that is free.
-std::uint64_t polluter_bytes(const CacheSizes& sizes) {
-    const auto pages = std::max(::sysconf(_SC_AVPHYS_PAGES), 0L);
-    const auto free_bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(::getpagesize());
-    return std::min(std::max(2 * sizes.last, std::min(8 * sizes.last, free_bytes / 2)), most_footprint);
-}
-
 /// All cells of one working set; `cells` are its own.
 Result<void> measure_footprint(Worker& worker, std::span<CacheCell> cells, CacheTimes& times, Run& run,
                                std::uint64_t all) {
@@ -131,7 +120,7 @@ Result<void> measure_footprint(Worker& worker, std::span<CacheCell> cells, Cache
 }
 
 Result<void> measure_all(const CacheSeats& seats, CacheTimes& times, Run& run) {
-    auto polluter = BaseVector::make(polluter_bytes(seats.sizes));
+    auto polluter = BaseVector::make(times.how.polluter_bytes);
     if (!polluter) return std::unexpected(polluter.error());
     std::uint64_t all = 0;
     for (const auto& cell : times.cells)
@@ -165,7 +154,7 @@ Result<CacheTimes> measure_cache(const CacheSeats& seats, const CacheHow& how, R
 }
 
 double estimated_seconds(const CacheSeats& seats, const CacheHow& how) {
-    const auto polluter = static_cast<double>(polluter_bytes(seats.sizes));
+    const auto polluter = static_cast<double>(how.polluter_bytes);
     const double fill = polluter / bytes_per_second;
     double seconds = polluter * shuffle_seconds;
     for (const auto footprint : how.footprints) {

@@ -16,6 +16,7 @@ struct CacheHow {
     std::vector<double> quanta_ms{2, 10, 200}; ///< the document's
     unsigned rounds = 8;                       ///< in each, every place has one quantum
     std::vector<std::uint64_t> footprints;     ///< bytes, ascending
+    std::uint64_t polluter_bytes = 0;          ///< what is read to fill the last level, as of Polluter
 };
 
 /// One working set, one quantum, one place.

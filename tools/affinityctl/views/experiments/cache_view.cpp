@@ -98,11 +98,14 @@ std::string cache_title(const MeasuredOn& on) {
 }
 
 std::string cache_method(const CacheView& view, const MeasuredOn& on) {
-    return fmt::format(
-        "L1d {}, core's own {}, last level {}; CPU {}; {} rounds; CPU time of the quantum after an "
-        "interruption against one that left the cache alone; it took {:.0f} s",
-        experiments::bytes_words(view.seats.sizes.first), experiments::bytes_words(view.seats.sizes.own),
-        experiments::bytes_words(view.seats.sizes.last), view.seats.home, view.times.how.rounds, on.seconds);
+    return fmt::format("L1d {}, core's own {}, last level {}; polluter {}; CPU {}; {} rounds; CPU time of "
+                       "the quantum after an "
+                       "interruption against one that left the cache alone; it took {:.0f} s",
+                       experiments::bytes_words(view.seats.sizes.first),
+                       experiments::bytes_words(view.seats.sizes.own),
+                       experiments::bytes_words(view.seats.sizes.last),
+                       experiments::bytes_words(view.times.how.polluter_bytes), view.seats.home,
+                       view.times.how.rounds, on.seconds);
 }
 
 std::vector<std::string> cache_sentences(const CacheView& view, const MeasuredOn& on) {
@@ -152,6 +155,7 @@ json cache_json(const CacheView& view, const MeasuredOn& on) {
             {"l1d_bytes", view.seats.sizes.first},
             {"own_bytes", view.seats.sizes.own},
             {"llc_bytes", view.seats.sizes.last},
+            {"polluter_bytes", view.times.how.polluter_bytes},
             {"rounds", view.times.how.rounds},
             {"cells", std::move(cells)},
             {"losses", std::move(losses)},
