@@ -63,6 +63,40 @@ std::uint32_t numa_distance(const topology::Topology& topology, std::size_t from
     return std::min(topology.nodes[from].distance[to], level_step - 1);
 }
 
+using StepValues = std::map<std::uint32_t, std::vector<std::uint64_t>>; ///< what was measured, by topology
+
+std::uint64_t median(std::vector<std::uint64_t>& values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::ranges::nth_element(values, middle);
+    return *middle;
+}
+
+/// Of steps of which nothing was measured, in the topology's order: evenly between all that is closer and the
+/// next that is farther; beyond the farthest in steps of one, since nobody knows how much farther.
+std::map<std::uint32_t, std::uint64_t> guesses_for(StepValues& known) {
+    std::map<std::uint32_t, std::uint64_t> guesses;
+    std::uint64_t closer = 0; // the greatest of closer steps
+    for (auto step = known.begin(); step != known.end();) {
+        if (!step->second.empty()) {
+            closer = std::max(closer, median(step->second));
+            ++step;
+            continue;
+        }
+        const auto next =
+            std::find_if(step, known.end(), [](const auto& one) { return !one.second.empty(); });
+        const auto parts = static_cast<std::uint64_t>(std::distance(step, next)) + 1;
+        if (next == known.end()) // not closer than any pair that was measured
+            for (const auto& [number, values] : known)
+                for (const auto value : values)
+                    closer = std::max(closer, value);
+        const auto farther =
+            next == known.end() ? closer + parts : std::max(closer, std::ranges::min(next->second));
+        for (std::uint64_t part = 1; step != next; ++step, ++part)
+            guesses[step->first] = closer + (farther - closer) * part / parts;
+    }
+    return guesses;
+}
+
 } // namespace
 
 Closeness::Distance Closeness::femtoseconds(double ns) {
@@ -131,23 +165,29 @@ bool Closeness::take_measured() {
     return are_all;
 }
 
-/// Of pairs of which nothing was measured, what was measured of others that are as close by topology tells.
+/// Of pairs of which nothing was measured, what was measured of others that are as close by topology tells;
+/// where there is no such one, something between those that are closer and those that are farther by
+/// topology.
 void Closeness::estimate(const std::vector<std::uint32_t>& steps) {
-    std::map<std::uint32_t, std::vector<Distance>> known; // by topology
-    Distance most = 0;
+    StepValues known; // by topology
     for (std::size_t i = 0; i < distances_.size(); ++i) {
-        if (distances_[i] == 0) continue;
-        known[steps[i]].push_back(distances_[i]);
-        most = std::max(most, distances_[i]);
+        if (i % (count_ + 1) == 0) continue; // a CPU and itself
+        auto& values = known[steps[i]];
+        if (distances_[i] != 0) values.push_back(distances_[i]);
     }
-    for (auto& [step, values] : known)
-        std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
+    const auto guesses = guesses_for(known);
+    is_guess_.assign(guesses.empty() ? 0 : distances_.size(), false);
     for (std::size_t i = 0; i < distances_.size(); ++i) {
-        if (i % (count_ + 1) == 0 || distances_[i] != 0) continue; // a CPU and itself
-        const auto found = known.find(steps[i]);
-        distances_[i] =
-            found == known.end() ? most + steps[i] / level_step : found->second[found->second.size() / 2];
+        if (i % (count_ + 1) == 0 || distances_[i] != 0) continue;
+        const auto guess = guesses.find(steps[i]);
+        if (guess != guesses.end()) is_guess_[i] = true;
+        distances_[i] = guess != guesses.end() ? guess->second : median(known[steps[i]]);
     }
+}
+
+bool Closeness::is_guess(unsigned a, unsigned b) const {
+    const std::size_t from = place(a), to = place(b);
+    return !is_guess_.empty() && from != nowhere && to != nowhere && is_guess_[from * count_ + to];
 }
 
 Closeness::Distance Closeness::mean(std::span<const unsigned> a, std::span<const unsigned> b) const {
@@ -167,7 +207,9 @@ Closeness::Distance Closeness::between(const CpuSet& a, const CpuSet& b) const {
 Closeness::Distance Closeness::usual(const CpuSet& a, const CpuSet& b) const {
     if (matrix_ == nullptr) return between(a, b);
     const auto each = [&](unsigned from, unsigned to) {
-        return from == to ? 0 : femtoseconds(matrix_->usual_ns(from, to));
+        if (from == to) return Distance{0};
+        const bool is_known = matrix_->completed().ns(from, to).has_value();
+        return is_known ? femtoseconds(matrix_->usual_ns(from, to)) : between(from, to);
     };
     if (a.first() == a.last() && b.first() == b.last()) return each(a.first(), b.first());
     Distance sum = 0;

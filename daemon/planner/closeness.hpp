@@ -36,6 +36,9 @@ class Closeness {
     [[nodiscard]] Distance usual(const CpuSet& a, const CpuSet& b) const;
     /// As measured; no value: this pair was not.
     [[nodiscard]] std::optional<double> ns(unsigned a, unsigned b) const;
+    /// There is a matrix, and in it no pair that is as close as this one: where it stands between others is
+    /// by topology.
+    [[nodiscard]] bool is_guess(unsigned a, unsigned b) const;
     [[nodiscard]] const std::shared_ptr<const machine::LatencyMatrix>& matrix() const { return matrix_; }
     /// True if it would be made the same again.
     [[nodiscard]] bool is_of(const topology::Topology& topology,
@@ -58,6 +61,7 @@ class Closeness {
     std::vector<std::size_t> place_; ///< by CPU; `nowhere`: not online
     std::size_t count_ = 0;
     std::vector<Distance> distances_; ///< by place and place
+    std::vector<bool> is_guess_;      ///< likewise; empty: none is
 };
 
 } // namespace affinityd::planner

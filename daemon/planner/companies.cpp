@@ -179,7 +179,6 @@ Nearness Companies::nearness(const CompanyId& id, const CpuSet& cpus, const Clos
     if (!number) return near;
     std::optional<Closeness::Distance> least;
     double sum = 0;
-    unsigned measured = 0;
     bool is_itself = true; // of those on its own CPUs, one is itself
     for (const auto& [there, weight, tasks] : companies_[*number].places) {
         const unsigned others = tasks - (tasks > 0 && is_itself && there == cpus ? 1U : 0U);
@@ -188,14 +187,15 @@ Nearness Companies::nearness(const CompanyId& id, const CpuSet& cpus, const Clos
         near.others += others;
         const auto ns = closeness.ns(cpus.first(), there.first());
         if (ns) sum += *ns * others;
-        if (ns) measured += others;
+        if (ns) near.measured += others;
         const auto distance = closeness.between(cpus, there);
         if (least && *least <= distance) continue;
         least = distance;
         near.cpu = there.first();
         near.ns = ns;
+        near.is_guess = closeness.is_guess(cpus.first(), near.cpu);
     }
-    if (measured > 0) near.mean_ns = sum / measured;
+    if (near.measured > 0) near.mean_ns = sum / near.measured;
     return near;
 }
 

@@ -33,10 +33,17 @@ std::string close_to(const Nearness& near) {
     if (!near.is_measured)
         return text + (near.is_foreign ? ", by topology, as latencies were measured on another machine"
                                        : ", by topology, as no latencies were measured here");
-    text += ", by measured latency";
-    if (near.ns) text += fmt::format(", {:.1f} ns", *near.ns);
-    if (near.others > 1 && near.mean_ns) text += fmt::format(" and {:.1f} ns on average", *near.mean_ns);
-    return text + (near.ns ? "" : " between other CPUs of these groups");
+    if (near.ns)
+        text += fmt::format(", by measured latency, {:.1f} ns", *near.ns);
+    else
+        text += near.is_guess ? ", by topology, as no latency was measured between any CPUs as close as these"
+                              : ", by latency measured between other CPUs of these groups";
+    if (near.others > 1 && near.mean_ns)
+        text += fmt::format("{} {:.1f} ns on average", near.ns ? " and" : ",", *near.mean_ns);
+    if (near.others > 1 && near.mean_ns && near.measured < near.others)
+        text += near.measured == 1 ? " to the one that was measured"
+                                   : fmt::format(" to the {} that were measured", near.measured);
+    return text;
 }
 
 struct Printer {

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <random>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -252,6 +253,64 @@ TEST(Company, PairsThatWereNotMeasuredCountAsOthersThatAreAlike) {
     EXPECT_FALSE(closeness.ns(6, 7));
     test::World world({together}, machine);
     EXPECT_EQ(Process(100, 2).settle(world), "4 5");
+}
+
+/// One CPU of each core, as `measure latency --pairs core` keeps them.
+Latencies of_cores() {
+    Latencies some(CpuSet{0, 2, 4, 6});
+    for (const unsigned a : {0U, 2U, 4U, 6U})
+        for (const unsigned b : {0U, 2U, 4U, 6U})
+            if (a < b) some.set(a, b, a / 4 == b / 4 ? 40 : 120);
+    return some;
+}
+
+TEST(Company, HardwareThreadsThatWereNotMeasuredAreClosestAllTheSame) {
+    auto machine = test::plain();
+    machine.latencies.matrix = std::make_shared<const machine::LatencyMatrix>(of_cores());
+    const Closeness closeness(machine.topology, machine.latencies.matrix);
+    EXPECT_EQ(closeness.between(0, 1), 20'000'000U) << "half of what is next";
+    EXPECT_EQ(closeness.usual(CpuSet{0}, CpuSet{1}), 20'000'000U);
+    EXPECT_EQ(closeness.between(1, 3), 40'000'000U) << "as others of one node";
+    EXPECT_EQ(closeness.usual(CpuSet{1}, CpuSet{3}), 40'000'000U);
+    EXPECT_EQ(closeness.between(1, 7), 120'000'000U);
+    EXPECT_TRUE(closeness.is_guess(0, 1));
+    EXPECT_FALSE(closeness.is_guess(1, 3));
+    test::World world({together}, machine);
+    Process pair(100, 2);
+    EXPECT_EQ(pair.settle(world), "0 1");
+    EXPECT_EQ(pair.reason(world, 0),
+              "policy p0, close to the one that it belongs to, on CPU 1, by topology, as "
+              "no latency was measured between any CPUs as close as these: slot 0, "
+              "bound to its CPU");
+    Process four(200, 3);
+    EXPECT_EQ(four.settle(world), "2 3 4");
+    EXPECT_NE(
+        four.reason(world, 0).find("by topology, as no latency was measured between any CPUs as close as "
+                                   "these, 120.0 ns on average to the one that was measured"),
+        std::string::npos)
+        << four.reason(world, 0);
+}
+
+TEST(Company, WhatWasNotMeasuredIsInTheTopologysOrder) {
+    const auto machine = test::plain();
+    const auto closeness_with = [&](std::vector<std::tuple<unsigned, unsigned, double>> pairs) {
+        Latencies some(CpuSet::range(0, 7));
+        for (const auto& [a, b, ns] : pairs)
+            some.set(a, b, ns);
+        return Closeness(machine.topology, std::make_shared<const machine::LatencyMatrix>(std::move(some)));
+    };
+    const auto ends = closeness_with({{0, 1, 10}, {0, 4, 100}});
+    EXPECT_EQ(ends.between(6, 7), 10'000'000U);
+    EXPECT_EQ(ends.between(0, 2), 55'000'000U) << "of one node: between a core and two nodes";
+    EXPECT_EQ(ends.between(2, 6), 100'000'000U);
+    const auto near = closeness_with({{0, 1, 10}, {0, 2, 30}, {1, 3, 50}});
+    EXPECT_GT(near.between(0, 4), 50'000'000U) << "farther than all that was measured";
+    EXPECT_LT(near.between(0, 4), 51'000'000U) << "and nobody knows by how much";
+    const auto odd = closeness_with({{0, 1, 90}, {0, 4, 60}});
+    EXPECT_EQ(odd.between(0, 2), 90'000'000U) << "what was measured does not agree with the topology";
+    const auto nothing = closeness_with({});
+    EXPECT_LT(nothing.between(0, 1), nothing.between(0, 2));
+    EXPECT_LT(nothing.between(0, 2), nothing.between(0, 4));
 }
 
 } // namespace
