@@ -5,6 +5,7 @@
 #include "machine/machines.hpp"
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -59,19 +60,76 @@ TEST(SharingReading, SaysWhatThePoliciesShouldSay) {
         {{Placing::scheduler, 10.7}, {Placing::pairs, 3.53}, {Placing::apart, 14}, {Placing::one_line, 12}}));
     EXPECT_EQ(document.placings[1].longer.verdict, measure::Verdict::less);
     EXPECT_NEAR(document.placings[1].longer.change.estimate, 3.53 / 10.7 - 1, 1e-6);
-    EXPECT_NE(document.meaning.find("cpus: \"core:0\""), std::string::npos) << document.meaning;
+    EXPECT_NE(document.meaning.find("belong on one CPU"), std::string::npos) << document.meaning;
     EXPECT_NE(document.meaning.find("do not write spread: core"), std::string::npos);
     EXPECT_EQ(document.findings.size(), 3U);
     EXPECT_NE(document.findings[2].find("240 % more time than pinned pairs"), std::string::npos)
         << document.findings[2];
     const auto near = read_sharing(times_of(
         {{Placing::scheduler, 10}, {Placing::pairs, 12}, {Placing::neighbours, 6}, {Placing::apart, 10}}));
-    EXPECT_NE(near.meaning.find("together: llc"), std::string::npos) << near.meaning;
-    EXPECT_EQ(near.meaning.find("core:0"), std::string::npos);
+    EXPECT_NE(near.meaning.find("gain most from a CPU of its own for each"), std::string::npos)
+        << near.meaning;
+    EXPECT_EQ(near.meaning.find("on one CPU"), std::string::npos);
     const auto same =
         read_sharing(times_of({{Placing::scheduler, 10}, {Placing::pairs, 10}, {Placing::apart, 10}}));
     EXPECT_EQ(same.placings[1].longer.verdict, measure::Verdict::none_shown);
     EXPECT_NE(same.meaning.find("No placing was shown to be better"), std::string::npos);
+}
+
+/// What is said of a machine whose placings take so many ms.
+std::string meaning_on(const topology::Topology& machine, double pairs, double neighbours, double apart) {
+    SharingTimes times;
+    const auto placings = placed_threads(machine, machine.online).value();
+    for (const auto& placed : placings) {
+        const std::map<Placing, double> ms{{Placing::scheduler, 10},
+                                           {Placing::pairs, pairs},
+                                           {Placing::neighbours, neighbours},
+                                           {Placing::apart, apart},
+                                           {Placing::one_line, 12}};
+        PlacingTimes one{placed, {}, {}};
+        for (int round = 0; round < 12; ++round)
+            one.seconds.push_back(ms.at(placed.placing) * 1e-3 * (1 + 0.01 * (round % 5 - 2)));
+        times.placings.push_back(std::move(one));
+    }
+    return read_sharing(times).meaning;
+}
+
+topology::Topology four_cores() {
+    auto machine = two_sockets();
+    machine.cores.clear();
+    for (auto& cpu : machine.cpus) {
+        cpu.smt = {cpu.id};
+        machine.cores.push_back({cpu.id});
+    }
+    return machine;
+}
+
+TEST(SharingReading, WritesTheRulesOfTheBestPlacing) {
+    const std::string on_one_cpu =
+        "threads: [{name: \"left-*\", cpus: \"0\", bind: cpu}, {name: \"right-*\", cpus: \"2\", bind: cpu}].";
+    const std::string on_one_core =
+        "on the hardware threads of one core, as in threads: [{name: \"left-*\", cpus: \"0-1\", spread: cpu, "
+        "bind: cpu}, {name: \"right-*\", cpus: \"2-3\", spread: cpu, bind: cpu}].";
+    const auto pairs = meaning_on(two_sockets(), 4, 6, 14);
+    EXPECT_NE(pairs.find("belong on one CPU: give those that share a name one thread rule each, as in " +
+                         on_one_cpu),
+              std::string::npos)
+        << pairs << ": 'bind: core' would let them take both hardware threads";
+    EXPECT_NE(
+        pairs.find("more to do than one CPU can: a CPU of its own for each, those that share " + on_one_core),
+        std::string::npos)
+        << pairs;
+    EXPECT_NE(pairs.find("do not write spread: socket"), std::string::npos) << "the farthest were measured";
+    const auto near = meaning_on(two_sockets(), 6, 4, 10);
+    EXPECT_NE(near.find(on_one_core), std::string::npos) << near;
+    EXPECT_EQ(near.find("on one CPU"), std::string::npos) << "the better one counts: " << near;
+    const auto cores = meaning_on(four_cores(), 10, 4, 10);
+    EXPECT_NE(
+        cores.find("within one last-level cache, as in threads: [{name: \"left-*\", cpus: \"0-1\", spread: "
+                   "cpu, bind: cpu}, {name: \"right-*\", cpus: \"2-3\", spread: cpu, bind: cpu}]; for all "
+                   "threads of a process at once that is together: llc with spread: cpu and bind: cpu."),
+        std::string::npos)
+        << cores;
 }
 
 TEST(SharingReading, OfNoiseAloneHardlyEverShowsAnything) {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/sharing/placings.hpp"
 
-#include "experiments/frame/nearness.hpp"
-
-#include <optional>
-
 namespace affinityd::experiments {
 
 namespace {
@@ -59,15 +55,18 @@ std::expected<std::vector<PlacedThreads>, Refusal> placed_threads(const topology
                                                                   const CpuSet& cpus) {
     if (cpus.count() < 2) return std::unexpected(Refusal::one_cpu);
     std::vector<PlacedThreads> all{{Placing::scheduler, {cpus, cpus, cpus, cpus}}};
+    const Nearness nearness(topology);
     const auto own = two_cpus(topology, cpus);
     all.push_back(placed_as(Placing::pairs, own.a, own.b, own.a, own.b));
     if (cpus.count() >= sharing_threads) {
         const auto near = two_pairs(topology, cpus, false);
         all.push_back(
             placed_as(Placing::neighbours, near.first.a, near.second.a, near.first.b, near.second.b));
+        all.back().near = nearness.between(near.first.a, near.first.b);
     }
     const auto far = two_pairs(topology, cpus, true);
     all.push_back(placed_as(Placing::apart, far.first.a, far.second.a, far.first.b, far.second.b));
+    all.back().near = nearness.between(far.first.a, far.first.b);
     all.push_back(placed_as(Placing::one_line, own.a, own.b, own.a, own.b));
     return all;
 }

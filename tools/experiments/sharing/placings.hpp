@@ -2,11 +2,13 @@
 #pragma once
 
 #include "base/cpu_set.hpp"
+#include "experiments/frame/nearness.hpp"
 #include "experiments/frame/refusal.hpp"
 #include "topology/topology.hpp"
 
 #include <array>
 #include <expected>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +32,9 @@ inline constexpr std::size_t sharing_threads = 4;
 struct PlacedThreads {
     Placing placing = Placing::scheduler;
     std::array<CpuSet, sharing_threads> cpus;
+    std::optional<Near> near{}; ///< how near the two of a line are; no value: on one CPU, or anywhere
+    /// The CPUs of the threads that write to variable 0 or 1.
+    [[nodiscard]] CpuSet cpus_of(std::size_t variable) const { return cpus[variable] | cpus[variable + 2]; }
 };
 
 /// All that can be compared on this machine with these CPUs, in the order above; `neighbours` needs four

@@ -5,7 +5,10 @@
 #include "measure/statistics.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -52,27 +55,69 @@ std::string false_sharing_words(const SharingTimes& times, unsigned comparisons)
                        longer_words(longer));
 }
 
-std::string meaning_of_sharing(const SharingReading& reading) {
+/// The thread rules that place threads as they were: `bind: cpu`, as a wider mask lets the scheduler part or
+/// mix what was measured. With a CPU for each thread, `spread: cpu` deals them out.
+std::string rules_for(const PlacedThreads& placed) {
+    std::string rules;
+    for (const auto& [name, variable] : {std::pair{"left-*", 0U}, std::pair{"right-*", 1U}}) {
+        const auto cpus = placed.cpus_of(variable);
+        rules += fmt::format("{}{{name: \"{}\", cpus: \"{}\", {}bind: cpu}}", rules.empty() ? "" : ", ", name,
+                             cpus.to_list(), cpus.count() > 1 ? "spread: cpu, " : "");
+    }
+    return "threads: [" + rules + "]";
+}
+
+std::string_view words_for(const std::optional<Near>& near) {
+    if (near == Near::core) return "on the hardware threads of one core";
+    if (near == Near::llc) return "within one last-level cache";
+    return "as near as can be";
+}
+
+/// What deals tasks out so that they are that far from each other.
+std::string_view spread_of(const std::optional<Near>& near) {
+    constexpr std::array levels{"cpu", "core", "llc", "node", "socket"};
+    return levels[static_cast<std::size_t>(near.value_or(Near::llc))];
+}
+
+std::string words_for_pairs(const SharingTimes& times) {
+    return "Threads that write the same data belong on one CPU: give those that share a name one thread rule "
+           "each, as in " +
+           rules_for(times_of(times, Placing::pairs)->placed) + ".";
+}
+
+std::string words_for_neighbours(const SharingTimes& times) {
+    const auto& placed = times_of(times, Placing::neighbours)->placed;
+    return fmt::format("a CPU of its own for each, those that share {}, as in {}", words_for(placed.near),
+                       rules_for(placed)) +
+           (placed.near == Near::llc ? "; for all threads of a process at once that is together: llc with "
+                                       "spread: cpu and bind: cpu."
+                                     : ".");
+}
+
+std::string meaning_of_sharing(const SharingReading& reading, const SharingTimes& times) {
     const auto* pairs = figures_of(reading, Placing::pairs);
     const auto* neighbours = figures_of(reading, Placing::neighbours);
     if (pairs == nullptr || pairs->longer.verdict == Verdict::not_enough)
         return "Too few runs for a verdict: at least four rounds are needed.";
+    const bool near_wins =
+        is_shorter(neighbours) &&
+        (!is_shorter(pairs) || neighbours->longer.change.estimate < pairs->longer.change.estimate);
     std::string text;
-    if (is_shorter(pairs))
-        text = "Threads that write the same data belong on one core: give those that share a name one thread "
-               "rule each, as in threads: [{name: \"left-*\", cpus: \"core:0\", bind: core}].";
-    else if (is_shorter(neighbours))
-        text = "Threads that write the same data gain from being near each other, each on a CPU of its own: "
-               "together: llc keeps all threads of a process so.";
+    if (near_wins)
+        text = "Threads that write the same data gain most from " + words_for_neighbours(times);
+    else if (is_shorter(pairs))
+        text = words_for_pairs(times);
     else
         text = "No placing was shown to be better than what the scheduler does with such threads here: leave "
                "them bind: llc (the default), and see to it that others do not take their CPUs.";
-    if (is_shorter(pairs) && is_shorter(neighbours))
-        text += " Where they have more to do than one CPU can, keep them near each other: together: llc.";
+    if (is_shorter(pairs) && is_shorter(neighbours) && !near_wins)
+        text += " Where they have more to do than one CPU can: " + words_for_neighbours(times);
     if (const auto* apart = figures_of(reading, Placing::apart);
         apart != nullptr && apart->longer.verdict == Verdict::more)
-        text += " Pinned without looking they are worse off than with no policy at all: do not write spread: "
-                "core for threads that share data.";
+        text +=
+            fmt::format(" Pinned without looking they are worse off than with no policy at all: do not write "
+                        "spread: {} for threads that share data.",
+                        spread_of(times_of(times, Placing::apart)->placed.near));
     return text + " No policy helps against false sharing; the program has to give each variable a line of "
                   "its own. Which threads of a program share is what affinityctl sharers PID finds out.";
 }
@@ -100,7 +145,7 @@ SharingReading read_sharing(const SharingTimes& times) {
             reading.findings.push_back(fmt::format("{}: {} what the scheduler does", name_of(one.placing),
                                                    longer_words(one.longer)));
     if (tells_more) reading.findings.push_back(false_sharing_words(times, comparisons));
-    reading.meaning = meaning_of_sharing(reading);
+    reading.meaning = meaning_of_sharing(reading, times);
     return reading;
 }
 
