@@ -127,6 +127,30 @@ TEST(Reading, OfAUniformMachineSaysSo) {
     EXPECT_EQ(reading.distances[0].name, "all pairs");
     EXPECT_NE(reading.meaning.find("makes no difference"), std::string::npos);
     EXPECT_EQ(summary_of(reading), "all pairs 20 ns; uniform");
+    EXPECT_TRUE(reading.is_uniform);
+}
+
+TEST(Reading, TellsDifferencesWithoutGroupsFromNone) {
+    const auto reading_of = [](unsigned count, auto ns_of) {
+        topology::Latencies latencies(CpuSet::range(0, count - 1));
+        for (unsigned b = 0; b < count; ++b)
+            for (unsigned a = 0; a < b; ++a)
+                latencies.set(a, b, ns_of(a, b));
+        return read_latencies(latencies, nullptr);
+    };
+    const auto chain = reading_of(8, [](unsigned a, unsigned b) { return 40.0 + 5 * (b - a); });
+    EXPECT_TRUE(chain.levels.empty());
+    EXPECT_FALSE(chain.is_uniform);
+    EXPECT_EQ(summary_of(chain), "all pairs 55 ns; no groups");
+    EXPECT_NE(chain.meaning.find("45 ns one way between the nearest two"), std::string::npos)
+        << chain.meaning;
+    const auto one_near_pair =
+        reading_of(8, [](unsigned a, unsigned b) { return a + b == 1 ? 10.0 : 100.0; });
+    EXPECT_TRUE(one_near_pair.levels.empty());
+    EXPECT_FALSE(one_near_pair.is_uniform) << "one pair is worth having";
+    const auto one_slow_pair =
+        reading_of(8, [](unsigned a, unsigned b) { return a + b == 1 ? 100.0 : 20.0; });
+    EXPECT_TRUE(one_slow_pair.is_uniform) << "one of 28 may be noise; a finding tells of it";
 }
 
 /// All pairs of two_sockets() by nearness, then changed by hand.

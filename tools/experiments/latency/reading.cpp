@@ -6,6 +6,7 @@
 #include "experiments/latency/odd_ones.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,8 @@ using topology::LatencyLevel;
 
 constexpr std::size_t most_told = 3;
 constexpr double same = 1.15; ///< as in topology::latency_levels
+constexpr double alike = 1.5; ///< what the stops of one mesh or ring differ by, at most
+constexpr double almost_all = 0.95;
 
 CpuSet set_of(const topology::Latencies& latencies) {
     CpuSet set;
@@ -122,18 +125,36 @@ std::string measured_key(const topology::Topology& topology) {
                        has_smt ? " (with 'smt: avoid', if they compute as much as they talk)" : "");
 }
 
-std::string meaning_without_groups(const std::vector<Distance>& distances,
+/// How far apart the nearest two CPUs are, and almost all: a few slow pairs may be noise, fast ones are none.
+struct Range {
+    double nearest = 0, almost_farthest = 0;
+};
+
+Range range_of(const topology::Latencies& latencies) {
+    std::vector<double> all;
+    for (std::size_t a = 0; a < latencies.cpus().size(); ++a)
+        for (std::size_t b = 0; b < a; ++b)
+            if (const auto ns = latencies.at(a, b)) all.push_back(*ns);
+    if (all.empty()) return {};
+    const auto place = std::ceil(almost_all * static_cast<double>(all.size() - 1));
+    const auto farthest = all.begin() + static_cast<std::ptrdiff_t>(place);
+    const double nearest = std::ranges::min(all);
+    std::ranges::nth_element(all, farthest);
+    return {nearest, *farthest};
+}
+
+std::string meaning_without_groups(const LatencyReading& reading, const Range& range,
                                    const topology::Topology* topology) {
-    const auto& farthest = distances.back();
-    if (distances.size() == 1 && farthest.pairs == 1)
+    const auto& farthest = reading.distances.back();
+    if (reading.distances.size() == 1 && farthest.pairs == 1)
         return fmt::format("A message takes {:.0f} ns one way between these two CPUs ({}).", farthest.median,
                            farthest.name);
-    if (farthest.most > 1.5 * farthest.least)
+    if (!reading.is_uniform)
         return fmt::format(
-            "There are no groups that belong together. A message takes {:.0f} ns one way between two of "
-            "these CPUs, {:.0f} between the nearest and {:.0f} between the farthest: what threads that "
-            "talk to each other can gain is a matter of single pairs.{}",
-            farthest.median, farthest.least, farthest.most,
+            "There are no groups that belong together, but large differences. A message takes {:.0f} ns one "
+            "way between the nearest two of these CPUs, and {:.0f} between some of the others: what threads "
+            "that talk to each other can gain is a matter of single pairs.{}",
+            range.nearest, range.almost_farthest,
             topology == nullptr
                 ? ""
                 : " A policy finds the nearest with the line " + measured_key(*topology) + ".");
@@ -155,9 +176,10 @@ std::string key_for(std::string_view level_name, const topology::Topology& topol
            measured_key(topology) + ".";
 }
 
-std::string meaning_of(const LatencyReading& reading, const topology::Topology* topology) {
+std::string meaning_of(const LatencyReading& reading, const Range& range,
+                       const topology::Topology* topology) {
     if (reading.distances.empty()) return {};
-    if (reading.levels.empty()) return meaning_without_groups(reading.distances, topology);
+    if (reading.levels.empty()) return meaning_without_groups(reading, range, topology);
     const auto at = level_to_share(reading);
     const auto& level = reading.levels[at];
     const auto& name = reading.level_names[at];
@@ -193,7 +215,9 @@ LatencyReading read_latencies(const topology::Latencies& latencies, const topolo
         tell_of_equal_groups(reading);
     }
     tell_of_odd_ones(find_odd_ones(latencies, distances), reading);
-    reading.meaning = meaning_of(reading, topology);
+    const auto range = range_of(latencies);
+    reading.is_uniform = reading.levels.empty() && range.almost_farthest <= alike * range.nearest;
+    reading.meaning = meaning_of(reading, range, topology);
     return reading;
 }
 
@@ -201,8 +225,10 @@ std::string summary_of(const LatencyReading& reading) {
     std::string text;
     for (const auto& distance : reading.distances)
         text += fmt::format("{}{} {:.0f} ns", text.empty() ? "" : ", ", distance.name, distance.median);
-    return text + (reading.levels.empty() ? "; uniform"
-                                          : "; " + counted(reading.levels.size(), "level") + " of groups");
+    text += "; ";
+    if (reading.is_uniform) return text + "uniform";
+    return text +
+           (reading.levels.empty() ? "no groups" : counted(reading.levels.size(), "level") + " of groups");
 }
 
 } // namespace affinityd::experiments

@@ -13,6 +13,7 @@ struct LatencyReading {
     std::vector<topology::LatencyLevel> levels; ///< fine to coarse
     std::vector<std::string> level_names;       ///< of each; "" where the topology has no word for it
     std::vector<Distance> distances;            ///< near to far
+    bool is_uniform = false;                    ///< no pair is clearly nearer than most, so no groups either
     std::vector<std::string> findings;          ///< what the topology does not tell, a sentence each
     std::string meaning;                        ///< what it means for policies, some sentences
 };
@@ -21,7 +22,7 @@ struct LatencyReading {
 [[nodiscard]] LatencyReading read_latencies(const topology::Latencies& latencies,
                                             const topology::Topology* topology);
 
-/// "same LLC 18 ns, across sockets 84 ns": for one line.
+/// "same LLC 18 ns, across sockets 84 ns; 2 levels of groups": for one line.
 [[nodiscard]] std::string summary_of(const LatencyReading& reading);
 
 } // namespace affinityd::experiments

@@ -35,7 +35,13 @@ std::string distance_table(const LatencyView& view, const Page& page) {
 
 std::string level_table(const LatencyView& view, const Page& page) {
     const auto& levels = view.reading.levels;
-    if (levels.empty()) return "No groups: all CPUs are about as near to each other.\n\n";
+    if (levels.empty())
+        return wrapped(view.reading.is_uniform
+                           ? "No groups: all CPUs are about as near to each other."
+                           : "No groups: some CPUs are much nearer to each other than others, but they form "
+                             "no groups with a clear step from one to the next.",
+                       "", page) +
+               "\n";
     Table table({"LEVEL", "NS", "GROUPS", "THE TOPOLOGY SAYS", "CPUS"});
     for (std::size_t i = 0; i < levels.size(); ++i) {
         const auto& name = view.reading.level_names[i];
