@@ -50,7 +50,25 @@ TEST(Suggestion, HasARuleForEachGroup) {
     EXPECT_EQ(read.threads[0].placement.spread, policy::Spread::any);
     EXPECT_EQ(read.threads[0].placement.bind, policy::Bind::llc);
     EXPECT_TRUE(read.threads[1].names[0].matches("b-1"));
-    EXPECT_FALSE(suggestion.is_void_here);
+    EXPECT_EQ(suggestion.void_level, "") << "two cache groups";
+    EXPECT_FALSE(suggestion.is_together);
+}
+
+TEST(Suggestion, SaysOfWhichLevelTheMachineHasOneGroup) {
+    const auto void_level = [](const affinityd::topology::Topology& machine, int threads) {
+        SeenWakes seen;
+        for (int worker = 2; worker <= threads; ++worker)
+            seen.thread(worker, "w").pair(1, worker, 1000);
+        seen.thread(1, "main");
+        return suggestion_for({4711, "p", ""}, seen.wakes, graph_of(seen.wakes), machine).void_level;
+    };
+    auto one_node = two_sockets();
+    one_node.nodes = {{0, one_node.online, 1U << 30, {}}};
+    one_node.packages = {one_node.online};
+    EXPECT_EQ(void_level(one_node, 3), "") << "it has two cache groups";
+    EXPECT_EQ(void_level(one_node, 6), "node") << "too many threads for one of them";
+    one_node.caches = {{3, affinityd::topology::Cache::Type::unified, 1U << 20, one_node.online}};
+    EXPECT_EQ(void_level(one_node, 3), "llc");
 }
 
 TEST(Suggestion, OfOneGroupOfAllIsTogether) {

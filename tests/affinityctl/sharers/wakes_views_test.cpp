@@ -86,7 +86,7 @@ TEST(SharersText, SaysWhatIsMissing) {
     report.wakes.lost = 7;
     report.wakes.unnamed = 1;
     report.has_ended = true;
-    report.suggestion.is_void_here = true;
+    report.suggestion.void_level = "llc";
     const auto remarks = remarks_of(report);
     const auto has = [&](const std::string& part) {
         return std::ranges::any_of(remarks,
@@ -98,12 +98,49 @@ TEST(SharersText, SaysWhatIsMissing) {
     EXPECT_TRUE(has("NUMA hinting is off"));
     EXPECT_TRUE(has("the rules change little"));
     report.hinting = NumaHinting::hidden;
+    EXPECT_EQ(sharers_text(report, Page{}).find("NUMA hinting"), std::string::npos) << "it has ended";
+    report.has_ended = false;
     EXPECT_NE(sharers_text(report, Page{}).find("does not tell its groups"), std::string::npos);
     report.hinting = NumaHinting::has_told;
     EXPECT_NE(sharers_text(report, Page{}).find("no two threads"), std::string::npos);
     for (auto& [id, thread] : report.wakes.threads)
         thread.pages_group = 99;
     EXPECT_NE(sharers_text(report, Page{}).find("5 threads (group 99)"), std::string::npos);
+}
+
+bool has_remark(const SharersReport& report, const std::string& part) {
+    const auto remarks = remarks_of(report);
+    return std::ranges::any_of(remarks, [&](const auto& one) { return one.find(part) != std::string::npos; });
+}
+
+TEST(SharersText, SaysOfWhichLevelThereIsOneGroupOnly) {
+    auto report = report_of(two_pairs().wakes);
+    report.suggestion.void_level = "node";
+    EXPECT_TRUE(has_remark(report, "the rules change little: all its CPUs are of one node."))
+        << "not of one cache";
+    report.suggestion.is_together = true;
+    report.suggestion.void_level = "llc";
+    EXPECT_TRUE(has_remark(report, "the policy changes little: all its CPUs share one cache group."));
+}
+
+TEST(SharersText, SaysWhyThereIsNoPolicy) {
+    SeenWakes namesakes;
+    namesakes.thread(1, "w").thread(2, "w").thread(3, "w").thread(4, "w").thread(5, "w").pair(2, 4, 1000);
+    EXPECT_TRUE(has_remark(report_of(namesakes.wakes), "For 1 group there is no rule"));
+    SeenWakes all;
+    all.thread(1, "").thread(2, "").pair(1, 2, 1000);
+    EXPECT_TRUE(report_of(all.wakes).suggestion.is_together);
+    EXPECT_FALSE(has_remark(report_of(all.wakes), "there is no rule"));
+    EXPECT_FALSE(has_remark(report_of(all.wakes), "Rules with index")) << "it has no rules";
+}
+
+TEST(SharersText, SaysOfSamplesThatTheyAreSome) {
+    auto report = report_of(two_pairs().wakes);
+    EXPECT_FALSE(has_remark(report, "by samples"));
+    report.wakes.heaviest = 64;
+    EXPECT_TRUE(has_remark(report, "stands for up to 64, and its pair counts as one that is too seldom"));
+    EXPECT_TRUE(
+        has_remark(report, "1 pair of threads woke each other too seldom, or too small a part of the time"));
 }
 
 TEST(SharersText, Rates) {

@@ -115,22 +115,25 @@ Suggestion suggestion_for(const WatchedProcess& process, const Wakes& wakes, con
                           const Topology& topology) {
     Suggestion suggestion;
     const auto levels = place_levels(topology);
-    bool has_rule = false;
-    suggestion.is_void_here = !graph.groups.empty();
+    bool has_rule = false, is_void = true;
+    std::size_t narrowest = levels.size();
     for (const auto& group : graph.groups) {
         const auto level = level_for(levels, group.size());
         suggestion.rules.push_back({level.name, choose_threads(wakes.threads, group)});
-        suggestion.is_void_here = suggestion.is_void_here && level.is_all;
+        is_void = is_void && level.is_all;
+        const auto place = std::ranges::find(levels, level.name, &PlaceLevel::name) - levels.begin();
+        narrowest = std::min(narrowest, static_cast<std::size_t>(place));
         has_rule = has_rule || suggestion.rules.back().choice.has_value();
     }
-    const bool is_one = graph.groups.size() == 1 && has_all_living(wakes, graph.groups.front());
+    if (is_void && narrowest < levels.size()) suggestion.void_level = levels[narrowest].name;
+    suggestion.is_together = graph.groups.size() == 1 && has_all_living(wakes, graph.groups.front());
     const auto match = match_text(process);
-    if (graph.groups.empty() || match.empty() || !(has_rule || is_one)) return suggestion;
+    if (graph.groups.empty() || match.empty() || !(has_rule || suggestion.is_together)) return suggestion;
     suggestion.policy = fmt::format("# affinityctl sharers: {:.1f} s of {} (process {})\nversion: 1\n"
                                     "description: threads that wake each other share a cache\n{}",
                                     wakes.seconds, plain_name(process.name), process.pid, match);
-    suggestion.policy += is_one ? "together: " + suggestion.rules.front().level + "\n"
-                                : "threads:\n" + rules_text(wakes, graph, suggestion.rules);
+    suggestion.policy += suggestion.is_together ? "together: " + suggestion.rules.front().level + "\n"
+                                                : "threads:\n" + rules_text(wakes, graph, suggestion.rules);
     return suggestion;
 }
 

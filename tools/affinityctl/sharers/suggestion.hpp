@@ -30,7 +30,9 @@ struct Suggestion {
     /// A policy that keeps each group inside a cache group or the like, affinityd.policy(5): the text of a
     /// file in printable ASCII. "": none follows.
     std::string policy;
-    bool is_void_here = false; ///< the machine has one group of that level, so that nothing would change
+    bool is_together = false; ///< it has no thread rules: one group has all threads
+    std::string void_level{}; ///< the narrowest level of its rules, if the machine has one group of each of
+                              ///< them, so that nothing would change; "": it would
 };
 
 [[nodiscard]] Suggestion suggestion_for(const WatchedProcess& process, const Wakes& wakes,

@@ -49,9 +49,9 @@ struct sharers_cpu cpus[sharers_most_cpus];
 
 enum context { in_task, in_softirq, in_interrupt };
 
-static __always_inline void note(__u32 which) {
+static __always_inline void note(__u32 which, __u64 times) {
     __u64 *count = bpf_map_lookup_elem(&notes, &which);
-    if (count) __sync_fetch_and_add(count, 1);
+    if (count) __sync_fetch_and_add(count, times);
 }
 
 static __always_inline __u32 preempt_count_of(struct task_struct *current) {
@@ -109,7 +109,7 @@ static __always_inline struct sharers_facts *facts_of(const struct sharers_threa
     bpf_probe_read_kernel_str(facts.name, sizeof(facts.name), &task->comm);
     bpf_map_update_elem(&threads, thread, &facts, BPF_NOEXIST);
     known = bpf_map_lookup_elem(&threads, thread);
-    if (!known) note(sharers_nameless);
+    if (!known) note(sharers_nameless, 1);
     return known;
 }
 
@@ -182,7 +182,7 @@ static __always_inline void count_pair(struct sharers_cpu *here, __u32 weight, c
     }
     if (is_full || bpf_map_update_elem(&pairs, &pair, &times, BPF_NOEXIST) != 0) {
         is_full = 1;
-        note(sharers_lost);
+        note(sharers_lost, times);
         return;
     }
     remember_names(&pair, current, wakee);

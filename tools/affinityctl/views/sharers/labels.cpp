@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,7 @@ std::string pages_remark(const SharersReport& report) {
         return "Shared memory is seen only where one thread wakes another: NUMA hinting is off here (one "
                "node, or "
                "kernel.numa_balancing=0).";
+    if (report.hinting == NumaHinting::hidden && report.has_ended) return {}; // nobody is left to be asked
     if (report.hinting == NumaHinting::hidden)
         return "NUMA hinting is on, but this kernel does not tell its groups.";
     std::map<unsigned, std::size_t> groups;
@@ -33,14 +35,17 @@ std::string pages_remark(const SharersReport& report) {
 }
 
 std::string void_remark(const SharersReport& report) {
-    if (report.suggestion.policy.empty() || !report.suggestion.is_void_here) return {};
-    return "On this machine the rules change little: all its CPUs share one cache group.";
+    const auto& level = report.suggestion.void_level;
+    if (report.suggestion.policy.empty() || level.empty()) return {};
+    return fmt::format("On this machine {} little: all its CPUs {}.",
+                       report.suggestion.is_together ? "the policy changes" : "the rules change",
+                       level == "llc" ? "share one cache group" : "are of one " + level);
 }
 
 std::string unnamed_remark(const SharersReport& report) {
     const auto without =
         std::ranges::count_if(report.suggestion.rules, [](const GroupRule& rule) { return !rule.choice; });
-    if (without == 0 || report.graph.groups.size() == 1) return {};
+    if (without == 0 || report.suggestion.is_together) return {};
     return fmt::format(
         "For {} there is no rule: other threads have the same names, and their places are not in "
         "a row. Threads that are named apart can be told apart.",
@@ -51,10 +56,20 @@ std::string index_remark(const SharersReport& report) {
     const auto& rules = report.suggestion.rules;
     const bool is_by_index =
         std::ranges::any_of(rules, [](const GroupRule& rule) { return rule.choice && rule.choice->index; });
-    if (!is_by_index || report.suggestion.policy.empty()) return {};
+    if (!is_by_index || report.suggestion.is_together || report.suggestion.policy.empty()) return {};
     return "Rules with index hold as long as the program makes its threads in the same order, and none "
            "before them "
            "ends.";
+}
+
+/// Where there were too many wake-ups to look at each.
+std::string samples_remark(const Wakes& wakes) {
+    if (wakes.heaviest <= 1) return {};
+    return "There are more than some 65,000 wake-ups a second on a CPU: to slow the program less, only a "
+           "quarter of the time was watched, and much of it by samples, so that one wake-up stands for up "
+           "to " +
+           grouped(wakes.heaviest) +
+           ", and its pair counts as one that is too seldom unless some ten of them were seen.";
 }
 
 } // namespace
@@ -82,21 +97,18 @@ std::vector<std::string> remarks_of(const SharersReport& report) {
     std::vector<std::string> remarks;
     if (report.has_ended) remarks.emplace_back("The process has ended meanwhile.");
     if (report.graph.weak_pairs > 0)
-        remarks.push_back(fmt::format("{} woke each other too seldom to belong together ({}).",
-                                      counted(report.graph.weak_pairs, "pair of threads", "pairs of threads"),
-                                      counted(report.graph.weak_wakes, "wake-up")));
-    if (report.wakes.heaviest > 1)
-        remarks.emplace_back(
-            "There are more than some 65,000 wake-ups a second on a CPU: to slow the program less, only a "
-            "quarter of the time was watched, and much of it by samples, so that one wake-up stands for up "
-            "to " +
-            grouped(report.wakes.heaviest) + "; pairs that were seen less than ten times are left out.");
+        remarks.push_back(fmt::format(
+            "{} woke each other too seldom, or too small a part of the time, to belong together ({}).",
+            counted(report.graph.weak_pairs, "pair of threads", "pairs of threads"),
+            counted(report.graph.weak_wakes, "wake-up")));
+    if (auto remark = samples_remark(report.wakes); !remark.empty()) remarks.push_back(std::move(remark));
     if (report.wakes.lost > 0)
         remarks.push_back(counted(report.wakes.lost, "wake-up") +
                           " found no room in the table of pairs and are left out: there are too many pairs.");
     if (report.wakes.unnamed > 0)
         remarks.emplace_back("There are more threads than the table has room for: of some, the name and the "
-                             "wake-ups by interrupts are not known.");
+                             "wake-ups by interrupts and by other programs are not known, so that SHARE is "
+                             "too high.");
     for (const auto& remark :
          {pages_remark(report), unnamed_remark(report), index_remark(report), void_remark(report)})
         if (!remark.empty()) remarks.push_back(remark);

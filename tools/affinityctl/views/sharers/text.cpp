@@ -32,8 +32,8 @@ std::string edges_text(const SharersReport& report, const Page& page) {
     auto text = "\n" + table.to_string(page);
     if (sharers > shown) text += fmt::format("and {} more pairs\n", grouped(sharers - shown));
     return text +
-           wrapped("SHARE: of all wake-ups of one of the two, timers and devices included, the part that "
-                   "comes from the other.",
+           wrapped("SHARE: of all wake-ups of one of the two, those by timers, devices and other programs "
+                   "included, the part that comes from the other.",
                    "", page);
 }
 
