@@ -116,7 +116,9 @@ class MeasureLatency(unittest.TestCase):
 
     def test_refuses_what_cannot_be_done(self):
         done = self.run_it("--cpus", str(CPUS[0]), code=1)
-        self.assertIn(f"this needs two CPUs, and only CPU {CPUS[0]} may be used here", done.stderr)
+        self.assertIn(f"this needs two CPUs, and only CPU {CPUS[0]} may be used here: name more with --cpus", done.stderr)
+        none = self.run_it("--cpus", "!all", code=1)
+        self.assertIn("none of these CPUs may be used here: name others with --cpus", none.stderr)
         alone = subprocess.run(["taskset", "-c", str(CPUS[0]), *self.command()], capture_output=True, text=True, check=False)
         self.assertEqual(alone.returncode, 1)
         self.assertIn("this needs two CPUs", alone.stderr)
@@ -131,6 +133,17 @@ class MeasureLatency(unittest.TestCase):
         done = self.run_it("--cpus", f"{CPUS[0]},{CPUS[-1]}", "--samples", "4", "--state-dir", "/dev/null/x")
         self.assertIn("Latency between", done.stdout)
         self.assertIn("not kept", done.stderr)
+
+    def test_what_nobody_reads_is_kept_all_the_same(self):
+        reader, writer = os.pipe()
+        os.close(reader)  # as a pager that is left at once
+        unbuffered = ["stdbuf", "-o0"]  # as what is printed of many CPUs
+        done = subprocess.run([*unbuffered, *self.command("--cpus", f"{CPUS[0]},{CPUS[-1]}", "--samples", "6", "--state-dir", self.folder.name)],
+                              stdout=writer, stderr=subprocess.DEVNULL, check=False)
+        os.close(writer)
+        self.assertNotEqual(done.returncode, 0)
+        shown = subprocess.run([PROGRAM, "history", "--kind", "latency", "--state-dir", self.folder.name], capture_output=True, text=True, check=True)
+        self.assertEqual(len([line for line in shown.stdout.splitlines() if " latency " in line]), 1, shown.stdout)
 
     def table(self, content):
         path = pathlib.Path(self.folder.name) / "table.csv"

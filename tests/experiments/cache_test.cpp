@@ -61,7 +61,7 @@ TEST(CacheSeats, SayWhatIsMissing) {
     EXPECT_EQ(apart.other_node, 6U);
     ASSERT_EQ(apart.refused.size(), 2U);
     EXPECT_EQ(apart.refused[1], "\"other LLC\" is not measured: no CPU of another last-level cache of CPU "
-                                "2's node is among 2,6, which may be used here")
+                                "2's node is among CPUs 2,6, which may be used here")
         << "that node has another one";
     EXPECT_TRUE(cache_seats(four_llcs(), CpuSet{3}).has_value()) << "one CPU can lose its cache, too";
     EXPECT_EQ(cache_seats(four_llcs(), {}).error(), Refusal::one_cpu);

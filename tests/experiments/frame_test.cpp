@@ -193,10 +193,32 @@ TEST(Quiet, IsNotKnownWithoutFigures) {
 }
 
 TEST(Refusals, SayWhatMayBeUsed) {
-    for (const auto refusal :
-         {Refusal::one_cpu, Refusal::no_smt, Refusal::one_core, Refusal::one_llc, Refusal::few_cpus})
-        EXPECT_NE(sentence_of(refusal, CpuSet{3}).find("CPU 3"), std::string::npos);
-    EXPECT_NE(sentence_of(Refusal::one_cpu, {}).find("no CPU"), std::string::npos);
+    EXPECT_EQ(sentence_of(Refusal::one_cpu, CpuSet{3}),
+              "this needs two CPUs, and only CPU 3 may be used here");
+    EXPECT_EQ(sentence_of(Refusal::no_smt, CpuSet{2, 3}),
+              "no core has two hardware threads among CPUs 2-3, which may be used here");
+    EXPECT_EQ(sentence_of(Refusal::one_core, CpuSet{2, 3}),
+              "this needs two cores, and CPUs 2-3, which may be used here, are hardware threads of one");
+    EXPECT_EQ(sentence_of(Refusal::one_llc, CpuSet{3}),
+              "CPU 3, which may be used here, has one last-level cache, so there is no other one to compare "
+              "with");
+    for (const auto refusal : {Refusal::one_cpu, Refusal::no_smt, Refusal::one_core, Refusal::one_llc})
+        EXPECT_EQ(sentence_of(refusal, {}), "none of these CPUs may be used here");
+}
+
+TEST(Refusals, SayWhatToTypeInstead) {
+    EXPECT_EQ(refusal_of(Refusal::one_cpu, {}),
+              "none of these CPUs may be used here: name others with --cpus, or leave that out; grep "
+              "Cpus_allowed_list /proc/self/status lists those that may be used");
+    EXPECT_EQ(refusal_of(Refusal::one_cpu, CpuSet{3}),
+              "this needs two CPUs, and only CPU 3 may be used here: name more with --cpus; grep "
+              "Cpus_allowed_list /proc/self/status lists those that may be used");
+    EXPECT_EQ(refusal_of(Refusal::one_llc, CpuSet{0, 1}),
+              "CPUs 0-1, which may be used here, share one last-level cache, so there is no other one to "
+              "compare with: name CPUs of several with --cpus, or choose --pairs core; affinityctl topology "
+              "shows them");
+    EXPECT_NE(refusal_of(Refusal::one_core, CpuSet{0, 1}).find("choose --pairs all"), std::string::npos);
+    EXPECT_NE(refusal_of(Refusal::no_caches, CpuSet{0}).find("ls /sys/"), std::string::npos);
 }
 
 TEST(MissCounter, CountsOrSaysWhyNot) {

@@ -7,6 +7,7 @@
 #include "affinityctl/views/table.hpp"
 #include "base/clock.hpp"
 #include "experiments/frame/quiet.hpp"
+#include "experiments/frame/refusal.hpp"
 #include "experiments/frame/time_words.hpp"
 #include "experiments/frame/usable_cpus.hpp"
 #include "policy/cpu_expr.hpp"
@@ -61,8 +62,9 @@ std::expected<CpuSet, int> chosen_cpus(const Bench& bench, const std::string& ex
     const auto found = evaluate_cpu_expr(*expr, {}, machine, bench.root);
     if (!found) return wrong(found.error(), exit_failure);
     if (const auto rest = *found - bench.usable; !rest.empty())
-        fmt::print(stderr, "affinityctl: CPU {} may not be used by this program, or is offline; left out\n",
-                   rest.to_list());
+        fmt::print(
+            stderr, "affinityctl: {} may not be used by this program, or {} offline, and {} left out\n",
+            experiments::words_of(rest), rest.count() == 1 ? "is" : "are", rest.count() == 1 ? "is" : "are");
     return *found & bench.usable;
 }
 

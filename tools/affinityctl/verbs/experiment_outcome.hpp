@@ -20,7 +20,7 @@ struct ExperimentOutcome {
     nlohmann::json document;
 };
 
-/// Shows it as the options say, and keeps it; the exit code.
+/// Keeps it, and shows it as the options say; the exit code.
 int finish_experiment(const Globals& globals, const ExperimentOptions& options, const MeasuredOn& on,
                       const ExperimentOutcome& outcome);
 

@@ -62,7 +62,7 @@ int measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
     const auto cpus = chosen_cpus(*bench, options.cpus);
     if (!cpus) return cpus.error();
     const auto seats = experiments::cache_seats(bench->topology, *cpus);
-    if (!seats) return refuse(sentence_of(seats.error(), *cpus));
+    if (!seats) return refuse(refusal_of(seats.error(), *cpus));
     for (const auto& sentence : seats->refused)
         fmt::print(stderr, "affinityctl: {}\n", sentence);
     const auto polluter = experiments::polluter_for(seats->sizes, experiments::available_memory(bench->root));

@@ -72,7 +72,7 @@ int show_table(const Globals& globals, const MeasureLatencyOptions& options) {
                           options, globals);
 }
 
-/// Shows and keeps what was measured.
+/// Keeps and shows what was measured.
 int finish_latencies(const Bench& bench, const experiments::LatencyMatrix& matrix, const ExperimentEnd& end,
                      const MeasureLatencyOptions& options, const Globals& globals) {
     const auto reading = experiments::read_latencies(matrix.latencies, &bench.topology);
@@ -97,14 +97,14 @@ int finish_latencies(const Bench& bench, const experiments::LatencyMatrix& matri
             "Policies that say 'measured' go by the result that was kept last. This one has {} of {} "
             "CPUs: measure all of them again, or keep such a one out with --no-history.",
             cpus.count(), bench.usable.count()));
-    const int code = show_latencies(view, options, globals);
+    // First: who reads may go away in between.
     keep_result(options.common,
                 {.kind = "latency",
                  .summary = experiments::summary_of(reading),
                  .subject = "CPUs " + cpus.to_list(),
                  .seconds = end.seconds,
                  .detail = latency_detail(view, affinityd::accounting::most_experiment_detail)});
-    return code;
+    return show_latencies(view, options, globals);
 }
 
 /// The CPUs that the pairs are made of.
@@ -124,7 +124,7 @@ int measure_latencies(const Globals& globals, MeasureLatencyOptions options) {
     const auto chosen = chosen_cpus(*bench, options.cpus);
     if (!chosen) return chosen.error();
     const auto pairs = experiments::choose_pairs(bench->topology, *chosen, pair_choices.at(options.pairs));
-    if (!pairs) return refuse(sentence_of(pairs.error(), *chosen));
+    if (!pairs) return refuse(refusal_of(pairs.error(), *chosen));
     const auto cpus = pair_members(*pairs);
     if (cpus.count() > topology::Latencies::most_cpus)
         return refuse(fmt::format("a table holds {} CPUs, and these are {}: choose some with --cpus",
@@ -148,7 +148,9 @@ int measure_latencies(const Globals& globals, MeasureLatencyOptions options) {
                                   affinityd::grouped(matrix->pairs.size()),
                                   affinityd::grouped(pairs->size())));
     if (matrix->pairs.empty())
-        return refuse("other programs ran on these CPUs all the time: nothing could be measured");
+        return refuse(
+            "other programs ran on these CPUs all the time, and nothing could be measured: try it with "
+            "--priority, or when the machine is quiet");
     return finish_latencies(*bench, *matrix, *end, options, globals);
 }
 

@@ -42,7 +42,7 @@ int measure_sharing(const Globals& globals, const MeasureSharingOptions& options
     const auto cpus = chosen_cpus(*bench, options.cpus);
     if (!cpus) return cpus.error();
     const auto placings = experiments::placed_threads(bench->topology, *cpus);
-    if (!placings) return refuse(sentence_of(placings.error(), *cpus));
+    if (!placings) return refuse(refusal_of(placings.error(), *cpus));
     affinityd::Result<experiments::SharingTimes> times = affinityd::fail("nothing was measured");
     const auto end =
         run_experiment(*bench,

@@ -54,7 +54,7 @@ int measure_smt(const Globals& globals, const MeasureSmtOptions& options) {
     const auto cpus = chosen_cpus(*bench, options.cpus);
     if (!cpus) return cpus.error();
     const auto seats = experiments::smt_seats(bench->topology, *cpus);
-    if (!seats) return refuse(sentence_of(seats.error(), *cpus));
+    if (!seats) return refuse(refusal_of(seats.error(), *cpus));
     for (const auto& sentence : {seats->no_siblings, seats->no_cores})
         if (!sentence.empty()) fmt::print(stderr, "affinityctl: {}\n", sentence);
     SmtParts parts;

@@ -51,7 +51,7 @@ int reached(const CacheSeats& seats) {
 
 void add_refusals(const CpuSet& cpus, CacheSeats& seats) {
     const std::string whom = "CPU " + std::to_string(seats.home) + "'s ";
-    const std::string among = " is among " + cpus.to_list() + ", which may be used here";
+    const std::string among = " is among " + words_of(cpus) + ", which may be used here";
     if (!seats.group)
         seats.refused.push_back("\"same LLC\" is not measured: no other core of " + whom +
                                 "last-level cache" + among);

@@ -14,12 +14,17 @@ enum class Refusal {
     no_smt,    ///< no core has two hardware threads that may be used
     one_core,  ///< all CPUs that may be used are of one core
     one_llc,   ///< all CPUs that may be used share one last-level cache
-    few_cpus,  ///< fewer CPUs may be used than the experiment has threads
     no_caches, ///< the sizes of its caches are not recorded
-    no_clock,  ///< time cannot be taken as exactly as it would have to be
 };
 
-/// One sentence: "only CPU 0 may be used here, and it takes two to ...". `usable`: which may be used.
+/// "CPU 3", "CPUs 0-3"; not of none.
+[[nodiscard]] std::string words_of(const CpuSet& cpus);
+
+/// A sentence that says what is missing: "this needs two CPUs, and only CPU 0 may be used here". `usable`:
+/// which may be used.
 [[nodiscard]] std::string sentence_of(Refusal refusal, const CpuSet& usable);
+
+/// The same for who asked for it, with what to type instead.
+[[nodiscard]] std::string refusal_of(Refusal refusal, const CpuSet& usable);
 
 } // namespace affinityd::experiments
