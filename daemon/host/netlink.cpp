@@ -2,6 +2,7 @@
 #include "host/netlink.hpp"
 
 #include <cerrno>
+#include <cstring>
 
 #include <netlink/errno.h>
 #include <netlink/handlers.h>
@@ -23,9 +24,25 @@ int hand_on(nl_msg* message, void* argument) {
 }
 
 /// The kernel's own "no", as against a socket that does not work.
+struct Refusal {
+    bool is_refused = false; ///< the whole request
+    int code = 0;            ///< of that, or with which a list ended early
+};
+
 int note_refusal(sockaddr_nl*, nlmsgerr* answer, void* argument) {
-    *static_cast<bool*>(argument) = true;
+    *static_cast<Refusal*>(argument) = {true, -answer->error};
     return -nl_syserr2nlerr(answer->error);
+}
+
+/// The message that ends a list has an errno where the list is cut short. Source: netlink_dump_done() in
+/// net/netlink/af_netlink.c.
+int note_end(nl_msg* message, void* argument) {
+    auto* head = nlmsg_hdr(message);
+    int code = 0;
+    if (nlmsg_datalen(head) >= static_cast<int>(sizeof code))
+        std::memcpy(&code, nlmsg_data(head), sizeof code);
+    if (code < 0) static_cast<Refusal*>(argument)->code = -code;
+    return NL_OK;
 }
 
 int note_code(sockaddr_nl*, nlmsgerr* answer, void* argument) {
@@ -33,15 +50,15 @@ int note_code(sockaddr_nl*, nlmsgerr* answer, void* argument) {
     return NL_STOP;
 }
 
-Result<bool> attempt(nl_sock& socket, nl_msg& request, const NetlinkAnswers& answers,
-                     const bool& is_refused) {
+Result<bool> attempt(nl_sock& socket, nl_msg& request, const NetlinkAnswers& answers, Refusal& refusal) {
     for (int count = 0; count < most_attempts; ++count) {
         answers.begin();
+        refusal = {};
         nlmsg_hdr(&request)->nlmsg_seq = NL_AUTO_SEQ; // answers to an earlier attempt must not count
         if (const int code = nl_send_auto(&socket, &request); code < 0)
             return netlink_fault("cannot send a netlink request", code);
         const int code = nl_recvmsgs_default(&socket);
-        if (is_refused) return false;
+        if (refusal.is_refused) return false;
         if (code == -NLE_DUMP_INTR) continue;
         if (code < 0) return netlink_fault("cannot receive netlink answers", code);
         return true;
@@ -70,11 +87,14 @@ Result<NetlinkMessage> make_request(int type, int flags) {
 }
 
 Result<bool> ask(nl_sock& socket, nl_msg& request, const NetlinkAnswers& answers) {
-    bool is_refused = false;
+    Refusal refusal;
     nl_socket_modify_cb(&socket, NL_CB_VALID, NL_CB_CUSTOM, hand_on, const_cast<NetlinkAnswers*>(&answers));
-    nl_socket_modify_err_cb(&socket, NL_CB_CUSTOM, note_refusal, &is_refused);
-    auto outcome = attempt(socket, request, answers, is_refused);
+    nl_socket_modify_cb(&socket, NL_CB_FINISH, NL_CB_CUSTOM, note_end, &refusal);
+    nl_socket_modify_err_cb(&socket, NL_CB_CUSTOM, note_refusal, &refusal);
+    auto outcome = attempt(socket, request, answers, refusal);
+    if (outcome && refusal.code != 0 && answers.refused) answers.refused(refusal.code);
     nl_socket_modify_cb(&socket, NL_CB_VALID, NL_CB_DEFAULT, nullptr, nullptr);
+    nl_socket_modify_cb(&socket, NL_CB_FINISH, NL_CB_DEFAULT, nullptr, nullptr);
     nl_socket_modify_err_cb(&socket, NL_CB_DEFAULT, nullptr, nullptr);
     return outcome;
 }

@@ -30,6 +30,8 @@ using NetlinkMessage = std::unique_ptr<nl_msg, NetlinkRelease>;
 struct NetlinkAnswers {
     std::function<void()> begin; ///< called before each attempt: forget what came so far
     std::function<void(const nlmsghdr&)> take;
+    /// Told the errno with which the kernel refuses, or ends a list before it is whole. May be empty.
+    std::function<void(int code)> refused{};
 };
 
 /// How often a list that changed while it was read (NLM_F_DUMP_INTR) is asked for in all.

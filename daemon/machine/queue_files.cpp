@@ -217,9 +217,11 @@ Result<std::optional<unsigned>> find_ifindex(const host::Root& root, const Queue
     const auto nic = find_nic(root, subject);
     if (!nic) return std::unexpected(nic.error());
     if (!*nic) return std::nullopt;
-    const auto index = root.sys().number(fmt::format("class/net/{}/ifindex", **nic));
-    if (!index || *index <= 0 || *index > 0x7fffffff) return std::nullopt;
-    return static_cast<unsigned>(*index);
+    const auto text = root.sys().read(fmt::format("class/net/{}/ifindex", **nic));
+    if (!text) return std::unexpected(text.error());
+    const auto index = *text ? parse_number<unsigned>(trim_text(**text)) : std::nullopt;
+    if (!index || *index == 0 || *index > 0x7fffffff) return std::nullopt;
+    return index;
 }
 
 Result<std::optional<Setting>> read_setting(const host::Root& root, const IrqMask& subject) {
@@ -252,6 +254,9 @@ Result<std::optional<Setting>> read_setting(const host::Root& root, const QueueC
     netdev::Nic nic;
     nic.ifindex = **ifindex;
     if (const auto done = netdev::read_channels({&nic, 1}); !done) return std::unexpected(done.error());
+    if (nic.channels_fault != 0 &&
+        find_ifindex(root, subject).value_or(*ifindex) == *ifindex) // else it has just gone
+        return fail("how many queues it has cannot be read now", subject.nic, nic.channels_fault);
     if (!nic.channels) return std::nullopt;
     return in_use(*nic.channels);
 }

@@ -48,7 +48,8 @@ inline constexpr const char* machine_flow_entries = "sys/net/core/rps_sock_flow_
 [[nodiscard]] Result<std::optional<Setting>> read_setting(const host::Root& root,
                                                           const SteeringMask& subject);
 [[nodiscard]] Result<std::optional<Setting>> read_setting(const host::Root& root, const FlowTable& subject);
-/// By netlink: of a recorded machine, and of a driver that does not say, there is no value.
+/// By netlink: of a recorded machine, and of a driver that does not say, there is no value. An interface that
+/// is not present for a moment (in power save, being reset) is an Error, too.
 [[nodiscard]] Result<std::optional<Setting>> read_setting(const host::Root& root, const QueueCount& subject);
 
 } // namespace affinityd::machine

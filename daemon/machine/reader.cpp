@@ -35,6 +35,11 @@ void keep_active_port(netdev::Nic& nic, const netdev::Nic* before) {
 
 } // namespace
 
+void keep_channels(netdev::Nic& nic, const netdev::Nic* before) {
+    const bool is_same = before != nullptr && before->ifindex == nic.ifindex && before->folder == nic.folder;
+    if (nic.channels_fault != 0 && is_same) nic.channels = before->channels;
+}
+
 Result<void> MachineReader::read_topology() {
     if (before_ != nullptr && is_unchanged(*root_, before_->topology)) {
         machine_.topology = before_->topology;
@@ -51,8 +56,11 @@ Result<bool> MachineReader::read_nics(const std::function<bool()>& out_of_time) 
     if (const auto done = nics_->step(out_of_time); !done || !*done) return done;
     machine_.nics = nics_->take();
     if (before_ != nullptr)
-        for (auto& nic : machine_.nics)
-            if (nic.active_lower) keep_active_port(nic, before_->nic(nic.name));
+        for (auto& nic : machine_.nics) {
+            const auto* before = before_->nic(nic.name);
+            if (nic.active_lower) keep_active_port(nic, before);
+            keep_channels(nic, before);
+        }
     machine_.flow_entries = read_flow_entries(*root_);
     return true;
 }
@@ -113,6 +121,19 @@ Result<Machine> read_machine(const host::Root& root) {
     }
 }
 
+bool ask_again(Machine& machine, const AskAgain& ask) {
+    bool has_news = false;
+    for (auto& nic : machine.nics) {
+        if (nic.channels_fault == 0) continue;
+        auto now = nic;
+        now.channels_fault = 0;
+        if (!ask({&now, 1}) || now.channels_fault != 0) continue;
+        nic = std::move(now);
+        has_news = true;
+    }
+    return has_news;
+}
+
 Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine& machine) {
     auto fresh = netdev::read_nic(root, nic);
     if (!fresh) return std::unexpected(fresh.error());
@@ -130,6 +151,7 @@ Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine&
         machine.nics.erase(known);
     else if (*fresh && known != machine.nics.end()) {
         keep_active_port(**fresh, &*known);
+        keep_channels(**fresh, &*known);
         *known = std::move(**fresh);
     } else if (*fresh) {
         machine.nics.push_back(std::move(**fresh));

@@ -40,6 +40,30 @@ std::optional<std::pair<unsigned, Channels>> parse_channels(std::span<const std:
     return std::pair(*ifindex, channels);
 }
 
+Result<void> read_channels(std::span<Nic> nics, const AskChannels& ask) {
+    const auto take = [&](const ChannelAnswers& answers) {
+        for (const auto& [ifindex, channels] : answers.channels) {
+            const auto nic = std::ranges::find(nics, ifindex, &Nic::ifindex);
+            if (nic != nics.end()) nic->channels = channels;
+        }
+    };
+    bool is_cut = nics.size() == 1;
+    if (!is_cut) {
+        const auto list = ask(std::nullopt);
+        if (!list) return std::unexpected(list.error());
+        take(*list);
+        is_cut = list->code != 0 && list->code != EOPNOTSUPP;
+    }
+    for (auto& nic : nics) {
+        if (!is_cut || nic.channels || nic.ifindex == 0) continue;
+        const auto answer = ask(nic.ifindex);
+        if (!answer) return std::unexpected(answer.error());
+        take(*answer);
+        if (answer->code != EOPNOTSUPP) nic.channels_fault = answer->code;
+    }
+    return {};
+}
+
 Result<void> read_channels(std::span<Nic> nics) {
     if (nics.empty()) return {};
     auto socket = GenericSocket::open();
@@ -47,22 +71,17 @@ Result<void> read_channels(std::span<Nic> nics) {
     const auto number = socket->family(ETHTOOL_GENL_NAME);
     if (!number) return std::unexpected(number.error());
     if (!*number) return {};
-    GenericSocket::Request request{**number, ETHTOOL_MSG_CHANNELS_GET, ETHTOOL_GENL_VERSION};
-    std::optional<unsigned> one;
-    if (nics.size() == 1) {
-        request.dump = false;
-        one = nics.front().ifindex;
-    }
-    request.fill = [one](nl_msg& message) { put_header(message, one); };
-    const auto answers = socket->ask(request);
-    if (!answers) return std::unexpected(answers.error());
-    for (const auto& answer : *answers) {
-        const auto parsed = parse_channels(answer);
-        if (!parsed) continue;
-        const auto nic = std::ranges::find(nics, parsed->first, &Nic::ifindex);
-        if (nic != nics.end()) nic->channels = parsed->second;
-    }
-    return {};
+    return read_channels(nics, [&](std::optional<unsigned> ifindex) -> Result<ChannelAnswers> {
+        GenericSocket::Request request{**number, ETHTOOL_MSG_CHANNELS_GET, ETHTOOL_GENL_VERSION};
+        request.dump = !ifindex;
+        request.fill = [ifindex](nl_msg& message) { put_header(message, ifindex); };
+        ChannelAnswers answers;
+        const auto got = socket->ask(request, &answers.code);
+        if (!got) return std::unexpected(got.error());
+        for (const auto& answer : *got)
+            if (auto parsed = parse_channels(answer)) answers.channels.push_back(*std::move(parsed));
+        return answers;
+    });
 }
 
 int set_channels(unsigned ifindex, const ChannelChange& change) {

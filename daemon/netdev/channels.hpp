@@ -5,9 +5,11 @@
 #include "netdev/nic.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace affinityd::netdev {
 
@@ -19,6 +21,18 @@ parse_channels(std::span<const std::byte> attributes);
 /// Fills Nic::channels by ethtool netlink (Linux 5.6 and later); interfaces whose driver knows no channels
 /// are left alone. For a single NIC the kernel is asked for that interface alone.
 [[nodiscard]] Result<void> read_channels(std::span<Nic> nics);
+
+/// What the kernel says when it is asked for the channels of one interface, or of all.
+struct ChannelAnswers {
+    std::vector<std::pair<unsigned, Channels>> channels; ///< by interface index
+    int code = 0; ///< the errno with which it refused, or ended the list early; 0: it did not
+};
+/// No value: of all interfaces.
+using AskChannels = std::function<Result<ChannelAnswers>(std::optional<unsigned> ifindex)>;
+/// The same by whoever answers. The kernel ends its list at the first interface that is not present (in power
+/// save, being reset, dead: ENODEV), so that those after it are asked for one by one. Source:
+/// ethnl_default_dumpit() in net/ethtool/netlink.c.
+[[nodiscard]] Result<void> read_channels(std::span<Nic> nics, const AskChannels& ask);
 
 /// Numbers of channels to set; what has no value stays as it is.
 struct ChannelChange {

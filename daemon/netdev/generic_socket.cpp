@@ -44,7 +44,7 @@ Result<int> GenericSocket::tell(const Request& request) {
     return host::tell(*socket_, **message);
 }
 
-Result<std::vector<GenericSocket::Answer>> GenericSocket::ask(const Request& request) {
+Result<std::vector<GenericSocket::Answer>> GenericSocket::ask(const Request& request, int* code) {
     const auto message = make(request);
     if (!message) return std::unexpected(message.error());
     std::vector<Answer> answers;
@@ -55,7 +55,10 @@ Result<std::vector<GenericSocket::Answer>> GenericSocket::ask(const Request& req
         const auto* first = reinterpret_cast<const std::byte*>(genlmsg_attrdata(generic, 0));
         answers.emplace_back(first, first + genlmsg_attrlen(generic, 0));
     };
-    const auto done = host::ask(*socket_, **message, {[&] { answers.clear(); }, take});
+    const auto end = [code](int refusal) {
+        if (code != nullptr) *code = refusal;
+    };
+    const auto done = host::ask(*socket_, **message, {[&] { answers.clear(); }, take, end});
     if (!done) return std::unexpected(done.error());
     if (!*done) answers.clear();
     return answers;

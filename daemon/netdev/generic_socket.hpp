@@ -31,8 +31,9 @@ class GenericSocket {
     using Answer = std::vector<std::byte>; ///< attributes after the generic header
     /// The answers to a request; none if the kernel refuses it: the families asked here add to what sysfs
     /// says, and no driver has to support them. A list that changes while it is read is read again; if it
-    /// never holds still, or the socket does not work, an Error.
-    [[nodiscard]] Result<std::vector<Answer>> ask(const Request& request);
+    /// never holds still, or the socket does not work, an Error. `code`, if given: the errno with which the
+    /// kernel refused, or ended a list early; 0: neither.
+    [[nodiscard]] Result<std::vector<Answer>> ask(const Request& request, int* code = nullptr);
     /// Asks for a change and waits until it is made: 0, or the errno of the kernel's refusal. An Error: the
     /// socket does not work.
     [[nodiscard]] Result<int> tell(const Request& request);

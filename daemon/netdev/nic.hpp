@@ -19,9 +19,10 @@ struct Queue {
     std::optional<unsigned> napi_id; ///< netdev family, queue-get
     std::optional<unsigned> irq;     ///< netdev family: queue -> napi -> irq; exact where it is there
     std::optional<int> napi_thread;  ///< tid of the threaded NAPI kernel thread, if any
-    /// rps_cpus of an rx queue, xps_cpus of a tx queue; no value: there is no such file.
+    /// rps_cpus of an rx queue, xps_cpus of a tx queue; no value: there is no such file. Empty also if it
+    /// cannot be read now.
     std::optional<CpuSet> steering;
-    std::optional<unsigned> flow_count; ///< rps_flow_cnt of an rx queue
+    std::optional<unsigned> flow_count; ///< rps_flow_cnt of an rx queue; 0 also if it cannot be read now
 
     friend bool operator==(const Queue&, const Queue&) = default;
 };
@@ -74,7 +75,8 @@ struct NicDevice {
 struct Nic : NicLink, NicDevice {
     std::vector<Queue> queues;        ///< rx first, each ascending
     std::optional<Channels> channels; ///< live only
-    bool threaded_napi = false;       ///< /sys/class/net/IF/threaded is 1
+    int channels_fault = 0;     ///< the errno with which they cannot be read now: nothing is known of them
+    bool threaded_napi = false; ///< /sys/class/net/IF/threaded is 1
 
     friend bool operator==(const Nic&, const Nic&) = default;
 };

@@ -117,6 +117,19 @@ Result<void> read_device(const host::Dir& sys, const std::string& base, Nic& nic
     return read_vectors(sys, chain, nic);
 }
 
+/// One that is there and cannot be read for a moment is not taken for one that is not there.
+std::optional<CpuSet> read_map(const host::Dir& sys, const std::string& path) {
+    const auto text = sys.read(path);
+    if (!text) return CpuSet{};
+    auto cpus = CpuSet::parse_mask(text->value_or(""));
+    return cpus ? std::optional(std::move(*cpus)) : std::nullopt;
+}
+
+std::optional<unsigned> read_flow_count(const host::Dir& sys, const std::string& path) {
+    const auto text = sys.read(path);
+    return text ? parse_number<unsigned>(trim_text(text->value_or(""))) : 0;
+}
+
 void read_queue(const host::Dir& sys, const std::string& name, Nic& nic) {
     const bool receive = name.starts_with("rx-");
     if (!receive && !name.starts_with("tx-")) return;
@@ -127,12 +140,9 @@ void read_queue(const host::Dir& sys, const std::string& name, Nic& nic) {
     queue.direction = receive ? Direction::rx : Direction::tx;
     queue.index = *index;
     // A device with one transmit queue has the file and refuses to read it: the same as not having it.
-    queue.steering = sys.cpu_mask(path + (receive ? "/rps_cpus" : "/xps_cpus"));
+    queue.steering = read_map(sys, path + (receive ? "/rps_cpus" : "/xps_cpus"));
     if (queue.steering) *queue.steering &= possible_cpus(sys);
-    if (receive)
-        if (const auto count = sys.number(path + "/rps_flow_cnt");
-            count && *count >= 0 && *count <= 0xffffffffLL)
-            queue.flow_count = static_cast<unsigned>(*count);
+    if (receive) queue.flow_count = read_flow_count(sys, path + "/rps_flow_cnt");
     nic.queues.push_back(std::move(queue));
 }
 

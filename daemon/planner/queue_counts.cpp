@@ -17,13 +17,16 @@ unsigned within(std::size_t lanes, const std::optional<unsigned>& most, unsigned
 } // namespace
 
 std::string_view to_string(NoQueueCount why) {
+    if (why == NoQueueCount::unread)
+        return "how many queues it has cannot be read now: their number stays until it can";
     return why == NoQueueCount::mixed
                ? "it has combined channels and others side by side: its number of queues stays"
                : "its driver does not say how many queues it may have: their number stays";
 }
 
 std::expected<QueueCountPlan, NoQueueCount> plan_queue_count(const netdev::Nic& nic, std::size_t lanes) {
-    if (!nic.channels) return std::unexpected(NoQueueCount::not_known);
+    if (!nic.channels)
+        return std::unexpected(nic.channels_fault == 0 ? NoQueueCount::not_known : NoQueueCount::unread);
     const auto& can = *nic.channels;
     const auto present = machine::in_use(can);
     if (present == machine::Channels{}) return std::unexpected(NoQueueCount::not_known);

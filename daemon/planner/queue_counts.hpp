@@ -19,6 +19,7 @@ struct QueueCountPlan {
 /// Why it cannot be said, or may not be.
 enum class NoQueueCount {
     not_known, ///< its driver does not say how many it has, or may have; or the machine is a recording
+    unread,    ///< its driver cannot say it for a moment: the interface is in power save, or being reset
     mixed,     ///< it has combined channels and others side by side: which of them serve whom, is not known
 };
 [[nodiscard]] std::string_view to_string(NoQueueCount why);

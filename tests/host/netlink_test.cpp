@@ -92,6 +92,7 @@ struct Asked {
     Result<bool> outcome = false;
     std::vector<int> values; ///< of the last attempt
     int attempts = 0;
+    int refusal = 0;
 };
 
 Asked list_from(const FakeKernel& kernel) {
@@ -109,7 +110,7 @@ Asked list_from(const FakeKernel& kernel) {
         std::memcpy(&value, NLMSG_DATA(&head), sizeof value);
         asked.values.push_back(value);
     };
-    asked.outcome = ask(**socket, **request, {begin, take});
+    asked.outcome = ask(**socket, **request, {begin, take, [&](int code) { asked.refusal = code; }});
     return asked;
 }
 
@@ -121,6 +122,18 @@ TEST(Netlink, ListComesWhole) {
     ASSERT_TRUE(asked.outcome) << asked.outcome.error().to_string();
     EXPECT_TRUE(*asked.outcome);
     EXPECT_EQ(asked.values, (std::vector{1, 2}));
+    EXPECT_EQ(asked.refusal, 0);
+}
+
+/// As the kernel does where one of the things that it lists does not answer it.
+TEST(Netlink, AListThatEndsEarlyIsNotTakenForAWholeOne) {
+    const FakeKernel kernel(1, [](int) {
+        return std::vector<FakeKernel::Message>{{.value = 1}, {.type = NLMSG_DONE, .value = -ENODEV}};
+    });
+    const auto asked = list_from(kernel);
+    ASSERT_TRUE(asked.outcome) << asked.outcome.error().to_string();
+    EXPECT_EQ(asked.values, (std::vector{1}));
+    EXPECT_EQ(asked.refusal, ENODEV);
 }
 
 TEST(Netlink, InterruptedListIsReadAgainAndWhatCameBeforeIsForgotten) {
@@ -153,6 +166,7 @@ TEST(Netlink, RefusalIsNoFault) {
     const auto asked = list_from(kernel);
     ASSERT_TRUE(asked.outcome) << asked.outcome.error().to_string();
     EXPECT_FALSE(*asked.outcome);
+    EXPECT_EQ(asked.refusal, EOPNOTSUPP);
 }
 
 } // namespace

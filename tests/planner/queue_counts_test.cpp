@@ -4,6 +4,7 @@
 #include "world.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 namespace affinityd::planner {
 namespace {
@@ -64,6 +65,9 @@ TEST(QueueCounts, AreLeftWhereItIsNotKnownWhatWouldBeRight) {
     auto mixed = combined(4, 8);
     mixed.rx = 2;
     EXPECT_EQ(planned(mixed, 4), to_string(NoQueueCount::mixed));
+    netdev::Nic silent;
+    silent.channels_fault = ENODEV;
+    EXPECT_EQ(plan_queue_count(silent, 4).error(), NoQueueCount::unread) << "it may be able to say it soon";
 }
 
 /// eth0 with as many queues, and as many tasks that it serves.
