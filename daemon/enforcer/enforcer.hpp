@@ -30,7 +30,8 @@ enum class Outcome : std::uint8_t {
     busy,          ///< later (EAGAIN, EBUSY on interrupts)
     reused,  ///< gone, and another task that had its number already was hit in its place: put back at once
     foreign, ///< a restore found a setting that is not ours and left it: somebody else has changed it since
-    failed,  ///< anything else; `code` says what
+    unrecorded, ///< not tried: the undo journal could not be written; `code` says why
+    failed,     ///< anything else; `code` says what
 };
 [[nodiscard]] std::string_view to_string(Outcome outcome);
 /// True for outcomes after which the subject is set to what was asked for, or to part of it.

@@ -75,32 +75,35 @@ Setting original_of(const Action& action, const topology::Topology& topology, En
     return present ? present->value_or(action.from) : action.from;
 }
 
-/// Another number of queues is not set unless it is written down what the queues have.
+/// The change was not made, and its record is not to stay; but that of a thread waits for its exit, or for
+/// the next look at its process: it has the main thread's number and, set a moment ago or not, its own mask
+/// if it runs another program by now.
+Result<void> take_back(state::Journal& journal, Enforcer& enforcer, const Action& action, Outcome outcome,
+                       const std::optional<UndoRecord>& before) {
+    if (has_gone(outcome) && may_be_main_now(action.subject)) {
+        // Where nobody could read what it had, it was gone before, and there is nothing to put back.
+        const auto record = journal.find(action.subject);
+        if (record && !record->original.cpus().empty()) return {};
+    }
+    if (!before || (has_gone(outcome) && !enforcer.may_return(action.subject)))
+        return journal.forget(action.subject);
+    // What an earlier change did is still in force and still has to be undone.
+    return journal.put(action.subject, *before);
+}
+
+bool is_count(const Subject& subject) { return std::holds_alternative<machine::QueueCount>(subject); }
+
+/// Another number of queues is not set unless it is known and written down what the queues have.
 Applied apply(const Action& action, Enforcer& enforcer, QueueMaps& maps, Carried& carried) {
     const auto* count = std::get_if<machine::QueueCount>(&action.subject);
     if (count == nullptr || !enforcer.acts()) return enforcer.apply(action);
-    if (const auto done = maps.remember(*count, action.policy); !done) {
-        carried.applied = {Outcome::failed, {}, done.error().code};
+    if (const auto done = maps.look(*count); !done) return {Outcome::busy, {}, done.error().code};
+    if (const auto done = maps.remember(action.policy); !done) {
+        carried.applied = {Outcome::unrecorded, {}, done.error().code};
         tell_fault(Notice::Kind::journal_failed, action, done.error(), carried);
         return carried.applied;
     }
     return enforcer.apply(action);
-}
-
-/// A daemon may be killed while a driver resets an interface for the number of queues that it puts back: the
-/// next one is to know that it was us, and nobody who wishes what else was reset.
-Applied put_back(const Action& action, const UndoRecord& record, Enforcer& enforcer, QueueMaps& maps,
-                 state::Journal& journal, Carried& carried) {
-    const bool is_count = std::holds_alternative<machine::QueueCount>(action.subject);
-    const auto write_down = [&](UndoRecord now) {
-        if (!is_count || !enforcer.acts()) return;
-        if (const auto done = journal.put(action.subject, std::move(now)); !done)
-            tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
-    };
-    write_down({action.to, action.to, action.to, record.policy, action.from});
-    auto applied = apply(action, enforcer, maps, carried);
-    write_down(record);
-    return applied;
 }
 
 } // namespace
@@ -114,7 +117,13 @@ bool Executor::is_put_off(const Action& action) const {
 std::optional<Carried> Executor::run(const Action& action, const Circumstances& circumstances) {
     if (action.restore) return restore(action.subject, circumstances.topology.online, circumstances.cpuset);
     if (is_put_off(action)) return std::nullopt;
-    const auto before = find_settled(action, circumstances.topology.online);
+    // If an earlier daemon was killed in the middle of a change, what the subject is set to tells now whether
+    // that was made.
+    const auto& online = circumstances.topology.online;
+    auto before = journal_.find(action.subject);
+    if (before && before->before && enforcer_.acts() && settle(action.subject, action.from, online))
+        before =
+            state::is_untouched(*before, action.from, online) ? std::nullopt : journal_.find(action.subject);
     Carried carried = carry_out(action, before, circumstances);
     // What was refused was not put right, and is no blow in a fight.
     if (!expected_.holds_for(action.subject) && took_effect(carried.applied.outcome) &&
@@ -129,16 +138,6 @@ std::optional<Carried> Executor::run(const Action& action, const Circumstances& 
     return carried;
 }
 
-/// The subject's record, none if it was never changed. If an earlier daemon was killed in the middle of a
-/// change, what the subject is set to tells now whether that was made.
-std::optional<UndoRecord> Executor::find_settled(const Action& action, const CpuSet& online) {
-    auto record = journal_.find(action.subject);
-    if (!record || !record->before || !enforcer_.acts()) return record;
-    if (!state::settle_unconfirmed(journal_, action.subject, action.from, online)) return record;
-    if (state::is_untouched(*record, action.from, online)) return std::nullopt;
-    return journal_.find(action.subject);
-}
-
 Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord>& before,
                             const Circumstances& circumstances) {
     Carried carried;
@@ -151,8 +150,8 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
                                           enforcer_.ticks(), is_changed ? &seen : nullptr);
             !done) {
             // Not written down, so not done: it could not be undone.
-            carried.applied = {Outcome::failed, {}, done.error().code};
-            ++counts_[place_of(Outcome::failed)];
+            carried.applied = {Outcome::unrecorded, {}, done.error().code};
+            ++counts_[place_of(Outcome::unrecorded)];
             tell_fault(Notice::Kind::journal_failed, action, done.error(), carried);
             return carried;
         }
@@ -162,51 +161,41 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
     carried.applied = apply(action, enforcer_, maps_, carried);
     ++counts_[place_of(carried.applied.outcome)];
     if (!enforcer_.acts()) return carried;
+    if (!follow_reset(action, carried)) return carried; // not confirmed: settle() does that again
     const auto done = took_effect(carried.applied.outcome)
                           ? journal_.confirm(action.subject, carried.applied.granted)
-                          : take_back(action, carried.applied.outcome, before);
+                          : take_back(journal_, enforcer_, action, carried.applied.outcome, before);
     if (!done) tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
-    follow_reset(action, carried);
     return carried;
 }
 
 /// An interface that is given another number of queues is reset by its driver for that, and by some also when
-/// they refuse it.
-void Executor::follow_reset(const Action& action, Carried& carried) {
+/// they refuse it. True: what that did is written down, so that the change may be confirmed.
+bool Executor::follow_reset(const Action& action, Carried& carried) {
     const auto* count = std::get_if<machine::QueueCount>(&action.subject);
-    if (count == nullptr) return;
+    if (count == nullptr) return true;
     if (const auto done = maps_.forget_unchanged(); !done)
         tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
+    if (carried.applied.outcome == Outcome::unrecorded) return true; // the driver was not asked
     const bool was_changed = took_effect(carried.applied.outcome);
     const auto was_reset = maps_.follow_reset(*count, was_changed);
+    if (was_changed) maps_.note_number(*count, carried.applied.granted);
     expected_.of_queues |= was_changed || !was_reset || *was_reset;
     if (!was_reset) tell_fault(Notice::Kind::journal_behind, action, was_reset.error(), carried);
+    return was_reset.has_value();
 }
 
+/// A number of queues is settled last: as long as it is not, a daemon that starts after another kill knows
+/// that a driver has reset maps.
 Result<void> Executor::settle(const Subject& subject, const Setting& present, const CpuSet& online) {
     const auto* count = std::get_if<machine::QueueCount>(&subject);
-    const auto record = count != nullptr ? journal_.find(subject) : std::nullopt;
-    if (auto done = state::settle_unconfirmed(journal_, subject, present, online); !done) return done;
-    if (!record || !record->before || *record->before == present) return {};
-    expected_.of_queues = true;
-    const auto was_reset = maps_.follow_reset(*count, true);
-    return was_reset ? Result<void>() : std::unexpected(was_reset.error());
-}
-
-/// The change was not made, and its record is not to stay; but that of a thread waits for its exit, or for
-/// the next look at its process: it has the main thread's number and, set a moment ago or not, its own mask
-/// if it runs another program by now.
-Result<void> Executor::take_back(const Action& action, Outcome outcome,
-                                 const std::optional<UndoRecord>& before) {
-    if (has_gone(outcome) && may_be_main_now(action.subject)) {
-        // Where nobody could read what it had, it was gone before, and there is nothing to put back.
-        const auto record = journal_.find(action.subject);
-        if (record && !record->original.cpus().empty()) return {};
+    if (count != nullptr && journal_.contents().is_unconfirmed(subject)) {
+        const auto record = journal_.find(subject);
+        const auto was_reset = maps_.follow_reset(*count, true);
+        if (!was_reset) return std::unexpected(was_reset.error());
+        expected_.of_queues |= *was_reset || !record || record->before != present;
     }
-    if (!before || (has_gone(outcome) && !enforcer_.may_return(action.subject)))
-        return journal_.forget(action.subject);
-    // What an earlier change did is still in force and still has to be undone.
-    return journal_.put(action.subject, *before);
+    return state::settle_unconfirmed(journal_, subject, present, online);
 }
 
 void Executor::divert(const Action& action, const Circumstances& circumstances, Carried& carried) {
@@ -234,13 +223,60 @@ void Executor::note_refusal(const Action& action, Carried& carried) {
         if (has_gone(outcome)) backoff_.forget(action.subject);
         return;
     }
-    // That the journal cannot be written is no refusal of the subject's, and has been told.
-    if (std::ranges::any_of(carried.notices,
-                            [](const Notice& notice) { return notice.kind == Notice::Kind::journal_failed; }))
-        return;
+    if (outcome == Outcome::unrecorded) return; // the disk refused, not the subject, and that has been told
     if (refusals_.add(action.subject, {outcome, carried.applied.code, action.to},
                       expected_.holds_for(action.subject)))
         carried.notices.push_back(notice_of(Notice::Kind::refused, action, carried.applied));
+}
+
+Result<void> Executor::look_at(const machine::QueueCount& count, const CpuSet& online, bool is_recent) {
+    const auto present = enforcer_.present(count);
+    if (!present) return std::unexpected(present.error());
+    if (!*present) return {}; // its driver does not say, or it is elsewhere
+    if (auto done = settle(count, **present, online); !done) return done;
+    return maps_.follow_others(count, **present, is_recent);
+}
+
+/// Of a number of queues, and of what its change may have reset: settle(). An Error: it is not known yet.
+Result<void> Executor::settle_count_of(const Subject& subject, const CpuSet& online) {
+    const auto* own = std::get_if<machine::QueueCount>(&subject);
+    const auto count = own != nullptr ? std::optional(*own) : count_of(subject);
+    if (!count || !journal_.contents().is_unconfirmed(*count)) return {};
+    const auto present = enforcer_.present(*count);
+    if (!present) return std::unexpected(present.error());
+    return *present ? settle(*count, **present, online) : Result<void>();
+}
+
+/// Only what is ours. Whether a number of queues is, and the maps that its change may have reset, has to be
+/// known first.
+Carried Executor::restore_present(const Subject& subject, const UndoRecord& known, const Setting& present,
+                                  const CpuSet& online, const CpusetLookup& cpuset) {
+    if (const auto done = settle_count_of(subject, online); !done)
+        return {{Outcome::busy, {}, done.error().code}};
+    const auto record = journal_.find(subject).value_or(known);
+    const Action action{subject, present, record.original, record.policy, planner::Restored::asked_for, true};
+    Carried carried;
+    const auto write_down = [&](UndoRecord now) {
+        if (!is_count(subject) || !enforcer_.acts()) return;
+        if (const auto done = journal_.put(subject, std::move(now)); !done)
+            tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
+    };
+    if (is_ours(journal_, record, subject, present, online) ||
+        (cpuset && planner::is_still_ours(record, present, online, cpuset()))) {
+        // A daemon may be killed while a driver resets an interface for the number that is put back: the next
+        // one is to know that it was us, and nobody who wishes what else was reset. So that is written down
+        // before, and stays until it is known what was reset.
+        const auto before = present == record.original ? std::nullopt : std::optional(present);
+        write_down({record.original, record.original, record.original, record.policy, before});
+        carried.applied = apply(action, enforcer_, maps_, carried);
+        const bool is_known = follow_reset(action, carried);
+        if (is_known && !took_effect(carried.applied.outcome)) write_down(record);
+        if (!is_known) carried.applied.outcome = Outcome::busy; // the record says on what to go on
+    } else {
+        carried.applied = {Outcome::foreign, present, 0};
+        carried.notices.push_back(notice_of(Notice::Kind::foreign, action, carried.applied));
+    }
+    return carried;
 }
 
 Carried Executor::restore(const Subject& subject, const CpuSet& online, const CpusetLookup& cpuset) {
@@ -248,25 +284,19 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
     const auto record = journal_.find(subject);
     if (!record) return carried;
     const auto present = enforcer_.present(subject);
-    const Action action{subject,
-                        present ? present->value_or(Setting{}) : Setting{},
-                        record->original,
-                        record->policy,
-                        planner::Restored::asked_for,
-                        true};
-    if (!present) { // nothing is known of it
+    if (!present) // nothing is known of it
         carried.applied = {Outcome::busy, {}, present.error().code};
-    } else if (*present && !is_ours(journal_, *record, subject, **present, online) &&
-               !(cpuset && planner::is_still_ours(*record, **present, online, cpuset()))) {
-        carried.applied = {Outcome::foreign, **present, 0};
-        carried.notices.push_back(notice_of(Notice::Kind::foreign, action, carried.applied));
-    } else if (*present) {
-        carried.applied = put_back(action, *record, enforcer_, maps_, journal_, carried);
-    }
+    else if (*present)
+        carried = restore_present(subject, *record, **present, online, cpuset);
     const auto outcome = carried.applied.outcome;
     ++counts_[place_of(outcome)];
-    follow_reset(action, carried);
     if (!took_effect(outcome) && !has_gone(outcome) && outcome != Outcome::foreign) {
+        const Action action{subject,
+                            present ? present->value_or(Setting{}) : Setting{},
+                            record->original,
+                            record->policy,
+                            planner::Restored::asked_for,
+                            true};
         if (!is_of_the_moment(outcome) || !expected_.holds_for(subject)) // else the next pass tries again
             carried.notices.push_back(notice_of(Notice::Kind::not_put_back, action, carried.applied));
         return carried; // the record stays: a later daemon may succeed
@@ -276,7 +306,10 @@ Carried Executor::restore(const Subject& subject, const CpuSet& online, const Cp
     refusals_.erase(subject);
     backoff_.forget(subject);
     const auto done = has_gone(outcome) ? journal_.forget(subject) : journal_.settle(subject);
-    if (!done) tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
+    if (!done)
+        tell_fault(Notice::Kind::journal_behind,
+                   {subject, {}, record->original, record->policy, planner::Restored::asked_for, true},
+                   done.error(), carried);
     return carried;
 }
 

@@ -85,6 +85,11 @@ class Executor final : public planner::BackoffLookup {
     [[nodiscard]] Result<void> settle(const machine::Subject& subject, const machine::Setting& present,
                                       const CpuSet& online);
 
+    /// Before the maps of an interface are: how many queues it has. A change that nobody confirmed is
+    /// settled, and what somebody else's change did to maps is followed: QueueMaps::follow_others().
+    [[nodiscard]] Result<void> look_at(const machine::QueueCount& count, const CpuSet& online,
+                                       bool is_recent = false);
+
     /// Puts the original of a subject back if the subject is still set to what we asked for or were granted,
     /// compared on online CPUs, or if a task's cpuset has only cut that. Outcomes: done, narrowed or pending:
     /// it was put back. foreign or gone: nothing was written. In these cases the record is forgotten. All
@@ -110,10 +115,6 @@ class Executor final : public planner::BackoffLookup {
     /// missed.
     void drop_gone(std::size_t most);
 
-    /// True for an interrupt that said it can never move (managed by the kernel).
-    [[nodiscard]] bool never_moves(const machine::Subject& subject) const {
-        return refusals_.is_permanent(subject);
-    }
     /// Refusals that still hold.
     [[nodiscard]] const Refusals& refusals() const { return refusals_; }
     /// How often each outcome came, by Outcome.
@@ -125,13 +126,13 @@ class Executor final : public planner::BackoffLookup {
     }
 
   private:
-    [[nodiscard]] std::optional<planner::UndoRecord> find_settled(const planner::Action& action,
-                                                                  const CpuSet& online);
     Carried carry_out(const planner::Action& action, const std::optional<planner::UndoRecord>& before,
                       const Circumstances& circumstances);
-    [[nodiscard]] Result<void> take_back(const planner::Action& action, Outcome outcome,
-                                         const std::optional<planner::UndoRecord>& before);
-    void follow_reset(const planner::Action& action, Carried& carried);
+    [[nodiscard]] bool follow_reset(const planner::Action& action, Carried& carried);
+    [[nodiscard]] Result<void> settle_count_of(const machine::Subject& subject, const CpuSet& online);
+    Carried restore_present(const machine::Subject& subject, const planner::UndoRecord& known,
+                            const machine::Setting& present, const CpuSet& online,
+                            const CpusetLookup& cpuset);
     void divert(const planner::Action& action, const Circumstances& circumstances, Carried& carried);
     void note_refusal(const planner::Action& action, Carried& carried);
 

@@ -25,9 +25,10 @@ netdev::ChannelChange change_of(const Channels& from, const Channels& to) {
 
 Outcome queue_count_outcome(int code) {
     switch (code) {
-    case ENODEV:
-    case ENOENT:
-        return Outcome::gone;
+    case EINTR:
+    case EAGAIN:
+    case ENODEV: // in power save, being reset, or dead: what has gone is not found in the first place
+        return Outcome::busy;
     case EPERM:
     case EACCES:
         return Outcome::not_permitted;
@@ -46,12 +47,16 @@ std::string_view refusal_hint(const machine::Subject& subject, int code) {
 
 Applied InterfaceQueues::write(const machine::QueueCount& subject, const planner::Action& action) const {
     const auto ifindex = machine::find_ifindex(root_, subject);
-    if (!ifindex) return {Outcome::failed, {}, ifindex.error().code};
+    if (!ifindex) return {Outcome::busy, {}, ifindex.error().code};
+    if (!*ifindex) return {Outcome::gone, {}, ENODEV};
     const auto present = machine::read_setting(root_, subject);
-    if (!*ifindex || !present || !*present) return {Outcome::gone, {}, ENODEV};
+    if (!present) return {Outcome::busy, {}, present.error().code};
+    if (!*present) return {Outcome::gone, {}, EOPNOTSUPP};
     const int code = netdev::set_channels(**ifindex, change_of((*present)->channels(), action.to.channels()));
-    if (code != 0) return {queue_count_outcome(code), {}, code};
     const auto granted = machine::read_setting(root_, subject);
+    // Only the answer may have been lost.
+    const bool is_set = **present != action.to && granted && *granted == action.to;
+    if (code != 0 && !is_set) return {queue_count_outcome(code), {}, code};
     return {Outcome::done, granted ? granted->value_or(action.to) : action.to, 0};
 }
 

@@ -19,8 +19,8 @@ class InterfaceQueues {
     const host::Root& root_;
 };
 
-/// What each errno of CHANNELS_SET means. That the driver is busy is no matter of a moment: the next attempt
-/// comes minutes later.
+/// What each errno of CHANNELS_SET means. `busy`: the driver was not asked. That itself is busy (EBUSY) is no
+/// matter of a moment: it may have reset the interface before it said so.
 [[nodiscard]] Outcome queue_count_outcome(int code);
 /// What may be behind the refusal of a number of queues, for people; "" of others, or if it is not known.
 [[nodiscard]] std::string_view refusal_hint(const machine::Subject& subject, int code);

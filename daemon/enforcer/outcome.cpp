@@ -31,6 +31,8 @@ std::string_view to_string(Outcome outcome) {
         return "number reused";
     case Outcome::foreign:
         return "somebody else's";
+    case Outcome::unrecorded:
+        return "not written down";
     case Outcome::failed:
         return "failed";
     }

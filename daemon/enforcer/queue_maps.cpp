@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/queue_maps.hpp"
 
+#include <unordered_set>
 #include <utility>
 
 namespace affinityd::enforcer {
@@ -39,33 +40,60 @@ SteeringMask map_of(const QueueCount& count, Direction direction, unsigned queue
     return {count.device, direction, queue, count.nic, count.ifindex, count.is_port, count.folder};
 }
 
-} // namespace
-
-/// False: there is no such queue.
-Result<bool> QueueMaps::remember_one(const Subject& subject, const std::string& policy) {
-    const auto present = enforcer_.present(subject);
-    if (!present || !*present) return false;
-    if (journal_.contains(subject) || (!is_set(**present) && !is_set_by_drivers(subject))) return true;
-    if (auto done = journal_.put(subject, {**present, **present, **present, policy}); !done)
-        return std::unexpected(std::move(done.error()));
-    remembered_.push_back(subject);
-    return true;
+/// What the kernel gives a queue that is made anew.
+Setting unset(const Subject& subject) {
+    return std::holds_alternative<FlowTable>(subject) ? Setting(machine::FlowCount{}) : Setting(CpuSet{});
 }
 
-Result<void> QueueMaps::remember(const QueueCount& count, const std::string& policy) {
+} // namespace
+
+std::optional<QueueCount> count_of(const Subject& subject) {
+    return std::visit(
+        [](const auto& what) -> std::optional<QueueCount> {
+            if constexpr (requires { what.queue; })
+                if (!what.device.empty())
+                    return QueueCount{what.device, what.nic, what.ifindex, what.is_port, what.folder};
+            return std::nullopt;
+        },
+        subject);
+}
+
+/// False: there is no such queue.
+Result<bool> QueueMaps::look_at(const Subject& subject) {
+    auto present = enforcer_.present(subject);
+    if (!present) return std::unexpected(std::move(present.error()));
+    if (*present) seen_.emplace_back(subject, std::move(**present));
+    return present->has_value();
+}
+
+Result<void> QueueMaps::look(const QueueCount& count) {
+    seen_.clear();
+    before_.clear();
     for (const auto direction : {Direction::rx, Direction::tx})
         for (unsigned queue = 0; queue < most_queues; ++queue) {
-            const auto is_there = remember_one(map_of(count, direction, queue), policy);
+            const auto is_there = look_at(map_of(count, direction, queue));
             if (!is_there) return std::unexpected(is_there.error());
             if (!*is_there) break;
             if (direction == Direction::tx) continue;
             const FlowTable flows{count.device, queue, count.nic, count.ifindex, count.is_port, count.folder};
-            if (const auto done = remember_one(flows, policy); !done) return std::unexpected(done.error());
+            if (const auto has_flows = look_at(flows); !has_flows) return std::unexpected(has_flows.error());
         }
-    before_.clear();
-    for (const auto& entry : journal_.queues(count.device))
-        if (const auto present = enforcer_.present(entry.subject); present && *present)
-            before_.insert_or_assign(entry.subject, **present);
+    for (const auto& entry : journal_.queues(count.device)) {
+        if (std::holds_alternative<QueueCount>(entry.subject)) continue;
+        auto present = enforcer_.present(entry.subject);
+        if (!present) return std::unexpected(std::move(present.error()));
+        if (*present) before_.insert_or_assign(entry.subject, std::move(**present));
+    }
+    return {};
+}
+
+Result<void> QueueMaps::remember(const std::string& policy) {
+    for (const auto& [subject, present] : std::exchange(seen_, {})) {
+        if (journal_.contains(subject) || (!is_set(present) && !is_set_by_drivers(subject))) continue;
+        if (auto done = journal_.put(subject, {present, present, present, policy}); !done) return done;
+        remembered_.push_back(subject);
+        before_.insert_or_assign(subject, present);
+    }
     return {};
 }
 
@@ -79,21 +107,66 @@ Result<void> QueueMaps::forget_unchanged() {
     return {};
 }
 
+Result<void> QueueMaps::follow(const Subject& subject, planner::UndoRecord record, const Setting& now) {
+    record.asked = record.granted = now;
+    record.before.reset();
+    return journal_.put(subject, std::move(record));
+}
+
 Result<bool> QueueMaps::follow_reset(const QueueCount& count, bool was_changed) {
     const auto before = std::exchange(before_, {});
     bool was_reset = false;
+    Result<void> unknown;
     for (auto& entry : journal_.queues(count.device)) {
         if (entry.subject == Subject(count) || is_of_another_port(entry.subject, count.port())) continue;
         const auto present = enforcer_.present(entry.subject);
-        if (!present || !*present || **present == entry.record.granted) continue;
+        if (!present) unknown = std::unexpected(present.error());
+        const bool has_gone = was_changed && present && !*present && count_of(entry.subject);
+        if (!present || (!*present && !has_gone)) continue;
+        const auto now = has_gone ? unset(entry.subject) : **present;
+        if (now == entry.record.granted && !(has_gone && now != entry.record.asked)) continue;
         const auto had = before.find(entry.subject);
-        if (!was_changed && (had == before.end() || had->second == **present)) continue;
-        entry.record.asked = entry.record.granted = **present;
-        if (auto done = journal_.put(entry.subject, std::move(entry.record)); !done)
+        if (!was_changed && (had == before.end() || had->second == now)) continue;
+        if (auto done = follow(entry.subject, std::move(entry.record), now); !done)
             return std::unexpected(std::move(done.error()));
-        was_reset = true;
+        was_reset |= !has_gone;
     }
+    if (!unknown) return std::unexpected(std::move(unknown.error()));
     return was_reset;
+}
+
+void QueueMaps::note_number(const QueueCount& count, const Setting& number) { numbers_[count] = number; }
+
+Result<void> QueueMaps::follow_others(const QueueCount& count, const Setting& number, bool is_recent) {
+    const auto* known = numbers_.find(count);
+    const auto record = known == nullptr ? journal_.find(count) : std::nullopt;
+    const bool was_changed = known != nullptr ? *known != number : record && record->granted != number;
+    if (known != nullptr && !was_changed) return {};
+    Result<void> unknown;
+    for (auto& entry : journal_.queues(count.device)) {
+        if (count_of(entry.subject) != count) continue;
+        const auto present = enforcer_.present(entry.subject);
+        if (!present) unknown = std::unexpected(present.error());
+        if (!present) continue;
+        const auto now = present->value_or(unset(entry.subject));
+        const bool is_drivers = is_recent && is_set_by_drivers(entry.subject);
+        const bool is_others = *present && (!was_changed || (is_set(now) && !is_drivers));
+        if (is_others || (now == entry.record.granted && now == entry.record.asked)) continue;
+        if (auto done = follow(entry.subject, std::move(entry.record), now); !done) return done;
+    }
+    if (unknown) note_number(count, number);
+    return unknown;
+}
+
+std::vector<QueueCount> counts_in(const state::Journal& journal, std::optional<std::string_view> device) {
+    std::unordered_set<Subject> known;
+    std::vector<QueueCount> counts;
+    for (const auto& entry : journal.queues(device)) {
+        const auto* own = std::get_if<QueueCount>(&entry.subject);
+        const auto count = own != nullptr ? std::optional(*own) : count_of(entry.subject);
+        if (count && known.insert(*count).second) counts.push_back(*count);
+    }
+    return counts;
 }
 
 } // namespace affinityd::enforcer

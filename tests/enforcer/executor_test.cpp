@@ -108,11 +108,11 @@ TEST_F(ExecutorTest, WhatCannotBeWrittenDownIsNotDone) {
     const auto first = run(change(task, all, CpuSet{1}));
     const auto second = run(change(irq, all, CpuSet{1}));
     full.reset();
-    EXPECT_EQ(first.applied.outcome, Outcome::failed);
+    EXPECT_EQ(first.applied.outcome, Outcome::unrecorded);
     EXPECT_EQ(first.applied.code, EFBIG);
     ASSERT_EQ(kinds(first), Kinds{Notice::Kind::journal_failed});
     EXPECT_TRUE(first.notices[0].fault);
-    EXPECT_EQ(second.applied.outcome, Outcome::failed);
+    EXPECT_EQ(second.applied.outcome, Outcome::unrecorded);
     EXPECT_TRUE(enforcer_.done.empty()) << "nothing may be changed that could not be undone";
     EXPECT_FALSE(journal_.find(task));
     EXPECT_TRUE(executor_.refusals().empty()) << "the disk refused, not the task";
@@ -174,14 +174,14 @@ TEST_F(ExecutorTest, AnInterruptThatCanNeverMoveIsAskedOnce) {
     enforcer_.answer = Outcome::immovable;
     EXPECT_EQ(run(change(irq, all, CpuSet{1})).applied.outcome, Outcome::immovable);
     enforcer_.answer = Outcome::done;
-    EXPECT_TRUE(executor_.never_moves(irq));
+    EXPECT_TRUE(executor_.refusals().is_permanent(irq));
     EXPECT_TRUE(executor_.is_put_off(change(irq, all, CpuSet{2})));
     EXPECT_FALSE(executor_.run(change(irq, all, CpuSet{2}), {topology_}));
     EXPECT_EQ(enforcer_.done.size(), 1U);
     EXPECT_EQ(executor_.refusals().size(), 1U) << "and status goes on to show it";
     EXPECT_FALSE(on_disk(irq));
     const IrqMask same_label{irq.device, irq.label, 1, 31};
-    EXPECT_FALSE(executor_.never_moves(same_label)) << "another line with the same label";
+    EXPECT_FALSE(executor_.refusals().is_permanent(same_label)) << "another line with the same label";
 }
 
 TEST_F(ExecutorTest, ARefusalIsToldOnceForEachReason) {
@@ -266,10 +266,10 @@ TEST_F(ExecutorTest, AnInterruptIsNotTakenForAManagedOneWhileItsLineIsTakenDown)
     enforcer_.answer = Outcome::immovable;
     executor_.expect_changes({.of_tasks = false, .of_queues = true});
     EXPECT_EQ(kinds(run(change(irq, all, CpuSet{1}))), Kinds{});
-    EXPECT_FALSE(executor_.never_moves(irq));
+    EXPECT_FALSE(executor_.refusals().is_permanent(irq));
     executor_.expect_changes({});
     EXPECT_EQ(kinds(run(change(irq, all, CpuSet{1}))), Kinds{Notice::Kind::refused});
-    EXPECT_TRUE(executor_.never_moves(irq));
+    EXPECT_TRUE(executor_.refusals().is_permanent(irq));
 }
 
 TEST_F(ExecutorTest, WithCpusOfflineTheUnfilteredMaskIsTheOriginal) {

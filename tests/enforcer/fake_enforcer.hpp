@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace affinityd::enforcer {
@@ -22,12 +23,17 @@ class FakeEnforcer final : public Enforcer {
         if (!took_effect(answer)) return {answer, {}, EIO};
         const auto& to = granted ? *granted : action.to;
         settings[action.subject] = to;
+        if (after_apply) after_apply(action);
         return {answer, to, 0};
     }
     Result<std::optional<machine::Setting>> present(const machine::Subject& subject) override {
         if (unknown) return fail("nothing can be read", {}, EMFILE);
+        if (unreadable.contains(subject)) return fail("it cannot be read", {}, EIO);
         const auto found = settings.find(subject);
         return found == settings.end() ? std::nullopt : std::optional(found->second);
+    }
+    [[nodiscard]] bool may_return(const machine::Subject& subject) const override {
+        return may_be_back.contains(subject);
     }
     void move_memory(MemoryMove) override {}
     std::vector<MemoryMoved> take_moved() override { return {}; }
@@ -36,11 +42,14 @@ class FakeEnforcer final : public Enforcer {
     std::vector<planner::Action> done;
     std::unordered_map<machine::Subject, machine::Setting> settings; ///< of subjects that are there
     Outcome answer = Outcome::done;
-    std::optional<machine::Setting> granted; ///< instead of what is asked for
-    CpuSet full;                             ///< CPUs without an interrupt vector left
-    bool unknown = false;                    ///< present() fails
+    std::optional<machine::Setting> granted;          ///< instead of what is asked for
+    CpuSet full;                                      ///< CPUs without an interrupt vector left
+    bool unknown = false;                             ///< present() fails
+    std::unordered_set<machine::Subject> unreadable;  ///< present() fails for these
+    std::unordered_set<machine::Subject> may_be_back; ///< what may_return() is true for
     bool live = true;
     std::function<void(const planner::Action&)> before_apply;
+    std::function<void(const planner::Action&)> after_apply; ///< of what took effect
 };
 
 } // namespace affinityd::enforcer
