@@ -145,6 +145,7 @@ std::unique_ptr<Job> Manager::make_pass() {
     const bool queues_first = shared_.machine_changed && work_.passes() > 0;
     pass->until([this](const OutOfTime& out_of_time) { return shared_.loading.keep(out_of_time); });
     pass->until(reread_machine(parts_.root, shared_.current, shared_.machine_changed, parts_.log));
+    pass->then([this] { reread_channels(parts_.root, shared_.current); });
     pass->until(learn_latencies(shared_.latencies, shared_.current, parts_.settings.state_dir));
     if (queues_first) pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
     pass->then([this] {

@@ -2,6 +2,7 @@
 #include "app/pass_stages.hpp"
 
 #include "machine/reader.hpp"
+#include "netdev/channels.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -40,6 +41,7 @@ Sequence::Stage reread_machine(const host::Root& root, Current& current, bool& w
         while (true) {
             const auto done = reading->reader.step(out_of_time);
             if (!done) complain(log, done.error());
+            if (!done) wanted = true; // the next pass tries again
             if (!done) break;
             // What an event brought in meanwhile may be younger than what was read before it.
             if (*done && (!wanted || reading->attempt == most_attempts)) break;
@@ -63,6 +65,16 @@ void reread_nic(const host::Root& root, Current& current, const std::string& nic
         complain(log, done.error());
     else
         current->update(std::move(machine));
+}
+
+void reread_channels(const host::Root& root, Current& current) {
+    if (!root.is_live() || std::ranges::all_of(current->machine().nics, [](const netdev::Nic& nic) {
+            return nic.channels_fault == 0;
+        }))
+        return;
+    machine::Machine machine = current->machine();
+    const auto read = [](std::span<netdev::Nic> nics) { return netdev::read_channels(nics); };
+    if (machine::ask_again(machine, read)) current->update(std::move(machine));
 }
 
 Sequence::Stage await_listeners(inventory::FactSources& sources) {

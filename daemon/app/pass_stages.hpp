@@ -17,12 +17,16 @@ namespace affinityd::app {
 
 // Stages of a pass that belong to none of its ways. References must outlive the stages.
 
-/// Reads the hardware again, in steps, if `wanted` says so when the stage begins; `wanted` is cleared.
+/// Reads the hardware again, in steps, if `wanted` says so when the stage begins; `wanted` is cleared,
+/// unless that fails.
 [[nodiscard]] Sequence::Stage reread_machine(const host::Root& root, Current& current, bool& wanted,
                                              Log& log);
 
 /// Reads one interface again, at once.
 void reread_nic(const host::Root& root, Current& current, const std::string& nic, Log& log);
+
+/// Asks interfaces again that could not say how many queues they have.
+void reread_channels(const host::Root& root, Current& current);
 
 /// Waits for the first list of listeners on the ports that policies ask for, for a bounded time: who is
 /// matched before that is looked at again.

@@ -23,6 +23,8 @@ bool is_kept_off(const planner::Action& action) {
 } // namespace
 
 std::string reason_of(const enforcer::Applied& applied) {
+    if (applied.outcome == enforcer::Outcome::unrecorded)
+        return "the undo journal cannot be written: " + std::generic_category().message(applied.code);
     return applied.code == 0 ? std::string(to_string(applied.outcome))
                              : std::generic_category().message(applied.code);
 }

@@ -30,6 +30,30 @@ std::vector<unsigned> stand_ins(const World& world, const Action& action) {
     return machine::nearest_others(world.machine().topology, action.to.cpus().first(), resolved->allowed);
 }
 
+/// The driver itself has done or refused it. It may have reset its interface before it refused.
+bool has_asked_driver(enforcer::Outcome outcome) {
+    using enforcer::Outcome;
+    return enforcer::took_effect(outcome) || !(enforcer::has_gone(outcome) || outcome == Outcome::foreign ||
+                                               outcome == Outcome::busy || outcome == Outcome::unrecorded);
+}
+
+/// True if nobody can say now how many queues the interface has.
+bool is_unread(const machine::Machine& machine, const planner::QueueCount& count) {
+    return std::ranges::any_of(machine.nics, [&](const netdev::Nic& nic) {
+        const auto& device = nic.device.empty() ? nic.name : nic.device;
+        return nic.channels_fault != 0 && device == count.device &&
+               (!count.is_port || nic.ifindex == count.ifindex);
+    });
+}
+
+/// No value: there is no such interface, or none is meant.
+std::optional<std::string_view> device_of(const machine::Machine& machine,
+                                          const std::optional<std::string>& nic) {
+    const auto* found = nic ? machine.nic(*nic) : nullptr;
+    if (found == nullptr) return std::nullopt;
+    return found->device.empty() ? found->name : found->device;
+}
+
 std::vector<std::string> names_under(const machine::Machine& machine, const std::string& nic) {
     std::vector<std::string> names;
     if (const auto* found = machine.nic(nic))
@@ -44,6 +68,7 @@ std::optional<Setting> Queues::read(const Subject& subject) {
     const auto present = parts_.enforcer.present(subject);
     if (!present) {
         parts_.log.warn(present.error().to_string(), "queue not read");
+        present_.erase(subject); // nothing is known of it until the next look
         return std::nullopt;
     }
     if (*present)
@@ -94,9 +119,11 @@ bool Queues::is_due_back(const state::Entry& entry) {
     const auto terms = QueueCountGate::terms_of(parts_.settings.requeue_interval);
     const auto now = QueueCountGate::Clock::now();
     const auto& count = std::get<planner::QueueCount>(entry.subject);
-    if (!may_want_it) return !gate_.rests(count, terms, now); // some drivers reset it before they refuse
     const auto present = parts_.enforcer.present(entry.subject);
-    if (!present || !*present) return true;
+    if (!present || is_unread(parts_.current->machine(), count))
+        return false;                                         // looked at again with each pass
+    if (!may_want_it) return !gate_.rests(count, terms, now); // some drivers reset it before they refuse
+    if (!*present) return true;
     return gate_.see({count, **present, entry.record.original, false, entry.record}, terms, now) ==
            QueueCountGate::Verdict::go;
 }
@@ -104,15 +131,24 @@ bool Queues::is_due_back(const state::Entry& entry) {
 void Queues::apply(const Action& action) {
     const auto& world = *parts_.current.world;
     const auto before = parts_.journal.find(action.subject);
-    const auto carried =
-        parts_.executor.run(action, {world.machine().topology, [&] { return stand_ins(world, action); }});
+    const auto* count = std::get_if<planner::QueueCount>(&action.subject);
+    enforcer::Circumstances circumstances{world.machine().topology, [&] { return stand_ins(world, action); }};
+    if (count != nullptr) // a driver may take seconds for it
+        circumstances.written_down = [&](const auto&) {
+            parts_.log.info(fmt::format("{}: {} -> {}: {}", machine::to_string(action.subject),
+                                        action.from.to_string(), action.to.to_string(),
+                                        planner::to_string(action.reason, action.policy)));
+        };
+    const auto carried = parts_.executor.run(action, circumstances);
     if (!carried) return;
     log_notices(parts_.log, carried->notices);
     parts_.placed.carried(action, carried->applied, before);
-    const bool took_effect = enforcer::took_effect(carried->applied.outcome);
-    if (const auto* count = std::get_if<planner::QueueCount>(&action.subject))
+    const auto outcome = carried->applied.outcome;
+    const bool took_effect = enforcer::took_effect(outcome);
+    if (count != nullptr && has_asked_driver(outcome))
         gate_.changed(*count, carried->applied.granted, took_effect, QueueCountGate::Clock::now());
     if (!took_effect) return;
+    if (count != nullptr) just_reset_.insert(*count);
     log_change(parts_.log, action);
     present_.insert_or_assign(action.subject, carried->applied.granted); // granted, not asked for
 }
@@ -122,18 +158,14 @@ void Queues::put_count_right(const QueueTarget& target) {
     const auto present = is_wanted(target) ? read(target.subject) : std::nullopt;
     if (!present) return;
     parts_.lost.take_up(target.subject, *present, target.policy, parts_.current->machine().topology);
-    if (const auto action = plan(target)) {
-        parts_.log.info(fmt::format("{}: {} -> {}: {}", machine::to_string(action->subject),
-                                    action->from.to_string(), action->to.to_string(),
-                                    planner::to_string(action->reason, action->policy)));
-        return apply(*action);
-    }
+    if (const auto action = plan(target)) return apply(*action);
     const auto known = present_.find(target.subject);
     if (known != present_.end()) settle(target, known->second);
 }
 
 void Queues::put_right(const QueueTarget& target) {
     if (std::holds_alternative<planner::QueueCount>(target.subject)) return put_count_right(target);
+    if (const auto count = enforcer::count_of(target.subject); count && just_reset_.contains(*count)) return;
     const auto action = plan(target);
     const auto found = present_.find(target.subject);
     if (found == present_.end() || !is_wanted(target)) return;
@@ -189,13 +221,25 @@ bool Queues::glance(const QueueTarget& target) {
     return action.has_value();
 }
 
+std::vector<planner::QueueCount> Queues::begin_round(const std::optional<std::string>& nic) {
+    if (!nic) parts_.placed.begin_queues();
+    const auto device = device_of(parts_.current->machine(), nic);
+    std::erase_if(just_reset_, [&](const Subject& count) {
+        return !nic || std::get<planner::QueueCount>(count).device == device;
+    });
+    if (nic && !device) return {};
+    return enforcer::counts_in(parts_.journal, device);
+}
+
+void Queues::look_at(const planner::QueueCount& count, bool is_recent) {
+    const auto& online = parts_.current.placements().online;
+    if (const auto done = parts_.executor.look_at(count, online, is_recent); !done)
+        parts_.log.warn(done.error().to_string(), "queue not read");
+}
+
 std::vector<Subject> Queues::unwanted(const std::optional<std::string>& nic) {
-    std::optional<std::string_view> device;
-    if (nic) {
-        const auto* found = parts_.current->machine().nic(*nic);
-        if (found == nullptr) return {}; // it has gone: the next pass sees to what it left
-        device = found->device.empty() ? found->name : found->device;
-    }
+    const auto device = device_of(parts_.current->machine(), nic);
+    if (nic && !device) return {}; // it has gone: the next pass sees to what it left
     std::unordered_set<Subject> wanted;
     for (const auto& target : parts_.current.placements().queues)
         if (is_wanted(target)) wanted.insert(target.subject);
@@ -233,7 +277,7 @@ void Queues::restore_unwanted(const Subject& subject) {
     log_notices(parts_.log, carried.notices);
     const auto outcome = carried.applied.outcome;
     const auto* count = std::get_if<planner::QueueCount>(&subject);
-    if (count != nullptr && outcome != enforcer::Outcome::foreign && !enforcer::has_gone(outcome))
+    if (count != nullptr && has_asked_driver(outcome))
         gate_.changed(*count, carried.applied.granted, enforcer::took_effect(outcome),
                       QueueCountGate::Clock::now());
     if (record)
@@ -319,9 +363,14 @@ bool QueueRound::step(const OutOfTime& out_of_time) {
         version_ = world_->version();
         next_ = 0;
         unwanted_.reset();
-        is_begun_ = false;
+        numbers_.reset();
     }
-    if (!nic_ && !std::exchange(is_begun_, true)) queues_.begin_round();
+    if (!numbers_) numbers_ = queues_.begin_round(nic_);
+    while (!numbers_->empty()) {
+        queues_.look_at(numbers_->back(), nic_.has_value());
+        numbers_->pop_back();
+        if (out_of_time()) return false;
+    }
     if (nic_ && next_ == 0) under_ = names_under(world_->machine(), *nic_);
     const auto& targets = world_->placements().queues;
     while (next_ < targets.size()) {

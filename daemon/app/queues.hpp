@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace affinityd::app {
@@ -48,8 +49,11 @@ class Queues {
     void restore_unwanted(const planner::Subject& subject);
     /// The change that restore_unwanted() would make now, if any.
     [[nodiscard]] std::optional<planner::Action> plan_restore(const planner::Subject& subject);
-    /// A round over all of them begins.
-    void begin_round() { parts_.placed.begin_queues(); }
+    /// A round over all of them, or those of `nic`, begins: with the interfaces whose numbers of queues are
+    /// to be looked at first, as what has happened to these has happened to maps, too.
+    [[nodiscard]] std::vector<planner::QueueCount> begin_round(const std::optional<std::string>& nic);
+    /// `is_recent`: an event has just told that something has changed.
+    void look_at(const planner::QueueCount& count, bool is_recent);
     /// It has ended: forgets what was read of subjects that are no targets any more.
     void end_round();
     /// Somebody asked for everything anew.
@@ -85,6 +89,9 @@ class Queues {
     QueueCountGate gate_;
     planner::Assignments none_; ///< queues have no slots
     std::unordered_map<planner::Subject, planner::Setting> present_;
+    /// Numbers of queues that were changed in this round. Maps wait until the interface was read again: these
+    /// targets are those of the queues that it had before, and some are gone by now.
+    std::unordered_set<planner::Subject> just_reset_;
 };
 
 /// One round over all queues or those of one interface and of what is under it, in slices.
@@ -103,7 +110,7 @@ class QueueRound final : public Job {
     std::shared_ptr<World> world_;     ///< a reload begins the round anew,
     std::uint64_t version_;            ///< and so do other placements
     std::size_t next_ = 0;             ///< target
-    bool is_begun_ = false;
+    std::optional<std::vector<planner::QueueCount>> numbers_; ///< still to be looked at
     std::optional<std::vector<planner::Subject>> unwanted_;
 };
 

@@ -67,6 +67,13 @@ bool Restorer::step(const OutOfTime& out_of_time) {
         if (entry) resume(*entry);
         if (out_of_time()) return false;
     }
+    if (!looks_) looks_ = enforcer::counts_in(parts_.journal);
+    while (!looks_->empty()) {
+        if (const auto done = parts_.executor.look_at(looks_->back(), online_); !done)
+            parts_.log.warn(done.error().to_string(), "queue not read");
+        looks_->pop_back();
+        if (out_of_time()) return false;
+    }
     if (!counts_) counts_ = queue_counts_of(parts_.journal);
     while (!counts_->empty()) {
         treat(counts_->back());

@@ -26,11 +26,13 @@ enforcer::Applied SimulatedEnforcer::apply(const planner::Action& action) {
         return {enforcer::irq_outcome(ENOSPC), {}, ENOSPC};
     if (!read_now(action.subject)) return {enforcer::Outcome::gone, {}, ESRCH};
     std::visit([&](const auto& subject) { write(subject, action.to); }, action.subject);
+    if (after_apply) after_apply(action);
     return {enforcer::Outcome::done, action.to, 0};
 }
 
 Result<std::optional<machine::Setting>> SimulatedEnforcer::present(const planner::Subject& subject) {
     ++read;
+    if (unreadable.contains(subject)) return fail("it cannot be read", {}, EIO);
     return read_now(subject);
 }
 

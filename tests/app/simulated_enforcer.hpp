@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -39,10 +40,12 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
     CpuSet full;                        ///< CPUs without an interrupt vector left
     std::vector<planner::Subject> done; ///< in the order in which they were applied
     unsigned applied = 0;
-    std::uint64_t now = 0;              ///< clock ticks since boot; 0: not known
-    unsigned read = 0;                  ///< calls of present()
-    std::chrono::milliseconds takes{0}; ///< each change
-    std::function<void()> before_apply; ///< may be empty
+    std::uint64_t now = 0;                                   ///< clock ticks since boot; 0: not known
+    unsigned read = 0;                                       ///< calls of present()
+    std::chrono::milliseconds takes{0};                      ///< each change
+    std::function<void()> before_apply;                      ///< may be empty
+    std::function<void(const planner::Action&)> after_apply; ///< of what took effect; may be empty
+    std::unordered_set<planner::Subject> unreadable;         ///< present() fails for these
 
   private:
     using Present = std::optional<machine::Setting>;
