@@ -178,6 +178,41 @@ class Queues(unittest.TestCase):
                 self.assertEqual((4, 4), self.channels())
                 self.assertEqual(before, self.maps())
 
+    def test_an_administrator_who_gives_the_number_back_gets_the_maps_back(self):
+        before = self.maps("3", "4096", "2")
+        self.worker(7101)
+        for policy in (self.policy(), self.policy() + "steering: false\n"):
+            with self.subTest(policy=policy):
+                daemon = self.daemon()
+                daemon.write("queued.yaml", policy)
+                daemon.start()
+                self.wait_until(1, "it is changed")
+                passes = daemon.status()["reconciles"]
+                wait_for(lambda: daemon.status()["reconciles"] >= passes + 2, "some passes later")
+                self.channels(4)
+                wait_for(lambda: self.shown(daemon)["state"] == "left alone", "that is seen")
+                if "steering" in policy:
+                    wait_for(lambda: self.maps()[0][1:] == before[0][1:], "nobody else wants anything of these")
+                daemon.stop()
+                self.assertEqual((4, 4), self.channels())
+                self.assertEqual(before[0][1:], self.maps()[0][1:])
+                self.assertEqual(before[1][1:], self.maps()[1][1:])
+
+    def test_a_map_that_an_administrator_sets_after_his_number_stays(self):
+        self.maps("3", "4096", "2")
+        self.worker(7101)
+        daemon = self.daemon()
+        daemon.write("queued.yaml", self.policy() + "steering: false\n")
+        daemon.start()
+        self.wait_until(1, "it is changed")
+        self.channels(4)
+        wait_for(lambda: self.shown(daemon)["state"] == "left alone", "that is seen")
+        his = self.maps("2", "1024", "1")
+        passes = daemon.status()["reconciles"]
+        wait_for(lambda: daemon.status()["reconciles"] >= passes + 3, "some passes later")
+        daemon.stop()
+        self.assertEqual(his, self.maps())
+
     def test_a_number_that_an_administrator_sets_meanwhile_stays(self):
         self.worker(7101)
         daemon = self.daemon().start()
