@@ -86,8 +86,10 @@ Result<void> Journal::confirm(const Subject& subject, const Setting& granted) {
 Result<void> Journal::put(const Subject& subject, UndoRecord record) {
     const auto since = contents_.span_of(subject, record).since;
     if (!contains(subject)) { // else its masks are noted, and its original is not to be
+        const bool is_its_own = record.asked == record.original; // it was not changed, and may be soon
         record.original = first_original(contents_, subject, record.original);
-        if (auto done = writer_.granted().note(subject, record.asked); !done) return done;
+        if (!is_its_own)
+            if (auto done = writer_.granted().note(subject, record.asked); !done) return done;
     }
     if (auto done = writer_.append(to_line(subject, &record, since), contents_, damaged_); !done) return done;
     contents_.hold(subject, std::move(record), since);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the queues of an interface are set to, while their number is changed by us or by others.
 #include "enforcer/executor.hpp"
+#include "enforcer/interface_queues.hpp"
 #include "fake_enforcer.hpp"
 #include "subjects.hpp"
 #include "support/full_disk.hpp"
@@ -340,6 +341,14 @@ TEST_F(QueueMapsTest, AsLongAsItIsNotKnownWhatWasResetMapsWait) {
     daemon.enforcer.unreadable.clear();
     daemon.stop();
     expect_originals(daemon, "when that is over");
+}
+
+TEST(QueueCountOutcome, ThatTheDriverWasNotAskedIsNoRefusal) {
+    for (const int code : {ENODEV, EINTR, EAGAIN})
+        EXPECT_EQ(queue_count_outcome(code), Outcome::busy) << code;
+    for (const int code : {EBUSY, EINVAL, EOPNOTSUPP, EIO})
+        EXPECT_EQ(queue_count_outcome(code), Outcome::failed) << code;
+    EXPECT_EQ(queue_count_outcome(EPERM), Outcome::not_permitted);
 }
 
 // What cannot be written down

@@ -255,6 +255,23 @@ TEST(ReadNics, ListThatCannotBeReadIsNoMachineWithoutNics) {
     EXPECT_EQ(nic.error().code, EMFILE);
 }
 
+TEST(ReadNics, AMapThatCannotBeReadIsThereAllTheSame) {
+    const Tree tree;
+    tree.put("sys/class/net/eth0/ifindex", "2\n");
+    tree.folder("sys/class/net/eth0/queues/rx-0/rps_cpus"); // to read it fails
+    tree.folder("sys/class/net/eth0/queues/rx-0/rps_flow_cnt");
+    tree.folder("sys/class/net/eth0/queues/tx-0"); // a device of one transmit queue has no map
+    const auto root = host::Root::open(tree.path());
+    ASSERT_TRUE(root);
+    const auto nics = read_nics(*root);
+    ASSERT_TRUE(nics);
+    const auto& queues = nics->at(0).queues;
+    ASSERT_EQ(queues.size(), 2U);
+    EXPECT_EQ(queues[0].steering, CpuSet{}) << "else what it was set to would be put back";
+    EXPECT_EQ(queues[0].flow_count, 0U);
+    EXPECT_FALSE(queues[1].steering);
+}
+
 TEST(ReadNic, IsTheSameAloneAsAmongAll) {
     const Tree tree;
     tree.put("sys/class/net/eth0/ifindex", "2\n");

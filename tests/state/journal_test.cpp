@@ -66,6 +66,18 @@ TEST_F(JournalTest, KeepsTheFirstOriginalOverChangesAndRestarts) {
     EXPECT_TRUE(journal.contents().held().threads().of(123).empty());
 }
 
+/// A virtual interface's map that has a record while the number of queues is changed, and keeps what it has.
+TEST_F(JournalTest, WhatASubjectHadByItselfIsNotTakenForOneOfOurs) {
+    auto journal = open();
+    const Subject map = SteeringMask{"veth0", machine::Direction::rx, 0, "veth0", 7};
+    ASSERT_TRUE(journal.put(map, {CpuSet{1}, CpuSet{1}, CpuSet{1}, "p"}));
+    ASSERT_TRUE(journal.forget(map));
+    EXPECT_FALSE(journal.recall(map, CpuSet{1}, CpuSet::range(0, 3)));
+    ASSERT_TRUE(journal.put(map, {CpuSet{}, CpuSet{2}, CpuSet{2}, "p"}));
+    ASSERT_TRUE(journal.forget(map));
+    EXPECT_TRUE(journal.recall(map, CpuSet{2}, CpuSet::range(0, 3)));
+}
+
 TEST_F(JournalTest, WhatIsForgottenStaysForgotten) {
     {
         auto journal = open();
