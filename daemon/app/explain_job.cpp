@@ -4,9 +4,18 @@
 #include "app/lineage.hpp"
 #include "app/nic_notes.hpp"
 
+#include <ctime>
 #include <utility>
 
+#include <poll.h>
+
 namespace affinityd::app {
+
+namespace {
+
+constexpr std::chrono::milliseconds longest_wait{200};
+
+} // namespace
 
 ExplainJob::ExplainJob(const Parts& parts, int pid, OwnedAnswer answer)
     : parts_(parts), answer_(std::move(answer)) {
@@ -22,31 +31,32 @@ bool ExplainJob::step(const OutOfTime& out_of_time) {
         answer_(fail("there is no such process", std::to_string(value_.pid)));
         return true;
     }
-    if (!consider(out_of_time)) return false;
-    if (!is_read_) {
-        if (!scan_->step(out_of_time)) return false;
-        auto threads = scan_->take_threads();
-        if (!threads) {
-            answer_(std::unexpected(threads.error()));
-            return true;
-        }
-        threads_ = std::move(*threads);
-        is_read_ = true;
+    if (stage_ == Stage::consider && !consider(out_of_time)) return false;
+    if (stage_ == Stage::read) {
+        const auto done = read(out_of_time);
+        if (!done) answer_(std::unexpected(done.error()));
+        if (!done || !*done) return !done;
     }
     while (next_ < threads_.size()) {
         explain(next_++);
         if (out_of_time()) return false;
     }
     // What is left, and to send it all, is long enough for a slice of its own.
-    if (!std::exchange(is_listed_, true)) return false;
+    if (std::exchange(stage_, Stage::send) != Stage::send) return false;
     answer_(status::finish(std::move(text_), value_));
     return true;
 }
 
-bool ExplainJob::begin() {
+bool ExplainJob::open() {
     auto scan = inventory::ProcessScan::open(parts_.root, value_.pid, &parts_.tasks.sources());
     if (!scan || !*scan) return false;
     scan_ = std::move(**scan);
+    return true;
+}
+
+bool ExplainJob::begin() {
+    if (!open()) return false;
+    until_ = Clock::now() + longest_wait;
     value_.comm = scan_->comm();
     value_.owner = scan_->facts().uid();
     if (const auto* known = parts_.tasks.table().find(value_.pid)) {
@@ -59,16 +69,17 @@ bool ExplainJob::begin() {
 
 /// False: more of the process is to be read first.
 bool ExplainJob::consider(const OutOfTime& out_of_time) {
-    if (is_considered_) return true;
-    const auto& facts = scan_->shared_facts();
+    const auto facts = scan_->shared_facts();
     static_cast<void>(facts->listen_ports());
     while (facts->is_unfinished()) {
         facts->go_on();
         if (facts->is_unfinished() && out_of_time()) return false;
     }
-    is_considered_ = true;
     const ProcessLineage lineage(parts_.root, parts_.tasks.table(), basis_.world().policies());
-    for (auto& verdict : basis_.world().matcher().explain(scan_->facts(), lineage)) {
+    auto verdicts = basis_.world().matcher().explain(*facts, lineage);
+    if (facts->is_silent() && is_awaited()) return false;
+    stage_ = Stage::read;
+    for (auto& verdict : verdicts) {
         const auto& policy = basis_.world().policy(verdict.policy);
         if (verdict.matched) policy_ = verdict.policy;
         value_.considered.push_back({policy.name, policy.match_at, std::move(verdict)});
@@ -77,6 +88,27 @@ bool ExplainJob::consider(const OutOfTime& out_of_time) {
     parts_.add_rest(scan_->id(), value_); // which depends on its policy
     value_.released = serves_released_queue(*scan_, basis_.world().placements(), parts_.releases) ||
                       (policy_ && !parts_.tasks.match(*scan_));
+    return true;
+}
+
+/// On a busy machine the command line of a process comes later than the loop waits for it. True: it is to be
+/// considered again.
+bool ExplainJob::is_awaited() {
+    auto* lines = parts_.tasks.sources().command_lines();
+    if (lines == nullptr || Clock::now() >= until_) return false;
+    constexpr timespec patience{0, 100'000};
+    pollfd late{lines->fd(), POLLIN, 0}; // the loop takes the answer
+    ::ppoll(&late, 1, &patience, nullptr);
+    const auto id = scan_->id();
+    return open() && scan_->id() == id;
+}
+
+Result<bool> ExplainJob::read(const OutOfTime& out_of_time) {
+    if (!scan_->step(out_of_time)) return false;
+    auto threads = scan_->take_threads();
+    if (!threads) return std::unexpected(threads.error());
+    threads_ = std::move(*threads);
+    stage_ = Stage::explain;
     return true;
 }
 

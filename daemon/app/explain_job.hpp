@@ -7,6 +7,8 @@
 #include "app/tasks.hpp"
 #include "status/answer_text.hpp"
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 
@@ -29,8 +31,13 @@ class ExplainJob final : public Job {
     bool step(const OutOfTime& out_of_time) override;
 
   private:
+    using Clock = std::chrono::steady_clock;
+    enum class Stage : std::uint8_t { consider, read, explain, send };
+    [[nodiscard]] bool open();
     [[nodiscard]] bool begin();
     [[nodiscard]] bool consider(const OutOfTime& out_of_time);
+    [[nodiscard]] bool is_awaited();
+    [[nodiscard]] Result<bool> read(const OutOfTime& out_of_time);
     void explain(std::size_t index);
     [[nodiscard]] std::optional<policy::Position> decided_by(std::size_t index,
                                                              const planner::ThreadPlan& plan) const;
@@ -44,9 +51,8 @@ class ExplainJob final : public Job {
     std::optional<std::size_t> policy_;
     std::vector<inventory::Thread> threads_;
     std::size_t next_ = 0; ///< of `threads_`
-    bool is_considered_ = false;
-    bool is_read_ = false;   ///< `threads_` is complete
-    bool is_listed_ = false; ///< threads are in the text
+    Stage stage_ = Stage::consider;
+    Clock::time_point until_{}; ///< for so long, it waits for what the process itself must answer
 };
 
 } // namespace affinityd::app
