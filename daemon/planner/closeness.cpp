@@ -176,12 +176,14 @@ void Closeness::estimate(const std::vector<std::uint32_t>& steps) {
         if (distances_[i] != 0) values.push_back(distances_[i]);
     }
     const auto guesses = guesses_for(known);
+    auto values = guesses; // of each step
+    for (auto& [step, measured] : known)
+        if (!measured.empty()) values[step] = median(measured);
     is_guess_.assign(guesses.empty() ? 0 : distances_.size(), false);
     for (std::size_t i = 0; i < distances_.size(); ++i) {
         if (i % (count_ + 1) == 0 || distances_[i] != 0) continue;
-        const auto guess = guesses.find(steps[i]);
-        if (guess != guesses.end()) is_guess_[i] = true;
-        distances_[i] = guess != guesses.end() ? guess->second : median(known[steps[i]]);
+        if (guesses.contains(steps[i])) is_guess_[i] = true;
+        distances_[i] = values[steps[i]];
     }
 }
 

@@ -3,6 +3,8 @@
 #include "planner/redeal.hpp"
 #include "world.hpp"
 
+#include <chrono>
+#include <cstdio>
 #include <map>
 #include <random>
 #include <tuple>
@@ -311,6 +313,22 @@ TEST(Company, WhatWasNotMeasuredIsInTheTopologysOrder) {
     const auto nothing = closeness_with({});
     EXPECT_LT(nothing.between(0, 1), nothing.between(0, 2));
     EXPECT_LT(nothing.between(0, 2), nothing.between(0, 4));
+}
+
+TEST(Company, ManyPairsThatWereNotMeasuredAreEstimatedAtOnce) {
+    constexpr unsigned cpus = 512; // half of them measured, and each pair of these another time
+    Latencies half(CpuSet::range(0, cpus / 2 - 1));
+    for (unsigned a = 0; a < cpus / 2; ++a)
+        for (unsigned b = 0; b < a; ++b)
+            half.set(a, b, 100 + (a * 31 + b * 17) % 997 / 100.0);
+    const auto matrix = std::make_shared<const machine::LatencyMatrix>(std::move(half));
+    const auto machine = test::without_smt(cpus);
+    const auto begin = std::chrono::steady_clock::now();
+    const Closeness closeness(machine.topology, matrix);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    std::printf("measured: ways between %u CPUs of which half were measured: %.1f ms\n", cpus, took.count());
+    EXPECT_LT(took.count(), 500) << "the daemon serves nobody meanwhile";
+    EXPECT_NEAR(static_cast<double>(closeness.between(cpus - 2, cpus - 1)), 105e6, 2e6);
 }
 
 } // namespace
