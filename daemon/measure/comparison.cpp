@@ -34,24 +34,38 @@ double errors_to_each_side(std::size_t samples, unsigned comparisons = 1) {
     return student_quantile(doubt / comparisons / 2, static_cast<unsigned>(samples - 1));
 }
 
-/// Of what one sample is to the mean of its side, as a part of it.
-std::vector<double> parts_of_mean(std::span<const double> rates) {
-    std::vector<double> parts(rates.size());
-    std::ranges::transform(rates, parts.begin(), [](double rate) { return 1 / rate; });
-    const double mean = mean_of(parts);
-    for (double& part : parts)
-        part /= mean;
-    return parts;
+std::vector<double> inverses(std::span<const double> rates) {
+    std::vector<double> times(rates.size());
+    std::ranges::transform(rates, times.begin(), [](double rate) { return 1 / rate; });
+    return times;
 }
 
-/// The standard error of the logarithm of the ratio of both means.
-double error_of_ratio(std::span<const double> base, std::span<const double> changed) {
-    auto parts = parts_of_mean(base);
-    const auto others = parts_of_mean(changed);
-    if (parts.size() != others.size()) return std::hypot(error_of_mean(parts), error_of_mean(others));
-    for (std::size_t i = 0; i < parts.size(); ++i)
-        parts[i] -= others[i];
-    return error_of_mean(parts);
+/// Of what one sample is to the mean of its side, as a part of it.
+std::vector<double> parts_of_mean(std::vector<double> times) {
+    const double mean = mean_of(times);
+    for (double& time : times)
+        time /= mean;
+    return times;
+}
+
+/// The standard error of the difference of both means; of pairs, that of their differences.
+double error_of_difference(std::vector<double> base, std::span<const double> changed) {
+    if (base.size() != changed.size()) return std::hypot(error_of_mean(base), error_of_mean(changed));
+    for (std::size_t i = 0; i < base.size(); ++i)
+        base[i] -= changed[i];
+    return error_of_mean(base);
+}
+
+/// How far the logarithm of the ratio of both means may be from the true one. A drift of both sides cancels
+/// in the parts of means. A few samples that are far off raise the mean of their side, and make its others
+/// look alike: where the differences themselves show nothing, neither does the ratio.
+double half_width(std::span<const double> base, std::span<const double> changed, double errors) {
+    const auto times = inverses(base), others = inverses(changed);
+    const double half = errors * error_of_difference(parts_of_mean(times), parts_of_mean(others));
+    const double apart = std::abs(mean_of(times) - mean_of(others));
+    const double maybe = errors * error_of_difference(times, others);
+    if (apart == 0 || maybe < apart) return half;
+    return std::max(half, std::abs(std::log(mean_of(times) / mean_of(others))) * maybe / apart);
 }
 
 } // namespace
@@ -62,7 +76,7 @@ Comparison compare(std::span<const double> base, std::span<const double> changed
     if (fewest < least_samples || comparisons == 0 || !all_positive(base) || !all_positive(changed))
         return result;
     const double ratio = *harmonic_mean(changed) / *harmonic_mean(base);
-    const double factor = std::exp(errors_to_each_side(fewest, comparisons) * error_of_ratio(base, changed));
+    const double factor = std::exp(half_width(base, changed, errors_to_each_side(fewest, comparisons)));
     result.change = {ratio - 1, ratio / factor - 1, ratio * factor - 1};
     if (!result.change.excludes_zero())
         result.verdict = Verdict::none_shown;
@@ -75,7 +89,7 @@ std::optional<Interval> mean_interval(std::span<const double> samples) {
     if (samples.size() < least_samples || !all_positive(samples)) return std::nullopt;
     const double mean = *harmonic_mean(samples);
     const double factor =
-        std::exp(errors_to_each_side(samples.size()) * error_of_mean(parts_of_mean(samples)));
+        std::exp(errors_to_each_side(samples.size()) * error_of_mean(parts_of_mean(inverses(samples))));
     return Interval{mean, mean / factor, mean * factor};
 }
 

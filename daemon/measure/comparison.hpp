@@ -39,7 +39,9 @@ inline constexpr std::size_t least_samples = 4;
 /// made about one experiment: the interval is widened so that all of them together hold in 95 of 100
 /// experiments (Bonferroni). Student's t, on the logarithm of the ratio: four samples that happen to lie on
 /// one side, as they do in one of eight experiments, are not enough for a verdict, which they would be for an
-/// interval that cannot be wider than the samples are apart (a bootstrap).
+/// interval that cannot be wider than the samples are apart (a bootstrap). Nor are a few samples that are far
+/// off, as other programs and interrupts make them: zero is left out only if Student's t on the differences
+/// leaves it out, too.
 [[nodiscard]] Comparison compare(std::span<const double> base, std::span<const double> changed,
                                  unsigned comparisons = 1);
 

@@ -95,6 +95,34 @@ TEST(Compare, SameInputSameAnswer) {
     EXPECT_EQ(first.change.high, again.change.high);
 }
 
+/// Little noise, but one of ten samples took twenty times as long: another program had the CPU.
+Samples interrupted(std::mt19937& random, std::size_t count) {
+    Samples samples;
+    for (std::size_t i = 0; i < count; ++i)
+        samples.push_back(
+            1 / (std::lognormal_distribution<double>(0, 0.005)(random) + (random() % 10 == 0 ? 20 : 0)));
+    return samples;
+}
+
+TEST(Compare, AFewSamplesThatAreFarOffAreNoProof) {
+    constexpr unsigned comparisons = 48; // all of an experiment like measure cache
+    for (const std::size_t rounds : {8, 20, 40}) {
+        SCOPED_TRACE(rounds);
+        std::mt19937 random(11);
+        int claims = 0, of_unequal = 0;
+        for (int i = 0; i < 4000; ++i) {
+            const auto base = interrupted(random, rounds);
+            const auto is_claim = [&](std::size_t others) {
+                return compare(base, interrupted(random, others), comparisons).verdict != Verdict::none_shown;
+            };
+            claims += is_claim(rounds);
+            of_unequal += is_claim(rounds + 3);
+        }
+        EXPECT_LE(claims, 12) << "0.05 / 48 of 4,000, and chance";
+        EXPECT_LE(of_unequal, 12);
+    }
+}
+
 /// Noise of about ten per cent, and some of the kind that a busy machine makes: now and then a sample is far
 /// too low.
 double noise(std::mt19937& random, bool is_busy) {
