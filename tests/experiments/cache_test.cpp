@@ -104,6 +104,28 @@ TEST(Polluter, IsEightTimesTheLastLevelWhereThatMuchCanBeHad) {
     EXPECT_NE(remark_of(large).find("reads 1 GiB, the most that this experiment takes"), std::string::npos);
 }
 
+TEST(Polluter, LeavesOutWorkingSetsForWhichItLeavesNoMemory) {
+    const CacheSizes sizes{48U << 10U, mib, 32 * mib};
+    for (const std::uint64_t available : {0U, 20U, 60U, 118U, 170U, 200U, 300U, 400U}) {
+        SCOPED_TRACE(available);
+        const auto polluter = polluter_for(sizes, available * mib);
+        auto footprints = footprints_for(sizes);
+        const auto all = footprints.size();
+        const auto left_out = take_out_too_large(footprints, polluter);
+        EXPECT_EQ(footprints.size() + left_out.size(), all);
+        ASSERT_FALSE(footprints.empty());
+        EXPECT_LE(polluter.bytes + footprints.back(), std::max<std::uint64_t>(available, 4) * mib);
+        EXPECT_EQ(left_out.empty(), available > 171);
+        EXPECT_EQ(words_for_too_large(left_out, polluter).empty(), left_out.empty());
+        if (available != 118) continue;
+        EXPECT_EQ(words_for_too_large(left_out, polluter),
+                  "there is no memory for working sets of 64 MiB beside the polluter of 59 MiB, as 118 MiB "
+                  "could be had");
+    }
+    std::vector<std::uint64_t> any{512 * mib};
+    EXPECT_TRUE(take_out_too_large(any, polluter_for(sizes, std::nullopt)).empty()) << "nobody knows";
+}
+
 /// A machine with so much available, and a control group of this program.
 struct MemoryTree {
     test::Tree tree;
@@ -141,6 +163,11 @@ TEST(AvailableMemory, InAContainerIsWhatItsRootLeaves) {
     const MemoryTree container("0::/\n");
     container.limit("", "536870912\n", "0\n");
     EXPECT_EQ(container.available(), 512 * mib);
+    const MemoryTree old("5:cpu,memory:/docker/0123\n0::/\n");
+    old.tree.file("sys/fs/cgroup/memory/memory.limit_in_bytes", "536870912\n");
+    old.tree.file("sys/fs/cgroup/memory/memory.usage_in_bytes", "314572800\n");
+    old.tree.file("sys/fs/cgroup/memory/memory.stat", "inactive_file 1\ntotal_inactive_file 104857600\n");
+    EXPECT_EQ(old.available(), 312 * mib) << "control groups of version 1";
     const test::Tree silent;
     EXPECT_EQ(available_memory(*host::Root::open(silent.path())), std::nullopt);
     EXPECT_GT(available_memory(*host::Root::open()).value(), 0U) << "of this machine";

@@ -68,6 +68,8 @@ int measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
     const auto polluter = experiments::polluter_for(seats->sizes, experiments::available_memory(bench->root));
     auto how = how_to_measure(options, *seats);
     how.polluter_bytes = polluter.bytes;
+    const auto no_room = words_for_too_large(take_out_too_large(how.footprints, polluter), polluter);
+    if (how.footprints.empty()) return refuse(no_room + ": name smaller ones with --sizes");
     affinityd::Result<experiments::CacheTimes> times = affinityd::fail("nothing was measured");
     affinityd::CpuSet used;
     for (const auto place : experiments::places)
@@ -84,6 +86,7 @@ int measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
         return refuse("stopped before the last working set was measured; nothing is kept");
     auto on = measured_on(*bench, used, *end);
     if (auto remark = remark_of(polluter); !remark.empty()) on.remarks.push_back(std::move(remark));
+    if (!no_room.empty()) on.remarks.push_back(no_room);
     return finish_cache(globals, options, *seats, *times, on);
 }
 
