@@ -153,6 +153,21 @@ TEST(Reading, TellsDifferencesWithoutGroupsFromNone) {
     EXPECT_TRUE(one_slow_pair.is_uniform) << "one of 28 may be noise; a finding tells of it";
 }
 
+TEST(Reading, ClaimsNothingOfPairsThatWereNotMeasured) {
+    topology::Latencies latencies(CpuSet::range(0, 3)); // other programs ran on CPU 3 all the time
+    latencies.set(0, 1, 20);
+    latencies.set(0, 2, 21);
+    const auto reading = read_latencies(latencies, nullptr);
+    EXPECT_EQ(reading.not_measured, 4U);
+    EXPECT_EQ(summary_of(reading), "all pairs 20 ns; uniform where measured");
+    EXPECT_EQ(reading.meaning,
+              "A message takes about as long between the two CPUs of each pair that was "
+              "measured, 20 ns one way: as far as this shows, it makes no difference which of "
+              "them threads share that talk to each other. Of 4 pairs nothing is known.");
+    EXPECT_EQ(read_latencies(topology::Latencies(CpuSet{}), nullptr).not_measured, 0U);
+    EXPECT_EQ(read_latencies(topology::Latencies(CpuSet::range(0, 3)), nullptr).meaning, "");
+}
+
 /// All pairs of two_sockets() by nearness, then changed by hand.
 topology::Latencies by_nearness(const topology::Topology& topology, double (*truth)(Near)) {
     topology::Latencies latencies(topology.online);

@@ -143,9 +143,19 @@ Range range_of(const topology::Latencies& latencies) {
     return {nearest, *farthest};
 }
 
+/// Where only some pairs could be measured, and all of these alike: that says nothing of the others.
+std::string meaning_of_some_alike(const LatencyReading& reading) {
+    return fmt::format(
+        "A message takes about as long between the two CPUs of each pair that was measured, {:.0f} ns one "
+        "way: as far as this shows, it makes no difference which of them threads share that talk to each "
+        "other. Of {} nothing is known.",
+        reading.distances.back().median, counted(reading.not_measured, "pair"));
+}
+
 std::string meaning_without_groups(const LatencyReading& reading, const Range& range,
                                    const topology::Topology* topology) {
     const auto& farthest = reading.distances.back();
+    if (reading.is_uniform && reading.not_measured > 0) return meaning_of_some_alike(reading);
     if (reading.distances.size() == 1 && farthest.pairs == 1)
         return fmt::format("A message takes {:.0f} ns one way between these two CPUs ({}).", farthest.median,
                            farthest.name);
@@ -216,6 +226,8 @@ LatencyReading read_latencies(const topology::Latencies& latencies, const topolo
     }
     tell_of_odd_ones(find_odd_ones(latencies, distances), reading);
     const auto range = range_of(latencies);
+    const auto count = latencies.cpus().size();
+    reading.not_measured = count * (count - std::min<std::size_t>(count, 1)) / 2 - latencies.measured();
     reading.is_uniform = reading.levels.empty() && range.almost_farthest <= alike * range.nearest;
     reading.meaning = meaning_of(reading, range, topology);
     return reading;
@@ -226,7 +238,7 @@ std::string summary_of(const LatencyReading& reading) {
     for (const auto& distance : reading.distances)
         text += fmt::format("{}{} {:.0f} ns", text.empty() ? "" : ", ", distance.name, distance.median);
     text += "; ";
-    if (reading.is_uniform) return text + "uniform";
+    if (reading.is_uniform) return text + (reading.not_measured > 0 ? "uniform where measured" : "uniform");
     return text +
            (reading.levels.empty() ? "no groups" : counted(reading.levels.size(), "level") + " of groups");
 }

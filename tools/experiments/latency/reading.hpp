@@ -14,6 +14,7 @@ struct LatencyReading {
     std::vector<std::string> level_names;       ///< of each; "" where the topology has no word for it
     std::vector<Distance> distances;            ///< near to far
     bool is_uniform = false;                    ///< no pair is clearly nearer than most, so no groups either
+    std::size_t not_measured = 0;               ///< pairs, of which that says nothing
     std::vector<std::string> findings;          ///< what the topology does not tell, a sentence each
     std::string meaning;                        ///< what it means for policies, some sentences
 };

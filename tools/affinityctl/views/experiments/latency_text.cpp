@@ -37,7 +37,10 @@ std::string level_table(const LatencyView& view, const Page& page) {
     const auto& levels = view.reading.levels;
     if (levels.empty())
         return wrapped(view.reading.is_uniform
-                           ? "No groups: all CPUs are about as near to each other."
+                           ? view.reading.not_measured > 0
+                                 ? "No groups were found: where it was measured, CPUs are about as near to "
+                                   "each other."
+                                 : "No groups: all CPUs are about as near to each other."
                            : "No groups: some CPUs are much nearer to each other than others, but they form "
                              "no groups with a clear step from one to the next.",
                        "", page) +
