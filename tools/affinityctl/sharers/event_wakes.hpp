@@ -27,11 +27,11 @@ class EventWakes {
     void watch(int pid);
     // A program that wakes its threads very often is not to pay for it: what costs is to look at all.
 
-    /// So many wake-ups on each CPU are counted one by one in a quarter of a second; beyond that one in 16
-    /// counts for all.
+    /// So many wake-ups on each CPU are counted one by one after look(), fewer if it looks at a part of the
+    /// time; beyond that one in 16 counts for all.
     static constexpr unsigned exact_at_once = 16384;
-    /// Looks from now on, for one part of the time of `parts`: each wake-up counts for so many. To be called
-    /// four times a second. An Error: the kernel does not let it look again.
+    /// Looks from now on, for one part of the time of `parts`: each wake-up counts for so many. An Error: the
+    /// kernel does not let it look again.
     [[nodiscard]] affinityd::Result<void> look(unsigned parts);
     /// There were more than exact_at_once on a CPU since the last look.
     [[nodiscard]] bool were_many() const;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <random>
 #include <string>
 #include <utility>
 
@@ -20,7 +21,10 @@ namespace inventory = affinityd::inventory;
 namespace {
 
 constexpr milliseconds between_glances{250};
-constexpr unsigned busy_parts = 4; ///< of one, it looks at one where wake-ups are very many
+/// Where wake-ups are very many it looks at one part of so many, once in so long: to begin and to end costs
+/// the program, too. When within that time is left to chance, as programs have a beat of their own.
+constexpr milliseconds busy_glance{1000};
+constexpr unsigned busy_parts = 8;
 
 /// The service that the machine's systemd runs the process in; "": none.
 std::string service_of(const inventory::ProcessFacts& facts) {
@@ -59,22 +63,30 @@ void WakeWatch::look_at_threads() {
     if (threads && !threads->empty()) living_ = std::move(*threads);
 }
 
+/// True: the user wants no more.
+bool WakeWatch::rest(milliseconds time, const std::function<bool(milliseconds)>& wait) {
+    events_->rest();
+    return time > milliseconds::zero() && wait(time);
+}
+
 Result<void> WakeWatch::run(milliseconds time, const std::function<bool(milliseconds)>& wait) {
     const auto end = began_ + time;
     Result<void> goes_on;
     bool is_busy = false;
+    std::minstd_rand chance(std::random_device{}());
     for (auto now = Clock::now(); now < end; now = Clock::now()) {
         has_ended_ = !inventory::lives_on(*root_, id_);
-        const auto glance = std::min(between_glances, std::chrono::ceil<milliseconds>(end - now));
-        const auto looks = is_busy ? glance / busy_parts : glance;
         if (has_ended_) break;
-        if (is_busy) {
-            events_->rest();
-            if (wait(glance - looks)) break;
-        }
+        const auto glance =
+            std::min(is_busy ? busy_glance : between_glances, std::chrono::ceil<milliseconds>(end - now));
+        const auto looks = is_busy ? glance / busy_parts : glance;
+        const auto before = milliseconds(
+            std::uniform_int_distribution<milliseconds::rep>(0, (glance - looks).count())(chance));
+        if (is_busy && rest(before, wait)) break;
         goes_on = events_->look(is_busy ? busy_parts : 1);
         if (!goes_on || wait(looks)) break;
-        is_busy = events_->were_many();
+        const bool was_busy = std::exchange(is_busy, events_->were_many());
+        if (was_busy && rest(glance - looks - before, wait)) break;
     }
     events_->stop();
     ended_ = Clock::now();

@@ -37,6 +37,7 @@ class WakeWatch {
   private:
     WakeWatch(const affinityd::host::Root& root, affinityd::TaskId id) : root_(&root), id_(id) {}
     void look_at_threads();
+    bool rest(std::chrono::milliseconds time, const std::function<bool(std::chrono::milliseconds)>& wait);
 
     const affinityd::host::Root* root_;
     affinityd::TaskId id_;
