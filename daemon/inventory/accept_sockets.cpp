@@ -21,8 +21,9 @@ namespace {
 constexpr std::size_t longest_fdinfo = 16U << 20; // some 200,000 files of an epoll
 constexpr std::size_t long_fdinfo = 256U << 10;   // some 3,000
 constexpr std::chrono::seconds rest_of_long{60};
-constexpr std::size_t most_asked = 8; // connections of an epoll, for their ports
-constexpr int most_looks = 8;         // for threads that run when they are looked at
+constexpr std::size_t few_asked = 8;    // connections of an epoll, for their ports
+constexpr std::size_t most_asked = 128; // where they have not all the same, so that chance counts for little
+constexpr int most_looks = 8;           // for threads that run when they are looked at
 constexpr std::chrono::milliseconds between_looks{1};
 
 std::string folder_of(int pid) { return std::to_string(pid); }
@@ -87,25 +88,33 @@ struct AcceptReader::Files {
             share_out(files, of_epolls[epoll], port_of);
         }
     }
-    /// Several listeners of a worker with one epoll get all of what comes to it, but where one of them has no
-    /// SO_REUSEPORT: which worker takes its connections is chance, so a few are asked whose they are.
-    void share_out(const KnownFiles::Fresh& files, const std::vector<AcceptSocket*>& listeners,
-                   const PortOf& port_of) {
+    [[nodiscard]] std::vector<std::uint16_t> ask_ports(const std::vector<std::uint64_t>& inodes,
+                                                       std::size_t most, const PortOf& port_of) const {
         std::vector<std::uint16_t> ports;
-        if (listeners.size() > 1 && !std::ranges::all_of(listeners, &AcceptSocket::shares_port)) {
-            const std::size_t asked = std::min(files.inodes.size(), most_asked);
-            for (std::size_t i = 0; i < asked; ++i) {
-                const auto inode = files.inodes[i * files.inodes.size() / asked];
-                const auto one = std::ranges::find(sockets, inode, &Socket::inode);
-                if (const auto port = one == sockets.end() ? std::nullopt : port_of(*one))
-                    ports.push_back(*port);
-            }
+        const std::size_t asked = std::min(inodes.size(), most);
+        for (std::size_t i = 0; i < asked; ++i) {
+            const auto one = std::ranges::find(sockets, inodes[i * inodes.size() / asked], &Socket::inode);
+            if (const auto port = one == sockets.end() ? std::nullopt : port_of(*one)) ports.push_back(*port);
         }
+        return ports;
+    }
+    /// A worker's listeners with SO_REUSEPORT together get all that came to them. Which worker takes what
+    /// comes to others is chance, and what a proxy connects to itself is its clients' doing: so some are
+    /// asked whose they are.
+    void share_out(const KnownFiles::Fresh& files, const std::vector<AcceptSocket*>& listeners,
+                   const PortOf& port_of) const {
+        if (listeners.empty()) return;
+        const auto is_theirs = [&](std::uint16_t port) {
+            return std::ranges::any_of(
+                listeners, [&](const auto* one) { return one->shares_port && one->port == port; });
+        };
+        auto ports = ask_ports(files.inodes, few_asked, port_of);
+        if (!std::ranges::all_of(ports, is_theirs)) ports = ask_ports(files.inodes, most_asked, port_of);
         for (auto* listener : listeners) {
-            std::size_t count = files.count;
-            if (!ports.empty())
-                count = count * static_cast<std::size_t>(std::ranges::count(ports, listener->port)) /
-                        ports.size();
+            const auto hits = listener->shares_port ? std::ranges::count_if(ports, is_theirs)
+                                                    : std::ranges::count(ports, listener->port);
+            const std::size_t count =
+                ports.empty() ? files.count : files.count * static_cast<std::size_t>(hits) / ports.size();
             listener->accepted = listener->accepted.value_or(0) + count;
         }
     }

@@ -26,9 +26,9 @@ struct AcceptSocket {
     bool shares_port = false;           ///< SO_REUSEPORT
     int incoming_cpu = -1;              ///< SO_INCOMING_CPU, -1: not set
     std::vector<int> threads;           ///< that take connections from it, as far as seen, ascending
-    /// Connections that came, and have not ended, since what its epolls watch was read before, about: all
-    /// other files that they watch count. 0 the first time; no value: that was not read now, or nobody has
-    /// an epoll for it.
+    /// Connections that came, and have not ended, since what its epolls watch was read before, about: what a
+    /// proxy connects to itself does not count, as far as descriptors are looked at. 0 the first time; no
+    /// value: that was not read now, or nobody has an epoll for it.
     std::optional<std::size_t> accepted;
     friend bool operator==(const AcceptSocket&, const AcceptSocket&) = default;
 };
