@@ -34,6 +34,10 @@ using AskChannels = std::function<Result<ChannelAnswers>(std::optional<unsigned>
 /// ethnl_default_dumpit() in net/ethtool/netlink.c.
 [[nodiscard]] Result<void> read_channels(std::span<Nic> nics, const AskChannels& ask);
 
+/// The list only. True: it ended early, and those without channels are to be asked for one by one.
+[[nodiscard]] Result<bool> list_channels(std::span<Nic> nics);
+[[nodiscard]] Result<bool> list_channels(std::span<Nic> nics, const AskChannels& ask);
+
 /// Numbers of channels to set; what has no value stays as it is.
 struct ChannelChange {
     std::optional<unsigned> rx, tx, combined;

@@ -33,10 +33,11 @@ class NicReader {
     [[nodiscard]] std::vector<Nic> take() { return std::move(nics_); }
 
   private:
-    enum class Stage : std::uint8_t { list, files, queues, addresses, napi, channels, done };
+    enum class Stage : std::uint8_t { list, files, queues, addresses, napi, channels, silent, done };
     [[nodiscard]] Result<void> go_on();
     [[nodiscard]] Result<void> list();
     [[nodiscard]] Result<void> begin_nic();
+    [[nodiscard]] Result<void> ask_next();
     void read_queue();
 
     const host::Root* root_;
