@@ -213,7 +213,7 @@ void Manager::link_changed(const std::string& nic) {
     shared_.machine_changed = true;
     if (!nic.empty() && !work_.is_urgent_full()) {
         auto work = std::make_unique<Sequence>();
-        work->then([this, nic] { reread_nic(parts_.root, shared_.current, nic, parts_.log); });
+        work->until(reread_nic(parts_.root, shared_.current, nic, parts_.log));
         work->then_do([this, nic] { return std::make_unique<QueueRound>(queues_, nic); });
         work_.add_urgent(std::move(work));
     }

@@ -14,14 +14,10 @@ namespace affinityd::app {
 
 namespace {
 
-/// Where links change all the time, what was read in this attempt has to do.
-constexpr unsigned most_attempts = 3;
-
 /// A reading that is under way, on top of the world that it began with.
 struct Reading {
     std::shared_ptr<World> world;
     machine::MachineReader reader;
-    unsigned attempt = 1;
 };
 
 void complain(Log& log, const Error& error) {
@@ -35,36 +31,42 @@ Sequence::Stage reread_machine(const host::Root& root, Current& current, bool& w
     return [&root, &current, &wanted, &log,
             reading = std::shared_ptr<Reading>()](const OutOfTime& out_of_time) mutable {
         if (!reading && !std::exchange(wanted, false)) return true;
-        if (!reading)
+        if (!reading) {
             reading = std::make_shared<Reading>(
                 Reading{current.world, machine::MachineReader(root, &current->machine())});
-        while (true) {
-            const auto done = reading->reader.step(out_of_time);
-            if (!done) complain(log, done.error());
-            if (!done) wanted = true; // the next pass tries again
-            if (!done) break;
-            // What an event brought in meanwhile may be younger than what was read before it.
-            if (*done && (!wanted || reading->attempt == most_attempts)) break;
-            if (*done) {
-                wanted = false;
-                ++reading->attempt;
-                reading->reader = machine::MachineReader(root, &current->machine());
-            }
-            if (out_of_time()) return false;
+            current.reread.clear();
         }
-        // A reload read the machine by itself.
-        if (reading->reader.is_done() && reading->world == current.world)
-            current->update(reading->reader.take());
+        auto done = reading->reader.step(out_of_time);
+        for (; done && !*done; done = reading->reader.step(out_of_time))
+            if (out_of_time()) return false;
+        if (!done) {
+            complain(log, done.error());
+            wanted = true;                            // the next pass tries again
+        } else if (reading->world == current.world) { // else a reload read the machine by itself
+            auto machine = reading->reader.take();
+            machine::keep_younger(current->machine(), current.reread, machine);
+            current->update(std::move(machine));
+        }
         return true;
     };
 }
 
-void reread_nic(const host::Root& root, Current& current, const std::string& nic, Log& log) {
-    machine::Machine machine = current->machine();
-    if (const auto done = machine::reread_nic(root, nic, machine); !done)
-        complain(log, done.error());
-    else
+Sequence::Stage reread_nic(const host::Root& root, Current& current, const std::string& nic, Log& log) {
+    return [&root, &current, &log, nic,
+            reader = std::shared_ptr<machine::InterfaceReader>()](const OutOfTime& out_of_time) mutable {
+        if (!reader) reader = std::make_shared<machine::InterfaceReader>(root, nic, current->machine());
+        const auto done = reader->step(out_of_time);
+        if (done && !*done) return false;
+        if (!done) {
+            complain(log, done.error());
+            return true;
+        }
+        machine::Machine machine = current->machine();
+        reader->put_into(machine);
         current->update(std::move(machine));
+        current.reread.insert(nic);
+        return true;
+    };
 }
 
 void reread_channels(const host::Root& root, Current& current) {

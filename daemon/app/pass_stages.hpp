@@ -18,12 +18,13 @@ namespace affinityd::app {
 // Stages of a pass that belong to none of its ways. References must outlive the stages.
 
 /// Reads the hardware again, in steps, if `wanted` says so when the stage begins; `wanted` is cleared,
-/// unless that fails.
+/// unless that fails. What events bring in meanwhile is younger, and stays.
 [[nodiscard]] Sequence::Stage reread_machine(const host::Root& root, Current& current, bool& wanted,
                                              Log& log);
 
-/// Reads one interface again, at once.
-void reread_nic(const host::Root& root, Current& current, const std::string& nic, Log& log);
+/// Reads one interface again, in steps.
+[[nodiscard]] Sequence::Stage reread_nic(const host::Root& root, Current& current, const std::string& nic,
+                                         Log& log);
 
 /// Asks interfaces again that could not say how many queues they have.
 void reread_channels(const host::Root& root, Current& current);

@@ -78,6 +78,8 @@ class World {
 /// keeps a share of it.
 struct Current {
     std::shared_ptr<World> world; ///< never null once the daemon has started
+    /// Interfaces that were read again, each alone, since the last reading of the whole machine began.
+    std::set<std::string, std::less<>> reread{};
     [[nodiscard]] World* operator->() const { return world.get(); }
     [[nodiscard]] const planner::Placements& placements() const { return world->placements(); }
 };

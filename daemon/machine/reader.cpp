@@ -8,6 +8,7 @@
 #include "topology/reader.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace affinityd::machine {
 
@@ -127,6 +128,7 @@ bool ask_again(Machine& machine, const AskAgain& ask) {
         if (nic.channels_fault == 0) continue;
         auto now = nic;
         now.channels_fault = 0;
+        now.channels.reset(); // what it had says nothing of now
         if (!ask({&now, 1}) || now.channels_fault != 0) continue;
         nic = std::move(now);
         has_news = true;
@@ -134,38 +136,115 @@ bool ask_again(Machine& machine, const AskAgain& ask) {
     return has_news;
 }
 
-Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine& machine) {
-    auto fresh = netdev::read_nic(root, nic);
+InterfaceReader::InterfaceReader(const host::Root& root, std::string nic, const Machine& before)
+    : root_(&root), nic_(std::move(nic)), irqs_(root), thread_scan_(root, before.kernel_threads) {
+    const auto* known = before.nic(nic_);
+    has_irqs_ = known != nullptr && !known->device.empty();
+    has_threads_ = has_irqs_ || (known != nullptr && known->threaded_napi);
+}
+
+Result<void> InterfaceReader::read_nic() {
+    auto fresh = netdev::read_nic(*root_, nic_);
     if (!fresh) return std::unexpected(fresh.error());
-    auto irqs = irq::read_interrupts(root);
-    if (!irqs) return std::unexpected(irqs.error());
+    fresh_ = std::move(*fresh);
+    has_irqs_ = has_irqs_ || (fresh_ && !fresh_->device.empty());
+    has_threads_ = has_threads_ || has_irqs_ || (fresh_ && fresh_->threaded_napi);
+    return {};
+}
+
+Result<bool> InterfaceReader::go_on(const std::function<bool()>& out_of_time) {
+    switch (stage_) {
+    case Stage::nic:
+        if (const auto done = read_nic(); !done) return std::unexpected(done.error());
+        return true;
+    case Stage::irqs:
+        return has_irqs_ ? irqs_.step(out_of_time) : true;
+    case Stage::threads:
+        if (!has_threads_) return true;
+        if (!thread_scan_.step(out_of_time)) return false;
+        if (auto threads = thread_scan_.take(); !threads)
+            return std::unexpected(threads.error());
+        else
+            threads_ = std::move(*threads);
+        return true;
+    case Stage::done:
+        break;
+    }
+    return true;
+}
+
+Result<bool> InterfaceReader::step(const std::function<bool()>& out_of_time) {
+    while (stage_ != Stage::done) {
+        const auto done = go_on(out_of_time);
+        if (!done || !*done) return done;
+        stage_ = static_cast<Stage>(static_cast<unsigned>(stage_) + 1);
+        if (stage_ != Stage::done && out_of_time()) return false;
+    }
+    return true;
+}
+void InterfaceReader::put_into(Machine& machine) {
     // One that was renamed is known by its former name.
-    if (*fresh && (*fresh)->ifindex != 0)
+    if (fresh_ && fresh_->ifindex != 0)
         std::erase_if(machine.nics, [&](const netdev::Nic& other) {
-            const bool is_former = other.ifindex == (*fresh)->ifindex && other.name != nic;
+            const bool is_former = other.ifindex == fresh_->ifindex && other.name != nic_;
             if (is_former) machine.vectors.erase(other.name);
             return is_former;
         });
-    const auto known = std::ranges::find(machine.nics, nic, &netdev::Nic::name);
-    if (!*fresh && known != machine.nics.end())
+    const auto known = std::ranges::find(machine.nics, nic_, &netdev::Nic::name);
+    if (!fresh_ && known != machine.nics.end())
         machine.nics.erase(known);
-    else if (*fresh && known != machine.nics.end()) {
-        keep_active_port(**fresh, &*known);
-        keep_channels(**fresh, &*known);
-        *known = std::move(**fresh);
-    } else if (*fresh) {
-        machine.nics.push_back(std::move(**fresh));
+    else if (fresh_ && known != machine.nics.end()) {
+        keep_active_port(*fresh_, &*known);
+        keep_channels(*fresh_, &*known);
+        *known = std::move(*fresh_);
+    } else if (fresh_) {
+        machine.nics.push_back(std::move(*fresh_));
         std::ranges::stable_sort(machine.nics, {}, &netdev::Nic::ifindex); // as read_nics() has them
     }
-    machine.irqs = std::move(*irqs);
-    auto threads = inventory::find_kernel_threads(root, machine.kernel_threads);
-    if (!threads) return std::unexpected(threads.error());
-    machine.kernel_threads = std::move(*threads);
+    if (has_irqs_) machine.irqs = irqs_.take();
+    if (has_threads_) machine.kernel_threads = std::move(threads_);
     attach_kernel_threads(machine);
     // Others have events of their own.
-    machine.vectors.erase(nic);
-    if (const auto* now = machine.nic(nic)) machine.vectors.emplace(nic, nic_vectors(*now, machine.irqs));
+    machine.vectors.erase(nic_);
+    if (const auto* now = machine.nic(nic_)) machine.vectors.emplace(nic_, nic_vectors(*now, machine.irqs));
+}
+
+Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine& machine) {
+    InterfaceReader reader(root, nic, machine);
+    while (true) {
+        const auto done = reader.step([] { return false; });
+        if (!done) return std::unexpected(done.error());
+        if (*done) break;
+    }
+    reader.put_into(machine);
     return {};
+}
+
+void keep_younger(const Machine& now, const std::set<std::string, std::less<>>& nics, Machine& fresh) {
+    if (nics.empty()) return;
+    std::set<unsigned> places; // one that was renamed meanwhile may be there by its former name
+    bool had_devices = false;
+    const auto look = [&](const netdev::Nic* nic) {
+        if (nic == nullptr) return;
+        places.insert(nic->ifindex);
+        had_devices = had_devices || !nic->device.empty();
+    };
+    for (const auto& name : nics) {
+        look(now.nic(name));
+        look(fresh.nic(name)); // it may be gone by now
+    }
+    std::erase_if(fresh.nics, [&](const netdev::Nic& nic) {
+        return nics.contains(nic.name) || (nic.ifindex != 0 && places.contains(nic.ifindex));
+    });
+    for (const auto& nic : now.nics)
+        if (nics.contains(nic.name)) fresh.nics.push_back(nic);
+    std::ranges::stable_sort(fresh.nics, {}, &netdev::Nic::ifindex);
+    if (had_devices) { // else they were not read again
+        fresh.irqs = now.irqs;
+        fresh.kernel_threads = now.kernel_threads;
+    }
+    attach_kernel_threads(fresh);
+    link_vectors(fresh);
 }
 
 } // namespace affinityd::machine

@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace affinityd::host {
 class Root;
@@ -59,8 +61,40 @@ using AskAgain = std::function<Result<void>(std::span<netdev::Nic> nics)>;
 /// Asks for the channels of interfaces again that could not say them when they were read. True: one can.
 [[nodiscard]] bool ask_again(Machine& machine, const AskAgain& ask);
 
-/// Reads one interface and its interrupts again; everything else stays as it was read before. An interface
-/// that has gone is taken out, a new one is added.
+/// Reads one interface and its interrupts again, in parts; everything else stays as it was read before. A
+/// virtual interface has no interrupts, so that a host of containers, where these come and go, does not read
+/// all of the machine's for each.
+class InterfaceReader {
+  public:
+    /// `before`: what is known of the machine. `root` must outlive the reader.
+    InterfaceReader(const host::Root& root, std::string nic, const Machine& before);
+
+    /// True: put_into() has all.
+    [[nodiscard]] Result<bool> step(const std::function<bool()>& out_of_time);
+    /// An interface that has gone is taken out, a new one is added. To be called once.
+    void put_into(Machine& machine);
+
+  private:
+    enum class Stage : std::uint8_t { nic, irqs, threads, done };
+    [[nodiscard]] Result<bool> go_on(const std::function<bool()>& out_of_time);
+    [[nodiscard]] Result<void> read_nic();
+
+    const host::Root* root_;
+    std::string nic_;
+    Stage stage_ = Stage::nic;
+    bool has_irqs_;    ///< it had or has a device
+    bool has_threads_; ///< or threads poll it
+    std::optional<netdev::Nic> fresh_;
+    irq::InterruptReader irqs_;
+    inventory::KernelThreadScan thread_scan_;
+    std::vector<inventory::KernelThread> threads_;
+};
+
+/// All of it at once.
 [[nodiscard]] Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine& machine);
+
+/// `now` is the machine that was known while `fresh` was read, and these interfaces were read again
+/// meanwhile: what is known of them, and of interrupts, is younger.
+void keep_younger(const Machine& now, const std::set<std::string, std::less<>>& nics, Machine& fresh);
 
 } // namespace affinityd::machine
