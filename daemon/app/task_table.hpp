@@ -78,6 +78,7 @@ struct KnownProcess {
     KnownThreads threads;
     std::uint64_t seen = 0;     ///< number of the last pass that saw it
     bool is_unread = false;     ///< this pass could not read it: it may still be there
+    bool was_executed = false;  ///< it ran another program when it could not be read
     bool has_lost_main = false; ///< its main thread has ended; if there is one again, it was another thread
     KnownCpuset cpuset;
     std::optional<KnownSettling> settling; ///< no value: its threads have places of their own

@@ -187,7 +187,10 @@ bool Tasks::decide(Turn& turn) {
             parts_.log.error("process " + std::to_string(pid) +
                                  " cannot be matched: its files cannot be opened",
                              {"process not read", pid});
-        if (auto* known = table_.find(pid)) known->is_unread = true;
+        if (auto* known = table_.find(pid)) {
+            known->is_unread = true;
+            known->was_executed |= turn.change.is_executed;
+        }
         return false;
     }
     if (const auto* known = table_.find(pid); known != nullptr && known->id != scan.id()) return false;
@@ -203,7 +206,8 @@ bool Tasks::decide(Turn& turn) {
         process.comm = scan.comm();
         process.policy = *policy;
         process.seen = passes_;
-        settling_.looked(process, is_new, std::exchange(turn.change.is_executed, false));
+        const bool was_executed = std::exchange(process.was_executed, false);
+        settling_.looked(process, is_new, std::exchange(turn.change.is_executed, false) || was_executed);
         parts_.observer.matched(process, scan.facts());
     }
     return true;

@@ -2,6 +2,12 @@
 // Renames of threads on this machine, with an enforcer that only records.
 #include "simulated.hpp"
 
+#include <array>
+#include <cerrno>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -69,6 +75,44 @@ TEST_F(LiveTasksTest, ARenamedThreadIsReadAgainUntilAPassThatBeganAfterEventsWer
     recycle();
     tasks.thread_renamed(::getpid(), ::getpid(), "name");
     EXPECT_EQ(known_start(), stale) << "all is known again";
+}
+
+/// On a busy machine a command line comes later than the daemon waits for it.
+TEST_F(LiveTasksTest, AProgramWhoseCommandLineComesLateSettlesAsAnyOther) {
+    machine_.policy("live", "match: {cmdline: \"*app-test*\"}\nbind: set\nsettle: 5s\n");
+    ASSERT_TRUE(manager_->start()) << log_.text();
+    auto& tasks = manager_->tasks();
+    auto& lines = *tasks.sources().command_lines();
+    // As the loop does when answers come late, which they may here, too.
+    const auto looks_until = [&](const auto& is_so) {
+        for (int tries = 0; tries < 1000 && !is_so(); ++tries) {
+            pollfd answer{lines.fd(), POLLIN, 0};
+            ::poll(&answer, 1, 10);
+            static_cast<void>(lines.take_late());
+            tasks.process_changed(::getpid());
+        }
+        return is_so();
+    };
+    const auto known = [&] { return tasks.table().find(::getpid()); };
+    ASSERT_TRUE(looks_until([&] { return known() != nullptr; }));
+    known()->settling.reset(); // it has been there for long
+
+    std::vector<host::Fd> writers;
+    for (int i = 0; i < 2; ++i) { // so many of a user that nothing more is read for that one
+        std::array<int, 2> pipe{};
+        ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+        writers.emplace_back(pipe[1]);
+        EXPECT_EQ(lines.read({1 << 29, stale}, host::Fd(pipe[0]), 16, [] { return ::getuid(); }).code,
+                  EAGAIN);
+    }
+    ProcessChange executed;
+    executed.is_executed = true;
+    tasks.process_changed(::getpid(), executed);
+    EXPECT_FALSE(known()->settling) << "it is not known which program it is";
+
+    writers.clear();
+    EXPECT_TRUE(looks_until([&] { return known()->settling.has_value(); }))
+        << "it runs another program, which counts its CPUs";
 }
 
 } // namespace
