@@ -47,15 +47,10 @@ bool ExplainJob::step(const OutOfTime& out_of_time) {
     return true;
 }
 
-bool ExplainJob::open() {
+bool ExplainJob::begin() {
     auto scan = inventory::ProcessScan::open(parts_.root, value_.pid, &parts_.tasks.sources());
     if (!scan || !*scan) return false;
     scan_ = std::move(**scan);
-    return true;
-}
-
-bool ExplainJob::begin() {
-    if (!open()) return false;
     until_ = Clock::now() + longest_wait;
     value_.comm = scan_->comm();
     value_.owner = scan_->facts().uid();
@@ -77,7 +72,7 @@ bool ExplainJob::consider(const OutOfTime& out_of_time) {
     }
     const ProcessLineage lineage(parts_.root, parts_.tasks.table(), basis_.world().policies());
     auto verdicts = basis_.world().matcher().explain(*facts, lineage);
-    if (facts->is_silent() && is_awaited()) return false;
+    if (facts->is_silent() && await_answer()) return false;
     stage_ = Stage::read;
     for (auto& verdict : verdicts) {
         const auto& policy = basis_.world().policy(verdict.policy);
@@ -91,16 +86,18 @@ bool ExplainJob::consider(const OutOfTime& out_of_time) {
     return true;
 }
 
-/// On a busy machine the command line of a process comes later than the loop waits for it. True: it is to be
-/// considered again.
-bool ExplainJob::is_awaited() {
+/// On a busy machine the command line of a process comes later than the loop waits for it. True: the process
+/// is to be considered again.
+bool ExplainJob::await_answer() {
     auto* lines = parts_.tasks.sources().command_lines();
     if (lines == nullptr || Clock::now() >= until_) return false;
     constexpr timespec patience{0, 100'000};
     pollfd late{lines->fd(), POLLIN, 0}; // the loop takes the answer
     ::ppoll(&late, 1, &patience, nullptr);
-    const auto id = scan_->id();
-    return open() && scan_->id() == id;
+    auto scan = inventory::ProcessScan::open(parts_.root, value_.pid, &parts_.tasks.sources());
+    if (!scan || !*scan || (*scan)->id() != scan_->id()) return false; // it has ended
+    scan_ = std::move(**scan);
+    return true;
 }
 
 Result<bool> ExplainJob::read(const OutOfTime& out_of_time) {

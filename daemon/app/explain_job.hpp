@@ -33,10 +33,9 @@ class ExplainJob final : public Job {
   private:
     using Clock = std::chrono::steady_clock;
     enum class Stage : std::uint8_t { consider, read, explain, send };
-    [[nodiscard]] bool open();
     [[nodiscard]] bool begin();
     [[nodiscard]] bool consider(const OutOfTime& out_of_time);
-    [[nodiscard]] bool is_awaited();
+    [[nodiscard]] bool await_answer();
     [[nodiscard]] Result<bool> read(const OutOfTime& out_of_time);
     void explain(std::size_t index);
     [[nodiscard]] std::optional<policy::Position> decided_by(std::size_t index,

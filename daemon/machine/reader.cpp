@@ -182,6 +182,7 @@ Result<bool> InterfaceReader::step(const std::function<bool()>& out_of_time) {
     }
     return true;
 }
+
 void InterfaceReader::put_into(Machine& machine) {
     // One that was renamed is known by its former name.
     if (fresh_ && fresh_->ifindex != 0)
@@ -207,17 +208,6 @@ void InterfaceReader::put_into(Machine& machine) {
     // Others have events of their own.
     machine.vectors.erase(nic_);
     if (const auto* now = machine.nic(nic_)) machine.vectors.emplace(nic_, nic_vectors(*now, machine.irqs));
-}
-
-Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine& machine) {
-    InterfaceReader reader(root, nic, machine);
-    while (true) {
-        const auto done = reader.step([] { return false; });
-        if (!done) return std::unexpected(done.error());
-        if (*done) break;
-    }
-    reader.put_into(machine);
-    return {};
 }
 
 void keep_younger(const Machine& now, const std::set<std::string, std::less<>>& nics, Machine& fresh) {

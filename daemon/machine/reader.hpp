@@ -90,9 +90,6 @@ class InterfaceReader {
     std::vector<inventory::KernelThread> threads_;
 };
 
-/// All of it at once.
-[[nodiscard]] Result<void> reread_nic(const host::Root& root, const std::string& nic, Machine& machine);
-
 /// `now` is the machine that was known while `fresh` was read, and these interfaces were read again
 /// meanwhile: what is known of them, and of interrupts, is younger.
 void keep_younger(const Machine& now, const std::set<std::string, std::less<>>& nics, Machine& fresh);
