@@ -19,18 +19,41 @@ bool LeftChildren::may_be_given(const CpuSet& mask, const CpuSet& online, std::u
            journal_.contents().given().contains(mask, online, born);
 }
 
-/// In this order: a process that has this number afterwards had it before. It is on the way of each event
-/// that places a new process.
+namespace {
+
+std::string group_of(const host::Root& root, int pid) {
+    const auto groups = root.proc().text(std::to_string(pid) + "/cgroup");
+    return groups ? inventory::cgroup_of(*groups) : "";
+}
+
+} // namespace
+
+/// In this order: a process that has this number afterwards had it before.
 state::Descent LeftChildren::descent_of(const TaskId& process) const {
-    const auto groups = root_.proc().text(std::to_string(process.tid) + "/cgroup");
+    auto group = group_of(root_, process.tid);
     const auto scan = inventory::ProcessScan::open(root_, process.tid);
     if (!scan || !*scan || (*scan)->id() != process) return {};
-    return {groups ? inventory::cgroup_of(*groups) : "", std::max((*scan)->session(), 0)};
+    return {std::move(group), std::max((*scan)->session(), 0)};
 }
 
 void LeftChildren::note(const TaskId& process, const planner::UndoRecord& record, std::uint64_t since) {
     if (!enforcer_.acts()) return;
     if (noted_.process != process) noted_ = {process, descent_of(process)};
+    note_noted(record, since);
+}
+
+/// It is on the way of each event that places a new process, so its stat is not read once more: whose number
+/// that is by now, the enforcer makes sure of before it sets a mask. If it is another's, no mask is set, and
+/// the note names a group in which nobody has a mask from us.
+void LeftChildren::note_coming(const KnownProcess& process, const planner::UndoRecord& record,
+                               std::uint64_t since) {
+    if (!enforcer_.acts()) return;
+    if (noted_.process != process.id)
+        noted_ = {process.id, {group_of(root_, process.id.tid), process.session}};
+    note_noted(record, since);
+}
+
+void LeftChildren::note_noted(const planner::UndoRecord& record, std::uint64_t since) {
     const auto note = [&](const machine::Setting& mask) {
         const auto done =
             journal_.note_given({mask.cpus(), record.original.cpus(), record.policy, noted_.descent, since});

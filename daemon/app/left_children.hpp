@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/log.hpp"
+#include "app/task_table.hpp"
 #include "enforcer/enforcer.hpp"
 #include "inventory/process_scan.hpp"
 #include "state/journal.hpp"
@@ -31,6 +32,8 @@ class LeftChildren {
     [[nodiscard]] std::uint64_t now() const { return enforcer_.ticks(); }
     /// Threads of the process have been given the masks of the record, `since` at the earliest.
     void note(const TaskId& process, const planner::UndoRecord& record, std::uint64_t since);
+    /// Threads of a process under policy are about to get them, if they are still there.
+    void note_coming(const KnownProcess& process, const planner::UndoRecord& record, std::uint64_t since);
 
     /// True for a process that no policy wants and that may be such a child.
     [[nodiscard]] bool may_be_one(const inventory::ProcessScan& scan, const CpuSet& online) const;
@@ -50,6 +53,7 @@ class LeftChildren {
     /// A task that was born then has the mask: whether it may be one of ours.
     [[nodiscard]] bool may_be_given(const CpuSet& mask, const CpuSet& online, std::uint64_t born) const;
     [[nodiscard]] state::Descent descent_of(const TaskId& process) const;
+    void note_noted(const planner::UndoRecord& record, std::uint64_t since);
     [[nodiscard]] bool has_lost_its_parent(const inventory::ProcessScan& scan) const;
     [[nodiscard]] bool is_of_a_policys_process(const inventory::ProcessScan& scan) const;
     [[nodiscard]] bool is_of_an_orphan(const inventory::ProcessScan& scan, const CpuSet& online) const;

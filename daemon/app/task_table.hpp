@@ -72,6 +72,7 @@ struct KnownSettling {
 struct KnownProcess {
     TaskId id;
     std::string comm;
+    int session = 0;               ///< as of its last look; 0: none that can be seen
     std::size_t policy = 0;        ///< index into the world's set
     std::vector<std::string> nics; ///< interfaces that serve it, as far as known
     bool is_elsewhere = false; ///< in another network namespace: which interfaces serve it cannot be known

@@ -204,6 +204,7 @@ bool Tasks::decide(Turn& turn) {
         const bool is_new = table_.find(pid) == nullptr;
         auto& process = table_.insert(scan.id());
         process.comm = scan.comm();
+        process.session = std::max(scan.session(), 0);
         process.policy = *policy;
         process.seen = passes_;
         const bool was_executed = std::exchange(process.was_executed, false);
@@ -263,7 +264,8 @@ bool Tasks::finish(Turn& turn, const OutOfTime& out_of_time) {
         if (!turn.unseen->empty() && out_of_time()) return false;
     }
     if (turn.threads.size() > 1) settling_.made_threads(*known);
-    learn_cpuset(known->cpuset, pid, sources_, passes_); // so that it is watched
+    // So that it is watched; of a program that settles, at the end of that, as many do not live so long.
+    if (!known->settling) learn_cpuset(known->cpuset, pid, sources_, passes_);
     parts_.observer.placed(*known);
     return true;
 }

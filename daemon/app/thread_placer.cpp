@@ -84,7 +84,7 @@ void ThreadPlacer::apply(KnownProcess* process, const TaskId& thread, const plan
                          const CpuSet* cpuset) {
     auto* known = process == nullptr ? nullptr : process->threads.find(thread.tid);
     const auto note_given = [this, process, since = left_.now()](const planner::UndoRecord& record) {
-        if (process != nullptr) left_.note(process->id, record, since);
+        if (process != nullptr) left_.note_coming(*process, record, since);
     };
     const auto before = journal_.find(action.subject);
     const auto carried =

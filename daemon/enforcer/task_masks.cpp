@@ -42,12 +42,16 @@ std::optional<int> creator_of(const host::Root& root, int tid) {
 
 TaskMasks::TaskMasks(const host::Root& root) : TaskMasks(root, Kernel{}) {}
 
-/// Still the task that is meant? Its number may belong to another by now. What is read is the thread's own
-/// file: that of its process adds up all threads. An Error: it cannot be known (EMFILE).
+/// Still the task that is meant? Its number may belong to another by now. An Error: it cannot be known
+/// (EMFILE). Of a main thread, the process's file says the same, and the kernel has that at hand: each file
+/// in /proc that is opened for the first time is an inode more, and thousands of short programs would have
+/// the CPU that they run on free those of one another. Of other threads that file says nothing.
 Result<bool> TaskMasks::is_same(const TaskMask& subject) const {
+    const bool is_main = subject.task.tid == subject.pid;
+    const auto path = is_main ? fmt::format("{}/stat", subject.pid)
+                              : fmt::format("{}/task/{}/stat", subject.pid, subject.task.tid);
     inventory::StatBuffer buffer;
-    const auto line = inventory::read_stat(
-        root_.proc(), fmt::format("{}/task/{}/stat", subject.pid, subject.task.tid), buffer);
+    const auto line = inventory::read_stat(root_.proc(), path, buffer);
     if (!line) return std::unexpected(line.error());
     return *line && (*line)->start_time == subject.task.start_time && !(*line)->is_dead();
 }
