@@ -49,7 +49,7 @@ void LeftChildren::note_coming(const KnownProcess& process, const planner::UndoR
                                std::uint64_t since) {
     if (!enforcer_.acts()) return;
     if (noted_.process != process.id)
-        noted_ = {process.id, {group_of(root_, process.id.tid), process.session}};
+        noted_ = {process.id, {group_of(root_, process.id.tid), process.look.session}};
     note_noted(record, since);
 }
 

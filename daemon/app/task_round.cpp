@@ -17,7 +17,7 @@ std::optional<int> TaskRound::next_pid() {
 std::nullopt_t TaskRound::give_up(const std::string& why) {
     log_.error(why, "not listed");
     for (auto& [pid, process] : tasks_.table().processes())
-        process.is_unread = true;
+        process.look.is_unread = true;
     return std::nullopt;
 }
 
@@ -28,7 +28,7 @@ bool TaskRound::begin_next() {
     auto scan = inventory::ProcessScan::open(root_, *pid, &tasks_.sources());
     if (!scan) {
         log_.error(scan.error().to_string(), {"process not read", *pid});
-        if (auto* known = tasks_.table().find(*pid)) known->is_unread = true;
+        if (auto* known = tasks_.table().find(*pid)) known->look.is_unread = true;
     }
     if (!scan || !*scan) return false;
     listeners_.seen(**scan);

@@ -68,18 +68,23 @@ struct KnownSettling {
     std::chrono::steady_clock::time_point due;   ///< unless it makes another thread before
 };
 
+/// What the last look at a process told.
+struct KnownLook {
+    std::uint64_t pass = 0;    ///< number of the last pass that saw it
+    int session = 0;           ///< 0: none that can be seen
+    bool is_unread = false;    ///< this pass could not read it: it may still be there
+    bool was_executed = false; ///< it ran another program when it could not be read
+};
+
 /// A process that a policy wants.
 struct KnownProcess {
     TaskId id;
     std::string comm;
-    int session = 0;               ///< as of its last look; 0: none that can be seen
     std::size_t policy = 0;        ///< index into the world's set
     std::vector<std::string> nics; ///< interfaces that serve it, as far as known
     bool is_elsewhere = false; ///< in another network namespace: which interfaces serve it cannot be known
     KnownThreads threads;
-    std::uint64_t seen = 0;     ///< number of the last pass that saw it
-    bool is_unread = false;     ///< this pass could not read it: it may still be there
-    bool was_executed = false;  ///< it ran another program when it could not be read
+    KnownLook look;
     bool has_lost_main = false; ///< its main thread has ended; if there is one again, it was another thread
     KnownCpuset cpuset;
     std::optional<KnownSettling> settling; ///< no value: its threads have places of their own

@@ -178,7 +178,7 @@ bool Tasks::decide(Turn& turn) {
     const auto policy = match(scan);
     turn.world = parts_.current.world;
     if (scan.facts().is_unfinished()) { // it is decided when go_on() has read all
-        if (auto* known = table_.find(pid)) known->is_unread = true; // stays what it is until then
+        if (auto* known = table_.find(pid)) known->look.is_unread = true; // stays what it is until then
         return true;
     }
     if (!scan.facts().is_complete()) {
@@ -188,8 +188,8 @@ bool Tasks::decide(Turn& turn) {
                                  " cannot be matched: its files cannot be opened",
                              {"process not read", pid});
         if (auto* known = table_.find(pid)) {
-            known->is_unread = true;
-            known->was_executed |= turn.change.is_executed;
+            known->look.is_unread = true;
+            known->look.was_executed |= turn.change.is_executed;
         }
         return false;
     }
@@ -204,10 +204,10 @@ bool Tasks::decide(Turn& turn) {
         const bool is_new = table_.find(pid) == nullptr;
         auto& process = table_.insert(scan.id());
         process.comm = scan.comm();
-        process.session = std::max(scan.session(), 0);
+        process.look.session = std::max(scan.session(), 0);
         process.policy = *policy;
-        process.seen = passes_;
-        const bool was_executed = std::exchange(process.was_executed, false);
+        process.look.pass = passes_;
+        const bool was_executed = std::exchange(process.look.was_executed, false);
         settling_.looked(process, is_new, std::exchange(turn.change.is_executed, false) || was_executed);
         parts_.observer.matched(process, scan.facts());
     }
@@ -286,8 +286,8 @@ void Tasks::begin_pass() {
 bool Tasks::end_pass(const OutOfTime& out_of_time) {
     std::vector<int> unseen;
     for (auto& [pid, process] : table_.processes()) {
-        if (std::exchange(process.is_unread, false)) process.seen = passes_;
-        if (process.seen != passes_) unseen.push_back(pid);
+        if (std::exchange(process.look.is_unread, false)) process.look.pass = passes_;
+        if (process.look.pass != passes_) unseen.push_back(pid);
     }
     for (const int pid : unseen) {
         drop(pid);
