@@ -62,8 +62,8 @@ Result<void> read_addresses(std::span<Nic> nics) {
     };
     const auto take = [&](const nlmsghdr& head) {
         auto address = parse_address(head);
-        const auto nic = std::ranges::find(nics, address.ifindex, &Nic::ifindex);
-        if (!address.text.empty() && nic != nics.end()) nic->addresses.push_back(std::move(address.text));
+        auto* nic = address.text.empty() ? nullptr : find_nic(nics, address.ifindex);
+        if (nic != nullptr) nic->addresses.push_back(std::move(address.text));
     };
     const auto listed = host::ask(**socket, **request, {forget, take});
     if (!listed) return std::unexpected(listed.error());

@@ -9,7 +9,9 @@
 namespace affinityd::netdev {
 
 /// Fills Nic::addresses, ascending, by rtnetlink (RTM_GETADDR) for this process's network namespace.
-/// Interfaces are told apart by index. For a single NIC the kernel is asked for that interface alone.
+/// Interfaces are told apart by their numbers, in ascending order of which they are. For a single NIC the
+/// kernel is asked for that interface alone. EAGAIN: some address came or went during each of the attempts;
+/// of one interface, all addresses are told at once, so that this hardly happens.
 [[nodiscard]] Result<void> read_addresses(std::span<Nic> nics);
 
 } // namespace affinityd::netdev

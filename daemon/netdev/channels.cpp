@@ -4,7 +4,6 @@
 #include "host/attributes.hpp"
 #include "netdev/generic_socket.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <utility>
@@ -25,10 +24,8 @@ void put_header(nl_msg& message, std::optional<unsigned> ifindex) {
 }
 
 void take_channels(const ChannelAnswers& answers, std::span<Nic> nics) {
-    for (const auto& [ifindex, channels] : answers.channels) {
-        const auto nic = std::ranges::find(nics, ifindex, &Nic::ifindex);
-        if (nic != nics.end()) nic->channels = channels;
-    }
+    for (const auto& [ifindex, channels] : answers.channels)
+        if (auto* nic = find_nic(nics, ifindex)) nic->channels = channels;
 }
 
 /// No function: the kernel has no ethtool netlink.

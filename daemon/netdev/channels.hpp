@@ -18,8 +18,9 @@ namespace affinityd::netdev {
 [[nodiscard]] std::optional<std::pair<unsigned, Channels>>
 parse_channels(std::span<const std::byte> attributes);
 
-/// Fills Nic::channels by ethtool netlink (Linux 5.6 and later); interfaces whose driver knows no channels
-/// are left alone. For a single NIC the kernel is asked for that interface alone.
+/// Fills Nic::channels of interfaces in ascending order of their numbers, by ethtool netlink (Linux 5.6 and
+/// later); those whose driver knows no channels are left alone. For a single NIC the kernel is asked for that
+/// interface alone.
 [[nodiscard]] Result<void> read_channels(std::span<Nic> nics);
 
 /// What the kernel says when it is asked for the channels of one interface, or of all.

@@ -36,41 +36,49 @@ std::optional<QueueFact> parse_queue(std::span<const std::byte> attributes) {
 
 namespace {
 
+/// By interface and id.
+using NapiFacts = std::map<std::pair<unsigned, unsigned>, const NapiFact*>;
+
 /// Drivers that do not link their queues (veth) still have threads, which the kernel tells: one for each
 /// receive queue, ids in the order in which they were added.
-void link_threads_in_order(Nic& nic, std::span<const NapiFact> napis) {
+void link_threads_in_order(Nic& nic, const NapiFacts& napis) {
     if (std::ranges::any_of(nic.queues, [](const Queue& queue) { return queue.napi_id.has_value(); })) return;
-    std::map<unsigned, int> threads;
-    for (const auto& napi : napis)
-        if (napi.ifindex == nic.ifindex && napi.thread) threads.emplace(napi.id, *napi.thread);
+    std::vector<int> threads;
+    for (auto at = napis.lower_bound({nic.ifindex, 0}); at != napis.end() && at->first.first == nic.ifindex;
+         ++at)
+        if (at->second->thread) threads.push_back(*at->second->thread);
     const auto receiving = std::ranges::count(nic.queues, Direction::rx, &Queue::direction);
-    if (threads.empty() || threads.size() != static_cast<std::size_t>(receiving)) return;
+    if (threads.size() != static_cast<std::size_t>(receiving)) return;
     auto next = threads.begin();
     for (auto& queue : nic.queues)
-        if (queue.direction == Direction::rx) queue.napi_thread = (next++)->second;
+        if (queue.direction == Direction::rx) queue.napi_thread = *next++;
+}
+
+Queue* find_queue(Nic& nic, Direction direction, unsigned index) {
+    const auto queue = std::ranges::find_if(nic.queues, [&](const Queue& candidate) {
+        return candidate.direction == direction && candidate.index == index;
+    });
+    return queue == nic.queues.end() ? nullptr : &*queue;
 }
 
 } // namespace
 
 void link_queues(std::span<Nic> nics, std::span<const QueueFact> queues, std::span<const NapiFact> napis) {
+    NapiFacts known;
+    for (const auto& napi : napis)
+        known.emplace(std::pair(napi.ifindex, napi.id), &napi);
     for (const auto& fact : queues) {
-        const auto nic = std::ranges::find(nics, fact.ifindex, &Nic::ifindex);
-        if (nic == nics.end() || !fact.napi_id) continue;
-        const auto queue = std::ranges::find_if(nic->queues, [&](const Queue& candidate) {
-            return candidate.direction == fact.direction && candidate.index == fact.index;
-        });
-        if (queue == nic->queues.end())
-            continue; // made since sysfs was read: its event leads to another reading
+        auto* nic = fact.napi_id ? find_nic(nics, fact.ifindex) : nullptr;
+        auto* queue = nic != nullptr ? find_queue(*nic, fact.direction, fact.index) : nullptr;
+        if (queue == nullptr) continue; // made since sysfs was read: its event leads to another reading
         queue->napi_id = fact.napi_id;
-        const auto napi = std::ranges::find_if(napis, [&](const NapiFact& candidate) {
-            return candidate.ifindex == fact.ifindex && candidate.id == *fact.napi_id;
-        });
-        if (napi == napis.end()) continue;
-        queue->irq = napi->irq;
-        queue->napi_thread = napi->thread;
+        const auto napi = known.find({fact.ifindex, *fact.napi_id});
+        if (napi == known.end()) continue;
+        queue->irq = napi->second->irq;
+        queue->napi_thread = napi->second->thread;
     }
     for (auto& nic : nics)
-        link_threads_in_order(nic, napis);
+        link_threads_in_order(nic, known);
 }
 
 Result<void> read_napi(std::span<Nic> nics) {

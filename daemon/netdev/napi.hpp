@@ -38,8 +38,9 @@ struct QueueFact {
 [[nodiscard]] std::optional<NapiFact> parse_napi(std::span<const std::byte> attributes);
 [[nodiscard]] std::optional<QueueFact> parse_queue(std::span<const std::byte> attributes);
 
-/// Sets napi_id, irq and napi_thread of the queues concerned. Threads of an interface none of whose queues is
-/// linked go to its receive queues in the order of their ids, if there are as many.
+/// Sets napi_id, irq and napi_thread of the queues concerned; interfaces are in ascending order of their
+/// numbers. Threads of an interface none of whose queues is linked go to its receive queues in the order of
+/// their ids, if there are as many.
 void link_queues(std::span<Nic> nics, std::span<const QueueFact> queues, std::span<const NapiFact> napis);
 
 /// Asks the kernel's "netdev" family for the interfaces of this network namespace (for a single NIC, for that

@@ -3,8 +3,10 @@
 
 #include "base/cpu_set.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -80,5 +82,12 @@ struct Nic : NicLink, NicDevice {
 
     friend bool operator==(const Nic&, const Nic&) = default;
 };
+
+/// The one of this number, of interfaces in ascending order of theirs; null: none. A host of containers has
+/// thousands, and the kernel names each many times.
+[[nodiscard]] inline Nic* find_nic(std::span<Nic> ascending, unsigned ifindex) {
+    const auto at = std::ranges::lower_bound(ascending, ifindex, {}, &Nic::ifindex);
+    return at == ascending.end() || at->ifindex != ifindex ? nullptr : &*at;
+}
 
 } // namespace affinityd::netdev

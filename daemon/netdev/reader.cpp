@@ -9,6 +9,7 @@
 #include "netdev/napi.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <ranges>
 #include <span>
@@ -312,9 +313,16 @@ Result<void> NicReader::go_on() {
     case Stage::queues:
         read_queue();
         return {};
-    case Stage::addresses:
+    case Stage::addresses: {
+        auto listed = read_addresses(nics_);
+        next_ = 0;
+        stage_ = !listed && listed.error().code == EAGAIN ? Stage::each_address : Stage::napi;
+        return stage_ == Stage::napi ? std::move(listed) : Result<void>();
+    }
+    case Stage::each_address:
+        if (next_ < nics_.size()) return read_addresses({&nics_[next_++], 1});
         stage_ = Stage::napi;
-        return read_addresses(nics_);
+        return {};
     case Stage::napi:
         stage_ = Stage::channels;
         return read_napi(nics_);

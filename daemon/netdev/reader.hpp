@@ -33,7 +33,17 @@ class NicReader {
     [[nodiscard]] std::vector<Nic> take() { return std::move(nics_); }
 
   private:
-    enum class Stage : std::uint8_t { list, files, queues, addresses, napi, channels, silent, done };
+    enum class Stage : std::uint8_t {
+        list,
+        files,
+        queues,
+        addresses,
+        each_address, ///< where the list changes all the time, interface by interface
+        napi,
+        channels,
+        silent, ///< each that is behind one that does not answer
+        done
+    };
     [[nodiscard]] Result<void> go_on();
     [[nodiscard]] Result<void> list();
     [[nodiscard]] Result<void> begin_nic();

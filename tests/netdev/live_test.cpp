@@ -9,8 +9,10 @@
 #include "support/soon.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -166,6 +168,37 @@ TEST(LiveNics, VethWithThreadedNapi) {
                   if (const int code = root->sys().write("class/net/veth0/threaded", "1"); code != 0)
                       return "threaded: " + std::to_string(code);
                   return check_veth(*root);
+              }),
+              "");
+}
+
+/// While one address comes and goes all the time.
+std::string read_beside_churn(const host::Root& root, std::size_t addresses) {
+    const std::jthread churn([](const std::stop_token& stop) {
+        for (unsigned i = 0; !stop.stop_requested(); ++i)
+            static_cast<void>(add_address("veth1:0", i % 2 == 0 ? "192.0.2.1" : "192.0.2.2"));
+    });
+    for (int reading = 0; reading < 20; ++reading) {
+        const auto nics = read_nics(root);
+        if (!nics) return nics.error().to_string();
+        const auto nic = std::ranges::find(*nics, "veth0", &Nic::name);
+        if (nic == nics->end()) return "no veth0";
+        if (nic->addresses.size() != addresses) return std::to_string(nic->addresses.size()) + " addresses";
+    }
+    return {};
+}
+
+/// The kernel lists some hundred at a time, and says so where they changed in between.
+TEST(LiveNics, AddressesThatChangeAllTheTimeFailNoReading) {
+    EXPECT_EQ(in_own_namespace([]() -> std::string {
+                  constexpr unsigned addresses = 2000;
+                  auto fault = add_veth("veth0", "veth1", 1);
+                  for (unsigned i = 0; i < addresses && fault.empty(); ++i)
+                      fault = add_address(fmt::format("veth0:{}", i),
+                                          fmt::format("10.{}.{}.1", i / 250, i % 250));
+                  if (!fault.empty()) return fault;
+                  const auto root = host::Root::open("/");
+                  return root ? read_beside_churn(*root, addresses) : root.error().to_string();
               }),
               "");
 }
