@@ -7,6 +7,7 @@
 #include "inventory/socket_dump.hpp"
 #include "recorded.hpp"
 #include "support/nobody.hpp"
+#include "support/soon.hpp"
 
 #include <ctime>
 #include <optional>
@@ -68,6 +69,13 @@ class Listening : public testing::Test {
         EXPECT_FALSE(list_.is_awaited(20s));
         auto ports = list_.find(::getpid(), inodes);
         return ports ? ports->ports : Ports{};
+    }
+    bool is_listed_soon(std::uint16_t port) {
+        const auto is_listed = [&] {
+            list_.ask();
+            return std::ranges::binary_search(of_this_process(), port);
+        };
+        return affinityd::test::soon(is_listed);
     }
     [[nodiscard]] bool has_news() const {
         pollfd wanted{list_.fd(), POLLIN, 0};
@@ -137,7 +145,7 @@ TEST_F(Listening, WhoBeginsToListenIsNewsAndWhoWasAskedForBeforeIsNamed) {
     bool has_new = true;
     for (int look = 0; look < 20 && has_new; ++look) { // other programs may begin to listen, too
         std::optional<Server> gone(std::in_place);
-        static_cast<void>(of_this_process());
+        ASSERT_TRUE(is_listed_soon(gone->port));
         static_cast<void>(list_.take_news());
         gone.reset();
         list_.ask();
