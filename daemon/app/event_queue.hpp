@@ -56,14 +56,15 @@ class EventQueue {
             is_known; ///< a process under policy: births and ends of its threads matter
         /// Children matter, whoever made them: some policy asks for what they may do without an event.
         bool all_children = false;
-        /// Whose process it is; asked once for each that begins to wait. `crowded`: many of that user wait.
+        /// Whose process it is; asked once for each that waits beside others. `crowded`: many of that user
+        /// wait.
         std::function<uid_t(int pid, const std::function<bool(uid_t)>& crowded)> owner;
     };
     void add(const host::ProcEvent& event, const Asked& asked, Clock::time_point now);
     /// The next process whose turn it is; no value: nobody's is.
     [[nodiscard]] std::optional<ProcessNews> next(Clock::time_point now);
     [[nodiscard]] bool empty() const {
-        return turns_.empty();
+        return turns_.empty() && !first_;
     } ///< but for those that wait for the end of a pause
     /// When next() may have another answer without another event; max(): never.
     [[nodiscard]] Clock::time_point next_due() const;
@@ -81,19 +82,23 @@ class EventQueue {
 
   private:
     struct Entry {
-        uid_t user = 0;
+        std::optional<uid_t> user; ///< no value: it is first_
         ProcessNews news;
         bool is_held = false; ///< until its pause is over
     };
-    Entry* entry_of(int pid, uid_t user, Clock::time_point now);
+    Entry* begin(const host::ProcEvent& event, const Asked& asked, Clock::time_point now);
+    Entry* entry_of(int pid, std::optional<uid_t> user, Clock::time_point now);
+    void find_user(int pid, Entry& entry, const Asked& asked);
     [[nodiscard]] uid_t owner_of(int pid, const Asked& asked) const;
     [[nodiscard]] std::size_t waiting_of(uid_t user) const;
     void admit(int pid, Entry& entry, Clock::time_point now);
-    void look_again(int pid, uid_t user, Clock::time_point now);
-    void queue(int pid, uid_t user);
+    void look_again(int pid, std::optional<uid_t> user, Clock::time_point now);
+    void queue(int pid, std::optional<uid_t> user);
+    [[nodiscard]] std::optional<int> take_turn();
     void release_due(Clock::time_point now);
 
     std::unordered_map<int, Entry> entries_;
+    std::optional<int> first_; ///< waits alone, after one event: it takes nobody's turn, whosever it is
     std::unordered_map<uid_t, std::deque<int>> waiting_;
     std::deque<uid_t> turns_; ///< of users for whom somebody waits
     std::multimap<Clock::time_point, int> held_;

@@ -59,13 +59,14 @@ bool Floods::make_room(Clock::time_point now) {
     return records_.size() < most_records;
 }
 
-void Floods::count(int pid, uid_t user, Clock::time_point now) {
+void Floods::count(int pid, std::optional<uid_t> user, Clock::time_point now) {
     auto found = records_.find(pid);
     if (found == records_.end()) {
         if (!make_room(now)) return; // its user's turn is all that holds it back
-        found = records_.try_emplace(pid, Record{.user = user, .second = now}).first;
+        found = records_.try_emplace(pid, Record{.second = now}).first;
     }
     auto& record = found->second;
+    record.user = user.value_or(record.user);
     begin_second(record, now);
     ++record.events;
     judge(pid, record, now);

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -19,8 +20,11 @@ class Floods {
   public:
     using Clock = std::chrono::steady_clock;
 
-    /// An event of a process of this user.
-    void count(int pid, uid_t user, Clock::time_point now);
+    /// An event of a process of this user; no value: of one that does not flood yet, and whose user nobody
+    /// asked for.
+    void count(int pid, std::optional<uid_t> user, Clock::time_point now);
+    /// It has made events, and is not forgotten.
+    [[nodiscard]] bool knows(int pid) const { return records_.contains(pid); }
     /// Looking at it took so long.
     void spent(int pid, Clock::duration time, Clock::time_point now);
     /// When it may be looked at: never later than two seconds from now; `now` unless it floods.

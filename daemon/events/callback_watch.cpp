@@ -56,20 +56,28 @@ void CallbackWatch::note(std::chrono::nanoseconds used) {
     if (std::exchange(was_long_, true) || used > 4 * limit_) std::abort();
 }
 
-int CallbackWatch::run(sd_event* event) {
-    if (!watches) return sd_event_loop(event);
+int CallbackWatch::watched(const std::function<int()>& callback) {
+    if (!watches) return callback();
+    if (std::chrono::steady_clock::now() - looked_ > std::chrono::seconds(1)) look();
+    stack_.begin();
+    const auto before = cpu_time();
+    const int status = callback();
+    const auto used = cpu_time() - before;
+    stack_.end();
+    note(used);
+    return status;
+}
+
+int CallbackWatch::run(sd_event* event, const std::function<void()>& after_each) {
+    const auto dispatch = [&] {
+        const int status = sd_event_dispatch(event);
+        after_each();
+        return status;
+    };
     while (sd_event_get_state(event) != SD_EVENT_FINISHED) {
         int status = sd_event_prepare(event);
         if (status == 0) status = sd_event_wait(event, ~0ULL);
-        if (status < 0) return status;
-        if (status == 0) continue;
-        if (std::chrono::steady_clock::now() - looked_ > std::chrono::seconds(1)) look();
-        stack_.begin();
-        const auto before = cpu_time();
-        status = sd_event_dispatch(event);
-        const auto used = cpu_time() - before;
-        stack_.end();
-        note(used);
+        if (status > 0) status = watched(dispatch);
         if (status < 0) return status;
     }
     int code = 0;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 
 #include <systemd/sd-event.h>
 
@@ -24,11 +25,13 @@ class CallbackWatch {
     static constexpr std::chrono::milliseconds limit{5};
 
     CallbackWatch();
-    /// The loop's exit code; negative: an errno value.
-    int run(sd_event* event);
+    /// The loop's exit code; negative: an errno value. `after_each`: called after each callback, for what
+    /// would be a turn of the loop more as a source of its own (sd_event_add_post(3)).
+    int run(sd_event* event, const std::function<void()>& after_each);
     [[nodiscard]] std::chrono::nanoseconds longest() const { return longest_; }
 
   private:
+    int watched(const std::function<int()>& callback);
     void note(std::chrono::nanoseconds used);
     void look();
     std::chrono::nanoseconds limit_ = limit;

@@ -40,7 +40,6 @@ struct Watches {
     struct {
         Source irqbalance, names, arguments;
     } answers;
-    Source after_all;
     std::size_t watched_cpusets = 0;
 };
 
@@ -64,7 +63,6 @@ class EventLoop final : public Loop {
 
   private:
     Result<void> add_signals();
-    Result<void> add_after_all();
     Result<void> watch_looks();
     void watch_groups();
     Result<void> watch_answers();
@@ -80,7 +78,7 @@ class EventLoop final : public Loop {
     static int on_irqbalance(sd_event_source*, int, std::uint32_t, void* userdata);
     static int on_names(sd_event_source*, int, std::uint32_t, void* userdata);
     static int on_arguments(sd_event_source*, int, std::uint32_t, void* userdata);
-    static int on_handled(sd_event_source*, void* userdata);
+    void handled();
 
     app::Manager& manager_;
     app::Log& log_;
@@ -128,7 +126,6 @@ Result<void> EventLoop::subscribe() {
     watches_.listeners = std::make_unique<ListenerWatch>(manager_);
     if (auto done = watches_.listeners->add_to(event_.get()); !done) return done;
     if (auto done = watch_looks(); !done) return done;
-    if (auto done = add_after_all(); !done) return done;
     watch_groups();
     if (auto done = watch_answers(); !done) return done;
     sd_event_set_watchdog(event_.get(), 1);
@@ -142,14 +139,6 @@ Result<void> EventLoop::add_signals() {
     if (status >= 0) status = sd_event_add_signal(event_.get(), nullptr, SIGINT, on_term, this);
     if (status >= 0) status = sd_event_add_signal(event_.get(), nullptr, SIGHUP, on_hangup, this);
     if (status < 0) return fail("cannot watch signals", {}, -status);
-    return {};
-}
-
-Result<void> EventLoop::add_after_all() {
-    sd_event_source* source = nullptr;
-    const int status = sd_event_add_post(event_.get(), &source, on_handled, this);
-    if (status < 0) return fail("cannot watch the loop", {}, -status);
-    watches_.after_all.reset(source);
     return {};
 }
 
@@ -225,7 +214,7 @@ void EventLoop::measure(app::Answer answer, app::Until until) {
 }
 
 int EventLoop::run() {
-    const int code = callbacks_.run(event_.get());
+    const int code = callbacks_.run(event_.get(), [this] { handled(); });
     if (callbacks_.longest() > std::chrono::nanoseconds::zero())
         log_.info(
             fmt::format("longest callback {} us",
@@ -271,7 +260,6 @@ void EventLoop::stop() {
     watches_.later.reset();
     watches_.hardware.reset();
     watches_.folders.reset();
-    watches_.after_all.reset();
     watches_.cgroups.reset();
     watches_.interrupts.reset();
     watches_.listeners.reset();
@@ -332,20 +320,17 @@ int EventLoop::on_arguments(sd_event_source*, int, std::uint32_t, void* userdata
 }
 
 /// After whatever else was handled: processes under policy may live in other cpusets than before.
-int EventLoop::on_handled(sd_event_source*, void* userdata) {
-    auto& loop = self(userdata);
-    auto& watches = loop.watches_;
-    if (watches.processes)
-        watches.processes->wait_for_due();
-    else if (watches.later)
-        watches.later->follow();
-    const auto& sources = loop.manager_.tasks().sources();
-    if (loop.manager_.work().passing() || (sources.cpusets() == watches.watched_cpusets && !loop.has_passed_))
-        return 0;
-    loop.has_passed_ = false;
-    watches.watched_cpusets = sources.cpusets();
-    if (watches.cgroups) watches.cgroups->follow(sources.cpuset_paths());
-    return 0;
+void EventLoop::handled() {
+    if (is_stopping_) return;
+    if (watches_.processes)
+        watches_.processes->wait_for_due();
+    else if (watches_.later)
+        watches_.later->follow();
+    const auto& sources = manager_.tasks().sources();
+    if (manager_.work().passing() || (sources.cpusets() == watches_.watched_cpusets && !has_passed_)) return;
+    has_passed_ = false;
+    watches_.watched_cpusets = sources.cpusets();
+    if (watches_.cgroups) watches_.cgroups->follow(sources.cpuset_paths());
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 #include "inventory/lookup.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -19,7 +20,8 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds slice{2};   ///< after which other work has its turn
 constexpr std::chrono::milliseconds reading{1}; ///< of it, at most, for taking events from the kernel
-constexpr std::int64_t ahead = SD_EVENT_PRIORITY_IMPORTANT;
+/// Before all others, for which sd-event looks once more after each event otherwise (sd_event_wait(3)).
+constexpr std::int64_t ahead = std::numeric_limits<std::int64_t>::min();
 
 Result<std::unique_ptr<ProcSource>> open_connector(ProcSource::Wanted wanted) {
     auto connector = host::ProcConnector::open(wanted);

@@ -4,6 +4,7 @@
 #include "host/netlink.hpp"
 #include "host/proc_filter.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -59,7 +60,17 @@ struct ProcConnector::Connection {
     std::size_t filled = 0; ///< messages of the last batch
     std::size_t next = 0;   ///< the first of them that is not yet handed on
 
-    Connection() = default;
+    std::size_t used = 0; ///< headers that the last call wrote
+
+    Connection() {
+        for (std::size_t i = 0; i < batch; ++i) {
+            parts[i] = {bytes[i].data(), bytes[i].size()};
+            headers[i].msg_hdr = {.msg_name = &senders[i],
+                                  .msg_namelen = sizeof senders[i],
+                                  .msg_iov = &parts[i],
+                                  .msg_iovlen = 1};
+        }
+    }
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
     ~Connection() {
@@ -87,18 +98,18 @@ struct ProcConnector::Connection {
 
 /// Number of messages, or -1 with errno.
 int ProcConnector::Connection::receive() {
-    for (std::size_t i = 0; i < batch; ++i) {
-        parts[i] = {bytes[i].data(), bytes[i].size()};
-        headers[i] = {};
-        headers[i].msg_hdr.msg_name = &senders[i];
-        headers[i].msg_hdr.msg_namelen = sizeof senders[i];
-        headers[i].msg_hdr.msg_iov = &parts[i];
-        headers[i].msg_hdr.msg_iovlen = 1;
+    for (; used > 0; --used) { // what the kernel wrote there
+        auto& header = headers[used - 1];
+        header.msg_len = 0;
+        header.msg_hdr.msg_flags = 0;
+        header.msg_hdr.msg_controllen = 0;
+        header.msg_hdr.msg_namelen = sizeof(sockaddr_nl);
     }
     int got = 0;
     do {
         got = ::recvmmsg(fd(), headers.data(), batch, MSG_DONTWAIT, nullptr);
     } while (got < 0 && errno == EINTR);
+    used = static_cast<std::size_t>(std::max(got, 0));
     return got;
 }
 
@@ -201,8 +212,8 @@ ProcConnector::Drained ProcConnector::drain(const std::function<void(const ProcE
             result.more = ++result.events == most_events || out_of_time();
             if (result.more) return result;
         }
-        // Asked again even if the batch was not full: what came meanwhile costs less than another turn of the
-        // loop.
+        // After several at once more are on their way, and cost less than another turn of the loop.
+        if (from.filled == 1 && result.events == 1) return result;
         const int got = from.receive();
         if (got < 0 && errno == ENOBUFS) {
             result.lost = true;

@@ -56,8 +56,10 @@ class EventQueueTest : public testing::Test {
     std::set<int> known_;
     std::map<int, uid_t> users_;
     bool crowded_ = false;
+    std::vector<int> asked_for_; ///< processes whose user was asked for
     EventQueue::Asked asked_{[this](int pid) { return known_.contains(pid); }, false,
                              [this](int pid, const auto& crowded) {
+                                 asked_for_.push_back(pid);
                                  const auto found = users_.find(pid);
                                  const uid_t user = found == users_.end() ? 65534 : found->second;
                                  crowded_ |= crowded(user);
@@ -142,6 +144,38 @@ TEST_F(EventQueueTest, NobodyWaitsBehindAnotherUsersManyProcesses) {
     static_cast<void>(next());
     EXPECT_EQ(next()->pid, 10) << "one of the other user's comes first at most";
     EXPECT_TRUE(crowded_);
+}
+
+TEST_F(EventQueueTest, OneThatWaitsAloneIsServedWithoutAskingWhoseItIs) {
+    for (int pid = 10; pid < 20; ++pid) {
+        exec(pid);
+        EXPECT_FALSE(queue_.empty());
+        EXPECT_EQ(next()->pid, pid);
+        EXPECT_FALSE(next());
+    }
+    EXPECT_TRUE(asked_for_.empty());
+}
+
+TEST_F(EventQueueTest, OneThatIsNotAloneAnyLongerWaitsInItsUsersTurn) {
+    users_ = {{10, 1000}, {11, 1000}, {12, 1000}, {20, 0}};
+    for (const int pid : {10, 11, 12, 20})
+        exec(pid);
+    EXPECT_EQ(asked_for_, (std::vector{10, 11, 12, 20}));
+    EXPECT_EQ(next()->pid, 10);
+    EXPECT_EQ(next()->pid, 20);
+    EXPECT_EQ(next()->pid, 11);
+    exec(30); // beside 12
+    EXPECT_EQ(asked_for_.back(), 30);
+    EXPECT_EQ(next()->pid, 12);
+    EXPECT_EQ(next()->pid, 30);
+    EXPECT_FALSE(next());
+}
+
+TEST_F(EventQueueTest, OfOneThatEndsWhileItWaitsAloneNobodyIsAsked) {
+    exec(10);
+    event(Event::exit, 10, 10);
+    EXPECT_TRUE(asked_for_.empty()) << "that would be whoever owns the number now";
+    EXPECT_EQ(news(), (std::vector{std::pair{Kind::process, 10}, std::pair{Kind::gone, 10}}));
 }
 
 TEST_F(EventQueueTest, WhatIsTooMuchIsLeftToAPassAndOthersHaveRoom) {

@@ -126,7 +126,7 @@ TEST(CallbackWatch, GivesTheLoopsExitCode) {
     ASSERT_TRUE(timer.add_to(turning.event()));
     timer.arm(milliseconds(1));
     CallbackWatch watch;
-    EXPECT_EQ(watch.run(turning.event()), 7);
+    EXPECT_EQ(watch.run(turning.event(), [] {}), 7);
 }
 
 } // namespace
