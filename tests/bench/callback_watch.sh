@@ -16,18 +16,7 @@ meson introspect "$build" --buildoptions | python3 -c 'import json, sys
 sys.exit(not any(option["name"] == "callback_watch" and option["value"] for option in json.load(sys.stdin)))' || { echo "this build has no watch: meson setup -Dcallback_watch=true" >&2; exit 2; }
 chmod 711 "$work"
 
-# A bus like the system's, with services that hang.
-cat >"$work/bus.conf" <<CONFIG
-<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
- "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-<busconfig><type>system</type><listen>unix:path=$work/bus</listen><auth>EXTERNAL</auth>
-<policy context="default"><allow user="*"/><allow own="*"/><allow send_destination="*" eavesdrop="false"/>
-<allow receive_sender="*"/></policy></busconfig>
-CONFIG
-dbus-daemon --config-file="$work/bus.conf" --nofork --nopidfile >"$work/bus.log" 2>&1 &
-started+=("$!")
-for ((i = 0; i < 100; i++)); do [ -S "$work/bus" ] && break; sleep 0.05; done
-export DBUS_SYSTEM_BUS_ADDRESS=unix:path=$work/bus
+start_bus # with services that hang
 mkfifo "$work/silence" "$work/hold2"
 "$bench/silent_service" "$DBUS_SYSTEM_BUS_ADDRESS" org.freedesktop.PolicyKit1 org.freedesktop.systemd1 <"$work/silence" >"$work/silent.log" 2>&1 &
 started+=("$!")

@@ -25,14 +25,16 @@ time_execs() {
     "$bench/exec_latency" "$bench/pin-probe" "$cpu" "$3" >"$work/execs.txt" || echo "$1: missed some" >&2
     sed -n "s/^exec_to_pinned/$2/p" "$work/execs.txt" >>"$work/$1.txt"
 }
+# $1: side, $2: name of the figures. A daemon with tasks under policy hears of each fork and end, too, and one without of programs only.
+storm() { "$bench/storm" "$bench/storm-child" 5000 --listener "$daemon" | sed "s/^storm/$2/" >>"$work/$1.txt"; }
 events_of() {
-    time_execs "$1" exec 300
-    "$bench/storm" "$bench/storm-child" 5000 --listener "$daemon" >>"$work/$1.txt"
+    storm "$1" alone
+    time_execs "$1" exec 1000
 }
 tasks_of() {
     settle
     echo "memory resident_kib=$(resident)" >>"$work/$1.txt"
-    time_execs "$1" quiet 300
+    time_execs "$1" quiet 1000
     local before nudge
     before=$(spent)
     kill -HUP "$daemon"
@@ -43,8 +45,10 @@ tasks_of() {
     (while sleep 0.1; do kill -HUP "$daemon"; done) &
     nudge=$!
     started+=("$nudge")
-    time_execs "$1" busy 300
+    time_execs "$1" busy 1000
     end "$nudge"
+    settle
+    storm "$1" beside
 }
 # Wake-ups of a daemon that has nothing to do, beyond those that forks, execs and exits of other programs cause.
 idle_of() {
@@ -70,6 +74,7 @@ show() {
         exit bad }' || failures=$((failures + 1))
 }
 
+start_bus
 mkdir -p "$work/policies"
 # Only passes that are asked for.
 printf 'version: 1\nreconcile: 1h\n' >"$work/affinityd.yaml"
@@ -97,7 +102,8 @@ for ((turn = 0; turn < (turns + 2) / 3; turn++)); do
 done
 show "exec to pinned p50 us" exec p50_us 1.05
 show "exec to pinned p99 us" exec p99_us 1.05
-show "storm cpu ms per 1000" storm listener_cpu_ms_per_1000 1.05
+show "storm cpu ms per 1000, no tasks" alone listener_cpu_ms_per_1000 1.05
+show "storm cpu ms per 1000, $tasks tasks" beside listener_cpu_ms_per_1000 1.05
 show "pass over $tasks tasks, cpu us" pass cpu_us 1.05
 show "resident KiB, $tasks tasks moved" memory resident_kib 1.05
 show "idle wake-ups in 20 s" idle wakeups 1.05

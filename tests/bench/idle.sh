@@ -6,6 +6,7 @@
 . "$(dirname "$0")/common.sh"
 tasks=${2:-5000}
 seconds=${3:-60}
+start_bus
 mkdir -p "$work/policies"
 printf 'version: 1\nmatch: {comm: idle-crowd}\naffinity: process\ncpus: "0-%s"\nbind: set\n' "$last_cpu" >"$work/policies/crowd.yaml"
 gather idle-crowd $((tasks / 5)) "$tasks"
