@@ -20,6 +20,8 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds slice{2};   ///< after which other work has its turn
 constexpr std::chrono::milliseconds reading{1}; ///< of it, at most, for taking events from the kernel
+constexpr unsigned takes_in_a_row = 16;         ///< after which other work has its turn, too
+constexpr std::chrono::microseconds a_row{100}; ///< between two takes, at most: nobody else had a turn
 /// Before all others, for which sd-event looks once more after each event otherwise (sd_event_wait(3)).
 constexpr std::int64_t ahead = std::numeric_limits<std::int64_t>::min();
 
@@ -161,6 +163,7 @@ void ProcessEvents::yield(bool others_first) {
 
 Result<void> ProcessEvents::take() {
     const auto begun = steady_clock::now();
+    row_.takes = begun - row_.ended > a_row || row_.takes >= takes_in_a_row ? 1 : row_.takes + 1;
     const app::EventQueue::Asked asked{
         [this](int pid) { return manager_.tasks().table().find(pid) != nullptr; },
         manager_.in_force().world->matcher().has_late_conditions(),
@@ -183,10 +186,11 @@ Result<void> ProcessEvents::take() {
 
 void ProcessEvents::take_care_of_rest(bool is_more) {
     if (queue().take_left_out()) manager_.work().want(app::Work::Urgency::soon);
-    const bool is_unfinished = is_more || !queue().empty();
-    yield(is_unfinished);
-    if (is_unfinished) sd_event_source_set_enabled(rest_.get(), SD_EVENT_ONESHOT);
-    const auto now = steady_clock::now();
+    // Also after events that came just as fast as they were handled, so that no take left any.
+    const bool is_turn_over = is_more || !queue().empty() || row_.takes >= takes_in_a_row;
+    yield(is_turn_over);
+    if (is_turn_over) sd_event_source_set_enabled(rest_.get(), SD_EVENT_ONESHOT);
+    const auto now = row_.ended = steady_clock::now();
     if (auto muted = queue().floods().muted(now); muted != wanted_.muted) {
         wanted_.muted = std::move(muted);
         set_filter();

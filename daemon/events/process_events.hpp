@@ -62,6 +62,10 @@ class ProcessEvents {
     Open open_;
     host::ProcSource::Wanted wanted_;
     std::unique_ptr<host::ProcSource> events_;
+    struct {
+        unsigned takes = 0;
+        std::chrono::steady_clock::time_point ended{};
+    } row_; ///< takes that follow each other at once
     Subscription subscription_;
     Source rest_; ///< armed while events wait in memory, which the descriptor does not show
     Timer pause_{[this] { take_later(); }}; ///< of those that flood, or are to be looked at again

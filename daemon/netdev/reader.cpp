@@ -320,6 +320,8 @@ Result<void> NicReader::go_on() {
         return stage_ == Stage::napi ? std::move(listed) : Result<void>();
     }
     case Stage::each_address:
+        while (next_ < nics_.size() && nics_[next_].ifindex == 0) // which would ask for those of all
+            ++next_;
         if (next_ < nics_.size()) return read_addresses({&nics_[next_++], 1});
         stage_ = Stage::napi;
         return {};

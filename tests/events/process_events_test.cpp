@@ -313,6 +313,26 @@ TEST_F(Storm, WithoutEndLeavesTurnsToIdleWork) {
     EXPECT_FALSE(play_.events.empty());
 }
 
+TEST_F(Storm, AsFastAsItIsHandledLeavesTurnsToOtherWork) {
+    unsigned turns = 0;
+    sd_event_source* source = nullptr;
+    const auto count = [](sd_event_source* other, void* userdata) {
+        ++*static_cast<unsigned*>(userdata);
+        sd_event_source_set_enabled(other, SD_EVENT_OFF); // as slices of work do
+        return sd_event_source_set_enabled(other, SD_EVENT_ON);
+    };
+    ASSERT_GE(sd_event_add_defer(turning_.event(), &source, count, &turns), 0);
+    const Source other(source);
+    sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IDLE);
+    sd_event_source_set_enabled(source, SD_EVENT_ON);
+    for (int turn = 0; turn < 2000; ++turn) {
+        renames(1000 + turn, 2); // which one turn takes
+        sd_event_run(turning_.event(), 10'000);
+    }
+    EXPECT_GE(turns, 20U);
+    EXPECT_LE(turns, 1000U) << "events come first";
+}
+
 TEST_F(Storm, ATimeThatHasComeLeavesWhatWaitsItsTurn) {
     sd_event_source* source = nullptr;
     const auto wait = [](sd_event_source*, void* userdata) {

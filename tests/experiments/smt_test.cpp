@@ -105,6 +105,20 @@ TEST(SmtReading, KnowsWhatItDoesNotKnow) {
     EXPECT_NE(reading.meaning.find("nothing to decide here: no core has two"), std::string::npos);
 }
 
+TEST(SmtReading, SaysThatItCannotTellWhereTheIntervalIsWide) {
+    auto noisy = document_times(92, 945);
+    for (auto& one : noisy.companies)
+        for (std::size_t i = 0; one.load == Load::accum && i < one.first.size(); ++i)
+            one.first[i] *= i % 2 == 0 ? 0.7 : 1.4;
+    const auto reading = read_smt(noisy, with_smt);
+    const auto cannot_tell = [](const std::string& finding) {
+        return finding.find("which more rounds would tell") != std::string::npos;
+    };
+    EXPECT_TRUE(cannot_tell(reading.findings.at(0))) << reading.findings[0];
+    const auto quiet = read_smt(document_times(92, 945), with_smt);
+    EXPECT_TRUE(std::ranges::none_of(quiet.findings, cannot_tell));
+}
+
 TEST(Loads, DoTheirWork) {
     const auto numbers = numbers_for_loads(1000);
     EXPECT_TRUE(std::ranges::all_of(numbers, [](float number) { return number >= 0 && number < 100; }));

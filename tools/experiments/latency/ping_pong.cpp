@@ -23,13 +23,15 @@ constexpr std::size_t line_bytes = 128; ///< two of x86, whose prefetcher takes 
 constexpr std::size_t most_repeats = 4;
 constexpr auto warm_up = std::chrono::milliseconds(1), most_time = std::chrono::milliseconds(500);
 constexpr auto between_looks = std::chrono::milliseconds(10); ///< of who watches over the two
+/// In that time; fewer: each is on its CPU only while the other one is not.
+constexpr std::uint64_t few_trips = 50;
 
 /// Whose turn it is, or that it is over. With the flag, the other one waits in vain and is to sleep.
 enum Turn : std::uint32_t { leaders, followers, nobodys, is_late = 4 };
 
 /// What the two threads share; each member on a line of its own.
 struct Table {
-    alignas(line_bytes) std::atomic<std::uint32_t> turn{leaders};
+    alignas(line_bytes) std::atomic<std::uint32_t> turn{leaders | is_late}; ///< until the leader has come
     /// How often the follower was taken off its CPU, told after each sample: the count of samples, then.
     alignas(line_bytes) std::atomic<std::uint64_t> follower_switches{0};
     std::atomic<std::uint64_t> follower_samples{0};
@@ -175,7 +177,7 @@ void watch_over(Table& table, const Run& run) {
         // Again and again: a thread may pass on the turn that it had before.
         if (is_over |= run.is_stopped()) {
             table.turn.store(nobodys, std::memory_order_release);
-        } else if (trips == before) {
+        } else if (trips - before < few_trips) {
             auto turn = table.turn.load(std::memory_order_relaxed);
             if (turn != nobodys) table.turn.compare_exchange_strong(turn, turn | is_late);
         }

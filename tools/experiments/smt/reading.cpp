@@ -46,13 +46,17 @@ CompanyFigures figures_of_company(const CompanyTimes& one, const CompanyTimes* a
     return figures;
 }
 
+constexpr double wide = 0.2; ///< interval, from end to end, that says neither
+
 std::string slowdown_words(const measure::Comparison& longer) {
     const auto percent = [](double part) { return measure::percent(part, 1) + " %"; };
     const auto& change = longer.change;
     if (longer.verdict == measure::Verdict::not_enough) return "had too few rounds to be compared";
     if (longer.verdict == measure::Verdict::none_shown)
-        return "takes as long as alone, as far as this shows (" + percent(change.low) + " to " +
-               percent(change.high) + ")";
+        return (change.high - change.low > wide
+                    ? "may take longer or shorter than alone, which more rounds would tell ("
+                    : "takes as long as alone, as far as this shows (") +
+               percent(change.low) + " to " + percent(change.high) + ")";
     return fmt::format("takes {} {} than alone ({} to {})", percent(std::abs(change.estimate)),
                        change.estimate > 0 ? "longer" : "less", percent(change.low), percent(change.high));
 }
