@@ -43,8 +43,9 @@ void LeftChildren::note(const TaskId& process, const planner::UndoRecord& record
 }
 
 /// It is on the way of each event that places a new process, so its stat is not read once more: whose number
-/// that is by now, the enforcer makes sure of before it sets a mask. If it is another's, no mask is set, and
-/// the note names a group in which nobody has a mask from us.
+/// that is by now, the enforcer makes sure of before it sets a mask. If it is another's, no mask is set; the
+/// note that is left matters only where this daemon is killed and somebody has set that very mask in the
+/// other's control group himself.
 void LeftChildren::note_coming(const KnownProcess& process, const planner::UndoRecord& record,
                                std::uint64_t since) {
     if (!enforcer_.acts()) return;
