@@ -175,7 +175,8 @@ void watch_over(Table& table, const Run& run) {
         }
         const auto trips = table.trips.load(std::memory_order_relaxed);
         // Again and again: a thread may pass on the turn that it had before.
-        if (is_over |= run.is_stopped()) {
+        is_over |= run.is_stopped();
+        if (is_over) {
             table.turn.store(nobodys, std::memory_order_release);
         } else if (trips - before < few_trips) {
             auto turn = table.turn.load(std::memory_order_relaxed);
