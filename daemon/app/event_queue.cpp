@@ -173,7 +173,7 @@ std::optional<ProcessNews> EventQueue::next(Clock::time_point now) {
     if (!pid) return std::nullopt;
     const auto found = entries_.find(*pid);
     auto news = std::move(found->second.news);
-    const auto user = found->second.user;
+    const uid_t user = found->second.user.value_or(0); // which all have that are muted
     entries_.erase(found);
     floods_.looked(*pid, now);
     if (floods_.is_muted(*pid, now)) look_again(*pid, user, now);
@@ -196,9 +196,9 @@ std::optional<int> EventQueue::take_turn() {
 }
 
 /// What it does is not heard of: it is looked at as if it had done something.
-void EventQueue::look_again(int pid, std::optional<uid_t> user, Clock::time_point now) {
+void EventQueue::look_again(int pid, uid_t user, Clock::time_point now) {
     auto& entry = entries_.try_emplace(pid).first->second;
-    entry.user = user.value_or(0); // which all have that are muted
+    entry.user = user;
     entry.news = {.pid = pid, .news = {{Kind::process, pid, {}}}};
     admit(pid, entry, now);
 }

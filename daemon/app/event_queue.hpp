@@ -92,7 +92,7 @@ class EventQueue {
     [[nodiscard]] uid_t owner_of(int pid, const Asked& asked) const;
     [[nodiscard]] std::size_t waiting_of(uid_t user) const;
     void admit(int pid, Entry& entry, Clock::time_point now);
-    void look_again(int pid, std::optional<uid_t> user, Clock::time_point now);
+    void look_again(int pid, uid_t user, Clock::time_point now);
     void queue(int pid, std::optional<uid_t> user);
     [[nodiscard]] std::optional<int> take_turn();
     void release_due(Clock::time_point now);

@@ -137,6 +137,7 @@ class Leader {
             rests_.take();
         }
     }
+
     Table& table_;
     unsigned round_trips_;
     Rests rests_;

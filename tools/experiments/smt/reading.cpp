@@ -54,7 +54,7 @@ std::string slowdown_words(const measure::Comparison& longer) {
     if (longer.verdict == measure::Verdict::not_enough) return "had too few rounds to be compared";
     if (longer.verdict == measure::Verdict::none_shown)
         return (change.high - change.low > wide
-                    ? "may take longer or shorter than alone, which more rounds would tell ("
+                    ? "may take more or less time than alone, more rounds would tell ("
                     : "takes as long as alone, as far as this shows (") +
                percent(change.low) + " to " + percent(change.high) + ")";
     return fmt::format("takes {} {} than alone ({} to {})", percent(std::abs(change.estimate)),
