@@ -86,21 +86,29 @@ std::vector<PathTrend> trends_of(const std::vector<MeasurementRecord>& records) 
 
 } // namespace
 
-Measurements::Measurements(const std::string& state_dir) {
-    if (state_dir.empty()) return;
-    auto opened = state::History::open(state_dir, std::time(nullptr));
-    if (!opened) {
+Measurements::Measurements(std::string state_dir) : state_dir_(std::move(state_dir)) {
+    if (!has_file() || !open()) return;
+    recent_ = kept("ttcp");
+    if (recent_.size() > remembered) recent_.erase(recent_.begin(), recent_.end() - remembered);
+}
+
+bool Measurements::has_file() const { return !state_dir_.empty() && state::History::has_file(state_dir_); }
+
+bool Measurements::open() {
+    if (history_ || state_dir_.empty()) return history_.has_value();
+    auto opened = state::History::open(state_dir_, std::time(nullptr));
+    is_unusable_ = !opened;
+    if (is_unusable_) {
         tell(Notice::Kind::history_unusable,
              "measurements are kept until the end only: " + opened.error().to_string());
-        return;
+        return false;
     }
     if (!opened->set_aside.empty())
         tell(Notice::Kind::history_set_aside,
              fmt::format("the measurement history could not be used ({}), it is at {} and a new one begins",
                          opened->why, opened->set_aside));
     history_ = std::move(opened->history);
-    recent_ = kept("ttcp");
-    if (recent_.size() > remembered) recent_.erase(recent_.begin(), recent_.end() - remembered);
+    return true;
 }
 
 void Measurements::tell(Notice::Kind kind, std::string text) { notices_.push_back({kind, std::move(text)}); }
@@ -133,7 +141,7 @@ std::vector<MeasurementRecord> Measurements::kept(const std::string& kind) {
 }
 
 void Measurements::keep(MeasurementRecord record) {
-    if (history_) {
+    if (open()) {
         if (const auto kept = history_->append(record))
             record.id = *kept;
         else
@@ -177,12 +185,17 @@ std::optional<MeasurementReport> Measurements::report() const {
 
 HistoryReport Measurements::history(const std::string& kind) const {
     HistoryReport report;
-    report.kept = history_.has_value();
+    report.kept = history_ || !(state_dir_.empty() || is_unusable_);
     if (history_) {
         if (auto read = history_->last(most_shown, kind, state::History::Read::figures))
             report.records = std::move(*read);
         else
             report.fault = read.error().to_string();
+    } else if (report.kept && has_file()) { // an experiment began it
+        if (auto read = read_history(state_dir_, kind); !read)
+            report.fault = read.error().to_string();
+        else if (*read)
+            return std::move(**read);
     } else if (kind.empty() || kind == "ttcp") {
         report.records = recent_; // nothing is kept on disk: what this daemon has measured itself
     }

@@ -17,9 +17,10 @@ namespace affinityd::accounting {
 /// before.
 class Measurements {
   public:
-    /// Opens the history in the state directory. Without one ("", a full disk) results are known only until
-    /// the daemon ends.
-    explicit Measurements(const std::string& state_dir);
+    /// Opens the history in the state directory if there is one; a new one begins with the first record,
+    /// since SQLite takes more than 1 MiB of memory. Where it cannot be opened ("", a full disk), results are
+    /// known only until the daemon ends, and the next record tries again.
+    explicit Measurements(std::string state_dir);
 
     /// Records how a run ended, whatever its outcome.
     void add(const measure::Run& run, const policy::PolicySet& policies);
@@ -37,10 +38,15 @@ class Measurements {
     [[nodiscard]] std::vector<Notice> take_notices();
 
   private:
+    [[nodiscard]] bool has_file() const;
+    /// False without a history.
+    bool open();
     void tell(Notice::Kind kind, std::string text);
     void tell_of_regression(const state::MeasurementRecord& record);
 
+    std::string state_dir_;
     std::optional<state::History> history_;
+    bool is_unusable_ = false;                     ///< at the last attempt to open it
     std::vector<state::MeasurementRecord> recent_; ///< of kind "ttcp", oldest first
     std::vector<Notice> notices_;
 };

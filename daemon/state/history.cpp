@@ -111,11 +111,16 @@ std::string fault_of(sqlite3* database) {
 
 bool prepare(sqlite3* database) {
     // With a write-ahead log a commit needs no fsync, which would hold up the daemon's loop for tens of
-    // milliseconds; a power cut may cost the last records, never the file.
-    if (!run(database, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL")) return false;
-    if (ask(database, "PRAGMA user_version") == schema_version) return run(database, index);
+    // milliseconds; a power cut may cost the last records, never the file. A file that is just created has
+    // nothing to lose yet.
+    const bool is_new = ask(database, "PRAGMA user_version") != schema_version;
+    if (!run(database,
+             fmt::format("PRAGMA synchronous={}; PRAGMA journal_mode=WAL", is_new ? "OFF" : "NORMAL")))
+        return false;
+    if (!is_new) return run(database, index);
     return run(database,
-               fmt::format("BEGIN IMMEDIATE; {} {} PRAGMA application_id={}; PRAGMA user_version={}; COMMIT",
+               fmt::format("BEGIN IMMEDIATE; {} {} PRAGMA application_id={}; PRAGMA user_version={}; COMMIT; "
+                           "PRAGMA synchronous=NORMAL",
                            schema, index, application_id, schema_version));
 }
 
@@ -188,6 +193,11 @@ Result<History::Database> History::open_file(const std::string& path, int flags)
     sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     return database;
+}
+
+bool History::has_file(const std::string& directory) {
+    struct stat status {};
+    return ::lstat((directory + "/history.db").c_str(), &status) == 0;
 }
 
 Result<History::Opened> History::open(const std::string& directory, std::int64_t now, HistoryBounds bounds) {

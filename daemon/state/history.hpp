@@ -61,6 +61,8 @@ struct HistoryBounds {
 class History {
   public:
     struct Opened;
+    /// Whether `directory` has a history.db, whatever it may be.
+    [[nodiscard]] static bool has_file(const std::string& directory);
     /// Opens or creates `directory`/history.db. A file that is damaged, foreign or of a newer version is
     /// renamed to history.db.corrupt-TIME and a new one begun; what was set aside is said, not logged.
     /// Creates the directory.

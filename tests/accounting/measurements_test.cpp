@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "accounting/experiments.hpp"
 #include "accounting/measurements.hpp"
 #include "measure/result.hpp"
 
@@ -113,14 +114,42 @@ TEST_F(MeasurementsTest, DamagedHistoryIsSetAsideAndSaid) {
     EXPECT_EQ(aside, 1U);
 }
 
+TEST_F(MeasurementsTest, AHistoryBeginsWithTheFirstRecord) {
+    Measurements measurements(folder_);
+    EXPECT_FALSE(state::History::has_file(folder_));
+    EXPECT_TRUE(measurements.kept("ttcp").empty());
+    auto history = measurements.history("");
+    EXPECT_TRUE(history.kept);
+    EXPECT_EQ(history.records.size(), 0U);
+    EXPECT_FALSE(state::History::has_file(folder_));
+    measurements.add({report(1e9), {}, {}}, none_);
+    EXPECT_TRUE(state::History::has_file(folder_));
+    EXPECT_EQ(measurements.history("").records.size(), 1U);
+}
+
+TEST_F(MeasurementsTest, AHistoryThatAnExperimentBeganIsShownAndGoesOn) {
+    Measurements measurements(folder_);
+    ASSERT_TRUE(keep_experiment(folder_, {.kind = "smt", .summary = "as long as alone", .subject = "cpu 0"}));
+    EXPECT_EQ(measurements.history("").records.size(), 1U);
+    EXPECT_EQ(measurements.history("ttcp").records.size(), 0U);
+    measurements.add({report(1e9), {}, {}}, none_);
+    EXPECT_EQ(measurements.history("").records.size(), 2U);
+    EXPECT_EQ(said(measurements, "could not be used"), 0U);
+}
+
 TEST_F(MeasurementsTest, WithoutAPlaceForItResultsAreKnownUntilTheEnd) {
     std::ofstream(folder_ + "/file") << "in the way";
     Measurements measurements(folder_ + "/file/state");
-    EXPECT_EQ(said(measurements, "kept until the end only"), 1U);
     measurements.add({report(1e9), {}, {}}, none_);
-    const auto history = measurements.history("");
+    EXPECT_EQ(said(measurements, "kept until the end only"), 1U);
+    auto history = measurements.history("");
     EXPECT_FALSE(history.kept);
     EXPECT_EQ(history.records.size(), 1U);
+    fs::remove(folder_ + "/file"); // what was in the way goes
+    measurements.add({report(1e9), {}, {}}, none_);
+    history = measurements.history("");
+    EXPECT_TRUE(history.kept);
+    EXPECT_EQ(history.records.size(), 1U); // the later one: the other was told to be lost
 }
 
 } // namespace

@@ -239,7 +239,10 @@ class Measurements(unittest.TestCase):
         daemon.command = lambda: ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size=256k,mode=755 none {state} && exec "$@"', "sh", *plain]
         daemon.start()
         inside = pathlib.Path(f"/proc/{daemon.process.pid}/root{state}")
-        self.assertTrue((inside / "history.db").exists())
+        self.assertFalse((inside / "history.db").exists())  # begins with the first record
+        daemon.control("measure", "--no-block")
+        wait_for(lambda: (inside / "history.db").exists(), "the first record is kept")
+        wait_for(lambda: not children(daemon.process.pid), "the run is over")
         with contextlib.suppress(OSError), open(inside / "filler", "wb", buffering=0) as filler:
             while filler.write(b"x" * 4096):
                 pass
