@@ -39,6 +39,7 @@ class Floods {
     /// The processes whose events are not worth listening to: those that flood while the kernel drops events,
     /// or that make more than 5,000 a second. Each for ten seconds, longer each time. Ascending, at most 16.
     [[nodiscard]] std::vector<int> muted(Clock::time_point now);
+    [[nodiscard]] bool mutes() const { return !muted_.empty(); } ///< perhaps; false: nobody is muted
     [[nodiscard]] bool is_muted(int pid, Clock::time_point now) const;
     /// When muted() may have another answer because of time alone; max(): never.
     [[nodiscard]] Clock::time_point next_change() const;

@@ -69,7 +69,7 @@ int CallbackWatch::watched(const std::function<int()>& callback) {
 }
 
 int CallbackWatch::run(sd_event* event, const std::function<void()>& after_each) {
-    const auto dispatch = [&] {
+    const std::function<int()> dispatch = [&] {
         const int status = sd_event_dispatch(event);
         after_each();
         return status;

@@ -77,6 +77,7 @@ Result<void> ProcessEvents::begin(sd_event* event) {
 
 Result<int> ProcessEvents::open() {
     events_.reset();
+    yield(false); // as the new source does
     auto muted = std::move(wanted_.muted);
     wanted_ = wanted_events(manager_);
     wanted_.muted = std::move(muted);
@@ -156,6 +157,7 @@ void ProcessEvents::work_until(steady_clock::time_point end) {
 
 /// Events that never end must leave turns to all other work.
 void ProcessEvents::yield(bool others_first) {
+    if (std::exchange(yields_, others_first) == others_first) return;
     const auto priority = others_first ? std::int64_t{SD_EVENT_PRIORITY_IDLE} : ahead;
     subscription_.set_priority(priority);
     sd_event_source_set_priority(rest_.get(), priority);
@@ -191,19 +193,23 @@ void ProcessEvents::take_care_of_rest(bool is_more) {
     yield(is_turn_over);
     if (is_turn_over) sd_event_source_set_enabled(rest_.get(), SD_EVENT_ONESHOT);
     const auto now = row_.ended = steady_clock::now();
-    if (auto muted = queue().floods().muted(now); muted != wanted_.muted) {
-        wanted_.muted = std::move(muted);
-        set_filter();
-    }
+    if (queue().floods().mutes() || !wanted_.muted.empty()) mute(now);
     wait_for_due();
 }
 
+void ProcessEvents::mute(steady_clock::time_point now) {
+    auto muted = queue().floods().muted(now);
+    if (muted == wanted_.muted) return;
+    wanted_.muted = std::move(muted);
+    set_filter();
+}
+
 void ProcessEvents::wait_for_due() {
+    const auto due = queue().next_due();
+    if (due == pause_ends_) return;
     // What waits in memory has its turn, after other work; a timer that has expired would always come first.
     int waits = SD_EVENT_OFF;
     if (sd_event_source_get_enabled(rest_.get(), &waits) >= 0 && waits != SD_EVENT_OFF) return;
-    const auto due = queue().next_due();
-    if (due == pause_ends_) return;
     pause_ends_ = due;
     if (due == steady_clock::time_point::max()) return pause_.disarm();
     const auto left = std::max(due - steady_clock::now(), steady_clock::duration::zero());

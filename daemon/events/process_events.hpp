@@ -56,6 +56,7 @@ class ProcessEvents {
     void take_care_of_rest(bool is_more);
     void take_later();
     void yield(bool others_first);
+    void mute(std::chrono::steady_clock::time_point now);
     void set_filter();
 
     app::Manager& manager_;
@@ -65,7 +66,8 @@ class ProcessEvents {
     struct {
         unsigned takes = 0;
         std::chrono::steady_clock::time_point ended{};
-    } row_; ///< takes that follow each other at once
+    } row_;               ///< takes that follow each other at once
+    bool yields_ = false; ///< to all other work
     Subscription subscription_;
     Source rest_; ///< armed while events wait in memory, which the descriptor does not show
     Timer pause_{[this] { take_later(); }}; ///< of those that flood, or are to be looked at again
