@@ -23,6 +23,8 @@ Kind kind_of(const ProcEvent& event) {
     return event.kind == ProcEvent::Kind::fork ? Kind::born : Kind::renamed;
 }
 
+bool is_end(const ProcEvent& event) { return event.kind == ProcEvent::Kind::exit && event.tid == event.pid; }
+
 bool has_process(const std::vector<TaskNews>& news) {
     return !news.empty() && news.back().kind == Kind::process;
 }
@@ -71,27 +73,32 @@ uid_t EventQueue::owner_of(int pid, const Asked& asked) const {
 
 /// Of a process that does not wait yet; null: too many do. A busy server starts thousands of programs that no
 /// policy wants: to ask whose each is takes a seventh of the time that it costs.
-EventQueue::Entry* EventQueue::begin(const ProcEvent& event, const Asked& asked, Clock::time_point now) {
-    if (empty() && !floods_.knows(event.pid)) return entry_of(event.pid, std::nullopt, now);
-    if (first_) find_user(*first_, entries_.at(*first_), asked);
+ProcessNews* EventQueue::begin(const ProcEvent& event, const Asked& asked, Clock::time_point now) {
+    if (empty() && !floods_.knows(event.pid)) {
+        floods_.count(event.pid, std::nullopt, now);
+        return &first_.emplace(ProcessNews{.pid = event.pid, .news = {}});
+    }
+    if (first_) join_others(asked);
     return entry_of(event.pid, owner_of(event.pid, asked), now);
 }
 
-void EventQueue::find_user(int pid, Entry& entry, const Asked& asked) {
-    first_.reset();
+/// The one that waited alone does so no more: it takes turns as all do.
+void EventQueue::join_others(const Asked& asked) {
+    const int pid = first_->pid;
+    auto& entry = entries_.try_emplace(pid).first->second;
+    entry.news = *std::exchange(first_, std::nullopt);
     entry.user = owner_of(pid, asked);
     queue(pid, entry.user);
 }
 
-/// `user`: no value if nobody else waits.
-EventQueue::Entry* EventQueue::entry_of(int pid, std::optional<uid_t> user, Clock::time_point now) {
-    if (entries_.size() >= most_in_all || (user && waiting_of(*user) >= most_of_user)) return nullptr;
+ProcessNews* EventQueue::entry_of(int pid, uid_t user, Clock::time_point now) {
+    if (entries_.size() >= most_in_all || waiting_of(user) >= most_of_user) return nullptr;
     auto& entry = entries_.try_emplace(pid).first->second;
     entry.user = user;
     entry.news.pid = pid;
     floods_.count(pid, user, now);
     admit(pid, entry, now);
-    return &entry;
+    return &entry.news;
 }
 
 void EventQueue::admit(int pid, Entry& entry, Clock::time_point now) {
@@ -103,49 +110,65 @@ void EventQueue::admit(int pid, Entry& entry, Clock::time_point now) {
         queue(pid, entry.user);
 }
 
-void EventQueue::queue(int pid, std::optional<uid_t> user) {
-    if (!user) {
-        first_ = pid;
-        return;
-    }
-    auto& waiting = waiting_[*user];
-    if (waiting.empty()) turns_.push_back(*user);
+void EventQueue::queue(int pid, uid_t user) {
+    auto& waiting = waiting_[user];
+    if (waiting.empty()) turns_.push_back(user);
     waiting.push_back(pid);
+}
+
+/// What is known of a process that waits; null: it does not.
+ProcessNews* EventQueue::find(int pid) {
+    if (first_ && first_->pid == pid) return &*first_;
+    const auto found = entries_.find(pid);
+    return found == entries_.end() ? nullptr : &found->second.news;
+}
+
+/// Of a process that waits already.
+ProcessNews* EventQueue::count(const ProcEvent& event, const Asked& asked, Clock::time_point now) {
+    if (first_ && first_->pid == event.pid) {
+        if (is_end(event)) return &*first_;
+        join_others(asked);
+    }
+    auto& entry = entries_.at(event.pid);
+    floods_.count(event.pid, entry.user, now);
+    return &entry.news;
 }
 
 void EventQueue::add(const ProcEvent& event, const Asked& asked, Clock::time_point now) {
     const auto kind = kind_of(event);
-    const auto found = entries_.find(event.pid);
-    const bool waits = found != entries_.end();
     const bool is_child = event.kind == ProcEvent::Kind::fork && !event.is_thread();
     // A parent that waits may be one that a policy wants.
-    if (is_child && !asked.is_known(event.parent_pid) && !entries_.contains(event.parent_pid)) {
+    if (is_child && !asked.is_known(event.parent_pid) && find(event.parent_pid) == nullptr) {
         // So far it is what its parent is.
         if (asked.all_children) later_.begin_series(event.pid, owner_of(event.pid, asked), now);
         return;
     }
-    const bool is_end = kind == Kind::gone && event.tid == event.pid;
     // Of a process under policy, other threads may go on: who handles the event finds out.
-    if (is_end && !asked.is_known(event.pid)) later_.forget(event.pid);
+    if (is_end(event) && !asked.is_known(event.pid)) later_.forget(event.pid);
+    auto* news = find(event.pid);
     // Of a process that nobody knows, threads are of no interest; it is read as a whole if it waits.
-    if (kind != Kind::process && !waits && !asked.is_known(event.pid)) {
-        if (is_end) floods_.forget(event.pid);
+    if (kind != Kind::process && news == nullptr && !asked.is_known(event.pid)) {
+        if (is_end(event)) floods_.forget(event.pid);
         return;
     }
-    auto* entry = waits ? &found->second : begin(event, asked, now);
-    if (entry == nullptr) {
+    news = news == nullptr ? begin(event, asked, now) : count(event, asked, now);
+    if (news == nullptr) {
         left_out_ = true;
         return;
     }
-    if (waits && !entry->user && !is_end) find_user(event.pid, *entry, asked);
-    if (waits) floods_.count(event.pid, entry->user, now);
-    entry->news.has_changed |= kind == Kind::process;
-    entry->news.is_executed |= event.kind == ProcEvent::Kind::exec;
-    if (is_child && !entry->news.creator) entry->news.creator = event.parent_pid;
-    add_news(entry->news, kind, event);
-    if (!is_end) return;
-    floods_.forget(event.pid);
-    if (std::exchange(entry->is_held, false)) queue(event.pid, entry->user); // held_ finds it moved
+    news->has_changed |= kind == Kind::process;
+    news->is_executed |= event.kind == ProcEvent::Kind::exec;
+    if (is_child && !news->creator) news->creator = event.parent_pid;
+    add_news(*news, kind, event);
+    if (is_end(event)) end(event.pid);
+}
+
+/// There will be no more of it: it waits for no pause.
+void EventQueue::end(int pid) {
+    floods_.forget(pid);
+    const auto found = entries_.find(pid);
+    if (found != entries_.end() && std::exchange(found->second.is_held, false)) // held_ finds it moved
+        queue(pid, found->second.user);
 }
 
 void EventQueue::release_due(Clock::time_point now) {
@@ -159,31 +182,26 @@ void EventQueue::release_due(Clock::time_point now) {
     for (std::size_t i = 0; i < most_due; ++i) {
         const auto due = later_.take_due(now);
         if (!due) return;
-        const auto found = entries_.find(due->pid);
-        auto* entry = found != entries_.end() ? &found->second : entry_of(due->pid, due->user, now);
+        auto* news = find(due->pid);
+        if (news == nullptr) news = entry_of(due->pid, due->user, now);
         // One for which there is no room is found by a pass.
-        if (entry != nullptr && !has_process(entry->news.news))
-            entry->news.news.push_back({Kind::process, due->pid, {}});
+        if (news != nullptr && !has_process(news->news)) news->news.push_back({Kind::process, due->pid, {}});
     }
 }
 
 std::optional<ProcessNews> EventQueue::next(Clock::time_point now) {
     release_due(now);
-    const auto pid = take_turn();
-    if (!pid) return std::nullopt;
-    const auto found = entries_.find(*pid);
-    auto news = std::move(found->second.news);
-    const uid_t user = found->second.user.value_or(0); // which all have that are muted
-    entries_.erase(found);
-    floods_.looked(*pid, now);
-    if (floods_.is_muted(*pid, now)) look_again(*pid, user, now);
+    uid_t user = 0; // which all have that are muted
+    auto news = first_ ? std::exchange(first_, std::nullopt) : take_turn(user);
+    if (!news) return std::nullopt;
+    floods_.looked(news->pid, now);
+    if (floods_.is_muted(news->pid, now)) look_again(news->pid, user, now);
     return news;
 }
 
-std::optional<int> EventQueue::take_turn() {
-    if (first_) return std::exchange(first_, std::nullopt);
+std::optional<ProcessNews> EventQueue::take_turn(uid_t& user) {
     if (turns_.empty()) return std::nullopt;
-    const uid_t user = turns_.front();
+    user = turns_.front();
     turns_.pop_front();
     const auto of = waiting_.find(user);
     const int pid = of->second.front();
@@ -192,7 +210,10 @@ std::optional<int> EventQueue::take_turn() {
         waiting_.erase(of);
     else
         turns_.push_back(user);
-    return pid;
+    const auto found = entries_.find(pid);
+    auto news = std::move(found->second.news);
+    entries_.erase(found);
+    return news;
 }
 
 /// What it does is not heard of: it is looked at as if it had done something.

@@ -82,23 +82,27 @@ class EventQueue {
 
   private:
     struct Entry {
-        std::optional<uid_t> user; ///< no value: it is first_
+        uid_t user = 0;
         ProcessNews news;
         bool is_held = false; ///< until its pause is over
     };
-    Entry* begin(const host::ProcEvent& event, const Asked& asked, Clock::time_point now);
-    Entry* entry_of(int pid, std::optional<uid_t> user, Clock::time_point now);
-    void find_user(int pid, Entry& entry, const Asked& asked);
+    ProcessNews* find(int pid);
+    ProcessNews* begin(const host::ProcEvent& event, const Asked& asked, Clock::time_point now);
+    ProcessNews* count(const host::ProcEvent& event, const Asked& asked, Clock::time_point now);
+    ProcessNews* entry_of(int pid, uid_t user, Clock::time_point now);
+    void join_others(const Asked& asked);
+    void end(int pid);
     [[nodiscard]] uid_t owner_of(int pid, const Asked& asked) const;
     [[nodiscard]] std::size_t waiting_of(uid_t user) const;
     void admit(int pid, Entry& entry, Clock::time_point now);
     void look_again(int pid, uid_t user, Clock::time_point now);
-    void queue(int pid, std::optional<uid_t> user);
-    [[nodiscard]] std::optional<int> take_turn();
+    void queue(int pid, uid_t user);
+    [[nodiscard]] std::optional<ProcessNews> take_turn(uid_t& user);
     void release_due(Clock::time_point now);
 
     std::unordered_map<int, Entry> entries_;
-    std::optional<int> first_; ///< waits alone, after one event: it takes nobody's turn, whosever it is
+    /// Waits alone, after one event, and is not in the table: it takes nobody's turn, whosever it is.
+    std::optional<ProcessNews> first_;
     std::unordered_map<uid_t, std::deque<int>> waiting_;
     std::deque<uid_t> turns_; ///< of users for whom somebody waits
     std::multimap<Clock::time_point, int> held_;

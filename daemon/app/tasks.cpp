@@ -165,17 +165,19 @@ std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan scan, const Process
     const int pid = scan.id().tid;
     const auto creator = change.creator.value_or(scan.parent());
     if (const auto* known = table_.find(pid); known != nullptr && known->id != scan.id()) drop(pid);
+    const auto policy = match(scan);
+    // Most programs of a busy server end here: nothing is made for them.
+    if (!policy && scan.facts().is_complete() && !must_look_at(scan, creator)) return std::nullopt;
     Turn turn{std::move(scan), change};
     turn.change.creator = creator;
-    if (!decide(turn)) return std::nullopt;
+    if (!decide(turn, policy)) return std::nullopt;
     return turn;
 }
 
-/// Finds the policy that wants it. False: it need not be looked at further.
-bool Tasks::decide(Turn& turn) {
+/// `policy`: that wants it. False: it need not be looked at further.
+bool Tasks::decide(Turn& turn, std::optional<std::size_t> policy) {
     const auto& scan = turn.scan;
     const int pid = scan.id().tid;
-    const auto policy = match(scan);
     turn.world = parts_.current.world;
     if (scan.facts().is_unfinished()) { // it is decided when go_on() has read all
         if (auto* known = table_.find(pid)) known->look.is_unread = true; // stays what it is until then
@@ -223,7 +225,7 @@ bool Tasks::go_on(Turn& turn, const OutOfTime& out_of_time) {
     };
     if (turn.scan.facts().is_unfinished()) {
         if (!read_facts(turn, leave)) return false;
-        if (!decide(turn)) turn.world.reset();
+        if (!decide(turn, match(turn.scan))) turn.world.reset();
         turn.is_incomplete |= !turn.scan.facts().is_complete() && !turn.scan.facts().is_silent();
         if (!turn.world) return true;
     }

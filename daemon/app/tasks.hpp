@@ -87,7 +87,7 @@ class Tasks {
     void place_fresh(KnownProcess& process, const inventory::Thread& thread);
     [[nodiscard]] bool finish(Turn& turn, const OutOfTime& out_of_time);
     void drop(int pid);
-    [[nodiscard]] bool decide(Turn& turn);
+    [[nodiscard]] bool decide(Turn& turn, std::optional<std::size_t> policy);
     [[nodiscard]] const CpuSet* cpuset_of(KnownCpuset& known, int pid, const inventory::Thread& thread);
 
     Parts parts_;

@@ -44,6 +44,8 @@ ProcSource::Wanted wanted_events(app::Manager& manager) {
 
 ProcessEvents::ProcessEvents(sd_event* event, app::Manager& manager, app::Log& log, Options options)
     : manager_(manager), open_(options.open ? std::move(options.open) : open_connector),
+      asked_{.is_known = [this](int pid) { return manager_.tasks().table().find(pid) != nullptr; },
+             .owner = [this](int pid, const auto& crowded) { return owner(pid, crowded); }},
       subscription_(event, log,
                     {.what = "process events",
                      .open = [this] { return open(); },
@@ -166,12 +168,9 @@ void ProcessEvents::yield(bool others_first) {
 Result<void> ProcessEvents::take() {
     const auto begun = steady_clock::now();
     row_.takes = begun - row_.ended > a_row || row_.takes >= takes_in_a_row ? 1 : row_.takes + 1;
-    const app::EventQueue::Asked asked{
-        [this](int pid) { return manager_.tasks().table().find(pid) != nullptr; },
-        manager_.in_force().world->matcher().has_late_conditions(),
-        [this](int pid, const auto& crowded) { return owner(pid, crowded); }};
+    asked_.all_children = manager_.in_force().world->matcher().has_late_conditions();
     auto now = begun;
-    const auto drained = events_->drain([&](const ProcEvent& event) { queue().add(event, asked, now); },
+    const auto drained = events_->drain([&](const ProcEvent& event) { queue().add(event, asked_, now); },
                                         [&] {
                                             now = steady_clock::now();
                                             return now >= begun + reading;

@@ -63,6 +63,7 @@ class ProcessEvents {
     Open open_;
     host::ProcSource::Wanted wanted_;
     std::unique_ptr<host::ProcSource> events_;
+    app::EventQueue::Asked asked_;
     struct {
         unsigned takes = 0;
         std::chrono::steady_clock::time_point ended{};

@@ -16,7 +16,8 @@ class Fields {
   public:
     explicit Fields(std::string_view text) : rest_(text) {}
 
-    /// A call of find_first_of() for each of fifty fields takes longer than all else that is done with a line.
+    /// A call of find_first_of() for each of fifty fields takes longer than all else that is done with a
+    /// line.
     std::string_view take() {
         const auto is_space = [](char c) { return c == ' ' || c == '\n'; };
         const auto begin = std::ranges::find_if_not(rest_, is_space);

@@ -102,6 +102,7 @@ std::optional<std::size_t> Matcher::match(const inventory::ProcessFacts& process
         for (const auto& name : unit_names(process))
             by_unit_.collect(name, candidates);
     if (!by_exe_.empty()) by_exe_.collect(process.exe(), candidates);
+    if (candidates.empty()) return std::nullopt;
     std::ranges::sort(candidates);
     const auto repeated = std::ranges::unique(candidates);
     candidates.erase(repeated.begin(), repeated.end());
