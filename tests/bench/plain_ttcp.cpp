@@ -186,8 +186,8 @@ void start(Body body) {
 void one_round(const Options& options, const int spaces[2], Told* told) {
     const bool sink_here = options.work != "transmit";
     std::memset(told, 0, sizeof(Told) * 2 * static_cast<size_t>(options.connections));
-    int gate[2];
-    if (pipe(gate) != 0) die("pipe");
+    int gate[2], bell[2];
+    if (pipe(gate) != 0 || pipe(bell) != 0) die("pipe");
     for (int i = 0; i < options.connections; ++i) {
         const auto address = address_of(i, sink_here);
         const int one = 1;
@@ -197,26 +197,30 @@ void one_round(const Options& options, const int spaces[2], Told* told) {
         if (bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
             listen(listener, 1) != 0)
             die("listen");
-        enter(spaces[sink_here ? 1 : 0]);
-        const int socket = new_socket(options);
-        if (connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) die("connect");
-        const int accepted = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+        // As with ttcp, each end is a process that makes its own connection.
         start([&] {
             close(gate[1]);
-            close(socket);
+            const int accepted = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+            if (accepted < 0) die("accept");
             sink(options, accepted, told[2 * i]);
         });
         start([&] {
             close(gate[1]);
-            close(accepted);
+            enter(spaces[sink_here ? 1 : 0]);
+            const int socket = new_socket(options);
+            if (connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+                die("connect");
             char byte = 0;
-            if (read(gate[0], &byte, 1) == 0) source(options, socket, told[2 * i + 1]);
+            if (write(bell[1], &byte, 1) == 1 && read(gate[0], &byte, 1) == 0)
+                source(options, socket, told[2 * i + 1]);
         });
-        close(socket);
-        close(accepted);
         close(listener);
     }
-    usleep(50000);
+    close(bell[1]);
+    char byte = 0;
+    for (int i = 0; i < options.connections; ++i)
+        if (read(bell[0], &byte, 1) != 1) die("an end did not connect");
+    close(bell[0]);
     close(gate[1]);
     while (wait(nullptr) > 0 || errno == EINTR) {
     }

@@ -77,6 +77,7 @@ StreamUse ask(int socket, const Exchange& exchange, Meter& meter, LatencyCounts&
         return use;
     }
     meter.start();
+    if (exchange.wait) exchange.wait();
     use.started = monotonic_seconds();
     const std::uint64_t end = now_ns() + static_cast<std::uint64_t>(exchange.seconds * 1e9);
     for (std::uint64_t asked = now_ns(); asked < end;) {

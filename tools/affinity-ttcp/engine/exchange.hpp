@@ -5,6 +5,7 @@
 #include "affinity-ttcp/engine/stream.hpp"
 
 #include <cstddef>
+#include <functional>
 
 namespace affinityd::ttcp {
 
@@ -13,8 +14,9 @@ namespace affinityd::ttcp {
 struct Exchange {
     std::size_t request_bytes = 1;
     std::size_t response_bytes = 1;
-    double seconds = 2;        ///< the asking end begins no request after this
-    double stall_seconds = 10; ///< without progress; then the peer is given up
+    double seconds = 2;           ///< the asking end begins no request after this
+    double stall_seconds = 10;    ///< without progress; then the peer is given up
+    std::function<void()> wait{}; ///< as that of a Load, for the asking end
 };
 
 /// Both work on a connected, blocking TCP socket, which stays open, and count as `bytes` those of whole

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 namespace affinityd::ttcp {
@@ -20,7 +21,10 @@ struct Load {
     /// A receiver gives up a peer that sends less within `stall_seconds`; 0: any progress will do.
     std::uint64_t least_bytes = 0;
     bool (*has_link)(int socket) =
-        nullptr;     ///< called in each second without progress; false ends the stream with End::network
+        nullptr; ///< called in each second without progress; false ends the stream with End::network
+    /// A transmitter calls it when all is prepared, before its clock starts: work of many at once between
+    /// that and their first bytes has the scheduler part them from their peers, for seconds.
+    std::function<void()> wait{};
     int input = -1;  ///< transmit what is read here instead of a pattern; -1: the pattern
     int output = -1; ///< write what was received here; -1: drop it
 };

@@ -42,6 +42,7 @@ StreamUse transmit(int socket, const Load& load, Meter& meter) {
     }
     Patience patience(socket, SO_SNDTIMEO, load);
     meter.start();
+    if (load.wait) load.wait();
     use.started = monotonic_seconds();
     const double deadline = load.seconds > 0 ? use.started + load.seconds : 0;
     while (!is_full(load, use) && (deadline == 0 || monotonic_seconds() < deadline)) {

@@ -58,8 +58,11 @@ SocketOptions Streams::socket_options() const {
     return options;
 }
 
+/// Who collects the results watches for a stall: a socket with a time limit starts a timer each time that it
+/// waits, which takes a fiftieth of the rate of requests of 1 B.
 Exchange Streams::exchange() const {
-    return {setup_.point.bytes, setup_.point.response_bytes, setup_.seconds, setup_.stall_seconds};
+    constexpr double no_limit = 0;
+    return {setup_.point.bytes, setup_.point.response_bytes, setup_.seconds, no_limit, {}};
 }
 
 Result<Worker> Streams::start_receiver(std::size_t path, Gate& gate, const host::Fd& listener) {
@@ -87,12 +90,17 @@ Result<Worker> Streams::start_transmitter(std::size_t path, Gate& gate, const Ad
         const auto socket =
             socket_in(source, [&] { return connect_to(target, socket_options(), connect_seconds); });
         if (!socket) return std::unexpected(socket.error());
-        gate.wait();
-        if (latencies != nullptr) return ask(socket->get(), exchange(), meter, *latencies);
+        const auto wait = [&gate] { gate.wait(); };
+        if (latencies != nullptr) {
+            auto work = exchange();
+            work.wait = wait;
+            return ask(socket->get(), work, meter, *latencies);
+        }
         Load load;
         load.buffer_bytes = setup_.point.bytes;
         load.stall_seconds = setup_.stall_seconds;
         load.seconds = setup_.seconds;
+        load.wait = wait;
         return transmit(socket->get(), load, meter);
     });
 }
