@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <ctime>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace affinityd::accounting {
 
@@ -86,21 +88,21 @@ std::vector<PathTrend> trends_of(const std::vector<MeasurementRecord>& records) 
 
 } // namespace
 
-Measurements::Measurements(std::string state_dir) : state_dir_(std::move(state_dir)) {
-    if (!has_file() || !open()) return;
-    recent_ = kept("ttcp");
-    if (recent_.size() > remembered) recent_.erase(recent_.begin(), recent_.end() - remembered);
+Measurements::Measurements(std::string state_dir, std::chrono::seconds pause)
+    : state_dir_(std::move(state_dir)), pause_(pause) {
+    if (state_dir_.empty()) return;
+    if (state::History::has_file(state_dir_))
+        open();
+    else if (::access(state_dir_.c_str(), W_OK) != 0 && errno != ENOENT)
+        fail_to_open(fail("cannot write", state_dir_, errno).error());
 }
-
-bool Measurements::has_file() const { return !state_dir_.empty() && state::History::has_file(state_dir_); }
 
 bool Measurements::open() {
     if (history_ || state_dir_.empty()) return history_.has_value();
+    if (failed_ && std::chrono::steady_clock::now() - *failed_ < pause_) return false;
     auto opened = state::History::open(state_dir_, std::time(nullptr));
-    is_unusable_ = !opened;
-    if (is_unusable_) {
-        tell(Notice::Kind::history_unusable,
-             "measurements are kept until the end only: " + opened.error().to_string());
+    if (!opened) {
+        fail_to_open(opened.error());
         return false;
     }
     if (!opened->set_aside.empty())
@@ -108,7 +110,29 @@ bool Measurements::open() {
              fmt::format("the measurement history could not be used ({}), it is at {} and a new one begins",
                          opened->why, opened->set_aside));
     history_ = std::move(opened->history);
+    failed_.reset();
+    recall();
     return true;
+}
+
+/// What the file holds comes before what was measured while it could not be opened, which is written now.
+void Measurements::recall() {
+    auto past = kept("ttcp");
+    for (auto& record : recent_) {
+        if (const auto id = history_->append(record)) record.id = *id;
+        past.push_back(std::move(record));
+    }
+    recent_ = std::move(past);
+    forget_oldest();
+}
+
+void Measurements::forget_oldest() {
+    if (recent_.size() > remembered) recent_.erase(recent_.begin(), recent_.end() - remembered);
+}
+
+void Measurements::fail_to_open(const Error& error) {
+    if (!std::exchange(failed_, std::chrono::steady_clock::now()))
+        tell(Notice::Kind::history_unusable, "no measurement is kept on disk: " + error.to_string());
 }
 
 void Measurements::tell(Notice::Kind kind, std::string text) { notices_.push_back({kind, std::move(text)}); }
@@ -151,7 +175,7 @@ void Measurements::keep(MeasurementRecord record) {
     tell(Notice::Kind::measured, "measured: " + summary_of(record));
     recent_.push_back(record);
     tell_of_regression(record);
-    if (recent_.size() > remembered) recent_.erase(recent_.begin());
+    forget_oldest();
 }
 
 void Measurements::tell_of_regression(const MeasurementRecord& record) {
@@ -183,19 +207,15 @@ std::optional<MeasurementReport> Measurements::report() const {
     return report;
 }
 
-HistoryReport Measurements::history(const std::string& kind) const {
+HistoryReport Measurements::history(const std::string& kind) {
+    if (!history_ && !state_dir_.empty() && state::History::has_file(state_dir_)) open(); // an experiment's
     HistoryReport report;
-    report.kept = history_ || !(state_dir_.empty() || is_unusable_);
+    report.kept = !state_dir_.empty() && !failed_;
     if (history_) {
         if (auto read = history_->last(most_shown, kind, state::History::Read::figures))
             report.records = std::move(*read);
         else
             report.fault = read.error().to_string();
-    } else if (report.kept && has_file()) { // an experiment began it
-        if (auto read = read_history(state_dir_, kind); !read)
-            report.fault = read.error().to_string();
-        else if (*read)
-            return std::move(**read);
     } else if (kind.empty() || kind == "ttcp") {
         report.records = recent_; // nothing is kept on disk: what this daemon has measured itself
     }

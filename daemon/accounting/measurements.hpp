@@ -7,6 +7,7 @@
 #include "policy/policy.hpp"
 #include "state/history.hpp"
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,8 +20,8 @@ class Measurements {
   public:
     /// Opens the history in the state directory if there is one; a new one begins with the first record,
     /// since SQLite takes more than 1 MiB of memory. Where it cannot be opened ("", a full disk), results are
-    /// known only until the daemon ends, and the next record tries again.
-    explicit Measurements(std::string state_dir);
+    /// known only until the daemon ends or the file can be opened, which a record tries after each `pause`.
+    explicit Measurements(std::string state_dir, std::chrono::seconds pause = std::chrono::minutes(1));
 
     /// Records how a run ended, whatever its outcome.
     void add(const measure::Run& run, const policy::PolicySet& policies);
@@ -32,22 +33,24 @@ class Measurements {
     /// No value before the first run.
     [[nodiscard]] std::optional<MeasurementReport> report() const;
     /// The last records of one kind or ("") of all.
-    [[nodiscard]] HistoryReport history(const std::string& kind) const;
+    [[nodiscard]] HistoryReport history(const std::string& kind);
 
     /// What is to be told since the last call, oldest first.
     [[nodiscard]] std::vector<Notice> take_notices();
 
   private:
-    [[nodiscard]] bool has_file() const;
-    /// False without a history.
-    bool open();
+    bool open(); ///< false without a history
+    void recall();
+    void forget_oldest();
+    void fail_to_open(const Error& error);
     void tell(Notice::Kind kind, std::string text);
     void tell_of_regression(const state::MeasurementRecord& record);
 
     std::string state_dir_;
     std::optional<state::History> history_;
-    bool is_unusable_ = false;                     ///< at the last attempt to open it
-    std::vector<state::MeasurementRecord> recent_; ///< of kind "ttcp", oldest first
+    std::chrono::seconds pause_;
+    std::optional<std::chrono::steady_clock::time_point> failed_; ///< the last attempt to open it
+    std::vector<state::MeasurementRecord> recent_;                ///< of kind "ttcp", oldest first
     std::vector<Notice> notices_;
 };
 

@@ -42,7 +42,7 @@ class Bookkeeping {
     [[nodiscard]] LocalReads& local_reads() { return local_reads_; }
 
     void measured(const measure::Run& run);
-    [[nodiscard]] accounting::HistoryReport history(const std::string& kind) const {
+    [[nodiscard]] accounting::HistoryReport history(const std::string& kind) {
         return measurements_.history(kind);
     }
     [[nodiscard]] std::optional<accounting::MeasurementReport> measurement() const {

@@ -43,7 +43,7 @@ class Commands {
     virtual void explain(const std::string& subject, OwnedAnswer answer) = 0;
     /// The measurements kept, of one kind or ("") of all, and how the latest compare with those before. An
     /// Error for a kind that does not exist.
-    [[nodiscard]] virtual Result<std::string> history(const std::string& kind) const = 0;
+    [[nodiscard]] virtual Result<std::string> history(const std::string& kind) = 0;
     // These answer what they did, by policy (status::to_text).
     /// Reads the policies again, which is waited for in any case: an Error names each fault. Done: the pass
     /// that follows is over.

@@ -88,7 +88,7 @@ class Manager final : public Commands {
     void status(OwnedAnswer answer) override;
     void plan(OwnedAnswer answer) override;
     void explain(const std::string& subject, OwnedAnswer answer) override;
-    [[nodiscard]] Result<std::string> history(const std::string& kind) const override;
+    [[nodiscard]] Result<std::string> history(const std::string& kind) override;
     void reload(Answer answer, Until until, ReloadReason reason) override;
     void release(const std::string& what, Answer answer, Until until) override;
     void apply(Answer answer, Until until) override;

@@ -118,7 +118,7 @@ void Manager::explain(const std::string& subject, OwnedAnswer answer) {
         *pid, std::move(answer)));
 }
 
-Result<std::string> Manager::history(const std::string& kind) const {
+Result<std::string> Manager::history(const std::string& kind) {
     // To find that there is nothing of a kind takes a look at everything, if it is none that is kept.
     if (!kind.empty() && std::ranges::count(state::measurement_kinds, kind) == 0)
         return fail("no such kind of measurement", kind);

@@ -167,7 +167,9 @@ std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan scan, const Process
     if (const auto* known = table_.find(pid); known != nullptr && known->id != scan.id()) drop(pid);
     const auto policy = match(scan);
     // Most programs of a busy server end here: nothing is made for them.
-    if (!policy && scan.facts().is_complete() && !must_look_at(scan, creator)) return std::nullopt;
+    const auto& facts = scan.facts();
+    const bool is_known_whole = !facts.is_unfinished() && facts.is_complete();
+    if (!policy && is_known_whole && !must_look_at(scan, creator)) return std::nullopt;
     Turn turn{std::move(scan), change};
     turn.change.creator = creator;
     if (!decide(turn, policy)) return std::nullopt;

@@ -51,9 +51,10 @@ struct Parts {
 
 std::optional<Parts> split_line(std::string_view text) {
     const auto open = text.find('(');
+    if (open == std::string_view::npos) return std::nullopt;
     // A name may hold any bytes but ends at the last ')', which is far from the end of the line.
     const auto* last = static_cast<const char*>(::memrchr(text.data(), ')', text.size()));
-    if (open == std::string_view::npos || last == nullptr) return std::nullopt;
+    if (last == nullptr) return std::nullopt;
     const auto close = static_cast<std::size_t>(last - text.data());
     if (close < open) return std::nullopt;
     const auto id = parse_number<int>(trim_text(text.substr(0, open)));

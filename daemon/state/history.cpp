@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "state/history.hpp"
 
+#include "host/fd.hpp"
 #include "host/file.hpp"
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -109,19 +111,24 @@ std::string fault_of(sqlite3* database) {
     return {};
 }
 
+/// A file that is just created has nothing to lose yet, so nothing waits for the disk.
+bool create(sqlite3* database) {
+    if (!run(database, "PRAGMA synchronous=OFF; PRAGMA journal_mode=WAL; BEGIN IMMEDIATE")) return false;
+    // Somebody else may have created it meanwhile.
+    const bool is_there = ask(database, "PRAGMA user_version") == schema_version;
+    const auto text = is_there ? std::string("ROLLBACK")
+                               : fmt::format("{} {} PRAGMA application_id={}; PRAGMA user_version={}; COMMIT",
+                                             schema, index, application_id, schema_version);
+    return run(database, text) && run(database, "PRAGMA synchronous=NORMAL");
+}
+
 bool prepare(sqlite3* database) {
+    const auto version = ask(database, "PRAGMA user_version");
+    if (!version) return false;
+    if (*version != schema_version) return create(database);
     // With a write-ahead log a commit needs no fsync, which would hold up the daemon's loop for tens of
-    // milliseconds; a power cut may cost the last records, never the file. A file that is just created has
-    // nothing to lose yet.
-    const bool is_new = ask(database, "PRAGMA user_version") != schema_version;
-    if (!run(database,
-             fmt::format("PRAGMA synchronous={}; PRAGMA journal_mode=WAL", is_new ? "OFF" : "NORMAL")))
-        return false;
-    if (!is_new) return run(database, index);
-    return run(database,
-               fmt::format("BEGIN IMMEDIATE; {} {} PRAGMA application_id={}; PRAGMA user_version={}; COMMIT; "
-                           "PRAGMA synchronous=NORMAL",
-                           schema, index, application_id, schema_version));
+    // milliseconds; a power cut may cost the last records, never the file.
+    return run(database, "PRAGMA synchronous=NORMAL; PRAGMA journal_mode=WAL") && run(database, index);
 }
 
 Result<std::string> move_away(const std::string& path, std::int64_t now) {
@@ -181,6 +188,10 @@ std::int64_t as_integer(std::uint64_t value) {
 void History::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
 
 Result<History::Database> History::open_file(const std::string& path, int flags) {
+    // For root alone, whoever creates it: who may read the files beside it may hold a lock that writers wait
+    // for. Why it cannot be created is told below.
+    if ((flags & SQLITE_OPEN_CREATE) != 0)
+        static_cast<void>(host::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)));
     sqlite3* opened = nullptr;
     const int code = sqlite3_open_v2(path.c_str(), &opened, flags | SQLITE_OPEN_NOFOLLOW, nullptr);
     Database database(opened);
@@ -220,10 +231,14 @@ Result<History::Opened> History::open(const std::string& directory, std::int64_t
         aside = *target;
         why = fault;
         database = open_file(path, flags);
-        if (!database) return std::unexpected(database.error());
+    }
+    const auto note = aside.empty() ? "" : fmt::format(" (a file that could not be used is at {})", aside);
+    if (!database) {
+        database.error().message += note;
+        return std::unexpected(database.error());
     }
     if (!prepare(database->get()))
-        return std::unexpected(error_of(database->get(), "cannot create the table"));
+        return std::unexpected(error_of(database->get(), ("cannot create the table" + note).c_str()));
     return Opened{History(std::move(*database), bounds), aside, why};
 }
 

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 namespace affinityd::accounting {
 namespace {
@@ -137,19 +138,54 @@ TEST_F(MeasurementsTest, AHistoryThatAnExperimentBeganIsShownAndGoesOn) {
     EXPECT_EQ(said(measurements, "could not be used"), 0U);
 }
 
-TEST_F(MeasurementsTest, WithoutAPlaceForItResultsAreKnownUntilTheEnd) {
+TEST_F(MeasurementsTest, WithoutAPlaceForItResultsAreKnownUntilThereIsOne) {
     std::ofstream(folder_ + "/file") << "in the way";
-    Measurements measurements(folder_ + "/file/state");
+    Measurements measurements(folder_ + "/file/state", std::chrono::seconds(0));
+    EXPECT_EQ(said(measurements, "no measurement is kept on disk"), 1U);
     measurements.add({report(1e9), {}, {}}, none_);
-    EXPECT_EQ(said(measurements, "kept until the end only"), 1U);
+    measurements.add({report(2e9), {}, {}}, none_);
+    EXPECT_EQ(said(measurements, "no measurement is kept on disk"), 1U) << "told once";
     auto history = measurements.history("");
     EXPECT_FALSE(history.kept);
-    EXPECT_EQ(history.records.size(), 1U);
+    EXPECT_EQ(history.records.size(), 2U);
     fs::remove(folder_ + "/file"); // what was in the way goes
-    measurements.add({report(1e9), {}, {}}, none_);
+    measurements.add({report(3e9), {}, {}}, none_);
     history = measurements.history("");
     EXPECT_TRUE(history.kept);
-    EXPECT_EQ(history.records.size(), 1U); // the later one: the other was told to be lost
+    EXPECT_EQ(history.records.size(), 3U) << "nothing is lost";
+    EXPECT_EQ(measurements.report()->runs, 3U);
+}
+
+TEST_F(MeasurementsTest, AHistoryThatIsOpenedLateIsRememberedBeforeWhatIsNew) {
+    {
+        Measurements before(folder_);
+        for (int i = 0; i < 10; ++i)
+            before.add({report(10e9), {}, {}}, none_);
+    }
+    fs::rename(folder_ + "/history.db", folder_ + "/elsewhere");
+    Measurements measurements(folder_);
+    EXPECT_FALSE(measurements.report());
+    fs::rename(folder_ + "/elsewhere", folder_ + "/history.db");
+    measurements.add({report(2e9), {}, {}}, none_);
+    EXPECT_EQ(measurements.report()->runs, 11U);
+    EXPECT_EQ(said(measurements, "fell by"), 1U);
+}
+
+TEST_F(MeasurementsTest, WhereItCannotBeOpenedItIsTriedAfterAPauseOnly) {
+    std::ofstream(folder_ + "/file") << "in the way";
+    Measurements measurements(folder_ + "/file/state");
+    fs::remove(folder_ + "/file");
+    measurements.add({report(1e9), {}, {}}, none_);
+    EXPECT_FALSE(measurements.history("").kept);
+    EXPECT_EQ(measurements.report()->runs, 1U);
+}
+
+TEST_F(MeasurementsTest, OnlyRootReadsTheFileWhoeverCreatesIt) {
+    const auto before = ::umask(022);
+    ASSERT_TRUE(keep_experiment(folder_, {.kind = "smt", .summary = "as long as alone", .subject = "cpu 0"}));
+    ::umask(before);
+    EXPECT_EQ(fs::status(folder_ + "/history.db").permissions(),
+              fs::perms::owner_read | fs::perms::owner_write);
 }
 
 } // namespace

@@ -200,6 +200,7 @@ void one_round(const Options& options, const int spaces[2], Told* told) {
         // As with ttcp, each end is a process that makes its own connection.
         start([&] {
             close(gate[1]);
+            close(bell[1]);
             const int accepted = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
             if (accepted < 0) die("accept");
             sink(options, accepted, told[2 * i]);
@@ -211,8 +212,9 @@ void one_round(const Options& options, const int spaces[2], Told* told) {
             if (connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
                 die("connect");
             char byte = 0;
-            if (write(bell[1], &byte, 1) == 1 && read(gate[0], &byte, 1) == 0)
-                source(options, socket, told[2 * i + 1]);
+            const bool rung = write(bell[1], &byte, 1) == 1;
+            close(bell[1]);
+            if (rung && read(gate[0], &byte, 1) == 0) source(options, socket, told[2 * i + 1]);
         });
         close(listener);
     }

@@ -15,7 +15,7 @@ class FakeCommands final : public app::Commands {
   public:
     void status(app::OwnedAnswer give) override { tell("status", std::move(give)); }
     void plan(app::OwnedAnswer give) override { tell("plan", std::move(give)); }
-    Result<std::string> history(const std::string& kind) const override {
+    Result<std::string> history(const std::string& kind) override {
         asked.push_back("history " + kind);
         return answer;
     }

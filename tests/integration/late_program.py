@@ -4,7 +4,7 @@
   late_program.py WHAT SECONDS PORT NAME
 
 WHAT: title (it overwrites its arguments), child (a child does that, which runs no other program), user (it becomes nobody),
-listen, listen6 (on loopback), crowd (5000 UDP sockets of nobody's, each at an address of its own), group (it moves to the control group whose
+listen, listen6 (on loopback), many (it listens, beside 800 other descriptors), crowd (5000 UDP sockets of nobody's, each at an address of its own), group (it moves to the control group whose
 folder AFFINITYD_LATE_GROUP names). NAME must be 40 bytes or longer, so that the title has room. Prints when it has done it, by time.monotonic()."""
 import ctypes
 import os
@@ -44,6 +44,8 @@ def act(what, seconds, port):
         os.setuid(65534)
     elif what == "listen":
         kept = socket.create_server(("127.0.0.1", port))
+    elif what == "many":
+        kept = [*(open("/dev/null", "rb") for _ in range(800)), socket.create_server(("127.0.0.1", port))]
     elif what == "group":
         (pathlib.Path(os.environ["AFFINITYD_LATE_GROUP"]) / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
     elif what == "listen6":

@@ -72,6 +72,15 @@ class Late(unittest.TestCase):
         self.start(port=f"listen: {self.port}")
         self.is_placed(self.run_late("listen", 6.0))
 
+    def test_a_port_of_a_program_that_has_hundreds_of_descriptors_when_it_begins_to_listen(self):
+        self.start(port=f"listen: {self.port}")
+        self.is_placed(self.run_late("many"))
+
+    def test_a_port_of_a_program_that_has_hundreds_of_descriptors_when_the_daemon_starts(self):
+        pid = self.run_late("many")
+        self.start(port=f"listen: {self.port}")
+        self.is_placed(pid)
+
     @unittest.skipUnless(os.geteuid() == 0, "needs another user")
     def test_who_listens_is_known_although_another_user_has_thousands_of_sockets_there(self):
         daemon = self.start(port=f"listen: {self.port}, user: root")

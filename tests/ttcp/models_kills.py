@@ -67,7 +67,7 @@ def one_run(affinityctl, number, chance):
     environment = dict(os.environ, **dict([MARK.split("=")]))
     command = [affinityctl, "--json", "measure", "models", "--connections", "2", "--rounds", "50", "--seconds", "0.3", *WORKS[number % len(WORKS)]]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as program:
-        time.sleep(chance.uniform(0, 2))
+        time.sleep(chance.uniform(0, 6))
         seen = threads() - strangers
         how = signal.SIGKILL if number % 2 else signal.SIGINT
         program.send_signal(how)

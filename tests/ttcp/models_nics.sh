@@ -68,7 +68,7 @@ same "an interrupted run"
 
 # One disappears during the run: that is an outcome, and the others come back.
 start --seconds 3 --direction transmit
-sleep 1
+sleep 4 # into a measured round
 for fd in /proc/$pid/fd/*; do
     case $(readlink "$fd") in net:*) nsenter --net="$fd" ip link delete ta 2>/dev/null && break ;; esac
 done

@@ -133,7 +133,7 @@ TEST(Experiment, InterleavedRoundsWithEverySampleKept) {
     setup.round = quick();
     std::size_t calls = 0;
     setup.progress = [&](std::size_t done, std::size_t all) {
-        EXPECT_EQ(done, ++calls);
+        EXPECT_EQ(done, calls++); // 0 when the first begins
         EXPECT_EQ(all, 16U);
     };
     const auto report = run_models(root(), *testbed, setup);
@@ -148,7 +148,7 @@ TEST(Experiment, InterleavedRoundsWithEverySampleKept) {
         EXPECT_NE(summaries[1].gain.verdict, Verdict::not_enough);
         EXPECT_EQ(summaries[1].exchanges.has_value(), point.point.work == Work::answer);
     }
-    EXPECT_EQ(calls, 16U);
+    EXPECT_EQ(calls, 17U);
     EXPECT_EQ(calls, rounds_of(setup));
 }
 

@@ -25,7 +25,7 @@ class Side {
   public:
     Side(int socket, const Exchange& exchange)
         : socket_(socket), buffer_(std::max(exchange.request_bytes, exchange.response_bytes)) {
-        load_.stall_seconds = exchange.stall_seconds;
+        load_.stall_seconds = exchange.has_timer ? exchange.stall_seconds : 0;
         sending_.emplace(socket, SO_SNDTIMEO, load_);
         receiving_.emplace(socket, SO_RCVTIMEO, load_);
     }
@@ -79,6 +79,7 @@ StreamUse ask(int socket, const Exchange& exchange, Meter& meter, LatencyCounts&
     meter.start();
     if (exchange.wait) exchange.wait();
     use.started = monotonic_seconds();
+    const auto stall = static_cast<std::uint64_t>(exchange.stall_seconds * 1e9);
     const std::uint64_t end = now_ns() + static_cast<std::uint64_t>(exchange.seconds * 1e9);
     for (std::uint64_t asked = now_ns(); asked < end;) {
         std::size_t got = 0;
@@ -90,6 +91,10 @@ StreamUse ask(int socket, const Exchange& exchange, Meter& meter, LatencyCounts&
             break;
         }
         const std::uint64_t answered = now_ns();
+        if (answered - asked > stall) {
+            fault(use, End::stalled, ETIMEDOUT);
+            break;
+        }
         latencies.add(answered - asked);
         count(use, exchange);
         asked = answered;
@@ -106,6 +111,7 @@ StreamUse answer(int socket, const Exchange& exchange, Meter& meter) {
         return use;
     }
     meter.start();
+    if (exchange.wait) exchange.wait();
     use.started = monotonic_seconds();
     while (true) {
         std::size_t got = 0;

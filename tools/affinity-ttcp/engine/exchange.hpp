@@ -14,9 +14,12 @@ namespace affinityd::ttcp {
 struct Exchange {
     std::size_t request_bytes = 1;
     std::size_t response_bytes = 1;
-    double seconds = 2;           ///< the asking end begins no request after this
-    double stall_seconds = 10;    ///< without progress; then the peer is given up
-    std::function<void()> wait{}; ///< as that of a Load, for the asking end
+    double seconds = 2;        ///< the asking end begins no request after this
+    double stall_seconds = 10; ///< without an answer; then the peer is given up
+    /// Ends a wait that takes so long. Without, who started the process does that: a socket with a time limit
+    /// starts a timer at each wait, which takes a fiftieth of the rate of requests of 1 B.
+    bool has_timer = true;
+    std::function<void()> wait{}; ///< as that of a Load
 };
 
 /// Both work on a connected, blocking TCP socket, which stays open, and count as `bytes` those of whole

@@ -35,6 +35,7 @@ StreamUse receive(int socket, const Load& load, Meter& meter) {
     Pace pace(load);
     const bool has_limits = load.seconds > 0 || load.least_bytes > 0;
     meter.start();
+    if (load.wait) load.wait();
     use.started = monotonic_seconds();
     while (!is_full(load, use)) {
         const auto got = ::recv(socket, buffer.data(), next_length(load, use), 0);

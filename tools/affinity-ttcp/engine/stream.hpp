@@ -22,8 +22,8 @@ struct Load {
     std::uint64_t least_bytes = 0;
     bool (*has_link)(int socket) =
         nullptr; ///< called in each second without progress; false ends the stream with End::network
-    /// A transmitter calls it when all is prepared, before its clock starts: work of many at once between
-    /// that and their first bytes has the scheduler part them from their peers, for seconds.
+    /// Called when all is prepared, before the clock starts: work of many at once between a common start and
+    /// their first bytes has the scheduler part them from their peers, for seconds.
     std::function<void()> wait{};
     int input = -1;  ///< transmit what is read here instead of a pattern; -1: the pattern
     int output = -1; ///< write what was received here; -1: drop it

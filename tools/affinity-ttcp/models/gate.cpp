@@ -16,16 +16,19 @@ Result<Gate> Gate::make() {
     return Gate(std::move(arrivals), std::move(ringer), host::Fd(barrier[0]), host::Fd(barrier[1]));
 }
 
-void Gate::wait() {
-    holder_.reset();
-    char byte = 0;
+void Gate::arrive() {
+    holder_.reset(); // which would hold the gate shut for the others
+    const char byte = 0;
     while (::write(bell_.get(), &byte, 1) < 0 && errno == EINTR) {
-    }
-    while (::read(barrier_.get(), &byte, 1) < 0 && errno == EINTR) {
     }
 }
 
-void Gate::pass_by() { holder_.reset(); }
+void Gate::wait() {
+    arrive();
+    char byte = 0;
+    while (::read(barrier_.get(), &byte, 1) < 0 && errno == EINTR) {
+    }
+}
 
 std::size_t Gate::count_arrivals() {
     std::array<char, 256> bytes{};

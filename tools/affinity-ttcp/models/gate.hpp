@@ -13,10 +13,10 @@ class Gate {
   public:
     [[nodiscard]] static Result<Gate> make();
 
+    /// In a child: reports its arrival, and goes on.
+    void arrive();
     /// In a child: reports its arrival, then waits until the gate is open or its parent has gone.
     void wait();
-    /// In a child that does not wait: keeps it from holding the gate shut for the others.
-    void pass_by();
     /// For the parent: readable when children have arrived.
     [[nodiscard]] int arrivals() const { return arrivals_.get(); }
     [[nodiscard]] std::size_t count_arrivals(); ///< since the last call

@@ -47,9 +47,10 @@ std::expected<Round, RoundFault> run_round(const host::Root& root, const Testbed
     if (!gate) return std::unexpected(to_fault(gate.error()));
     Streams streams(testbed, setup, model);
     if (auto done = streams.start(*gate); !done) return std::unexpected(to_fault(done.error()));
-    const double until =
-        monotonic_seconds() + connect_seconds + setup.seconds + setup.stall_seconds + grace_seconds;
-    if (auto done = streams.wait_until_connected(*gate, until); !done) return std::unexpected(done.error());
+    if (auto done =
+            streams.wait_until_connected(*gate, monotonic_seconds() + connect_seconds + grace_seconds);
+        !done)
+        return std::unexpected(done.error());
 
     const ThreadUse threads(root, testbed);
     RoundCosts costs;
@@ -57,7 +58,7 @@ std::expected<Round, RoundFault> run_round(const host::Root& root, const Testbed
     const double spent = threads.seconds();
     const auto counted = threads.cycles();
     gate->open();
-    auto ends = streams.collect(until);
+    auto ends = streams.collect(monotonic_seconds() + setup.seconds + setup.stall_seconds + grace_seconds);
     if (!ends) return std::unexpected(explained(ends.error(), testbed));
     costs.threads_seconds = threads.seconds() - spent;
     if (const auto now = threads.cycles(); now && counted) costs.threads_cycles = *now - *counted;

@@ -70,6 +70,7 @@ ModelsReport run_models(const host::Root& root, const Testbed& testbed, const Mo
         if (const auto round = run_round(root, testbed, present, setup.models.front()); !round)
             return end(round.error());
     present.seconds = setup.round.seconds;
+    if (setup.progress) setup.progress(0, rounds_of(setup));
     const auto order = interleave(setup.points.size() * setup.models.size(), setup.rounds);
     for (std::size_t i = 0; i < order.size(); ++i) {
         auto& point = report.points[order[i] / setup.models.size()];

@@ -15,7 +15,8 @@ struct ModelsSetup {
                               all_models.end()}; ///< the others are compared with the first
     unsigned rounds = 10;                        ///< of each model at each point
     RoundSetup round;                            ///< its point counts for nothing here
-    std::function<void(std::size_t done, std::size_t all)> progress; ///< after each round; may be empty
+    /// With `done` 0 when the first round begins, then after each; may be empty.
+    std::function<void(std::size_t done, std::size_t all)> progress;
 };
 
 /// All rounds together.

@@ -58,23 +58,26 @@ SocketOptions Streams::socket_options() const {
     return options;
 }
 
-/// Who collects the results watches for a stall: a socket with a time limit starts a timer each time that it
-/// waits, which takes a fiftieth of the rate of requests of 1 B.
-Exchange Streams::exchange() const {
-    constexpr double no_limit = 0;
-    return {setup_.point.bytes, setup_.point.response_bytes, setup_.seconds, no_limit, {}};
+Exchange Streams::exchange(std::function<void()> wait) const {
+    return {setup_.point.bytes, setup_.point.response_bytes, setup_.seconds, setup_.stall_seconds, false,
+            std::move(wait)};
+}
+
+Load Streams::load(std::function<void()> wait) const {
+    Load load;
+    load.buffer_bytes = setup_.point.bytes;
+    load.stall_seconds = setup_.stall_seconds;
+    load.wait = std::move(wait);
+    return load;
 }
 
 Result<Worker> Streams::start_receiver(std::size_t path, Gate& gate, const host::Fd& listener) {
     return Worker::start(cpus_of(path, is_receiver_under_test()), [&](Meter& meter) -> Result<StreamUse> {
-        gate.pass_by();
         const auto socket = accept_from(listener.get(), connect_seconds);
         if (!socket) return std::unexpected(socket.error());
-        if (setup_.point.work == Work::answer) return answer(socket->get(), exchange(), meter);
-        Load load;
-        load.buffer_bytes = setup_.point.bytes;
-        load.stall_seconds = setup_.stall_seconds;
-        return receive(socket->get(), load, meter);
+        const auto arrive = [&gate] { gate.arrive(); };
+        if (setup_.point.work == Work::answer) return answer(socket->get(), exchange(arrive), meter);
+        return receive(socket->get(), load(arrive), meter);
     });
 }
 
@@ -91,17 +94,10 @@ Result<Worker> Streams::start_transmitter(std::size_t path, Gate& gate, const Ad
             socket_in(source, [&] { return connect_to(target, socket_options(), connect_seconds); });
         if (!socket) return std::unexpected(socket.error());
         const auto wait = [&gate] { gate.wait(); };
-        if (latencies != nullptr) {
-            auto work = exchange();
-            work.wait = wait;
-            return ask(socket->get(), work, meter, *latencies);
-        }
-        Load load;
-        load.buffer_bytes = setup_.point.bytes;
-        load.stall_seconds = setup_.stall_seconds;
-        load.seconds = setup_.seconds;
-        load.wait = wait;
-        return transmit(socket->get(), load, meter);
+        if (latencies != nullptr) return ask(socket->get(), exchange(wait), meter, *latencies);
+        auto bounded = load(wait);
+        bounded.seconds = setup_.seconds;
+        return transmit(socket->get(), bounded, meter);
     });
 }
 
@@ -134,7 +130,7 @@ Worker& Streams::worker(std::size_t number) {
 
 std::expected<void, RoundFault> Streams::wait_until_connected(Gate& gate, double until) {
     std::size_t arrived = 0;
-    while (arrived < transmitters_.size()) {
+    while (arrived < transmitters_.size() + receivers_.size()) {
         std::vector<int> files{setup_.stop, gate.arrivals()};
         for (const auto* workers : {&transmitters_, &receivers_})
             for (const auto& each : *workers)

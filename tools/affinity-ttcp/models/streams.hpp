@@ -40,7 +40,9 @@ class Streams {
     [[nodiscard]] CpuSet cpus_of(std::size_t path, bool under_test) const;
     [[nodiscard]] bool is_receiver_under_test() const { return setup_.point.work != Work::transmit; }
     [[nodiscard]] SocketOptions socket_options() const;
-    [[nodiscard]] Exchange exchange() const;
+    /// `wait`: as that of a Load.
+    [[nodiscard]] Exchange exchange(std::function<void()> wait) const;
+    [[nodiscard]] Load load(std::function<void()> wait) const;
     [[nodiscard]] static RoundFault cause_of(RoundFault fault, std::vector<Worker*> others);
     [[nodiscard]] Worker& worker(std::size_t number);
 

@@ -130,7 +130,11 @@ void announce(ttcp::ModelsSetup& setup) {
     fmt::print(stderr, "{} rounds of {:g} s: about {}; Ctrl-C ends it with what there is by then\n",
                ttcp::rounds_of(setup), setup.round.seconds, duration_text(expected));
     if (::isatty(STDERR_FILENO) != 1) return;
-    setup.progress = [began = monotonic_seconds()](std::size_t done, std::size_t all) {
+    setup.progress = [began = monotonic_seconds()](std::size_t done, std::size_t all) mutable {
+        if (done == 0) { // the first measured round begins
+            began = monotonic_seconds();
+            return;
+        }
         constexpr std::size_t width = 30;
         const auto filled = done * width / all;
         const double each = (monotonic_seconds() - began) / static_cast<double>(done);
