@@ -96,5 +96,22 @@ TEST(Exchange, SilentPeerIsGivenUp) {
     EXPECT_LT(monotonic_seconds() - before, 20);
 }
 
+TEST(Exchange, AnswerThatTakesTooLongIsAStallAlsoWithoutATimer) {
+    auto peer = peer_that([](int socket, Meter&) {
+        std::array<char, 1> some{};
+        static_cast<void>(::recv(socket, some.data(), 1, 0));
+        ::usleep(300'000);
+        static_cast<void>(::send(socket, some.data(), 1, 0));
+        static_cast<void>(::recv(socket, some.data(), 1, 0)); // until the test shuts the connection
+        return StreamUse{};
+    });
+    Meter meter;
+    LatencyCounts latencies;
+    const auto asked = ask(peer.socket.get(), {1, 1, 30, 0.1, false, {}}, meter, latencies);
+    EXPECT_EQ(asked.end, End::stalled);
+    EXPECT_EQ(asked.code, ETIMEDOUT);
+    EXPECT_EQ(asked.calls, 0U);
+}
+
 } // namespace
 } // namespace affinityd::ttcp
