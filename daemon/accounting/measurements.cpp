@@ -115,15 +115,30 @@ bool Measurements::open() {
     return true;
 }
 
-/// What the file holds comes before what was measured while it could not be opened, which is written now.
+/// What the file holds comes before what was measured while it could not be opened.
 void Measurements::recall() {
     auto past = kept("ttcp");
-    for (auto& record : recent_) {
-        if (const auto id = history_->append(record)) record.id = *id;
-        past.push_back(std::move(record));
-    }
+    past.insert(past.end(), recent_.begin(), recent_.end());
     recent_ = std::move(past);
     forget_oldest();
+}
+
+/// With all that could not be written before; at most one attempt fails, since each may wait for a lock.
+/// Returns its id, 0 if it is not written.
+std::int64_t Measurements::write(const MeasurementRecord& record) {
+    if (state_dir_.empty()) return 0;
+    unwritten_.push_back(record);
+    if (unwritten_.size() > remembered) unwritten_.pop_front();
+    std::int64_t id = 0;
+    for (const bool is_open = open(); is_open && !unwritten_.empty(); unwritten_.pop_front()) {
+        const auto kept = history_->append(unwritten_.front());
+        if (!kept) {
+            tell(Notice::Kind::not_kept, "the measurement is not kept: " + kept.error().to_string());
+            return 0;
+        }
+        id = *kept;
+    }
+    return id;
 }
 
 void Measurements::forget_oldest() {
@@ -165,12 +180,7 @@ std::vector<MeasurementRecord> Measurements::kept(const std::string& kind) {
 }
 
 void Measurements::keep(MeasurementRecord record) {
-    if (open()) {
-        if (const auto kept = history_->append(record))
-            record.id = *kept;
-        else
-            tell(Notice::Kind::not_kept, "the measurement is not kept: " + kept.error().to_string());
-    }
+    record.id = write(record);
     if (record.kind != "ttcp") return;
     tell(Notice::Kind::measured, "measured: " + summary_of(record));
     recent_.push_back(record);

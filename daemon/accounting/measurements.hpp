@@ -8,6 +8,8 @@
 #include "state/history.hpp"
 
 #include <chrono>
+#include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +43,7 @@ class Measurements {
   private:
     bool open(); ///< false without a history
     void recall();
+    std::int64_t write(const state::MeasurementRecord& record);
     void forget_oldest();
     void fail_to_open(const Error& error);
     void tell(Notice::Kind kind, std::string text);
@@ -51,6 +54,7 @@ class Measurements {
     std::chrono::seconds pause_;
     std::optional<std::chrono::steady_clock::time_point> failed_; ///< the last attempt to open it
     std::vector<state::MeasurementRecord> recent_;                ///< of kind "ttcp", oldest first
+    std::deque<state::MeasurementRecord> unwritten_;              ///< of all kinds, oldest first
     std::vector<Notice> notices_;
 };
 

@@ -59,12 +59,16 @@ void Tasks::process_changed(int pid, const ProcessChange& change) {
     parts_.observer.named(**scan);
     const auto facts = (*scan)->shared_facts();
     auto turn = begin_turn(std::move(**scan), change);
-    if (was_known != (table_.find(pid) != nullptr)) parts_.observer.came_or_went();
+    const auto tell_if_it_moved = [&] {
+        if (was_known != (table_.find(pid) != nullptr)) parts_.observer.came_or_went();
+    };
     if (!facts->is_complete() && !facts->is_silent()) parts_.observer.missed();
     settling_.look_later(*facts, turn ? turn->policy : std::nullopt, change.has_changed);
-    if (!turn) return;
+    if (!turn) return tell_if_it_moved();
     const auto until = std::chrono::steady_clock::now() + at_once;
-    if (go_on(*turn, [&] { return std::chrono::steady_clock::now() >= until; })) {
+    const bool is_finished = go_on(*turn, [&] { return std::chrono::steady_clock::now() >= until; });
+    tell_if_it_moved(); // also one whose facts were read to their end only now
+    if (is_finished) {
         if (turn->is_incomplete) parts_.observer.missed();
         return;
     }

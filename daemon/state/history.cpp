@@ -111,15 +111,18 @@ std::string fault_of(sqlite3* database) {
     return {};
 }
 
-/// A file that is just created has nothing to lose yet, so nothing waits for the disk.
+/// A file that is just created has nothing to lose yet, so nothing waits for the disk. To begin a transaction
+/// waits for others who create it, as a change to a write-ahead log does not: that comes after it, and if it
+/// fails, with the next opening.
 bool create(sqlite3* database) {
-    if (!run(database, "PRAGMA synchronous=OFF; PRAGMA journal_mode=WAL; BEGIN IMMEDIATE")) return false;
-    // Somebody else may have created it meanwhile.
+    if (!run(database, "PRAGMA synchronous=OFF; BEGIN IMMEDIATE")) return false;
     const bool is_there = ask(database, "PRAGMA user_version") == schema_version;
     const auto text = is_there ? std::string("ROLLBACK")
                                : fmt::format("{} {} PRAGMA application_id={}; PRAGMA user_version={}; COMMIT",
                                              schema, index, application_id, schema_version);
-    return run(database, text) && run(database, "PRAGMA synchronous=NORMAL");
+    if (!run(database, text)) return false;
+    static_cast<void>(run(database, "PRAGMA journal_mode=WAL"));
+    return run(database, "PRAGMA synchronous=NORMAL");
 }
 
 bool prepare(sqlite3* database) {
@@ -188,10 +191,12 @@ std::int64_t as_integer(std::uint64_t value) {
 void History::Close::operator()(sqlite3* database) const { sqlite3_close_v2(database); }
 
 Result<History::Database> History::open_file(const std::string& path, int flags) {
-    // For root alone, whoever creates it: who may read the files beside it may hold a lock that writers wait
-    // for. Why it cannot be created is told below.
+    // Created for root alone, whoever does it: who may read the files beside it may hold a lock that writers
+    // wait for. One that is there is not opened here: to close it would end the locks that SQLite has on it
+    // (fcntl(2)). Why it cannot be created is told below.
     if ((flags & SQLITE_OPEN_CREATE) != 0)
-        static_cast<void>(host::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)));
+        static_cast<void>(
+            host::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)));
     sqlite3* opened = nullptr;
     const int code = sqlite3_open_v2(path.c_str(), &opened, flags | SQLITE_OPEN_NOFOLLOW, nullptr);
     Database database(opened);

@@ -4,9 +4,14 @@
 #include "measure/result.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -15,6 +20,7 @@ namespace affinityd::accounting {
 namespace {
 
 namespace fs = std::filesystem;
+using state::MeasurementRecord;
 
 class MeasurementsTest : public ::testing::Test {
   protected:
@@ -178,6 +184,39 @@ TEST_F(MeasurementsTest, WhereItCannotBeOpenedItIsTriedAfterAPauseOnly) {
     measurements.add({report(1e9), {}, {}}, none_);
     EXPECT_FALSE(measurements.history("").kept);
     EXPECT_EQ(measurements.report()->runs, 1U);
+}
+
+TEST_F(MeasurementsTest, RecordsOfAllKindsAreWrittenOnceTheFileCanBeOpened) {
+    std::ofstream(folder_ + "/file") << "in the way";
+    Measurements measurements(folder_ + "/file/state", std::chrono::seconds(0));
+    const auto begun = std::time(nullptr);
+    for (int i = 0; i < 100; ++i) {
+        MeasurementRecord record;
+        record.kind = "passive";
+        record.outcome = "done";
+        record.time = begun + i;
+        measurements.keep(std::move(record));
+    }
+    fs::remove(folder_ + "/file");
+    measurements.add({report(1e9), {}, {}}, none_);
+    EXPECT_EQ(measurements.history("ttcp").records.size(), 1U);
+    const auto history = measurements.history("passive");
+    ASSERT_EQ(history.records.size(), 63U) << "64 are remembered";
+    EXPECT_EQ(history.records.back().time, begun + 99);
+}
+
+TEST_F(MeasurementsTest, ManyMayCreateItAtOnce) {
+    std::vector<std::jthread> others;
+    std::atomic<int> failures = 0;
+    for (int i = 0; i < 8; ++i)
+        others.emplace_back([&] {
+            if (!keep_experiment(folder_, {.kind = "smt", .summary = "as long as alone", .subject = "cpu 0"}))
+                ++failures;
+        });
+    others.clear();
+    EXPECT_EQ(failures, 0);
+    Measurements measurements(folder_);
+    EXPECT_EQ(measurements.history("smt").records.size(), 8U);
 }
 
 TEST_F(MeasurementsTest, OnlyRootReadsTheFileWhoeverCreatesIt) {

@@ -91,7 +91,7 @@ StreamUse ask(int socket, const Exchange& exchange, Meter& meter, LatencyCounts&
             break;
         }
         const std::uint64_t answered = now_ns();
-        if (answered - asked > stall) {
+        if (stall > 0 && answered - asked > stall) {
             fault(use, End::stalled, ETIMEDOUT);
             break;
         }
