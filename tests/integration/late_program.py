@@ -4,8 +4,8 @@
   late_program.py WHAT SECONDS PORT NAME
 
 WHAT: title (it overwrites its arguments), child (a child does that, which runs no other program), user (it becomes nobody),
-listen, listen6 (on loopback), many (it listens, beside 800 other descriptors), crowd (5000 UDP sockets of nobody's, each at an address of its own), group (it moves to the control group whose
-folder AFFINITYD_LATE_GROUP names). NAME must be 40 bytes or longer, so that the title has room. Prints when it has done it, by time.monotonic()."""
+listen, listen6 (on loopback), many (it listens, beside 800 other descriptors), crowd (5000 UDP sockets of nobody's, each at an address of its
+own), group (it moves to the control group whose folder AFFINITYD_LATE_GROUP names). NAME must be 40 bytes or longer, so that the title has room. Prints when it has done it, by time.monotonic()."""
 import ctypes
 import os
 import pathlib
