@@ -74,10 +74,8 @@ uid_t EventQueue::owner_of(int pid, const Asked& asked) const {
 /// Of a process that does not wait yet; null: too many do. A busy server starts thousands of programs that no
 /// policy wants: to ask whose each is takes a seventh of the time that it costs.
 ProcessNews* EventQueue::begin(const ProcEvent& event, const Asked& asked, Clock::time_point now) {
-    if (empty() && !floods_.knows(event.pid)) {
-        floods_.count(event.pid, std::nullopt, now);
+    if (empty() && floods_.note_newcomer(event.pid))
         return &first_.emplace(ProcessNews{.pid = event.pid, .news = {}});
-    }
     if (first_) join_others(asked);
     return entry_of(event.pid, owner_of(event.pid, asked), now);
 }

@@ -59,14 +59,21 @@ bool Floods::make_room(Clock::time_point now) {
     return records_.size() < most_records;
 }
 
-void Floods::count(int pid, std::optional<uid_t> user, Clock::time_point now) {
+bool Floods::note_newcomer(int pid) {
+    if (records_.contains(pid) || std::ranges::find(newcomers_, pid) != newcomers_.end()) return false;
+    newcomers_[next_newcomer_] = pid;
+    next_newcomer_ = (next_newcomer_ + 1) % newcomers_.size();
+    return true;
+}
+
+void Floods::count(int pid, uid_t user, Clock::time_point now) {
     auto found = records_.find(pid);
     if (found == records_.end()) {
         if (!make_room(now)) return; // its user's turn is all that holds it back
         found = records_.try_emplace(pid, Record{.second = now}).first;
     }
     auto& record = found->second;
-    record.user = user.value_or(record.user);
+    record.user = user;
     begin_second(record, now);
     ++record.events;
     judge(pid, record, now);

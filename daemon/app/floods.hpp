@@ -3,9 +3,10 @@
 
 #include "status/status.hpp"
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -20,11 +21,11 @@ class Floods {
   public:
     using Clock = std::chrono::steady_clock;
 
-    /// An event of a process of this user; no value: of one that does not flood yet, and whose user nobody
-    /// asked for.
-    void count(int pid, std::optional<uid_t> user, Clock::time_point now);
-    /// It has made events, and is not forgotten.
-    [[nodiscard]] bool knows(int pid) const { return records_.contains(pid); }
+    /// An event of a process of this user.
+    void count(int pid, uid_t user, Clock::time_point now);
+    /// True: it is not among those that made events lately, and its first event need not be counted. Most
+    /// processes make one only, and a record for each would be memory that is in no cache.
+    [[nodiscard]] bool note_newcomer(int pid);
     /// Looking at it took so long.
     void spent(int pid, Clock::duration time, Clock::time_point now);
     /// When it may be looked at: never later than two seconds from now; `now` unless it floods.
@@ -67,8 +68,10 @@ class Floods {
     [[nodiscard]] bool make_room(Clock::time_point now);
 
     std::unordered_map<int, Record> records_;
-    Clock::time_point swept_{}; ///< when it was last made room
-    std::vector<int> muted_;    ///< and perhaps some whose time is over
+    std::array<int, 32> newcomers_{}; ///< the last ones
+    std::size_t next_newcomer_ = 0;   ///< place of the oldest
+    Clock::time_point swept_{};       ///< when it was last made room
+    std::vector<int> muted_;          ///< and perhaps some whose time is over
 };
 
 } // namespace affinityd::app

@@ -36,7 +36,7 @@ class EventQueueTest : public testing::Test {
     }
     [[nodiscard]] std::vector<status::FloodStatus> floods() const { return queue_.floods().list(now_); }
     /// Events at an even rate for some time; `look`: whoever has a turn is looked at, which takes so long.
-    unsigned storm(int pid, unsigned a_second, std::chrono::milliseconds time,
+    unsigned storm(int pid, unsigned a_second, std::chrono::microseconds time,
                    Floods::Clock::duration cost = 1us) {
         unsigned looks = 0;
         const auto step = 1'000'000us / a_second;
@@ -224,6 +224,19 @@ TEST_F(EventQueueTest, LooksThatTakeLongMakeAFloodOfFewerEvents) {
     }
     queue_.floods().spent(20, 300ms, now_);
     EXPECT_EQ(floods().size(), 1U);
+}
+
+TEST_F(EventQueueTest, OneThatFloodsWhileOthersStartProgramsIsCounted) {
+    int other = 100'000;
+    for (int i = 0; i < 1100; ++i) {
+        storm(10, 20'000, 50us);
+        for (int k = 0; k < 16; ++k) {
+            exec(other++);
+            (void)next();
+        }
+    }
+    ASSERT_EQ(floods().size(), 1U);
+    EXPECT_EQ(floods()[0].pid, 10);
 }
 
 TEST_F(EventQueueTest, OneThatFloodsHoldsNobodyElseBack) {
