@@ -272,7 +272,7 @@ int main(int argc, char** argv) {
     Options short_one = options;
     short_one.seconds = std::min(0.25, options.seconds);
     short_one.is_printed = false;
-    for (int round = 0; round < 8; ++round)
+    for (int round = 0; round < 16; ++round)
         one_round(short_one, spaces, static_cast<Told*>(memory));
     for (int round = 0; round < options.rounds; ++round)
         one_round(options, spaces, static_cast<Told*>(memory));

@@ -15,9 +15,10 @@ namespace {
 
 /// Code, caches and the CPU's frequency settle before the first model is measured, and so do the threads that
 /// handle packets: where they run at first, all on one CPU and the processes on another, costs requests and
-/// responses half of their rate. It takes the scheduler two seconds of short rounds to spread them, or longer
-/// in one long round, since it moves little that runs.
-constexpr int warm_up_rounds = 8;
+/// responses half of their rate. It takes the scheduler up to four seconds of short rounds to spread them
+/// (50, then 90 thousand requests a second, 20,000 rescheduling interrupts a second, then none), or longer in
+/// one long round, since it moves little that runs.
+constexpr int warm_up_rounds = 16;
 constexpr double warm_up_seconds = 0.25; ///< of each
 constexpr double look_seconds = 0.5;     ///< at what others do before it begins
 /// Of a round: its processes start, connect and end.
