@@ -53,19 +53,25 @@ Result<SocketDump> SocketDump::open(Protocol protocol, int family, Wanted wanted
 Result<SocketDump::Step> SocketDump::next(const std::function<void(const LocalSocket&)>& take) {
     unsigned char* raw = nullptr;
     sockaddr_nl sender{};
-    int left = nl_recv(socket_.get(), &sender, &raw, nullptr);
+    const int size = nl_recv(socket_.get(), &sender, &raw, nullptr);
     const std::unique_ptr<unsigned char, Free> bytes(raw);
-    if (left <= 0) return fail(std::string("cannot receive the list of sockets: ") + nl_geterror(left));
+    if (size <= 0) return fail(std::string("cannot receive the list of sockets: ") + nl_geterror(size));
     if (sender.nl_pid != 0) return Step::more; // only the kernel is believed
-    for (auto* head = reinterpret_cast<nlmsghdr*>(raw); nlmsg_ok(head, left) != 0;
+    return read({raw, static_cast<std::size_t>(size)}, protocol_, is_interrupted_, take);
+}
+
+SocketDump::Step SocketDump::read(std::span<unsigned char> datagram, Protocol protocol, bool& is_interrupted,
+                                  const std::function<void(const LocalSocket&)>& take) {
+    int left = static_cast<int>(datagram.size());
+    for (auto* head = reinterpret_cast<nlmsghdr*>(datagram.data()); nlmsg_ok(head, left) != 0;
          head = nlmsg_next(head, &left)) {
-        is_interrupted_ = is_interrupted_ || (head->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+        is_interrupted = is_interrupted || (head->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
         if (head->nlmsg_type == NLMSG_ERROR) return Step::refused;
-        if (head->nlmsg_type == NLMSG_DONE) return is_interrupted_ ? Step::interrupted : Step::end;
+        if (head->nlmsg_type == NLMSG_DONE) return is_interrupted ? Step::interrupted : Step::end;
         if (head->nlmsg_type != SOCK_DIAG_BY_FAMILY) continue;
         const auto* data = static_cast<const std::byte*>(nlmsg_data(head));
         const auto size = static_cast<std::size_t>(nlmsg_datalen(head));
-        if (const auto socket = parse_inet_diag({data, size}, protocol_)) take(*socket);
+        if (const auto socket = parse_inet_diag({data, size}, protocol)) take(*socket);
     }
     return Step::more;
 }

@@ -7,6 +7,7 @@
 #include "inventory/local_socket.hpp"
 
 #include <functional>
+#include <span>
 
 namespace affinityd::inventory {
 
@@ -34,6 +35,11 @@ class SocketDump {
     /// Hands on the next sockets. The answer is in the socket's queue already: the kernel fills it while it
     /// is being read.
     Result<Step> next(const std::function<void(const LocalSocket&)>& take);
+
+    /// What one datagram of the kernel holds. `is_interrupted`: some datagram of the list has said so; kept
+    /// by the caller from one to the next.
+    [[nodiscard]] static Step read(std::span<unsigned char> datagram, Protocol protocol, bool& is_interrupted,
+                                   const std::function<void(const LocalSocket&)>& take);
 
   private:
     SocketDump(host::NetlinkSocket socket, Protocol protocol)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stays known of an interface that does not answer for a moment, and what is read of one that changes.
+#include "../inventory/recorded.hpp"
 #include "../netdev/tree.hpp"
 #include "host/root.hpp"
 #include "machine/reader.hpp"
@@ -147,6 +148,25 @@ TEST_F(InterfacesTest, AContainersComesAndGoesWithoutAllInterrupts) {
     EXPECT_GT(slices("eth0", machine), lines);
     EXPECT_EQ(machine.nic("eth0"), nullptr);
     EXPECT_EQ(machine.irqs.irqs.size(), irqs.irqs.size());
+}
+
+TEST_F(InterfacesTest, AKernelThreadThatTheKernelsListLacksStaysKnown) {
+    const affinityd::test::RecordedTask napi{
+        .id = 20, .comm = "napi/eth0-8193", .parent = 2, .flags = inventory::pf_kthread, .start = 7};
+    tree.put("proc/20/stat", napi.stat());
+    tree.put("proc/2/task/2/children", "21 ");
+    auto machine = read();
+    const std::vector<inventory::KernelThread> known{{{20, 7}, "napi/eth0-8193"}};
+    machine.kernel_threads = known;
+    slices("eth0", machine);
+    EXPECT_EQ(machine.kernel_threads, known);
+    const auto root = *host::Root::open(tree.path());
+    MachineReader reader(root, &machine);
+    auto done = reader.step([] { return false; });
+    while (done && !*done)
+        done = reader.step([] { return false; });
+    ASSERT_TRUE(done) << done.error().to_string();
+    EXPECT_EQ(reader.take().kernel_threads, known);
 }
 
 TEST(WhatChangesWhileAMachineIsRead, IsYoungerThanWhatIsRead) {
