@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <ctime>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -21,6 +22,7 @@ namespace {
 using state::MeasurementRecord;
 
 constexpr std::size_t remembered = 64; ///< enough for the trend's window
+constexpr int most_at_once = 8;        ///< records that are written in one turn
 constexpr std::size_t most_shown = 1000;
 const std::string done{measure::to_string(measure::Outcome::done)};
 
@@ -123,22 +125,46 @@ void Measurements::recall() {
     forget_oldest();
 }
 
-/// With all that could not be written before; at most one attempt fails, since each may wait for a lock.
-/// Returns its id, 0 if it is not written.
+/// With all that could not be written before. Returns its id, 0 if it is not written.
 std::int64_t Measurements::write(const MeasurementRecord& record) {
     if (state_dir_.empty()) return 0;
     unwritten_.push_back(record);
-    if (unwritten_.size() > remembered) unwritten_.pop_front();
+    if (unwritten_.size() > remembered) {
+        unwritten_.pop_front();
+        tell(Notice::Kind::not_kept, "the oldest of the measurements that wait to be kept is lost");
+    }
+    return open() ? flush() : 0;
+}
+
+/// One attempt at most fails, since each may wait for a lock, and then none is made for a while. Returns the
+/// id of the last record, 0 if it is not written.
+std::int64_t Measurements::flush() {
+    if (broken_off_ && std::chrono::steady_clock::now() - *broken_off_ < pause_) return 0;
+    broken_off_.reset();
     std::int64_t id = 0;
-    for (const bool is_open = open(); is_open && !unwritten_.empty(); unwritten_.pop_front()) {
+    for (int i = 0; i < most_at_once && !unwritten_.empty(); ++i, unwritten_.pop_front()) {
         const auto kept = history_->append(unwritten_.front());
         if (!kept) {
-            tell(Notice::Kind::not_kept, "the measurement is not kept: " + kept.error().to_string());
+            broken_off_ = std::chrono::steady_clock::now();
+            tell(Notice::Kind::not_kept, "the measurement is not kept yet: " + kept.error().to_string());
             return 0;
         }
         id = *kept;
     }
-    return id;
+    return unwritten_.empty() ? id : 0;
+}
+
+void Measurements::write_rest() {
+    if (!unwritten_.empty() && open()) flush();
+}
+
+Measurements::~Measurements() {
+    failed_.reset();
+    broken_off_.reset();
+    for (auto left = unwritten_.size() + 1; !unwritten_.empty() && unwritten_.size() < left;) {
+        left = unwritten_.size();
+        write_rest();
+    }
 }
 
 void Measurements::forget_oldest() {
@@ -219,6 +245,8 @@ std::optional<MeasurementReport> Measurements::report() const {
 
 HistoryReport Measurements::history(const std::string& kind) {
     if (!history_ && !state_dir_.empty() && state::History::has_file(state_dir_)) open(); // an experiment's
+    write_rest();
+    const auto is_wanted = [&](const auto& record) { return kind.empty() || record.kind == kind; };
     HistoryReport report;
     report.kept = !state_dir_.empty() && !failed_;
     if (history_) {
@@ -226,8 +254,11 @@ HistoryReport Measurements::history(const std::string& kind) {
             report.records = std::move(*read);
         else
             report.fault = read.error().to_string();
+        std::ranges::copy_if(unwritten_, std::back_inserter(report.records), is_wanted);
     } else if (kind.empty() || kind == "ttcp") {
         report.records = recent_; // nothing is kept on disk: what this daemon has measured itself
+    } else {
+        std::ranges::copy_if(unwritten_, std::back_inserter(report.records), is_wanted);
     }
     report.trends = trends_of(report.records);
     return report;

@@ -21,14 +21,20 @@ namespace affinityd::accounting {
 class Measurements {
   public:
     /// Opens the history in the state directory if there is one; a new one begins with the first record,
-    /// since SQLite takes more than 1 MiB of memory. Where it cannot be opened ("", a full disk), results are
-    /// known only until the daemon ends or the file can be opened, which a record tries after each `pause`.
+    /// since SQLite takes more than 1 MiB of memory. Where it cannot be opened or written (a full disk, a
+    /// lock), the last 64 results wait for that; it is tried again after each `pause`, and once more at the
+    /// end.
     explicit Measurements(std::string state_dir, std::chrono::seconds pause = std::chrono::minutes(1));
+    ~Measurements();
+    Measurements(const Measurements&) = delete;
+    Measurements& operator=(const Measurements&) = delete;
 
     /// Records how a run ended, whatever its outcome.
     void add(const measure::Run& run, const policy::PolicySet& policies);
     /// Keeps a finished record, such as the passive cost of a policy.
     void keep(state::MeasurementRecord record);
+    /// Tries to write some of what waits, if it is time to.
+    void write_rest();
     /// What the history holds of one kind, oldest first; empty without a history.
     [[nodiscard]] std::vector<state::MeasurementRecord> kept(const std::string& kind);
 
@@ -44,6 +50,7 @@ class Measurements {
     bool open(); ///< false without a history
     void recall();
     std::int64_t write(const state::MeasurementRecord& record);
+    std::int64_t flush();
     void forget_oldest();
     void fail_to_open(const Error& error);
     void tell(Notice::Kind kind, std::string text);
@@ -52,9 +59,10 @@ class Measurements {
     std::string state_dir_;
     std::optional<state::History> history_;
     std::chrono::seconds pause_;
-    std::optional<std::chrono::steady_clock::time_point> failed_; ///< the last attempt to open it
-    std::vector<state::MeasurementRecord> recent_;                ///< of kind "ttcp", oldest first
-    std::deque<state::MeasurementRecord> unwritten_;              ///< of all kinds, oldest first
+    std::optional<std::chrono::steady_clock::time_point> failed_;     ///< the last attempt to open it
+    std::optional<std::chrono::steady_clock::time_point> broken_off_; ///< the last record that failed
+    std::vector<state::MeasurementRecord> recent_;                    ///< of kind "ttcp", oldest first
+    std::deque<state::MeasurementRecord> unwritten_;                  ///< of all kinds, oldest first
     std::vector<Notice> notices_;
 };
 

@@ -94,6 +94,7 @@ bool Bookkeeping::step_costs(const OutOfTime& out_of_time) {
     // One with each pass: the disk may be slow.
     if (auto record = local_reads_.take_record(LocalReads::Clock::now(), std::time(nullptr)))
         measurements_.keep(std::move(*record));
+    measurements_.write_rest();
     log_notices(log_, measurements_.take_notices());
     return true;
 }

@@ -13,6 +13,7 @@ constexpr std::uint64_t many_events = 1000;     // in a second
 constexpr std::uint64_t too_many_events = 5000; // to listen to
 constexpr auto much_time = 100ms;               // in a second
 constexpr std::uint64_t few_events = 10;        // large processes take long, too
+constexpr auto long_look = 2ms;                 // whoever takes one is known from then on
 constexpr Floods::Clock::duration first_pause = 100ms, longest_pause = 2s;
 constexpr Floods::Clock::duration first_mute = 10s, longest_mute = 300s;
 constexpr std::size_t most_records = 4096, most_muted = 16, most_listed = 64;
@@ -80,8 +81,11 @@ void Floods::count(int pid, uid_t user, Clock::time_point now) {
 }
 
 void Floods::spent(int pid, Clock::duration time, Clock::time_point now) {
-    const auto found = records_.find(pid);
-    if (found == records_.end()) return;
+    auto found = records_.find(pid);
+    if (found == records_.end()) {
+        if (time < long_look || !make_room(now)) return;
+        found = records_.try_emplace(pid, Record{.second = now}).first;
+    }
     begin_second(found->second, now);
     found->second.cost += time;
     judge(pid, found->second, now);

@@ -15,7 +15,6 @@ namespace {
 /// A process is placed at once as far as that is quick; the rest of a large one waits until other events were
 /// handled.
 constexpr std::chrono::milliseconds at_once{1};
-constexpr std::size_t most_unfinished = 4096;
 
 /// What an event named cannot be read.
 void miss(const Tasks::Parts& parts, int pid, const Error& why) {
@@ -34,19 +33,25 @@ void lose_main(KnownProcess& process, const std::string& policy, planner::Assign
     process.threads.erase(process.id.tid);
 }
 
+/// Who started a process, also where it runs with root's rights.
+uid_t person_of(int pid, const host::Root& root, inventory::FactSources& sources) {
+    const auto user = root.proc().owner(std::to_string(pid)).value_or(0);
+    const auto real = user == 0 ? inventory::read_real_user(root, pid).value_or(0) : user;
+    return sources.person(real);
+}
+
+void leave(UnfinishedTurns& unfinished, uid_t person, Turn turn, const ProcessChange& change,
+           TaskObserver& observer) {
+    if (!unfinished.put(person, std::move(turn), change)) observer.missed();
+    observer.work_left();
+}
+
 } // namespace
 
 void Tasks::process_changed(int pid, const ProcessChange& change) {
     // A process that is named again and again keeps the progress of its turn, and gets another one
     // afterwards.
-    const auto under_way =
-        std::ranges::find_if(unfinished_, [&](const Turn& turn) { return turn.scan.id().tid == pid; });
-    if (under_way != unfinished_.end()) {
-        if (!under_way->again) under_way->again = change;
-        under_way->again->is_executed |= change.is_executed;
-        under_way->again->has_changed |= change.has_changed;
-        return;
-    }
+    if (unfinished_.name_again(pid, change)) return;
     auto scan = inventory::ProcessScan::open(parts_.root, pid, &sources_);
     if (!scan) return miss(parts_, pid, scan.error());
     if (!*scan) { // the ends of its threads may not have been told one by one
@@ -55,12 +60,12 @@ void Tasks::process_changed(int pid, const ProcessChange& change) {
         return;
     }
     events_.count_handled();
-    const bool was_known = table_.find(pid) != nullptr;
+    const auto before = table_.policy_of(pid);
     parts_.observer.named(**scan);
     const auto facts = (*scan)->shared_facts();
     auto turn = begin_turn(std::move(**scan), change);
     const auto tell_if_it_moved = [&] {
-        if (was_known != (table_.find(pid) != nullptr)) parts_.observer.came_or_went();
+        if (table_.policy_of(pid) != before) parts_.observer.came_or_went();
     };
     if (!facts->is_complete() && !facts->is_silent()) parts_.observer.missed();
     settling_.look_later(*facts, turn ? turn->policy : std::nullopt, change.has_changed);
@@ -72,28 +77,33 @@ void Tasks::process_changed(int pid, const ProcessChange& change) {
         if (turn->is_incomplete) parts_.observer.missed();
         return;
     }
-    // More than that many at a time is a storm: the next pass finds those that are left out.
-    if (unfinished_.size() < most_unfinished) unfinished_.push_back(std::move(*turn));
-    parts_.observer.work_left();
+    const auto person = person_of(pid, parts_.root, sources_);
+    leave(unfinished_, person, std::move(*turn), change, parts_.observer);
 }
 
 bool Tasks::step(const OutOfTime& out_of_time) {
-    while (!unfinished_.empty()) {
-        auto turn = std::move(unfinished_.front());
-        unfinished_.pop_front();
-        const auto begun = EventQueue::Clock::now();
-        const int pid = turn.scan.id().tid;
-        const bool was_known = table_.find(pid) != nullptr;
+    const auto take_up = [&](int pid, Turn turn) {
+        const auto before = table_.policy_of(pid);
         const bool is_finished = go_on(turn, out_of_time);
-        if (was_known != (table_.find(pid) != nullptr)) parts_.observer.came_or_went();
-        const auto now = EventQueue::Clock::now();
-        events_.floods().spent(pid, now - begun, now);
+        if (table_.policy_of(pid) != before) parts_.observer.came_or_went();
         if (!is_finished) {
-            unfinished_.push_back(std::move(turn)); // others have their turn first
-            return false;
+            const auto change = turn.change;
+            return leave(unfinished_, unfinished_.taken_from(), std::move(turn), change, parts_.observer);
         }
         if (turn.is_incomplete) parts_.observer.missed();
         if (turn.again) process_changed(pid, *turn.again);
+    };
+    while (!unfinished_.empty()) {
+        auto next = unfinished_.take();
+        const auto begun = EventQueue::Clock::now();
+        const auto* name = std::get_if<UnfinishedTurns::Name>(&next);
+        const int pid = name != nullptr ? name->pid : std::get<Turn>(next).scan.id().tid;
+        if (name != nullptr)
+            process_changed(pid, name->change);
+        else
+            take_up(pid, std::get<Turn>(std::move(next)));
+        const auto now = EventQueue::Clock::now();
+        events_.floods().spent(pid, now - begun, now);
         if (out_of_time()) break;
     }
     return unfinished_.empty();

@@ -20,8 +20,8 @@ class TaskObserver {
     virtual void ending(const KnownProcess& process) = 0;
     /// It is no longer under its policy.
     virtual void left(const KnownProcess& process) = 0;
-    /// An event, not a pass, brought a process under policy or took one away: its NICs may need another
-    /// number of lanes.
+    /// An event, not a pass, brought a process under a policy, under another one, or out of it: NICs may need
+    /// another number of lanes.
     virtual void came_or_went() = 0;
     /// A process or thread that an event named could not be read (no descriptor was left): a pass is wanted.
     virtual void missed() = 0;

@@ -55,6 +55,11 @@ KnownProcess* TaskTable::find(int pid) {
 
 const KnownProcess* TaskTable::find(int pid) const { return const_cast<TaskTable*>(this)->find(pid); }
 
+std::optional<std::size_t> TaskTable::policy_of(int pid) const {
+    const auto* known = find(pid);
+    return known == nullptr ? std::nullopt : std::optional(known->policy);
+}
+
 KnownProcess& TaskTable::insert(const TaskId& id) {
     auto& process = processes_[id.tid];
     if (process.id != id) process = KnownProcess{.id = id};

@@ -100,6 +100,8 @@ class TaskTable {
   public:
     [[nodiscard]] KnownProcess* find(int pid);
     [[nodiscard]] const KnownProcess* find(int pid) const;
+    /// As index into the world's set; no value: it is under none.
+    [[nodiscard]] std::optional<std::size_t> policy_of(int pid) const;
     /// The entry of this very process; an older one of the same number is replaced.
     KnownProcess& insert(const TaskId& id);
     void erase(int pid) { processes_.erase(pid); }

@@ -10,10 +10,10 @@
 #include "app/task_table.hpp"
 #include "app/thread_placer.hpp"
 #include "app/turn.hpp"
+#include "app/unfinished_turns.hpp"
 #include "app/world.hpp"
 #include "inventory/fact_sources.hpp"
 
-#include <deque>
 #include <optional>
 #include <string_view>
 
@@ -95,7 +95,7 @@ class Tasks {
     Reaper reaper_;
     TaskTable table_;
     inventory::FactSources sources_;
-    std::deque<Turn> unfinished_; ///< of events
+    UnfinishedTurns unfinished_; ///< of events
     std::uint64_t passes_ = 0;
     EventQueue events_;
     Settling settling_;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 
 namespace affinityd::accounting {
@@ -203,6 +204,53 @@ TEST_F(MeasurementsTest, RecordsOfAllKindsAreWrittenOnceTheFileCanBeOpened) {
     const auto history = measurements.history("passive");
     ASSERT_EQ(history.records.size(), 63U) << "64 are remembered";
     EXPECT_EQ(history.records.back().time, begun + 99);
+}
+
+/// Holds the file as another program does that writes for long.
+class HeldFile {
+  public:
+    explicit HeldFile(const std::string& folder) {
+        EXPECT_EQ(sqlite3_open((folder + "/history.db").c_str(), &file_), SQLITE_OK);
+        EXPECT_EQ(sqlite3_exec(file_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+    }
+    HeldFile(const HeldFile&) = delete;
+    HeldFile& operator=(const HeldFile&) = delete;
+    ~HeldFile() { sqlite3_close(file_); }
+
+  private:
+    sqlite3* file_ = nullptr;
+};
+
+TEST_F(MeasurementsTest, WhatCannotBeWrittenWhileTheFileIsHeldIsShownAndWrittenLater) {
+    Measurements measurements(folder_, std::chrono::seconds(0));
+    measurements.add({report(1e9), {}, {}}, none_);
+    {
+        const HeldFile held(folder_);
+        measurements.add({report(2e9), {}, {}}, none_);
+        EXPECT_EQ(said(measurements, "is not kept yet"), 1U);
+        EXPECT_EQ(measurements.history("ttcp").records.size(), 2U);
+    }
+    EXPECT_EQ(Measurements(folder_).history("ttcp").records.size(), 1U);
+    measurements.write_rest();
+    EXPECT_EQ(Measurements(folder_).history("ttcp").records.size(), 2U);
+    EXPECT_EQ(measurements.history("ttcp").records.size(), 2U) << "none is written twice";
+}
+
+TEST_F(MeasurementsTest, WhatWaitsIsWrittenAtTheEndAndNotTriedAllTheTime) {
+    {
+        Measurements measurements(folder_);
+        measurements.add({report(1e9), {}, {}}, none_);
+        {
+            const HeldFile held(folder_);
+            for (int i = 0; i < 20; ++i)
+                measurements.add({report(2e9), {}, {}}, none_);
+            EXPECT_EQ(said(measurements, "is not kept yet"), 1U) << "each attempt may wait for the lock";
+        }
+        measurements.add({report(3e9), {}, {}}, none_);
+        EXPECT_EQ(measurements.history("ttcp").records.size(), 22U);
+        EXPECT_EQ(Measurements(folder_).history("ttcp").records.size(), 1U) << "the pause is not over";
+    }
+    EXPECT_EQ(Measurements(folder_).history("ttcp").records.size(), 22U);
 }
 
 TEST_F(MeasurementsTest, ManyMayCreateItAtOnce) {

@@ -130,6 +130,7 @@ void announce(ttcp::ModelsSetup& setup) {
     fmt::print(stderr, "{} rounds of {:g} s: about {}; Ctrl-C ends it with what there is by then\n",
                ttcp::rounds_of(setup), setup.round.seconds, duration_text(expected));
     if (::isatty(STDERR_FILENO) != 1) return;
+    fmt::print(stderr, "warming up");
     setup.progress = [began = monotonic_seconds()](std::size_t done, std::size_t all) mutable {
         if (done == 0) { // the first measured round begins
             began = monotonic_seconds();

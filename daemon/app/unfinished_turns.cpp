@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/unfinished_turns.hpp"
+
+#include <utility>
+
+namespace affinityd::app {
+
+namespace {
+
+constexpr std::size_t most_under_way = 16; // of one person
+constexpr std::size_t most = 4096;         // more is a storm: a pass finds those that are left out
+
+} // namespace
+
+bool UnfinishedTurns::name_again(int pid, const ProcessChange& change) {
+    const auto found = names_.find(pid);
+    if (found == names_.end()) return false;
+    auto& known = found->second;
+    if (!known) known = change;
+    known->is_executed |= change.is_executed;
+    known->has_changed |= change.has_changed;
+    return true;
+}
+
+bool UnfinishedTurns::put(uid_t person, Turn turn, const ProcessChange& change) {
+    if (names_.size() >= most) return false;
+    const int pid = turn.scan.id().tid;
+    const auto [found, is_new] = persons_.try_emplace(person);
+    if (is_new) turns_.push_back(person);
+    auto& [under_way, waiting] = found->second;
+    if (under_way.size() < most_under_way) {
+        names_[pid] = std::exchange(turn.again, std::nullopt);
+        under_way.push_back(std::move(turn));
+    } else {
+        names_[pid] = change;
+        waiting.push_back(pid);
+    }
+    return true;
+}
+
+std::optional<ProcessChange> UnfinishedTurns::take_name(int pid) {
+    return std::move(names_.extract(pid).mapped());
+}
+
+UnfinishedTurns::Next UnfinishedTurns::take() {
+    taken_from_ = turns_.front();
+    turns_.pop_front();
+    const auto found = persons_.find(taken_from_);
+    auto& [under_way, waiting] = found->second;
+    const auto next = [&]() -> Next {
+        if (!waiting.empty() && under_way.size() < most_under_way) {
+            const int pid = waiting.front();
+            waiting.pop_front();
+            return Name{pid, take_name(pid).value_or(ProcessChange{})};
+        }
+        Turn turn = std::move(under_way.front());
+        under_way.pop_front();
+        turn.again = take_name(turn.scan.id().tid);
+        return turn;
+    };
+    auto taken = next();
+    if (under_way.empty() && waiting.empty())
+        persons_.erase(found);
+    else
+        turns_.push_back(taken_from_); // others have their turn first
+    return taken;
+}
+
+void UnfinishedTurns::clear() {
+    persons_.clear();
+    turns_.clear();
+    names_.clear();
+}
+
+} // namespace affinityd::app

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Large processes that wait to be looked at: whose turn it is, and what of them is kept.
+#include "../inventory/recorded.hpp"
+#include "app/unfinished_turns.hpp"
+
+#include <set>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace affinityd::app {
+namespace {
+
+class UnfinishedTurnsTest : public testing::Test {
+  protected:
+    bool put(uid_t person, int pid) {
+        affinityd::test::add_process(tree_, {.id = pid, .comm = "large"});
+        const auto root = affinityd::test::open_root(tree_);
+        auto scan = inventory::ProcessScan::open(root, pid);
+        EXPECT_TRUE(scan && *scan);
+        return turns_.put(person, Turn{.scan = std::move(**scan), .policy = {}, .world = {}}, {});
+    }
+    static int pid_of(const UnfinishedTurns::Next& next) {
+        const auto* name = std::get_if<UnfinishedTurns::Name>(&next);
+        return name != nullptr ? name->pid : std::get<Turn>(next).scan.id().tid;
+    }
+    affinityd::test::Tree tree_;
+    UnfinishedTurns turns_;
+};
+
+TEST_F(UnfinishedTurnsTest, NobodyWaitsBehindAnotherPersonsMany) {
+    for (int pid = 100; pid < 200; ++pid)
+        ASSERT_TRUE(put(1000, pid));
+    ASSERT_TRUE(put(0, 50));
+    std::vector<uid_t> persons;
+    for (int i = 0; i < 2; ++i) {
+        (void)turns_.take();
+        persons.push_back(turns_.taken_from());
+    }
+    EXPECT_EQ(persons, (std::vector<uid_t>{1000, 0}));
+}
+
+TEST_F(UnfinishedTurnsTest, OfAPersonsManyOnlySixteenAreUnderWayAndAllHaveTheirTurn) {
+    for (int pid = 100; pid < 150; ++pid)
+        ASSERT_TRUE(put(1000, pid));
+    unsigned turns = 0;
+    std::set<int> seen;
+    while (!turns_.empty()) {
+        auto next = turns_.take();
+        seen.insert(pid_of(next));
+        turns += std::holds_alternative<Turn>(next) ? 1 : 0;
+    }
+    EXPECT_EQ(turns, 16U);
+    EXPECT_EQ(seen.size(), 50U);
+}
+
+TEST_F(UnfinishedTurnsTest, ThoseOfOnePersonAlternate) {
+    put(1000, 100);
+    put(1000, 101);
+    std::vector<int> order;
+    for (int i = 0; i < 4; ++i) {
+        auto next = turns_.take();
+        order.push_back(pid_of(next));
+        ASSERT_TRUE(turns_.put(turns_.taken_from(), std::move(std::get<Turn>(next)), {}));
+    }
+    EXPECT_EQ(order, (std::vector{100, 101, 100, 101}));
+}
+
+TEST_F(UnfinishedTurnsTest, OneThatIsNamedAgainIsToldSoAndKeepsItsPlace) {
+    for (int pid = 100; pid < 117; ++pid)
+        put(1000, pid);
+    EXPECT_FALSE(turns_.name_again(99, {}));
+    EXPECT_TRUE(turns_.name_again(100, {.has_changed = false, .is_executed = true}));
+    EXPECT_TRUE(turns_.name_again(100, {.has_changed = true}));
+    EXPECT_TRUE(turns_.name_again(116, {.is_executed = true})) << "only its name is kept";
+    auto first = turns_.take();
+    const auto& again = std::get<Turn>(first).again;
+    ASSERT_TRUE(again);
+    EXPECT_TRUE(again->is_executed);
+    EXPECT_TRUE(again->has_changed);
+    auto second = turns_.take();
+    ASSERT_TRUE(std::holds_alternative<UnfinishedTurns::Name>(second)) << "there is room for it now";
+    EXPECT_EQ(pid_of(second), 116);
+    EXPECT_TRUE(std::get<UnfinishedTurns::Name>(second).change.is_executed);
+    EXPECT_FALSE(std::get<Turn>(turns_.take()).again);
+}
+
+TEST_F(UnfinishedTurnsTest, MemoryIsBounded) {
+    for (int pid = 1; pid <= 4096; ++pid)
+        ASSERT_TRUE(put(static_cast<uid_t>(pid % 3), pid));
+    EXPECT_FALSE(put(7, 5000));
+    (void)turns_.take();
+    EXPECT_TRUE(put(7, 5000));
+    turns_.clear();
+    EXPECT_TRUE(turns_.empty());
+}
+
+} // namespace
+} // namespace affinityd::app
