@@ -125,15 +125,17 @@ void Measurements::recall() {
     forget_oldest();
 }
 
-/// With all that could not be written before. Returns its id, 0 if it is not written.
+/// After what could not be written before, if there is such. Returns its id, 0 if it is not written yet.
 std::int64_t Measurements::write(const MeasurementRecord& record) {
     if (state_dir_.empty()) return 0;
+    const bool is_due = unwritten_.empty() || unwritten_.size() >= remembered; // others wait for a pass
     unwritten_.push_back(record);
+    const auto id = open() && is_due ? flush() : 0;
     if (unwritten_.size() > remembered) {
         unwritten_.pop_front();
         tell(Notice::Kind::not_kept, "the oldest of the measurements that wait to be kept is lost");
     }
-    return open() ? flush() : 0;
+    return id;
 }
 
 /// One attempt at most fails, since each may wait for a lock, and then none is made for a while. Returns the
@@ -255,10 +257,10 @@ HistoryReport Measurements::history(const std::string& kind) {
         else
             report.fault = read.error().to_string();
         std::ranges::copy_if(unwritten_, std::back_inserter(report.records), is_wanted);
-    } else if (kind.empty() || kind == "ttcp") {
-        report.records = recent_; // nothing is kept on disk: what this daemon has measured itself
-    } else {
-        std::ranges::copy_if(unwritten_, std::back_inserter(report.records), is_wanted);
+    } else { // nothing is kept on disk: what this daemon has measured itself
+        if (kind.empty() || kind == "ttcp") report.records = recent_;
+        std::ranges::copy_if(unwritten_, std::back_inserter(report.records),
+                             [&](const auto& record) { return record.kind != "ttcp" && is_wanted(record); });
     }
     report.trends = trends_of(report.records);
     return report;

@@ -40,9 +40,8 @@ uid_t person_of(int pid, const host::Root& root, inventory::FactSources& sources
     return sources.person(real);
 }
 
-void leave(UnfinishedTurns& unfinished, uid_t person, Turn turn, const ProcessChange& change,
-           TaskObserver& observer) {
-    if (!unfinished.put(person, std::move(turn), change)) observer.missed();
+void leave(UnfinishedTurns& unfinished, uid_t person, Turn turn, TaskObserver& observer) {
+    if (!unfinished.put(person, std::move(turn))) observer.missed();
     observer.work_left();
 }
 
@@ -78,33 +77,36 @@ void Tasks::process_changed(int pid, const ProcessChange& change) {
         return;
     }
     const auto person = person_of(pid, parts_.root, sources_);
-    leave(unfinished_, person, std::move(*turn), change, parts_.observer);
+    leave(unfinished_, person, std::move(*turn), parts_.observer);
 }
 
 bool Tasks::step(const OutOfTime& out_of_time) {
-    const auto take_up = [&](int pid, Turn turn) {
+    const auto is_finished_with = [&](int pid, Turn turn) {
         const auto before = table_.policy_of(pid);
         const bool is_finished = go_on(turn, out_of_time);
         if (table_.policy_of(pid) != before) parts_.observer.came_or_went();
         if (!is_finished) {
-            const auto change = turn.change;
-            return leave(unfinished_, unfinished_.taken_from(), std::move(turn), change, parts_.observer);
+            leave(unfinished_, unfinished_.taken_from(), std::move(turn), parts_.observer);
+            return false;
         }
+        unfinished_.finished();
         if (turn.is_incomplete) parts_.observer.missed();
         if (turn.again) process_changed(pid, *turn.again);
+        return true;
     };
     while (!unfinished_.empty()) {
         auto next = unfinished_.take();
         const auto begun = EventQueue::Clock::now();
         const auto* name = std::get_if<UnfinishedTurns::Name>(&next);
         const int pid = name != nullptr ? name->pid : std::get<Turn>(next).scan.id().tid;
+        bool is_finished = true;
         if (name != nullptr)
             process_changed(pid, name->change);
         else
-            take_up(pid, std::get<Turn>(std::move(next)));
+            is_finished = is_finished_with(pid, std::get<Turn>(std::move(next)));
         const auto now = EventQueue::Clock::now();
         events_.floods().spent(pid, now - begun, now);
-        if (out_of_time()) break;
+        if (!is_finished || out_of_time()) break;
     }
     return unfinished_.empty();
 }

@@ -8,7 +8,8 @@ namespace affinityd::app {
 namespace {
 
 constexpr std::size_t most_under_way = 16; // of one person
-constexpr std::size_t most = 4096;         // more is a storm: a pass finds those that are left out
+// More is a storm: a pass finds those that are left out.
+constexpr std::size_t most_of_person = 4096, most_in_all = 16'384;
 
 } // namespace
 
@@ -17,29 +18,35 @@ bool UnfinishedTurns::name_again(int pid, const ProcessChange& change) {
     if (found == names_.end()) return false;
     auto& known = found->second;
     if (!known) known = change;
+    if (change.creator) known->creator = change.creator;
     known->is_executed |= change.is_executed;
     known->has_changed |= change.has_changed;
     return true;
 }
 
-bool UnfinishedTurns::put(uid_t person, Turn turn, const ProcessChange& change) {
-    if (names_.size() >= most) return false;
+bool UnfinishedTurns::put(uid_t person, Turn turn) {
     const int pid = turn.scan.id().tid;
+    if (name_again(pid, turn.change)) return true;
+    if (names_.size() >= most_in_all) return false;
     const auto [found, is_new] = persons_.try_emplace(person);
-    if (is_new) turns_.push_back(person);
     auto& [under_way, waiting] = found->second;
-    if (under_way.size() < most_under_way) {
+    if (under_way.size() + waiting.size() >= most_of_person) return false;
+    if (is_new) turns_.push_back(person);
+    const bool has_begun = pid == taken_;
+    if (under_way.size() < most_under_way && (has_begun || waiting.empty())) {
         names_[pid] = std::exchange(turn.again, std::nullopt);
         under_way.push_back(std::move(turn));
     } else {
-        names_[pid] = change;
+        names_[pid] = turn.change;
         waiting.push_back(pid);
     }
     return true;
 }
 
 std::optional<ProcessChange> UnfinishedTurns::take_name(int pid) {
-    return std::move(names_.extract(pid).mapped());
+    taken_ = pid;
+    auto node = names_.extract(pid);
+    return node ? std::move(node.mapped()) : std::nullopt;
 }
 
 UnfinishedTurns::Next UnfinishedTurns::take() {
@@ -70,6 +77,7 @@ void UnfinishedTurns::clear() {
     persons_.clear();
     turns_.clear();
     names_.clear();
+    taken_ = 0;
 }
 
 } // namespace affinityd::app

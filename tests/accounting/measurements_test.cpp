@@ -202,7 +202,7 @@ TEST_F(MeasurementsTest, RecordsOfAllKindsAreWrittenOnceTheFileCanBeOpened) {
     measurements.add({report(1e9), {}, {}}, none_);
     EXPECT_EQ(measurements.history("ttcp").records.size(), 1U);
     const auto history = measurements.history("passive");
-    ASSERT_EQ(history.records.size(), 63U) << "64 are remembered";
+    ASSERT_EQ(history.records.size(), 64U) << "so many are remembered";
     EXPECT_EQ(history.records.back().time, begun + 99);
 }
 

@@ -57,6 +57,19 @@ TEST_F(SlicesTest, APassEndsAlthoughAProcessOfManyThreadsIsRenamedBeforeEachSlic
     EXPECT_EQ(machine_.allowed(119, 119), "2");
 }
 
+TEST_F(SlicesTest, WhoHasNoTimeLeftIsNotAskedAgainAndTakesUpNoOther) {
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    for (const int pid : {10, 20}) {
+        process_of(pid, 2000);
+        instance.tasks().process_changed(pid);
+    }
+    unsigned asked = 0;
+    EXPECT_FALSE(instance.tasks().step([&] { return ++asked == 1; }));
+    EXPECT_EQ(asked, 1U) << "time may seem to be left a moment later";
+}
+
 TEST_F(SlicesTest, AnEventOfManyThreadsPlacesFewAtOnceAndOtherEventsAreNext) {
     process_of(10, 2000);
     machine_.process(20, "server");

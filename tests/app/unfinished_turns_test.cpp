@@ -13,12 +13,13 @@ namespace {
 
 class UnfinishedTurnsTest : public testing::Test {
   protected:
-    bool put(uid_t person, int pid) {
+    bool put(uid_t person, int pid, const ProcessChange& change = {}) {
         affinityd::test::add_process(tree_, {.id = pid, .comm = "large"});
         const auto root = affinityd::test::open_root(tree_);
         auto scan = inventory::ProcessScan::open(root, pid);
         EXPECT_TRUE(scan && *scan);
-        return turns_.put(person, Turn{.scan = std::move(**scan), .policy = {}, .world = {}}, {});
+        return turns_.put(person,
+                          Turn{.scan = std::move(**scan), .change = change, .policy = {}, .world = {}});
     }
     static int pid_of(const UnfinishedTurns::Next& next) {
         const auto* name = std::get_if<UnfinishedTurns::Name>(&next);
@@ -61,7 +62,7 @@ TEST_F(UnfinishedTurnsTest, ThoseOfOnePersonAlternate) {
     for (int i = 0; i < 4; ++i) {
         auto next = turns_.take();
         order.push_back(pid_of(next));
-        ASSERT_TRUE(turns_.put(turns_.taken_from(), std::move(std::get<Turn>(next)), {}));
+        ASSERT_TRUE(turns_.put(turns_.taken_from(), std::move(std::get<Turn>(next))));
     }
     EXPECT_EQ(order, (std::vector{100, 101, 100, 101}));
 }
@@ -85,12 +86,42 @@ TEST_F(UnfinishedTurnsTest, OneThatIsNamedAgainIsToldSoAndKeepsItsPlace) {
     EXPECT_FALSE(std::get<Turn>(turns_.take()).again);
 }
 
-TEST_F(UnfinishedTurnsTest, MemoryIsBounded) {
-    for (int pid = 1; pid <= 4096; ++pid)
-        ASSERT_TRUE(put(static_cast<uid_t>(pid % 3), pid));
-    EXPECT_FALSE(put(7, 5000));
+TEST_F(UnfinishedTurnsTest, ThoseThatAreNamedAgainAndAgainKeepNobodyWaiting) {
+    for (int pid = 100; pid < 117; ++pid)
+        put(1000, pid);
+    std::set<int> seen;
+    for (int i = 0; i < 40; ++i) {
+        auto next = turns_.take();
+        const int pid = pid_of(next);
+        if (std::holds_alternative<UnfinishedTurns::Name>(next)) seen.insert(pid);
+        if (std::holds_alternative<Turn>(next)) turns_.finished();
+        put(1000, pid);
+    }
+    EXPECT_TRUE(seen.contains(116));
+}
+
+TEST_F(UnfinishedTurnsTest, OneThatWaitsKeepsWhyItIsLookedAt) {
+    for (int pid = 100; pid < 116; ++pid)
+        put(1000, pid);
+    put(1000, 116, {.creator = 7, .has_changed = false, .is_executed = true});
     (void)turns_.take();
+    const auto next = turns_.take();
+    const auto& change = std::get<UnfinishedTurns::Name>(next).change;
+    EXPECT_EQ(change.creator, 7);
+    EXPECT_TRUE(change.is_executed);
+    EXPECT_FALSE(change.has_changed);
+}
+
+TEST_F(UnfinishedTurnsTest, MemoryIsBoundedAndOnePersonLeavesRoomForAnother) {
+    for (int pid = 1; pid <= 4096; ++pid)
+        ASSERT_TRUE(put(1000, pid));
+    EXPECT_FALSE(put(1000, 5000));
     EXPECT_TRUE(put(7, 5000));
+    for (int pid = 10'000; pid < 10'000 + 16'384 - 4097; ++pid)
+        ASSERT_TRUE(put(static_cast<uid_t>(2000 + pid % 4), pid));
+    EXPECT_FALSE(put(8, 5001));
+    (void)turns_.take();
+    EXPECT_TRUE(put(8, 5001));
     turns_.clear();
     EXPECT_TRUE(turns_.empty());
 }

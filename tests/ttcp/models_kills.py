@@ -68,7 +68,7 @@ def one_run(affinityctl, number, chance):
     # The first model warms up, too: it binds threads and processes from the beginning.
     command = [affinityctl, "--json", "measure", "models", "--models", "full,irq,process,none", "--connections", "2", "--rounds", "50", "--seconds", "0.3", *WORKS[number % len(WORKS)]]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as program:
-        time.sleep(chance.uniform(0, 6))
+        time.sleep(chance.uniform(0, 6) + chance.choice((0, 0, 5)))  # while it warms up, or later
         seen = threads() - strangers
         how = signal.SIGKILL if number % 2 else signal.SIGINT
         program.send_signal(how)
