@@ -13,7 +13,7 @@ constexpr std::uint64_t many_events = 1000;     // in a second
 constexpr std::uint64_t too_many_events = 5000; // to listen to
 constexpr auto much_time = 100ms;               // in a second
 constexpr std::uint64_t few_events = 10;        // large processes take long, too
-constexpr auto long_look = 2ms;                 // whoever takes one is known from then on
+constexpr auto long_look = 1ms;                 // whoever takes one is known from then on
 constexpr Floods::Clock::duration first_pause = 100ms, longest_pause = 2s;
 constexpr Floods::Clock::duration first_mute = 10s, longest_mute = 300s;
 constexpr std::size_t most_records = 4096, most_muted = 16, most_listed = 64;

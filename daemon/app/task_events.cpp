@@ -100,10 +100,12 @@ bool Tasks::step(const OutOfTime& out_of_time) {
         const auto* name = std::get_if<UnfinishedTurns::Name>(&next);
         const int pid = name != nullptr ? name->pid : std::get<Turn>(next).scan.id().tid;
         bool is_finished = true;
-        if (name != nullptr)
+        if (name != nullptr) {
             process_changed(pid, name->change);
-        else
+            unfinished_.finished(); // or has gone among those that are under way
+        } else {
             is_finished = is_finished_with(pid, std::get<Turn>(std::move(next)));
+        }
         const auto now = EventQueue::Clock::now();
         events_.floods().spent(pid, now - begun, now);
         if (!is_finished || out_of_time()) break;

@@ -29,7 +29,7 @@ bool UnfinishedTurns::put(uid_t person, Turn turn) {
     if (name_again(pid, turn.change)) return true;
     if (names_.size() >= most_in_all) return false;
     const auto [found, is_new] = persons_.try_emplace(person);
-    auto& [under_way, waiting] = found->second;
+    auto& [under_way, waiting, began_one] = found->second;
     if (under_way.size() + waiting.size() >= most_of_person) return false;
     if (is_new) turns_.push_back(person);
     const bool has_begun = pid == taken_;
@@ -53,9 +53,12 @@ UnfinishedTurns::Next UnfinishedTurns::take() {
     taken_from_ = turns_.front();
     turns_.pop_front();
     const auto found = persons_.find(taken_from_);
-    auto& [under_way, waiting] = found->second;
+    auto& [under_way, waiting, began_one] = found->second;
+    const bool begins_one =
+        !waiting.empty() && under_way.size() < most_under_way && (under_way.empty() || !began_one);
+    began_one = begins_one;
     const auto next = [&]() -> Next {
-        if (!waiting.empty() && under_way.size() < most_under_way) {
+        if (begins_one) {
             const int pid = waiting.front();
             waiting.pop_front();
             return Name{pid, take_name(pid).value_or(ProcessChange{})};

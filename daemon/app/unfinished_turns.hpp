@@ -46,6 +46,7 @@ class UnfinishedTurns {
     struct Person {
         std::deque<Turn> under_way;
         std::deque<int> waiting;
+        bool began_one = false; ///< last time; then one goes on
     };
     [[nodiscard]] std::optional<ProcessChange> take_name(int pid);
 

@@ -70,6 +70,23 @@ TEST_F(SlicesTest, WhoHasNoTimeLeftIsNotAskedAgainAndTakesUpNoOther) {
     EXPECT_EQ(asked, 1U) << "time may seem to be left a moment later";
 }
 
+TEST_F(SlicesTest, MoreLargeProcessesThanMayBeUnderWayAreAllPlaced) {
+    Instance instance(machine_);
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    constexpr int count = 24, threads = 300;
+    for (int pid = 100; pid < 100 + count; ++pid) {
+        process_of(pid, threads);
+        instance.tasks().process_changed(pid);
+    }
+    unsigned steps = 0;
+    while (!instance.tasks().step([] { return true; }) && steps < 100'000)
+        ++steps;
+    EXPECT_LT(steps, 100'000U);
+    for (int pid = 100; pid < 100 + count; ++pid)
+        EXPECT_EQ(machine_.allowed(pid, pid * 10'000 + threads - 1), "2") << pid;
+}
+
 TEST_F(SlicesTest, AnEventOfManyThreadsPlacesFewAtOnceAndOtherEventsAreNext) {
     process_of(10, 2000);
     machine_.process(20, "server");

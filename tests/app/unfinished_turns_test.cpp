@@ -100,6 +100,16 @@ TEST_F(UnfinishedTurnsTest, ThoseThatAreNamedAgainAndAgainKeepNobodyWaiting) {
     EXPECT_TRUE(seen.contains(116));
 }
 
+TEST_F(UnfinishedTurnsTest, OneThatBeginsAndOneThatGoesOnAlternate) {
+    for (int pid = 100; pid < 120; ++pid)
+        put(1000, pid);
+    (void)turns_.take(); // one of those that are under way ends
+    std::vector<bool> begins;
+    for (int i = 0; i < 3; ++i)
+        begins.push_back(std::holds_alternative<UnfinishedTurns::Name>(turns_.take()));
+    EXPECT_EQ(begins, (std::vector{true, false, true}));
+}
+
 TEST_F(UnfinishedTurnsTest, OneThatWaitsKeepsWhyItIsLookedAt) {
     for (int pid = 100; pid < 116; ++pid)
         put(1000, pid);
