@@ -50,7 +50,7 @@ void leave(UnfinishedTurns& unfinished, uid_t person, Turn turn, TaskObserver& o
 void Tasks::process_changed(int pid, const ProcessChange& change) {
     // A process that is named again and again keeps the progress of its turn, and gets another one
     // afterwards.
-    if (unfinished_.name_again(pid, change)) return;
+    if (!unfinished_.empty() && unfinished_.name_again(pid, change)) return;
     auto scan = inventory::ProcessScan::open(parts_.root, pid, &sources_);
     if (!scan) return miss(parts_, pid, scan.error());
     if (!*scan) { // the ends of its threads may not have been told one by one
