@@ -22,10 +22,6 @@ milliseconds age(const TaskId& process) {
 
 } // namespace
 
-uid_t Settling::person(int pid) {
-    return sources_.person(root_.proc().owner(std::to_string(pid)).value_or(0));
-}
-
 void Settling::looked(KnownProcess& process, bool is_new, bool is_executed) {
     const auto now = Clock::now();
     if (!is_new && !is_executed) {
@@ -37,14 +33,14 @@ void Settling::looked(KnownProcess& process, bool is_new, bool is_executed) {
     const auto left = is_executed ? whole : whole - std::min(whole, age(process.id));
     if (left == milliseconds::zero() || !root_.is_live()) return;
     process.settling = {now + left, now + left};
-    later_.look_at(process.id.tid, person(process.id.tid), now + left);
+    later_.look_at(process.id.tid, sources_.owner(process.id.tid), now + left);
 }
 
 void Settling::made_threads(KnownProcess& process) {
     if (!process.settling) return;
     auto& [until, due] = *process.settling;
     due = std::min(until, Clock::now() + current_->policy(process.policy).settle / 4);
-    later_.look_at(process.id.tid, person(process.id.tid), due);
+    later_.look_at(process.id.tid, sources_.owner(process.id.tid), due);
 }
 
 void Settling::look_later(const inventory::ProcessFacts& facts, std::optional<std::size_t> policy,
@@ -56,7 +52,7 @@ void Settling::look_later(const inventory::ProcessFacts& facts, std::optional<st
     if (!facts.is_unfinished() && !world.matcher().may_want_later(facts, lineage, policy))
         later_.end_series(pid);
     else if (has_changed)
-        later_.begin_series(pid, person(pid), Clock::now());
+        later_.begin_series(pid, sources_.owner(pid), Clock::now());
 }
 
 } // namespace affinityd::app

@@ -29,7 +29,6 @@ class Settling {
                     bool has_changed);
 
   private:
-    [[nodiscard]] uid_t person(int pid);
     const host::Root& root_;
     const Current& current_;
     const TaskTable& table_;

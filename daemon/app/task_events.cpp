@@ -33,13 +33,6 @@ void lose_main(KnownProcess& process, const std::string& policy, planner::Assign
     process.threads.erase(process.id.tid);
 }
 
-/// Who started a process, also where it runs with root's rights.
-uid_t person_of(int pid, const host::Root& root, inventory::FactSources& sources) {
-    const auto user = root.proc().owner(std::to_string(pid)).value_or(0);
-    const auto real = user == 0 ? inventory::read_real_user(root, pid).value_or(0) : user;
-    return sources.person(real);
-}
-
 void leave(UnfinishedTurns& unfinished, uid_t person, Turn turn, TaskObserver& observer) {
     if (!unfinished.put(person, std::move(turn))) observer.missed();
     observer.work_left();
@@ -76,8 +69,7 @@ void Tasks::process_changed(int pid, const ProcessChange& change) {
         if (turn->is_incomplete) parts_.observer.missed();
         return;
     }
-    const auto person = person_of(pid, parts_.root, sources_);
-    leave(unfinished_, person, std::move(*turn), parts_.observer);
+    leave(unfinished_, sources_.starter(pid), std::move(*turn), parts_.observer);
 }
 
 bool Tasks::step(const OutOfTime& out_of_time) {

@@ -2,7 +2,6 @@
 #include "events/process_events.hpp"
 
 #include "host/proc_connector.hpp"
-#include "inventory/lookup.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -110,10 +109,9 @@ void ProcessEvents::set_filter() {
 /// anybody: that is asked only where it matters, as it takes longer. All subordinate ids of a user have one
 /// turn.
 uid_t ProcessEvents::owner(int pid, const std::function<bool(uid_t)>& crowded) {
-    const auto& root = manager_.tasks().sources().root();
-    const auto user = root.proc().owner(std::to_string(pid)).value_or(0);
-    const auto real = user == 0 && crowded(0) ? inventory::read_real_user(root, pid).value_or(0) : user;
-    return manager_.tasks().sources().person(real);
+    auto& sources = manager_.tasks().sources();
+    const auto owner = sources.owner(pid);
+    return owner == 0 && crowded(0) ? sources.starter(pid) : owner;
 }
 
 void ProcessEvents::handle(int pid, const app::TaskNews& news) {

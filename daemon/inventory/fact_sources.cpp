@@ -2,6 +2,7 @@
 #include "inventory/fact_sources.hpp"
 
 #include "base/text.hpp"
+#include "inventory/lookup.hpp"
 #include "inventory/process_sockets.hpp"
 #include "inventory/socket_table.hpp"
 
@@ -30,6 +31,13 @@ FactSources::FactSources(const host::Root& root, AskName ask)
 
 std::string FactSources::user(unsigned uid) { return names_.find(NameKind::user, uid); }
 std::string FactSources::group(unsigned gid) { return names_.find(NameKind::group, gid); }
+
+uid_t FactSources::owner(int pid) { return person(root_->proc().owner(std::to_string(pid)).value_or(0)); }
+
+uid_t FactSources::starter(int pid) {
+    const auto its_owner = owner(pid);
+    return its_owner == 0 ? person(read_real_user(*root_, pid).value_or(0)) : its_owner;
+}
 
 const FactSources::PortsByInode& FactSources::own_namespace_ports() {
     if (ports_) return *ports_;

@@ -32,6 +32,10 @@ class FactSources {
     [[nodiscard]] std::string group(unsigned gid);
     /// Under whose account this user's processes run: all subordinate ids of a user stand for one.
     [[nodiscard]] uid_t person(uid_t user) { return persons_.person(user); }
+    /// Whose rights a process has; root's if it is gone.
+    [[nodiscard]] uid_t owner(int pid);
+    /// Who started it, also where it has root's rights; takes longer.
+    [[nodiscard]] uid_t starter(int pid);
     /// The thread that asks for names: when its descriptor is readable, names have come that were numbers
     /// before. nullptr: no thread asks.
     [[nodiscard]] NameService* name_service() { return service_.get(); }

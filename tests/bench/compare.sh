@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Two builds side by side in one run on one machine: exec -> pinned, the cost of a storm, of a pass, of memory and of idling. Both take
 # turns, so that they see the same machine; figures are medians over the turns. Both builds need the same options: with unity builds, the
-# daemon's way of one event takes up 3 % more CPU time than without.
+# daemon's way of one event takes some 2 % more CPU time than without.
 # usage: compare.sh OLD_BUILD NEW_BUILD [TURNS, default 10] [TASKS, default 5000]
 . "$(dirname "$0")/common.sh"
 new_build=$(cd "${2:?usage: $0 OLD_BUILD NEW_BUILD ...}" && pwd)
