@@ -6,6 +6,7 @@
 #include "enforcer/unit_cpus.hpp"
 #include "events/loop.hpp"
 #include "host/file.hpp"
+#include "host/open_files.hpp"
 #include "host/ownership.hpp"
 #include "host/priority.hpp"
 #include "host/root.hpp"
@@ -95,5 +96,6 @@ int main(int argc, char** argv) {
     if (!options) return options.error();
     const auto logger = make_logger(options->verbose);
     app::Log log(logger);
+    host::allow_many_open_files();
     return run(*options, log);
 }
