@@ -35,31 +35,11 @@ threads:
 """
 
 
-def start_times():
-    """{task: when it was started}"""
-    found = {}
-    for path in pathlib.Path("/proc").glob("[0-9]*/task/[0-9]*"):
-        with contextlib.suppress(OSError):
-            found[path.name] = machine.read(path / "stat").rpartition(")")[2].split()[19]
-    return found
-
-
-def masks():
-    """Of all tasks and interrupts."""
-    found = {}
-    for path in pathlib.Path("/proc").glob("[0-9]*/task/[0-9]*/status"):
-        with contextlib.suppress(OSError):
-            found[path.parent.name] = re.search(r"^Cpus_allowed_list:\s*(\S*)", machine.read(path), re.MULTILINE)[1]
-    started = start_times()
-    tasks = {f"task {task}, {started[task]}": mask for task, mask in found.items() if task in started}
-    return tasks | {f"interrupt {irq.name}": machine.read(irq / "smp_affinity_list") for irq in machine.IRQS.iterdir() if irq.is_dir()}
-
-
 @contextlib.contextmanager
 def nothing_is_changed():
-    before = masks()
+    before = machine.interrupt_masks() | machine.task_masks()
     yield
-    after = masks()
+    after = machine.interrupt_masks() | machine.task_masks()
     changed = {name: (mask, after[name]) for name, mask in before.items() if after.get(name, mask) != mask}
     assert not changed, f"before and after: {changed}"
 

@@ -83,6 +83,26 @@ def allowed(pid):
     return found
 
 
+def interrupt_masks():
+    """{interrupt: list of CPUs} of every line of the machine, not only those of interfaces."""
+    return {f"irq {folder.name}": read(folder / "smp_affinity_list") for folder in IRQS.iterdir() if folder.is_dir()}
+
+
+WORKQUEUE = 0x20  # PF_WQ_WORKER
+
+
+def task_masks():
+    """{task and its start time: list of CPUs}, but not of workqueues: the kernel moves these, on a busy machine also their rescuers."""
+    found = {}
+    for folder in pathlib.Path("/proc").glob("[0-9]*/task/[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            fields = read(folder / "stat").rpartition(")")[2].split()
+            listed = re.search(r"^Cpus_allowed_list:\s*(\S*)", read(folder / "status"), re.MULTILINE)
+            if listed and not int(fields[6]) & WORKQUEUE:
+                found[f"task {folder.name} since {fields[19]}"] = listed[1]
+    return found
+
+
 def steering(nic):
     """{file: mask} of RPS and XPS; a NIC with a single queue has a file for XPS that cannot be read."""
     found = {}

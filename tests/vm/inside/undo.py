@@ -17,29 +17,8 @@ POLICY = 'version: 1\naffinity: irq\nnics: [{}]\ncpus: "1,3"\n{}'
 before = {}
 
 
-def interrupts():
-    """Every line of the machine, not only those of interfaces."""
-    found = {}
-    for folder in machine.IRQS.iterdir():
-        if folder.is_dir():
-            found[f"irq {folder.name}"] = machine.read(folder / "smp_affinity_list")
-    return found
-
-
-def tasks():
-    found = {}
-    for folder in pathlib.Path("/proc").glob("[0-9]*/task/[0-9]*"):
-        try:
-            since = machine.read(folder / "stat").rpartition(")")[2].split()[19]
-            masks = [line.split()[1] for line in machine.read(folder / "status").splitlines() if line.startswith("Cpus_allowed_list:")]
-        except (OSError, IndexError):
-            continue  # it has ended
-        found[f"task {folder.name} since {since}"] = masks[0]
-    return found
-
-
 def snapshot():
-    found = interrupts() | tasks()
+    found = machine.interrupt_masks() | machine.task_masks()
     for nic in NICS:
         if (machine.NETS / nic).exists():
             found |= machine.steering(nic)

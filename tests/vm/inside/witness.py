@@ -8,27 +8,53 @@ import time
 PROGRAM = """
 tracepoint:tcp:tcp_rcv_space_adjust /comm == "%s"/ {
     $sk = (struct sock *)args->skaddr;
-    if ($sk->__sk_common.skc_incoming_cpu == (int32)cpu) { @local = count(); } else { @remote = count(); }
+    @reads[$sk->__sk_common.skc_incoming_cpu, (int32)cpu] = count();
 }
-interval:s:1 { print(@local); print(@remote); printf("so far\\n"); }
+interval:s:1 { print(@reads); printf("so far\\n"); }
 """
 ENOUGH = 2000  # reads
 LONGEST = 120  # seconds
 
 
-def local_share(comm, enough=ENOUGH):
-    """Of what threads of this name read, the share that arrived on the CPU where it was read."""
+class Reads:
+    """How often it was read, by the CPU of arrival and that of the reader."""
+
+    def __init__(self, counts):
+        self.counts = counts
+
+    def total(self):
+        return sum(self.counts.values())
+
+    def local_share(self):
+        return sum(count for (arrival, reader), count in self.counts.items() if arrival == reader) / self.total()
+
+    def elsewhere(self):
+        """What was read on another CPU, most first, with what its CPU of arrival had in all."""
+        arrived = {}
+        for (arrival, _), count in self.counts.items():
+            arrived[arrival] = arrived.get(arrival, 0) + count
+        most = sorted(((count, *pair) for pair, count in self.counts.items() if pair[0] != pair[1]), reverse=True)
+        return ", ".join(f"CPU {arrival} -> {reader}: {count} of {arrived[arrival]}" for count, arrival, reader in most[:12])
+
+
+def reads(comm, enough=ENOUGH):
+    """What threads of this name read."""
     with subprocess.Popen(["bpftrace", "-e", PROGRAM % comm[:15]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         counts, said, end = {}, [], None
         for line in process.stdout:
-            if found := re.match(r"@(local|remote): (\d+)", line):
-                counts[found[1]] = int(found[2])
+            if found := re.match(r"@reads\[(-?\d+), (\d+)\]: (\d+)", line):
+                counts[int(found[1]), int(found[2])] = int(found[3])
             else:
                 said.append(line)
             end = end or time.monotonic() + LONGEST
-            if sum(counts.values()) >= enough or time.monotonic() > end:
+            if line == "so far\n" and (sum(counts.values()) >= enough or time.monotonic() > end):
                 break
         process.kill()
-    reads = sum(counts.values())
-    assert reads >= enough, f"of {comm} only {reads} reads were seen: {''.join(said[:5])}"
-    return counts.get("local", 0) / reads
+    found = Reads(counts)
+    assert found.total() >= enough, f"of {comm} only {found.total()} reads were seen: {''.join(said[:5])}"
+    return found
+
+
+def local_share(comm):
+    """Of what threads of this name read, the share that arrived on the CPU where it was read."""
+    return reads(comm).local_share()
