@@ -141,13 +141,13 @@ std::int64_t Measurements::write(const MeasurementRecord& record) {
 /// One attempt at most fails, since each may wait for a lock, and then none is made for a while. Returns the
 /// id of the last record, 0 if it is not written.
 std::int64_t Measurements::flush() {
-    if (broken_off_ && std::chrono::steady_clock::now() - *broken_off_ < pause_) return 0;
-    broken_off_.reset();
+    if (failed_ && std::chrono::steady_clock::now() - *failed_ < pause_) return 0;
+    failed_.reset();
     std::int64_t id = 0;
     for (int i = 0; i < most_at_once && !unwritten_.empty(); ++i, unwritten_.pop_front()) {
         const auto kept = history_->append(unwritten_.front());
         if (!kept) {
-            broken_off_ = std::chrono::steady_clock::now();
+            failed_ = std::chrono::steady_clock::now();
             tell(Notice::Kind::not_kept, "the measurement is not kept yet: " + kept.error().to_string());
             return 0;
         }
@@ -160,13 +160,16 @@ void Measurements::write_rest() {
     if (!unwritten_.empty() && open()) flush();
 }
 
-Measurements::~Measurements() {
+void Measurements::finish() {
     failed_.reset();
-    broken_off_.reset();
     for (auto left = unwritten_.size() + 1; !unwritten_.empty() && unwritten_.size() < left;) {
         left = unwritten_.size();
         write_rest();
     }
+    if (unwritten_.empty()) return;
+    tell(Notice::Kind::not_kept,
+         fmt::format("{} measurements are lost: they could not be kept", unwritten_.size()));
+    unwritten_.clear();
 }
 
 void Measurements::forget_oldest() {
@@ -250,7 +253,7 @@ HistoryReport Measurements::history(const std::string& kind) {
     write_rest();
     const auto is_wanted = [&](const auto& record) { return kind.empty() || record.kind == kind; };
     HistoryReport report;
-    report.kept = !state_dir_.empty() && !failed_;
+    report.kept = !state_dir_.empty() && (history_ || !failed_);
     if (history_) {
         if (auto read = history_->last(most_shown, kind, state::History::Read::figures))
             report.records = std::move(*read);

@@ -22,10 +22,10 @@ class Measurements {
   public:
     /// Opens the history in the state directory if there is one; a new one begins with the first record,
     /// since SQLite takes more than 1 MiB of memory. Where it cannot be opened or written (a full disk, a
-    /// lock), the last 64 results wait for that; it is tried again after each `pause`, and once more at the
-    /// end.
+    /// lock), the last 64 results wait for that; it is tried again after each `pause`, and once more by
+    /// `finish`.
     explicit Measurements(std::string state_dir, std::chrono::seconds pause = std::chrono::minutes(1));
-    ~Measurements();
+    ~Measurements() { finish(); }
     Measurements(const Measurements&) = delete;
     Measurements& operator=(const Measurements&) = delete;
 
@@ -35,6 +35,8 @@ class Measurements {
     void keep(state::MeasurementRecord record);
     /// Tries to write some of what waits, if it is time to.
     void write_rest();
+    /// Writes all that waits, at the end; what cannot be written then is lost, and that is told.
+    void finish();
     /// What the history holds of one kind, oldest first; empty without a history.
     [[nodiscard]] std::vector<state::MeasurementRecord> kept(const std::string& kind);
 
@@ -59,10 +61,9 @@ class Measurements {
     std::string state_dir_;
     std::optional<state::History> history_;
     std::chrono::seconds pause_;
-    std::optional<std::chrono::steady_clock::time_point> failed_;     ///< the last attempt to open it
-    std::optional<std::chrono::steady_clock::time_point> broken_off_; ///< the last record that failed
-    std::vector<state::MeasurementRecord> recent_;                    ///< of kind "ttcp", oldest first
-    std::deque<state::MeasurementRecord> unwritten_;                  ///< of all kinds, oldest first
+    std::optional<std::chrono::steady_clock::time_point> failed_; ///< the last attempt to open or write it
+    std::vector<state::MeasurementRecord> recent_;                ///< of kind "ttcp", oldest first
+    std::deque<state::MeasurementRecord> unwritten_;              ///< of all kinds, oldest first
     std::vector<Notice> notices_;
 };
 

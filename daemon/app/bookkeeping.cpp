@@ -17,6 +17,11 @@ Bookkeeping::Bookkeeping(const host::Root& root, const Current& current, TaskTab
     log_notices(log_, measurements_.take_notices());
 }
 
+Bookkeeping::~Bookkeeping() {
+    measurements_.finish();
+    log_notices(log_, measurements_.take_notices());
+}
+
 void Bookkeeping::see(const KnownProcess& process, bool ending) {
     costs_.see(process.id, current_->policy(process.policy).name, ending);
 }

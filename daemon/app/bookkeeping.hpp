@@ -22,6 +22,10 @@ class Bookkeeping {
     /// `state_dir`: of the measurement history; "": none is kept.
     Bookkeeping(const host::Root& root, const Current& current, TaskTable& tasks,
                 const std::string& state_dir, Log& log);
+    /// Writes the measurements that wait, and logs what is lost.
+    ~Bookkeeping();
+    Bookkeeping(const Bookkeeping&) = delete;
+    Bookkeeping& operator=(const Bookkeeping&) = delete;
 
     void begin_pass() { costs_.begin_pass(); }
     /// A process under policy was placed, or (`ending`) is about to go.

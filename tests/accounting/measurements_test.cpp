@@ -253,6 +253,20 @@ TEST_F(MeasurementsTest, WhatWaitsIsWrittenAtTheEndAndNotTriedAllTheTime) {
     EXPECT_EQ(Measurements(folder_).history("ttcp").records.size(), 22U);
 }
 
+TEST_F(MeasurementsTest, WhatCannotBeWrittenAtTheEndIsToldToBeLost) {
+    Measurements measurements(folder_, std::chrono::seconds(0));
+    measurements.add({report(1e9), {}, {}}, none_);
+    {
+        const HeldFile held(folder_);
+        measurements.add({report(2e9), {}, {}}, none_);
+        measurements.add({report(3e9), {}, {}}, none_);
+        measurements.finish();
+    }
+    EXPECT_EQ(said(measurements, "2 measurements are lost"), 1U);
+    EXPECT_TRUE(measurements.history("ttcp").kept) << "there is a history";
+    EXPECT_EQ(Measurements(folder_).history("ttcp").records.size(), 1U);
+}
+
 TEST_F(MeasurementsTest, ManyMayCreateItAtOnce) {
     std::vector<std::jthread> others;
     std::atomic<int> failures = 0;
