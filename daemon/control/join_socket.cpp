@@ -22,6 +22,9 @@ namespace {
 // it.
 constexpr std::uint64_t joins_interval_usec = 10'000;
 constexpr unsigned joins_an_interval = 200;
+// Any user can keep the socket ready all the time. sd-bus arms timers anew in each turn, and these never get
+// theirs beside what is always ready and as important: joins take turns with the slices of a pass instead.
+constexpr auto behind_others = std::int64_t{SD_EVENT_PRIORITY_IDLE};
 constexpr int pass_rights = 83;              // SO_PASSRIGHTS of Linux 6.16, which older headers lack
 constexpr std::size_t most_processes = 4096; // with a limit of their own that is not full
 
@@ -74,8 +77,9 @@ JoinSocket::~JoinSocket() { ::unlink(path_.c_str()); }
 
 int JoinSocket::listen() {
     sd_event_source* source = nullptr;
-    const int status = sd_event_add_io(event_, &source, socket_.get(), EPOLLIN, on_connect, this);
+    int status = sd_event_add_io(event_, &source, socket_.get(), EPOLLIN, on_connect, this);
     accept_.reset(source);
+    if (status >= 0) status = sd_event_source_set_priority(source, behind_others);
     return status < 0 ? status
                       : sd_event_source_set_ratelimit(source, joins_interval_usec, joins_an_interval);
 }
@@ -137,6 +141,7 @@ void JoinSocket::await(JoinPeer peer, uid_t person) {
     sd_event_source *readable = nullptr, *deadline = nullptr;
     int status = sd_event_add_io(event_, &readable, one.peer.fd(), EPOLLIN, on_packet, &one);
     one.readable.reset(readable);
+    if (status >= 0) status = sd_event_source_set_priority(readable, behind_others);
     if (status >= 0)
         status = sd_event_add_time_relative(event_, &deadline, CLOCK_MONOTONIC, usec_of(limits_.silence), 0,
                                             on_deadline, &one);

@@ -9,9 +9,11 @@
 #include <array>
 #include <cerrno>
 #include <optional>
+#include <vector>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -217,6 +219,35 @@ TEST_F(JoinSocketTest, WhoLeavesAtOnceIsNoTrouble) {
     }
     settle();
     EXPECT_EQ(status(join_request()), 1);
+}
+
+TEST_F(JoinSocketTest, WhoAsksForJoinsAllTheTimeDoesNotKeepOthersWaiting) {
+    std::vector<host::Fd> clients;
+    const auto request = join_request();
+    for (int i = 0; i < 4; ++i) {
+        clients.push_back(connect_join(path()));
+        // Two of them speak only when they have been accepted.
+        if (i % 2 == 0) ::send(clients.back().get(), &request, sizeof request, MSG_NOSIGNAL);
+    }
+    settle();
+    for (int i = 1; i < 4; i += 2)
+        ::send(clients[static_cast<std::size_t>(i)].get(), &request, sizeof request, MSG_NOSIGNAL);
+    clients.push_back(connect_join(path()));
+    ASSERT_EQ(joining_.asked.size(), 2U);
+    const host::Fd other(::eventfd(1, EFD_CLOEXEC)); // always ready, as important as most
+    int served = 0;
+    const auto count = [](sd_event_source*, int, std::uint32_t, void* number) {
+        return ++*static_cast<int*>(number), 0;
+    };
+    sd_event_source* source = nullptr;
+    ASSERT_GE(sd_event_add_io(event_, &source, other.get(), EPOLLIN, count, &served), 0);
+    for (int turn = 0; turn < 20; ++turn)
+        sd_event_run(event_, 0);
+    sd_event_source_disable_unref(source);
+    EXPECT_EQ(served, 20);
+    EXPECT_EQ(joining_.asked.size(), 2U);
+    settle();
+    EXPECT_EQ(joining_.asked.size(), 4U) << "they are served when nobody else is";
 }
 
 TEST_F(JoinSocketTest, APathThatIsTooLongIsAnError) {
