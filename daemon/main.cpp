@@ -92,10 +92,10 @@ int run(const Options& options, app::Log& log) {
 
 int main(int argc, char** argv) {
     events::Loop::block_signals();
+    host::allow_many_open_files();
     const auto options = parse_options(argc, argv);
     if (!options) return options.error();
     const auto logger = make_logger(options->verbose);
     app::Log log(logger);
-    host::allow_many_open_files();
     return run(*options, log);
 }

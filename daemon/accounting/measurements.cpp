@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accounting/measurements.hpp"
 
+#include "base/counted.hpp"
 #include "measure/result.hpp"
 #include "measure/trend.hpp"
 
@@ -99,7 +100,15 @@ Measurements::Measurements(std::string state_dir, std::chrono::seconds pause)
         fail_to_open(fail("cannot write", state_dir_, errno).error());
 }
 
+void Measurements::let_go_if_moved() {
+    if (!history_ || history_->is_in_place()) return;
+    history_.reset();
+    tell(Notice::Kind::history_unusable,
+         "the measurement history was removed or replaced while it was in use: results go to a new one");
+}
+
 bool Measurements::open() {
+    let_go_if_moved();
     if (history_ || state_dir_.empty()) return history_.has_value();
     if (failed_ && std::chrono::steady_clock::now() - *failed_ < pause_) return false;
     auto opened = state::History::open(state_dir_, std::time(nullptr));
@@ -113,7 +122,7 @@ bool Measurements::open() {
                          opened->why, opened->set_aside));
     history_ = std::move(opened->history);
     failed_.reset();
-    recall();
+    if (!std::exchange(has_recalled_, true)) recall();
     return true;
 }
 
@@ -133,6 +142,7 @@ std::int64_t Measurements::write(const MeasurementRecord& record) {
     const auto id = open() && is_due ? flush() : 0;
     if (unwritten_.size() > remembered) {
         unwritten_.pop_front();
+        ++dropped_;
         tell(Notice::Kind::not_kept, "the oldest of the measurements that wait to be kept is lost");
     }
     return id;
@@ -143,6 +153,10 @@ std::int64_t Measurements::write(const MeasurementRecord& record) {
 std::int64_t Measurements::flush() {
     if (failed_ && std::chrono::steady_clock::now() - *failed_ < pause_) return 0;
     failed_.reset();
+    if (history_->is_read_only()) { // the file system may be another now
+        history_.reset();
+        if (!open()) return 0;
+    }
     std::int64_t id = 0;
     for (int i = 0; i < most_at_once && !unwritten_.empty(); ++i, unwritten_.pop_front()) {
         const auto kept = history_->append(unwritten_.front());
@@ -167,8 +181,11 @@ void Measurements::finish() {
         write_rest();
     }
     if (unwritten_.empty()) return;
+    const auto lost = unwritten_.size();
     tell(Notice::Kind::not_kept,
-         fmt::format("{} measurements are lost: they could not be kept", unwritten_.size()));
+         fmt::format("{} could not be kept and {} lost{}", counted(lost, "measurement"),
+                     lost == 1 ? "is" : "are",
+                     dropped_ == 0 ? "" : fmt::format("; before, {}", counted(dropped_, "other"))));
     unwritten_.clear();
 }
 
@@ -249,6 +266,7 @@ std::optional<MeasurementReport> Measurements::report() const {
 }
 
 HistoryReport Measurements::history(const std::string& kind) {
+    let_go_if_moved();
     if (!history_ && !state_dir_.empty() && state::History::has_file(state_dir_)) open(); // an experiment's
     write_rest();
     const auto is_wanted = [&](const auto& record) { return kind.empty() || record.kind == kind; };

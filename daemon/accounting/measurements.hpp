@@ -23,7 +23,7 @@ class Measurements {
     /// Opens the history in the state directory if there is one; a new one begins with the first record,
     /// since SQLite takes more than 1 MiB of memory. Where it cannot be opened or written (a full disk, a
     /// lock), the last 64 results wait for that; it is tried again after each `pause`, and once more by
-    /// `finish`.
+    /// `finish`. Where it is removed while it is open, a new one begins.
     explicit Measurements(std::string state_dir, std::chrono::seconds pause = std::chrono::minutes(1));
     ~Measurements() { finish(); }
     Measurements(const Measurements&) = delete;
@@ -50,6 +50,7 @@ class Measurements {
 
   private:
     bool open(); ///< false without a history
+    void let_go_if_moved();
     void recall();
     std::int64_t write(const state::MeasurementRecord& record);
     std::int64_t flush();
@@ -62,6 +63,8 @@ class Measurements {
     std::optional<state::History> history_;
     std::chrono::seconds pause_;
     std::optional<std::chrono::steady_clock::time_point> failed_; ///< the last attempt to open or write it
+    std::size_t dropped_ = 0;                                     ///< results that had to make room
+    bool has_recalled_ = false;                                   ///< what the history held before
     std::vector<state::MeasurementRecord> recent_;                ///< of kind "ttcp", oldest first
     std::deque<state::MeasurementRecord> unwritten_;              ///< of all kinds, oldest first
     std::vector<Notice> notices_;

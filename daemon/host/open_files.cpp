@@ -8,12 +8,12 @@
 
 namespace affinityd::host {
 
-int allow_many_open_files() {
-    constexpr rlim_t wanted = 65'536;
+int allow_many_open_files(std::uint64_t most) {
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return errno;
-    if (limit.rlim_cur >= std::min(wanted, limit.rlim_max)) return 0;
-    limit.rlim_cur = std::min(wanted, limit.rlim_max);
+    const auto wanted = std::min<rlim_t>(most, limit.rlim_max);
+    if (limit.rlim_cur >= wanted) return 0;
+    limit.rlim_cur = wanted;
     return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? 0 : errno;
 }
 

@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace affinityd::accounting {
 namespace {
@@ -206,12 +207,12 @@ TEST_F(MeasurementsTest, RecordsOfAllKindsAreWrittenOnceTheFileCanBeOpened) {
     EXPECT_EQ(history.records.back().time, begun + 99);
 }
 
-/// Holds the file as another program does that writes for long.
+/// Holds the file as another program does that writes for long, or that does `what`.
 class HeldFile {
   public:
-    explicit HeldFile(const std::string& folder) {
+    explicit HeldFile(const std::string& folder, const char* what = "BEGIN IMMEDIATE") {
         EXPECT_EQ(sqlite3_open((folder + "/history.db").c_str(), &file_), SQLITE_OK);
-        EXPECT_EQ(sqlite3_exec(file_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+        EXPECT_EQ(sqlite3_exec(file_, what, nullptr, nullptr, nullptr), SQLITE_OK);
     }
     HeldFile(const HeldFile&) = delete;
     HeldFile& operator=(const HeldFile&) = delete;
@@ -262,9 +263,47 @@ TEST_F(MeasurementsTest, WhatCannotBeWrittenAtTheEndIsToldToBeLost) {
         measurements.add({report(3e9), {}, {}}, none_);
         measurements.finish();
     }
-    EXPECT_EQ(said(measurements, "2 measurements are lost"), 1U);
+    EXPECT_EQ(said(measurements, "2 measurements could not be kept and are lost"), 1U);
     EXPECT_TRUE(measurements.history("ttcp").kept) << "there is a history";
     EXPECT_EQ(Measurements(folder_).history("ttcp").records.size(), 1U);
+}
+
+TEST_F(MeasurementsTest, WhatIsMeasuredAfterTheFileWasRemovedGoesToANewOne) {
+    Measurements measurements(folder_);
+    measurements.add({report(1e9), {}, {}}, none_);
+    for (const auto* ending : {"", "-wal", "-shm"})
+        fs::remove(folder_ + "/history.db" + ending);
+    EXPECT_TRUE(measurements.history("ttcp").kept);
+    measurements.add({report(2e9), {}, {}}, none_);
+    measurements.add({report(3e9), {}, {}}, none_);
+    EXPECT_EQ(said(measurements, "was removed or replaced"), 1U);
+    EXPECT_EQ(Measurements(folder_).history("ttcp").records.size(), 2U);
+    EXPECT_EQ(measurements.report()->runs, 3U) << "it is remembered";
+}
+
+TEST_F(MeasurementsTest, AHistoryThatCouldOnlyBeReadIsWrittenOnceThatIsPossible) {
+    Measurements(folder_).add({report(1e9), {}, {}}, none_);
+    const HeldFile other(folder_, "SELECT count(*) FROM measurement"); // so that its log is there
+    fs::permissions(folder_, fs::perms::all);
+    for (const auto* ending : {"", "-wal", "-shm"})
+        fs::permissions(folder_ + "/history.db" + ending, fs::perms(0444));
+    const auto user = ::geteuid();
+    if (user == 0) { // who may write it all the same
+        ASSERT_EQ(::seteuid(65534), 0);
+    }
+    Measurements measurements(folder_, std::chrono::seconds(0));
+    measurements.add({report(2e9), {}, {}}, none_);
+    EXPECT_EQ(said(measurements, "is not kept yet"), 1U);
+    EXPECT_EQ(measurements.history("ttcp").records.size(), 2U);
+    if (user == 0) {
+        ASSERT_EQ(::seteuid(user), 0);
+    }
+    for (const auto* ending : {"", "-wal", "-shm"})
+        fs::permissions(folder_ + "/history.db" + ending, fs::perms(0644));
+    measurements.add({report(3e9), {}, {}}, none_);
+    measurements.write_rest();
+    EXPECT_EQ(Measurements(folder_).history("ttcp").records.size(), 3U);
+    EXPECT_EQ(measurements.report()->runs, 3U) << "none counts twice";
 }
 
 TEST_F(MeasurementsTest, ManyMayCreateItAtOnce) {

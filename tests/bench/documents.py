@@ -33,12 +33,14 @@ def ours(build, *arguments):
         done = subprocess.run([f"{build}/tools/affinityctl/affinityctl", "measure", *arguments, "--json", "--state-dir", folder],
                               capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise Refused(done.stderr.strip())
+        raise Refused(f"affinityctl ended with {done.returncode}: {done.stderr.strip()}")
     return json.loads(done.stdout)
 
 
 def plain(build, name, *arguments):
-    done = subprocess.run([f"{build}/tests/bench/{name}", *(str(argument) for argument in arguments)], capture_output=True, text=True, check=True)
+    done = subprocess.run([f"{build}/tests/bench/{name}", *(str(argument) for argument in arguments)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Refused(f"{name} ended with {done.returncode}: {done.stderr.strip()}")
     return [[float(value) for value in line.split()] for line in done.stdout.splitlines()]
 
 
@@ -88,9 +90,10 @@ def cache(build):
 
 def compare(name, turns):
     """Prints all figures of an experiment; whether they agree."""
+    assert turns[0] and all(turn.keys() == turns[0].keys() for turn in turns), turns
     agree = True
     for figure in turns[0]:
-        pairs = [turn[figure] for turn in turns if figure in turn]
+        pairs = [turn[figure] for turn in turns]
         (mean, half), (other, other_half) = (interval([pair[i] for pair in pairs]) for i in (0, 1))
         change, change_half = interval([pair[0] - pair[1] for pair in pairs])
         small = 3 if figure.startswith("%") else 0.03 * other

@@ -4,7 +4,6 @@
 it was before the first daemon: every interrupt, all steering, every task."""
 import itertools
 import json
-import pathlib
 import time
 
 import machine
