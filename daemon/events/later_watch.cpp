@@ -8,11 +8,14 @@ namespace affinityd::events {
 namespace {
 
 constexpr std::chrono::milliseconds longest{2}; ///< after which other work has its turn
+constexpr app::EventQueue::Clock::time_point at_once{};
 
 } // namespace
 
 void LaterWatch::follow() {
-    const auto due = tasks_.events().next_due();
+    const auto& events = tasks_.events();
+    // Those for whom the last turn had no time left have their next one at once.
+    const auto due = events.empty() ? events.next_due() : at_once;
     if (due == waits_until_) return;
     waits_until_ = due;
     if (due == Clock::time_point::max()) return timer_.disarm();
