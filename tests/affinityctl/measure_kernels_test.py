@@ -17,6 +17,9 @@ PAIR = f"{CPUS[0]},{CPUS[-1]}"
 SHORT = {"sharing": ["--rounds", "4", "--additions", "1000"],
          "smt": ["--rounds", "4", "--numbers", "1000"],
          "cache": ["--rounds", "4", "--quanta", "0.2,0.5", "--sizes", "16,64"]}
+if not any(pathlib.Path(f"/sys/devices/system/cpu/cpu{CPUS[0]}/cache").glob("index*/size")):
+    # The C library may know of the caches, or not.
+    SHORT["cache"] += ["--caches", "32,1024,8192"]
 LONG = {"sharing": ["--rounds", "10000", "--additions", "1000000"],
         "smt": ["--rounds", "10000", "--numbers", "3000000"],
         "cache": ["--rounds", "1000"]}
@@ -127,6 +130,8 @@ class MeasureKernels(unittest.TestCase):
                 self.run_it(name, *wrong, code=2)
         self.run_it("cache", "--quanta", "2,x", code=2)
         self.run_it("cache", "--sizes", "0", code=2)
+        for caches in ("32", "32,1024", "1024,32,8192", "0,1,2", "32,1024,8192,9000"):
+            self.run_it("cache", "--caches", caches, code=2)
         self.run_it("smt", "--numbers", "-1", code=2)
         self.run_it("sharing", "--additions", "99999999999", code=2)
 

@@ -4,7 +4,7 @@
 versions of the documents' own programs that share no code with them (shared_lines.cpp, hardware_threads.cpp, lost_cache.cpp), in turns.
 For each figure both means over the turns with 95 % intervals (Student's t); they agree where the difference by turn has zero in its
 interval, or is below 3 % of the figure (of `cache`, whose figures are percentages themselves: below 3 of them). Exits with 1 where any
-does not, or where affinityctl refuses (virtual machines that do not tell their caches have no `cache`). N is 4 at least, 10 by default, and a turn takes some 15 s. A quiet machine tells more."""
+does not, or where affinityctl refuses (`cache` where neither the kernel nor the C library knows the caches). N is 4 at least, 10 by default, and a turn takes some 15 s. A quiet machine tells more."""
 import json
 import math
 import statistics

@@ -2,6 +2,7 @@
 #include "experiments/cache/base_vector.hpp"
 #include "experiments/cache/polluter.hpp"
 #include "experiments/cache/reading.hpp"
+#include "experiments/cache/told_sizes.hpp"
 #include "experiments/frame/supervision.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
@@ -68,6 +69,25 @@ TEST(CacheSeats, SayWhatIsMissing) {
     auto silent = four_llcs();
     silent.caches.clear();
     EXPECT_EQ(cache_seats(silent, CpuSet::range(0, 7)).error(), Refusal::no_caches);
+    EXPECT_TRUE(cache_seats(four_llcs(), CpuSet::range(0, 7)).value().are_sizes_recorded);
+}
+
+TEST(CacheSeats, GoByOtherSizesWhereNoneAreRecorded) {
+    auto silent = four_llcs();
+    silent.caches.clear();
+    const CacheSizes otherwise{48U << 10U, 1U << 20U, 32U << 20U};
+    const auto seats = cache_seats(silent, CpuSet::range(0, 7), otherwise).value();
+    EXPECT_FALSE(seats.are_sizes_recorded);
+    EXPECT_EQ(seats.sizes.own, otherwise.own);
+    EXPECT_EQ(cache_seats(four_llcs(), CpuSet::range(0, 7), otherwise).value().sizes.last, 8U << 20U);
+}
+
+TEST(SizesOfTheCLibrary, AscendOrAreNotTold) {
+    const auto sizes = sizes_of_c_library();
+    EXPECT_LE(sizes.first, sizes.own);
+    EXPECT_LE(sizes.own, sizes.last);
+    EXPECT_EQ(sizes.first == 0, sizes.last == 0);
+    EXPECT_NE(remark_of_c_library({1U << 10U, 1U << 20U, 32U << 20U}).find("32 MiB"), std::string::npos);
 }
 
 TEST(Footprints, GoFromHalfTheFirstLevelToBeyondTheLast) {

@@ -7,6 +7,7 @@
 #include "affinityctl/views/experiments/cache_view.hpp"
 #include "experiments/cache/polluter.hpp"
 #include "experiments/cache/times.hpp"
+#include "experiments/cache/told_sizes.hpp"
 #include "experiments/frame/refusal.hpp"
 
 #include <CLI/CLI.hpp>
@@ -24,7 +25,7 @@ namespace {
 struct MeasureCacheOptions {
     ExperimentOptions common;
     std::string cpus;
-    std::vector<std::uint64_t> sizes_kib;
+    std::vector<std::uint64_t> sizes_kib, caches_kib;
     experiments::CacheHow how;
 };
 
@@ -55,13 +56,32 @@ experiments::CacheHow how_to_measure(const MeasureCacheOptions& options,
     return how;
 }
 
+/// The CPUs to measure on, and the caches: those of the command line, of the kernel, or of the C library.
+std::expected<experiments::CacheSeats, experiments::Refusal>
+seats_for(const MeasureCacheOptions& options, const Bench& bench, const affinityd::CpuSet& cpus) {
+    experiments::CacheSizes named;
+    if (const auto& kib = options.caches_kib; kib.size() == 3)
+        named = {kib[0] << 10U, kib[1] << 10U, kib[2] << 10U};
+    const bool is_named = named.first != 0;
+    auto seats =
+        experiments::cache_seats(bench.topology, cpus, is_named ? named : experiments::sizes_of_c_library());
+    if (seats && is_named) {
+        seats->sizes = named;
+        seats->are_sizes_recorded = true; // by who typed them
+    }
+    return seats;
+}
+
 int measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
     if (const int code = check_experiment(globals, options.common); code != exit_ok) return code;
+    if (!std::ranges::is_sorted(options.caches_kib))
+        return complain(CallError{
+            exit_usage, "--caches names the L1 data cache, the core's own and the last level, which ascend"});
     const auto bench = read_bench();
     if (!bench) return complain(bench.error());
     const auto cpus = chosen_cpus(*bench, options.cpus);
     if (!cpus) return cpus.error();
-    const auto seats = experiments::cache_seats(bench->topology, *cpus);
+    const auto seats = seats_for(options, *bench, *cpus);
     if (!seats) return refuse(refusal_of(seats.error(), *cpus));
     for (const auto& sentence : seats->refused)
         fmt::print(stderr, "affinityctl: {}\n", sentence);
@@ -85,6 +105,7 @@ int measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
     if (end->ending == experiments::Ending::stopped || !times->is_whole)
         return refuse("stopped before the last working set was measured; nothing is kept");
     auto on = measured_on(*bench, used, *end);
+    if (!seats->are_sizes_recorded) on.remarks.push_back(experiments::remark_of_c_library(seats->sizes));
     if (auto remark = remark_of(polluter); !remark.empty()) on.remarks.push_back(std::move(remark));
     if (!no_room.empty()) on.remarks.push_back(no_room);
     return finish_cache(globals, options, *seats, *times, on);
@@ -109,6 +130,12 @@ void add_measure_cache(CLI::App& parent, Globals& globals, int& status) {
             "working sets in KiB, with commas between; default: from half the L1 to twice the last level")
         ->delimiter(',')
         ->check(CLI::Range(std::uint64_t{1}, experiments::most_footprint >> 10U));
+    verb->add_option("--caches", options->caches_kib,
+                     "the L1 data cache, the core's own and the last level in KiB, with commas between; "
+                     "default: what the kernel says, else the C library")
+        ->delimiter(',')
+        ->expected(3)
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 30U));
     verb->add_option("--rounds", options->how.rounds, "quanta of each case; below 4 there is no verdict")
         ->capture_default_str()
         ->check(CLI::Range(1U, 1000U));

@@ -95,12 +95,15 @@ std::optional<unsigned> CacheSeats::of(Place place) const {
     }
 }
 
-std::expected<CacheSeats, Refusal> cache_seats(const topology::Topology& topology, const CpuSet& cpus) {
+std::expected<CacheSeats, Refusal> cache_seats(const topology::Topology& topology, const CpuSet& cpus,
+                                               const CacheSizes& otherwise) {
     if (cpus.empty()) return std::unexpected(Refusal::one_cpu);
     const Nearness nearness(topology);
     std::optional<CacheSeats> best;
     for (const unsigned cpu : cpus) {
         auto seats = seats_from(topology, nearness, cpus, cpu);
+        seats.are_sizes_recorded = seats.sizes.first != 0;
+        if (!seats.are_sizes_recorded) seats.sizes = otherwise;
         if (seats.sizes.first == 0) continue;
         if (!best || reached(seats) > reached(*best)) best = std::move(seats);
         if (reached(*best) == 3) break;

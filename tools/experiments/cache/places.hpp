@@ -46,15 +46,16 @@ struct CacheSeats {
     unsigned home = 0;
     std::optional<unsigned> group, other_llc, other_node;
     CacheSizes sizes;                   ///< of `home`
+    bool are_sizes_recorded = true;     ///< by the kernel; else they are those the caller brought
     std::vector<std::string> refused{}; ///< sentences
     /// No value: the machine cannot do it.
     [[nodiscard]] std::optional<unsigned> of(Place place) const;
 };
 
-/// Chooses from `cpus` a CPU from which as many places as possible can be reached. An Error value: no CPU, or
-/// the sizes of caches are not recorded.
-[[nodiscard]] std::expected<CacheSeats, Refusal> cache_seats(const topology::Topology& topology,
-                                                             const CpuSet& cpus);
+/// Chooses from `cpus` a CPU from which as many places as possible can be reached. `otherwise`: the sizes to
+/// go by where the topology records none. A Refusal: no CPU, or the sizes are not known either way.
+[[nodiscard]] std::expected<CacheSeats, Refusal>
+cache_seats(const topology::Topology& topology, const CpuSet& cpus, const CacheSizes& otherwise = {});
 
 /// The working sets to be tried, ascending: half the L1, the L1, half the core's own cache, that cache, one
 /// in between it and the last level, half the last level, the last level, twice that. At most most_footprint.

@@ -21,9 +21,8 @@ std::string way_out(Refusal refusal, const CpuSet& usable) {
     case Refusal::no_caches:
         break;
     }
-    return "ls /sys/devices/system/cpu/cpu0/cache shows what the kernel knows of them, which is nothing on "
-           "some "
-           "virtual machines";
+    return "name the sizes with --caches; ls /sys/devices/system/cpu/cpu0/cache shows what the kernel knows, "
+           "which is nothing on some virtual machines";
 }
 
 } // namespace

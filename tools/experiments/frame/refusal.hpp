@@ -14,7 +14,7 @@ enum class Refusal {
     no_smt,    ///< no core has two hardware threads that may be used
     one_core,  ///< all CPUs that may be used are of one core
     one_llc,   ///< all CPUs that may be used share one last-level cache
-    no_caches, ///< the sizes of its caches are not recorded
+    no_caches, ///< the sizes of its caches are not known
 };
 
 /// "CPU 3", "CPUs 0-3"; not of none.
