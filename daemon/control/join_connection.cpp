@@ -37,7 +37,7 @@ bool has_packet(int fd) {
 } // namespace
 
 JoinConnection::~JoinConnection() {
-    if (!fd_) return;
+    if (!fd_ || !may_hold_files_) return;
     ::shutdown(fd_.get(), SHUT_RD); // nothing comes after the look
     if (has_packet(fd_.get())) unread().close(std::move(fd_));
 }

@@ -35,13 +35,15 @@ std::optional<JoinPeer> JoinPeer::of(JoinConnection connection) {
     socklen_t size = sizeof peer;
     if (::getsockopt(connection.fd(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.pid <= 0)
         return std::nullopt;
+    return JoinPeer(std::move(connection), peer.pid, peer.uid);
+}
+
+bool JoinPeer::hold() {
     int process = -1;
-    size = sizeof process;
-    if (::getsockopt(connection.fd(), SOL_SOCKET, peer_pidfd, &process, &size) != 0) {
-        if (errno != ENOPROTOOPT) return std::nullopt; // it has ended
-        process = -1;
-    }
-    return JoinPeer(std::move(connection), host::Fd(process), peer.pid, peer.uid);
+    socklen_t size = sizeof process;
+    if (::getsockopt(fd(), SOL_SOCKET, peer_pidfd, &process, &size) != 0) return errno == ENOPROTOOPT;
+    process_ = host::Fd(process);
+    return true;
 }
 
 bool JoinPeer::is_alive() const {
@@ -61,14 +63,18 @@ JoinPeer::Read JoinPeer::read() {
     message.msg_iovlen = 1;
     message.msg_control = beside.data();
     message.msg_controllen = beside.size();
-    auto got = ::recvmsg(fd(), &message, MSG_PEEK | MSG_DONTWAIT);
+    const bool looks_first = connection_.may_hold_files();
+    auto got = ::recvmsg(fd(), &message, MSG_DONTWAIT | (looks_first ? MSG_PEEK : 0));
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Read::nothing_yet;
     if (got <= 0) return Read::gone;
-    // Files for which there is no room are closed by who takes the packet, that is, by us: it stays there.
-    if ((message.msg_flags & MSG_CTRUNC) != 0) return Read::not_its_own;
-    message.msg_controllen = beside.size();
-    got = ::recvmsg(fd(), &message, MSG_DONTWAIT);
-    if (got <= 0) return Read::gone;
+    if (looks_first) {
+        // Files for which there is no room are closed by who takes the packet, that is, by us: it stays
+        // there.
+        if ((message.msg_flags & MSG_CTRUNC) != 0) return Read::not_its_own;
+        message.msg_controllen = beside.size();
+        got = ::recvmsg(fd(), &message, MSG_DONTWAIT);
+        if (got <= 0) return Read::gone;
+    }
     size_ = static_cast<std::size_t>(got);
     const auto sender = sender_of(message);
     const bool is_its_own = sender && sender->pid == pid_ && sender->uid == user_;

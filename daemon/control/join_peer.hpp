@@ -20,6 +20,8 @@ class JoinPeer {
 
     /// No value: it is gone, or in no pid namespace that we can see into.
     [[nodiscard]] static std::optional<JoinPeer> of(JoinConnection connection);
+    /// From here on is_alive() is of this process, and of no later one with its number. False: it has ended.
+    [[nodiscard]] bool hold();
 
     [[nodiscard]] int fd() const { return connection_.fd(); }
     [[nodiscard]] pid_t pid() const { return pid_; } ///< that connected
@@ -40,8 +42,8 @@ class JoinPeer {
     void answer(std::span<const std::byte> reply) const;
 
   private:
-    JoinPeer(JoinConnection connection, host::Fd process, pid_t pid, uid_t user)
-        : connection_(std::move(connection)), process_(std::move(process)), pid_(pid), user_(user) {}
+    JoinPeer(JoinConnection connection, pid_t pid, uid_t user)
+        : connection_(std::move(connection)), pid_(pid), user_(user) {}
     JoinConnection connection_;
     host::Fd process_;
     pid_t pid_;

@@ -21,14 +21,15 @@ namespace {
 // Of all users together. While no descriptor is left, the socket stays readable: the loop must not spin over
 // it.
 constexpr std::uint64_t joins_interval_usec = 10'000;
-constexpr unsigned joins_an_interval = 200;
+constexpr unsigned turns_an_interval = 200;
+constexpr int refused_a_turn = 8;
 // Any user can keep the socket ready all the time. sd-bus arms timers anew in each turn, and these never get
 // theirs beside what is always ready and as important: joins take turns with the slices of a pass instead.
 constexpr auto behind_others = std::int64_t{SD_EVENT_PRIORITY_IDLE};
 constexpr int pass_rights = 83;              // SO_PASSRIGHTS of Linux 6.16, which older headers lack
 constexpr std::size_t most_processes = 4096; // with a limit of their own that is not full
 
-Result<host::Fd> listen_for_all(const std::string& path) {
+Result<JoinSocket::Listener> listen_for_all(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (path.size() >= sizeof address.sun_path)
@@ -40,7 +41,7 @@ Result<host::Fd> listen_for_all(const std::string& path) {
     if (::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
         return fail("cannot ask who sends", path, errno);
     const int off = 0; // where the kernel can, it refuses to send files along; elsewhere see JoinConnection
-    ::setsockopt(socket.get(), SOL_SOCKET, pass_rights, &off, sizeof off);
+    const bool refuses_files = ::setsockopt(socket.get(), SOL_SOCKET, pass_rights, &off, sizeof off) == 0;
     ::unlink(path.c_str()); // left by a daemon that was killed; a living one holds the instance lock
     const mode_t before = ::umask(0111);
     const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
@@ -48,7 +49,7 @@ Result<host::Fd> listen_for_all(const std::string& path) {
     ::umask(before);
     if (bound != 0) return fail("cannot bind the socket for joins", path, code);
     if (::listen(socket.get(), SOMAXCONN) != 0) return fail("cannot listen", path, errno);
-    return socket;
+    return JoinSocket::Listener{std::move(socket), !refuses_files};
 }
 
 } // namespace
@@ -59,53 +60,67 @@ std::string join_socket_path(const std::string& runtime_dir) {
 
 Result<std::unique_ptr<JoinSocket>> JoinSocket::start(sd_event* event, std::string path,
                                                       app::Joining& joining, Limits limits) {
-    auto socket = listen_for_all(path);
-    if (!socket) return std::unexpected(socket.error());
-    auto server = std::make_unique<JoinSocket>(event, std::move(path), joining, limits, std::move(*socket));
+    auto listener = listen_for_all(path);
+    if (!listener) return std::unexpected(listener.error());
+    auto server = std::make_unique<JoinSocket>(event, std::move(path), joining, limits, std::move(*listener));
     if (const int status = server->listen(); status < 0)
         return fail("cannot serve the socket for joins", server->path_, -status);
     return server;
 }
 
 JoinSocket::JoinSocket(sd_event* event, std::string path, app::Joining& joining, Limits limits,
-                       host::Fd socket)
-    : event_(event), path_(std::move(path)), joining_(joining), limits_(limits), socket_(std::move(socket)),
-      users_(limits.of_user, limits.of_user_at_once),
+                       Listener listener)
+    : event_(event), path_(std::move(path)), joining_(joining), limits_(limits),
+      listener_(std::move(listener)), users_(limits.of_user, limits.of_user_at_once),
       processes_(limits.of_process, limits.of_process_at_once, most_processes) {}
 
 JoinSocket::~JoinSocket() { ::unlink(path_.c_str()); }
 
 int JoinSocket::listen() {
     sd_event_source* source = nullptr;
-    int status = sd_event_add_io(event_, &source, socket_.get(), EPOLLIN, on_connect, this);
+    int status = sd_event_add_io(event_, &source, listener_.fd.get(), EPOLLIN, on_connect, this);
     accept_.reset(source);
     if (status >= 0) status = sd_event_source_set_priority(source, behind_others);
     return status < 0 ? status
-                      : sd_event_source_set_ratelimit(source, joins_interval_usec, joins_an_interval);
+                      : sd_event_source_set_ratelimit(source, joins_interval_usec, turns_an_interval);
 }
 
-int JoinSocket::on_connect(sd_event_source*, int fd, std::uint32_t, void* userdata) {
-    if (!JoinConnection::has_room()) return 0; // the rate limit lets the loop rest
-    host::Fd connection(::accept4(fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (connection) static_cast<JoinSocket*>(userdata)->admit(std::move(connection));
+int JoinSocket::on_connect(sd_event_source*, int, std::uint32_t, void* userdata) {
+    auto& self = *static_cast<JoinSocket*>(userdata);
+    for (int i = 0; i < refused_a_turn && self.admit_next() == Served::too_often;)
+        ++i;
     return 0;
 }
 
-void JoinSocket::admit(host::Fd connection) {
-    auto peer = JoinPeer::of(JoinConnection(std::move(connection)));
-    if (!peer) return;
+/// Takes in one who has connected; Served::gone also where nobody has.
+JoinSocket::Served JoinSocket::admit_next() {
+    if (!JoinConnection::has_room()) return Served::gone; // the rate limit lets the loop rest
+    host::Fd connection(::accept4(listener_.fd.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!connection) return Served::gone;
+    auto peer = JoinPeer::of(JoinConnection(std::move(connection), listener_.may_get_files));
+    if (!peer) return Served::gone;
     const auto person = joining_.person(peer->user());
-    if (!serve(*peer, person)) await(std::move(*peer), person);
+    const auto served = serve(*peer, person);
+    if (served == Served::nothing_yet) await(std::move(*peer), person);
+    return served;
 }
 
-/// False: nothing has come yet.
-bool JoinSocket::serve(JoinPeer& peer, uid_t person) {
+JoinSocket::Served JoinSocket::serve(JoinPeer& peer, uid_t person) {
     const auto read = peer.read();
-    if (read == JoinPeer::Read::nothing_yet) return false;
-    if (read == JoinPeer::Read::gone) return true;
-    const auto reply = read == JoinPeer::Read::not_its_own ? refusal(-EPERM) : answer_to(peer, person);
-    peer.answer(std::as_bytes(std::span(&reply, 1)));
-    return true;
+    if (read == JoinPeer::Read::nothing_yet) return Served::nothing_yet;
+    if (read == JoinPeer::Read::gone) return Served::gone;
+    const auto say = [&](const affinityd_join_reply& reply) {
+        peer.answer(std::as_bytes(std::span(&reply, 1)));
+    };
+    if (read == JoinPeer::Read::not_its_own) {
+        say(refusal(-EPERM));
+    } else if (is_too_often(peer, person, Clock::now())) {
+        say(refusal(-EAGAIN));
+        return Served::too_often;
+    } else if (peer.hold()) {
+        say(answer_to(peer, person));
+    }
+    return Served::looked_at;
 }
 
 bool JoinSocket::is_too_often(const JoinPeer& peer, uid_t person, Clock::time_point now) {
@@ -113,8 +128,6 @@ bool JoinSocket::is_too_often(const JoinPeer& peer, uid_t person, Clock::time_po
 }
 
 affinityd_join_reply JoinSocket::answer_to(JoinPeer& peer, uid_t person) {
-    const auto now = Clock::now();
-    if (is_too_often(peer, person, now)) return refusal(-EAGAIN);
     auto request = parse_join(peer.packet());
     if (!request) return refusal(request.error());
     request->pid = peer.pid();
@@ -155,7 +168,7 @@ void JoinSocket::drop(const Silent& one) {
 
 int JoinSocket::on_packet(sd_event_source*, int, std::uint32_t, void* userdata) {
     auto& one = *static_cast<Silent*>(userdata);
-    if (one.socket->serve(one.peer, one.person)) one.socket->drop(one);
+    if (one.socket->serve(one.peer, one.person) != Served::nothing_yet) one.socket->drop(one);
     return 0;
 }
 

@@ -18,10 +18,10 @@
 namespace affinityd::control {
 
 /// The socket at which programs ask for their own threads (libaffinity(3)): open to all users, for one
-/// request in each connection. A turn of the loop takes one connection, so that an exec never waits behind
-/// more than one request. Users and processes have limits; who asks more often is told so (EAGAIN) without a
-/// look at what it asks. Who connects and sends nothing makes room for others, and is disconnected after a
-/// second.
+/// request in each connection. A turn of the loop looks at one request, so that an exec never waits behind
+/// more than that. Users and processes have limits; who asks more often is told so (EAGAIN) without a look at
+/// what it asks, a few of them in one turn. Who connects and sends nothing makes room for others, and is
+/// disconnected after a second.
 class JoinSocket {
   public:
     struct Limits {
@@ -34,7 +34,11 @@ class JoinSocket {
     static Result<std::unique_ptr<JoinSocket>> start(sd_event* event, std::string path, app::Joining& joining,
                                                      Limits limits);
     /// For start().
-    JoinSocket(sd_event* event, std::string path, app::Joining& joining, Limits limits, host::Fd socket);
+    struct Listener {
+        host::Fd fd;
+        bool may_get_files; ///< the kernel cannot refuse those that are sent along
+    };
+    JoinSocket(sd_event* event, std::string path, app::Joining& joining, Limits limits, Listener listener);
     JoinSocket(const JoinSocket&) = delete;
     JoinSocket& operator=(const JoinSocket&) = delete;
     ~JoinSocket();
@@ -48,9 +52,15 @@ class JoinSocket {
         uid_t person = 0;
         Source readable{}, deadline{};
     };
+    enum class Served {
+        looked_at,
+        too_often, ///< which takes little time
+        gone,
+        nothing_yet,
+    };
     [[nodiscard]] int listen();
-    void admit(host::Fd connection);
-    [[nodiscard]] bool serve(JoinPeer& peer, uid_t person);
+    [[nodiscard]] Served admit_next();
+    [[nodiscard]] Served serve(JoinPeer& peer, uid_t person);
     [[nodiscard]] bool is_too_often(const JoinPeer& peer, uid_t person, Clock::time_point now);
     [[nodiscard]] affinityd_join_reply answer_to(JoinPeer& peer, uid_t person);
     void await(JoinPeer peer, uid_t person);
@@ -64,7 +74,7 @@ class JoinSocket {
     std::string path_;
     app::Joining& joining_;
     Limits limits_;
-    host::Fd socket_;
+    Listener listener_;
     RateLimit users_, processes_;
     std::list<Silent> silent_; ///< in the order in which they came
     Source accept_;

@@ -31,7 +31,9 @@ class JoinPeerTest : public testing::Test {
         ASSERT_GE(test::send_with_file(sender_.get(), text, std::strlen(text), tcp_.served.get()), 0);
         tcp_.served.reset();
     }
-    [[nodiscard]] std::optional<JoinPeer> peer() { return JoinPeer::of(JoinConnection(std::move(served_))); }
+    [[nodiscard]] std::optional<JoinPeer> peer() {
+        return JoinPeer::of(JoinConnection(std::move(served_), true));
+    }
     test::TcpConnection tcp_;
     host::Fd sender_, served_;
     Clock::time_point begun_ = Clock::now();
