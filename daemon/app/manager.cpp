@@ -7,6 +7,7 @@
 #include "app/restorer.hpp"
 #include "app/silent_processes.hpp"
 #include "app/task_round.hpp"
+#include "base/counted.hpp"
 #include "machine/reader.hpp"
 #include "topology/reader.hpp"
 
@@ -133,10 +134,12 @@ Result<void> Manager::start() {
         parts_.log.report("policies:\n" + warnings);
     use(std::move(*loaded), ReloadReason::asked);
     const auto& world = *shared_.current.world;
-    parts_.log.info(fmt::format(
-        "{} policies, {} CPUs online ({}), {} interfaces, {} subjects in the undo journal",
-        world.policies().policies.size(), world.machine().topology.online.count(),
-        world.machine().topology.online.to_list(), world.machine().nics.size(), parts_.journal.size()));
+    const auto& online = world.machine().topology.online;
+    parts_.log.info(fmt::format("{}, {} online ({}), {}, {} in the undo journal",
+                                counted(world.policies().policies.size(), "policy", "policies"),
+                                counted(online.count(), "CPU"), online.to_list(),
+                                counted(world.machine().nics.size(), "interface"),
+                                counted(parts_.journal.size(), "subject")));
     return {};
 }
 

@@ -6,6 +6,7 @@
 #include "support/sent_file.hpp"
 #include "support/tree.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <optional>
@@ -176,6 +177,26 @@ TEST_F(JoinSocketTest, WhoAsksTooOftenIsToldSo) {
         EXPECT_EQ(status(join_request()), 1);
     EXPECT_EQ(status(join_request()), -EAGAIN);
     EXPECT_EQ(joining_.asked.size(), 3U);
+}
+
+TEST_F(JoinSocketTest, ATurnLooksAtOneAndRefusesAFew) {
+    serve({.of_user = 0.001, .of_user_at_once = 2});
+    std::vector<host::Fd> clients;
+    const auto request = join_request();
+    for (int i = 0; i < 13; ++i) {
+        clients.push_back(connect_join(path()));
+        ::send(clients.back().get(), &request, sizeof request, MSG_NOSIGNAL);
+    }
+    std::vector<std::ptrdiff_t> answered;
+    for (int turn = 0; turn < 4; ++turn) {
+        sd_event_run(event_, 0);
+        answered.push_back(std::ranges::count_if(clients, [](const auto& fd) {
+            affinityd_join_reply reply{};
+            return ::recv(fd.get(), &reply, sizeof reply, MSG_DONTWAIT | MSG_PEEK) == sizeof reply;
+        }));
+    }
+    EXPECT_EQ(answered, (std::vector<std::ptrdiff_t>{1, 2, 10, 13}));
+    EXPECT_EQ(read(clients.back())->status, -EAGAIN);
 }
 
 TEST_F(JoinSocketTest, WhatTakesLongCountsForMore) {
