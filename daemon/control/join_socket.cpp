@@ -5,7 +5,9 @@
 #include "control/join_message.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -21,13 +23,45 @@ namespace {
 // Of all users together. While no descriptor is left, the socket stays readable: the loop must not spin over
 // it.
 constexpr std::uint64_t joins_interval_usec = 10'000;
-constexpr unsigned turns_an_interval = 200;
-constexpr int refused_a_turn = 8;
+constexpr unsigned turns_an_interval = 120;
+constexpr int refused_a_turn = 4;
 // Any user can keep the socket ready all the time. sd-bus arms timers anew in each turn, and these never get
 // theirs beside what is always ready and as important: joins take turns with the slices of a pass instead.
 constexpr auto behind_others = std::int64_t{SD_EVENT_PRIORITY_IDLE};
-constexpr int pass_rights = 83;              // SO_PASSRIGHTS of Linux 6.16, which older headers lack
+#ifdef SO_PASSRIGHTS
+constexpr int pass_rights = SO_PASSRIGHTS;
+#else
+constexpr int pass_rights = 83; // of Linux 6.16, which older headers lack
+#endif
 constexpr std::size_t most_processes = 4096; // with a limit of their own that is not full
+
+bool refuse_files(int socket) {
+    const int off = 0;
+    return ::setsockopt(socket, SOL_SOCKET, pass_rights, &off, sizeof off) == 0;
+}
+
+/// Seen, not believed: elsewhere that number may be another option's, or any may be accepted.
+bool is_refusal_effective() {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
+        return false;
+    const host::Fd sender(ends[0]), receiver(ends[1]);
+    std::byte byte{};
+    iovec what{&byte, 1};
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> beside{};
+    msghdr message{};
+    message.msg_iov = &what;
+    message.msg_iovlen = 1;
+    message.msg_control = beside.data();
+    message.msg_controllen = beside.size();
+    auto* part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(part), &ends[0], sizeof(int));
+    return refuse_files(receiver.get()) && ::sendmsg(sender.get(), &message, MSG_NOSIGNAL) < 0 &&
+           errno == EPERM;
+}
 
 Result<JoinSocket::Listener> listen_for_all(const std::string& path) {
     sockaddr_un address{};
@@ -40,8 +74,8 @@ Result<JoinSocket::Listener> listen_for_all(const std::string& path) {
     const int on = 1;
     if (::setsockopt(socket.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0)
         return fail("cannot ask who sends", path, errno);
-    const int off = 0; // where the kernel can, it refuses to send files along; elsewhere see JoinConnection
-    const bool refuses_files = ::setsockopt(socket.get(), SOL_SOCKET, pass_rights, &off, sizeof off) == 0;
+    // Where the kernel can, it refuses to send files along; elsewhere see JoinConnection.
+    const bool refuses_files = refuse_files(socket.get()) && is_refusal_effective();
     ::unlink(path.c_str()); // left by a daemon that was killed; a living one holds the instance lock
     const mode_t before = ::umask(0111);
     const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
@@ -100,31 +134,34 @@ JoinSocket::Served JoinSocket::admit_next() {
     auto peer = JoinPeer::of(JoinConnection(std::move(connection), listener_.may_get_files));
     if (!peer) return Served::gone;
     const auto person = joining_.person(peer->user());
-    const auto served = serve(*peer, person);
-    if (served == Served::nothing_yet) await(std::move(*peer), person);
+    const bool is_too_often = !users_.take(person, Clock::now());
+    const auto served = serve(*peer, person, is_too_often);
+    if (served != Served::nothing_yet) return served;
+    if (is_too_often) return Served::too_often; // and closed
+    await(std::move(*peer), person);
     return served;
 }
 
-JoinSocket::Served JoinSocket::serve(JoinPeer& peer, uid_t person) {
+/// `is_too_often`: its user has connected too often.
+JoinSocket::Served JoinSocket::serve(JoinPeer& peer, uid_t person, bool is_too_often) {
     const auto read = peer.read();
     if (read == JoinPeer::Read::nothing_yet) return Served::nothing_yet;
     if (read == JoinPeer::Read::gone) return Served::gone;
     const auto say = [&](const affinityd_join_reply& reply) {
         peer.answer(std::as_bytes(std::span(&reply, 1)));
     };
+    if (is_too_often || !processes_.take(static_cast<std::uint32_t>(peer.pid()), Clock::now())) {
+        say(refusal(-EAGAIN));
+        // What one process asks too often is not taken from its user's others.
+        if (!is_too_often) users_.charge(person, -1);
+        return Served::too_often;
+    }
     if (read == JoinPeer::Read::not_its_own) {
         say(refusal(-EPERM));
-    } else if (is_too_often(peer, person, Clock::now())) {
-        say(refusal(-EAGAIN));
-        return Served::too_often;
     } else if (peer.hold()) {
         say(answer_to(peer, person));
     }
     return Served::looked_at;
-}
-
-bool JoinSocket::is_too_often(const JoinPeer& peer, uid_t person, Clock::time_point now) {
-    return !users_.take(person, now) || !processes_.take(static_cast<std::uint32_t>(peer.pid()), now);
 }
 
 affinityd_join_reply JoinSocket::answer_to(JoinPeer& peer, uid_t person) {
@@ -168,7 +205,7 @@ void JoinSocket::drop(const Silent& one) {
 
 int JoinSocket::on_packet(sd_event_source*, int, std::uint32_t, void* userdata) {
     auto& one = *static_cast<Silent*>(userdata);
-    if (one.socket->serve(one.peer, one.person) != Served::nothing_yet) one.socket->drop(one);
+    if (one.socket->serve(one.peer, one.person, false) != Served::nothing_yet) one.socket->drop(one);
     return 0;
 }
 

@@ -18,15 +18,15 @@
 namespace affinityd::control {
 
 /// The socket at which programs ask for their own threads (libaffinity(3)): open to all users, for one
-/// request in each connection. A turn of the loop looks at one request, so that an exec never waits behind
-/// more than that. Users and processes have limits; who asks more often is told so (EAGAIN) without a look at
-/// what it asks, a few of them in one turn. Who connects and sends nothing makes room for others, and is
+/// request in each connection. A turn of the loop looks at one request at most, so that an exec waits
+/// behind no more. Users and processes have limits; who asks more often is told so (EAGAIN) without a look at
+/// what it asks, up to four of them in one turn. Who connects and sends nothing makes room for others, and is
 /// disconnected after a second.
 class JoinSocket {
   public:
     struct Limits {
-        double of_user = 1000, of_user_at_once = 4000;      ///< requests a second, of all processes of a user
-        double of_process = 500, of_process_at_once = 2000; ///< of one process
+        double of_user = 1000, of_user_at_once = 4000; ///< connections a second, of all of a user's processes
+        double of_process = 500, of_process_at_once = 2000; ///< requests of one process
         std::size_t silent = 64, silent_of_user = 16;       ///< connections on which nothing has come yet
         std::chrono::milliseconds silence{1000};            ///< after which one is closed
     };
@@ -60,8 +60,7 @@ class JoinSocket {
     };
     [[nodiscard]] int listen();
     [[nodiscard]] Served admit_next();
-    [[nodiscard]] Served serve(JoinPeer& peer, uid_t person);
-    [[nodiscard]] bool is_too_often(const JoinPeer& peer, uid_t person, Clock::time_point now);
+    [[nodiscard]] Served serve(JoinPeer& peer, uid_t person, bool is_too_often);
     [[nodiscard]] affinityd_join_reply answer_to(JoinPeer& peer, uid_t person);
     void await(JoinPeer peer, uid_t person);
     void make_room(uid_t person);

@@ -66,13 +66,10 @@ Result<void> CgroupWatch::start() {
     if (inotify_.get() < 0) return fail("control groups cannot be watched", {}, errno);
     if (auto added = soon_.add_to(event_); !added) return added;
     sd_event_source* source = nullptr;
-    int status = sd_event_add_io(event_, &source, inotify_.get(), EPOLLIN, on_readable, this);
-    if (status >= 0) readable_.reset(source);
-    if (status >= 0) status = sd_event_add_defer(event_, &source, on_rest, this);
+    const int status = sd_event_add_io(event_, &source, inotify_.get(), EPOLLIN, on_readable, this);
     if (status < 0) return fail("control groups cannot be watched", {}, -status);
-    rest_.reset(source);
-    sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IDLE);
-    sd_event_source_set_enabled(source, SD_EVENT_OFF);
+    readable_.reset(source);
+    rest_.add_to(event_, SD_EVENT_PRIORITY_IDLE);
     follow({});
     watch_all();
     return {};
@@ -89,7 +86,7 @@ void CgroupWatch::watch_all() {
 
 void CgroupWatch::watch_later(Unwatched group) {
     unwatched_.push_back(std::move(group));
-    sd_event_source_set_enabled(rest_.get(), SD_EVENT_ONESHOT);
+    rest_.arm();
 }
 
 void CgroupWatch::watch_next() {
@@ -241,17 +238,15 @@ int CgroupWatch::on_readable(sd_event_source*, int, std::uint32_t, void* userdat
     return 0;
 }
 
-int CgroupWatch::on_rest(sd_event_source*, void* userdata) {
-    auto& self = *static_cast<CgroupWatch*>(userdata);
+void CgroupWatch::take_rest() {
     const auto end = steady_clock::now() + slice;
-    const auto is_done = [&] { return self.watched_.unsure.empty() && self.unwatched_.empty(); };
+    const auto is_done = [&] { return watched_.unsure.empty() && unwatched_.empty(); };
     while (!is_done() && steady_clock::now() < end)
-        self.watched_.unsure.empty() ? self.watch_next() : self.check_next();
+        watched_.unsure.empty() ? watch_next() : check_next();
     if (!is_done())
-        sd_event_source_set_enabled(self.rest_.get(), SD_EVENT_ONESHOT);
-    else if (std::exchange(self.watched_.is_walk, false))
-        self.end_walk();
-    return 0;
+        rest_.arm();
+    else if (std::exchange(watched_.is_walk, false))
+        end_walk();
 }
 
 } // namespace affinityd::events

@@ -3,6 +3,7 @@
 
 #include "app/log.hpp"
 #include "base/error.hpp"
+#include "events/deferred.hpp"
 #include "events/group_table.hpp"
 #include "events/sources.hpp"
 #include "events/timer.hpp"
@@ -68,7 +69,7 @@ class CgroupWatch {
         std::chrono::steady_clock::time_point told{}, told_missed{};
     };
     static int on_readable(sd_event_source*, int, std::uint32_t, void* userdata);
-    static int on_rest(sd_event_source*, void* userdata);
+    void take_rest();
     void watch_all();
     void watch_later(Unwatched group);
     void watch_next();
@@ -93,7 +94,8 @@ class CgroupWatch {
     std::set<std::string, std::less<>> followed_; ///< paths of cpusets
     News news_;
     Timer soon_{[this] { tell(); }};
-    Source readable_, rest_;
+    Deferred rest_{[this] { take_rest(); }}; ///< of groups that are to be watched or checked
+    Source readable_;
 };
 
 } // namespace affinityd::events

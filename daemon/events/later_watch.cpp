@@ -8,14 +8,18 @@ namespace affinityd::events {
 namespace {
 
 constexpr std::chrono::milliseconds longest{2}; ///< after which other work has its turn
-constexpr app::EventQueue::Clock::time_point at_once{};
 
 } // namespace
 
+Result<void> LaterWatch::add_to(sd_event* event) {
+    // A timer that has expired would come before all that is less important, again and again.
+    rest_.add_to(event, SD_EVENT_PRIORITY_IDLE);
+    return timer_.add_to(event);
+}
+
 void LaterWatch::follow() {
-    const auto& events = tasks_.events();
-    // Those for whom the last turn had no time left have their next one at once.
-    const auto due = events.empty() ? events.next_due() : at_once;
+    if (!tasks_.events().empty()) return rest_.arm();
+    const auto due = tasks_.events().next_due();
     if (due == waits_until_) return;
     waits_until_ = due;
     if (due == Clock::time_point::max()) return timer_.disarm();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/tasks.hpp"
+#include "events/deferred.hpp"
 #include "events/timer.hpp"
 
 namespace affinityd::events {
@@ -12,7 +13,7 @@ class LaterWatch {
   public:
     /// `tasks` must outlive it.
     explicit LaterWatch(app::Tasks& tasks) : tasks_(tasks) {}
-    [[nodiscard]] Result<void> add_to(sd_event* event) { return timer_.add_to(event); }
+    [[nodiscard]] Result<void> add_to(sd_event* event);
     /// The times may be others than before.
     void follow();
 
@@ -21,6 +22,7 @@ class LaterWatch {
     void look();
     app::Tasks& tasks_;
     Timer timer_{[this] { look(); }};
+    Deferred rest_{[this] { look(); }}; ///< for those that are due, and for whom a turn had no time left
     Clock::time_point waits_until_ = Clock::time_point::max();
 };
 

@@ -97,7 +97,7 @@ class EventLoop final : public Loop {
 
 Result<void> EventLoop::subscribe() {
     if (auto done = add_signals(); !done) return done;
-    if (auto done = slices_.add_to(event_.get()); !done) return done;
+    slices_.add_to(event_.get());
     if (auto done = passes_.add_to(event_.get()); !done) return done;
     if (auto done = measuring_.start(); !done) return done;
     if (auto done = quiet_timer_.add_to(event_.get()); !done) return done;

@@ -66,12 +66,7 @@ std::unique_ptr<ProcessEvents> ProcessEvents::start(sd_event* event, app::Manage
 }
 
 Result<void> ProcessEvents::begin(sd_event* event) {
-    sd_event_source* source = nullptr;
-    const int status = sd_event_add_defer(event, &source, on_rest, this);
-    if (status < 0) return fail("the loop does not take process events", {}, -status);
-    rest_.reset(source);
-    sd_event_source_set_priority(source, ahead);
-    sd_event_source_set_enabled(source, SD_EVENT_OFF);
+    rest_.add_to(event, ahead);
     if (auto added = pause_.add_to(event); !added) return added;
     return subscription_.start();
 }
@@ -160,7 +155,7 @@ void ProcessEvents::yield(bool others_first) {
     if (std::exchange(yields_, others_first) == others_first) return;
     const auto priority = others_first ? std::int64_t{SD_EVENT_PRIORITY_IDLE} : ahead;
     subscription_.set_priority(priority);
-    sd_event_source_set_priority(rest_.get(), priority);
+    rest_.set_priority(priority);
 }
 
 Result<void> ProcessEvents::take() {
@@ -188,7 +183,7 @@ void ProcessEvents::take_care_of_rest(bool is_more) {
     // Also after events that came just as fast as they were handled, so that no take left any.
     const bool is_turn_over = is_more || !queue().empty() || row_.takes >= takes_in_a_row;
     yield(is_turn_over);
-    if (is_turn_over) sd_event_source_set_enabled(rest_.get(), SD_EVENT_ONESHOT);
+    if (is_turn_over) rest_.arm();
     const auto now = row_.ended = steady_clock::now();
     if (queue().floods().mutes() || !wanted_.muted.empty()) mute(now);
     wait_for_due();
@@ -205,8 +200,7 @@ void ProcessEvents::wait_for_due() {
     const auto due = queue().next_due();
     if (due == pause_ends_) return;
     // What waits in memory has its turn, after other work; a timer that has expired would always come first.
-    int waits = SD_EVENT_OFF;
-    if (sd_event_source_get_enabled(rest_.get(), &waits) >= 0 && waits != SD_EVENT_OFF) return;
+    if (rest_.is_armed()) return;
     pause_ends_ = due;
     if (due == steady_clock::time_point::max()) return pause_.disarm();
     const auto left = std::max(due - steady_clock::now(), steady_clock::duration::zero());
@@ -215,18 +209,16 @@ void ProcessEvents::wait_for_due() {
 
 void ProcessEvents::take_later() {
     pause_ends_ = steady_clock::time_point::max();
-    sd_event_source_set_enabled(rest_.get(), SD_EVENT_ONESHOT);
+    rest_.arm();
 }
 
-int ProcessEvents::on_rest(sd_event_source*, void* userdata) {
-    auto& self = *static_cast<ProcessEvents*>(userdata);
-    if (self.subscription_.is_broken()) { // what has come before waits no longer than that
-        self.work_until(steady_clock::now() + slice);
-        self.take_care_of_rest(false);
-        return 0;
+void ProcessEvents::take_rest() {
+    if (subscription_.is_broken()) { // what has come before waits no longer than that
+        work_until(steady_clock::now() + slice);
+        take_care_of_rest(false);
+        return;
     }
-    if (const auto taken = self.take(); !taken) self.subscription_.break_off(taken.error().to_string());
-    return 0;
+    if (const auto taken = take(); !taken) subscription_.break_off(taken.error().to_string());
 }
 
 } // namespace affinityd::events

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "app/manager.hpp"
-#include "events/sources.hpp"
+#include "events/deferred.hpp"
 #include "events/subscription.hpp"
 #include "events/timer.hpp"
 #include "host/proc_source.hpp"
@@ -44,7 +44,6 @@ class ProcessEvents {
     [[nodiscard]] bool waiting() const;
 
   private:
-    static int on_rest(sd_event_source*, void* userdata);
     [[nodiscard]] Result<void> begin(sd_event* event);
     [[nodiscard]] Result<int> open();
     [[nodiscard]] Result<void> take();
@@ -54,6 +53,7 @@ class ProcessEvents {
     void handle(const app::ProcessNews& process);
     void handle(int pid, const app::TaskNews& news);
     void take_care_of_rest(bool is_more);
+    void take_rest();
     void take_later();
     void yield(bool others_first);
     void mute(std::chrono::steady_clock::time_point now);
@@ -70,7 +70,8 @@ class ProcessEvents {
     } row_;               ///< takes that follow each other at once
     bool yields_ = false; ///< to all other work
     Subscription subscription_;
-    Source rest_; ///< armed while events wait in memory, which the descriptor does not show
+    Deferred rest_{
+        [this] { take_rest(); }}; ///< for events that wait in memory, which the descriptor does not show
     Timer pause_{[this] { take_later(); }}; ///< of those that flood, or are to be looked at again
     app::EventQueue::Clock::time_point pause_ends_ = app::EventQueue::Clock::time_point::max();
 };

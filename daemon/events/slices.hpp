@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/error.hpp"
-#include "events/sources.hpp"
+#include "events/deferred.hpp"
 
 #include <functional>
 
@@ -22,14 +21,14 @@ class Slices {
     Slices(const Slices&) = delete;
     Slices& operator=(const Slices&) = delete;
 
-    [[nodiscard]] Result<void> add_to(sd_event* event);
+    void add_to(sd_event* event) { next_.add_to(event, SD_EVENT_PRIORITY_IDLE); }
     /// There is work.
-    void begin();
+    void begin() { next_.arm(); }
 
   private:
-    static int on_slice(sd_event_source* source, void* userdata);
+    void slice();
     Work work_;
-    Source source_;
+    Deferred next_{[this] { slice(); }};
 };
 
 } // namespace affinityd::events

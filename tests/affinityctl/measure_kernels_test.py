@@ -14,15 +14,13 @@ import unittest
 PROGRAM = os.environ["AFFINITYCTL"]
 CPUS = sorted(os.sched_getaffinity(0))
 PAIR = f"{CPUS[0]},{CPUS[-1]}"
+CACHES = ["--caches", "32,1024,8192"]  # to empty what some machines tell takes long
 SHORT = {"sharing": ["--rounds", "4", "--additions", "1000"],
          "smt": ["--rounds", "4", "--numbers", "1000"],
-         "cache": ["--rounds", "4", "--quanta", "0.2,0.5", "--sizes", "16,64"]}
-if not any(pathlib.Path(f"/sys/devices/system/cpu/cpu{CPUS[0]}/cache").glob("index*/size")):
-    # The C library may know of the caches, or not.
-    SHORT["cache"] += ["--caches", "32,1024,8192"]
+         "cache": ["--rounds", "4", "--quanta", "0.2,0.5", "--sizes", "16,64", *CACHES]}
 LONG = {"sharing": ["--rounds", "10000", "--additions", "1000000"],
         "smt": ["--rounds", "10000", "--numbers", "3000000"],
-        "cache": ["--rounds", "1000"]}
+        "cache": ["--rounds", "1000", *CACHES]}
 
 
 def status_of(task, key):
@@ -112,6 +110,24 @@ class MeasureKernels(unittest.TestCase):
         self.assertEqual(alone["verdict"], "not known")
         self.assertEqual(len(alone["refused"]), 2)
 
+    def test_go_by_the_caches_of_the_machine(self):
+        """Those of the kernel, or where it tells none, as in some virtual machines, those of the C library."""
+        command = ["cache", "--rounds", "4", "--quanta", "0.2", "--sizes", "16", "--cpus", str(CPUS[0]), "--no-history", "--json"]
+        kernel = [pathlib.Path(entry, "size").read_text(encoding="ascii").strip()
+                  for entry in pathlib.Path(f"/sys/devices/system/cpu/cpu{CPUS[0]}/cache").glob("index*")
+                  if pathlib.Path(entry, "level").read_text(encoding="ascii").strip() == "1"
+                  and pathlib.Path(entry, "type").read_text(encoding="ascii").strip() != "Instruction" and pathlib.Path(entry, "size").exists()]
+        library = int(subprocess.run(["getconf", "LEVEL1_DCACHE_SIZE"], capture_output=True, text=True, check=True).stdout.strip() or 0)
+        if not kernel and library == 0:
+            self.assertIn("--caches", self.run_it(*command, code=1).stderr)
+            return
+        told = json.loads(self.run_it(*command).stdout)
+        self.assertEqual(told["l1d_bytes"], int(kernel[0].rstrip("K")) << 10 if kernel else library)
+        self.assertEqual(any("C library" in remark for remark in told["remarks"]), not kernel)
+        named = json.loads(self.run_it(*command, *CACHES).stdout)
+        self.assertEqual((named["l1d_bytes"], named["own_bytes"], named["llc_bytes"]), (32 << 10, 1 << 20, 8 << 20))
+        self.assertIn("the sizes of the caches are those of --caches", named["remarks"])
+
     def test_are_kept_with_a_line_each(self):
         for name in SHORT:
             document = json.loads(self.measure(name, "--json").stdout)
@@ -130,7 +146,7 @@ class MeasureKernels(unittest.TestCase):
                 self.run_it(name, *wrong, code=2)
         self.run_it("cache", "--quanta", "2,x", code=2)
         self.run_it("cache", "--sizes", "0", code=2)
-        for caches in ("32", "32,1024", "1024,32,8192", "0,1,2", "32,1024,8192,9000"):
+        for caches in ("32", "32,1024", "1024,32,8192", "0,1,2", "32,1024,8192,9000", "49152,1048576,33554432"):
             self.run_it("cache", "--caches", caches, code=2)
         self.run_it("smt", "--numbers", "-1", code=2)
         self.run_it("sharing", "--additions", "99999999999", code=2)

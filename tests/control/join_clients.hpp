@@ -29,13 +29,21 @@ struct FakeJoining final : app::Joining {
     uid_t person(uid_t user) override { return last_user = user; }
 };
 
-/// -1: refused.
-inline host::Fd connect_join(const std::string& path) {
+inline bool connect_join(const std::string& path, const host::Fd& fd) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-    host::Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) fd.reset();
+    return ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+inline host::Fd join_client() {
+    return host::Fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+/// -1: refused.
+inline host::Fd connect_join(const std::string& path) {
+    auto fd = join_client();
+    if (!connect_join(path, fd)) fd.reset();
     return fd;
 }
 

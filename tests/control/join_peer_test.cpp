@@ -9,6 +9,8 @@
 #include <cstring>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace affinityd::control {
 namespace {
@@ -31,8 +33,8 @@ class JoinPeerTest : public testing::Test {
         ASSERT_GE(test::send_with_file(sender_.get(), text, std::strlen(text), tcp_.served.get()), 0);
         tcp_.served.reset();
     }
-    [[nodiscard]] std::optional<JoinPeer> peer() {
-        return JoinPeer::of(JoinConnection(std::move(served_), true));
+    [[nodiscard]] std::optional<JoinPeer> peer(bool may_hold_files = true) {
+        return JoinPeer::of(JoinConnection(std::move(served_), may_hold_files));
     }
     test::TcpConnection tcp_;
     host::Fd sender_, served_;
@@ -49,6 +51,24 @@ TEST_F(JoinPeerTest, NobodyWaitsForAFileBesideAPacket) {
     ASSERT_TRUE(one);
     EXPECT_EQ(one->read(), JoinPeer::Read::not_its_own);
     one->answer({});
+}
+
+TEST_F(JoinPeerTest, WhereNoFilesComeAPacketIsReadAtOnce) {
+    auto one = peer(false);
+    ASSERT_TRUE(one);
+    EXPECT_EQ(one->read(), JoinPeer::Read::nothing_yet);
+    ASSERT_EQ(::send(sender_.get(), "join", 4, 0), 4);
+    EXPECT_EQ(one->read(), JoinPeer::Read::packet);
+    EXPECT_EQ(one->packet().size(), 4U);
+    EXPECT_EQ(one->read(), JoinPeer::Read::nothing_yet);
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(::send(sender_.get(), "join", 4, 0) == 4 ? 0 : 2);
+    int ended = 0;
+    ::waitpid(child, &ended, 0);
+    ASSERT_EQ(ended, 0);
+    EXPECT_EQ(one->read(), JoinPeer::Read::not_its_own);
+    sender_.reset();
+    EXPECT_EQ(one->read(), JoinPeer::Read::gone);
 }
 
 TEST_F(JoinPeerTest, NorForOneBesideAPacketThatNobodyReads) {

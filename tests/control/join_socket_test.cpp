@@ -146,6 +146,23 @@ TEST_F(JoinSocketTest, WhoHasEndedMeanwhileIsNotAlive) {
         EXPECT_FALSE(was_alive);
 }
 
+TEST_F(JoinSocketTest, NorIsOneWhoseConnectionAnotherHoldsOpen) {
+    const auto fd = test::join_client();
+    const pid_t child = ::fork();
+    if (child == 0) { // it connects what its parent has, too
+        const auto request = join_request();
+        const bool is_sent = connect_join(path(), fd) &&
+                             ::send(fd.get(), &request, sizeof request, MSG_NOSIGNAL) == sizeof request;
+        ::_exit(is_sent ? 0 : 2);
+    }
+    int ended = 0;
+    ::waitpid(child, &ended, 0);
+    ASSERT_EQ(ended, 0);
+    settle();
+    for (const bool was_alive : joining_.were_alive)
+        EXPECT_FALSE(was_alive) << "from Linux 6.5 that can be told";
+}
+
 TEST_F(JoinSocketTest, AnyBytesGetAClearAnswer) {
     const std::array<char, 1000> bytes{'x'};
     for (const std::size_t size : {1, 63, 64, 65, 128, 1000}) {
@@ -195,8 +212,40 @@ TEST_F(JoinSocketTest, ATurnLooksAtOneAndRefusesAFew) {
             return ::recv(fd.get(), &reply, sizeof reply, MSG_DONTWAIT | MSG_PEEK) == sizeof reply;
         }));
     }
-    EXPECT_EQ(answered, (std::vector<std::ptrdiff_t>{1, 2, 10, 13}));
-    EXPECT_EQ(read(clients.back())->status, -EAGAIN);
+    EXPECT_EQ(answered, (std::vector<std::ptrdiff_t>{1, 2, 6, 10}));
+    EXPECT_EQ(read(clients[9])->status, -EAGAIN);
+}
+
+TEST_F(JoinSocketTest, WhatOneProcessAsksTooOftenIsNotTakenFromTheOthersOfItsUser) {
+    serve({.of_user = 0.001, .of_user_at_once = 10, .of_process = 0.001, .of_process_at_once = 3});
+    for (int i = 0; i < 50; ++i)
+        static_cast<void>(status(join_request()));
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const auto fd = connect_join(path());
+        const auto request = join_request();
+        ::send(fd.get(), &request, sizeof request, MSG_NOSIGNAL);
+        ::fcntl(fd.get(), F_SETFL, 0);
+        affinityd_join_reply reply{};
+        ::_exit(::recv(fd.get(), &reply, sizeof reply, 0) == sizeof reply && reply.status == 1 ? 0 : 3);
+    }
+    int ended = 0;
+    for (int turn = 0; turn < 1000 && ::waitpid(child, &ended, WNOHANG) == 0; ++turn)
+        sd_event_run(event_, 10'000);
+    EXPECT_EQ(ended, 0);
+}
+
+TEST_F(JoinSocketTest, ConnectionsOverWhichNothingComesCountToo) {
+    serve({.of_user = 0.001, .of_user_at_once = 10});
+    std::vector<host::Fd> silent;
+    for (int i = 0; i < 12; ++i) {
+        silent.push_back(connect_join(path()));
+        settle();
+    }
+    EXPECT_FALSE(is_closed(silent[9]));
+    EXPECT_TRUE(is_closed(silent[10]));
+    EXPECT_TRUE(is_closed(silent[11]));
+    EXPECT_EQ(status(join_request()), -EAGAIN);
 }
 
 TEST_F(JoinSocketTest, WhatTakesLongCountsForMore) {

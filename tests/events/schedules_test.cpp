@@ -3,7 +3,11 @@
 #include "events/callback_watch.hpp"
 #include "events/pass_schedule.hpp"
 #include "events/slices.hpp"
+#include "host/fd.hpp"
 #include "turning.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 
 namespace affinityd::events {
 namespace {
@@ -69,7 +73,7 @@ TEST(Slices, EachEndsByTheClockAndOthersAreServedBetweenThem) {
                      return ++slices % 20 == 0;
                  },
                  [&] { return is_wanted; }, [&] { ++done; }});
-    ASSERT_TRUE(work.add_to(turning.event()));
+    work.add_to(turning.event());
     turning.turn_for(milliseconds(50));
     EXPECT_EQ(slices, 0U) << "without work it sleeps";
     Timer timer([&] { ++timers; });
@@ -97,11 +101,34 @@ TEST(Slices, WorkThatBeginsMoreOfItIsCalledAgain) {
                  },
                  [] { return false; }, [] {}});
     more = &work;
-    ASSERT_TRUE(work.add_to(turning.event()));
+    work.add_to(turning.event());
     work.begin();
     EXPECT_TRUE(turning.until([&] { return slices == 3; }, milliseconds(2000)));
     turning.turn_for(milliseconds(50));
     EXPECT_EQ(slices, 3U);
+}
+
+/// As a socket is at which anybody may connect, again and again.
+TEST(Slices, WithoutEndTakeTurnsWithADescriptorAsImportantThatIsAlwaysReady) {
+    constexpr int turns = 90;
+    const Turning turning;
+    int slices = 0, served = 0;
+    Slices work({[&](const auto&) { return ++slices, false; }, [] { return false; }, [] {}});
+    work.add_to(turning.event());
+    const host::Fd ready(::eventfd(1, EFD_CLOEXEC));
+    const auto serve = [](sd_event_source*, int, std::uint32_t, void* count) {
+        return ++*static_cast<int*>(count), 0;
+    };
+    sd_event_source* source = nullptr;
+    ASSERT_GE(sd_event_add_io(turning.event(), &source, ready.get(), EPOLLIN, serve, &served), 0);
+    const Source descriptor(source);
+    sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IDLE);
+    work.begin();
+    for (int turn = 0; turn < turns; ++turn)
+        sd_event_run(turning.event(), 0);
+    EXPECT_EQ(slices + served, turns);
+    EXPECT_GE(slices, turns / 3);
+    EXPECT_GE(served, turns / 3);
 }
 
 TEST(Timer, ADisarmedOneDoesNotCall) {

@@ -275,15 +275,17 @@ class Measurements(unittest.TestCase):
         wait_for(lambda: daemon.status()["reconciles"] >= passes + 2, "two more looks")
         seen = wait_for(cost, "all bytes are seen")
         own = sum(active[end]["user_seconds"] + active[end]["system_seconds"] for end in ("transmitter", "receiver"))
-        expected = own / (active["bytes"] / 1e9)
-        print(f"passive {seen['cpu_seconds_per_gb']:.4f} CPU s/GB, active {expected:.4f}, ratio {seen['cpu_seconds_per_gb'] / expected:.3f}")
-        self.assertAlmostEqual(1, seen["cpu_seconds_per_gb"] / expected, delta=0.1)
+        # Others may send over the loopback, too.
+        ratio = seen["cpu_seconds_per_gb"] * seen["bytes"] / 1e9 / own
+        print(f"passive {seen['bytes'] / 1e9:.2f} GB, {seen['cpu_seconds_per_gb']:.4f} CPU s/GB; active {active['bytes'] / 1e9:.2f} GB; CPU time {ratio:.3f}")
+        self.assertAlmostEqual(1, ratio, delta=0.1)
         self.assertIn("watched", daemon.control("status"))
 
         daemon.write("watched.yaml", WATCHED.replace("none", "process"))  # the policy changes: the daemon closes and keeps the period
         past = wait_for(lambda: records(daemon, "passive"), "the cost before the change is in the history")[0]
         self.assertEqual(("lo", "none", "watched"), (past["path"], past["model"], past["policies"]), past)
-        self.assertAlmostEqual(1, past["cpu_seconds"] / (past["bytes"] / 1e9) / expected, delta=0.1)
+        self.assertGreaterEqual(past["bytes"], active["bytes"])
+        self.assertAlmostEqual(1, past["cpu_seconds"] / own, delta=0.1)
         before = wait_for(lambda: daemon.status()["costs"] and daemon.status()["costs"][0]["before"], "status shows the cost before")
         self.assertEqual("none", before["model"])
         daemon.stop()

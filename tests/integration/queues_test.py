@@ -52,7 +52,7 @@ rps, flows, xps = sys.argv[2:] or [None] * 3
 print(json.dumps([[[one(queue / "rps_cpus", rps), one(queue / "rps_flow_cnt", flows)] for queue in sorted(queues.glob("rx-*"))],
                   [one(queue / "xps_cpus", xps) for queue in sorted(queues.glob("tx-*"))]]))
 """
-PAUSE = 15  # seconds, the least that requeue takes; the same has to be wanted for one
+PAUSE = 15  # seconds; more than the least that requeue takes, so that a slow machine sees what is in between
 
 
 class Queues(unittest.TestCase):

@@ -124,10 +124,23 @@ class Alone(unittest.TestCase):
         waiting.connect(self.path)
         self.all_say(-errno.EAGAIN)
 
+    def test_after_a_refusal_the_daemon_is_left_alone_for_a_moment(self):
+        asked = []
+        self.serve(lambda one: (asked.append(one), one.send(reply_of(status=-errno.EAGAIN))))
+        begun = time.monotonic()
+        for _ in range(1000):
+            self.assertEqual(-errno.EAGAIN, AFFINITY.affinity_join(b"io"))
+        self.assertLess(len(asked), 2 + (time.monotonic() - begun) / 0.009)
+        before = len(asked)
+        time.sleep(0.05)
+        self.assertEqual(-errno.EAGAIN, AFFINITY.affinity_leave())
+        self.assertEqual(before + 1, len(asked))
+        time.sleep(0.05)  # others are asked again
+
     def test_a_daemon_that_closes(self):
         self.serve(lambda one: one.close())
         for _ in range(100):
-            self.assertIn(AFFINITY.affinity_join(b"io"), (0, -errno.EAGAIN))
+            self.assertEqual(AFFINITY.affinity_join(b"io"), -errno.EAGAIN)
 
     def test_a_daemon_that_talks_nonsense(self):
         for name, reply in NONSENSE.items():

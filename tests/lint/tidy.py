@@ -6,7 +6,7 @@ finding once; the exit code is 1 if there is any.
   tidy.py BUILD [FOLDER...]     FOLDER: only sources below it, such as daemon/planner
 
 Where BUILD compiles several sources at once (meson's unity builds), they are also checked at once, which takes half the time as most of it
-goes to headers; each source is then read by itself for few checks, which finds what it uses and does not include.
+goes to headers; each source is then read by itself for a few checks only, which finds what it uses and does not include.
 """
 import concurrent.futures
 import json
@@ -22,7 +22,7 @@ PROJECT = pathlib.Path(__file__).resolve().parents[2]
 # clang before 16 cannot compile the std::expected of libstdc++ 12 (P0848). 16 can, but states an older date for concepts.
 TIDY = os.environ.get("CLANG_TIDY", "clang-tidy-16")
 WARNINGS = ["-Wno-unknown-warning-option", "-Wshadow"]
-# What a file of several sources tells nothing of, or too much: names of one source are no others' to shadow.
+# Checks that miss something, or find too much, in a file of several sources: names of one source are no others' to shadow.
 OF_ONE = "misc-unused-using-decls,clang-diagnostic-shadow"
 CXX = ["-std=c++2b", "-include", str(PROJECT / "tests/lint/concepts.hpp")]
 FINDING = re.compile(r"^[^\s:]+:\d+:\d+: (?:warning|error): ")

@@ -30,7 +30,7 @@ struct affinity_place {
  *   -EINVAL      the argument makes no sense
  *   -ESRCH       no policy wants the process
  *   -EACCES      its policy does not allow it (allow_join)
- *   -EAGAIN      too many requests by this process or this user: later
+ *   -EAGAIN      too many requests by this process or this user: later, after 10 ms at the earliest
  *   -EBUSY       it has joined, but cannot be placed now; `affinityctl explain PID` says why
  *   -ECANCELED   the policy or the process was released by hand
  *   -ENOSPC      too many threads have joined

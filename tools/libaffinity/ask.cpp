@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libaffinity/ask.hpp"
 
+#include <atomic>
+
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
@@ -18,6 +20,8 @@ namespace libaffinity {
 namespace {
 
 constexpr long to_connect_usec = 100'000, to_answer_ms = 300;
+/// So long the daemon is not asked again by a process that has asked too often: it would only say so again.
+constexpr long pause_ms = 10;
 constexpr int greatest_errno = 4095; // MAX_ERRNO, include/linux/err.h
 constexpr const char* usual_path = "/run/affinityd/" AFFINITYD_JOIN_SOCKET;
 
@@ -37,6 +41,15 @@ long now_ms() {
     timespec now{};
     ::clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+}
+
+// No lock: a fork in any thread may copy it.
+std::atomic<long> refused_until_ms{0};
+static_assert(std::atomic<long>::is_always_lock_free);
+
+bool is_in_pause() {
+    const long left = refused_until_ms.load(std::memory_order_relaxed) - now_ms();
+    return left > 0 && left <= pause_ms; // what is further ahead is of another time namespace
 }
 
 /// True for what it is like where no daemon runs, or where its folder is out of reach.
@@ -83,13 +96,14 @@ int await_reply(int fd, affinityd_join_reply& reply) {
 int exchange(int fd, const sockaddr_un& address, const affinityd_join_request& request,
              affinityd_join_reply& reply) {
     if (const int code = connect_to(fd, address); code != 0) return means_no_daemon(code) ? 0 : -code;
-    // The daemon may be about to end.
+    // It was closed at once: too many others, or the daemon is about to end.
     if (::send(fd, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        return errno == EPIPE || errno == ECONNRESET ? 0 : -errno;
+        return errno == EPIPE || errno == ECONNRESET ? -EAGAIN : -errno;
     if (const int code = await_reply(fd, reply); code != 0) {
         reply = {};
         return -code;
     }
+    if (reply.status == -EAGAIN) refused_until_ms.store(now_ms() + pause_ms, std::memory_order_relaxed);
     return reply.status;
 }
 
@@ -109,6 +123,7 @@ int ask(affinityd_join_wish wish, const char* slot, int cpu, affinityd_join_repl
 
     sockaddr_un address;
     if (!find_address(address)) return 0;
+    if (is_in_pause()) return -EAGAIN;
     const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0) return -errno;
     const int status = exchange(fd, address, request, reply);

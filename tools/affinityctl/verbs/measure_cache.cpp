@@ -65,18 +65,33 @@ seats_for(const MeasureCacheOptions& options, const Bench& bench, const affinity
     const bool is_named = named.first != 0;
     auto seats =
         experiments::cache_seats(bench.topology, cpus, is_named ? named : experiments::sizes_of_c_library());
-    if (seats && is_named) {
-        seats->sizes = named;
-        seats->are_sizes_recorded = true; // by who typed them
-    }
+    if (seats && is_named) seats->sizes = named;
     return seats;
+}
+
+/// Where the sizes of the caches come from, if not from the kernel; "": from there.
+std::string remark_on_sizes(const MeasureCacheOptions& options, const experiments::CacheSeats& seats) {
+    if (!options.caches_kib.empty()) return "the sizes of the caches are those of --caches";
+    return seats.are_sizes_recorded ? "" : experiments::remark_of_c_library(seats.sizes);
+}
+
+/// An exit code if what was typed for the caches cannot be.
+int check_caches(const std::vector<std::uint64_t>& kib) {
+    constexpr std::uint64_t largest_first = 1024, largest_own = 262'144; // several times what there is
+    if (!std::ranges::is_sorted(kib))
+        return complain(CallError{
+            exit_usage, "--caches names the L1 data cache, the core's own and the last level, which ascend"});
+    if (!kib.empty() && (kib[0] > largest_first || kib[1] > largest_own))
+        return complain(
+            CallError{exit_usage, fmt::format("--caches: no core has {} and {} KiB of its own; getconf(1) "
+                                              "says bytes, of which this wants the 1024th part",
+                                              kib[0], kib[1])});
+    return exit_ok;
 }
 
 int measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
     if (const int code = check_experiment(globals, options.common); code != exit_ok) return code;
-    if (!std::ranges::is_sorted(options.caches_kib))
-        return complain(CallError{
-            exit_usage, "--caches names the L1 data cache, the core's own and the last level, which ascend"});
+    if (const int code = check_caches(options.caches_kib); code != exit_ok) return code;
     const auto bench = read_bench();
     if (!bench) return complain(bench.error());
     const auto cpus = chosen_cpus(*bench, options.cpus);
@@ -105,7 +120,8 @@ int measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
     if (end->ending == experiments::Ending::stopped || !times->is_whole)
         return refuse("stopped before the last working set was measured; nothing is kept");
     auto on = measured_on(*bench, used, *end);
-    if (!seats->are_sizes_recorded) on.remarks.push_back(experiments::remark_of_c_library(seats->sizes));
+    if (auto remark = remark_on_sizes(options, *seats); !remark.empty())
+        on.remarks.push_back(std::move(remark));
     if (auto remark = remark_of(polluter); !remark.empty()) on.remarks.push_back(std::move(remark));
     if (!no_room.empty()) on.remarks.push_back(no_room);
     return finish_cache(globals, options, *seats, *times, on);

@@ -100,13 +100,19 @@ std::expected<CacheSeats, Refusal> cache_seats(const topology::Topology& topolog
     if (cpus.empty()) return std::unexpected(Refusal::one_cpu);
     const Nearness nearness(topology);
     std::optional<CacheSeats> best;
-    for (const unsigned cpu : cpus) {
-        auto seats = seats_from(topology, nearness, cpus, cpu);
-        seats.are_sizes_recorded = seats.sizes.first != 0;
-        if (!seats.are_sizes_recorded) seats.sizes = otherwise;
-        if (seats.sizes.first == 0) continue;
-        if (!best || reached(seats) > reached(*best)) best = std::move(seats);
-        if (reached(*best) == 3) break;
+    const auto choose = [&](bool is_recorded) {
+        for (const unsigned cpu : cpus) {
+            auto seats = seats_from(topology, nearness, cpus, cpu);
+            seats.are_sizes_recorded = seats.sizes.first != 0;
+            if (seats.are_sizes_recorded != is_recorded) continue;
+            if (!best || reached(seats) > reached(*best)) best = std::move(seats);
+            if (reached(*best) == 3) break;
+        }
+    };
+    choose(true);
+    if (!best && otherwise.first != 0) {
+        choose(false);
+        best->sizes = otherwise;
     }
     if (!best) return std::unexpected(Refusal::no_caches);
     add_refusals(cpus, *best);

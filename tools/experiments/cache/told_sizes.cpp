@@ -23,8 +23,9 @@ CacheSizes sizes_of_c_library() {
 
 std::string remark_of_c_library(const CacheSizes& sizes) {
     return fmt::format(
-        "the kernel does not say how large the caches are; the C library does (getconf -a), whose "
-        "last level, {}, may be that of all cores together: --caches names other sizes",
+        "the kernel says nothing of the caches: their sizes are the C library's (getconf -a), of which "
+        "the last level, {}, may be that of all cores together (--caches gives others); which CPUs share "
+        "them is a guess",
         bytes_words(sizes.last));
 }
 
