@@ -21,7 +21,7 @@ import time
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 # clang before 16 cannot compile the std::expected of libstdc++ 12 (P0848). 16 can, but states an older date for concepts.
 TIDY = os.environ.get("CLANG_TIDY", "clang-tidy-16")
-WARNINGS = ["-Wno-unknown-warning-option", "-Wshadow"]
+SHADOW = "-Wshadow"
 # Checks that miss something, or find too much, in a file of several sources: names of one source are no others' to shadow.
 OF_ONE = "misc-unused-using-decls,clang-diagnostic-shadow"
 CXX = ["-std=c++2b", "-include", str(PROJECT / "tests/lint/concepts.hpp")]
@@ -57,11 +57,11 @@ def make_headers(build):
         subprocess.run(["ninja", "-C", str(build), *headers], check=True, stdout=subprocess.DEVNULL)
 
 
-def tidy(path, directory, words, checks):
-    """What clang-tidy finds in one file. `checks`: instead of, or besides, those of .clang-tidy."""
+def tidy(path, directory, options, checks=""):
+    """What clang-tidy finds in one file. `options`: of the compiler; `checks`: besides those of .clang-tidy."""
     language = [] if path.suffix == ".c" else CXX
     done = subprocess.run([TIDY, "--quiet", f"--config-file={PROJECT / '.clang-tidy'}", f"--checks={checks}", str(path), "--",
-                           *words, *language, *WARNINGS, *shlex.split(os.environ.get("CLANG_TIDY_EXTRA", ""))],
+                           *options, *language, "-Wno-unknown-warning-option", *shlex.split(os.environ.get("CLANG_TIDY_EXTRA", ""))],
                           cwd=directory, capture_output=True, text=True, check=False)
     return [re.sub(r"^\S*/\.\./", "", line.replace(f"{PROJECT}/", "")) for line in done.stdout.splitlines() if FINDING.match(line)] or (
         [f"{path}: {TIDY}: {done.stderr.strip()}"] if done.returncode else [])
@@ -69,10 +69,10 @@ def tidy(path, directory, words, checks):
 
 def check(path, sources, directory, words):
     if sources == (path,):
-        return tidy(path, directory, words, "")
-    found = tidy(path, directory, words, "-clang-diagnostic-shadow")
+        return tidy(path, directory, [*words, SHADOW])
+    found = tidy(path, directory, words)
     for source in sources:
-        found += tidy(source, directory, words, f"-*,{OF_ONE}")
+        found += tidy(source, directory, [*words, SHADOW], f"-*,{OF_ONE}")
     return found
 
 
