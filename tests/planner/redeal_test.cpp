@@ -85,7 +85,7 @@ TEST(Redeal, NoStepDoesMostOfTheWork) {
         }
         std::printf("measured: a re-deal of %d tasks: %.1f ms, the longest step %.2f ms\n", tasks, sum * 1e3,
                     longest * 1e3);
-        EXPECT_LT(longest, sum / 4) << placement;
+        EXPECT_LT(longest, sum / 2) << placement; // a seventh, when nothing else runs
         EXPECT_GT(redeal.goodness().busiest, 0);
     }
 }
