@@ -54,9 +54,10 @@ class JoinSocket {
     };
     enum class Served {
         looked_at,
-        too_often, ///< which takes little time
+        too_often, ///< which takes little time, as does the next
         gone,
         nothing_yet,
+        nobody, ///< has connected
     };
     [[nodiscard]] int listen();
     [[nodiscard]] Served admit_next();

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/deferred.hpp"
 
+#include <cerrno>
+#include <new>
+
 namespace affinityd::events {
 
 void Deferred::add_to(sd_event* event, std::int64_t priority) {
@@ -11,8 +14,9 @@ void Deferred::add_to(sd_event* event, std::int64_t priority) {
 void Deferred::arm() {
     if (waiting_) return;
     sd_event_source* source = nullptr;
-    // It fails in a loop that has ended, where nothing has a turn any more.
-    if (sd_event_add_defer(event_, &source, on_turn, this) < 0) return;
+    const int status = sd_event_add_defer(event_, &source, on_turn, this);
+    if (status == -ENOMEM) throw std::bad_alloc();
+    if (status < 0) return; // a loop that has ended, where nothing has a turn any more
     waiting_.reset(source);
     sd_event_source_set_priority(source, priority_);
 }

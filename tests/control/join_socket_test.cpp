@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <optional>
 #include <vector>
 
@@ -41,9 +42,28 @@ class JoinSocketTest : public testing::Test {
         ::chmod(tree_.path().c_str(), 0755);
     }
     [[nodiscard]] std::string path() const { return join_socket_path(tree_.path()); }
+    /// From Linux 6.5.
+    [[nodiscard]] bool can_hold_peers() const {
+        const auto fd = connect_join(path());
+        int process = -1;
+        socklen_t size = sizeof process;
+        const bool can = ::getsockopt(fd.get(), SOL_SOCKET, 77, &process, &size) == 0; // SO_PEERPIDFD
+        const host::Fd closed(process);
+        return can;
+    }
     void settle() {
         while (sd_event_run(event_, 20'000) > 0) {
         }
+    }
+    /// How a child ended that is served meanwhile; -1: it has not, and is ended.
+    int end_of(pid_t child) {
+        for (int turn = 0; turn < 1000; ++turn) {
+            if (int ended = -1; ::waitpid(child, &ended, WNOHANG) == child) return ended;
+            sd_event_run(event_, 10'000);
+        }
+        ::kill(child, SIGKILL);
+        ::waitpid(child, nullptr, 0);
+        return -1;
     }
     /// What has been answered; no value: nothing.
     static std::optional<affinityd_join_reply> read(const host::Fd& fd) {
@@ -105,10 +125,7 @@ TEST_F(JoinSocketTest, WhoAsksIsWhatTheKernelSays) {
         affinityd_join_reply reply{};
         ::_exit(::recv(fd.get(), &reply, sizeof reply, 0) == sizeof reply && reply.status == 1 ? 0 : 3);
     }
-    int ended = 0;
-    for (int turn = 0; turn < 1000 && ::waitpid(child, &ended, WNOHANG) == 0; ++turn)
-        sd_event_run(event_, 10'000);
-    EXPECT_EQ(ended, 0);
+    EXPECT_EQ(end_of(child), 0);
     ASSERT_EQ(joining_.asked.size(), 1U);
     EXPECT_EQ(joining_.asked[0].pid, child);
     EXPECT_EQ(joining_.last_user, affinityd::test::nobody);
@@ -159,8 +176,9 @@ TEST_F(JoinSocketTest, NorIsOneWhoseConnectionAnotherHoldsOpen) {
     ::waitpid(child, &ended, 0);
     ASSERT_EQ(ended, 0);
     settle();
-    for (const bool was_alive : joining_.were_alive)
-        EXPECT_FALSE(was_alive) << "from Linux 6.5 that can be told";
+    EXPECT_TRUE(read(fd) || is_closed(fd)) << "it was looked at";
+    const bool was_taken_for_alive = !joining_.were_alive.empty() && joining_.were_alive.front();
+    EXPECT_FALSE(was_taken_for_alive && can_hold_peers());
 }
 
 TEST_F(JoinSocketTest, AnyBytesGetAClearAnswer) {
@@ -216,6 +234,22 @@ TEST_F(JoinSocketTest, ATurnLooksAtOneAndRefusesAFew) {
     EXPECT_EQ(read(clients[9])->status, -EAGAIN);
 }
 
+TEST_F(JoinSocketTest, ThoseWhoConnectAndGoAreQuicklyOver) {
+    serve({.of_user = 0.001, .of_user_at_once = 8});
+    for (int i = 0; i < 16; ++i)
+        static_cast<void>(connect_join(path()));
+    const auto fd = connect_join(path());
+    const auto request = join_request();
+    ::send(fd.get(), &request, sizeof request, MSG_NOSIGNAL);
+    for (int turn = 0; turn < 5; ++turn) {
+        EXPECT_FALSE(read(fd));
+        sd_event_run(event_, 0);
+    }
+    const auto reply = read(fd);
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->status, -EAGAIN);
+}
+
 TEST_F(JoinSocketTest, WhatOneProcessAsksTooOftenIsNotTakenFromTheOthersOfItsUser) {
     serve({.of_user = 0.001, .of_user_at_once = 10, .of_process = 0.001, .of_process_at_once = 3});
     for (int i = 0; i < 50; ++i)
@@ -229,14 +263,11 @@ TEST_F(JoinSocketTest, WhatOneProcessAsksTooOftenIsNotTakenFromTheOthersOfItsUse
         affinityd_join_reply reply{};
         ::_exit(::recv(fd.get(), &reply, sizeof reply, 0) == sizeof reply && reply.status == 1 ? 0 : 3);
     }
-    int ended = 0;
-    for (int turn = 0; turn < 1000 && ::waitpid(child, &ended, WNOHANG) == 0; ++turn)
-        sd_event_run(event_, 10'000);
-    EXPECT_EQ(ended, 0);
+    EXPECT_EQ(end_of(child), 0);
 }
 
 TEST_F(JoinSocketTest, ConnectionsOverWhichNothingComesCountToo) {
-    serve({.of_user = 0.001, .of_user_at_once = 10});
+    serve({.of_user = 0.001, .of_user_at_once = 10, .silence = std::chrono::seconds(60)});
     std::vector<host::Fd> silent;
     for (int i = 0; i < 12; ++i) {
         silent.push_back(connect_join(path()));

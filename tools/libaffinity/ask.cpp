@@ -103,7 +103,6 @@ int exchange(int fd, const sockaddr_un& address, const affinityd_join_request& r
         reply = {};
         return -code;
     }
-    if (reply.status == -EAGAIN) refused_until_ms.store(now_ms() + pause_ms, std::memory_order_relaxed);
     return reply.status;
 }
 
@@ -128,6 +127,7 @@ int ask(affinityd_join_wish wish, const char* slot, int cpu, affinityd_join_repl
     if (fd < 0) return -errno;
     const int status = exchange(fd, address, request, reply);
     ::close(fd);
+    if (status == -EAGAIN) refused_until_ms.store(now_ms() + pause_ms, std::memory_order_relaxed);
     return status;
 }
 

@@ -69,10 +69,17 @@ seats_for(const MeasureCacheOptions& options, const Bench& bench, const affinity
     return seats;
 }
 
-/// Where the sizes of the caches come from, if not from the kernel; "": from there.
-std::string remark_on_sizes(const MeasureCacheOptions& options, const experiments::CacheSeats& seats) {
-    if (!options.caches_kib.empty()) return "the sizes of the caches are those of --caches";
-    return seats.are_sizes_recorded ? "" : experiments::remark_of_c_library(seats.sizes);
+/// What is not known from the kernel.
+void add_remarks_on_caches(const MeasureCacheOptions& options, const experiments::CacheSeats& seats,
+                           std::vector<std::string>& remarks) {
+    if (!options.caches_kib.empty())
+        remarks.emplace_back("the sizes of the caches are those of --caches");
+    else if (!seats.are_sizes_recorded)
+        remarks.push_back(experiments::remark_of_c_library(seats.sizes));
+    if (!seats.are_sizes_recorded)
+        remarks.emplace_back(
+            "the kernel does not say which CPUs share a cache: which have the same last level is a "
+            "guess by die, package and node");
 }
 
 /// An exit code if what was typed for the caches cannot be.
@@ -120,8 +127,7 @@ int measure_cache(const Globals& globals, const MeasureCacheOptions& options) {
     if (end->ending == experiments::Ending::stopped || !times->is_whole)
         return refuse("stopped before the last working set was measured; nothing is kept");
     auto on = measured_on(*bench, used, *end);
-    if (auto remark = remark_on_sizes(options, *seats); !remark.empty())
-        on.remarks.push_back(std::move(remark));
+    add_remarks_on_caches(options, *seats, on.remarks);
     if (auto remark = remark_of(polluter); !remark.empty()) on.remarks.push_back(std::move(remark));
     if (!no_room.empty()) on.remarks.push_back(no_room);
     return finish_cache(globals, options, *seats, *times, on);

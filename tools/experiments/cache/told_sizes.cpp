@@ -23,9 +23,8 @@ CacheSizes sizes_of_c_library() {
 
 std::string remark_of_c_library(const CacheSizes& sizes) {
     return fmt::format(
-        "the kernel says nothing of the caches: their sizes are the C library's (getconf -a), of which "
-        "the last level, {}, may be that of all cores together (--caches gives others); which CPUs share "
-        "them is a guess",
+        "the kernel does not say how large the caches are: these are the C library's sizes (getconf -a), of "
+        "which the last level, {}, may be that of all cores together; --caches gives others",
         bytes_words(sizes.last));
 }
 
