@@ -110,19 +110,19 @@ int exchange(int fd, const sockaddr_un& address, const affinityd_join_request& r
 
 int ask(affinityd_join_wish wish, const char* slot, int cpu, affinityd_join_reply& reply) {
     affinityd_join_request request{};
+    const size_t size = ::strnlen(slot, sizeof request.slot);
+    if (size == sizeof request.slot) return -EINVAL;
+    sockaddr_un address;
+    if (!find_address(address)) return 0;
+    if (is_in_pause()) return -EAGAIN;
+
     request.magic = AFFINITYD_JOIN_MAGIC;
     request.version = AFFINITYD_JOIN_VERSION;
     request.wish = static_cast<uint16_t>(wish);
     request.pid = ::getpid();
     request.tid = static_cast<int32_t>(::syscall(SYS_gettid));
     request.cpu = cpu;
-    const size_t size = ::strnlen(slot, sizeof request.slot);
-    if (size == sizeof request.slot) return -EINVAL;
     ::memcpy(request.slot, slot, size);
-
-    sockaddr_un address;
-    if (!find_address(address)) return 0;
-    if (is_in_pause()) return -EAGAIN;
     const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0) return -errno;
     const int status = exchange(fd, address, request, reply);
