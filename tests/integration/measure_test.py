@@ -16,7 +16,8 @@ import xml.dom.minidom
 from daemon import Daemon, allowed, spawn, wait_for, workload
 
 TTCP = os.environ["AFFINITY_TTCP"]
-WATCHED = "version: 1\nmatch: {comm: [affinity-ttcp, cost-parent]}\naffinity: none\nnics: [lo]\n"
+# Names of this test alone: other tests run affinity-ttcp at the same time.
+WATCHED = "version: 1\nmatch: {comm: [cost-ttcp, cost-parent]}\naffinity: none\nnics: [lo]\n"
 
 
 def settings(daemon, measure, reconcile="60s"):
@@ -260,9 +261,11 @@ class Measurements(unittest.TestCase):
         daemon = settings(Daemon(self.stack, {"watched.yaml": WATCHED}), "{duration: 1s}", reconcile="1s").start()
         shell = daemon.folder / "cost-parent"
         shutil.copy("/bin/sh", shell)
+        ttcp = daemon.folder / "cost-ttcp"
+        ttcp.symlink_to(TTCP)
         report = daemon.folder / "report"
         # A parent under the policy: when its children have ended, their CPU time is part of its own.
-        parent = spawn(self.stack, str(shell), "-c", f"'{TTCP}' --loopback --seconds 4 --json >{report}.new; mv {report}.new {report}; sleep 60")
+        parent = spawn(self.stack, str(shell), "-c", f"'{ttcp}' --loopback --seconds 4 --json >{report}.new; mv {report}.new {report}; sleep 60")
         wait_for(report.exists, "the run is over")
         active = json.loads(report.read_text(encoding="utf-8"))
         self.assertEqual("done", active["outcome"], active)
