@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/queue_maps.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <unordered_set>
 #include <utility>
 
@@ -107,15 +109,27 @@ Result<void> QueueMaps::forget_unchanged() {
     return {};
 }
 
-Result<void> QueueMaps::follow(const Subject& subject, planner::UndoRecord record, const Setting& now) {
-    record.asked = record.granted = now;
-    record.before.reset();
-    return journal_.put(subject, std::move(record));
+/// Also an interface that has gone elsewhere a moment ago has no queues here, but keeps what they are set to.
+Result<bool> QueueMaps::has_queues(const QueueCount& count, const Changes& changes) const {
+    if (std::ranges::none_of(changes, &Change::has_gone)) return true;
+    const auto present = enforcer_.present(count);
+    if (!present) return std::unexpected(present.error());
+    return present->has_value();
+}
+
+Result<void> QueueMaps::follow(const Changes& changes) {
+    for (const auto& change : changes) {
+        auto record = change.entry.record;
+        record.asked = record.granted = change.now;
+        record.before.reset();
+        if (auto done = journal_.put(change.entry.subject, std::move(record)); !done) return done;
+    }
+    return {};
 }
 
 Result<bool> QueueMaps::follow_reset(const QueueCount& count, bool was_changed) {
     const auto before = std::exchange(before_, {});
-    bool was_reset = false;
+    Changes changes;
     Result<void> unknown;
     for (auto& entry : journal_.queues(count.device)) {
         if (entry.subject == Subject(count) || is_of_another_port(entry.subject, count.port())) continue;
@@ -127,12 +141,16 @@ Result<bool> QueueMaps::follow_reset(const QueueCount& count, bool was_changed) 
         if (now == entry.record.granted && !(has_gone && now != entry.record.asked)) continue;
         const auto had = before.find(entry.subject);
         if (!was_changed && (had == before.end() || had->second == now)) continue;
-        if (auto done = follow(entry.subject, std::move(entry.record), now); !done)
-            return std::unexpected(std::move(done.error()));
-        was_reset |= !has_gone;
+        changes.push_back({std::move(entry), now, has_gone});
     }
+    if (const auto is_here = has_queues(count, changes); !is_here)
+        unknown = std::unexpected(is_here.error());
+    else if (!*is_here)
+        unknown = fail("the interface is gone", count.nic, ENODEV);
+    else if (auto done = follow(changes); !done)
+        return std::unexpected(std::move(done.error()));
     if (!unknown) return std::unexpected(std::move(unknown.error()));
-    return was_reset;
+    return std::ranges::any_of(changes, [](const auto& change) { return !change.has_gone; });
 }
 
 void QueueMaps::note_number(const QueueCount& count, const Setting& number) { numbers_[count] = number; }
@@ -142,6 +160,7 @@ Result<void> QueueMaps::follow_others(const QueueCount& count, const Setting& nu
     const auto record = known == nullptr ? journal_.find(count) : std::nullopt;
     const bool was_changed = known != nullptr ? *known != number : record && record->granted != number;
     if (known != nullptr && !was_changed) return {};
+    Changes changes;
     Result<void> unknown;
     for (auto& entry : journal_.queues(count.device)) {
         if (count_of(entry.subject) != count) continue;
@@ -152,8 +171,12 @@ Result<void> QueueMaps::follow_others(const QueueCount& count, const Setting& nu
         const bool is_drivers = is_recent && is_set_by_drivers(entry.subject);
         const bool is_others = *present && (!was_changed || (is_set(now) && !is_drivers));
         if (is_others || (now == entry.record.granted && now == entry.record.asked)) continue;
-        if (auto done = follow(entry.subject, std::move(entry.record), now); !done) return done;
+        changes.push_back({std::move(entry), now, !present->has_value()});
     }
+    const auto is_here = has_queues(count, changes);
+    if (!is_here) return std::unexpected(is_here.error());
+    if (!*is_here) return {};
+    if (auto done = follow(changes); !done) return done;
     if (unknown) note_number(count, number);
     return unknown;
 }

@@ -49,8 +49,14 @@ class QueueMaps {
   private:
     using Settings = std::vector<std::pair<machine::Subject, machine::Setting>>;
     [[nodiscard]] Result<bool> look_at(const machine::Subject& subject);
-    [[nodiscard]] Result<void> follow(const machine::Subject& subject, planner::UndoRecord record,
-                                      const machine::Setting& now);
+    struct Change {
+        state::Entry entry;
+        machine::Setting now;
+        bool has_gone; ///< there is no such queue
+    };
+    using Changes = std::vector<Change>;
+    [[nodiscard]] Result<bool> has_queues(const machine::QueueCount& count, const Changes& changes) const;
+    [[nodiscard]] Result<void> follow(const Changes& changes);
     state::Journal& journal_;
     Enforcer& enforcer_;
     Settings seen_; ///< maps and tables, before the change

@@ -30,7 +30,9 @@ class FakeEnforcer final : public Enforcer {
         if (unknown) return fail("nothing can be read", {}, EMFILE);
         if (unreadable.contains(subject)) return fail("it cannot be read", {}, EIO);
         const auto found = settings.find(subject);
-        return found == settings.end() ? std::nullopt : std::optional(found->second);
+        const auto setting = found == settings.end() ? std::nullopt : std::optional(found->second);
+        if (const auto tell = after_present) tell(subject); // it may take itself away
+        return setting;
     }
     [[nodiscard]] bool may_return(const machine::Subject& subject) const override {
         return may_be_back.contains(subject);
@@ -48,6 +50,7 @@ class FakeEnforcer final : public Enforcer {
     std::unordered_set<machine::Subject> unreadable;  ///< present() fails for these
     std::unordered_set<machine::Subject> may_be_back; ///< what may_return() is true for
     bool live = true;
+    std::function<void(const machine::Subject&)> after_present; ///< of what could be read
     std::function<void(const planner::Action&)> before_apply;
     std::function<void(const planner::Action&)> after_apply; ///< of what took effect
 };

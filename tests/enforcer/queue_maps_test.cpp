@@ -71,7 +71,7 @@ struct Daemon {
             const auto* changed = std::get_if<QueueCount>(&action.subject);
             if (changed != nullptr && action.from != action.to)
                 reset(enforcer.settings, action.from.channels().combined, action.to.channels().combined);
-            if (changed != nullptr && after_reset) after_reset();
+            if (const auto tell = after_reset; changed != nullptr && tell) tell();
         };
     }
     Carried run(const Subject& subject, const Setting& to) {
@@ -301,6 +301,53 @@ TEST_F(QueueMapsTest, AMapThatWasEmptiedByHandStaysEmpty) {
     daemon.look(true); // some event of the interface
     daemon.stop();
     EXPECT_EQ(daemon.enforcer.settings.at(rx(0)), Setting(CpuSet{})) << "nobody has changed the number";
+}
+
+/// Interfaces go to another network namespace with their maps, and the daemon hears of it while they go.
+class GoingInterfaceTest : public QueueMapsTest {
+  protected:
+    void go(Daemon& daemon) { elsewhere_ = std::exchange(daemon.enforcer.settings, {}); }
+    /// Once `last` has been read.
+    void go_after(Daemon& daemon, const Subject& last) {
+        daemon.enforcer.after_present = [&, last](const Subject& subject) {
+            if (subject != last) return;
+            daemon.enforcer.after_present = {};
+            go(daemon);
+        };
+    }
+    void come_back(Daemon& daemon) { daemon.enforcer.settings = std::move(elsewhere_); }
+    Settings elsewhere_;
+};
+
+TEST_F(GoingInterfaceTest, FindsItsMapsAsTheyWereWhereverItWasWhenTheyWereRead) {
+    unsigned number = 0;
+    for (const Subject& last : {Subject(count), Subject(rx(1)), Subject(tx(0)), Subject(tx(3))}) {
+        Daemon daemon(tree_.path(std::to_string(number++)), originals());
+        for (const unsigned queue : {0U, 1U, 2U, 3U}) {
+            daemon.run(tx(queue), CpuSet{1});
+            daemon.run(rx(queue), CpuSet{2});
+        }
+        go_after(daemon, last);
+        daemon.look(true);
+        EXPECT_FALSE(daemon.enforcer.after_present) << to_string(last) << " was read";
+        come_back(daemon);
+        daemon.stop();
+        expect_originals(daemon, "gone after " + to_string(last));
+    }
+}
+
+TEST_F(GoingInterfaceTest, AlsoAfterItsNumberWasChanged) {
+    Daemon daemon(path(), originals());
+    hold(daemon);
+    daemon.run(rx(1), CpuSet{2});
+    daemon.after_reset = [&] {
+        daemon.after_reset = {};
+        go(daemon);
+    };
+    (void)daemon.run(count, two);
+    come_back(daemon);
+    daemon.stop();
+    expect_originals(daemon, "gone at once");
 }
 
 // What cannot be read
