@@ -41,11 +41,12 @@ Result<void> own_folders(const policy::Settings& settings, app::Log& log) {
 
 /// The socket for programs that place their own threads. Without it the daemon does the rest of its work, and
 /// programs do without it. Where nothing is changed, nobody need ask for it.
-std::unique_ptr<control::JoinSocket> serve_joins(sd_event* event, const policy::Settings& settings,
+std::unique_ptr<control::JoinSocket> serve_joins(const events::Loop& loop, const policy::Settings& settings,
                                                  app::Manager& manager, app::Log& log) {
     if (settings.dry_run) return nullptr;
-    auto socket = control::JoinSocket::start(event, control::join_socket_path(settings.runtime_dir),
-                                             manager.talking().joins, {});
+    auto socket =
+        control::JoinSocket::start(loop.event(), control::join_socket_path(settings.runtime_dir),
+                                   {manager.talking().joins, [&loop] { return loop.is_awaited(); }}, {});
     if (!socket) log.error("programs cannot place their own threads: " + socket.error().to_string());
     return socket ? std::move(*socket) : nullptr;
 }
@@ -82,7 +83,7 @@ int run(const Options& options, app::Log& log) {
          [&](const std::string& text) { log.info(text); }},
         {bus, calls}, {});
     if (!server) return give_up(log, server.error());
-    const auto joins = serve_joins((*loop)->event(), settings, manager, log);
+    const auto joins = serve_joins(**loop, settings, manager, log);
     host::prefer_low_latency();
     if (auto done = (*loop)->subscribe(); !done) return give_up(log, done.error());
     return (*loop)->run();

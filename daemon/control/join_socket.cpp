@@ -24,9 +24,10 @@ namespace {
 // it.
 constexpr std::uint64_t joins_interval_usec = 10'000;
 constexpr unsigned turns_an_interval = 120;
-// Of those who ask too often, or have gone. A queue of SOMAXCONN (4,096) of them is over in 85 ms, before the
-// library gives up.
-constexpr int quick_ones_a_turn = 4;
+// Of the daemon's time, for those who ask too often or have gone, beyond one of them in each turn. A queue of
+// SOMAXCONN (4,096) of them is over before the library gives up, also while slices of a pass take turns with
+// them.
+constexpr double refusing_usec_per_second = 500'000, refusing_usec_at_once = 5000;
 // Any user can keep the socket ready all the time. sd-bus arms timers anew in each turn, and these never get
 // theirs beside what is always ready and as important: joins take turns with the slices of a pass instead.
 constexpr auto behind_others = std::int64_t{SD_EVENT_PRIORITY_IDLE};
@@ -94,21 +95,22 @@ std::string join_socket_path(const std::string& runtime_dir) {
     return runtime_dir + "/" AFFINITYD_JOIN_SOCKET;
 }
 
-Result<std::unique_ptr<JoinSocket>> JoinSocket::start(sd_event* event, std::string path,
-                                                      app::Joining& joining, Limits limits) {
+Result<std::unique_ptr<JoinSocket>> JoinSocket::start(sd_event* event, std::string path, Others others,
+                                                      Limits limits) {
     auto listener = listen_for_all(path);
     if (!listener) return std::unexpected(listener.error());
-    auto server = std::make_unique<JoinSocket>(event, std::move(path), joining, limits, std::move(*listener));
+    auto server =
+        std::make_unique<JoinSocket>(event, std::move(path), std::move(others), limits, std::move(*listener));
     if (const int status = server->listen(); status < 0)
         return fail("cannot serve the socket for joins", server->path_, -status);
     return server;
 }
 
-JoinSocket::JoinSocket(sd_event* event, std::string path, app::Joining& joining, Limits limits,
-                       Listener listener)
-    : event_(event), path_(std::move(path)), joining_(joining), limits_(limits),
+JoinSocket::JoinSocket(sd_event* event, std::string path, Others others, Limits limits, Listener listener)
+    : event_(event), path_(std::move(path)), others_(std::move(others)), limits_(limits),
       listener_(std::move(listener)), users_(limits.of_user, limits.of_user_at_once),
-      processes_(limits.of_process, limits.of_process_at_once, most_processes) {}
+      processes_(limits.of_process, limits.of_process_at_once, most_processes),
+      refusing_(refusing_usec_per_second, refusing_usec_at_once) {}
 
 JoinSocket::~JoinSocket() { ::unlink(path_.c_str()); }
 
@@ -122,11 +124,31 @@ int JoinSocket::listen() {
 }
 
 int JoinSocket::on_connect(sd_event_source*, int, std::uint32_t, void* userdata) {
-    auto& self = *static_cast<JoinSocket*>(userdata);
-    const auto is_quick = [](Served served) { return served == Served::too_often || served == Served::gone; };
-    for (int i = 0; i < quick_ones_a_turn && is_quick(self.admit_next());)
-        ++i;
+    static_cast<JoinSocket*>(userdata)->admit_some();
     return 0;
+}
+
+void JoinSocket::admit_some() {
+    const auto begun = Clock::now();
+    for (auto before = begun;;) {
+        const auto served = admit_next();
+        if (served != Served::too_often && served != Served::gone) return;
+        const auto now = Clock::now();
+        if (!refusing_.take(now, std::chrono::duration<double, std::micro>(now - before).count()) ||
+            now - begun >= limits_.refusals || others_.is_awaited())
+            return;
+        before = now;
+    }
+}
+
+/// False: its user has connected too often, or it has. What one process asks too often is not taken from its
+/// user's others.
+bool JoinSocket::may(const JoinPeer& peer, uid_t person) {
+    const auto now = Clock::now();
+    if (!users_.take(person, now)) return false;
+    if (processes_.take(static_cast<std::uint32_t>(peer.pid()), now)) return true;
+    users_.charge(person, -1);
+    return false;
 }
 
 /// Takes in one who has connected.
@@ -136,8 +158,8 @@ JoinSocket::Served JoinSocket::admit_next() {
     if (!connection) return Served::nobody;
     auto peer = JoinPeer::of(JoinConnection(std::move(connection), listener_.may_get_files));
     if (!peer) return Served::gone;
-    const auto person = joining_.person(peer->user());
-    const bool is_too_often = !users_.take(person, Clock::now());
+    const auto person = others_.joining.person(peer->user());
+    const bool is_too_often = !may(*peer, person);
     const auto served = serve(*peer, person, is_too_often);
     if (is_too_often) return Served::too_often; // closed, whatever has come
     if (served != Served::nothing_yet) return served;
@@ -145,7 +167,6 @@ JoinSocket::Served JoinSocket::admit_next() {
     return served;
 }
 
-/// `is_too_often`: its user has connected too often.
 JoinSocket::Served JoinSocket::serve(JoinPeer& peer, uid_t person, bool is_too_often) {
     const auto read = peer.read();
     if (read == JoinPeer::Read::nothing_yet) return Served::nothing_yet;
@@ -153,10 +174,8 @@ JoinSocket::Served JoinSocket::serve(JoinPeer& peer, uid_t person, bool is_too_o
     const auto say = [&](const affinityd_join_reply& reply) {
         peer.answer(std::as_bytes(std::span(&reply, 1)));
     };
-    if (is_too_often || !processes_.take(static_cast<std::uint32_t>(peer.pid()), Clock::now())) {
+    if (is_too_often) {
         say(refusal(-EAGAIN));
-        // What one process asks too often is not taken from its user's others.
-        if (!is_too_often) users_.charge(person, -1);
         return Served::too_often;
     }
     if (read == JoinPeer::Read::not_its_own) {
@@ -172,8 +191,11 @@ affinityd_join_reply JoinSocket::answer_to(JoinPeer& peer, uid_t person) {
     if (!request) return refusal(request.error());
     request->pid = peer.pid();
     request->is_alive = [&peer] { return peer.is_alive(); };
-    const auto answer = joining_.ask(*request);
-    if (answer.cost > 1) users_.charge(person, answer.cost - 1);
+    const auto answer = others_.joining.ask(*request);
+    if (answer.cost > 1) {
+        users_.charge(person, answer.cost - 1);
+        processes_.charge(static_cast<std::uint32_t>(peer.pid()), answer.cost - 1);
+    }
     return reply_to(answer);
 }
 

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <string>
@@ -20,25 +21,30 @@ namespace affinityd::control {
 /// The socket at which programs ask for their own threads (libaffinity(3)): open to all users, for one
 /// request in each connection. A turn of the loop looks at one request at most, so that an exec waits
 /// behind no more. Users and processes have limits; who asks more often is told so (EAGAIN) without a look at
-/// what it asks, up to four of them in one turn. Who connects and sends nothing makes room for others, and is
-/// disconnected after a second.
+/// what it asks. Those, and the ones who have gone, are many to a turn, until a process waits to be placed.
+/// Who connects and sends nothing makes room for others, and is disconnected after a second.
 class JoinSocket {
   public:
     struct Limits {
         double of_user = 1000, of_user_at_once = 4000; ///< connections a second, of all of a user's processes
-        double of_process = 500, of_process_at_once = 2000; ///< requests of one process
+        double of_process = 500, of_process_at_once = 2000; ///< the same of one process
         std::size_t silent = 64, silent_of_user = 16;       ///< connections on which nothing has come yet
         std::chrono::milliseconds silence{1000};            ///< after which one is closed
+        std::chrono::microseconds refusals{1000}; ///< of a turn, for those who ask too often or have gone
     };
-    /// Binds `path` and serves it from the loop. `event` and `joining` must outlive this.
-    static Result<std::unique_ptr<JoinSocket>> start(sd_event* event, std::string path, app::Joining& joining,
+    struct Others {
+        app::Joining& joining;            ///< must outlive this
+        std::function<bool()> is_awaited; ///< a process waits to be placed
+    };
+    /// Binds `path` and serves it from the loop. `event` must outlive this.
+    static Result<std::unique_ptr<JoinSocket>> start(sd_event* event, std::string path, Others others,
                                                      Limits limits);
     /// For start().
     struct Listener {
         host::Fd fd;
         bool may_get_files; ///< the kernel cannot refuse those that are sent along
     };
-    JoinSocket(sd_event* event, std::string path, app::Joining& joining, Limits limits, Listener listener);
+    JoinSocket(sd_event* event, std::string path, Others others, Limits limits, Listener listener);
     JoinSocket(const JoinSocket&) = delete;
     JoinSocket& operator=(const JoinSocket&) = delete;
     ~JoinSocket();
@@ -60,7 +66,9 @@ class JoinSocket {
         nobody, ///< has connected
     };
     [[nodiscard]] int listen();
+    [[nodiscard]] bool may(const JoinPeer& peer, uid_t person);
     [[nodiscard]] Served admit_next();
+    void admit_some();
     [[nodiscard]] Served serve(JoinPeer& peer, uid_t person, bool is_too_often);
     [[nodiscard]] affinityd_join_reply answer_to(JoinPeer& peer, uid_t person);
     void await(JoinPeer peer, uid_t person);
@@ -72,10 +80,11 @@ class JoinSocket {
 
     sd_event* event_;
     std::string path_;
-    app::Joining& joining_;
+    Others others_;
     Limits limits_;
     Listener listener_;
     RateLimit users_, processes_;
+    TokenBucket refusing_; ///< microseconds of it
     std::list<Silent> silent_; ///< in the order in which they came
     Source accept_;
 };

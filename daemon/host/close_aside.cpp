@@ -3,8 +3,12 @@
 
 #include "host/blocked_signals.hpp"
 
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <ctime>
+#include <deque>
+#include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -15,8 +19,8 @@ namespace affinityd::host {
 
 namespace {
 
-/// While it lives, interrupts what the calling thread waits for, ten times a second: a connection that
-/// lingers goes on without anybody who waits for it, as when the time that its owner set is over.
+/// Interrupts what the calling thread waits for, every two milliseconds: a connection that lingers goes on
+/// without anybody who waits for it, as when the time that its owner set is over.
 class Interruptions {
   public:
     Interruptions() {
@@ -35,36 +39,84 @@ class Interruptions {
         if (::timer_create(CLOCK_MONOTONIC, &event, &timer) != 0)
             return; // it waits as long as its owner likes
         timer_ = timer;
-        constexpr timespec moment{.tv_sec = 0, .tv_nsec = 100'000'000};
-        const itimerspec times{.it_interval = moment, .it_value = moment};
-        ::timer_settime(timer, 0, &times, nullptr);
     }
     Interruptions(const Interruptions&) = delete;
     Interruptions& operator=(const Interruptions&) = delete;
     ~Interruptions() {
         if (timer_) ::timer_delete(*timer_);
     }
+    void begin() const { set({.tv_sec = 0, .tv_nsec = 2'000'000}); }
+    void end() const { set({}); }
 
   private:
     static int interrupt() { return SIGRTMAX; } // nobody else uses it
+    void set(timespec moment) const {
+        const itimerspec times{.it_interval = moment, .it_value = moment};
+        if (timer_) ::timer_settime(*timer_, 0, &times, nullptr);
+    }
     std::optional<timer_t> timer_;
 };
 
 } // namespace
 
+struct CloseAside::Work {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<int> numbers; ///< of descriptors that no thread has taken
+    int waiting = 0;         ///< those, and the ones that are being closed
+    unsigned threads = 0, idle = 0;
+    bool is_over = false;
+};
+
+CloseAside::CloseAside() : work_(std::make_shared<Work>()) {}
+
+CloseAside::~CloseAside() {
+    const std::lock_guard lock(work_->mutex);
+    work_->is_over = true;
+    work_->changed.notify_all();
+}
+
+int CloseAside::waiting() const {
+    const std::lock_guard lock(work_->mutex);
+    return work_->waiting;
+}
+
+/// What a thread does.
+void CloseAside::close_all(const std::shared_ptr<Work>& work) {
+    const Interruptions interruptions;
+    std::unique_lock lock(work->mutex);
+    const auto has_news = [&] { return !work->numbers.empty() || work->is_over; };
+    for (;;) {
+        ++work->idle;
+        work->changed.wait_for(lock, std::chrono::seconds(1), has_news);
+        --work->idle;
+        if (work->numbers.empty()) break;
+        const int number = work->numbers.front();
+        work->numbers.pop_front();
+        lock.unlock();
+        interruptions.begin();
+        ::close(number);
+        interruptions.end();
+        lock.lock();
+        --work->waiting;
+    }
+    --work->threads;
+}
+
 void CloseAside::close(Fd fd) {
     const BlockedSignals blocked;
-    ++*waiting_;
-    const int number = fd.release();
-    const auto close_it = [number, waiting = waiting_] {
-        const Interruptions interruptions;
-        ::close(number);
-        --*waiting;
-    };
+    std::unique_lock lock(work_->mutex);
+    work_->numbers.push_back(fd.release());
+    ++work_->waiting;
+    if (work_->idle >= work_->numbers.size()) return work_->changed.notify_one();
     try {
-        std::thread(close_it).detach();
+        std::thread(close_all, work_).detach();
+        ++work_->threads;
     } catch (const std::system_error&) {
-        close_it();
+        if (work_->threads > 0) return; // one of them takes it
+        ::close(work_->numbers.back());
+        work_->numbers.pop_back();
+        --work_->waiting;
     }
 }
 

@@ -3,22 +3,31 @@
 
 #include "host/fd.hpp"
 
-#include <atomic>
 #include <memory>
 
 namespace affinityd::host {
 
-/// Closes what may take as long as somebody else likes, such as a connection that lingers: each by a thread
-/// of its own, so that nobody waits for it. That a connection lingers is not waited for either, but for a
-/// tenth of a second: those of one user leave room for others soon.
+/// Closes what may take as long as somebody else likes, such as a connection that lingers: by threads, as
+/// many as are needed, so that nobody waits for it. That a connection lingers is not waited for by them
+/// either, but for two milliseconds: those of one user leave room for others soon. Threads that have nothing
+/// to close for a second end.
 class CloseAside {
   public:
+    CloseAside();
+    CloseAside(const CloseAside&) = delete;
+    CloseAside& operator=(const CloseAside&) = delete;
+    /// What is not closed yet will be.
+    ~CloseAside();
+
     void close(Fd fd);
-    /// How many are not closed yet. Whoever takes more in should have a limit for it.
-    [[nodiscard]] int waiting() const { return *waiting_; }
+    /// How many are not closed yet. Whoever takes more in should have a limit for it: there may be as many
+    /// threads.
+    [[nodiscard]] int waiting() const;
 
   private:
-    std::shared_ptr<std::atomic<int>> waiting_ = std::make_shared<std::atomic<int>>(0);
+    struct Work;
+    static void close_all(const std::shared_ptr<Work>& work);
+    std::shared_ptr<Work> work_; ///< the threads have it, too
 };
 
 } // namespace affinityd::host

@@ -36,7 +36,7 @@ class JoinSocketTest : public testing::Test {
     void serve(JoinSocket::Limits limits) {
         ASSERT_TRUE(event_ != nullptr || sd_event_new(&event_) >= 0);
         socket_.reset();
-        auto started = JoinSocket::start(event_, path(), joining_, limits);
+        auto started = JoinSocket::start(event_, path(), {joining_, [this] { return is_awaited_; }}, limits);
         ASSERT_TRUE(started) << started.error().to_string();
         socket_ = std::move(*started);
         ::chmod(tree_.path().c_str(), 0755);
@@ -65,6 +65,21 @@ class JoinSocketTest : public testing::Test {
         ::waitpid(child, nullptr, 0);
         return -1;
     }
+    /// What another process of this user is answered; below 0: nothing.
+    int status_of_child() {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            const auto fd = connect_join(path());
+            const auto request = join_request();
+            ::send(fd.get(), &request, sizeof request, MSG_NOSIGNAL);
+            ::fcntl(fd.get(), F_SETFL, 0);
+            affinityd_join_reply reply{};
+            const bool is_answered = ::recv(fd.get(), &reply, sizeof reply, 0) == sizeof reply;
+            ::_exit(is_answered && reply.status == 1 ? 1 : 2);
+        }
+        const int ended = end_of(child);
+        return WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
+    }
     /// What has been answered; no value: nothing.
     static std::optional<affinityd_join_reply> read(const host::Fd& fd) {
         affinityd_join_reply reply{};
@@ -88,6 +103,7 @@ class JoinSocketTest : public testing::Test {
     affinityd::test::Tree tree_;
     test::FakeJoining joining_;
     sd_event* event_ = nullptr;
+    bool is_awaited_ = false;
     std::unique_ptr<JoinSocket> socket_;
 };
 
@@ -214,38 +230,66 @@ TEST_F(JoinSocketTest, WhoAsksTooOftenIsToldSo) {
     EXPECT_EQ(joining_.asked.size(), 3U);
 }
 
-TEST_F(JoinSocketTest, ATurnLooksAtOneAndRefusesAFew) {
-    serve({.of_user = 0.001, .of_user_at_once = 2});
-    std::vector<host::Fd> clients;
-    const auto request = join_request();
-    for (int i = 0; i < 13; ++i) {
-        clients.push_back(connect_join(path()));
-        ::send(clients.back().get(), &request, sizeof request, MSG_NOSIGNAL);
+class JoinTurnsTest : public JoinSocketTest {
+  protected:
+    /// Time that a turn of refusals never needs.
+    static constexpr std::chrono::seconds ages{60};
+    /// `count` clients who ask at once.
+    void crowd(int count) {
+        const auto request = join_request();
+        for (int i = 0; i < count; ++i) {
+            clients_.push_back(connect_join(path()));
+            ::send(clients_.back().get(), &request, sizeof request, MSG_NOSIGNAL);
+        }
     }
-    std::vector<std::ptrdiff_t> answered;
-    for (int turn = 0; turn < 4; ++turn) {
-        sd_event_run(event_, 0);
-        answered.push_back(std::ranges::count_if(clients, [](const auto& fd) {
-            affinityd_join_reply reply{};
-            return ::recv(fd.get(), &reply, sizeof reply, MSG_DONTWAIT | MSG_PEEK) == sizeof reply;
-        }));
+    /// How many have been answered after each of so many turns of the loop.
+    std::vector<std::ptrdiff_t> answered(int turns) {
+        std::vector<std::ptrdiff_t> counts;
+        for (int turn = 0; turn < turns; ++turn) {
+            sd_event_run(event_, 0);
+            counts.push_back(std::ranges::count_if(clients_, [](const auto& fd) {
+                affinityd_join_reply reply{};
+                return ::recv(fd.get(), &reply, sizeof reply, MSG_DONTWAIT | MSG_PEEK) == sizeof reply;
+            }));
+        }
+        return counts;
     }
-    EXPECT_EQ(answered, (std::vector<std::ptrdiff_t>{1, 2, 6, 10}));
-    EXPECT_EQ(read(clients[9])->status, -EAGAIN);
+    std::vector<host::Fd> clients_;
+};
+
+TEST_F(JoinTurnsTest, OneIsLookedAtAndOthersAreRefusedTogether) {
+    serve({.of_user = 0.001, .of_user_at_once = 2, .refusals = ages});
+    crowd(13);
+    const auto counts = answered(3);
+    EXPECT_EQ(counts[0], 1);
+    EXPECT_EQ(counts[1], 2);
+    EXPECT_GT(counts[2], 3) << "as many as there is time for";
+    const auto reply = read(clients_[2]);
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->status, -EAGAIN);
 }
 
-TEST_F(JoinSocketTest, ThoseWhoConnectAndGoAreQuicklyOver) {
-    serve({.of_user = 0.001, .of_user_at_once = 8});
+TEST_F(JoinTurnsTest, WhileAProcessWaitsToBePlacedEachRefusalHasATurn) {
+    serve({.of_user = 0.001, .of_user_at_once = 2, .refusals = ages});
+    is_awaited_ = true;
+    crowd(6);
+    EXPECT_EQ(answered(5), (std::vector<std::ptrdiff_t>{1, 2, 3, 4, 5}));
+}
+
+TEST_F(JoinTurnsTest, TimeForRefusalsIsBounded) {
+    serve({.of_user = 0.001, .of_user_at_once = 2, .refusals = std::chrono::microseconds(0)});
+    crowd(6);
+    EXPECT_EQ(answered(5), (std::vector<std::ptrdiff_t>{1, 2, 3, 4, 5}));
+}
+
+TEST_F(JoinTurnsTest, ThoseWhoConnectAndGoAreOverTogether) {
+    serve({.of_user = 0.001, .of_user_at_once = 8, .refusals = ages});
     for (int i = 0; i < 16; ++i)
         static_cast<void>(connect_join(path()));
-    const auto fd = connect_join(path());
-    const auto request = join_request();
-    ::send(fd.get(), &request, sizeof request, MSG_NOSIGNAL);
-    for (int turn = 0; turn < 5; ++turn) {
-        EXPECT_FALSE(read(fd));
-        sd_event_run(event_, 0);
-    }
-    const auto reply = read(fd);
+    crowd(1);
+    const auto counts = answered(8);
+    EXPECT_EQ(counts.back(), 1) << "in half as many turns as there are";
+    const auto reply = read(clients_[0]);
     ASSERT_TRUE(reply);
     EXPECT_EQ(reply->status, -EAGAIN);
 }
@@ -254,16 +298,25 @@ TEST_F(JoinSocketTest, WhatOneProcessAsksTooOftenIsNotTakenFromTheOthersOfItsUse
     serve({.of_user = 0.001, .of_user_at_once = 10, .of_process = 0.001, .of_process_at_once = 3});
     for (int i = 0; i < 50; ++i)
         static_cast<void>(status(join_request()));
-    const pid_t child = ::fork();
-    if (child == 0) {
-        const auto fd = connect_join(path());
-        const auto request = join_request();
-        ::send(fd.get(), &request, sizeof request, MSG_NOSIGNAL);
-        ::fcntl(fd.get(), F_SETFL, 0);
-        affinityd_join_reply reply{};
-        ::_exit(::recv(fd.get(), &reply, sizeof reply, 0) == sizeof reply && reply.status == 1 ? 0 : 3);
+    EXPECT_EQ(status_of_child(), 1);
+}
+
+TEST_F(JoinSocketTest, NorIsWhatItConnectsForWithoutAskingAnything) {
+    serve({.of_user = 0.001, .of_user_at_once = 10, .of_process = 0.001, .of_process_at_once = 3});
+    for (int i = 0; i < 50; ++i) {
+        static_cast<void>(connect_join(path()));
+        settle();
     }
-    EXPECT_EQ(end_of(child), 0);
+    EXPECT_EQ(status_of_child(), 1);
+}
+
+TEST_F(JoinSocketTest, NorIsAllThatTakesLong) {
+    serve({.of_user = 0.001, .of_user_at_once = 40, .of_process = 0.001, .of_process_at_once = 3});
+    joining_.answer.cost = 11;
+    for (int i = 0; i < 50; ++i)
+        static_cast<void>(status(join_request()));
+    EXPECT_EQ(joining_.asked.size(), 1U);
+    EXPECT_EQ(status_of_child(), 1);
 }
 
 TEST_F(JoinSocketTest, ConnectionsOverWhichNothingComesCountToo) {
@@ -352,8 +405,10 @@ TEST_F(JoinSocketTest, WhoAsksForJoinsAllTheTimeDoesNotKeepOthersWaiting) {
 }
 
 TEST_F(JoinSocketTest, APathThatIsTooLongIsAnError) {
-    EXPECT_FALSE(JoinSocket::start(event_, "/" + std::string(200, 'x'), joining_, {}));
-    EXPECT_FALSE(JoinSocket::start(event_, tree_.path("no/such/folder"), joining_, {}));
+    EXPECT_FALSE(
+        JoinSocket::start(event_, "/" + std::string(200, 'x'), {joining_, [] { return false; }}, {}));
+    EXPECT_FALSE(
+        JoinSocket::start(event_, tree_.path("no/such/folder"), {joining_, [] { return false; }}, {}));
 }
 
 } // namespace

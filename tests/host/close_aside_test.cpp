@@ -5,8 +5,13 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
+#include <set>
+#include <string>
 #include <utility>
 
+#include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 namespace affinityd::host {
@@ -42,6 +47,34 @@ TEST(CloseAsideTest, NothingOfItIsLost) {
         got += static_cast<std::size_t>(count);
     EXPECT_EQ(count, 0) << "it ends in order";
     EXPECT_GT(got, 100'000U) << "more than fits into a few packets";
+}
+
+/// Somebody may send any number of them.
+TEST(CloseAsideTest, ThreadsCloseOneAfterAnother) {
+    std::set<std::string> threads;
+    CloseAside aside;
+    for (int i = 0; i < 1000; ++i) {
+        aside.close(Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)));
+        for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+            threads.insert(entry.path().filename());
+        while (aside.waiting() >= 4)
+            ::usleep(100);
+    }
+    EXPECT_LE(threads.size(), 5U) << "no more than had to wait at once, and this one";
+    const auto begun = steady_clock::now();
+    while (aside.waiting() > 0 && steady_clock::now() - begun < seconds(30))
+        ::usleep(1000);
+    EXPECT_EQ(aside.waiting(), 0);
+}
+
+TEST(CloseAsideTest, WhatIsLeftIsClosedWhenItIsGone) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    const Fd read_end(ends[0]);
+    CloseAside().close(Fd(ends[1]));
+    pollfd closed{.fd = read_end.get(), .events = POLLIN, .revents = 0};
+    EXPECT_EQ(::poll(&closed, 1, 30'000), 1);
+    EXPECT_NE(closed.revents & POLLHUP, 0);
 }
 
 } // namespace

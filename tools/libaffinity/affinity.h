@@ -2,9 +2,9 @@
 /* Lets a thread say where it belongs: libaffinity(3). The daemon affinityd places it, within what the policy of its
  * process allows. Where no daemon runs, nothing is done, and the program runs as it would without this library.
  *
- * All functions may be called from any thread, also after fork(2). They keep nothing from one call to the next: no
- * descriptor, no memory, no lock. They raise no SIGPIPE, leave errno alone, and wait for 0.4 seconds at most, and that
- * only while the daemon does not answer. */
+ * All functions may be called from any thread, also after fork(2). They keep no descriptor, memory or lock from one call
+ * to the next, only the time of the last -EAGAIN. They raise no SIGPIPE, leave errno alone, and wait for 0.4 seconds at
+ * most, and that only while the daemon does not answer. */
 #ifndef AFFINITY_H
 #define AFFINITY_H
 
@@ -30,7 +30,8 @@ struct affinity_place {
  *   -EINVAL      the argument makes no sense
  *   -ESRCH       no policy wants the process
  *   -EACCES      its policy does not allow it (allow_join)
- *   -EAGAIN      too many requests by this process or this user: later, after 10 ms at the earliest
+ *   -EAGAIN      too many requests, by this process, this user or all together, or the daemon is about to end: later,
+ *                after 10 ms at the earliest
  *   -EBUSY       it has joined, but cannot be placed now; `affinityctl explain PID` says why
  *   -ECANCELED   the policy or the process was released by hand
  *   -ENOSPC      too many threads have joined

@@ -19,8 +19,9 @@ namespace libaffinity {
 
 namespace {
 
-constexpr long to_connect_usec = 100'000, to_answer_ms = 300;
-/// So long the daemon is not asked again by a process that has asked too often: it would only say so again.
+constexpr long to_connect_ms = 100, to_answer_ms = 300;
+/// So long the daemon is not asked again by a process that it has refused to listen to: it would only do so
+/// again.
 constexpr long pause_ms = 10;
 constexpr int greatest_errno = 4095; // MAX_ERRNO, include/linux/err.h
 constexpr const char* usual_path = "/run/affinityd/" AFFINITYD_JOIN_SOCKET;
@@ -49,7 +50,12 @@ static_assert(std::atomic<long>::is_always_lock_free);
 
 bool is_in_pause() {
     const long left = refused_until_ms.load(std::memory_order_relaxed) - now_ms();
-    return left > 0 && left <= pause_ms; // what is further ahead is of another time namespace
+    return left > 0 && left <= pause_ms + 1; // what is further ahead is of another time namespace
+}
+
+void begin_pause() {
+    // The present millisecond has begun already.
+    refused_until_ms.store(now_ms() + pause_ms + 1, std::memory_order_relaxed);
 }
 
 /// True for what it is like where no daemon runs, or where its folder is out of reach.
@@ -60,12 +66,14 @@ bool means_no_daemon(int code) {
 
 /// 0, or an errno value. Waits while the daemon has not taken in many others who connect.
 int connect_to(int fd, const sockaddr_un& address) {
-    const timeval limit{0, to_connect_usec};
-    if (::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0) return errno;
-    const long end = now_ms() + to_connect_usec / 1000;
-    while (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-        if (errno != EINTR || now_ms() >= end) return errno == EINTR ? EAGAIN : errno;
-    return 0;
+    const long end = now_ms() + to_connect_ms;
+    for (long left = to_connect_ms; left > 0; left = end - now_ms()) {
+        const timeval limit{0, left * 1000};
+        if (::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0) return errno;
+        if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return 0;
+        if (errno != EINTR) return errno;
+    }
+    return EAGAIN;
 }
 
 /// Whatever runs there says what a daemon may say: texts that end, and a status as in affinity.h. A later
@@ -93,9 +101,8 @@ int await_reply(int fd, affinityd_join_reply& reply) {
     }
 }
 
-int exchange(int fd, const sockaddr_un& address, const affinityd_join_request& request,
-             affinityd_join_reply& reply) {
-    if (const int code = connect_to(fd, address); code != 0) return means_no_daemon(code) ? 0 : -code;
+/// A status as in affinity.h.
+int exchange(int fd, const affinityd_join_request& request, affinityd_join_reply& reply) {
     // It was closed at once: too many others, or the daemon is about to end.
     if (::send(fd, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         return errno == EPIPE || errno == ECONNRESET ? -EAGAIN : -errno;
@@ -125,9 +132,10 @@ int ask(affinityd_join_wish wish, const char* slot, int cpu, affinityd_join_repl
     ::memcpy(request.slot, slot, size);
     const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0) return -errno;
-    const int status = exchange(fd, address, request, reply);
+    const int code = connect_to(fd, address);
+    const int status = code == 0 ? exchange(fd, request, reply) : means_no_daemon(code) ? 0 : -code;
     ::close(fd);
-    if (status == -EAGAIN) refused_until_ms.store(now_ms() + pause_ms, std::memory_order_relaxed);
+    if (code == 0 && status == -EAGAIN) begin_pause(); // who waited in vain to connect has paused already
     return status;
 }
 
