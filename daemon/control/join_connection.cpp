@@ -13,7 +13,8 @@ namespace affinityd::control {
 
 namespace {
 
-constexpr int most_unread = 64;
+// More than are refused in 10 ms, after which the loop looks at the socket again.
+constexpr int most_unread = 1024;
 
 host::CloseAside& unread() {
     static host::CloseAside connections;

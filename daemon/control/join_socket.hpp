@@ -84,7 +84,7 @@ class JoinSocket {
     Limits limits_;
     Listener listener_;
     RateLimit users_, processes_;
-    TokenBucket refusing_; ///< microseconds of it
+    TokenBucket refusing_;     ///< microseconds of it
     std::list<Silent> silent_; ///< in the order in which they came
     Source accept_;
 };

@@ -3,6 +3,7 @@
 
 #include "host/blocked_signals.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -18,6 +19,12 @@
 namespace affinityd::host {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// So long descriptors wait for a thread before there is another one: twice as long as a thread waits for a
+/// connection that lingers.
+constexpr std::chrono::milliseconds patience{4};
 
 /// Interrupts what the calling thread waits for, every two milliseconds: a connection that lingers goes on
 /// without anybody who waits for it, as when the time that its owner set is over.
@@ -65,7 +72,14 @@ struct CloseAside::Work {
     std::deque<int> numbers; ///< of descriptors that no thread has taken
     int waiting = 0;         ///< those, and the ones that are being closed
     unsigned threads = 0, idle = 0;
+    Clock::time_point last_taken{}, last_begun{}; ///< a descriptor, and a thread
     bool is_over = false;
+
+    /// What waits is not taken in time.
+    [[nodiscard]] bool needs_thread() const {
+        const auto now = Clock::now();
+        return threads == 0 || (idle == 0 && now - std::max(last_taken, last_begun) > patience);
+    }
 };
 
 CloseAside::CloseAside() : work_(std::make_shared<Work>()) {}
@@ -93,6 +107,7 @@ void CloseAside::close_all(const std::shared_ptr<Work>& work) {
         if (work->numbers.empty()) break;
         const int number = work->numbers.front();
         work->numbers.pop_front();
+        work->last_taken = Clock::now();
         lock.unlock();
         interruptions.begin();
         ::close(number);
@@ -108,10 +123,12 @@ void CloseAside::close(Fd fd) {
     std::unique_lock lock(work_->mutex);
     work_->numbers.push_back(fd.release());
     ++work_->waiting;
-    if (work_->idle >= work_->numbers.size()) return work_->changed.notify_one();
+    work_->changed.notify_one();
+    if (!work_->needs_thread()) return;
     try {
         std::thread(close_all, work_).detach();
         ++work_->threads;
+        work_->last_begun = Clock::now();
     } catch (const std::system_error&) {
         if (work_->threads > 0) return; // one of them takes it
         ::close(work_->numbers.back());

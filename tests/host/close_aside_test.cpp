@@ -60,7 +60,7 @@ TEST(CloseAsideTest, ThreadsCloseOneAfterAnother) {
         while (aside.waiting() >= 4)
             ::usleep(100);
     }
-    EXPECT_LE(threads.size(), 5U) << "no more than had to wait at once, and this one";
+    EXPECT_LE(threads.size(), 20U) << "one for many, and others when this one has no CPU";
     const auto begun = steady_clock::now();
     while (aside.waiting() > 0 && steady_clock::now() - begun < seconds(30))
         ::usleep(1000);
