@@ -70,6 +70,34 @@ Result<void> replace_file(const std::string& path, std::string_view text, unsign
     return fail("cannot write", path, code);
 }
 
+Result<void> write_file(const std::string& path, std::string_view text, unsigned mode) {
+    const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, mode));
+    const int code = file ? write_all(file.get(), text) : errno;
+    if (code != 0) return fail("cannot write", path, code);
+    return {};
+}
+
+Result<void> check_writable(const std::string& path) {
+    const auto answer = [&path](bool is_writable) -> Result<void> {
+        if (!is_writable) return fail("cannot write", path, errno);
+        return {};
+    };
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) {
+        if (errno != ENOENT) return answer(false);
+        std::error_code code;
+        auto folder = std::filesystem::path(path).parent_path();
+        const auto target = std::filesystem::read_symlink(path, code);
+        if (!code) return check_writable(folder / target); // it would be made where the link points to
+        if (folder.empty()) folder = ".";
+        return answer(::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0);
+    }
+    // O_CREAT, as write_file has it: in /tmp the kernel refuses others' files only then.
+    if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
+        return answer(static_cast<bool>(Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644))));
+    return answer(::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0);
+}
+
 Result<void> make_directories(const std::string& path, unsigned mode) {
     std::error_code code;
     const bool existed = std::filesystem::is_directory(path, code);

@@ -10,7 +10,8 @@
 
 namespace affinityd::host {
 
-/// Ordinary files of the daemon (state, policies): absolute or working-directory paths, not kernel trees.
+/// Ordinary files of the daemon (state, policies) and of users: absolute or working-directory paths, not
+/// kernel trees.
 
 enum class Links : bool { followed, refused };
 
@@ -24,6 +25,14 @@ read_file(const std::string& path, std::size_t limit = 1U << 20, Links links = L
 /// and never written to. No fsync, which can hold up a loop for seconds: not for what must outlive the
 /// machine.
 [[nodiscard]] Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode = 0644);
+
+/// Writes it into what is there, as a shell's > does: links are followed, devices and FIFOs written to, and a
+/// file keeps its owner and mode. For files that users name; whoever reads meanwhile may see a part.
+[[nodiscard]] Result<void> write_file(const std::string& path, std::string_view text, unsigned mode = 0644);
+
+/// Why write_file could not write there as things are. The question changes nothing: of devices and FIFOs
+/// only the permission is looked at, since a few do something when they are opened.
+[[nodiscard]] Result<void> check_writable(const std::string& path);
 
 /// The directory with its parents; no Error if it exists.
 [[nodiscard]] Result<void> make_directories(const std::string& path, unsigned mode = 0755);

@@ -5,8 +5,10 @@
 #include <cerrno>
 #include <filesystem>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace affinityd::host {
 namespace {
@@ -69,6 +71,57 @@ TEST(File, ReplaceWritesToNoFileThatWasLaidForIt) {
     tree.folder("state.new");
     EXPECT_FALSE(replace_file(tree.path("state"), "x")) << "a folder is not removed";
     EXPECT_EQ(**read_file(tree.path("state")), "secret");
+}
+
+unsigned mode_of(const std::string& path) {
+    struct stat status {};
+    return ::lstat(path.c_str(), &status) == 0 ? status.st_mode : 0;
+}
+
+TEST(File, WritesIntoWhatIsThere) {
+    const Tree tree;
+    tree.file("secret", "a longer old text");
+    ASSERT_EQ(::chmod(tree.path("secret").c_str(), 0600), 0);
+    tree.link("link", "secret");
+    tree.file("link.new", "somebody's own");
+    ASSERT_TRUE(write_file(tree.path("link"), "text"));
+    EXPECT_TRUE(S_ISLNK(mode_of(tree.path("link"))));
+    EXPECT_EQ(**read_file(tree.path("secret")), "text");
+    EXPECT_EQ(mode_of(tree.path("secret")) & 0777U, 0600U);
+    EXPECT_EQ(**read_file(tree.path("link.new")), "somebody's own");
+
+    ASSERT_EQ(::mkfifo(tree.path("pipe").c_str(), 0600), 0);
+    const Fd reader(::open(tree.path("pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    ASSERT_TRUE(write_file(tree.path("pipe"), "text"));
+    EXPECT_TRUE(S_ISFIFO(mode_of(tree.path("pipe"))));
+    char got[8] = {};
+    EXPECT_EQ(::read(reader.get(), got, sizeof got), 4);
+
+    // By a link of our own: this test is root's, and the machine's device is not at its mercy.
+    const Fd device(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+    tree.link("full", "/proc/self/fd/" + std::to_string(device.get()));
+    const auto full = write_file(tree.path("full"), "text");
+    ASSERT_FALSE(full);
+    EXPECT_EQ(full.error().code, ENOSPC);
+}
+
+TEST(File, TellsBeforehandWhatCannotBeWritten) {
+    const Tree tree;
+    tree.file("old", "text");
+    tree.link("to_old", "old");
+    tree.link("to_new", "new");
+    tree.link("to_nowhere", "no/such/file");
+    tree.link("loop", "loop");
+    for (const auto* name : {"old", "to_old", "new", "to_new"})
+        EXPECT_TRUE(check_writable(tree.path(name))) << name;
+    EXPECT_TRUE(check_writable("/dev/null"));
+    EXPECT_EQ(check_writable(tree.path("no/such/file")).error().code, ENOENT);
+    EXPECT_EQ(check_writable(tree.path("to_nowhere")).error().code, ENOENT);
+    EXPECT_EQ(check_writable(tree.path("old/below")).error().code, ENOTDIR);
+    EXPECT_EQ(check_writable(tree.path("loop")).error().code, ELOOP);
+    EXPECT_EQ(check_writable(tree.path()).error().code, EISDIR);
+    EXPECT_FALSE(std::filesystem::exists(tree.path("new"))) << "the question makes no file";
+    EXPECT_EQ(**read_file(tree.path("old")), "text");
 }
 
 TEST(File, Directories) {

@@ -33,8 +33,8 @@ MeasuredOn measured_on(const Bench& bench, const affinityd::CpuSet& cpus, const 
 }
 
 int check_experiment(const Globals& globals, const ExperimentOptions& options) {
-    if (globals.json && options.svg == "-")
-        return complain(CallError{exit_usage, "--json and --svg - both write to standard output"});
+    const auto picture = check_picture(globals, options.svg);
+    if (!picture) return complain(picture.error());
     int status = exit_ok;
     return refuses_root(globals, status) ? status : exit_ok;
 }

@@ -28,7 +28,8 @@ int finish_experiment(const Globals& globals, const ExperimentOptions& options, 
 [[nodiscard]] MeasuredOn measured_on(const Bench& bench, const affinityd::CpuSet& cpus,
                                      const ExperimentEnd& end);
 
-/// The command line makes sense for an experiment on this machine; else the exit code, after a complaint.
+/// The command line makes sense for an experiment on this machine, and its picture can be written; else the
+/// exit code, after a complaint.
 [[nodiscard]] int check_experiment(const Globals& globals, const ExperimentOptions& options);
 
 } // namespace affinityctl

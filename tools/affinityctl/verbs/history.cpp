@@ -64,6 +64,8 @@ std::expected<std::string, CallError> read_file(const HistoryOptions& options, c
 }
 
 int run(const Globals& globals, const HistoryOptions& options) {
+    const auto picture = check_picture(globals, options.svg);
+    if (!picture) return complain(picture.error());
     int status = exit_ok;
     if (refuses_root(globals, status)) return status;
     std::expected<std::string, CallError> text = std::unexpected(CallError{});

@@ -155,8 +155,8 @@ int measure_latencies(const Globals& globals, MeasureLatencyOptions options) {
 }
 
 int run_latency(const Globals& globals, const MeasureLatencyOptions& options) {
-    if (globals.json && options.common.svg == "-")
-        return complain(CallError{exit_usage, "--json and --svg - both write to standard output"});
+    const auto picture = check_picture(globals, options.common.svg);
+    if (!picture) return complain(picture.error());
     if (!options.from.empty()) return show_table(globals, options);
     int status = exit_ok;
     return refuses_root(globals, status) ? status : measure_latencies(globals, options);

@@ -5,15 +5,39 @@
 #include "host/file.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace affinityctl {
 
+namespace {
+
+/// Also as /dev/stdout: opened anew, a file would be written from its beginning, over the text.
+bool is_standard_output(const std::string& path) {
+    if (path == "-") return true;
+    struct stat named {
+    }, output{};
+    return ::stat(path.c_str(), &named) == 0 && ::fstat(STDOUT_FILENO, &output) == 0 &&
+           named.st_dev == output.st_dev && named.st_ino == output.st_ino;
+}
+
+} // namespace
+
+std::expected<void, CallError> check_picture(const Globals& globals, const std::string& path) {
+    if (globals.json && path == "-")
+        return std::unexpected(CallError{exit_usage, "--json and --svg - both write to standard output"});
+    if (path.empty() || path == "-") return {};
+    const auto checked = affinityd::host::check_writable(path);
+    if (!checked) return std::unexpected(CallError{exit_failure, checked.error().to_string()});
+    return {};
+}
+
 int write_picture(const std::string& path, const std::string& document) {
-    if (path == "-") {
+    if (is_standard_output(path)) {
         fmt::print("{}", document);
         return exit_ok;
     }
-    const auto written = affinityd::host::replace_file(path, document);
+    const auto written = affinityd::host::write_file(path, document);
     return written ? exit_ok : complain(written.error());
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/verbs/watch_options.hpp"
 
+#include "affinityctl/verbs/picture.hpp"
 #include "base/duration.hpp"
 
 #include <CLI/CLI.hpp>
@@ -26,8 +27,8 @@ check_watch_options(const WatchOptions& options, const Globals& globals, const s
     const auto time = affinityd::parse_duration(options.time);
     if (!time || *time < shortest || *time > longest)
         return std::unexpected(CallError{exit_usage, "--for: expected a time from 100ms to 1h, as 10s"});
-    if (globals.json && options.svg == "-")
-        return std::unexpected(CallError{exit_usage, "--json and --svg - both write to standard output"});
+    if (const auto picture = check_picture(globals, options.svg); !picture)
+        return std::unexpected(picture.error());
     if (::geteuid() != 0) return std::unexpected(CallError{exit_failure, why_root + ": run it as root"});
     return *time;
 }

@@ -23,7 +23,7 @@ struct WatchOptions {
 /// `picture`: what --svg draws: "the heat map".
 void add_watch_options(CLI::App& verb, WatchOptions& options, const std::string& picture);
 
-/// For how long, if all is as it should be: a time that makes sense, one document on standard output, root.
+/// For how long, if all is as it should be: a time that makes sense, a picture that can be written, root.
 /// `why_root`: "locality looks at the sockets of all processes".
 [[nodiscard]] std::expected<std::chrono::milliseconds, CallError>
 check_watch_options(const WatchOptions& options, const Globals& globals, const std::string& why_root);

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where affinityctl writes to: pictures into whatever the user names."""
+import os
+import pathlib
+import stat
+import subprocess
+import tempfile
+import time
+import unittest
+
+AFFINITYCTL = os.environ["AFFINITYCTL"]
+CPUS = sorted(os.sched_getaffinity(0))
+PAIR = ["--cpus", f"{CPUS[0]},{CPUS[-1]}"]
+TABLE = ",,,\n20,,,\n90,91,,\n92,90,21,\n"
+LATENCY = ["measure", "latency", "--from"]
+NULL = os.makedev(1, 3)
+
+
+class Outputs(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory(prefix="affinityd-outputs-")
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        self.table = self.folder / "table.csv"
+        self.table.write_text(TABLE, encoding="ascii")
+
+    def run_verb(self, *arguments, code=0, way=(), **options):
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        done = subprocess.run([*way, AFFINITYCTL, "--runtime-dir", self.folder, *map(str, arguments)], text=True, timeout=60, check=False, **options)
+        self.assertEqual(code, done.returncode, f"{done.stdout}{done.stderr}")
+        return done
+
+    def in_shell(self, script, *arguments):
+        """The shell's `"$@"` is affinityctl with these arguments."""
+        return self.run_verb(*arguments, code=0, way=["bash", "-c", script, "-"])
+
+    def draw(self, path, code=0, **options):
+        return self.run_verb(*LATENCY, self.table, "--svg", path, code=code, **options)
+
+    def assert_drawn(self, path):
+        self.assertTrue(path.read_text(encoding="utf-8").startswith("<svg "), path)
+
+
+class Pictures(Outputs):
+    def test_a_link_stays_one(self):
+        for name in ("old.svg", "new.svg"):
+            link = self.folder / f"to-{name}"
+            link.symlink_to(name)
+            if name == "old.svg":
+                (self.folder / name).write_text("x" * 1_000_000, encoding="ascii")
+            self.draw(link)
+            self.assertTrue(link.is_symlink(), link)
+            self.assert_drawn(self.folder / name)
+
+    def test_a_file_keeps_its_mode_and_no_other_is_touched(self):
+        picture, other = self.folder / "a.svg", self.folder / "a.svg.new"
+        picture.touch(mode=0o600)
+        other.write_text("somebody's own", encoding="ascii")
+        before = picture.stat()
+        self.draw(picture)
+        self.assert_drawn(picture)
+        self.assertEqual((0o600, before.st_ino), (stat.S_IMODE(picture.stat().st_mode), picture.stat().st_ino))
+        self.assertEqual("somebody's own", other.read_text(encoding="ascii"))
+
+    def test_what_is_no_file_stays_what_it_is(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8") as reader:
+            self.draw(pipe)
+            self.assertTrue(pipe.is_fifo())
+            self.assertIn("</svg>", reader.read())
+        if os.geteuid() == 0:
+            device = self.folder / "null"
+            os.mknod(device, stat.S_IFCHR | 0o666, NULL)
+            # Where a mount has no devices, that is told.
+            self.draw(device, code=0 if not os.statvfs(device).f_flag & os.ST_NODEV else 1)
+            self.assertTrue(device.is_char_device(), "a device became a file")
+
+    def test_what_a_shell_opens(self):
+        done = self.in_shell(f'"$@" --svg >(cat > {self.folder}/a.svg; echo drawn >&2)', *LATENCY, self.table)
+        self.assertIn("drawn", done.stderr)
+        self.assert_drawn(self.folder / "a.svg")
+        link = self.folder / "stdout"  # as /dev/stdout, which is not at the mercy of this test
+        link.symlink_to("/proc/self/fd/1")
+        with open(self.folder / "both", "w", encoding="utf-8") as output:
+            self.draw(link, stdout=output)
+        text = (self.folder / "both").read_text(encoding="utf-8")
+        self.assertRegex(text, "(?s)^[A-Z].*within groups of level 1.*<svg .*</svg>\\s*$")
+
+    def test_what_cannot_be_written_is_told_before_measuring(self):
+        for verb in (["measure", "latency", *PAIR], ["measure", "smt"], ["measure", "cache"], ["measure", "sharing"], ["measure", "models"],
+                     ["locality"], ["sharers", os.getpid()], ["history"]):
+            since = time.monotonic()
+            done = self.run_verb(*verb, "--svg", self.folder / "no/such/a.svg", code=1)
+            self.assertLess(time.monotonic() - since, 1.5, verb)
+            self.assertIn("a.svg: cannot write: No such file or directory", done.stderr, verb)
+            self.assertEqual("", done.stdout)
+        self.assertIn("Is a directory", self.draw(self.folder, code=1).stderr)
+
+    def test_a_file_in_a_folder_that_is_closed(self):
+        folder, picture = self.folder / "closed", self.folder / "closed/a.svg"
+        folder.mkdir()
+        picture.touch()
+        for path in (self.folder, self.table):
+            path.chmod(0o755)
+        nobody = {}
+        if os.geteuid() == 0:
+            os.chown(picture, 65534, 65534)
+            nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+        folder.chmod(0o555)
+        self.addCleanup(folder.chmod, 0o755)
+        self.draw(picture, **nobody)
+        self.assert_drawn(picture)
+        self.assertIn("b.svg: cannot write: Permission denied", self.draw(folder / "b.svg", code=1, **nobody).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
