@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where affinityctl writes to: pictures into whatever the user names."""
+"""Where affinityctl writes to: pictures into whatever the user names, full and closed outputs."""
 import os
 import pathlib
 import stat
@@ -112,6 +112,39 @@ class Pictures(Outputs):
         self.draw(picture, **nobody)
         self.assert_drawn(picture)
         self.assertIn("b.svg: cannot write: Permission denied", self.draw(folder / "b.svg", code=1, **nobody).stderr)
+
+
+class Refused(Outputs):
+    """Output that is not taken."""
+
+    def verbs(self):
+        yield ["cpus", "all"]  # short: it is written at the end
+        yield ["topology"]
+        yield ["topology", "--json"]
+        yield ["--help"]
+        yield [*LATENCY, self.table, "--svg", "-"]  # longer than a buffer
+
+    def test_a_full_disk_is_a_failure(self):
+        for verb in self.verbs():
+            with open("/dev/full", "w", encoding="ascii") as full:
+                self.assertEqual("affinityctl: cannot write: No space left on device\n", self.run_verb(*verb, code=1, stdout=full).stderr, verb)
+        with open("/dev/full", "w", encoding="ascii") as full:
+            self.run_verb(*LATENCY, "/nowhere", code=1, stderr=full)
+
+    def test_a_closed_output_is_one_too(self):
+        for verb in self.verbs():
+            done = self.in_shell('"$@" >&-; [ $? = 1 ]', *verb)
+            self.assertEqual("affinityctl: cannot write: Bad file descriptor\n", done.stderr, verb)
+
+    def test_no_file_takes_the_place_of_a_closed_output(self):
+        picture = self.folder / "a.svg"
+        self.in_shell(f'"$@" --svg {picture} >&-; [ $? = 1 ]', *LATENCY, self.table)
+        self.assertTrue(picture.read_text(encoding="utf-8").endswith("</svg>\n"))
+
+    def test_a_reader_that_has_gone_is_none(self):
+        for verb in self.verbs():
+            for way in ('"$@" | true', "trap '' PIPE; \"$@\" | true"):
+                self.assertEqual("", self.in_shell(way, *verb).stderr, verb)
 
 
 if __name__ == "__main__":

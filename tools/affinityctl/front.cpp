@@ -3,11 +3,13 @@
 // takes longer than reading a machine. Scripts often ask for `topology --json`, so this program answers that
 // itself. Anything else, unusual options included, goes to the program with all verbs, which is beside this
 // one or in libexec.
+#include "affinityctl/values/standard_output.hpp"
 #include "affinityctl/views/topology/json.hpp"
 #include "host/root.hpp"
 #include "host/self.hpp"
 #include "topology/reader.hpp"
 
+#include <cerrno>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -43,13 +45,14 @@ int print_topology(const std::string& path) {
     const auto topology = affinityd::topology::read_topology(*root, affinityd::topology::Detail::shape);
     if (!topology) return -1;
     const std::string text = affinityctl::topology_json(*topology) + "\n";
-    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0 ? 0
-                                                                                                       : 1;
+    const bool is_taken = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    return affinityctl::end_output(0, is_taken ? 0 : errno);
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
+    affinityctl::hold_standard_streams();
     if (const auto root = plain_topology(argc, argv))
         if (const int status = print_topology(*root); status >= 0) return status;
     const std::string folder = affinityd::host::program_folder();

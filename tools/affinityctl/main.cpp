@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // affinityctl: a table of verbs.
+#include "affinityctl/values/standard_output.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "policy/suggest.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -50,9 +53,7 @@ int complain_of_verb(const std::vector<std::string>& names, std::string_view wor
     return exit_usage;
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     Globals globals;
     globals.color = has_color();
     int status = exit_ok;
@@ -77,4 +78,17 @@ int main(int argc, char** argv) {
         return cli.exit(error) == 0 ? exit_ok : exit_usage;
     }
     return status;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    hold_standard_streams();
+    try {
+        return end_output(run(argc, argv));
+    } catch (const std::system_error& error) { // fmt's, where a long text cannot be written, or another one
+        const int status = end_output(exit_ok, error.code().value());
+        if (status == exit_ok) std::fprintf(stderr, "affinityctl: %s\n", error.what());
+        return exit_failure;
+    }
 }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,7 +80,7 @@ bool page(const std::string& text, const std::string& command) {
 void show(const std::string& text, bool may_page) {
     const auto command = may_page && ::isatty(STDOUT_FILENO) == 1 ? pager_command() : "";
     if (!command.empty() && page(text, command)) return;
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    fmt::print("{}", text);
     std::fflush(stdout);
 }
 
