@@ -172,4 +172,5 @@ class MeasureLatency(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # else a shell in the background has its children ignore it
     unittest.main()

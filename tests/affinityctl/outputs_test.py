@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where affinityctl writes to: pictures into whatever the user names, full and closed outputs."""
+"""Where affinityctl writes to: pictures into whatever the user names, full and closed outputs, and what it goes on after under nohup."""
 import os
 import pathlib
+import signal
 import stat
 import subprocess
 import tempfile
@@ -145,6 +146,39 @@ class Refused(Outputs):
         for verb in self.verbs():
             for way in ('"$@" | true', "trap '' PIPE; \"$@\" | true"):
                 self.assertEqual("", self.in_shell(way, *verb).stderr, verb)
+
+
+class Ignored(Outputs):
+    """Signals that it was started to ignore, as nohup(1) has it."""
+
+    def started(self, *arguments):
+        child = subprocess.Popen(["sh", "-c", 'trap "" HUP; exec "$@"', "-", AFFINITYCTL, *map(str, arguments)],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(child.communicate)
+        self.addCleanup(child.kill)
+        return child
+
+    def hang_up(self, child):
+        """Until it ends, since the first may come before it has begun."""
+        time.sleep(0.1)  # the shell is ready
+        while child.poll() is None:
+            child.send_signal(signal.SIGHUP)
+            time.sleep(0.02)
+        return child.communicate()
+
+    def test_an_experiment_goes_on(self):
+        child = self.started("measure", "latency", *PAIR, "--samples", "20", "--round-trips", "2000", "--state-dir", self.folder)
+        shown, said = self.hang_up(child)
+        self.assertEqual(0, child.returncode, said)
+        self.assertIn("Latency between 2 CPUs", shown)
+
+    @unittest.skipUnless(os.geteuid() == 0, "locality needs root")
+    def test_a_watch_goes_on(self):
+        since = time.monotonic()
+        child = self.started("locality", "--sample", "--for", "1s")
+        self.hang_up(child)
+        self.assertEqual(0, child.returncode)
+        self.assertGreater(time.monotonic() - since, 1)
 
 
 if __name__ == "__main__":

@@ -88,6 +88,7 @@ TEST(Supervision, ReturnsWhenTheExperimentHas) {
 
 TEST(Supervision, EndsWhenSomebodySaysSo) {
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+        (void)std::signal(number, SIG_DFL); // a shell has what it starts in the background ignore some
         const auto ending = supervise({.doing = "testing"}, [number](Watched& run) {
             ::kill(::getpid(), number);
             while (!run.is_stopped())
@@ -98,9 +99,25 @@ TEST(Supervision, EndsWhenSomebodySaysSo) {
     }
 }
 
+TEST(Supervision, GoesOnAfterWhatTheProgramIgnores) {
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+        const auto before = std::signal(number, SIG_IGN);
+        const auto ending = supervise({.doing = "testing"}, [number](Watched& run) {
+            ::kill(::getpid(), number);
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            EXPECT_FALSE(run.is_stopped()) << number << ", as under nohup(1)";
+        });
+        (void)std::signal(number, before);
+        ASSERT_TRUE(ending);
+        EXPECT_EQ(*ending, Ending::done);
+    }
+}
+
 TEST(Supervision, EndsTheProgramWhenSomebodySaysSoTwice) {
     const int child = ::fork();
     if (child == 0) {
+        (void)std::signal(SIGINT, SIG_DFL);
+        (void)std::signal(SIGTERM, SIG_DFL);
         (void)supervise({.doing = "testing"}, [](Watched& run) {
             ::kill(::getpid(), SIGINT);
             while (!run.is_stopped())

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "host/stop_signals.hpp"
+
 #include <chrono>
 #include <csignal>
 
@@ -9,12 +11,7 @@ namespace affinityctl {
 /// While it is there, the signals by which people end a program end a wait instead.
 class Interruptible {
   public:
-    Interruptible() {
-        sigemptyset(&signals_);
-        for (const int number : {SIGINT, SIGTERM, SIGHUP})
-            sigaddset(&signals_, number);
-        ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
-    }
+    Interruptible() { ::pthread_sigmask(SIG_BLOCK, &signals_, &before_); }
     Interruptible(const Interruptible&) = delete;
     Interruptible& operator=(const Interruptible&) = delete;
     ~Interruptible() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
@@ -25,7 +22,8 @@ class Interruptible {
     }
 
   private:
-    sigset_t signals_{}, before_{};
+    const sigset_t signals_ = affinityd::host::stop_signals();
+    sigset_t before_{};
 };
 
 } // namespace affinityctl

@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "host/root.hpp"
 #include "host/scheduler.hpp"
+#include "host/stop_signals.hpp"
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -42,13 +43,10 @@ struct MeasureModelsOptions {
     ttcp::ModelsSetup setup;
 };
 
-/// From here on SIGINT, SIGTERM and SIGHUP make a descriptor readable, so that the experiment ends in good
+/// From here on signals that end programs make a descriptor readable, so that the experiment ends in good
 /// order.
 Result<host::Fd> catch_signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP})
-        sigaddset(&set, number);
+    const auto set = host::stop_signals();
     ::sigprocmask(SIG_BLOCK, &set, nullptr);
     host::Fd file(::signalfd(-1, &set, SFD_CLOEXEC));
     if (!file) return fail("cannot watch signals", {}, errno);

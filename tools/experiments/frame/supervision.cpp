@@ -5,6 +5,7 @@
 #include "experiments/frame/time_words.hpp"
 #include "host/blocked_signals.hpp"
 #include "host/fd.hpp"
+#include "host/stop_signals.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -67,14 +68,11 @@ class Bar {
     double since_ = monotonic_seconds();
 };
 
-/// SIGINT, SIGTERM and SIGHUP as a descriptor, while it lives.
+/// The signals that end programs as a descriptor, while it lives.
 class StopSignals {
   public:
     StopSignals() {
-        sigset_t signals;
-        ::sigemptyset(&signals);
-        for (const int number : {SIGINT, SIGTERM, SIGHUP})
-            ::sigaddset(&signals, number);
+        const auto signals = host::stop_signals();
         ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
         fd_.reset(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
     }

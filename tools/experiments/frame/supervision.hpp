@@ -38,7 +38,7 @@ struct Supervision {
 
 enum class Ending {
     done,
-    stopped, ///< by SIGINT, SIGTERM or SIGHUP
+    stopped, ///< by SIGINT, SIGTERM or SIGHUP, unless the program ignores it
 };
 
 /// Calls `experiment` on a thread of its own, which has all signals blocked, as have the threads that it
