@@ -114,6 +114,16 @@ class Pictures(Outputs):
         self.assert_drawn(picture)
         self.assertIn("b.svg: cannot write: Permission denied", self.draw(folder / "b.svg", code=1, **nobody).stderr)
 
+    def test_history_draws_alone_on_standard_output(self):
+        self.run_verb("measure", "latency", *PAIR, "--samples", "4", "--round-trips", "50", "--state-dir", self.folder)
+        history = ["history", "--state-dir", self.folder, "--svg"]
+        shown = self.run_verb(*history, "-").stdout
+        self.assertTrue(shown.startswith("<svg "), shown)
+        self.assertTrue(shown.endswith("</svg>\n"), shown)
+        self.assertIn("both write to standard output", self.run_verb("--json", *history, "-", code=2).stderr)
+        self.assertIn(" latency ", self.run_verb(*history, self.folder / "a.svg").stdout)
+        self.assert_drawn(self.folder / "a.svg")
+
 
 class Refused(Outputs):
     """Output that is not taken."""

@@ -77,12 +77,11 @@ int run(const Globals& globals, const HistoryOptions& options) {
     const auto answer = json::parse(*text, nullptr, false);
     if (!answer.is_object())
         return complain({exit_failure, "the daemon's answer cannot be read: is it of another version?"});
-    if (!options.svg.empty()) status = draw(answer, options);
     if (globals.json)
         fmt::print("{}\n", answer.dump());
-    else
+    else if (options.svg != "-")
         fmt::print("{}", history_text(answer, {options.path, options.count, has_utf8()}, globals.color));
-    return status;
+    return options.svg.empty() ? exit_ok : draw(answer, options);
 }
 
 } // namespace
@@ -102,7 +101,9 @@ void add_history(CLI::App& app, Globals& globals, int& status) {
                      "/var/lib/affinityd)")
         ->type_name("DIR");
     verb->add_option("-n,--count", options->count, "rows of the table")->capture_default_str();
-    verb->add_option("--svg", options->svg, "also draw throughput over time into this file");
+    verb->add_option("--svg", options->svg,
+                     "also draw throughput over time into this file (- is standard output)")
+        ->type_name("FILE");
     verb->callback([&globals, &status, options] { status = run(globals, *options); });
 }
 
