@@ -191,5 +191,12 @@ class Ignored(Outputs):
         self.assertGreater(time.monotonic() - since, 1)
 
 
+class Words(Outputs):
+    def test_sharers_takes_decimal_numbers(self):
+        for word in ("abc", "1.5", "0x1", "0", "1e3", "99999999999", "12abc", ""):
+            done = self.run_verb("sharers", word, code=2)
+            self.assertEqual(f"affinityctl: {word}: expected a process or thread id\n", done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -13,6 +13,7 @@
 #include "affinityctl/views/sharers/json.hpp"
 #include "affinityctl/views/sharers/picture.hpp"
 #include "affinityctl/views/sharers/text.hpp"
+#include "base/text.hpp"
 #include "host/root.hpp"
 #include "topology/reader.hpp"
 
@@ -30,7 +31,7 @@ using affinityd::host::Root;
 using std::chrono::milliseconds;
 
 struct SharersOptions : WatchOptions {
-    int pid = 0;
+    std::string pid;
 };
 
 /// What was seen by then, if the user or the process ends it early.
@@ -56,11 +57,14 @@ int show_sharers(const SharersReport& report, const SharersOptions& options, con
 }
 
 int run_sharers(const SharersOptions& options, const Globals& globals) {
+    const auto pid = affinityd::parse_number<int>(options.pid);
+    if (!pid || *pid < 1)
+        return complain(CallError{exit_usage, options.pid + ": expected a process or thread id"});
     const auto time = check_watch_options(options, globals, "sharers counts in the kernel");
     if (!time) return complain(time.error());
     const auto root = Root::open();
     if (!root) return complain(root.error());
-    auto watch = WakeWatch::of(*root, options.pid);
+    auto watch = WakeWatch::of(*root, *pid);
     if (!watch) return complain(watch.error());
     auto wakes = watch_wakes(*watch, *time);
     if (!wakes)
@@ -85,9 +89,7 @@ void add_sharers(CLI::App& app, Globals& globals, int& status) {
     auto* verb = app.add_subcommand(
         "sharers", "which threads of a program wake each other, and the rules that follow; needs root");
     const auto options = std::make_shared<SharersOptions>();
-    verb->add_option("PID", options->pid, "the program, by a process or thread id")
-        ->required()
-        ->check(CLI::PositiveNumber);
+    verb->add_option("PID", options->pid, "the program, by a process or thread id")->required();
     add_watch_options(*verb, *options, "who wakes whom");
     verb->callback([&globals, &status, options] {
         if (!refuses_root(globals, status)) status = run_sharers(*options, globals);
