@@ -176,4 +176,5 @@ def nothing_went_wrong_by_the_daemons_own_account():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # programs inherit that it is ignored, as in a shell's background
     main()

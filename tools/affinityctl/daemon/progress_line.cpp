@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/daemon/progress_line.hpp"
 
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -33,13 +34,13 @@ void ProgressLine::go_on() {
     auto text = progress_text(doing_, std::chrono::duration_cast<std::chrono::milliseconds>(elapsed()));
     if (text == shown_) return;
     shown_ = std::move(text);
-    fmt::print(stderr, "\r{}\033[K", shown_);
+    std::fputs(("\r" + shown_ + "\033[K").c_str(), stderr); // which throws nothing if the terminal has gone
     std::fflush(stderr);
 }
 
 ProgressLine::~ProgressLine() {
     if (shown_.empty()) return;
-    fmt::print(stderr, "\r\033[K");
+    std::fputs("\r\033[K", stderr);
     std::fflush(stderr);
 }
 

@@ -15,6 +15,7 @@
 
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <cstdio>
 #include <memory>
 
 #include <fmt/format.h>
@@ -29,6 +30,7 @@ using namespace affinityd;
 namespace ttcp = affinityd::ttcp;
 
 const std::string one_byte = "1"; ///< each way
+constexpr const char* wipe = "\r\033[K";
 
 struct MeasureModelsOptions {
     unsigned connections = 8;
@@ -137,9 +139,11 @@ void announce(ttcp::ModelsSetup& setup) {
         constexpr std::size_t width = 30;
         const auto filled = done * width / all;
         const double each = (monotonic_seconds() - began) / static_cast<double>(done);
-        fmt::print(stderr, "\r[{:#<{}}{:.<{}}] round {} of {}, about {} left\033[K", "", filled, "",
-                   width - filled, done, all, duration_text(each * static_cast<double>(all - done)));
-        if (done == all) fmt::print(stderr, "\r\033[K");
+        const auto text =
+            fmt::format("\r[{:#<{}}{:.<{}}] round {} of {}, about {} left\033[K", "", filled, "",
+                        width - filled, done, all, duration_text(each * static_cast<double>(all - done)));
+        std::fputs(text.c_str(), stderr); // which throws nothing if the terminal has gone
+        if (done == all) std::fputs(wipe, stderr);
         std::fflush(stderr);
     };
 }
@@ -181,7 +185,7 @@ int run(const Globals& globals, MeasureModelsOptions options) {
         announce(options.setup);
         report = ttcp::run_models(*root, *testbed, options.setup);
     }
-    if (options.setup.progress) fmt::print(stderr, "\r\033[K");
+    if (options.setup.progress) std::fputs(wipe, stderr);
     return finish_models(globals, options.common, report);
 }
 

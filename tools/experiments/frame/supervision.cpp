@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <system_error>
@@ -43,14 +44,15 @@ std::size_t terminal_columns() {
     return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-/// The bar on standard error, wiped at the end.
+/// The bar on standard error, wiped at the end. A terminal may go meanwhile, which is not to end what goes on
+/// after SIGHUP: fmt::print would throw.
 class Bar {
   public:
     Bar(std::string doing, bool wanted) : doing_(std::move(doing)), draws_(wanted && can_draw()) {}
     Bar(const Bar&) = delete;
     Bar& operator=(const Bar&) = delete;
     ~Bar() {
-        if (drawn_) fmt::print(stderr, "\r\033[K");
+        if (drawn_) std::fputs("\r\033[K", stderr);
     }
     [[nodiscard]] bool draws() const { return draws_; }
     void draw(const Run& run) {
@@ -58,7 +60,8 @@ class Bar {
         const double share = std::min(1.0, static_cast<double>(run.done()) / static_cast<double>(run.all()));
         const double spent = monotonic_seconds() - since_;
         const double left = share > 0 ? spent / share - spent : 0;
-        fmt::print(stderr, "\r{}\033[K", progress_bar(doing_, share, left, terminal_columns() - 1));
+        const auto text = progress_bar(doing_, share, left, terminal_columns() - 1);
+        std::fputs(("\r" + text + "\033[K").c_str(), stderr);
         drawn_ = true;
     }
 
