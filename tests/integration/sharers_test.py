@@ -141,6 +141,25 @@ class Sharers(unittest.TestCase):
         self.assertEqual({("futex-a", "futex-b")}, found_pairs(answer))
         self.assertIn("has ended", " ".join(answer["remarks"]))
 
+    def test_a_script_that_executes_the_program_itself(self):
+        """The policy means the program, and not every shell."""
+        if not is_bpf_allowed():
+            return
+        script = spawn(self.stack, "sh", "-c", 'read -r go; exec "$@"', "sh", SHARING, "--pause", "500", "futex", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                       text=True)
+        counting = spawn(self.stack, PROGRAMS["affinityctl"], "sharers", str(script.pid), "--for", "80s", "--json", stdout=subprocess.PIPE)
+        wait_for(lambda: has_bpf_links(counting.pid), "it counts")
+        script.stdin.write("go\n")
+        script.stdin.flush()
+        self.assertEqual("ready\n", script.stdout.readline())
+        time.sleep(1)
+        counting.send_signal(2)
+        answer = json.loads(counting.communicate(timeout=60)[0])
+        self.assertEqual("sharing-threads", answer["name"])
+        self.assertIn("called sh when the watch began and is called sharing-threads now", " ".join(answer["remarks"]))
+        if answer["unit"] is None:
+            self.assertIn('match: {comm: "sharing-threads"}', answer["policy"])
+
     def test_another_process_space(self):
         """Of a program in one, the host's numbers count; from inside, they are not known."""
         inner = spawn(self.stack, "unshare", "--pid", "--fork", "--kill-child", SHARING, "--pause", "500", *KINDS, stdin=subprocess.PIPE, stdout=subprocess.PIPE,

@@ -123,6 +123,19 @@ TEST(SharersText, SaysOfWhichLevelThereIsOneGroupOnly) {
     EXPECT_TRUE(has_remark(report, "the policy changes little: all its CPUs share one cache group."));
 }
 
+TEST(SharersText, SaysThatAnotherProgramWasExecuted) {
+    auto report = report_of(two_pairs().wakes);
+    EXPECT_FALSE(has_remark(report, "when the watch began"));
+    report.process = {4711, "python3", "", "ex.sh"};
+    EXPECT_TRUE(has_remark(report, "The process was called ex.sh when the watch began and is called python3 "
+                                   "now: what it did before counts, too"));
+    report.process.former_unit = "old.service";
+    EXPECT_TRUE(
+        has_remark(report, "and it was in old.service when the watch began and is in no service now"));
+    report.process.former_name.reset();
+    EXPECT_TRUE(has_remark(report, "The process was in old.service when"));
+}
+
 TEST(SharersText, SaysWhyThereIsNoPolicy) {
     SeenWakes namesakes;
     namesakes.thread(1, "w").thread(2, "w").thread(3, "w").thread(4, "w").thread(5, "w").pair(2, 4, 1000);

@@ -5,6 +5,7 @@
 #include "affinityctl/sharers/numa_groups.hpp"
 #include "affinityctl/sharers/suggestion.hpp"
 #include "affinityctl/sharers/wakes.hpp"
+#include "affinityctl/sharers/watched_process.hpp"
 
 namespace affinityctl {
 

@@ -3,6 +3,7 @@
 
 #include "affinityctl/sharers/graph.hpp"
 #include "affinityctl/sharers/thread_choice.hpp"
+#include "affinityctl/sharers/watched_process.hpp"
 #include "topology/topology.hpp"
 
 #include <optional>
@@ -10,13 +11,6 @@
 #include <vector>
 
 namespace affinityctl {
-
-/// The process that was watched.
-struct WatchedProcess {
-    int pid = 0;
-    std::string name; ///< any bytes
-    std::string unit; ///< its system service; "": it is in none
-};
 
 /// What a policy would say of one group of the graph.
 struct GroupRule {

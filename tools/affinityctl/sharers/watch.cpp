@@ -3,7 +3,6 @@
 
 #include "inventory/lookup.hpp"
 #include "inventory/process_scan.hpp"
-#include "planner/condition.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -26,13 +25,6 @@ constexpr milliseconds between_glances{250};
 constexpr milliseconds busy_glance{1000};
 constexpr unsigned busy_parts = 8;
 
-/// The service that the machine's systemd runs the process in; "": none.
-std::string service_of(const inventory::ProcessFacts& facts) {
-    const auto units = affinityd::planner::unit_names(facts);
-    const bool is_system = facts.cgroup().starts_with("/system.slice/");
-    return is_system && !units.empty() && units.front().ends_with(".service") ? units.front() : "";
-}
-
 } // namespace
 
 Result<WakeWatch> WakeWatch::of(const affinityd::host::Root& root, int id) {
@@ -42,7 +34,7 @@ Result<WakeWatch> WakeWatch::of(const affinityd::host::Root& root, int id) {
     if (!scan) return std::unexpected(scan.error());
     if (!*scan) return affinityd::fail("there is no process " + std::to_string(id), {}, ESRCH);
     WakeWatch watch(root, (*scan)->id());
-    watch.process_ = {*pid, (*scan)->comm(), service_of((*scan)->facts())};
+    watch.process_ = watched_process(**scan);
     return watch;
 }
 
@@ -56,8 +48,12 @@ Result<void> WakeWatch::begin() {
     return {};
 }
 
+/// With its name: a script that executes the program itself is called otherwise when the watch begins, and
+/// a policy by that name would mean every shell.
+void WakeWatch::look_at_process() { has_ended_ = !look_again(*root_, id_, process_); }
+
 void WakeWatch::look_at_threads() {
-    has_ended_ = !inventory::lives_on(*root_, id_);
+    look_at_process();
     if (has_ended_) return;
     auto threads = inventory::read_threads(*root_, id_.tid);
     if (threads && !threads->empty()) living_ = std::move(*threads);
@@ -75,7 +71,7 @@ Result<void> WakeWatch::run(milliseconds time, const std::function<bool(millisec
     bool is_busy = false;
     std::minstd_rand chance(std::random_device{}());
     for (auto now = Clock::now(); now < end; now = Clock::now()) {
-        has_ended_ = !inventory::lives_on(*root_, id_);
+        look_at_process();
         if (has_ended_) break;
         const auto glance =
             std::min(is_busy ? busy_glance : between_glances, std::chrono::ceil<milliseconds>(end - now));

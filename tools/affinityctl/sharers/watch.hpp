@@ -3,7 +3,7 @@
 
 #include "affinityctl/sharers/event_wakes.hpp"
 #include "affinityctl/sharers/numa_groups.hpp"
-#include "affinityctl/sharers/suggestion.hpp"
+#include "affinityctl/sharers/watched_process.hpp"
 #include "base/task_id.hpp"
 #include "inventory/task.hpp"
 
@@ -30,12 +30,14 @@ class WakeWatch {
     /// What was seen; to be called once, after run(). An Error: it cannot be read.
     [[nodiscard]] affinityd::Result<Wakes> take();
 
+    /// As it was when it was last looked at.
     [[nodiscard]] const WatchedProcess& process() const { return process_; }
     [[nodiscard]] bool has_ended() const { return has_ended_; }
     [[nodiscard]] NumaHinting hinting() const { return hinting_; }
 
   private:
     WakeWatch(const affinityd::host::Root& root, affinityd::TaskId id) : root_(&root), id_(id) {}
+    void look_at_process();
     void look_at_threads();
     bool rest(std::chrono::milliseconds time, const std::function<bool(std::chrono::milliseconds)>& wait);
 

@@ -62,6 +62,23 @@ std::string index_remark(const SharersReport& report) {
            "ends.";
 }
 
+std::string place_words(const std::string& unit) { return unit.empty() ? "in no service" : "in " + unit; }
+
+/// That another program was executed, or the process went elsewhere: the policy means what it is now.
+std::string change_remark(const WatchedProcess& process) {
+    const auto& name = process.former_name;
+    const auto& unit = process.former_unit;
+    if (!name && !unit) return {};
+    const auto part = [](const std::string& before, const std::string& now) {
+        return before + " when the watch began and is " + now + " now";
+    };
+    std::string text;
+    if (name) text = part("called " + *name, "called " + process.name);
+    if (unit) text += (name ? ", and it was " : "") + part(place_words(*unit), place_words(process.unit));
+    return "The process was " + text +
+           ": what it did before counts, too, and names of the policy are those of now.";
+}
+
 /// Where there were too many wake-ups to look at each.
 std::string samples_remark(const Wakes& wakes) {
     if (wakes.heaviest <= 1) return {};
@@ -96,6 +113,7 @@ std::string rate_text(double per_second) {
 std::vector<std::string> remarks_of(const SharersReport& report) {
     std::vector<std::string> remarks;
     if (report.has_ended) remarks.emplace_back("The process has ended meanwhile.");
+    if (auto remark = change_remark(report.process); !remark.empty()) remarks.push_back(std::move(remark));
     if (report.graph.weak_pairs > 0)
         remarks.push_back(fmt::format(
             "{} woke each other too seldom, or too small a part of the time, to belong together ({}).",
