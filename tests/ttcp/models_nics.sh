@@ -66,6 +66,12 @@ status=0; wait $pid || status=$?
 [ $status = 1 ] && grep -q '"outcome":"killed"' "$work/json" || fail "interrupted: $status $(cat "$work/json")"
 same "an interrupted run"
 
+# A virtual interface ends with its namespace: somebody takes them out of it first.
+start --seconds 1
+kill -9 $pid
+for _ in $(seq 100); do describe | cmp -s "$work/before" - && break; sleep 0.1; done
+same "a killed run"
+
 # One disappears during the run: that is an outcome, and the others come back.
 start --seconds 3 --direction transmit
 sleep 4 # into a measured round

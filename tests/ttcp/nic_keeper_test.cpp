@@ -88,7 +88,7 @@ TEST_F(Keeper, KnowsTheInterruptsOfQueues) {
 TEST_F(Keeper, PutsBackWhatAKilledBorrowerLeft) {
     const auto borrow = [](const host::Root& root, bool in_good_order) {
         {
-            auto keeper = NicKeeper::start(root, {nic()});
+            auto keeper = NicKeeper::start(root, {nic()}, {});
             if (!keeper || root.proc().write("irq/40/smp_affinity_list", "1\n\n") != 0) return 1;
             if (!in_good_order) ::kill(::getpid(), SIGKILL);
         }

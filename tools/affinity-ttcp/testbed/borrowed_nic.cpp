@@ -3,7 +3,6 @@
 
 #include "affinity-ttcp/testbed/link_setup.hpp"
 #include "affinity-ttcp/testbed/napi_threads.hpp"
-#include "affinity-ttcp/testbed/nic_keeper.hpp"
 #include "host/root.hpp"
 
 #include <cerrno>
@@ -45,14 +44,7 @@ BorrowedNic::~BorrowedNic() {
         static_cast<void>(
             root_->proc().write(affinity_file(irq), cpus)); // an interrupt that has gone needs no restoring
     const auto& name = state_.nic.name;
-    if (state_.threaded)
-        static_cast<void>(space_->sys().write("class/net/" + name + "/threaded", *state_.threaded));
-    static_cast<void>(space_->within([&]() -> Result<void> {
-        if (state_.gro) static_cast<void>(set_gro(name, *state_.gro));
-        if (state_.tso) static_cast<void>(set_tso(name, *state_.tso));
-        static_cast<void>(take_down(name)); // drops the address of the experiment
-        return move_link(name, space_->outside());
-    }));
+    static_cast<void>(bring_back(*space_, name, state_.switches));
     if (state_.was_up) static_cast<void>(put_up(name));
 }
 
@@ -74,17 +66,17 @@ Result<void> BorrowedNic::use_threads() {
     if (!tso) return std::unexpected(tso.error());
     if (!*gro) {
         if (auto done = set_gro(name, true); !done) return done;
-        state_.gro = false;
+        state_.switches.gro = false;
     }
     if (*tso) {
         if (auto done = set_tso(name, false); !done) return done;
-        state_.tso = true;
+        state_.switches.tso = true;
     }
     if (auto done = put_up(name); !done) return done;
     const auto before = space_->sys().text("class/net/" + name + "/threaded");
     auto threads = start_napi_threads(*root_, *space_, name);
     if (!threads) return std::unexpected(threads.error());
-    state_.threaded = before.value_or("0");
+    state_.switches.threaded = before.value_or("0");
     state_.threads = std::move(*threads);
     return {};
 }

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "affinity-ttcp/testbed/network_space.hpp"
+#include "affinity-ttcp/testbed/nic_keeper.hpp"
 #include "base/error.hpp"
 #include "netdev/nic.hpp"
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,8 +45,7 @@ class BorrowedNic {
         netdev::Nic nic;
         bool was_up = false;
         std::vector<int> threads;
-        std::optional<bool> gro, tso; ///< as they were; no value: not touched
-        std::optional<std::string> threaded;
+        NapiSwitches switches;                                    ///< as they were, where they were touched
         std::vector<std::pair<unsigned, std::string>> interrupts; ///< with their lists of CPUs
     };
     BorrowedNic(const host::Root& root, const NetworkSpace& space, State state)

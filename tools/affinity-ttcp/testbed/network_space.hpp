@@ -12,8 +12,7 @@ namespace affinityd::ttcp {
 
 /// A network namespace without a name. It lives as long as this object, or a process or socket in it, so
 /// everything that was made in it ends with the experiment, even with a killed one. Needs root. For
-/// single-threaded programs. The kernel returns a real interface that was moved in to the first namespace
-/// (net/core/dev.c, default_device_exit_net).
+/// single-threaded programs. NicKeeper takes out of it what was moved in.
 class NetworkSpace {
   public:
     static Result<NetworkSpace> make(const host::Root& root);

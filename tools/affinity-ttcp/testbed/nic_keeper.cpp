@@ -24,6 +24,7 @@ namespace {
 constexpr double return_seconds = 15;
 
 std::string mask_file(unsigned irq) { return fmt::format("irq/{}/smp_affinity_list", irq); }
+std::string threaded_file(const std::string& nic) { return "class/net/" + nic + "/threaded"; }
 
 /// Neither the terminal's nor a pipe's reader waits for this process.
 void let_go_of_output() {
@@ -35,13 +36,43 @@ void let_go_of_output() {
         ::dup2(nothing, file);
 }
 
-[[noreturn]] void keep(const host::Root& root, const std::vector<KeptNic>& nics, int line) {
+NapiSwitches switches_of(const host::Root& root, const netdev::Nic& nic) {
+    if (!nic.device.empty()) return {};
+    const auto gro = has_gro(nic.name), tso = has_tso(nic.name);
+    return {gro ? std::optional(*gro) : std::nullopt, tso ? std::optional(*tso) : std::nullopt,
+            root.sys().text(threaded_file(nic.name))};
+}
+
+void put_switches_back(const NetworkSpace& space, const std::string& name, const NapiSwitches& switches) {
+    const auto& threaded = switches.threaded;
+    if (threaded && space.sys().text(threaded_file(name)) != *threaded)
+        static_cast<void>(space.sys().write(threaded_file(name), *threaded));
+    static_cast<void>(space.within([&]() -> Result<void> {
+        if (switches.gro) static_cast<void>(set_gro(name, *switches.gro));
+        if (switches.tso) static_cast<void>(set_tso(name, *switches.tso));
+        return {};
+    }));
+}
+
+/// From whichever space each is in. What cannot be brought back is left to the kernel, which waits until no
+/// descriptor refers to the space.
+void bring_all_back(const std::vector<KeptNic>& nics, const std::vector<NetworkSpace>& spaces) {
+    for (const auto& nic : nics)
+        for (const auto& space : spaces)
+            if (bring_back(space, nic.name, nic.switches)) break;
+    for (const auto& space : spaces)
+        ::close(space.fd());
+}
+
+[[noreturn]] void keep(const host::Root& root, const std::vector<KeptNic>& nics,
+                       const std::vector<NetworkSpace>& spaces, int line) {
     let_go_of_output();
     char byte = 0;
     ssize_t got = 0;
     while ((got = ::read(line, &byte, 1)) < 0 && errno == EINTR) {
     }
     if (got == 1) ::_exit(0);
+    bring_all_back(nics, spaces);
     const double until = monotonic_seconds() + return_seconds;
     for (const auto& nic : nics) {
         while (!root.sys().exists("class/net/" + nic.name) && monotonic_seconds() < until)
@@ -70,6 +101,14 @@ std::vector<std::pair<unsigned, std::string>> movable_interrupts(const host::Roo
     return movable;
 }
 
+Result<void> bring_back(const NetworkSpace& space, const std::string& name, const NapiSwitches& switches) {
+    put_switches_back(space, name, switches); // a veth that is down has no NAPI that could be switched
+    return space.within([&]() -> Result<void> {
+        static_cast<void>(take_down(name));
+        return move_link(name, space.outside());
+    });
+}
+
 void put_back(const host::Root& root, const KeptNic& nic) {
     if (nic.was_up) static_cast<void>(put_up(nic.name)); // first: some drivers have no interrupts while down
     for (const auto& [irq, cpus] : nic.interrupts)
@@ -77,10 +116,11 @@ void put_back(const host::Root& root, const KeptNic& nic) {
             static_cast<void>(root.proc().write(mask_file(irq), cpus));
 }
 
-Result<NicKeeper> NicKeeper::start(const host::Root& root, const std::vector<netdev::Nic>& nics) {
+Result<NicKeeper> NicKeeper::start(const host::Root& root, const std::vector<netdev::Nic>& nics,
+                                   const std::vector<NetworkSpace>& spaces) {
     std::vector<KeptNic> kept;
     for (const auto& nic : nics)
-        kept.push_back({nic.name, nic.up, movable_interrupts(root, nic)});
+        kept.push_back({nic.name, nic.up, movable_interrupts(root, nic), switches_of(root, nic)});
     std::array<int, 2> pipe{};
     if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return fail("cannot make a pipe", {}, errno);
     host::Fd reader(pipe[0]), writer(pipe[1]);
@@ -89,7 +129,7 @@ Result<NicKeeper> NicKeeper::start(const host::Root& root, const std::vector<net
     if (child == 0) {
         writer.reset();
         const pid_t keeper = ::fork(); // no child of the experiment's, which counts and ends its children
-        if (keeper == 0) keep(root, kept, reader.get());
+        if (keeper == 0) keep(root, kept, spaces, reader.get());
         ::_exit(keeper > 0 ? 0 : 1);
     }
     int status = 0;

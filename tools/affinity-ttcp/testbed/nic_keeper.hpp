@@ -1,41 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "affinity-ttcp/testbed/network_space.hpp"
 #include "base/error.hpp"
 #include "host/fd.hpp"
 #include "netdev/nic.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace affinityd::host {
-class Root;
-}
-
 namespace affinityd::ttcp {
+
+/// What decides whether an interface without a device behind it (veth) receives by NAPI, and in threads; no
+/// value: it is not known, or not to be touched.
+struct NapiSwitches {
+    std::optional<bool> gro, tso;
+    std::optional<std::string> threaded;
+};
 
 /// An interface as it was before it was borrowed, as far as the kernel does not see to it.
 struct KeptNic {
     std::string name;
     bool was_up = false;
     std::vector<std::pair<unsigned, std::string>> interrupts; ///< with their lists of CPUs
+    NapiSwitches switches{};
 };
 
 /// The data interrupts of an interface that can be moved, with their present CPUs.
 [[nodiscard]] std::vector<std::pair<unsigned, std::string>> movable_interrupts(const host::Root& root,
                                                                                const netdev::Nic& nic);
 
+/// Puts these switches back, takes the interface down, which drops the address of the experiment, and moves
+/// it from a space to where it was before. An Error: it is not there.
+[[nodiscard]] Result<void> bring_back(const NetworkSpace& space, const std::string& name,
+                                      const NapiSwitches& switches);
+
 /// Writes what differs. An interrupt that has gone, or an interface that cannot be brought up, needs no
 /// restoring.
 void put_back(const host::Root& root, const KeptNic& nic);
 
-/// A process of its own that puts interfaces back if the one that borrowed them is killed: the kernel returns
-/// them then, but down, and with their interrupts where they were put. It belongs to another session, so that
-/// what ends a whole job does not end it. With this object it ends without doing anything.
+/// A process of its own that puts interfaces back if the one that borrowed them is killed. It holds the
+/// spaces until all are out of them: with its space the kernel removes a virtual interface (net/core/dev.c,
+/// default_device_exit_batch), and returns a real one, but down, with its interrupts where they were put, and
+/// to the first namespace. It belongs to another session, so that what ends a whole job does not end it. With
+/// this object it ends without doing anything.
 class NicKeeper {
   public:
-    static Result<NicKeeper> start(const host::Root& root, const std::vector<netdev::Nic>& nics);
+    /// Before any of the interfaces is moved to one of the spaces.
+    static Result<NicKeeper> start(const host::Root& root, const std::vector<netdev::Nic>& nics,
+                                   const std::vector<NetworkSpace>& spaces);
     NicKeeper(NicKeeper&&) noexcept = default;
     NicKeeper& operator=(NicKeeper&&) = delete;
     ~NicKeeper();

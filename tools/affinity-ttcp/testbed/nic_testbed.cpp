@@ -39,7 +39,7 @@ Result<void> keep_pairs(const host::Root& root, Testbed& testbed, const std::vec
     std::vector<netdev::Nic> kept;
     for (const auto& nic : nics)
         if (names.contains(nic.name)) kept.push_back(nic);
-    auto keeper = NicKeeper::start(root, kept);
+    auto keeper = NicKeeper::start(root, kept, testbed.spaces);
     if (!keeper) return std::unexpected(keeper.error());
     testbed.keeper.emplace(std::move(*keeper));
     return {};
@@ -69,12 +69,12 @@ Result<Testbed> make_nic_testbed(const host::Root& root, const std::vector<NicPa
     const auto nics = netdev::read_nics(root);
     if (!nics) return std::unexpected(nics.error());
     Testbed testbed;
-    if (auto kept = keep_pairs(root, testbed, *nics, names); !kept) return std::unexpected(kept.error());
     for (int i = 0; i < 2; ++i) {
         auto space = NetworkSpace::make(root);
         if (!space) return std::unexpected(space.error());
         testbed.spaces.push_back(std::move(*space));
     }
+    if (auto kept = keep_pairs(root, testbed, *nics, names); !kept) return std::unexpected(kept.error());
     for (const auto& pair : pairs)
         if (auto taken = take_pair(root, testbed, *nics, pair); !taken) return std::unexpected(taken.error());
     if (auto linked = wait_for_links(testbed); !linked) return std::unexpected(linked.error());
