@@ -259,6 +259,17 @@ TEST(CacheReading, CountsWhatFitsIntoTheLostCacheOnly) {
               std::string::npos);
 }
 
+TEST(CacheReading, TellsTheMostAsExactlyAsTheAverage) {
+    CacheSeats seats = all_places;
+    seats.group = seats.other_node = std::nullopt;
+    const auto reading = read_cache(times_with({0, 0, 0, 0, 0.004, 0}), seats);
+    EXPECT_EQ(summary_of(reading), "no difference shown; 2 ms, other LLC: 0.4 % (at most 0.4 %)");
+    const auto costly = read_cache(times_with({0, 0, 0, 0, 0.114, 0}), seats);
+    ASSERT_FALSE(costly.findings.empty());
+    EXPECT_NE(costly.findings.back().find("11.4 % longer on average, 11.4 % at most"), std::string::npos)
+        << costly.findings.back();
+}
+
 /// The paragraph for a machine, or a choice of CPUs, that lacks some of the places.
 std::string meaning_of(const std::array<double, 6>& loss, const CacheSeats& seats) {
     auto times = times_with(loss);

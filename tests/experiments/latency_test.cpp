@@ -153,6 +153,16 @@ TEST(Reading, TellsDifferencesWithoutGroupsFromNone) {
     EXPECT_TRUE(one_slow_pair.is_uniform) << "one of 28 may be noise; a finding tells of it";
 }
 
+TEST(Reading, OfTwoCpusSaysHowNearTheyAreWhereThatIsKnown) {
+    topology::Latencies latencies(CpuSet::range(0, 1));
+    latencies.set(0, 1, 10);
+    EXPECT_EQ(read_latencies(latencies, nullptr).meaning,
+              "A message takes 10 ns one way between these two CPUs.");
+    const auto sockets = two_sockets();
+    EXPECT_TRUE(read_latencies(latencies, &sockets)
+                    .meaning.starts_with("A message takes 10 ns one way between these two CPUs (same "));
+}
+
 TEST(Reading, ClaimsNothingOfPairsThatWereNotMeasured) {
     topology::Latencies latencies(CpuSet::range(0, 3)); // other programs ran on CPU 3 all the time
     latencies.set(0, 1, 20);

@@ -107,7 +107,7 @@ std::string loss_words(const PlaceLoss& loss) {
     if (!loss.is_shown()) return text + "no loss shown";
     return text +
            fmt::format(
-               "{:.1f} % longer on average, {:.0f} % at most (with {}); shown for {} of {} working sets",
+               "{:.1f} % longer on average, {:.1f} % at most (with {}); shown for {} of {} working sets",
                100 * loss.mean.change.estimate, 100 * loss.most, bytes_words(loss.at), loss.costly, loss.of);
 }
 
@@ -224,7 +224,7 @@ std::string summary_of(const CacheReading& reading) {
     std::string text(name_of(reading.width));
     for (const auto& loss : reading.losses)
         if (is_move(loss.place) && loss.of > 0)
-            text += fmt::format("; {:g} ms, {}: {:.1f} % (at most {:.0f} %)", loss.quantum_ms,
+            text += fmt::format("; {:g} ms, {}: {:.1f} % (at most {:.1f} %)", loss.quantum_ms,
                                 name_of(loss.place), 100 * loss.mean.change.estimate, 100 * loss.most);
     return text;
 }

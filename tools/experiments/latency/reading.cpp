@@ -157,8 +157,8 @@ std::string meaning_without_groups(const LatencyReading& reading, const Range& r
     const auto& farthest = reading.distances.back();
     if (reading.is_uniform && reading.not_measured > 0) return meaning_of_some_alike(reading);
     if (reading.distances.size() == 1 && farthest.pairs == 1)
-        return fmt::format("A message takes {:.0f} ns one way between these two CPUs ({}).", farthest.median,
-                           farthest.name);
+        return fmt::format("A message takes {:.0f} ns one way between these two CPUs{}.", farthest.median,
+                           topology == nullptr ? "" : " (" + farthest.name + ")");
     if (!reading.is_uniform)
         return fmt::format(
             "There are no groups that belong together, but large differences. A message takes {:.0f} ns one "
