@@ -170,6 +170,25 @@ class MeasureLatency(unittest.TestCase):
         self.assertIn("there is no such file", self.run_it("--from", "/nowhere", code=1).stderr)
         self.run_it("--from", "/dev/zero", code=1)
 
+    def test_reads_tables_that_are_piped(self):
+        table = ",,,\n20,,,\n90,91,,\n92,90,21,\n"
+        wanted = json.loads(self.run_it("--from", self.table(table), "--json").stdout)
+        for source in ("-", "/dev/stdin"):
+            done = subprocess.run(self.command("--from", source, "--json"), input=table, capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(json.loads(done.stdout)["ns"], wanted["ns"])
+        self.assertIn("standard input", subprocess.run(self.command("--from", "-"), input=table, capture_output=True, text=True, check=True).stdout)
+        fifo = pathlib.Path(self.folder.name) / "fifo"
+        os.mkfifo(fifo)
+        with subprocess.Popen(self.command("--from", str(fifo), "--json"), stdout=subprocess.PIPE, text=True) as reader:
+            fifo.write_text(table, encoding="ascii")  # waits for the reader, and the reader for this
+            self.assertEqual(json.loads(reader.communicate(timeout=60)[0])["ns"], wanted["ns"])
+        with subprocess.Popen(["yes", ","], stdout=subprocess.PIPE) as endless:
+            done = subprocess.run(self.command("--from", "-"), stdin=endless.stdout, capture_output=True, text=True, check=False)
+            endless.stdout.close()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("larger than the 33554432 bytes that are accepted", done.stderr)
+
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # else a shell in the background has its children ignore it

@@ -98,6 +98,8 @@ class Words(unittest.TestCase):
         self.make_history()
         text = self.run_verb("history", "--state-dir", str(self.root), recorded=False)
         self.assertRegex(text, r"ttcp +done +loopback")
+        for rows in ("-1", "0", "1001"):
+            self.assertIn("--count", self.run_verb("history", "-n", rows, "--state-dir", str(self.root), recorded=False, code=2))
 
     def make_history(self):
         """As the daemon makes it, by its own schema."""

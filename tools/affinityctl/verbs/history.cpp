@@ -100,7 +100,9 @@ void add_history(CLI::App& app, Globals& globals, int& status) {
                      "read the history in this folder, without a daemon (one that does not run keeps it in "
                      "/var/lib/affinityd)")
         ->type_name("DIR");
-    verb->add_option("-n,--count", options->count, "rows of the table")->capture_default_str();
+    verb->add_option("-n,--count", options->count, "rows of the table")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000));
     verb->add_option("--svg", options->svg,
                      "also draw throughput over time into this file (- is standard output)")
         ->type_name("FILE");

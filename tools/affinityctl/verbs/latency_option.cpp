@@ -2,14 +2,21 @@
 #include "affinityctl/verbs/latency_option.hpp"
 
 #include "accounting/experiments.hpp"
+#include "host/fd.hpp"
 #include "host/file.hpp"
 #include "host/root.hpp"
 #include "topology/cpu_model.hpp"
 #include "topology/reader.hpp"
 
 #include <CLI/CLI.hpp>
+#include <array>
+#include <cerrno>
 #include <memory>
 #include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace affinityctl {
 
@@ -30,10 +37,38 @@ KnownLatencies measured_here(const std::string& folder) {
                                               topology::read_cpu_model(*root));
 }
 
+const std::string standard_input = "-";
+
+bool is_stream(const std::string& path) {
+    struct stat status {};
+    return path == standard_input || (::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode));
+}
+
+/// To its end, for which it waits: somebody has to write it.
+affinityd::Result<std::optional<std::string>> read_stream(const std::string& path) {
+    const affinityd::host::Fd file(path == standard_input ? ::dup(STDIN_FILENO)
+                                                          : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) return affinityd::fail("cannot open", path, errno);
+    std::string text;
+    std::array<char, 64U << 10U> part{};
+    for (;;) {
+        const auto got = ::read(file.get(), part.data(), part.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return affinityd::fail("cannot read", path, errno);
+        if (got == 0) return text;
+        text.append(part.data(), static_cast<std::size_t>(got));
+        if (text.size() > topology::most_csv_bytes)
+            return affinityd::fail("larger than the " + std::to_string(topology::most_csv_bytes) +
+                                       " bytes that are accepted",
+                                   path);
+    }
+}
+
 } // namespace
 
 affinityd::Result<topology::Latencies> read_latency_table(const std::string& path) {
-    const auto text = affinityd::host::read_file(path, topology::most_csv_bytes);
+    const auto text =
+        is_stream(path) ? read_stream(path) : affinityd::host::read_file(path, topology::most_csv_bytes);
     if (!text) return std::unexpected(text.error());
     if (!*text) return affinityd::fail("there is no such file", path);
     auto latencies = (*text)->starts_with('{') ? topology::latencies_from_json(**text)
@@ -47,7 +82,7 @@ affinityd::Result<topology::Latencies> read_latency_table(const std::string& pat
 void add_latency_option(CLI::App& verb, std::string& file) {
     verb.add_option("--latency", file,
                     "latencies between the machine's CPUs, for policies that say 'measured': CSV as of "
-                    "core-to-core-latency, or what 'measure latency --json' printed")
+                    "core-to-core-latency, or what 'measure latency --json' printed; - is standard input")
         ->type_name("FILE");
 }
 

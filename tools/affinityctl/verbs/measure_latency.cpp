@@ -65,11 +65,12 @@ int show_table(const Globals& globals, const MeasureLatencyOptions& options) {
     }
     const auto* known = machine ? &*machine : nullptr;
     const auto reading = experiments::read_latencies(*latencies, known);
-    return show_latencies({.latencies = *latencies,
-                           .reading = reading,
-                           .topology = known,
-                           .source = options.from.substr(options.from.rfind('/') + 1)},
-                          options, globals);
+    return show_latencies(
+        {.latencies = *latencies,
+         .reading = reading,
+         .topology = known,
+         .source = options.from == "-" ? "standard input" : options.from.substr(options.from.rfind('/') + 1)},
+        options, globals);
 }
 
 /// Keeps and shows what was measured.
@@ -191,10 +192,9 @@ void add_measure_latency(CLI::App& parent, Globals& globals, int& status) {
             ->capture_default_str()
             ->check(CLI::IsMember({"auto", "core", "llc", "all"}));
     add_way_options(*verb, *options);
-    verb->add_option(
-            "--from", options->from,
-            "show this table (CSV as of core-to-core-latency, or what --json printed) and measure nothing; "
-            "with --root DIR it is of that recorded machine")
+    verb->add_option("--from", options->from,
+                     "show this table (CSV as of core-to-core-latency, or what --json printed; - is standard "
+                     "input) and measure nothing; with --root DIR it is of that recorded machine")
         ->type_name("FILE")
         ->excludes(cpus)
         ->excludes(pairs);
