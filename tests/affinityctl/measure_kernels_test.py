@@ -97,6 +97,18 @@ class MeasureKernels(unittest.TestCase):
             self.assertIn(words, done.stdout)
         self.assertRegex(done.stderr, "measuring what it costs to lose the cache takes (about|under) ")
 
+    def test_refuse_what_is_empty(self):
+        """As a variable of a script that was never set: it means neither all CPUs nor no picture."""
+        for name in (*SHORT, "models"):
+            for option in ("--cpus", "--svg"):
+                said = self.run_it(name, option, "", "--state-dir", self.folder.name, code=2).stderr
+                self.assertIn(option + ": expected a value, and this is empty", said)
+        self.assertIn("--nics: expected a value", self.run_it("models", "--nics", "", code=2).stderr)
+        for verb in (("topology",), ("locality",), ("sharers", "1")):
+            done = subprocess.run([PROGRAM, *verb, "--svg", ""], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("--svg: expected a value", done.stderr)
+
     def test_say_what_the_machine_cannot_do(self):
         document = json.loads(self.measure("smt", "--json").stdout)
         siblings = pathlib.Path(f"/sys/devices/system/cpu/cpu{CPUS[0]}/topology/thread_siblings_list").read_text(encoding="ascii").strip()

@@ -128,6 +128,9 @@ class MeasureLatency(unittest.TestCase):
         self.run_it("--json", "--svg", "-", code=2)
         self.run_it("--from", "x", "--cpus", "0", code=2)
         self.run_it("--root", self.folder.name, code=2)
+        for option in ("--cpus", "--svg", "--from"):
+            self.assertIn(option + ": expected a value, and this is empty", self.run_it(option, "", code=2).stderr)
+        self.assertEqual(os.listdir(self.folder.name), [], "of all that nothing was measured")
 
     def test_that_cannot_be_kept_is_shown_all_the_same(self):
         done = self.run_it("--cpus", f"{CPUS[0]},{CPUS[-1]}", "--samples", "4", "--state-dir", "/dev/null/x")

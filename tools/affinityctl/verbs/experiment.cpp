@@ -4,6 +4,7 @@
 #include "affinity-ttcp/models/emulation.hpp"
 #include "affinityctl/offline/cpu_expr.hpp"
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/not_empty.hpp"
 #include "affinityctl/views/table.hpp"
 #include "base/clock.hpp"
 #include "experiments/frame/quiet.hpp"
@@ -31,7 +32,8 @@ void add_experiment_options(CLI::App& verb, ExperimentOptions& options) {
 
 void add_result_options(CLI::App& verb, ExperimentOptions& options) {
     verb.add_option("--svg", options.svg, "also draw it into this file (- is standard output)")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(not_empty());
     verb.add_flag("--no-history", options.no_history, "do not keep the result");
     verb.add_option("--state-dir", options.state_dir, "the folder with the history in which it is kept")
         ->type_name("DIR")

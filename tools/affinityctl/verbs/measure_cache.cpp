@@ -3,6 +3,7 @@
 
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment_outcome.hpp"
+#include "affinityctl/verbs/not_empty.hpp"
 #include "affinityctl/views/experiments/cache_picture.hpp"
 #include "affinityctl/views/experiments/cache_view.hpp"
 #include "experiments/cache/polluter.hpp"
@@ -141,7 +142,8 @@ void add_measure_cache(CLI::App& parent, Globals& globals, int& status) {
     const auto options = std::make_shared<MeasureCacheOptions>();
     verb->add_option("--cpus", options->cpus,
                      "a CPU-set expression as in policies; default: all this program may use")
-        ->type_name("EXPR");
+        ->type_name("EXPR")
+        ->check(not_empty());
     verb->add_option("--quanta", options->how.quanta_ms,
                      "how often it is interrupted, in ms, with commas between")
         ->delimiter(',')

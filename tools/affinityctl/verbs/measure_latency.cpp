@@ -4,6 +4,7 @@
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment.hpp"
 #include "affinityctl/verbs/latency_option.hpp"
+#include "affinityctl/verbs/not_empty.hpp"
 #include "affinityctl/verbs/picture.hpp"
 #include "affinityctl/views/experiments/latency_json.hpp"
 #include "affinityctl/views/experiments/latency_picture.hpp"
@@ -184,7 +185,8 @@ void add_measure_latency(CLI::App& parent, Globals& globals, int& status) {
     const auto options = std::make_shared<MeasureLatencyOptions>();
     auto* cpus = verb->add_option("--cpus", options->cpus,
                                   "a CPU-set expression as in policies; default: all this program may use")
-                     ->type_name("EXPR");
+                     ->type_name("EXPR")
+                     ->check(not_empty());
     auto* pairs =
         verb->add_option("--pairs", options->pairs,
                          "all; one CPU of each core, or of each LLC group; auto: all up to 64 CPUs, else "
@@ -196,6 +198,7 @@ void add_measure_latency(CLI::App& parent, Globals& globals, int& status) {
                      "show this table (CSV as of core-to-core-latency, or what --json printed; - is standard "
                      "input) and measure nothing; with --root DIR it is of that recorded machine")
         ->type_name("FILE")
+        ->check(not_empty())
         ->excludes(cpus)
         ->excludes(pairs);
     add_experiment_options(*verb, options->common);

@@ -5,6 +5,7 @@
 #include "affinity-ttcp/models/summary.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment_outcome.hpp"
+#include "affinityctl/verbs/not_empty.hpp"
 #include "affinityctl/verbs/picture.hpp"
 #include "affinityctl/views/models/picture.hpp"
 #include "affinityctl/views/models/text.hpp"
@@ -196,6 +197,7 @@ void add_testbed_options(CLI::App& verb, MeasureModelsOptions& options) {
     verb.add_option("--nics", options.nics,
                     "pairs of NICs joined by a cable, as eth1:eth2,eth3:eth4, none of them in use; each "
                     "receives a connection; at the end they are put back")
+        ->check(not_empty())
         ->excludes("--connections");
 }
 
@@ -211,7 +213,8 @@ void add_round_options(CLI::App& verb, MeasureModelsOptions& options) {
                     "which, in this order; the others are compared with the first; none,none: an A/A run")
         ->capture_default_str();
     verb.add_option("--cpus", options.cpus,
-                    "CPU list of the system under test; default: all this program may use");
+                    "CPU list of the system under test; default: all this program may use")
+        ->check(not_empty());
     verb.add_option("--sockbuf", options.setup.round.socket_buffer,
                     "socket buffer size; 0: the kernel's own sizing, at which veth pairs lose packets")
         ->capture_default_str()

@@ -3,6 +3,7 @@
 
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment_outcome.hpp"
+#include "affinityctl/verbs/not_empty.hpp"
 #include "affinityctl/views/experiments/sharing_view.hpp"
 #include "experiments/frame/refusal.hpp"
 #include "experiments/sharing/times.hpp"
@@ -68,7 +69,8 @@ void add_measure_sharing(CLI::App& parent, Globals& globals, int& status) {
     const auto options = std::make_shared<MeasureSharingOptions>();
     verb->add_option("--cpus", options->cpus,
                      "a CPU-set expression as in policies; default: all this program may use")
-        ->type_name("EXPR");
+        ->type_name("EXPR")
+        ->check(not_empty());
     verb->add_option("--rounds", options->how.rounds, "runs of each placing; below 4 there is no verdict")
         ->capture_default_str()
         ->check(CLI::Range(1U, 10000U));

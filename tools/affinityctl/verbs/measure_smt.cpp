@@ -3,6 +3,7 @@
 
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment_outcome.hpp"
+#include "affinityctl/verbs/not_empty.hpp"
 #include "affinityctl/views/experiments/smt_view.hpp"
 #include "experiments/frame/refusal.hpp"
 #include "experiments/smt/launch.hpp"
@@ -89,7 +90,8 @@ void add_measure_smt(CLI::App& parent, Globals& globals, int& status) {
     const auto options = std::make_shared<MeasureSmtOptions>();
     verb->add_option("--cpus", options->cpus,
                      "a CPU-set expression as in policies; default: all this program may use")
-        ->type_name("EXPR");
+        ->type_name("EXPR")
+        ->check(not_empty());
     verb->add_option("--rounds", options->how.rounds, "runs of each case; below 4 there is no verdict")
         ->capture_default_str()
         ->check(CLI::Range(1U, 10000U));

@@ -3,6 +3,7 @@
 #include "affinityctl/daemon/occupancy.hpp"
 #include "affinityctl/offline/policy_occupancy.hpp"
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/not_empty.hpp"
 #include "affinityctl/verbs/picture.hpp"
 #include "affinityctl/verbs/policy_set.hpp"
 #include "affinityctl/verbs/verb.hpp"
@@ -111,7 +112,8 @@ void add_topology(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<TopologyOptions>();
     verb->add_flag("--table", options->table, "one line per CPU, as lscpu -e");
     verb->add_option("--svg", options->svg, "write a picture to this file (- is standard output)")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(not_empty());
     verb->add_option("--policy", options->policies.names,
                      "what this policy would occupy: a name, or a file; may be given again")
         ->type_name("NAME")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/verbs/watch_options.hpp"
 
+#include "affinityctl/verbs/not_empty.hpp"
 #include "affinityctl/verbs/picture.hpp"
 #include "base/duration.hpp"
 
@@ -19,7 +20,8 @@ constexpr milliseconds shortest{100}, longest{std::chrono::hours(1)};
 void add_watch_options(CLI::App& verb, WatchOptions& options, const std::string& picture) {
     verb.add_option("--for", options.time, "how long to watch")->type_name("TIME")->capture_default_str();
     verb.add_option("--svg", options.svg, "also draw " + picture + " into this file (- is standard output)")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(not_empty());
 }
 
 std::expected<milliseconds, CallError>
