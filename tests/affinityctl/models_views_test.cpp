@@ -114,11 +114,30 @@ TEST(ModelsText, RunThatWasStoppedAtOnceIsPrintedToo) {
     ModelsReport report;
     report.reason = "stopped by a signal";
     report.points = {{{Work::answer, 1, 1}, {{Model::none, {}}, {Model::full, {}}}}};
-    EXPECT_NE(text_of(report).find("not finished: failed: stopped by a signal"), std::string::npos);
-    EXPECT_NE(models_svg(report, work_views(report)).find("</svg>"), std::string::npos);
+    const std::string ending =
+        "not finished: failed: stopped by a signal, before the first round was measured; nothing is kept";
+    EXPECT_EQ(text_of(report), ending + ".\n");
+    const auto svg = models_svg(report, work_views(report));
+    EXPECT_NE(svg.find(ending), std::string::npos) << svg;
+    EXPECT_EQ(svg.find("Cost by"), std::string::npos) << svg;
+    EXPECT_NE(svg.find("</svg>"), std::string::npos);
     report.points.clear();
-    EXPECT_NE(text_of(report).find("not finished"), std::string::npos);
+    EXPECT_EQ(text_of(report), ending + ".\n");
     EXPECT_NE(models_svg(report, work_views(report)).find("</svg>"), std::string::npos);
+}
+
+TEST(ModelsText, RunThatWasStoppedInTheMiddleHasWhatThereIs) {
+    auto report = report_of({{Work::receive, 65536, 0}, {Work::receive, 128, 0}});
+    report.outcome = affinityd::measure::Outcome::killed;
+    report.reason = "stopped by a signal";
+    for (auto& model : report.points[1].models)
+        model.samples.clear();
+    const auto text = text_of(report);
+    EXPECT_NE(text.find("\nnot finished: killed: stopped by a signal\n"), std::string::npos) << text;
+    EXPECT_NE(text.find("6 rounds"), std::string::npos) << text;
+    EXPECT_NE(text.find("GHZ/GBPS"), std::string::npos) << "what was measured has cycles: " << text;
+    EXPECT_EQ(text.substr(0, text.find("Meanwhile")).find(" 0.00"), std::string::npos)
+        << "nobody was busy there: " << text;
 }
 
 TEST(ModelsText, FitsATerminalOf80Columns) {

@@ -98,6 +98,18 @@ TEST(Models, FewRoundsGiveNoVerdict) {
     EXPECT_FALSE(summaries[1].bits_per_second);
 }
 
+TEST(Models, WhatWasNeverMeasuredIsNotZero) {
+    ModelsReport report;
+    report.points = {{{Work::receive, 65536, 0}, {{Model::none, {}}, {Model::full, {}}}}};
+    EXPECT_FALSE(has_rounds(report));
+    EXPECT_FALSE(summarize(report.points[0].models)[0].busy_cpus);
+    const auto text = to_json(report);
+    EXPECT_NE(text.find(R"("busy_cpus":null)"), std::string::npos) << text;
+    EXPECT_NE(text.find(R"("context_switches_per_second":null)"), std::string::npos) << text;
+    report.points[0].models[1] = result(Model::full, {1}, 1);
+    EXPECT_TRUE(has_rounds(report));
+}
+
 TEST(Models, CountersPerBit) {
     auto counted = result(Model::none, {1, 1}, 1);
     for (auto& sample : counted.samples) {

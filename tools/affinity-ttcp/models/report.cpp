@@ -4,6 +4,7 @@
 #include "affinity-ttcp/models/summary.hpp"
 #include "measure/report_json.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace affinityd::ttcp {
@@ -84,10 +85,10 @@ json model_json(const ModelSummary& summary, const ModelResult& result) {
                {"gain", comparison_json(summary.gain)},
                {"ghz_per_gbps", interval_json(summary.cost.cycles_per_bit.total)},
                {"cost", comparison_json(summary.cost.change)},
-               {"busy_cpus", summary.busy_cpus},
+               {"busy_cpus", or_null(summary.busy_cpus)},
                {"instructions_per_bit", or_null(summary.per_bit.instructions)},
                {"cache_misses_per_bit", or_null(summary.per_bit.cache_misses.mean)},
-               {"context_switches_per_second", summary.per_second.switches.mean.value_or(0)},
+               {"context_switches_per_second", or_null(summary.per_second.switches.mean)},
                {"migrations_per_second", or_null(summary.per_second.migrations.mean)},
                {"retransmits_per_second", or_null(summary.per_second.retransmits.mean)},
                {"cpus", measure::to_json(summary.cpus)},
@@ -128,6 +129,12 @@ const PointResult* main_point(const ModelsReport& report) {
             (each.point.work == found->point.work && each.point.bytes > found->point.bytes))
             found = &each;
     return found;
+}
+
+bool has_rounds(const ModelsReport& report) {
+    return std::ranges::any_of(report.points, [](const PointResult& point) {
+        return std::ranges::any_of(point.models, [](const auto& model) { return !model.samples.empty(); });
+    });
 }
 
 std::string to_json(const ModelsReport& report) {

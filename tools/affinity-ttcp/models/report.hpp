@@ -27,6 +27,9 @@ struct ModelsReport {
 /// The point that stands for a report: of what it does first, the largest size.
 [[nodiscard]] const PointResult* main_point(const ModelsReport& report);
 
+/// False: it ended before the first round was measured, and has no figures.
+[[nodiscard]] bool has_rounds(const ModelsReport& report);
+
 /// One line of JSON with the summaries and each sample. What is at the top is of the main point.
 [[nodiscard]] std::string to_json(const ModelsReport& report);
 

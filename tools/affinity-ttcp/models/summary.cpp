@@ -175,7 +175,7 @@ ModelSummary summary_of(const ModelResult& result) {
         wall += sample.wall_seconds;
         cpu += sample.cpu_seconds.total();
     }
-    summary.busy_cpus = wall > 0 ? cpu / wall : 0;
+    if (wall > 0) summary.busy_cpus = cpu / wall;
     summary.per_second = per_second_of(result);
     if (has_exchanges(result)) summary.exchanges = exchanges_of(result);
     summary.cpus = cpus_of(result);

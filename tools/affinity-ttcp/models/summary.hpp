@@ -52,7 +52,7 @@ struct ModelSummary {
     measure::Comparison gain; ///< of throughput against the first model; not_enough for the first itself
     CostSummary cost;
     PerBit per_bit;
-    double busy_cpus = 0; ///< CPU time of the system under test over wall time
+    std::optional<double> busy_cpus; ///< CPU time of the system under test over wall time
     PerSecond per_second;
     std::optional<ExchangeSummary> exchanges; ///< with Work::answer
     std::vector<measure::CpuReport> cpus;     ///< sums over the rounds

@@ -55,7 +55,8 @@ Row stream_row(const ModelSummary& model, bool is_first, bool cycles) {
     const auto& cost = model.cost;
     return {interval_text(model.bits_per_second, 1e9, 2), change_text(model.gain, is_first),
             cost_text(cycles ? cost.cycles_per_bit.total : cost.cpu_seconds.total, cycles),
-            change_text(cost.change, is_first), fmt::format("{:.2f}", model.busy_cpus)};
+            change_text(cost.change, is_first),
+            model.busy_cpus ? fmt::format("{:.2f}", *model.busy_cpus) : "-"};
 }
 
 bool counts_misses(const WorkView& view) {

@@ -15,6 +15,7 @@ using namespace affinityd::ttcp;
 
 namespace {
 
+constexpr const char* picture_title = "The affinity models side by side";
 constexpr double models_head = 78, title_height = 26, models_edge = 24;
 
 double height_of(const WorkView& view) {
@@ -30,9 +31,17 @@ void draw_models(Svg& svg, double y, const std::vector<std::string>& labels) {
     }
 }
 
+std::string svg_of_nothing(const ModelsReport& report) {
+    Svg svg(models_page, models_head, picture_title);
+    svg.text(models_margin, 28, picture_title, 18);
+    svg.text(models_margin, 56, ending_of(report), 12);
+    return svg.finish();
+}
+
 } // namespace
 
 std::string models_svg(const ModelsReport& report, const std::vector<WorkView>& views) {
+    if (!has_rounds(report)) return svg_of_nothing(report);
     const auto labels = labels_of(report);
     const auto note = fmt::format("{}. {}. Whiskers: 95 % intervals. {}", headline_of(report, views),
                                   report.setup, notes_of(report, views));
@@ -40,9 +49,8 @@ std::string models_svg(const ModelsReport& report, const std::vector<WorkView>& 
     double height = models_head;
     for (const auto& view : views)
         height += height_of(view);
-    Svg svg(models_page, height + 24 + note_leading * static_cast<double>(lines.size()),
-            "The affinity models side by side");
-    svg.text(models_margin, 28, "The affinity models side by side", 18);
+    Svg svg(models_page, height + 24 + note_leading * static_cast<double>(lines.size()), picture_title);
+    svg.text(models_margin, 28, picture_title, 18);
     if (report.outcome != affinityd::measure::Outcome::done)
         svg.text(models_margin + 330, 28, "not finished: " + report.reason, 12);
     draw_models(svg, 56, labels);

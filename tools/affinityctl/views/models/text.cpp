@@ -58,6 +58,7 @@ std::string machine_text(const ModelsReport& report, const std::vector<WorkView>
 } // namespace
 
 std::string models_text(const ModelsReport& report, const std::vector<WorkView>& views, const Page& page) {
+    if (!has_rounds(report)) return wrapped(ending_of(report) + ".", "", page);
     const auto labels = labels_of(report);
     auto text =
         wrapped(fmt::format("{}, in {:.0f} s", headline_of(report, views), report.seconds), "", page) +
@@ -67,8 +68,7 @@ std::string models_text(const ModelsReport& report, const std::vector<WorkView>&
     const auto columns = page.width == 0 ? note_columns : std::min(page.width, note_columns);
     text += wrapped(notes_of(report, views), "", Page{.width = columns});
     text += machine_text(report, views, labels, page);
-    if (report.outcome != measure::Outcome::done)
-        text += fmt::format("\nnot finished: {}: {}\n", measure::to_string(report.outcome), report.reason);
+    if (report.outcome != measure::Outcome::done) text += "\n" + ending_of(report) + "\n";
     return text;
 }
 

@@ -36,7 +36,7 @@ bool has_counters(const std::vector<WorkView>& views) {
 bool WorkView::has_cycles() const {
     return std::ranges::all_of(points, [](const PointView& point) {
         return std::ranges::all_of(point.models, [](const ModelSummary& model) {
-            return model.cost.cycles_per_bit.total.has_value();
+            return model.rounds == 0 || model.cost.cycles_per_bit.total.has_value();
         });
     });
 }
@@ -121,6 +121,11 @@ std::string notes_of(const ModelsReport& report, const std::vector<WorkView>& vi
                             "difference may be theirs, and small ones are hidden.",
                             100 * *report.busy_before);
     return text;
+}
+
+std::string ending_of(const ModelsReport& report) {
+    return fmt::format("not finished: {}: {}{}", measure::to_string(report.outcome), report.reason,
+                       has_rounds(report) ? "" : ", before the first round was measured; nothing is kept");
 }
 
 std::string interval_text(const std::optional<measure::Interval>& interval, double unit, int digits) {

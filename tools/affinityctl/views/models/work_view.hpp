@@ -45,6 +45,9 @@ struct WorkView {
 [[nodiscard]] std::string notes_of(const affinityd::ttcp::ModelsReport& report,
                                    const std::vector<WorkView>& views);
 
+/// "not finished: killed: stopped by a signal", and whether there are no figures.
+[[nodiscard]] std::string ending_of(const affinityd::ttcp::ModelsReport& report);
+
 /// "1.23 (1.20 to 1.26)" in multiples of `unit`; "-" where there is none.
 [[nodiscard]] std::string interval_text(const std::optional<affinityd::measure::Interval>& interval,
                                         double unit, int digits);
