@@ -2,6 +2,7 @@
 // affinityctl history: what was measured, over time.
 #include "accounting/measurements.hpp"
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/not_empty.hpp"
 #include "affinityctl/verbs/picture.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/history_chart.hpp"
@@ -105,7 +106,8 @@ void add_history(CLI::App& app, Globals& globals, int& status) {
         ->check(CLI::Range(1, 1000));
     verb->add_option("--svg", options->svg,
                      "also draw throughput over time into this file (- is standard output)")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(not_empty());
     verb->callback([&globals, &status, options] { status = run(globals, *options); });
 }
 
