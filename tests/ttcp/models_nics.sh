@@ -36,8 +36,8 @@ describe() {
 }
 describe >"$work/before"
 same() { describe | diff "$work/before" - >&2 || fail "$1: not as before"; }
-start() { # OPTIONS...: in the background until its streams run
-    "$affinityctl" --json measure models --nics ta:tb,tc:td --rounds 60 "$@" >"$work/json" & pid=$!; pids="$pids $pid"
+start() { # OPTIONS...: in the background until its streams run. What a script starts there ignores ^C otherwise.
+    env --default-signal=INT "$affinityctl" --json measure models --nics ta:tb,tc:td --rounds 60 "$@" >"$work/json" & pid=$!; pids="$pids $pid"
     for _ in $(seq 100); do [ ! -e /sys/class/net/ta ] && [ -n "$(cat /proc/$pid/task/*/children 2>/dev/null)" ] && break; sleep 0.1; done
     [ ! -e /sys/class/net/ta ] || fail "ta is not borrowed"
 }

@@ -65,7 +65,8 @@ for point in report["points"]:
 xml.dom.minidom.parse(sys.argv[2])
 END
 
-"$affinityctl" --json measure models --connections 1 --rounds 60 --seconds 1 >"$work/json" & pid=$!; pids="$pids $pid"
+# What a script starts in the background ignores ^C otherwise.
+env --default-signal=INT "$affinityctl" --json measure models --connections 1 --rounds 60 --seconds 1 >"$work/json" & pid=$!; pids="$pids $pid"
 for _ in $(seq 100); do [ -n "$(children_of $pid)" ] && break; sleep 0.1; done
 sleep 0.3
 kill -INT $pid
