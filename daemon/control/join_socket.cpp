@@ -27,7 +27,7 @@ constexpr unsigned turns_an_interval = 120;
 // Of the daemon's time, for those who ask too often or have gone, beyond one of them in each turn. A queue of
 // SOMAXCONN (4,096) of them is over before the library gives up, also while slices of a pass take turns with
 // them.
-constexpr double refusing_usec_per_second = 500'000, refusing_usec_at_once = 5000;
+constexpr double refusing_usec_per_second = 500'000;
 // Any user can keep the socket ready all the time. sd-bus arms timers anew in each turn, and these never get
 // theirs beside what is always ready and as important: joins take turns with the slices of a pass instead.
 constexpr auto behind_others = std::int64_t{SD_EVENT_PRIORITY_IDLE};
@@ -110,7 +110,7 @@ JoinSocket::JoinSocket(sd_event* event, std::string path, Others others, Limits 
     : event_(event), path_(std::move(path)), others_(std::move(others)), limits_(limits),
       listener_(std::move(listener)), users_(limits.of_user, limits.of_user_at_once),
       processes_(limits.of_process, limits.of_process_at_once, most_processes),
-      refusing_(refusing_usec_per_second, refusing_usec_at_once) {}
+      refusing_(refusing_usec_per_second, static_cast<double>(limits.refusals_at_once.count())) {}
 
 JoinSocket::~JoinSocket() { ::unlink(path_.c_str()); }
 

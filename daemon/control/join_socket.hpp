@@ -30,7 +30,8 @@ class JoinSocket {
         double of_process = 500, of_process_at_once = 2000; ///< the same of one process
         std::size_t silent = 64, silent_of_user = 16;       ///< connections on which nothing has come yet
         std::chrono::milliseconds silence{1000};            ///< after which one is closed
-        std::chrono::microseconds refusals{1000}; ///< of a turn, for those who ask too often or have gone
+        /// Time for those who ask too often or have gone: of a turn, and of turns that follow each other.
+        std::chrono::microseconds refusals{1000}, refusals_at_once{5000};
     };
     struct Others {
         app::Joining& joining;            ///< must outlive this
