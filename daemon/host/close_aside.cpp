@@ -130,10 +130,7 @@ void CloseAside::close(Fd fd) {
         ++work_->threads;
         work_->last_begun = Clock::now();
     } catch (const std::system_error&) {
-        if (work_->threads > 0) return; // one of them takes it
-        ::close(work_->numbers.back());
-        work_->numbers.pop_back();
-        --work_->waiting;
+        return; // it waits until one can be had: the next close() tries again
     }
 }
 

@@ -27,6 +27,25 @@ int write_all(int fd, std::string_view text) {
     return 0;
 }
 
+std::filesystem::path folder_of(const std::string& path) {
+    auto folder = std::filesystem::path(path).parent_path();
+    return folder.empty() ? "." : folder;
+}
+
+/// True for what somebody else has put into a folder that is open to all, such as /tmp: a link there may lead
+/// to any file. The kernel refuses it, too, unless it is told otherwise. Source:
+/// Documentation/admin-guide/sysctl/fs.rst, protected_symlinks, protected_fifos, protected_regular.
+bool is_laid_by_others(const std::string& path, const struct stat& entry) {
+    constexpr mode_t open_to_all = S_ISVTX | S_IWOTH;
+    struct stat folder {};
+    return ::stat(folder_of(path).c_str(), &folder) == 0 && (folder.st_mode & open_to_all) == open_to_all &&
+           entry.st_uid != ::geteuid() && entry.st_uid != folder.st_uid;
+}
+
+Error laid_by_others(const std::string& path) {
+    return {"somebody else has put this into a folder that is open to all: refused", path, EACCES};
+}
+
 } // namespace
 
 Result<std::optional<std::string>> read_file(const std::string& path, std::size_t limit, Links links) {
@@ -71,7 +90,12 @@ Result<void> replace_file(const std::string& path, std::string_view text, unsign
 }
 
 Result<void> write_file(const std::string& path, std::string_view text, unsigned mode) {
-    const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, mode));
+    struct stat entry {};
+    const bool is_there = ::lstat(path.c_str(), &entry) == 0;
+    if (is_there && is_laid_by_others(path, entry)) return std::unexpected(laid_by_others(path));
+    // A link that is put there from here on is not followed.
+    const int no_link = is_there && S_ISLNK(entry.st_mode) ? 0 : O_NOFOLLOW;
+    const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | no_link, mode));
     const int code = file ? write_all(file.get(), text) : errno;
     if (code != 0) return fail("cannot write", path, code);
     return {};
@@ -83,13 +107,14 @@ Result<void> check_writable(const std::string& path) {
         return {};
     };
     struct stat status {};
+    if (::lstat(path.c_str(), &status) == 0 && is_laid_by_others(path, status))
+        return std::unexpected(laid_by_others(path));
     if (::stat(path.c_str(), &status) != 0) {
         if (errno != ENOENT) return answer(false);
         std::error_code code;
-        auto folder = std::filesystem::path(path).parent_path();
+        const auto folder = folder_of(path);
         const auto target = std::filesystem::read_symlink(path, code);
         if (!code) return check_writable(folder / target); // it would be made where the link points to
-        if (folder.empty()) folder = ".";
         return answer(::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0);
     }
     // O_CREAT, as write_file has it: in /tmp the kernel refuses others' files only then.

@@ -90,6 +90,9 @@ class Pictures(Outputs):
             self.draw(link, stdout=output)
         text = (self.folder / "both").read_text(encoding="utf-8")
         self.assertRegex(text, "(?s)^[A-Z].*within groups of level 1.*<svg .*</svg>\\s*$")
+        with open(self.folder / "both", "w", encoding="utf-8") as output:
+            done = self.run_verb("--json", *LATENCY, self.table, "--svg", link, code=2, stdout=output)
+        self.assertIn("both write to standard output", done.stderr)
 
     def test_what_cannot_be_written_is_told_before_measuring(self):
         for verb in (["measure", "latency", *PAIR], ["measure", "smt"], ["measure", "cache"], ["measure", "sharing"], ["measure", "models"],

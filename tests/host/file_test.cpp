@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../support/nobody.hpp"
 #include "../support/tree.hpp"
 #include "host/file.hpp"
 
@@ -122,6 +123,23 @@ TEST(File, TellsBeforehandWhatCannotBeWritten) {
     EXPECT_EQ(check_writable(tree.path()).error().code, EISDIR);
     EXPECT_FALSE(std::filesystem::exists(tree.path("new"))) << "the question makes no file";
     EXPECT_EQ(**read_file(tree.path("old")), "text");
+}
+
+TEST(File, WhatOthersPutIntoAFolderThatIsOpenToAllIsNotWritten) {
+    const Tree tree;
+    tree.file("precious", "text");
+    tree.link("open/link", "../precious");
+    tree.link("open/own", "../precious");
+    ASSERT_EQ(::chmod(tree.path("open").c_str(), 01777), 0);
+    const int given = ::lchown(tree.path("open/link").c_str(), test::nobody, test::nobody);
+    ASSERT_TRUE(given == 0 || ::geteuid() != 0);
+    EXPECT_TRUE(check_writable(tree.path("open/own")));
+    if (given != 0) return; // who is not root cannot lay one for himself
+    EXPECT_EQ(check_writable(tree.path("open/link")).error().code, EACCES);
+    EXPECT_EQ(write_file(tree.path("open/link"), "new").error().code, EACCES);
+    EXPECT_EQ(**read_file(tree.path("precious")), "text");
+    EXPECT_TRUE(write_file(tree.path("open/own"), "new"));
+    EXPECT_EQ(**read_file(tree.path("precious")), "new");
 }
 
 TEST(File, Directories) {

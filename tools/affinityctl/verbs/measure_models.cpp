@@ -46,15 +46,29 @@ struct MeasureModelsOptions {
     ttcp::ModelsSetup setup;
 };
 
-/// From here on signals that end programs make a descriptor readable, so that the experiment ends in good
-/// order.
-Result<host::Fd> catch_signals() {
-    const auto set = host::stop_signals();
-    ::sigprocmask(SIG_BLOCK, &set, nullptr);
-    host::Fd file(::signalfd(-1, &set, SFD_CLOEXEC));
-    if (!file) return fail("cannot watch signals", {}, errno);
-    return file;
-}
+/// While it lives, signals that end programs make a descriptor readable, so that the experiment ends in good
+/// order. Afterwards they end the program, which may wait for who reads its results.
+class CaughtSignals {
+  public:
+    CaughtSignals() {
+        ::sigprocmask(SIG_BLOCK, &set_, &before_);
+        file_.reset(::signalfd(-1, &set_, SFD_CLOEXEC));
+    }
+    CaughtSignals(const CaughtSignals&) = delete;
+    CaughtSignals& operator=(const CaughtSignals&) = delete;
+    ~CaughtSignals() {
+        const timespec at_once{};
+        while (::sigtimedwait(&set_, nullptr, &at_once) > 0) { // the experiment has ended for these
+        }
+        ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+    }
+    [[nodiscard]] const host::Fd& file() const { return file_; }
+
+  private:
+    sigset_t set_ = host::stop_signals();
+    sigset_t before_{};
+    host::Fd file_;
+};
 
 Result<void> read_pairs(const std::string& text, std::vector<ttcp::NicPair>& pairs) {
     if (text.empty()) return {};
@@ -173,13 +187,13 @@ int run(const Globals& globals, MeasureModelsOptions options) {
         complain({exit_usage, done.error().to_string()});
         return exit_usage;
     }
-    const auto stop = catch_signals();
     const auto root = host::Root::open();
-    if (!stop) return complain(stop.error());
     if (!root) return complain(root.error());
-    options.setup.round.stop = stop->get();
     ttcp::ModelsReport report;
     {
+        const CaughtSignals stop;
+        if (!stop.file()) return complain({"cannot watch signals", {}, errno});
+        options.setup.round.stop = stop.file().get();
         const auto testbed = options.pairs.empty() ? ttcp::make_veth_testbed(*root, options.connections)
                                                    : ttcp::make_nic_testbed(*root, options.pairs);
         if (!testbed) return complain(testbed.error());

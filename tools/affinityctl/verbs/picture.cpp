@@ -4,6 +4,8 @@
 #include "affinityctl/verbs/ask.hpp"
 #include "host/file.hpp"
 
+#include <cstdio>
+
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,11 +23,20 @@ bool is_standard_output(const std::string& path) {
            named.st_dev == output.st_dev && named.st_ino == output.st_ino;
 }
 
+/// Another name of it may be /dev/null, which takes both.
+bool mixes(const std::string& path) {
+    struct stat output {};
+    const bool is_null =
+        ::fstat(STDOUT_FILENO, &output) == 0 && S_ISCHR(output.st_mode) && ::isatty(STDOUT_FILENO) == 0;
+    return path == "-" || (is_standard_output(path) && !is_null);
+}
+
 } // namespace
 
 std::expected<void, CallError> check_picture(const Globals& globals, const std::string& path) {
-    if (globals.json && path == "-")
-        return std::unexpected(CallError{exit_usage, "--json and --svg - both write to standard output"});
+    if (globals.json && mixes(path))
+        return std::unexpected(
+            CallError{exit_usage, fmt::format("--json and --svg {} both write to standard output", path)});
     if (path.empty() || path == "-") return {};
     const auto checked = affinityd::host::check_writable(path);
     if (!checked) return std::unexpected(CallError{exit_failure, checked.error().to_string()});
@@ -37,6 +48,7 @@ int write_picture(const std::string& path, const std::string& document) {
         fmt::print("{}", document);
         return exit_ok;
     }
+    std::fflush(stdout); // what is said already comes first, whoever reads the picture
     const auto written = affinityd::host::write_file(path, document);
     return written ? exit_ok : complain(written.error());
 }
