@@ -25,8 +25,8 @@ namespace {
 constexpr std::uint64_t joins_interval_usec = 10'000;
 constexpr unsigned turns_an_interval = 120;
 // Of the daemon's time, for those who ask too often or have gone, beyond one of them in each turn. A queue of
-// SOMAXCONN (4,096) of them is over before the library gives up, also while slices of a pass take turns with
-// them.
+// SOMAXCONN (4,096) of them is to be over before the library gives up, also while slices of a pass take turns
+// with them.
 constexpr double refusing_usec_per_second = 500'000;
 // Any user can keep the socket ready all the time. sd-bus arms timers anew in each turn, and these never get
 // theirs beside what is always ready and as important: joins take turns with the slices of a pass instead.

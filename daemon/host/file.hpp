@@ -27,7 +27,8 @@ read_file(const std::string& path, std::size_t limit = 1U << 20, Links links = L
 [[nodiscard]] Result<void> replace_file(const std::string& path, std::string_view text, unsigned mode = 0644);
 
 /// Writes it into what is there, as a shell's > does: links are followed, devices and FIFOs written to, and a
-/// file keeps its owner and mode. For files that users name; whoever reads meanwhile may see a part.
+/// file keeps its owner and mode. For files that users name; whoever reads meanwhile may see a part. EACCES:
+/// another user has put it into a folder that is open to all, such as /tmp.
 [[nodiscard]] Result<void> write_file(const std::string& path, std::string_view text, unsigned mode = 0644);
 
 /// Why write_file could not write there as things are. The question changes nothing: of devices and FIFOs
