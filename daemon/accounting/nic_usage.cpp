@@ -20,6 +20,7 @@ constexpr std::size_t most_sampled_descriptors = 256;
 constexpr std::size_t most_sampled_sockets = 4096;
 constexpr unsigned most_sampled_of_policy = 16; ///< workers of one program are alike
 constexpr std::size_t most_sampled = 256;       ///< processes, over all policies
+constexpr std::chrono::seconds fresh{5};
 
 /// What the sockets of one process say.
 struct Evidence {
@@ -202,7 +203,15 @@ std::vector<UsageProcess> NicUsage::choose(const Request& request) {
     return chosen;
 }
 
+bool NicUsage::stands(const Request& request) const {
+    return !search_ && !result_.fault && asked_at_ && request.now - *asked_at_ < fresh &&
+           request.policies == asked_ && std::ranges::all_of(asked_, &UsagePolicy::is_sampled);
+}
+
 void NicUsage::begin(Request request) {
+    if (stands(request)) return;
+    asked_ = request.policies;
+    asked_at_ = request.now;
     result_ = {};
     memory_.begin(request.now);
     auto chosen = choose(request);

@@ -37,6 +37,7 @@ struct UsagePolicy {
     /// Its placement does not depend on the answer, which is only shown to people: a few processes are
     /// asked, a few sockets of each are looked at.
     bool is_sampled = false;
+    friend bool operator==(const UsagePolicy&, const UsagePolicy&) = default;
 };
 
 /// A process whose NICs are asked for.
@@ -83,6 +84,8 @@ class NicUsage {
     ~NicUsage();
 
     /// Begins anew. A search under way is abandoned. Sockets are listed only if some process needs them.
+    /// Where the same policies are asked for, and all of them sampled, an answer of the last five seconds
+    /// stands: for a list of all sockets the kernel does not let go of its CPU.
     void begin(Request request);
     /// Works until `out_of_time` says so. True: the result is there.
     [[nodiscard]] bool step(const std::function<bool()>& out_of_time);
@@ -91,11 +94,14 @@ class NicUsage {
 
   private:
     struct Search;
+    [[nodiscard]] bool stands(const Request& request) const;
     [[nodiscard]] std::vector<UsageProcess> choose(const Request& request);
     const host::Root* root_;
     std::unique_ptr<Search> search_;
     NicUsageResult result_;
     NicMemory memory_;
+    std::vector<UsagePolicy> asked_; ///< last
+    std::optional<std::chrono::seconds> asked_at_;
     std::size_t sample_from_ = 0; ///< place in the request at which the next sample begins
 };
 

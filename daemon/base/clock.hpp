@@ -3,12 +3,21 @@
 
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 
 namespace affinityd {
 
 /// CLOCK_MONOTONIC in seconds, clock_gettime(2); libstdc++'s steady clock reads that clock.
 [[nodiscard]] inline double monotonic_seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// CPU time that this thread has used (CLOCK_THREAD_CPUTIME_ID): what others take of a busy machine does not
+/// count.
+[[nodiscard]] inline std::chrono::nanoseconds thread_time() {
+    timespec now{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
 /// The span as sd-event and sd-bus take it: in microseconds; 0 for one that is over.

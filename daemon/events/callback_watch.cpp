@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "events/callback_watch.hpp"
 
+#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "host/boot_clock.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <utility>
 
 namespace affinityd::events {
@@ -19,12 +19,6 @@ constexpr bool watches = true;
 #else
 constexpr bool watches = false;
 #endif
-
-std::chrono::nanoseconds cpu_time() {
-    timespec now{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-}
 
 } // namespace
 
@@ -60,9 +54,9 @@ int CallbackWatch::watched(const std::function<int()>& callback) {
     if (!watches) return callback();
     if (std::chrono::steady_clock::now() - looked_ > std::chrono::seconds(1)) look();
     stack_.begin();
-    const auto before = cpu_time();
+    const auto before = thread_time();
     const int status = callback();
-    const auto used = cpu_time() - before;
+    const auto used = thread_time() - before;
     stack_.end();
     note(used);
     return status;

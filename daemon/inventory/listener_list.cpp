@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/listener_list.hpp"
 
+#include "base/clock.hpp"
 #include "host/blocked_signals.hpp"
 #include "host/fd.hpp"
 
@@ -90,9 +91,9 @@ void ListenerList::State::work(const std::stop_token& stop) {
         const Question now{question.ports, question.list, question.former,
                            std::exchange(question.waiting, {})};
         lock.unlock();
-        const auto begun = thread_cpu_time();
+        const auto begun = thread_time();
         auto answer = read(now, stop);
-        const auto used = thread_cpu_time() - begun;
+        const auto used = thread_time() - begun;
         lock.lock();
         if (now.ports != question.ports) continue; // other ports matter now, which ends the pause, too
         next = Clock::now() + pause_after(used, answer.has_value());

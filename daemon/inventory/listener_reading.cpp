@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/listener_reading.hpp"
 
+#include "base/clock.hpp"
 #include "inventory/net_files.hpp"
 #include "inventory/socket_dump.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <iterator>
 #include <optional>
 #include <unordered_map>
@@ -112,24 +112,18 @@ Result<std::optional<SocketDump::Step>> read_once(const NetFile& list, const Por
         if (!step) return std::unexpected(step.error());
         if (*step != SocketDump::Step::more) return *step;
         if (is_over()) return fail("the reading is over", list.name, ECANCELED);
-        if (into.is_full() || thread_cpu_time() >= until) return std::nullopt;
+        if (into.is_full() || thread_time() >= until) return std::nullopt;
     }
 }
 
 } // namespace
-
-std::chrono::nanoseconds thread_cpu_time() {
-    timespec now{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-}
 
 Result<Listeners> ListenerReader::read(const PortRanges& ports, const Listeners* before,
                                        const std::function<bool()>& is_over) {
     Collection found(ports, limits_, persons_);
     for (const auto& list : net_files) {
         const std::string table = std::string(list.name).substr(sizeof "net/" - 1);
-        const auto until = thread_cpu_time() + limits_.cpu_time; // for all attempts
+        const auto until = thread_time() + limits_.cpu_time; // for all attempts
         found.begin_table();
         std::optional step = SocketDump::Step::interrupted;
         for (int i = 0; step == SocketDump::Step::interrupted; ++i) {

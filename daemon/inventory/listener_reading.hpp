@@ -47,9 +47,6 @@ struct Listeners {
     [[nodiscard]] bool are_all() const { return crowded.empty() && unread.empty(); }
 };
 
-/// CPU time of this thread.
-[[nodiscard]] std::chrono::nanoseconds thread_cpu_time();
-
 class ListenerReader {
   public:
     /// `root` must outlive it.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/clock.hpp"
 #include "host/blocked_signals.hpp"
 #include "host/fd.hpp"
-#include "inventory/listener_reading.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -23,9 +23,10 @@
 
 namespace affinityd::inventory {
 
-/// Reads on a thread of its own what the event loop must not wait for. One reading is made at a time; it is
-/// followed by a pause of nineteen times the CPU time that it took, but of no more than `longest_rest`. The
-/// thread is started by the first ask(). The destructor waits for the system call that the thread is in.
+/// Reads on a thread of its own what the event loop must not wait for. One reading is made at a time; the
+/// next one begins no earlier than twenty times its CPU time after it began, and no later than `longest_rest`
+/// after it ended, if asked for. The thread is started by the first ask(). The destructor waits for the
+/// system call that the thread is in.
 template <class Asked, class Found>
 class ReadingThread {
   public:
@@ -66,7 +67,7 @@ class ReadingThread {
   private:
     using Clock = std::chrono::steady_clock;
     static constexpr std::chrono::milliseconds shortest_rest{20};
-    static constexpr int rests_per_reading = 19; // a twentieth of a CPU
+    static constexpr int per_reading = 20; // a twentieth of a CPU
 
     void work(const std::stop_token& stop) {
         std::unique_lock lock(mutex_);
@@ -77,12 +78,14 @@ class ReadingThread {
             }
             const auto asked = *std::exchange(asked_, std::nullopt);
             lock.unlock();
-            const auto begun = thread_cpu_time();
+            const auto begun = Clock::now();
+            const auto used_before = thread_time();
             auto found = read_(asked, stop);
-            const auto used = thread_cpu_time() - begun;
+            const auto used = thread_time() - used_before;
             lock.lock();
-            next_ = Clock::now() +
-                    std::clamp<Clock::duration>(rests_per_reading * used, shortest_rest, longest_rest_);
+            const auto now = Clock::now(); // what was rested while it read counts
+            next_ = std::clamp<Clock::time_point>(begun + per_reading * used, now + shortest_rest,
+                                                  now + longest_rest_);
             found_ = std::move(found);
             const std::uint64_t one = 1;
             std::ignore = ::write(arrived_.get(), &one, sizeof one); // a counter that is full is readable

@@ -97,7 +97,7 @@ bool Sampler::is_present(int pid, Process& process) {
 }
 
 /// How many sockets it has looked at.
-std::size_t Sampler::look_at(int pid, std::size_t most, Clock::time_point end) {
+std::size_t Sampler::look_at(int pid, std::size_t most, const GoesOn& goes_on) {
     auto& process = processes_.try_emplace(pid, *root_, pid).first->second;
     if (!is_present(pid, process) || process.is_refused) return 0;
     const auto now = Clock::now();
@@ -106,33 +106,33 @@ std::size_t Sampler::look_at(int pid, std::size_t most, Clock::time_point end) {
                            : std::chrono::duration_cast<std::chrono::milliseconds>(now - process.last);
     process.last = now;
     refused_ = 0;
-    const auto looked = look_through(pid, process, {most, end, since});
+    const auto looked = look_through(pid, process, {most, since}, goes_on);
     if (refused_ != 0) last_refused_ = refused_;
     process.is_refused = refused_ == EPERM || refused_ == EACCES || refused_ == ENOSYS;
     return looked;
 }
 
-std::size_t Sampler::look_through(int pid, Process& process, const Bounds& bounds) {
+std::size_t Sampler::look_through(int pid, Process& process, const Bounds& bounds, const GoesOn& goes_on) {
     auto entries = inventory::NumberedEntries::open(root_->proc(), std::to_string(pid) + "/fd");
     const auto files = host::ForeignFiles::open(pid);
     if (!files && files.error() != ESRCH) refused_ = files.error();
     if (!files || !entries) return 0;
-    process.readers.look(bounds.end);
+    process.readers.look(goes_on);
     std::size_t looked = 0;
     std::size_t left = tries_per_socket * bounds.most; // of very many files few may be connections
     for (const int number : descriptors_from(process.next, *entries)) {
-        if (looked == bounds.most || left-- == 0 || refused_ != 0 || Clock::now() >= bounds.end) break;
+        if (looked == bounds.most || left-- == 0 || refused_ != 0 || !goes_on()) break;
         process.next = number + 1;
         if (sample(pid, process, *files, entries->dir(), number, bounds.since)) ++looked;
     }
     return looked;
 }
 
-void Sampler::look(std::span<const int> pids, std::size_t most, Clock::time_point end, std::size_t first) {
-    for (std::size_t i = 0; i < pids.size() && most > 0 && Clock::now() < end; ++i) {
+void Sampler::look(std::span<const int> pids, std::size_t most, const GoesOn& goes_on, std::size_t first) {
+    for (std::size_t i = 0; i < pids.size() && most > 0 && goes_on(); ++i) {
         const auto left = pids.size() - i;
         const auto share = std::max<std::size_t>(1, most / left); // what others did not need counts on
-        most -= look_at(pids[(first + i) % pids.size()], share, end);
+        most -= look_at(pids[(first + i) % pids.size()], share, goes_on);
     }
 }
 

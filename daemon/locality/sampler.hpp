@@ -26,13 +26,14 @@ namespace affinityd::locality {
 class Sampler {
   public:
     using Clock = std::chrono::steady_clock;
+    using GoesOn = SocketReaders::GoesOn;
     /// `root` must outlive it.
     explicit Sampler(const host::Root& root) : root_(&root) {}
 
     /// One look at `most` sockets of these processes together, each having its share; the next ones have
-    /// their turn the next time. Processes that have gone are left out. Nothing is begun with after `end`.
-    /// `first`: with which of the processes it begins, in their order; counted round.
-    void look(std::span<const int> pids, std::size_t most, Clock::time_point end, std::size_t first = 0);
+    /// their turn the next time. Processes that have gone are left out. Nothing is begun with once
+    /// `goes_on` is false. `first`: with which of the processes it begins, in their order; counted round.
+    void look(std::span<const int> pids, std::size_t most, const GoesOn& goes_on, std::size_t first = 0);
     /// Adds what was sampled since the last call.
     void take(ReadCounts& into);
     /// Forgets all other processes. `pids` ascend.
@@ -55,12 +56,12 @@ class Sampler {
         bool is_refused = false; ///< a security module forbids it: it would note each further try
     };
     struct Bounds {
-        std::size_t most; ///< sockets
-        Clock::time_point end;
+        std::size_t most;                ///< sockets
         std::chrono::milliseconds since; ///< data came in
     };
-    [[nodiscard]] std::size_t look_at(int pid, std::size_t most, Clock::time_point end);
-    [[nodiscard]] std::size_t look_through(int pid, Process& process, const Bounds& bounds);
+    [[nodiscard]] std::size_t look_at(int pid, std::size_t most, const GoesOn& goes_on);
+    [[nodiscard]] std::size_t look_through(int pid, Process& process, const Bounds& bounds,
+                                           const GoesOn& goes_on);
     [[nodiscard]] bool is_present(int pid, Process& process);
     struct Connection {
         std::chrono::milliseconds silence{}; ///< since data came in

@@ -40,7 +40,7 @@ std::vector<int> SocketReaders::threads() const {
     return tids;
 }
 
-void SocketReaders::look(Clock::time_point end) {
+void SocketReaders::look(const GoesOn& goes_on) {
     const auto tids = threads();
     is_single_ = tids.size() < 2;
     if (is_single_) return readers_.clear();
@@ -49,7 +49,7 @@ void SocketReaders::look(Clock::time_point end) {
     using Kind = inventory::WaitingCall::Kind;
     std::map<int, int> epolls; // with a thread that waits there
     for (const int tid : tids) {
-        if (Clock::now() >= end) return;
+        if (!goes_on()) return;
         const auto text =
             root_->proc().text(std::to_string(pid_) + "/task/" + std::to_string(tid) + "/syscall");
         const auto call = inventory::parse_waiting(text.value_or(""));
@@ -59,7 +59,7 @@ void SocketReaders::look(Clock::time_point end) {
     }
     if (Clock::now() < next_) return;
     for (const auto& [epoll, tid] : epolls) {
-        if (Clock::now() >= end) return;
+        if (!goes_on()) return;
         note_targets(epoll, tid);
     }
 }

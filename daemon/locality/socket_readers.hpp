@@ -4,6 +4,7 @@
 #include "host/root.hpp"
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -17,8 +18,10 @@ class SocketReaders {
   public:
     SocketReaders(const host::Root& root, int pid) : root_(&root), pid_(pid) {}
     using Clock = std::chrono::steady_clock;
-    /// Looks at the first 512 threads, and into no second epoll after `end`.
-    void look(Clock::time_point end);
+    /// Asked again and again, with no socket in hand: it may pause.
+    using GoesOn = std::function<bool()>;
+    /// Looks at the first 512 threads, and into no second epoll once `goes_on` is false.
+    void look(const GoesOn& goes_on);
     /// tid; no value: not known. The only thread of a process reads all.
     [[nodiscard]] std::optional<int> reader_of(int descriptor) const;
 

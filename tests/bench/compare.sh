@@ -41,6 +41,7 @@ tasks_of() {
     settle
     echo "memory resident_kib=$(resident)" >>"$work/$1.txt"
     time_execs "$1" quiet 1000
+    busy_other "$1"
     local before nudge
     before=$(spent)
     kill -HUP "$daemon"
@@ -56,6 +57,16 @@ tasks_of() {
     end "$nudge"
     settle
     storm "$1" beside
+}
+# Where both CPUs are busy, everything takes longer, most of all where they share a core: how long execs take beside a program that does
+# nothing but use the other CPU, the daemon idle.
+busy_other() {
+    local other=$((cpu > 0 ? 0 : 1))
+    taskset -c "$other" sh -c 'while :; do :; done' &
+    local spinner=$!
+    started+=("$spinner")
+    time_execs "$1" beside_spinner 1000
+    end "$spinner"
 }
 # Wake-ups of a daemon that has nothing to do, beyond those that forks, execs and exits of other programs cause.
 idle_of() {
@@ -116,6 +127,11 @@ show "pass over $tasks tasks, cpu us" pass cpu_us 1.05
 show "resident KiB, $tasks tasks moved" memory resident_kib 1.05
 show "idle wake-ups in 20 s" idle wakeups 1.05
 show "exec p99 us, $tasks tasks, idle" quiet p99_us -
+show "exec p99 us, $tasks tasks, a CPU busy" beside_spinner p99_us -
 show "exec p99 us, $tasks tasks, in a pass" busy p99_us -
+for one in old new; do
+    awk -v one="$one" -v a="$(typical "$work/$one.txt" busy p99_us)" -v b="$(typical "$work/$one.txt" beside_spinner p99_us)" \
+        'BEGIN { printf "%s: in a pass, against a busy CPU %.2f\n", one, a / b }'
+done
 judge "new: exec p99 us, in a pass" "$(typical "$work/new.txt" busy p99_us)" "$(typical "$work/new.txt" quiet p99_us)" 1.1
 exit $((failures > 0))

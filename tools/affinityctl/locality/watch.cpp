@@ -46,7 +46,7 @@ void LocalityWatch::begin(const std::string& why_not, bool with_others) {
 void LocalityWatch::look(Clock::time_point end) {
     if (!events_) {
         const auto pids = members_.present();
-        samples_.look(pids, most_sockets * pids.size(), end);
+        samples_.look(pids, most_sockets * pids.size(), [&] { return Clock::now() < end; });
         return;
     }
     if (auto readers = events_->readers()) readers_ = std::move(*readers);
