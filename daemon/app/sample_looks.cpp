@@ -15,6 +15,8 @@ SampleLooks::SampleLooks(Parts parts)
 
 void SampleLooks::ask(std::size_t most) {
     most_ = most;
+    awaited_.clear(); // look() asks for them again
+    if (most == 0) placed_.clear();
     std::erase_if(placed_, [this](const auto& one) {
         const auto* known = parts_.tasks.find(one.first.tid);
         return known == nullptr || known->id != one.first;
@@ -31,38 +33,42 @@ void SampleLooks::ask(std::size_t most) {
     }
     ++round_;
     of_pass_ = {groups, questions_ + 1};
-    ask_for(std::move(groups));
+    ask_for({}, std::move(groups));
 }
 
 void SampleLooks::observe(const KnownProcess& process) {
     if (!sampling_ || most_ == 0 || placed_.contains(process.id)) return;
     if (parts_.current->policy(process.policy).steer != policy::Steer::tasks) return;
-    const auto now = Clock::now();
-    placed_.emplace(process.id, now);
-    next_look_ = std::min(next_look_, now + between_looks);
+    placed_.emplace(process.id, looks_of_new);
+    next_look_ = std::min(next_look_, Clock::now() + between_looks);
 }
 
 void SampleLooks::look() {
-    const auto now = Clock::now();
     next_look_ = Clock::time_point::max();
+    awaited_.clear();
     // What the pass has asked for is asked for again, for the new question takes the place of the old one.
     auto groups = of_pass_.groups;
+    Groups awaited;
     std::size_t left = most_new;
-    for (const auto& [id, since] : placed_) {
-        if (now - since > is_new_for || left == 0) continue;
+    for (const auto& [id, looks] : placed_) {
+        if (looks == 0 || left == 0) continue;
         const auto* known = parts_.tasks.find(id.tid);
         if (known == nullptr || known->id != id) continue;
-        next_look_ = now + between_looks;
         --left;
-        auto& group = groups[known->policy];
-        if (std::ranges::find(group, id.tid) == group.end()) group.push_back(id.tid);
+        awaited_.push_back(id);
+        awaited[known->policy].push_back(id.tid);
+        if (const auto group = groups.find(known->policy); group != groups.end())
+            std::erase(group->second, id.tid);
     }
-    ask_for(std::move(groups));
+    if (!awaited_.empty()) next_look_ = Clock::now() + between_looks;
+    ask_for(std::move(awaited), std::move(groups));
 }
 
-void SampleLooks::ask_for(Groups groups) {
-    if (!sampling_ || most_ == 0 || groups.empty()) return;
-    locality::Sampling::Asked asked{.groups = {}, .most = most_, .number = ++questions_};
+void SampleLooks::ask_for(Groups awaited, Groups groups) {
+    if (!sampling_ || most_ == 0 || (awaited.empty() && groups.empty())) return;
+    locality::Sampling::Asked asked{.awaited = {}, .groups = {}, .most = most_, .number = ++questions_};
+    for (auto& [policy, pids] : awaited)
+        asked.awaited.push_back(std::move(pids));
     for (auto& [policy, pids] : groups)
         asked.groups.push_back(std::move(pids));
     if (!sampling_->ask(std::move(asked)))
@@ -73,6 +79,9 @@ void SampleLooks::take() {
     const auto found = sampling_ ? sampling_->take() : std::nullopt;
     if (!found) return;
     if (found->number >= of_pass_.since) of_pass_.groups.clear();
+    // The answer may be that to the question before: one look less for those that have come since.
+    for (const auto& id : awaited_)
+        if (const auto one = placed_.find(id); one != placed_.end() && one->second > 0) --one->second;
     if (found->refused != 0)
         parts_.log.warn(
             fmt::format("connections of some process cannot be looked at, how local its reads are is "

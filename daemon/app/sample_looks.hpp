@@ -25,7 +25,7 @@ class SampleLooks {
     static constexpr std::size_t most_processes = 256; ///< of a policy, in one look
     static constexpr std::size_t most_new = 1024;      ///< processes that are looked at soon
     static constexpr std::chrono::milliseconds between_looks{500};
-    static constexpr std::chrono::seconds is_new_for{6};
+    static constexpr unsigned looks_of_new = 12; ///< however long they take on a busy machine
 
     /// References must outlive it. `found` is told what take() brings.
     struct Parts {
@@ -52,7 +52,7 @@ class SampleLooks {
 
   private:
     using Groups = std::map<std::size_t, std::vector<int>>; ///< processes by policy
-    void ask_for(Groups groups);
+    void ask_for(Groups awaited, Groups groups);
     Parts parts_;
     std::unique_ptr<locality::Sampling> sampling_; ///< null: a recording
     std::size_t most_ = 0;
@@ -60,10 +60,10 @@ class SampleLooks {
     std::uint64_t questions_ = 0;
     struct {
         Groups groups;
-        std::uint64_t since = 0; ///< number of the question
-    } of_pass_;                  ///< what the pass has asked for, until it has come
-    std::unordered_map<TaskId, Clock::time_point>
-        placed_; ///< processes whose policies move tasks: when first
+        std::uint64_t since = 0;                  ///< number of the question
+    } of_pass_;                                   ///< what the pass has asked for, until it has come
+    std::unordered_map<TaskId, unsigned> placed_; ///< processes whose policies move tasks: looks to come
+    std::vector<TaskId> awaited_;                 ///< those of them that were asked for last
     Clock::time_point next_look_ = Clock::time_point::max();
 };
 

@@ -16,20 +16,24 @@ Sampling::Sampling(const host::Root& root)
     : sampler_(root),
       thread_([this](const Asked& asked, const auto& stop) { return read(asked, stop); }, longest_rest) {}
 
+void Sampling::look(const Groups& groups, std::size_t most, const Sampler::GoesOn& goes_on) {
+    // Where there is too little time for all of them, others come first the next time.
+    for (std::size_t i = 0; i < groups.size() && goes_on(); ++i)
+        sampler_.look(groups[(round_ + i) % groups.size()], most, goes_on, round_ * most);
+}
+
 Sampling::Found Sampling::read(const Asked& asked, const std::stop_token& stop) {
     Found found{.counts = {}, .refused = 0, .number = asked.number};
+    const auto end = Sampler::Clock::now() + longest_look;
+    look(asked.awaited, asked.most, [&] { return Sampler::Clock::now() < end && !stop.stop_requested(); });
     Pace pace(stop, longest_look);
-    const auto goes_on = [&] { return pace.goes_on(); };
-    const std::size_t groups = asked.groups.size();
-    std::vector<int> all;
-    for (std::size_t i = 0; i < groups && !stop.stop_requested(); ++i) {
-        // Where there is too little time for all of them, others come first the next time.
-        const auto& group = asked.groups[(round_ + i) % groups];
-        sampler_.look(group, asked.most, goes_on, round_ * asked.most);
-        all.insert(all.end(), group.begin(), group.end());
-    }
+    look(asked.groups, asked.most, [&] { return pace.goes_on(); });
     if (stop.stop_requested()) return found;
     ++round_;
+    std::vector<int> all;
+    for (const auto* groups : {&asked.awaited, &asked.groups})
+        for (const auto& group : *groups)
+            all.insert(all.end(), group.begin(), group.end());
     std::ranges::sort(all);
     sampler_.keep_only(all);
     sampler_.take(found.counts);

@@ -15,10 +15,12 @@ namespace affinityd::locality {
 /// Samples sockets on a thread of its own.
 class Sampling {
   public:
+    using Groups = std::vector<std::vector<int>>; ///< of processes that share `most`
     struct Asked {
-        std::vector<std::vector<int>> groups; ///< processes that share `most`
-        std::size_t most = 0;                 ///< sockets of a group that are looked at
-        std::uint64_t number = 0;             ///< of the question
+        Groups awaited;           ///< looked at first, and without a pause
+        Groups groups;            ///< nobody waits for these: see Pace
+        std::size_t most = 0;     ///< sockets of a group that are looked at
+        std::uint64_t number = 0; ///< of the question
     };
     struct Found {
         ReadCounts counts;
@@ -35,6 +37,7 @@ class Sampling {
 
   private:
     [[nodiscard]] Found read(const Asked& asked, const std::stop_token& stop);
+    void look(const Groups& groups, std::size_t most, const Sampler::GoesOn& goes_on);
     Sampler sampler_; ///< the thread's
     std::size_t round_ = 0;
     inventory::ReadingThread<Asked, Found> thread_;

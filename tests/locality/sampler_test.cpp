@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sockets of another process: where their packets arrive, who reads them, and that nobody notices.
 #include "locality/sampler.hpp"
+#include "locality/sampling.hpp"
 
 #include <array>
 #include <chrono>
@@ -190,6 +191,25 @@ TEST_F(Served, AConnectionThatIsClosedMeanwhileIsClosedOnTheWire) {
     EXPECT_LE(late, 4) << "of 400 wait for the server's next event";
     std::ranges::sort(times);
     EXPECT_LT(times[times.size() / 2], std::chrono::milliseconds(10)) << "the machine may be busy";
+}
+
+/// This process has the clients' ends of the same connections.
+TEST_F(Served, ThoseThatAreWaitedForAndOthersAreInOneAnswer) {
+    for (int i = 0; i < 10; ++i)
+        talk(connect());
+    Sampling sampling(*root_);
+    const int own = ::getpid();
+    ASSERT_TRUE(sampling.ask({.awaited = {{child_}}, .groups = {{own}}, .most = 200, .number = 7}));
+    pollfd wait{.fd = sampling.fd(), .events = POLLIN, .revents = 0};
+    ASSERT_EQ(::poll(&wait, 1, 30000), 1);
+    const auto found = sampling.take();
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->number, 7U);
+    EXPECT_EQ(found->refused, 0);
+    EXPECT_EQ(sum(found->counts), 10U) << "of two threads of this process, none waits for the sockets";
+    EXPECT_TRUE(found->counts.names.contains(child_));
+    EXPECT_TRUE(found->counts.names.contains(own));
+    EXPECT_FALSE(sampling.take()) << "it is told once";
 }
 
 TEST_F(Served, WhoHasGoneIsLeftOut) {
