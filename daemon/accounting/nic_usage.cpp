@@ -20,7 +20,7 @@ constexpr std::size_t most_sampled_descriptors = 256;
 constexpr std::size_t most_sampled_sockets = 4096;
 constexpr unsigned most_sampled_of_policy = 16; ///< workers of one program are alike
 constexpr std::size_t most_sampled = 256;       ///< processes, over all policies
-constexpr std::chrono::seconds fresh{5};
+constexpr std::chrono::seconds fresh{5};        ///< an answer that is only shown
 
 /// What the sockets of one process say.
 struct Evidence {

@@ -8,7 +8,7 @@
 namespace affinityd::locality {
 
 namespace {
-constexpr std::chrono::seconds longest_look{1};  // CPU time, of all groups
+constexpr std::chrono::seconds longest_look{1};  // of those waited for, and CPU time of the others
 constexpr std::chrono::seconds longest_rest{20}; // nobody waits for what is sampled
 } // namespace
 

