@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <utility>
 
+#include <unistd.h>
+
 namespace affinityd::events {
 
 Measurement::Measurement(sd_event* event, policy::Settings::Measure settings, Done done, Places places)
@@ -35,7 +37,7 @@ Result<Measurement::Watched> Measurement::begin(const std::vector<std::string>& 
     if (!host::can_drop_privileges())
         return fail("measurements need affinity-measure.socket, which is not active", places_.socket);
     if (!places_.program) return fail("the program affinity-ttcp is not there", host::program_folder());
-    std::vector<std::string> command{*places_.program};
+    std::vector<std::string> command{*places_.program, "--child-of", std::to_string(::getpid())};
     command.insert(command.end(), options.begin(), options.end());
     auto child = measure::Child::start(command);
     if (!child) return std::unexpected(child.error());

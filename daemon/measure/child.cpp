@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "measure/child.hpp"
 
-#include "host/privileges.hpp"
-#include "host/scheduler.hpp"
-
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <utility>
 
 #include <fcntl.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,33 +15,45 @@ namespace affinityd::measure {
 
 namespace {
 
-constexpr int exit_privileges = 126, exit_exec = 127;
+/// How the program begins: in a process group of its own, no signal blocked, with `output` as standard
+/// output.
+class Beginning {
+  public:
+    Beginning() {
+        ::posix_spawnattr_init(&attributes_);
+        ::posix_spawn_file_actions_init(&actions_);
+    }
+    ~Beginning() {
+        ::posix_spawn_file_actions_destroy(&actions_);
+        ::posix_spawnattr_destroy(&attributes_);
+    }
+    Beginning(const Beginning&) = delete;
+    Beginning& operator=(const Beginning&) = delete;
 
-/// In the child. The parent may have threads: nothing here allocates.
-[[noreturn]] void become(char* const* argv, int output, const CpuSet& cpus) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::setpgid(0, 0);
-    ::dup2(output, STDOUT_FILENO);
-    ::signal(SIGPIPE, SIG_DFL);
-    ::signal(SIGXFSZ, SIG_DFL);
-    sigset_t none;
-    sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::setpriority(PRIO_PROCESS, 0, 10);
-    // A child that cannot leave the daemon's CPUs still measures.
-    static_cast<void>(host::set_affinity(0, cpus));
-    if (!host::drop_privileges()) ::_exit(exit_privileges);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL); // the change of user has cleared it
-    ::execv(argv[0], argv);
-    ::_exit(exit_exec);
-}
+    /// The new process, or a negative errno.
+    pid_t start(char* const* argv, int output) {
+        sigset_t ignored_by_daemons, none;
+        sigemptyset(&none);
+        sigemptyset(&ignored_by_daemons);
+        sigaddset(&ignored_by_daemons, SIGPIPE);
+        sigaddset(&ignored_by_daemons, SIGXFSZ);
+        ::posix_spawnattr_setsigmask(&attributes_, &none);
+        ::posix_spawnattr_setsigdefault(&attributes_, &ignored_by_daemons);
+        ::posix_spawnattr_setpgroup(&attributes_, 0);
+        ::posix_spawnattr_setflags(&attributes_,
+                                   POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+        int error = ::posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
+        pid_t pid = 0;
+        if (error == 0) error = ::posix_spawn(&pid, argv[0], &actions_, &attributes_, argv, environ);
+        return error == 0 ? pid : -error;
+    }
+
+  private:
+    posix_spawnattr_t attributes_{};
+    posix_spawn_file_actions_t actions_{};
+};
 
 } // namespace
-
-CpuSet everywhere() {
-    const std::vector<std::uint64_t> words((CpuSet::max_cpu + 1) / 64, ~std::uint64_t{0});
-    return CpuSet::from_words(words);
-}
 
 Result<Child> Child::start(const std::vector<std::string>& command) {
     if (command.empty()) return fail("no program to run", {}, EINVAL);
@@ -53,16 +61,13 @@ Result<Child> Child::start(const std::vector<std::string>& command) {
     for (const auto& word : command)
         argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);
-    const CpuSet cpus = everywhere();
     std::array<int, 2> pipe{};
     if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return fail("cannot make a pipe", {}, errno);
     host::Fd reader(pipe[0]);
     const host::Fd writer(pipe[1]);
     if (::fcntl(reader.get(), F_SETFL, O_NONBLOCK) != 0) return fail("cannot set up a pipe", {}, errno);
-    const pid_t pid = ::fork();
-    if (pid < 0) return fail("cannot fork", {}, errno);
-    if (pid == 0) become(argv.data(), writer.get(), cpus);
-    ::setpgid(pid, pid); // here too: the group must exist before anybody kills it
+    const pid_t pid = Beginning().start(argv.data(), writer.get());
+    if (pid < 0) return fail("cannot start the measuring program", command.front(), -pid);
     return Child(pid, std::move(reader));
 }
 

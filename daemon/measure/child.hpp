@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/cpu_set.hpp"
 #include "base/error.hpp"
 #include "measure/output.hpp"
 #include "measure/run.hpp"
@@ -14,14 +13,13 @@
 
 namespace affinityd::measure {
 
-/// A measuring program in a process group of its own, with the user nobody where this process is root,
-/// without a way to new privileges, at nice 10 and on any CPU. It dies with its parent. Knows no event loop:
-/// the owner waits for output() and for the exit of pid(), and reports what it sees. Destroying it kills and
-/// reaps what still runs.
+/// A measuring program in a process group of its own. Knows no event loop: the owner waits for output() and
+/// for the exit of pid(), and reports what it sees. Destroying it kills and reaps what still runs. Lowering
+/// its privileges, and dying with its parent, is the program's own work (measure/lower_self.hpp).
 class Child {
   public:
-    /// Forks and executes `command`; the path comes first. A program that cannot be executed exits with 127,
-    /// one whose privileges cannot be lowered with 126.
+    /// Executes `command`; the path comes first. Returns once the program is executed (posix_spawn(3)), which
+    /// copies nothing of the caller's memory; an error if it cannot be.
     [[nodiscard]] static Result<Child> start(const std::vector<std::string>& command);
     Child(Child&& other) noexcept;
     Child& operator=(Child&& other) noexcept;
@@ -48,9 +46,5 @@ class Child {
     bool timed_out_ = false;
     Output output_;
 };
-
-/// Every CPU that can exist: what a child must be given so that a daemon that was pinned does not pass that
-/// on.
-[[nodiscard]] CpuSet everywhere();
 
 } // namespace affinityd::measure

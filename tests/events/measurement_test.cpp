@@ -68,7 +68,8 @@ TEST_F(MeasurementTest, ReportArrivesAndTheNextRunMayBegin) {
     block_child_signals(true);
     std::vector<measure::Run> runs;
     Measurement child(
-        event_.get(), {}, [&](const measure::Run& run) { runs.push_back(run); }, program("echo \"$@\""));
+        event_.get(), {}, [&](const measure::Run& run) { runs.push_back(run); },
+        program("shift 2; echo \"$@\""));
     for (std::size_t i = 1; i <= 2; ++i) {
         ASSERT_TRUE(child.start(false));
         EXPECT_TRUE(child.running());
@@ -98,8 +99,8 @@ TEST_F(MeasurementTest, NextRunMayBeginFromTheReport) {
     EXPECT_FALSE(child.running());
 }
 
-/// sd_event_add_child(3) fails with EBUSY while SIGCHLD is not blocked, which is after the fork.
-TEST_F(MeasurementTest, FailureAfterTheForkLeavesNoChildAndTheNextRunMayBegin) {
+/// sd_event_add_child(3) fails with EBUSY while SIGCHLD is not blocked, which is when the program runs.
+TEST_F(MeasurementTest, FailureAfterTheStartLeavesNoChildAndTheNextRunMayBegin) {
     block_child_signals(false);
     int count = 0;
     Measurement child(

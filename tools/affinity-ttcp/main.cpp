@@ -6,6 +6,7 @@
 #include "affinity-ttcp/request.hpp"
 #include "affinity-ttcp/sink.hpp"
 #include "host/root.hpp"
+#include "measure/lower_self.hpp"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -102,6 +103,10 @@ int main(int argc, char** argv) {
     }
     auto options = parse_options(words);
     if (!options) return options.error();
+    if (options->child_of > 0 && !measure::lower_self(options->child_of)) {
+        const auto why = "cannot give up privileges, or the parent has ended";
+        return show(*options, without_run(measure::Outcome::failed, why));
+    }
     const auto root = host::Root::open();
     if (!root) return show(*options, without_run(measure::Outcome::failed, root.error().to_string()));
     if (const auto why = why_not_now(*root, *options); !why.empty())

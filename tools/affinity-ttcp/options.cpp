@@ -87,6 +87,10 @@ void add_other_options(CLI::App& cli, Raw& raw, Options& options) {
         ->capture_default_str()
         ->check(CLI::IsMember({"k", "K", "m", "M", "g", "G"}));
     cli.add_flag("--json", options.json, "one line of JSON instead of text");
+    cli.add_option(
+           "--child-of", options.child_of,
+           "give up privileges, be at nice 10, and end with the parent process, which has this number")
+        ->check(CLI::PositiveNumber);
     cli.add_flag("--request", raw.request,
                  "alone: the options come as a line of JSON on standard input, and the run ends with it");
 }
