@@ -12,7 +12,7 @@ using host::ProcEvent;
 using Kind = TaskNews::Kind;
 
 constexpr std::size_t most_news = 32; // of one process; more: it is looked at as a whole
-constexpr std::size_t most_of_user = 4096, most_in_all = 16'384;
+constexpr std::size_t most_events_of_user = 4096, most_events = 16'384;
 constexpr std::size_t crowd = 64;    // of one user
 constexpr std::size_t most_due = 64; // that begin to wait at once, because their time has come
 
@@ -90,7 +90,7 @@ void EventQueue::join_others(const Asked& asked) {
 }
 
 ProcessNews* EventQueue::entry_of(int pid, uid_t user, Clock::time_point now) {
-    if (entries_.size() >= most_in_all || waiting_of(user) >= most_of_user) return nullptr;
+    if (entries_.size() >= most_events || waiting_of(user) >= most_events_of_user) return nullptr;
     auto& entry = entries_.try_emplace(pid).first->second;
     entry.user = user;
     entry.news.pid = pid;

@@ -14,15 +14,15 @@ using std::chrono::milliseconds;
 constexpr std::array series{milliseconds(100),  milliseconds(200),  milliseconds(400),  milliseconds(600),
                             milliseconds(800),  milliseconds(1000), milliseconds(1500), milliseconds(2000),
                             milliseconds(3000), milliseconds(5000)};
-constexpr std::size_t most_of_user = 4096, most_in_all = 16'384;
+constexpr std::size_t most_looks_of_user = 4096, most_looks = 16'384;
 
 } // namespace
 
 LaterLooks::Look* LaterLooks::find_or_add(int pid, uid_t user) {
     if (const auto found = looks_.find(pid); found != looks_.end()) return &found->second;
-    if (looks_.size() >= most_in_all) return nullptr;
+    if (looks_.size() >= most_looks) return nullptr;
     auto& count = of_users_[user];
-    if (count >= most_of_user) return nullptr;
+    if (count >= most_looks_of_user) return nullptr;
     ++count;
     auto& look = looks_.try_emplace(pid).first->second;
     look.user = user;

@@ -12,7 +12,7 @@ namespace affinityd::app {
 
 namespace {
 
-constexpr unsigned most_news = 30; ///< shown a minute: as many as Log shows of a kind
+constexpr unsigned most_told_a_minute = 30; ///< shown a minute: as many as Log shows of a kind
 constexpr const char* reloaded = "the policies were reloaded meanwhile";
 constexpr const char* reloaded_and_passed =
     "the policies were reloaded meanwhile: this is what the pass after that did";
@@ -106,7 +106,7 @@ void PassAnswers::tell_news() {
     for (const auto& news : all)
         parts_.log.tell(placed_message,
                         fmt::format("policy {}: {} placed", news.policy, to_string(news.placed)),
-                        {"placements", 0, most_news});
+                        {"placements", 0, most_told_a_minute});
 }
 
 } // namespace affinityd::app

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t most_under_way = 16; // of one person
 // More is a storm: a pass finds those that are left out.
-constexpr std::size_t most_of_person = 4096, most_in_all = 16'384;
+constexpr std::size_t most_names_of_person = 4096, most_names = 16'384;
 
 } // namespace
 
@@ -27,10 +27,10 @@ bool UnfinishedTurns::name_again(int pid, const ProcessChange& change) {
 bool UnfinishedTurns::put(uid_t person, Turn turn) {
     const int pid = turn.scan.id().tid;
     if (name_again(pid, turn.change)) return true;
-    if (names_.size() >= most_in_all) return false;
+    if (names_.size() >= most_names) return false;
     const auto [found, is_new] = persons_.try_emplace(person);
     auto& [under_way, waiting, began_one] = found->second;
-    if (under_way.size() + waiting.size() >= most_of_person) return false;
+    if (under_way.size() + waiting.size() >= most_names_of_person) return false;
     if (is_new) turns_.push_back(person);
     const bool has_begun = pid == taken_;
     if (under_way.size() < most_under_way && (has_begun || waiting.empty())) {

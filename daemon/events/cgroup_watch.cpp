@@ -22,7 +22,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds slice{1};           ///< of adding watches
+constexpr milliseconds watching_slice{1};  ///< of adding watches
 constexpr milliseconds burst{100};         ///< who is put into a group seldom comes alone
 constexpr milliseconds long_burst{500};    ///< the same while that goes on
 constexpr std::chrono::seconds a_while{1}; ///< after which it does not
@@ -239,7 +239,7 @@ int CgroupWatch::on_readable(sd_event_source*, int, std::uint32_t, void* userdat
 }
 
 void CgroupWatch::take_rest() {
-    const auto end = steady_clock::now() + slice;
+    const auto end = steady_clock::now() + watching_slice;
     const auto is_done = [&] { return watched_.unsure.empty() && unwatched_.empty(); };
     while (!is_done() && steady_clock::now() < end)
         watched_.unsure.empty() ? watch_next() : check_next();

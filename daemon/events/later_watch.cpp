@@ -7,7 +7,7 @@ namespace affinityd::events {
 
 namespace {
 
-constexpr std::chrono::milliseconds longest{2}; ///< after which other work has its turn
+constexpr std::chrono::milliseconds longest_look{2}; ///< after which other work has its turn
 
 } // namespace
 
@@ -32,7 +32,7 @@ void LaterWatch::look() {
     const auto begun = Clock::now();
     while (const auto process = tasks_.events().next(begun)) {
         tasks_.process_changed(process->pid, {.has_changed = false});
-        if (Clock::now() >= begun + longest) break;
+        if (Clock::now() >= begun + longest_look) break;
     }
 }
 

@@ -12,7 +12,7 @@ namespace affinityd::inventory {
 namespace {
 
 constexpr std::size_t chain_count = 1U << 16;
-constexpr std::size_t net_file_limit = 64U << 20;
+constexpr std::size_t table_file_limit = 64U << 20;
 // For the kernel's next answer, before the caller is asked whether there is time for more.
 constexpr std::chrono::microseconds patience{100};
 
@@ -93,7 +93,7 @@ Result<void> SocketTable::read_some() {
     const auto& file = net_files.at(now.list);
     const auto take = [this](const LocalSocket& socket) { add(socket); };
     const auto read_file = [&]() -> Result<void> {
-        auto read = read_net_file(*now.root, "", file, net_file_limit, take);
+        auto read = read_net_file(*now.root, "", file, table_file_limit, take);
         now.next_list(entries_.size());
         if (!read) return std::unexpected(read.error());
         return {};

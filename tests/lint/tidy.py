@@ -3,11 +3,13 @@
 """Runs clang-tidy with the checks of .clang-tidy over the sources of daemon/ and tools/, as a build folder compiles them. Prints each
 finding once; the exit code is 1 if there is any.
 
-  tidy.py BUILD [FOLDER...]     FOLDER: only sources below it, such as daemon/planner
+  tidy.py [--alone-for SECONDS] BUILD [FOLDER...]     FOLDER: only sources below it, such as daemon/planner
 
 Where BUILD compiles several sources at once (meson's unity builds), they are also checked at once, which takes half the time as most of it
-goes to headers; each source is then read by itself for a few checks only, which finds what it uses and does not include.
+goes to headers. Sources with using-declarations are then read by themselves for those alone. So is every other source, which finds what it
+uses and does not include: that is half of the work, no such reading begins after SECONDS, and the last line says how many were left out.
 """
+import argparse
 import concurrent.futures
 import json
 import os
@@ -22,10 +24,11 @@ PROJECT = pathlib.Path(__file__).resolve().parents[2]
 # clang before 16 cannot compile the std::expected of libstdc++ 12 (P0848). 16 can, but states an older date for concepts.
 TIDY = os.environ.get("CLANG_TIDY", "clang-tidy-16")
 SHADOW = "-Wshadow"
-# Checks that miss something, or find too much, in a file of several sources: names of one source are no others' to shadow.
-OF_ONE = "misc-unused-using-decls,clang-diagnostic-shadow"
+# In a file of several sources it misses something: what one declares, another may use.
+OF_ONE = "misc-unused-using-decls"
+USING = re.compile(r"^\s*using (typename )?[\w:]+::\w+;", re.MULTILINE)
 CXX = ["-std=c++2b", "-include", str(PROJECT / "tests/lint/concepts.hpp")]
-FINDING = re.compile(r"^[^\s:]+:\d+:\d+: (?:warning|error): ")
+FINDING = re.compile(r"^([^\s:]+):\d+:\d+: (warning|error|note): ")
 
 
 def sources_of(path):
@@ -57,41 +60,68 @@ def make_headers(build):
         subprocess.run(["ninja", "-C", str(build), *headers], check=True, stdout=subprocess.DEVNULL)
 
 
+def is_anothers(finding, note):
+    """Whether a finding is of a file of several sources only: what a name of one source shadows is another's."""
+    return note and "[clang-diagnostic-shadow" in finding[0] and note[1][2] == "note" and note[1][1].endswith(".cpp") and note[1][1] != finding[1][1]
+
+
+def findings(output):
+    """The lines of clang-tidy's output that state a finding; None if no line says anything."""
+    told = [(line, match) for line in output.splitlines() if (match := FINDING.match(line))]
+    true = [line for (line, match), note in zip(told, [*told[1:], None]) if match[2] != "note" and not is_anothers((line, match), note)]
+    return [re.sub(r"^\S*/\.\./", "", line.replace(f"{PROJECT}/", "")) for line in true] if told else None
+
+
 def tidy(path, directory, options, checks=""):
     """What clang-tidy finds in one file. `options`: of the compiler; `checks`: besides those of .clang-tidy."""
     language = [] if path.suffix == ".c" else CXX
     done = subprocess.run([TIDY, "--quiet", f"--config-file={PROJECT / '.clang-tidy'}", f"--checks={checks}", str(path), "--",
-                           *options, *language, "-Wno-unknown-warning-option", *shlex.split(os.environ.get("CLANG_TIDY_EXTRA", ""))],
+                           *options, SHADOW, *language, "-Wno-unknown-warning-option", *shlex.split(os.environ.get("CLANG_TIDY_EXTRA", ""))],
                           cwd=directory, capture_output=True, text=True, check=False)
-    return [re.sub(r"^\S*/\.\./", "", line.replace(f"{PROJECT}/", "")) for line in done.stdout.splitlines() if FINDING.match(line)] or (
-        [f"{path}: {TIDY}: {done.stderr.strip()}"] if done.returncode else [])
-
-
-def check(path, sources, directory, words):
-    if sources == (path,):
-        return tidy(path, directory, [*words, SHADOW])
-    found = tidy(path, directory, words)
-    for source in sources:
-        found += tidy(source, directory, [*words, SHADOW], f"-*,{OF_ONE}")
+    found = findings(done.stdout)
+    if found is None:
+        return [f"{path}: {TIDY}: {done.stderr.strip()}"] if done.returncode else []
     return found
+
+
+def readings(todo):
+    """(path, folder to be in, arguments of the compiler, checks, whether it may be left out), those first that may not be."""
+    for (path, _), (directory, words) in todo.items():
+        yield path, directory, words, "", False
+    alone = [(source, directory, words) for (path, sources), (directory, words) in todo.items() if sources != (path,) for source in sources]
+    uses = {source: bool(USING.search(source.read_text(encoding="utf-8"))) for source, _, _ in alone}
+    for source, directory, words in sorted(alone, key=lambda reading: not uses[reading[0]]):
+        yield source, directory, words, f"-*,{OF_ONE},clang-diagnostic-shadow", not uses[source]
 
 
 def main():
     begin = time.monotonic()
-    make_headers(pathlib.Path(sys.argv[1]))
-    todo = commands(pathlib.Path(sys.argv[1]), sys.argv[2:] or ["daemon", "tools"])
+    options = argparse.ArgumentParser(usage=__doc__)
+    options.add_argument("--alone-for", type=float, default=float("inf"))
+    options.add_argument("build", type=pathlib.Path)
+    options.add_argument("folders", nargs="*")
+    asked = options.parse_args()
+    make_headers(asked.build)
+    todo = commands(asked.build, asked.folders or ["daemon", "tools"])
     if not todo:
-        print(f"{sys.argv[1]}: no sources found")
+        print(f"{asked.build}: no sources found")
         return 1
-    found = set()
+
+    def read(path, directory, words, checks, may_be_left):
+        if may_be_left and time.monotonic() - begin > asked.alone_for:
+            return None
+        return tidy(path, directory, words, checks)
+
+    found, left = set(), 0
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for lines in pool.map(lambda item: check(*item[0], *item[1]), todo.items()):
+        for lines in pool.map(lambda reading: read(*reading), readings(todo)):
+            left += lines is None
             # A finding appears with each file that includes its own.
-            for line in lines:
+            for line in lines or []:
                 if line not in found:
                     print(line, flush=True)
                     found.add(line)
-    print(f"{sum(len(sources) for _, sources in todo)} files read, {len(found)} findings in {time.monotonic() - begin:.0f} s")
+    print(f"{sum(len(sources) for _, sources in todo)} files read, {left} of them not by themselves, {len(found)} findings in {time.monotonic() - begin:.0f} s")
     return 1 if found else 0
 
 

@@ -15,7 +15,7 @@ using measure::Outcome;
 
 namespace {
 
-constexpr double grace_seconds = 5;
+constexpr double round_grace_seconds = 5;
 
 Result<void> place_all(const host::Root& root, const Testbed& testbed, const CpuSet& cpus, bool bound) {
     const auto count = static_cast<unsigned>(testbed.paths.size());
@@ -48,7 +48,7 @@ std::expected<Round, RoundFault> run_round(const host::Root& root, const Testbed
     Streams streams(testbed, setup, model);
     if (auto done = streams.start(*gate); !done) return std::unexpected(to_fault(done.error()));
     if (auto done =
-            streams.wait_until_connected(*gate, monotonic_seconds() + connect_seconds + grace_seconds);
+            streams.wait_until_connected(*gate, monotonic_seconds() + connect_seconds + round_grace_seconds);
         !done)
         return std::unexpected(done.error());
 
@@ -58,7 +58,8 @@ std::expected<Round, RoundFault> run_round(const host::Root& root, const Testbed
     const double spent = threads.seconds();
     const auto counted = threads.cycles();
     gate->open();
-    auto ends = streams.collect(monotonic_seconds() + setup.seconds + setup.stall_seconds + grace_seconds);
+    auto ends =
+        streams.collect(monotonic_seconds() + setup.seconds + setup.stall_seconds + round_grace_seconds);
     if (!ends) return std::unexpected(explained(ends.error(), testbed));
     costs.threads_seconds = threads.seconds() - spent;
     if (const auto now = threads.cycles(); now && counted) costs.threads_cycles = *now - *counted;

@@ -9,8 +9,8 @@
 
 #include <arpa/inet.h>
 #include <linux/ethtool.h>
-#include <linux/if.h>
 #include <linux/sockios.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netlink/netlink.h>
 #include <netlink/route/link.h>
@@ -82,7 +82,7 @@ Result<std::uint32_t> feature(const std::string& name, std::uint32_t command, st
     auto request = request_for(name);
     if (!request) return std::unexpected(request.error());
     ethtool_value value{command, on};
-    request->ifr_data = &value;
+    request->ifr_data = reinterpret_cast<char*>(&value);
     if (auto done = control(name, SIOCETHTOOL, *request); !done) return std::unexpected(done.error());
     return value.data;
 }

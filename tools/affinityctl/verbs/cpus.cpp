@@ -24,7 +24,7 @@ using affinityd::policy::CpuExpr;
 using nlohmann::json;
 namespace policy = affinityd::policy;
 
-constexpr const char* help =
+constexpr const char* cpus_help =
     "The language is that of `cpus:` in policies: CPU numbers (0-3,8), all, node:N, socket:N, die:N, "
     "cluster:N, llc:N, "
     "core:N, kind:NAME, smt (not the first of their core), isolated, nohz_full, housekeeping, nic:NAME (near "
@@ -118,7 +118,7 @@ int cpus(const CpusOptions& options, const Globals& globals) {
 
 void add_cpus(CLI::App& app, Globals& globals, int& status) {
     auto* verb = app.add_subcommand("cpus", "what a CPU-set expression stands for on this machine");
-    verb->footer(help);
+    verb->footer(cpus_help);
     const auto options = std::make_shared<CpusOptions>();
     verb->add_option("EXPR", options->text, "the expression")->required();
     verb->add_option("--nic", options->nics,

@@ -132,8 +132,8 @@ LocalityReport report_of(const Root& root, const affinityd::machine::Machine& ma
     return report;
 }
 
-int show(const LocalityReport& report, const locality::Nearness& near, const LocalityOptions& options,
-         const Globals& globals) {
+int show_report(const LocalityReport& report, const locality::Nearness& near, const LocalityOptions& options,
+                const Globals& globals) {
     if (globals.json)
         fmt::print("{}\n", dump(locality_json(report), 2));
     else if (options.svg != "-")
@@ -166,8 +166,8 @@ int run_locality(const LocalityOptions& options, const Globals& globals) {
     const auto machine = affinityd::machine::read_machine(*root);
     if (!machine) return complain(machine.error());
     const locality::Nearness near(machine->topology);
-    return show(report_of(*root, *machine, near, *subject, watch, std::move(*seen), options.udp), near,
-                options, globals);
+    return show_report(report_of(*root, *machine, near, *subject, watch, std::move(*seen), options.udp), near,
+                       options, globals);
 }
 
 } // namespace

@@ -25,7 +25,7 @@ namespace affinityctl {
 
 namespace {
 
-constexpr const char* help =
+constexpr const char* topology_help =
     "Shows what holds what: packages, NUMA nodes, caches, cores, hardware threads, "
     "the interfaces and disks at their "
     "node, and who is pinned where: now, if a daemon answers, or, with --policy or "
@@ -108,7 +108,7 @@ int show(const TopologyOptions& options, const Globals& globals) {
 void add_topology(CLI::App& app, Globals& globals, int& status) {
     auto* verb =
         app.add_subcommand("topology", "packages, caches, cores, NUMA nodes, and who is pinned where");
-    verb->footer(help);
+    verb->footer(topology_help);
     const auto options = std::make_shared<TopologyOptions>();
     verb->add_flag("--table", options->table, "one line per CPU, as lscpu -e");
     verb->add_option("--svg", options->svg, "write a picture to this file (- is standard output)")

@@ -20,7 +20,7 @@ using experiments::Place;
 
 namespace {
 
-constexpr double panel_left = 70, panel_width = 250, panel_gap = 60, panel_top = 126, panel_height = 240;
+constexpr double curve_left = 70, curve_width = 250, curve_gap = 60, curve_top = 126, curve_height = 240;
 constexpr double least_sheet_width = 960, edge = 24, legend_y = 92, mark = 4;
 constexpr std::array curve_colors{"#000000", "#7a7a7a", "#000000", "#0072b2", "#b35900", "#007a5a"};
 
@@ -32,11 +32,11 @@ struct CurveScale {
     double left = 0;
     [[nodiscard]] double x(std::uint64_t bytes) const {
         const double range = std::max(0.1, std::log2(static_cast<double>(to) / static_cast<double>(from)));
-        return left + panel_width * std::log2(static_cast<double>(bytes) / static_cast<double>(from)) / range;
+        return left + curve_width * std::log2(static_cast<double>(bytes) / static_cast<double>(from)) / range;
     }
     [[nodiscard]] double y(double loss) const {
         const double bounded = std::clamp(loss, least, most);
-        return panel_top + panel_height * (most - bounded) / (most - least);
+        return curve_top + curve_height * (most - bounded) / (most - least);
     }
 };
 
@@ -88,11 +88,11 @@ double step_of(const CurveScale& scale) {
 }
 
 void draw_axes(Svg& svg, const CacheView& view, const CurveScale& scale, double quantum) {
-    svg.text(scale.left + panel_width / 2, panel_top - 10, fmt::format("every {:g} ms", quantum), 13,
+    svg.text(scale.left + curve_width / 2, curve_top - 10, fmt::format("every {:g} ms", quantum), 13,
              Svg::Anchor::middle);
     const double step = step_of(scale);
     for (double loss = std::ceil(scale.least / step) * step; loss <= scale.most; loss += step) {
-        svg.line(scale.left, scale.y(loss), scale.left + panel_width, scale.y(loss),
+        svg.line(scale.left, scale.y(loss), scale.left + curve_width, scale.y(loss),
                  std::abs(loss) < step / 2 ? "black" : "#d0d0d0");
         svg.text(scale.left - 6, scale.y(loss) + 4, measure::percent(loss, step < 0.0095 ? 1 : 0) + " %", 11,
                  Svg::Anchor::end);
@@ -100,9 +100,9 @@ void draw_axes(Svg& svg, const CacheView& view, const CurveScale& scale, double 
     const auto& footprints = view.times.how.footprints;
     for (std::size_t i = 0; i < footprints.size(); ++i) {
         const double x = scale.x(footprints[i]);
-        svg.line(x, panel_top + panel_height, x, panel_top + panel_height + 4, "black");
+        svg.line(x, curve_top + curve_height, x, curve_top + curve_height + 4, "black");
         if (i % 2 == 0) // every other one: else they would overlap
-            svg.text(x, panel_top + panel_height + 18, experiments::bytes_words(footprints[i]), 10,
+            svg.text(x, curve_top + curve_height + 18, experiments::bytes_words(footprints[i]), 10,
                      Svg::Anchor::middle);
     }
 }
@@ -126,7 +126,7 @@ void draw_curves(Svg& svg, const CacheView& view, const CurveScale& scale, doubl
 }
 
 void draw_legend(Svg& svg, const CacheView& view) {
-    double x = panel_left;
+    double x = curve_left;
     for (const Place place : experiments::places) {
         if (place == Place::kept || !view.seats.of(place)) continue;
         draw_mark(svg, place, x + mark, legend_y - 4);
@@ -144,21 +144,21 @@ std::string cache_svg(const CacheView& view, const MeasuredOn& on) {
         sentences.push_back(as_sentence(finding));
     sentences.push_back(view.reading.meaning);
     const auto& quanta = view.times.how.quanta_ms;
-    const double width = std::max(least_sheet_width, panel_left + static_cast<double>(quanta.size()) *
-                                                                      (panel_width + panel_gap));
+    const double width = std::max(least_sheet_width, curve_left + static_cast<double>(quanta.size()) *
+                                                                      (curve_width + curve_gap));
     const auto notes = note_lines(sentences, width - 2 * edge, 12);
-    const double y = panel_top + panel_height + 44;
+    const double y = curve_top + curve_height + 44;
     Svg svg(width, y + 24 + note_leading * static_cast<double>(notes.size()), cache_title(on));
     svg.text(edge, 28, cache_title(on) + ": how much longer the next quantum takes, by working set", 16);
     const auto method = cache_method(view, on);
     draw_notes(svg, edge, 33, note_lines(std::span(&method, 1), width - 2 * edge, 11), 11);
     draw_legend(svg, view);
     CurveScale scale = curve_scale(view);
-    scale.left = panel_left;
+    scale.left = curve_left;
     for (const double quantum : quanta) {
         draw_axes(svg, view, scale, quantum);
         draw_curves(svg, view, scale, quantum);
-        scale.left += panel_width + panel_gap;
+        scale.left += curve_width + curve_gap;
     }
     draw_notes(svg, edge, y, notes, 12);
     return svg.finish();

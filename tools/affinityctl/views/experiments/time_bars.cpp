@@ -16,7 +16,7 @@ namespace affinityctl {
 namespace {
 
 constexpr std::size_t usual_columns = 80, least_columns = 10;
-constexpr double bars_left = 210, bars_width = 400, bar_height = 24, bar_gap = 12, bars_page = 960,
+constexpr double bars_left = 210, bars_width = 400, bars_height = 24, bars_gap = 12, bars_page = 960,
                  bars_margin = 24, note_size = 12;
 /// Told apart without colour, too: by brightness. Labels say which is which.
 constexpr std::array bar_colors{"#7a7a7a", "#0072b2", "#e69f00", "#009e73", "#c9a9c6"};
@@ -29,11 +29,11 @@ double longest_of(std::span<const TimeBar> bars) {
 }
 
 void draw_time_bar(Svg& svg, const TimeBar& bar, double y, double scale) {
-    const double middle = y + bar_height / 2;
+    const double middle = y + bars_height / 2;
     svg.text(bars_left - 8, middle + 4, bar.label, 13, Svg::Anchor::end);
     if (!bar.seconds) return;
     const auto& time = *bar.seconds;
-    svg.rect(bars_left, y, time.estimate * scale, bar_height, bar_colors[bar.kind % bar_colors.size()]);
+    svg.rect(bars_left, y, time.estimate * scale, bars_height, bar_colors[bar.kind % bar_colors.size()]);
     svg.line(bars_left + time.low * scale, middle, bars_left + time.high * scale, middle, "black", 1.5);
     for (const double end : {time.low, time.high})
         svg.line(bars_left + end * scale, middle - 5, bars_left + end * scale, middle + 5, "black", 1.5);
@@ -69,7 +69,7 @@ std::string time_bars_svg(const BarCaptions& captions, std::span<const TimeBar> 
     const auto notes = note_lines(captions.notes, room, note_size);
     const auto subtitle = note_lines(std::span(&captions.subtitle, 1), room, note_size);
     const double bars_top = 59 + note_leading * static_cast<double>(subtitle.size());
-    const double bottom = bars_top + static_cast<double>(bars.size()) * (bar_height + bar_gap);
+    const double bottom = bars_top + static_cast<double>(bars.size()) * (bars_height + bars_gap);
     Svg svg(bars_page, bottom + 34 + note_leading * static_cast<double>(notes.size()), captions.title);
     svg.text(bars_margin, 30, captions.title, 17);
     draw_notes(svg, bars_margin, 33, subtitle, note_size);
@@ -78,7 +78,7 @@ std::string time_bars_svg(const BarCaptions& captions, std::span<const TimeBar> 
     double y = bars_top;
     for (const auto& bar : bars) {
         draw_time_bar(svg, bar, y, scale);
-        y += bar_height + bar_gap;
+        y += bars_height + bars_gap;
     }
     svg.line(bars_left, bars_top - 6, bars_left, bottom - 4, "black");
     draw_notes(svg, bars_margin, bottom, notes, note_size);
