@@ -10,7 +10,7 @@
 
 namespace affinityd::accounting {
 
-Result<std::int64_t> keep_experiment(const std::string& state_dir, const Experiment& experiment) {
+Result<std::string> keep_experiment(const std::string& state_dir, const Experiment& experiment) {
     static_assert(most_experiment_detail <= state::most_detail);
     if (std::ranges::count(state::experiment_kinds, experiment.kind) == 0)
         return fail("there is no such experiment", experiment.kind);
@@ -27,7 +27,8 @@ Result<std::int64_t> keep_experiment(const std::string& state_dir, const Experim
     record.path = experiment.subject;
     record.seconds = experiment.seconds;
     record.detail = experiment.detail;
-    return opened->history.append(record);
+    if (const auto kept = opened->history.append(record); !kept) return std::unexpected(kept.error());
+    return opened->remark();
 }
 
 Result<std::optional<Experiment>> newest_experiment(const std::string& state_dir, std::string_view kind) {

@@ -23,9 +23,9 @@ struct Experiment {
 inline constexpr std::size_t most_experiment_detail = 4U << 20; ///< as state::most_detail
 
 /// Keeps a finished experiment in the history of `state_dir`, beside a daemon that has it open. An Error: it
-/// cannot be written, the detail is too long, or there is no such kind. Its place in the history otherwise.
-[[nodiscard]] Result<std::int64_t> keep_experiment(const std::string& state_dir,
-                                                   const Experiment& experiment);
+/// cannot be written, the detail is too long, or there is no such kind. Otherwise a remark for people: that a
+/// damaged history was set aside; "" if all is well.
+[[nodiscard]] Result<std::string> keep_experiment(const std::string& state_dir, const Experiment& experiment);
 
 /// The newest experiment of a kind. No value: there is none, or no history.
 [[nodiscard]] Result<std::optional<Experiment>> newest_experiment(const std::string& state_dir,

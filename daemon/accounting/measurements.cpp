@@ -116,10 +116,8 @@ bool Measurements::open() {
         fail_to_open(opened.error());
         return false;
     }
-    if (!opened->set_aside.empty())
-        tell(Notice::Kind::history_set_aside,
-             fmt::format("the measurement history could not be used ({}), it is at {} and a new one begins",
-                         opened->why, opened->set_aside));
+    if (auto remark = opened->remark(); !remark.empty())
+        tell(Notice::Kind::history_set_aside, std::move(remark));
     history_ = std::move(opened->history);
     failed_.reset();
     if (!std::exchange(has_recalled_, true)) recall();

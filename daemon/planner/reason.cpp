@@ -24,18 +24,19 @@ std::string alone(const Nearness& near) {
 }
 
 /// To whom a task was put close, by what, and how close that is.
-std::string close_to(const Nearness& near) {
+std::string close_to(const Nearness& near, const CpuSet& slot) {
     if (near.others == 0) return alone(near);
-    std::string text =
-        near.others == 1
-            ? fmt::format(", close to the one that it belongs to, on CPU {}", near.cpu)
-            : fmt::format(", close to the {} that it belongs to, the next on CPU {}", near.others, near.cpu);
+    const bool is_same = slot == CpuSet{near.cpu};
+    const auto where = is_same ? std::string("the same CPU") : fmt::format("CPU {}", near.cpu);
+    std::string text = near.others == 1 ? fmt::format(", close to the one that it belongs to, on {}", where)
+                                        : fmt::format(", close to the {} that it belongs to, the next on {}",
+                                                      near.others, where);
     if (!near.is_measured)
         return text + (near.is_foreign ? ", by topology, as latencies were measured on another machine"
                                        : ", by topology, as no latencies were measured here");
     if (near.ns)
         text += fmt::format(", by measured latency, {:.1f} ns", *near.ns);
-    else
+    else if (!is_same)
         text += near.is_guess ? ", by topology, as no latency was measured between any CPUs as close as these"
                               : ", by latency measured between other CPUs of these groups";
     if (near.others > 1 && near.mean_ns)
@@ -58,7 +59,7 @@ struct Printer {
             text += ", a lane of its interfaces";
         else if (reason.kind == DistributionId::Kind::lanes)
             text += ", the lane of " + reason.nics;
-        if (reason.nearness) text += close_to(*reason.nearness);
+        if (reason.nearness) text += close_to(*reason.nearness, reason.slot);
         return text + fmt::format(": slot {}, bound to {}", reason.slot.to_list(), bound_to(reason.bind));
     }
     std::string operator()(const Settling& reason) const {

@@ -374,6 +374,12 @@ Result<std::vector<MeasurementRecord>> History::last(std::size_t count, const st
     return records;
 }
 
+std::string History::Opened::remark() const {
+    if (set_aside.empty()) return {};
+    return fmt::format("the measurement history could not be used ({}), it is at {} and a new one begins",
+                       why, set_aside);
+}
+
 Result<std::uint64_t> History::size() const {
     const auto count = ask(database_.get(), "SELECT count(*) FROM measurement");
     if (!count) return std::unexpected(error_of(database_.get(), "cannot read"));

@@ -103,6 +103,8 @@ struct History::Opened {
     History history;
     std::string set_aside; ///< where a file that could not be used was put, "" if none was
     std::string why;       ///< what was wrong with it
+    /// The same for people; "": nothing was set aside.
+    [[nodiscard]] std::string remark() const;
 };
 
 } // namespace affinityd::state

@@ -40,9 +40,14 @@ Result<void> read_rows(const json& document, Latencies& latencies) {
         if (!cells.is_array() || cells.size() != row)
             return fail("expected as many cells as there are CPUs before this one",
                         "row " + std::to_string(row));
-        for (std::size_t column = 0; column < row; ++column)
-            if (cells[column].is_number())
-                latencies.set(cpus[row], cpus[column], cells[column].get<double>());
+        for (std::size_t column = 0; column < row; ++column) {
+            if (cells[column].is_null()) continue;
+            const double ns = cells[column].is_number() ? cells[column].get<double>() : 0;
+            if (!(ns > 0 && ns <= Latencies::most_ns))
+                return fail("expected nanoseconds above 0 and up to one second, or null",
+                            "row " + std::to_string(row) + ", column " + std::to_string(column));
+            latencies.set(cpus[row], cpus[column], ns);
+        }
     }
     return {};
 }

@@ -166,12 +166,15 @@ class MeasureLatency(unittest.TestCase):
 
     def test_takes_hostile_tables(self):
         for content, words in (("", "found nothing"), (b"\x00\xff\x1b[2J", "commas"), (",\n\x1b[31mx,\n", "line 2, column 1"), (",,\n1,\n", "line 2"),
-                               ("{", "object of latencies"), ('{"cpus":"0-9"}', "row for each CPU"), (",\nnan,\n", "line 2, column 1")):
+                               ("{", "object of latencies"), ('{"cpus":"0-9"}', "row for each CPU"), (",\nnan,\n", "line 2, column 1"),
+                               ('{"cpus":"0-1","ns":[[],["a"]]}', "above 0"), ('{"cpus":"0-1","ns":[[],[-4]]}', "above 0"),
+                               ('{"cpus":"0-1","ns":[[],[1e300]]}', "above 0"), ('{"cpus":"0-1","ns":[[],[null]]}', "no latency of any two CPUs")):
             done = self.run_it("--from", self.table(content), code=1)
             self.assertIn(words, done.stderr)
             self.assertNotIn("\x1b", done.stderr)
         self.assertIn("there is no such file", self.run_it("--from", "/nowhere", code=1).stderr)
         self.run_it("--from", "/dev/zero", code=1)
+        self.assertIn("excludes", self.run_it("--from", "/nowhere", "--samples", "4", code=2).stderr)
 
     def test_reads_tables_that_are_piped(self):
         table = ",,,\n20,,,\n90,91,,\n92,90,21,\n"

@@ -124,9 +124,17 @@ class Pictures(Outputs):
         shown = self.run_verb(*history, "-").stdout
         self.assertTrue(shown.startswith("<svg "), shown)
         self.assertTrue(shown.endswith("</svg>\n"), shown)
+        self.assertIn("none was measured yet", shown)
         self.assertIn("both write to standard output", self.run_verb("--json", *history, "-", code=2).stderr)
         self.assertIn(" latency ", self.run_verb(*history, self.folder / "a.svg").stdout)
         self.assert_drawn(self.folder / "a.svg")
+
+
+    def test_a_damaged_history_is_told_of(self):
+        (pathlib.Path(self.folder) / "history.db").write_bytes(b"not a database, " * 1000)
+        done = self.run_verb("measure", "latency", *PAIR, "--samples", "4", "--round-trips", "50", "--state-dir", self.folder)
+        self.assertIn("could not be used", done.stderr)
+        self.assertIn("history.db.corrupt-", done.stderr)
 
 
 class Refused(Outputs):

@@ -79,7 +79,7 @@ TEST(Status, SaysFirstThatAllIsWell) {
     EXPECT_TRUE(has(text, "web     full   0-3   eth0  1      2/2      2/2     -      0"))
         << "the thread that is left alone is not missing:\n"
         << text;
-    EXPECT_TRUE(has(text, "last measurement: none yet"));
+    EXPECT_TRUE(has(text, "last measurement of throughput: none yet"));
     EXPECT_FALSE(has(text, "worker")) << "threads are for those who ask for them";
     EXPECT_TRUE(findings_in(healthy()).empty());
 }
@@ -169,7 +169,7 @@ TEST(Status, EachFaultComesWithWhatToType) {
     add("regressed",
         {"throughput fell: the last measurement, over loopback, is 20 % below the median",
          "affinityctl measure (a usual result clears this)",
-         "last measurement, 60 s ago: 9 Gbit/s; REGRESSION"},
+         "last measurement of throughput, 60 s ago: 9 Gbit/s; REGRESSION"},
         [](json& status) {
             status["measurement"] = {{"summary", "9 Gbit/s; REGRESSION"},
                                      {"last", {{"path", "loopback"}}},

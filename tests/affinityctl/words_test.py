@@ -53,6 +53,17 @@ class Words(unittest.TestCase):
         self.assertIn("did you mean 'explain'?", self.run_verb("explian", "1", code=2))
         self.assertIn("affinityctl --help", self.run_verb("zzzzzz", code=2))
 
+    def test_no_number_is_no_time(self):
+        for verb in (["measure", "models", "--seconds"], ["measure", "cache", "--quanta"], ["watch", "--interval"], ["nics", "--interval"],
+                     ["irqs", "--interval"]):
+            for number in ("nan", "-nan", "NAN(1)", "inf"):
+                self.run_verb(*verb, number, recorded=False, code=2)
+
+    def test_what_says_nothing_is_refused(self):
+        self.assertIn("--sizes", self.run_verb("measure", "models", "--direction", "answer", "--sizes", "128", recorded=False, code=2))
+        history = ["history", "--state-dir", str(self.root), "--svg", "-"]
+        self.assertIn("--kind ttcp", self.run_verb(*history, "--kind", "latency", recorded=False, code=1))
+
     def test_cpus_of_an_interface(self):
         self.assertIn("write nic:east0", self.run_verb("cpus", "east0", code=2))
         self.assertIn("write nic:west0", self.run_verb("cpus", "all - west0", code=2))

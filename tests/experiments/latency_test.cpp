@@ -325,6 +325,21 @@ TEST(PingPong, EndsWhenItIsStopped) {
     EXPECT_LT(samples->ns.size(), 10000U);
 }
 
+TEST(Matrix, HasNoIntervalsOfTooFewSamples) {
+    const auto cpus = *host::get_affinity(0);
+    Watched run;
+    const CpuPair pair{cpus.first(), cpus.last()};
+    const auto matrix = measure_pairs({pair.a, pair.b}, {"model", {}}, {pair}, {Means::store, 3, 100}, run);
+    ASSERT_TRUE(matrix) << matrix.error().to_string();
+    if (matrix->pairs.empty()) return; // a machine so busy that no sample came through
+    EXPECT_FALSE(matrix->pairs.front().low);
+    EXPECT_FALSE(matrix->pairs.front().high);
+    const auto text = to_json(*matrix);
+    EXPECT_NE(text.find("\"low\":[[],[null]]"), std::string::npos) << text;
+    EXPECT_NE(text.find("\"high\":[[],[null]]"), std::string::npos) << text;
+    EXPECT_EQ(text.find("\"ns\":[[],[null]]"), std::string::npos) << text;
+}
+
 TEST(Matrix, HasMeansWithTheirIntervals) {
     const auto cpus = *host::get_affinity(0);
     Watched run;
@@ -335,8 +350,9 @@ TEST(Matrix, HasMeansWithTheirIntervals) {
     ASSERT_EQ(matrix->pairs.size() + matrix->disturbed.size(), 1U);
     if (matrix->pairs.empty()) return; // a machine so busy that no sample came through
     const auto& figures = matrix->pairs.front();
-    EXPECT_LE(figures.low, figures.ns);
-    EXPECT_GE(figures.high, figures.ns);
+    ASSERT_TRUE(figures.low && figures.high);
+    EXPECT_LE(*figures.low, figures.ns);
+    EXPECT_GE(*figures.high, figures.ns);
     EXPECT_FLOAT_EQ(static_cast<float>(*matrix->latencies.ns(pair.a, pair.b)),
                     static_cast<float>(figures.ns));
     const auto text = to_json(*matrix);

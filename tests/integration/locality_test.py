@@ -8,9 +8,11 @@ import functools
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import veth_test
@@ -318,12 +320,14 @@ class Locality(unittest.TestCase):
         """Of a UDP socket without a peer the kernel does not note where packets arrive."""
         reader = spawn(self.stack, *self.near.command(sys.executable, "-c", DATAGRAMS, "10.79.0.1", "10.79.0.2"), stdout=subprocess.PIPE, text=True)
         self.assertEqual("ready\n", reader.stdout.readline())
-        watching = self.start("--for", "3s", "--udp", str(reader.pid))
+        watching = self.start("--for", "1h" if is_bpf_allowed() else "3s", "--udp", str(reader.pid))
         if not is_bpf_allowed():
             self.assertFalse(self.finish(watching)["exact"])
             return
         wait_for(lambda: holds_programs(watching.pid), "affinityctl counts")
         self.far.run(sys.executable, "-c", SENDER, "10.79.0.1", "10.79.0.2")
+        time.sleep(1)  # for the last of them to be read
+        watching.send_signal(signal.SIGINT)
         answer = self.finish(watching)
         if not answer["all_protocols"]:
             self.assertIn("TCP only", " ".join(answer["remarks"]))
@@ -356,9 +360,10 @@ class Locality(unittest.TestCase):
         self.assertTrue(picture.startswith("<svg"))
         self.assertNotIn("\x1b", picture)
         # Of one worker: among all processes, those of other tests may be busier.
-        watching = spawn(self.stack, PROGRAMS["affinityctl"], "locality", "--for", "3s", str(workers[0].pid), stdout=subprocess.PIPE, text=True)
+        watching = spawn(self.stack, PROGRAMS["affinityctl"], "locality", "--for", "1h", str(workers[0].pid), stdout=subprocess.PIPE, text=True)
         self.await_watching(watching)
-        self.client(40, 60)
+        self.assertEqual("done\n", self.client(40, 60).stdout.readline())
+        watching.send_signal(signal.SIGINT)
         text = watching.communicate(timeout=60)[0]
         self.assertNotIn("\x1b", text)
         if is_bpf_allowed():

@@ -82,6 +82,18 @@ TEST(Company, APairGetsTheClosestCpusByMeasuredLatency) {
     EXPECT_EQ(pair.settle(world), "2 7") << "a second pass moves nobody";
 }
 
+TEST(Company, WhoHasToShareACpuIsSaidToBeOnTheSame) {
+    test::World world({together + "cpus: \"2,7\"\n"}, cores(latencies(2, 7)));
+    Process four(100, 4);
+    four.settle(world);
+    std::string reasons;
+    for (std::size_t i = 0; i < 4; ++i)
+        reasons += four.reason(world, i) + "\n";
+    EXPECT_NE(reasons.find("close to the 3 that it belongs to, the next on the same CPU"), std::string::npos)
+        << reasons;
+    EXPECT_EQ(reasons.find("other CPUs of these groups"), std::string::npos) << reasons;
+}
+
 TEST(Company, WithoutAMatrixTheTopologyDecides) {
     test::World world({together}, cores());
     Process first(100, 2), second(200, 2);

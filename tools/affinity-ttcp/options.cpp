@@ -153,7 +153,11 @@ std::string check_load(const Raw& raw, Options& options) {
         load.buffers = raw.buffers;
     }
     if (options.mode == Mode::sink) load.least_bytes = least_of_a_peer;
-    if (!std::isfinite(load.seconds)) return "--seconds is not a number";
+    for (const auto& [name, seconds] :
+         {std::pair("--seconds", load.seconds), std::pair("--stall", load.stall_seconds),
+          std::pair("--wait", options.session.connect_seconds),
+          std::pair("--idle-exit", options.idle_exit_seconds)})
+        if (!std::isfinite(seconds)) return std::string(name) + " is not a number";
     options.unit = raw.unit.front();
     return {};
 }

@@ -75,7 +75,7 @@ def healthy():
     install()
     traffic.write_policies(SOME)
     await_order(SOME)
-    shows("healthy", HEALTHY, "no errors; 4 policies in force", "receiver1", "last measurement: none yet")
+    shows("healthy", HEALTHY, "no errors; 4 policies in force", "receiver1", "last measurement of throughput: none yet")
 
 
 @test()

@@ -109,6 +109,8 @@ void keep_result(const ExperimentOptions& options, const affinityd::accounting::
     if (!kept)
         fmt::print(stderr, "affinityctl: the result is not kept in the history: {}\n",
                    printable(kept.error().to_string()));
+    else if (!kept->empty())
+        fmt::print(stderr, "affinityctl: {}\n", printable(*kept));
 }
 
 int refuse(const std::string& sentence) {

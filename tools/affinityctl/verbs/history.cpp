@@ -65,6 +65,8 @@ std::expected<std::string, CallError> read_file(const HistoryOptions& options, c
 }
 
 int run(const Globals& globals, const HistoryOptions& options) {
+    if (!options.svg.empty() && !options.kind.empty() && options.kind != "ttcp")
+        return complain({exit_failure, "--svg draws throughput, which is --kind ttcp"});
     const auto picture = check_picture(globals, options.svg);
     if (!picture) return complain(picture.error());
     int status = exit_ok;

@@ -2,6 +2,7 @@
 // affinityctl irqs: the interrupt table and what each line is for.
 #include "affinityctl/offline/machine_irqs.hpp"
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/in_range.hpp"
 #include "affinityctl/verbs/interval.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/irq_table.hpp"
@@ -43,7 +44,7 @@ void add_irqs(CLI::App& app, Globals& globals, int& status) {
     verb->add_flag("--nics", options->nics, "only lines of network interfaces");
     verb->add_option("--interval", options->interval,
                      "seconds to watch, for rates instead of counts since boot")
-        ->check(CLI::Range(0.05, 3600.0));
+        ->check(in_range(0.05, 3600.0));
     verb->callback([&globals, &status, options] { status = irqs(*options, globals); });
 }
 

@@ -3,6 +3,7 @@
 
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment_outcome.hpp"
+#include "affinityctl/verbs/in_range.hpp"
 #include "affinityctl/verbs/not_empty.hpp"
 #include "affinityctl/views/experiments/cache_picture.hpp"
 #include "affinityctl/views/experiments/cache_view.hpp"
@@ -148,7 +149,7 @@ void add_measure_cache(CLI::App& parent, Globals& globals, int& status) {
                      "how often it is interrupted, in ms, with commas between")
         ->delimiter(',')
         ->capture_default_str()
-        ->check(CLI::Range(0.1, 10000.0));
+        ->check(in_range(0.1, 10000.0));
     verb->add_option(
             "--sizes", options->sizes_kib,
             "working sets in KiB, with commas between; default: from half the L1 to twice the last level")

@@ -56,6 +56,7 @@ int show_latencies(const LatencyView& view, const MeasureLatencyOptions& options
 int show_table(const Globals& globals, const MeasureLatencyOptions& options) {
     const auto latencies = read_latency_table(options.from);
     if (!latencies) return complain(latencies.error());
+    if (latencies->measured() == 0) return complain({"no latency of any two CPUs is in it", options.from, 0});
     std::optional<topology::Topology> machine; // of a recorded machine that the table is of
     if (globals.is_recorded()) {
         const auto root = affinityd::host::Root::open(globals.root);
@@ -164,17 +165,21 @@ int run_latency(const Globals& globals, const MeasureLatencyOptions& options) {
     return refuses_root(globals, status) ? status : measure_latencies(globals, options);
 }
 
-void add_way_options(CLI::App& verb, MeasureLatencyOptions& options) {
+/// How it is measured: of no table that was.
+void add_way_options(CLI::App& verb, MeasureLatencyOptions& options, CLI::Option* from) {
     verb.add_option("--means", options.means,
                     "how the line is passed on: compare-and-swap, or load and store")
         ->capture_default_str()
-        ->check(CLI::IsMember({"cas", "store"}));
+        ->check(CLI::IsMember({"cas", "store"}))
+        ->excludes(from);
     verb.add_option("--samples", options.how.samples, "samples of each pair; below 4 there is no interval")
         ->capture_default_str()
-        ->check(CLI::Range(1U, 10000U));
+        ->check(CLI::Range(1U, 10000U))
+        ->excludes(from);
     verb.add_option("--round-trips", options.how.round_trips, "round trips in a sample")
         ->capture_default_str()
-        ->check(CLI::Range(10U, 1000000U));
+        ->check(CLI::Range(10U, 1000000U))
+        ->excludes(from);
 }
 
 } // namespace
@@ -193,14 +198,16 @@ void add_measure_latency(CLI::App& parent, Globals& globals, int& status) {
                          "some of each two groups")
             ->capture_default_str()
             ->check(CLI::IsMember({"auto", "core", "llc", "all"}));
-    add_way_options(*verb, *options);
-    verb->add_option("--from", options->from,
-                     "show this table (CSV as of core-to-core-latency, or what --json printed; - is standard "
-                     "input) and measure nothing; with --root DIR it is of that recorded machine")
-        ->type_name("FILE")
-        ->check(not_empty())
-        ->excludes(cpus)
-        ->excludes(pairs);
+    auto* from =
+        verb->add_option(
+                "--from", options->from,
+                "show this table (CSV as of core-to-core-latency, or what --json printed; - is standard "
+                "input) and measure nothing; with --root DIR it is of that recorded machine")
+            ->type_name("FILE")
+            ->check(not_empty())
+            ->excludes(cpus)
+            ->excludes(pairs);
+    add_way_options(*verb, *options, from);
     add_experiment_options(*verb, options->common);
     verb->callback([&globals, &status, options] { status = run_latency(globals, *options); });
 }

@@ -5,6 +5,7 @@
 #include "affinity-ttcp/models/summary.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment_outcome.hpp"
+#include "affinityctl/verbs/in_range.hpp"
 #include "affinityctl/verbs/not_empty.hpp"
 #include "affinityctl/verbs/picture.hpp"
 #include "affinityctl/views/models/picture.hpp"
@@ -95,6 +96,8 @@ Result<void> read_models(const std::string& text, std::vector<Model>& models) {
 /// What is measured: streams in one or both directions at each size, then requests.
 Result<void> read_points(const MeasureModelsOptions& options, std::vector<ttcp::LoadPoint>& points) {
     points.clear();
+    if (options.direction == to_string(ttcp::Work::answer) && !options.sizes.empty())
+        return affinityd::fail("is of streams, and --direction answer has none; see --rr", "--sizes");
     std::vector<std::size_t> sizes{options.length};
     if (!options.sizes.empty()) {
         auto read = ttcp::parse_sizes(options.sizes);
@@ -222,7 +225,7 @@ void add_round_options(CLI::App& verb, MeasureModelsOptions& options) {
         ->check(CLI::Range(1, 1000));
     verb.add_option("--seconds", options.setup.round.seconds, "length of a round")
         ->capture_default_str()
-        ->check(CLI::Range(0.1, 60.0));
+        ->check(in_range(0.1, 60.0));
     verb.add_option("--models", options.models,
                     "which, in this order; the others are compared with the first; none,none: an A/A run")
         ->capture_default_str();

@@ -3,6 +3,7 @@
 #include "affinityctl/daemon/nic_status.hpp"
 #include "affinityctl/offline/machine_irqs.hpp"
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/in_range.hpp"
 #include "affinityctl/verbs/interval.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/json_text.hpp"
@@ -63,7 +64,7 @@ void add_nics(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<NicsOptions>();
     verb->add_option("name", options->names, "only these interfaces; a glob (in quotes) stands for several");
     verb->add_option("--interval", options->interval, "seconds to watch, for rates")
-        ->check(CLI::Range(0.05, 3600.0));
+        ->check(in_range(0.05, 3600.0));
     verb->callback([&globals, &status, options] { status = nics(*options, globals); });
 }
 

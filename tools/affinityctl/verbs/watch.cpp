@@ -3,6 +3,7 @@
 #include "affinityctl/daemon/members.hpp"
 #include "affinityctl/daemon/task_sampler.hpp"
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/in_range.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/json_text.hpp"
 #include "affinityctl/views/watch_rows.hpp"
@@ -103,7 +104,7 @@ void add_watch(CLI::App& app, Globals& globals, int& status) {
     const auto options = std::make_shared<ScreenOptions>();
     verb->add_option("policy", options->policy, "only the threads of this policy");
     verb->add_option("--interval", options->interval, "seconds between two samples")
-        ->check(CLI::Range(0.1, 3600.0))
+        ->check(in_range(0.1, 3600.0))
         ->capture_default_str();
     verb->add_option("--sort", options->order, "order of --once: share, migrations, cpu, pid or name")
         ->check(CLI::IsMember({row_orders[0], row_orders[1], row_orders[2], row_orders[3], row_orders[4]}))

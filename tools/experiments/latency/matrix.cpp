@@ -22,7 +22,7 @@ std::optional<PairFigures> figures_of(const CpuPair& pair, const std::vector<dou
     const auto mean = measure::harmonic_mean(rates);
     if (!mean) return std::nullopt;
     const double ns = 1 / *mean;
-    PairFigures figures{pair, ns, ns, ns, *measure::median(samples)};
+    PairFigures figures{pair, ns, {}, {}, *measure::median(samples)};
     if (const auto interval = measure::mean_interval(rates)) {
         figures.low = 1 / interval->high;
         figures.high = 1 / interval->low;

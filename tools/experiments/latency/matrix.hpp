@@ -6,6 +6,7 @@
 #include "topology/latencies.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace affinityd::experiments {
 /// has; it holds with its interval in 95 of 100 such measurements.
 struct PairFigures {
     CpuPair pair;
-    double ns = 0, low = 0, high = 0; ///< low and high equal ns with fewer than four samples
+    double ns = 0;
+    std::optional<double> low, high; ///< no value: there are fewer than four samples
     double median = 0;
 };
 

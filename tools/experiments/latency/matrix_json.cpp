@@ -2,8 +2,10 @@
 #include "experiments/latency/matrix.hpp"
 
 #include <cmath>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace affinityd::experiments {
 
@@ -14,7 +16,7 @@ using nlohmann::json;
 /// To a hundredth of a nanosecond, and from 100 on to a tenth: more is noise, and the history is not endless.
 double short_ns(double ns) { return ns < 100 ? std::round(ns * 100) / 100 : std::round(ns * 10) / 10; }
 
-json triangle(const LatencyMatrix& matrix, double PairFigures::*figure) {
+json triangle(const LatencyMatrix& matrix, const auto& figure) {
     const auto& cpus = matrix.latencies.cpus();
     std::map<unsigned, std::size_t> place;
     json rows = json::array();
@@ -25,7 +27,8 @@ json triangle(const LatencyMatrix& matrix, double PairFigures::*figure) {
             rows.back().push_back(nullptr);
     }
     for (const auto& figures : matrix.pairs)
-        rows[place[figures.pair.b]][place[figures.pair.a]] = short_ns(figures.*figure);
+        if (const std::optional<double> ns = std::invoke(figure, figures))
+            rows[place[figures.pair.b]][place[figures.pair.a]] = short_ns(*ns);
     return rows;
 }
 

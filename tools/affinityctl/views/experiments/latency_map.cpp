@@ -79,6 +79,11 @@ std::string cell_text(const LatencyMap& map, std::size_t row, std::size_t column
     return shaded(fmt::format("{:>{}}", text, heat_wide), share, page);
 }
 
+void widen(LatencyMap& map, double ns) {
+    map.least = map.least > 0 ? std::min(map.least, ns) : ns;
+    map.most = std::max(map.most, ns);
+}
+
 } // namespace
 
 LatencyMap latency_map(const topology::Latencies& latencies,
@@ -91,11 +96,14 @@ LatencyMap latency_map(const topology::Latencies& latencies,
         auto& cells = map.ns.emplace_back();
         for (const auto& column : rows) {
             cells.push_back(median_between(whole, row, column));
-            if (!cells.back()) continue;
-            map.least = map.least > 0 ? std::min(map.least, *cells.back()) : *cells.back();
-            map.most = std::max(map.most, *cells.back());
+            if (cells.back()) widen(map, *cells.back());
         }
     }
+    // Where some CPUs only are shown, near is what is near among all of them.
+    const bool shows_some = rows.size() < whole.cpus().size() && rows.front().size() == 1;
+    for (std::size_t row = 0; shows_some && row < whole.cpus().size(); ++row)
+        for (std::size_t column = 0; column < row; ++column)
+            if (const auto ns = whole.at(row, column)) widen(map, *ns);
     return map;
 }
 

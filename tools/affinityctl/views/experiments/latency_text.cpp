@@ -22,7 +22,8 @@ std::string pair_table(const experiments::LatencyMatrix& matrix, const Page& pag
     Table table({"CPUS", "NS", "95 % INTERVAL", "MEDIAN"});
     for (const auto& one : matrix.pairs)
         table.add({fmt::format("{} and {}", one.pair.a, one.pair.b), ns_text(one.ns),
-                   ns_text(one.low) + " to " + ns_text(one.high), ns_text(one.median)});
+                   one.low && one.high ? ns_text(*one.low) + " to " + ns_text(*one.high) : "too few samples",
+                   ns_text(one.median)});
     return table.empty() ? std::string() : table.to_string(page) + "\n";
 }
 

@@ -209,8 +209,9 @@ void add_others(const json& status, Screen& screen) {
 
 void add_measurement(const json& status, Screen& screen) {
     const auto report = member(status, "measurement");
-    if (!report.is_object()) return screen.paragraph("last measurement: none yet (affinityctl measure)");
-    screen.paragraph(fmt::format("last measurement, {}: {}",
+    if (!report.is_object())
+        return screen.paragraph("last measurement of throughput: none yet (affinityctl measure)");
+    screen.paragraph(fmt::format("last measurement of throughput, {}: {}",
                                  screen.ago(member(member(report, "last"), "time")),
                                  printable(text_of(report, "summary"))));
 }
