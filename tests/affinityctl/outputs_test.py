@@ -129,7 +129,6 @@ class Pictures(Outputs):
         self.assertIn(" latency ", self.run_verb(*history, self.folder / "a.svg").stdout)
         self.assert_drawn(self.folder / "a.svg")
 
-
     def test_a_damaged_history_is_told_of(self):
         (pathlib.Path(self.folder) / "history.db").write_bytes(b"not a database, " * 1000)
         done = self.run_verb("measure", "latency", *PAIR, "--samples", "4", "--round-trips", "50", "--state-dir", self.folder)

@@ -33,7 +33,7 @@ class SampleLooksTest : public testing::Test {
         process.policy = policy;
         return process;
     }
-    /// Waits for the answer to the last question, however long it takes.
+    /// Waits for an answer, however long it takes.
     void await_answer() {
         const auto before = answers_;
         for (pollfd item{looks_->fd(), POLLIN, 0}; answers_ == before; looks_->take())

@@ -31,7 +31,8 @@ grep -q 'touches no NIC interrupt' "$work/many" || fail "loopback is not labelle
 status=0; line=$("$ttcp" --target 127.0.0.1:1 --seconds 1 --json) || status=$?
 [ $status = 1 ] || fail "exit code $status"
 case $line in *'"outcome":"unreachable"'*) ;; *) fail "$line";; esac
-for wrong in "" "-t" "-t -r h" "--loopback -l 0" "--loopback --cpus x" "-r --receive-cpus 0" "-t h --streams 2" "--loopback --seconds nan" "--loopback --stall nan" "--loopback --wait nan" "--sink --idle-exit nan" \
+for wrong in "" "-t" "-t -r h" "--loopback -l 0" "--loopback --cpus x" "-r --receive-cpus 0" "-t h --streams 2" "--loopback --seconds nan" \
+             "--loopback --stall nan" "--loopback --wait nan" "--sink --idle-exit nan" \
              "--target :1" "--loopback --seconds -1" "--loopback --nonsense"; do
     status=0; "$ttcp" $wrong > "$work/o" 2>&1 < /dev/null || status=$?
     [ $status = 2 ] || fail "'$wrong' gives exit code $status"

@@ -100,7 +100,9 @@ LatencyMap latency_map(const topology::Latencies& latencies,
         }
     }
     // Where some CPUs only are shown, near is what is near among all of them.
-    const bool shows_some = rows.size() < whole.cpus().size() && rows.front().size() == 1;
+    const bool shows_some =
+        rows.size() < whole.cpus().size() &&
+        std::ranges::all_of(rows, [](const std::vector<unsigned>& row) { return row.size() == 1; });
     for (std::size_t row = 0; shows_some && row < whole.cpus().size(); ++row)
         for (std::size_t column = 0; column < row; ++column)
             if (const auto ns = whole.at(row, column)) widen(map, *ns);
