@@ -41,7 +41,7 @@ def threads():
             text = path.read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue
-        if re.search(r"\(napi/af[mp]\d", text):
+        if re.search(r"\(napi/af[mp][0-9a-f]{3}\d", text):
             found.add((path.parent.name, text.rpartition(")")[2].split()[19]))
     return found
 

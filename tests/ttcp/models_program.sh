@@ -9,11 +9,12 @@ pids=
 trap 'for pid in $pids; do kill -9 "$pid" 2>/dev/null || :; done; rm -rf "$work"' EXIT
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
-# The NAPI threads of its interfaces; they end with the namespaces, which the kernel removes in the background.
-count_threads() { { grep -lsE '^napi/af[mp]' /proc/[0-9]*/comm || :; } | wc -l; }
-wait_for_threads() { # NUMBER: until there are no more than that
-    for _ in $(seq 100); do [ "$(count_threads)" -le "$1" ] && return; sleep 0.1; done
-    fail "$(count_threads) NAPI threads are left, expected $1"
+# The NAPI threads of interfaces of experiments, by TID and start time. They end with the namespaces, which the kernel removes in the
+# background. Other tests may have some at the same time.
+threads() { { sed -nE 's/^([0-9]+) \(napi\/af[mp].*\) [A-Z]( [^ ]+){18} ([0-9]+) .*/\1 \3/p' /proc/[0-9]*/stat 2>/dev/null || :; } | sort; }
+wait_until_gone() { # THREADS
+    for _ in $(seq 600); do left=$(comm -12 <(echo "$1") <(threads)); [ -n "$left" ] || return 0; sleep 0.1; done
+    fail "NAPI threads are left: $left"
 }
 children_of() { cat /proc/"$1"/task/*/children 2>/dev/null || :; }
 
@@ -34,7 +35,6 @@ for wrong in "--sizes 0" "--sizes 1,,2" "--sizes 65M" "--rr 1:2:3" "--rr :1" "--
     [ $status = 2 ] && [ -s "$work/err" ] || fail "$wrong gives $status: $(cat "$work/err")"
 done
 
-before=$(count_threads)
 "$affinityctl" measure models --connections 2 --rounds 4 --seconds 0.1 --models none,full --svg "$work/out.svg" --state-dir "$work/state" >"$work/text"
 "$affinityctl" history --kind models --state-dir "$work/state" | grep -q ' models .*receive, 64 KiB: none ' || fail "it is not kept in the history"
 grep -q '^none .*(.* to .*)' "$work/text" || fail "no figures: $(cat "$work/text")"
@@ -102,11 +102,14 @@ done
 status=0; wait $pid || status=$?
 [ $status = 1 ] && grep -q '"outcome":"killed"' "$work/json" || fail "killed child: $status $(cat "$work/json")"
 
+before=$(threads)
 "$affinityctl" measure models --connections 2 --rounds 60 --seconds 5 >/dev/null 2>&1 & pid=$!; pids="$pids $pid"
 for _ in $(seq 100); do [ -n "$(children_of $pid)" ] && break; sleep 0.1; done
 children=$(children_of $pid)
+fresh=$(comm -13 <(echo "$before") <(threads))
+[ -n "$fresh" ] || fail "no NAPI thread of an experiment is seen"
 kill -9 $pid
 wait $pid 2>/dev/null || :
-wait_for_threads "$before"
+wait_until_gone "$fresh"
 for child in $children; do [ ! -e "/proc/$child" ] || grep -q '^State:.Z' "/proc/$child/status" || fail "process $child is left"; done
 echo ok

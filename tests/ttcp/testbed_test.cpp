@@ -3,11 +3,14 @@
 #include "affinity-ttcp/models/gate.hpp"
 #include "affinity-ttcp/models/run.hpp"
 #include "affinity-ttcp/models/summary.hpp"
+#include "affinity-ttcp/testbed/link_setup.hpp"
 #include "host/scheduler.hpp"
 #include "own_root.hpp"
 
 #include <cerrno>
 #include <csignal>
+#include <set>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
@@ -66,6 +69,17 @@ TEST(Testbed, EndsWithItsObject) {
         EXPECT_TRUE(eventually_gone(tid)) << tid;
 }
 
+TEST(Testbed, InterfacesOfTwoAtOnceDifferInName) { // by which their NAPI threads are found
+    const auto one = testbed_of(most_connections), other = testbed_of(1);
+    if (!one || !other) return;
+    std::set<std::string> names{other->paths[0].nic};
+    for (const auto& path : one->paths) {
+        EXPECT_TRUE(names.insert(path.nic).second) << path.nic;
+        EXPECT_LE(path.nic.size(), 8U) << path.nic;
+        EXPECT_EQ(path.threads.size(), 1U) << path.nic;
+    }
+}
+
 TEST(Testbed, RefusesCountsOutOfRange) {
     EXPECT_FALSE(make_veth_testbed(root(), 0));
     EXPECT_FALSE(make_veth_testbed(root(), most_connections + 1));
@@ -119,8 +133,24 @@ TEST(Round, LinkThatGoesAwayIsAnOutcome) {
         broken.spaces.push_back(NetworkSpace::make(root()).value()); // empty ones
     const auto round = run_round(root(), broken, setup, Model::none);
     ASSERT_FALSE(round);
-    EXPECT_NE(round.error().outcome, Outcome::done);
+    EXPECT_EQ(round.error().outcome, Outcome::link_lost) << round.error().reason;
     EXPECT_FALSE(round.error().reason.empty());
+}
+
+TEST(Round, ThreadsThatWentWithTheirInterfaceAreALostLink) {
+    auto testbed = testbed_of(1);
+    if (!testbed) return;
+    const auto& path = testbed->paths[0];
+    ASSERT_EQ(testbed->spaces[path.here].sys().text("class/net/" + path.nic + "/carrier"), "1");
+    const int tid = std::exchange(testbed->paths[0].threads[0], 0x3fffffff); // of no thread
+    const auto there = run_round(root(), *testbed, quick(), Model::full);
+    ASSERT_FALSE(there);
+    EXPECT_EQ(there.error().outcome, Outcome::failed) << there.error().reason;
+    testbed->paths[0].threads[0] = tid;
+    ASSERT_TRUE(testbed->spaces[path.here].within([&] { return take_down(path.nic); }));
+    const auto gone = run_round(root(), *testbed, quick(), Model::full);
+    ASSERT_FALSE(gone);
+    EXPECT_EQ(gone.error().outcome, Outcome::link_lost) << gone.error().reason;
 }
 
 TEST(Experiment, InterleavedRoundsWithEverySampleKept) {

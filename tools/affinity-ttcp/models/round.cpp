@@ -26,21 +26,17 @@ Result<void> place_all(const host::Root& root, const Testbed& testbed, const Cpu
     return {};
 }
 
-/// TCP goes on trying when an interface has gone: the streams see only a stall.
+/// A round without an interface ends in many ways: its streams stall, its thread is not there to be moved.
 RoundFault explained(RoundFault fault, const Testbed& testbed) {
-    if (fault.outcome != Outcome::timed_out && fault.outcome != Outcome::peer_gone) return fault;
+    if (fault.outcome == Outcome::killed) return fault;
     for (const auto& path : testbed.paths)
         if (testbed.spaces[path.here].sys().text("class/net/" + path.nic + "/carrier") != "1")
             return {Outcome::link_lost, path.nic + " has gone or lost its link: " + fault.reason};
     return fault;
 }
 
-} // namespace
-
-RoundFault to_fault(const Error& error) { return {outcome_of(error.code), error.to_string()}; }
-
-std::expected<Round, RoundFault> run_round(const host::Root& root, const Testbed& testbed,
-                                           const RoundSetup& setup, Model model) {
+std::expected<Round, RoundFault> measure_round(const host::Root& root, const Testbed& testbed,
+                                               const RoundSetup& setup, Model model) {
     if (auto done = place_all(root, testbed, setup.cpus, binds_interrupts(model)); !done)
         return std::unexpected(to_fault(done.error()));
     auto gate = Gate::make();
@@ -60,12 +56,23 @@ std::expected<Round, RoundFault> run_round(const host::Root& root, const Testbed
     gate->open();
     auto ends =
         streams.collect(monotonic_seconds() + setup.seconds + setup.stall_seconds + round_grace_seconds);
-    if (!ends) return std::unexpected(explained(ends.error(), testbed));
+    if (!ends) return std::unexpected(ends.error());
     costs.threads_seconds = threads.seconds() - spent;
     if (const auto now = threads.cycles(); now && counted) costs.threads_cycles = *now - *counted;
     costs.last = read_activity(root);
     costs.hz = read_frequency(root);
     return make_round(testbed, setup.point.work, {std::move(*ends), streams.latencies()}, costs);
+}
+
+} // namespace
+
+RoundFault to_fault(const Error& error) { return {outcome_of(error.code), error.to_string()}; }
+
+std::expected<Round, RoundFault> run_round(const host::Root& root, const Testbed& testbed,
+                                           const RoundSetup& setup, Model model) {
+    auto round = measure_round(root, testbed, setup, model);
+    if (!round) return std::unexpected(explained(std::move(round.error()), testbed));
+    return round;
 }
 
 } // namespace affinityd::ttcp

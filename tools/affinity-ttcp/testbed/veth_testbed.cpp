@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 namespace affinityd::ttcp {
 
@@ -21,10 +22,20 @@ Result<void> prepare(const NetworkSpace& space, const std::string& name, const s
     });
 }
 
+/// Three hexadecimal digits of the namespace's inode number, which no other living namespace has. NAPI
+/// threads are found by name, so experiments that run at once need names of their own. They have at most
+/// eight characters: older kernels cut the name of a thread after fifteen.
+std::string mark_of(const NetworkSpace& space) {
+    struct stat status {};
+    ::fstat(space.fd(), &status);
+    return fmt::format("{:03x}", status.st_ino & 0xfff);
+}
+
 Result<Path> make_path(const host::Root& root, Testbed& testbed, unsigned number) {
-    Path path{fmt::format("afm{}", number),       0,  1, fmt::format("198.18.{}.1", number),
-              fmt::format("198.18.{}.2", number), {}, {}};
-    const std::string peer = fmt::format("afp{}", number);
+    const auto name = mark_of(testbed.spaces[0]) + std::to_string(number);
+    Path path{"afm" + name, 0, 1, fmt::format("198.18.{}.1", number), fmt::format("198.18.{}.2", number),
+              {},           {}};
+    const std::string peer = "afp" + name;
     const auto& here = testbed.spaces[path.here];
     const auto& there = testbed.spaces[path.there];
     if (auto made = here.within([&] { return make_veth(path.nic, peer, there.fd()); }); !made)
