@@ -27,8 +27,12 @@ Result<std::string> keep_experiment(const std::string& state_dir, const Experime
     record.path = experiment.subject;
     record.seconds = experiment.seconds;
     record.detail = experiment.detail;
-    if (const auto kept = opened->history.append(record); !kept) return std::unexpected(kept.error());
-    return opened->remark();
+    auto remark = opened->remark();
+    if (auto kept = opened->history.append(record); !kept) {
+        if (!remark.empty()) kept.error().message += "; " + remark;
+        return std::unexpected(kept.error());
+    }
+    return remark;
 }
 
 Result<std::optional<Experiment>> newest_experiment(const std::string& state_dir, std::string_view kind) {

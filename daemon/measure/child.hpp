@@ -19,7 +19,8 @@ namespace affinityd::measure {
 class Child {
   public:
     /// Executes `command`; the path comes first. Returns once the program is executed (posix_spawn(3)), which
-    /// copies nothing of the caller's memory; an error if it cannot be.
+    /// copies nothing of the caller's memory, but waits until the kernel has opened the program; an error if
+    /// it cannot be. The program begins with the caller's privileges: it must be one that lowers itself.
     [[nodiscard]] static Result<Child> start(const std::vector<std::string>& command);
     Child(Child&& other) noexcept;
     Child& operator=(Child&& other) noexcept;

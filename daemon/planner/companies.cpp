@@ -192,6 +192,7 @@ Nearness Companies::nearness(const CompanyId& id, const CpuSet& cpus, const Clos
         if (least && *least <= distance) continue;
         least = distance;
         near.cpu = there.first();
+        near.is_shared = there == cpus;
         near.ns = ns;
         near.is_guess = closeness.is_guess(cpus.first(), near.cpu);
     }

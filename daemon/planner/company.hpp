@@ -29,12 +29,13 @@ struct InCompany {
 /// How close a task is to its company.
 struct Nearness {
     unsigned others = 0; ///< tasks of the company, without itself
-    unsigned cpu = 0;    ///< where the closest of these is
+    unsigned cpu = 0;    ///< where the closest of these is; the first of several CPUs
     /// For one way to that one, and on average to all others; no value: not measured.
     std::optional<double> ns, mean_ns;
     unsigned measured = 0;    ///< of the others: those that the average is of
     bool is_measured = false; ///< a matrix decided; else the topology
     bool is_guess = false;    ///< there is a matrix, but nothing in it as close as that one is by topology
+    bool is_shared = false;   ///< the closest has the same CPUs
     bool is_foreign = false;  ///< there is a matrix, but it is another machine's
     friend bool operator==(const Nearness&, const Nearness&) = default;
 };

@@ -24,10 +24,11 @@ std::string alone(const Nearness& near) {
 }
 
 /// To whom a task was put close, by what, and how close that is.
-std::string close_to(const Nearness& near, const CpuSet& slot) {
+std::string close_to(const Nearness& near, bool is_one_cpu) {
     if (near.others == 0) return alone(near);
-    const bool is_same = slot == CpuSet{near.cpu};
-    const auto where = is_same ? std::string("the same CPU") : fmt::format("CPU {}", near.cpu);
+    const auto where = !near.is_shared ? fmt::format("CPU {}", near.cpu)
+                       : is_one_cpu    ? std::string("the same CPU")
+                                       : std::string("the same CPUs");
     std::string text = near.others == 1 ? fmt::format(", close to the one that it belongs to, on {}", where)
                                         : fmt::format(", close to the {} that it belongs to, the next on {}",
                                                       near.others, where);
@@ -36,7 +37,7 @@ std::string close_to(const Nearness& near, const CpuSet& slot) {
                                        : ", by topology, as no latencies were measured here");
     if (near.ns)
         text += fmt::format(", by measured latency, {:.1f} ns", *near.ns);
-    else if (!is_same)
+    else if (!near.is_shared)
         text += near.is_guess ? ", by topology, as no latency was measured between any CPUs as close as these"
                               : ", by latency measured between other CPUs of these groups";
     if (near.others > 1 && near.mean_ns)
@@ -59,7 +60,7 @@ struct Printer {
             text += ", a lane of its interfaces";
         else if (reason.kind == DistributionId::Kind::lanes)
             text += ", the lane of " + reason.nics;
-        if (reason.nearness) text += close_to(*reason.nearness, reason.slot);
+        if (reason.nearness) text += close_to(*reason.nearness, reason.slot.count() == 1);
         return text + fmt::format(": slot {}, bound to {}", reason.slot.to_list(), bound_to(reason.bind));
     }
     std::string operator()(const Settling& reason) const {

@@ -70,6 +70,7 @@ Result<Latencies> latencies_from_json(std::string_view text) {
                             std::move(*places)};
     Latencies latencies(*cpus, std::move(machine));
     if (auto done = read_rows(document, latencies); !done) return std::unexpected(done.error());
+    if (latencies.measured() == 0) return fail("no pair of CPUs has a value", "ns");
     return latencies;
 }
 

@@ -168,7 +168,7 @@ class MeasureLatency(unittest.TestCase):
         for content, words in (("", "found nothing"), (b"\x00\xff\x1b[2J", "commas"), (",\n\x1b[31mx,\n", "line 2, column 1"), (",,\n1,\n", "line 2"),
                                ("{", "object of latencies"), ('{"cpus":"0-9"}', "row for each CPU"), (",\nnan,\n", "line 2, column 1"),
                                ('{"cpus":"0-1","ns":[[],["a"]]}', "above 0"), ('{"cpus":"0-1","ns":[[],[-4]]}', "above 0"),
-                               ('{"cpus":"0-1","ns":[[],[1e300]]}', "above 0"), ('{"cpus":"0-1","ns":[[],[null]]}', "no latency of any two CPUs")):
+                               ('{"cpus":"0-1","ns":[[],[1e300]]}', "above 0"), ('{"cpus":"0-1","ns":[[],[null]]}', "no pair of CPUs has a value")):
             done = self.run_it("--from", self.table(content), code=1)
             self.assertIn(words, done.stderr)
             self.assertNotIn("\x1b", done.stderr)

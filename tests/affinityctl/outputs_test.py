@@ -124,7 +124,7 @@ class Pictures(Outputs):
         shown = self.run_verb(*history, "-").stdout
         self.assertTrue(shown.startswith("<svg "), shown)
         self.assertTrue(shown.endswith("</svg>\n"), shown)
-        self.assertIn("none was measured yet", shown)
+        self.assertIn("none is among these measurements", shown)
         self.assertIn("both write to standard output", self.run_verb("--json", *history, "-", code=2).stderr)
         self.assertIn(" latency ", self.run_verb(*history, self.folder / "a.svg").stdout)
         self.assert_drawn(self.folder / "a.svg")

@@ -57,12 +57,16 @@ class Words(unittest.TestCase):
         for verb in (["measure", "models", "--seconds"], ["measure", "cache", "--quanta"], ["watch", "--interval"], ["nics", "--interval"],
                      ["irqs", "--interval"]):
             for number in ("nan", "-nan", "NAN(1)", "inf"):
-                self.run_verb(*verb, number, recorded=False, code=2)
+                said = self.run_verb(*verb[:-1], f"{verb[-1]}={number}", recorded=False, code=2)
+                self.assertIn(verb[-1], said)
 
     def test_what_says_nothing_is_refused(self):
-        self.assertIn("--sizes", self.run_verb("measure", "models", "--direction", "answer", "--sizes", "128", recorded=False, code=2))
+        for option in ("--sizes", "--length"):
+            self.assertIn(option, self.run_verb("measure", "models", "--direction", "answer", option, "128", recorded=False, code=2))
+        for option in ("--priority", "--no-history"):
+            self.assertIn("excludes", self.run_verb("measure", "latency", "--from", "-", option, recorded=False, code=2))
         history = ["history", "--state-dir", str(self.root), "--svg", "-"]
-        self.assertIn("--kind ttcp", self.run_verb(*history, "--kind", "latency", recorded=False, code=1))
+        self.assertIn("--kind ttcp", self.run_verb(*history, "--kind", "latency", recorded=False, code=2))
 
     def test_cpus_of_an_interface(self):
         self.assertIn("write nic:east0", self.run_verb("cpus", "east0", code=2))

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -128,6 +129,11 @@ class Measurements(unittest.TestCase):
         daemon.control("measure", "--no-block")
         child = wait_for(lambda: children(daemon.process.pid), "the measuring child runs")[0]
         streams = wait_for(lambda: len(children(child)) == 2 and children(child), "its streams run")
+        nobody = str(65534 if os.geteuid() == 0 else os.geteuid())
+        for pid in [child, *streams]:  # the program lowers itself, before it measures
+            fields = dict(re.findall(r"(\w+):\t(.*)", pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")))
+            self.assertEqual(({nobody}, "1"), (set(fields["Uid"].split()), fields["NoNewPrivs"]))
+            self.assertEqual(10, os.getpriority(os.PRIO_PROCESS, pid))
         daemon.kill()
         for pid in [child, *streams]:
             wait_for(lambda pid=pid: not pathlib.Path(f"/proc/{pid}/exe").exists(), "nothing is left of the measurement")

@@ -94,6 +94,16 @@ TEST(Company, WhoHasToShareACpuIsSaidToBeOnTheSame) {
     EXPECT_EQ(reasons.find("other CPUs of these groups"), std::string::npos) << reasons;
 }
 
+TEST(Company, WhoSharesSeveralCpusIsSaidToBeOnTheSame) {
+    test::World world({together + "cpus: \"2,3\"\nspread: llc\nbind: llc\n"}, cores(latencies(2, 7)));
+    Process pair(100, 2);
+    EXPECT_EQ(pair.settle(world), "2-3 2-3");
+    const auto reason = pair.reason(world, 1);
+    EXPECT_NE(reason.find("close to the one that it belongs to, on the same CPUs"), std::string::npos)
+        << reason;
+    EXPECT_EQ(reason.find("other CPUs of these groups"), std::string::npos) << reason;
+}
+
 TEST(Company, WithoutAMatrixTheTopologyDecides) {
     test::World world({together}, cores());
     Process first(100, 2), second(200, 2);

@@ -142,11 +142,12 @@ TEST(KeptLatencies, ThatAreOddAreAnError) {
           R"({"cpus":"x","ns":[[],[1]]})", R"({"cpus":"0-1000000","ns":[]})",
           R"({"cpus":"0-1","ns":[[],[1]],"places":[[0,0]]})",
           R"({"cpus":"0-1","ns":[[],[1]],"places":[0,0]})",
-          R"({"cpus":"0-1","ns":[[],[1]],"places":[[0,0],["a",0]]})"})
+          R"({"cpus":"0-1","ns":[[],[1]],"places":[[0,0],["a",0]]})", R"({"cpus":"0-1","ns":[[],["?"]]})",
+          R"({"cpus":"0-1","ns":[[],[null]]})"})
         EXPECT_FALSE(latencies_from_json(text)) << text;
-    const auto read = latencies_from_json(R"({"cpus":"0-1","ns":[[],["?"]],"model":7,"more":{}})");
+    const auto read = latencies_from_json(R"({"cpus":"0-2","ns":[[],[1],[null,null]],"model":7,"more":{}})");
     ASSERT_TRUE(read);
-    EXPECT_EQ(read->measured(), 0U);
+    EXPECT_EQ(read->measured(), 1U);
 }
 
 } // namespace

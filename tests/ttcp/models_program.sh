@@ -9,11 +9,18 @@ pids=
 trap 'for pid in $pids; do kill -9 "$pid" 2>/dev/null || :; done; rm -rf "$work"' EXIT
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
-# The NAPI threads of interfaces of experiments, by TID and start time. They end with the namespaces, which the kernel removes in the
-# background. Other tests may have some at the same time.
-threads() { { sed -nE 's/^([0-9]+) \(napi\/af[mp].*\) [A-Z]( [^ ]+){18} ([0-9]+) .*/\1 \3/p' /proc/[0-9]*/stat 2>/dev/null || :; } | sort; }
+# The NAPI threads of a program's interfaces, by TID and start time: their names have the last digits of the number of its namespace, and a
+# later program may get that number again. They end with the namespaces, which the kernel removes in the background.
+marks_of() { # PID: as alternatives of a regular expression
+    for fd in /proc/"$1"/fd/*; do
+        case $(readlink "$fd") in net:*) readlink "$fd" | tr -dc '0-9\n' ;; esac
+    done | sort -u | while read -r number; do printf '|%03x' $((number & 0xfff)); done
+}
+threads() { # MARKS
+    cat /proc/[0-9]*/stat 2>/dev/null | sed -nE 's/^([0-9]+) \(napi\/af[mp](-'"$1"')[0-9].*\) [A-Z]( [^ ]+){18} ([0-9]+) .*/\1 \4/p' | sort || :
+}
 wait_until_gone() { # THREADS
-    for _ in $(seq 600); do left=$(comm -12 <(echo "$1") <(threads)); [ -n "$left" ] || return 0; sleep 0.1; done
+    for _ in $(seq 600); do left=$(comm -12 <(echo "$1") <(threads "$marks")); [ -n "$left" ] || return 0; sleep 0.1; done
     fail "NAPI threads are left: $left"
 }
 children_of() { cat /proc/"$1"/task/*/children 2>/dev/null || :; }
@@ -94,22 +101,24 @@ wait $pid || :
 "$affinityctl" --json measure models --connections 1 --rounds 60 --seconds 5 >"$work/json" & pid=$!; pids="$pids $pid"
 for _ in $(seq 100); do [ -n "$(children_of $pid)" ] && break; sleep 0.1; done
 sleep 0.3
-# Its first rounds are short: who is seen may have ended.
-for _ in $(seq 100); do
+# Its first rounds are short: who is seen may have ended already. Who ends an experiment's process ends the experiment.
+for _ in $(seq 200); do
     read -r child _ <<<"$(children_of $pid)" || :
-    [ -z "$child" ] || ! kill -9 "$child" 2>/dev/null || break
+    [ -z "$child" ] || kill -9 "$child" 2>/dev/null || :
+    grep -q '"outcome"' "$work/json" && break
+    sleep 0.05
 done
 status=0; wait $pid || status=$?
 [ $status = 1 ] && grep -q '"outcome":"killed"' "$work/json" || fail "killed child: $status $(cat "$work/json")"
 
-before=$(threads)
 "$affinityctl" measure models --connections 2 --rounds 60 --seconds 5 >/dev/null 2>&1 & pid=$!; pids="$pids $pid"
 for _ in $(seq 100); do [ -n "$(children_of $pid)" ] && break; sleep 0.1; done
 children=$(children_of $pid)
-fresh=$(comm -13 <(echo "$before") <(threads))
-[ -n "$fresh" ] || fail "no NAPI thread of an experiment is seen"
+marks=$(marks_of $pid)
+seen=$(threads "$marks")
+[ "$(echo "$seen" | wc -l)" = 4 ] || fail "of two pairs of interfaces, these NAPI threads are seen: $seen"
 kill -9 $pid
 wait $pid 2>/dev/null || :
-wait_until_gone "$fresh"
+wait_until_gone "$seen"
 for child in $children; do [ ! -e "/proc/$child" ] || grep -q '^State:.Z' "/proc/$child/status" || fail "process $child is left"; done
 echo ok

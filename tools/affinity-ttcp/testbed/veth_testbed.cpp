@@ -22,8 +22,8 @@ Result<void> prepare(const NetworkSpace& space, const std::string& name, const s
     });
 }
 
-/// Three hexadecimal digits of the namespace's inode number, which no other living namespace has. NAPI
-/// threads are found by name, so experiments that run at once need names of their own. They have at most
+/// The last three hexadecimal digits of the namespace's inode number. NAPI threads are found by name, so
+/// experiments that begin at the same moment should differ in it. With it, names of interfaces have at most
 /// eight characters: older kernels cut the name of a thread after fifteen.
 std::string mark_of(const NetworkSpace& space) {
     struct stat status {};

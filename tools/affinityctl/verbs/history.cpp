@@ -54,10 +54,13 @@ int draw(const json& answer, const HistoryOptions& options) {
     return write_picture(options.svg, history_svg(points_of(records, path), path, trend));
 }
 
+/// A picture alone shows throughput, which other kinds must not crowd out of the records.
+std::string kind_of(const HistoryOptions& options) { return options.svg == "-" ? "ttcp" : options.kind; }
+
 /// From the file; `failed`: why the daemon was not asked, or did not answer.
 std::expected<std::string, CallError> read_file(const HistoryOptions& options, const CallError& failed) {
     const auto folder = options.state_dir.empty() ? standard_state_dir : options.state_dir;
-    const auto report = affinityd::accounting::read_history(folder, options.kind);
+    const auto report = affinityd::accounting::read_history(folder, kind_of(options));
     if (!report) return std::unexpected(CallError{exit_failure, report.error().to_string()});
     if (*report) return affinityd::status::to_text(**report);
     if (!failed.message.empty()) return std::unexpected(failed);
@@ -66,13 +69,13 @@ std::expected<std::string, CallError> read_file(const HistoryOptions& options, c
 
 int run(const Globals& globals, const HistoryOptions& options) {
     if (!options.svg.empty() && !options.kind.empty() && options.kind != "ttcp")
-        return complain({exit_failure, "--svg draws throughput, which is --kind ttcp"});
+        return complain({exit_usage, "--svg draws throughput, which is --kind ttcp"});
     const auto picture = check_picture(globals, options.svg);
     if (!picture) return complain(picture.error());
     int status = exit_ok;
     if (refuses_root(globals, status)) return status;
     std::expected<std::string, CallError> text = std::unexpected(CallError{});
-    if (options.state_dir.empty()) text = ask_daemon(globals, "GetHistory", {options.kind});
+    if (options.state_dir.empty()) text = ask_daemon(globals, "GetHistory", {kind_of(options)});
     const bool is_alone = !options.state_dir.empty() ||
                           (!text && text.error().code == exit_no_daemon && globals.is_standard_daemon());
     if (is_alone) text = read_file(options, text.error());

@@ -56,7 +56,6 @@ int show_latencies(const LatencyView& view, const MeasureLatencyOptions& options
 int show_table(const Globals& globals, const MeasureLatencyOptions& options) {
     const auto latencies = read_latency_table(options.from);
     if (!latencies) return complain(latencies.error());
-    if (latencies->measured() == 0) return complain({"no latency of any two CPUs is in it", options.from, 0});
     std::optional<topology::Topology> machine; // of a recorded machine that the table is of
     if (globals.is_recorded()) {
         const auto root = affinityd::host::Root::open(globals.root);
@@ -209,6 +208,8 @@ void add_measure_latency(CLI::App& parent, Globals& globals, int& status) {
             ->excludes(pairs);
     add_way_options(*verb, *options, from);
     add_experiment_options(*verb, options->common);
+    for (const char* of_a_run : {"--priority", "--no-history"})
+        from->excludes(verb->get_option(of_a_run));
     verb->callback([&globals, &status, options] { status = run_latency(globals, *options); });
 }
 

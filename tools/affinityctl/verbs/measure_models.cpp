@@ -3,6 +3,7 @@
 
 #include "affinity-ttcp/models/run.hpp"
 #include "affinity-ttcp/models/summary.hpp"
+#include "affinityctl/values/counted.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/experiment_outcome.hpp"
 #include "affinityctl/verbs/in_range.hpp"
@@ -19,6 +20,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <sys/signalfd.h>
@@ -39,8 +41,8 @@ struct MeasureModelsOptions {
     std::string models = "none,irq,process,full";
     std::string cpus;
     std::string direction = "receive";
-    std::size_t length = ttcp::LoadPoint{}.bytes;
-    std::string sizes, exchanges; ///< "": not asked for
+    std::optional<std::size_t> length; ///< none: that of a LoadPoint
+    std::string sizes, exchanges;      ///< "": not asked for
     ExperimentOptions common;
     std::string nics;
     std::vector<ttcp::NicPair> pairs;
@@ -96,9 +98,10 @@ Result<void> read_models(const std::string& text, std::vector<Model>& models) {
 /// What is measured: streams in one or both directions at each size, then requests.
 Result<void> read_points(const MeasureModelsOptions& options, std::vector<ttcp::LoadPoint>& points) {
     points.clear();
-    if (options.direction == to_string(ttcp::Work::answer) && !options.sizes.empty())
-        return affinityd::fail("is of streams, and --direction answer has none; see --rr", "--sizes");
-    std::vector<std::size_t> sizes{options.length};
+    if (options.direction == to_string(ttcp::Work::answer) && (options.length || !options.sizes.empty()))
+        return affinityd::fail("is of streams, and --direction answer has none; see --rr",
+                               options.length ? "--length" : "--sizes");
+    std::vector<std::size_t> sizes{options.length.value_or(ttcp::LoadPoint{}.bytes)};
     if (!options.sizes.empty()) {
         auto read = ttcp::parse_sizes(options.sizes);
         if (!read) return std::unexpected(read.error());
@@ -145,8 +148,8 @@ std::string duration_text(double seconds) {
 /// Says beforehand how long it takes, and on a terminal, how far it is.
 void announce(ttcp::ModelsSetup& setup) {
     const double expected = ttcp::expected_seconds(setup);
-    fmt::print(stderr, "{} rounds of {:g} s: about {}; Ctrl-C ends it with what there is by then\n",
-               ttcp::rounds_of(setup), setup.round.seconds, duration_text(expected));
+    fmt::print(stderr, "{} of {:g} s: about {}; Ctrl-C ends it with what there is by then\n",
+               counted(ttcp::rounds_of(setup), "round"), setup.round.seconds, duration_text(expected));
     if (::isatty(STDERR_FILENO) != 1) return;
     fmt::print(stderr, "warming up");
     setup.progress = [began = monotonic_seconds()](std::size_t done, std::size_t all) mutable {
@@ -245,7 +248,7 @@ void add_load_options(CLI::App& verb, MeasureModelsOptions& options) {
         ->capture_default_str()
         ->check(CLI::IsMember({"receive", "transmit", "both", "answer"}));
     auto* length = verb.add_option("--length", options.length, "bytes of one read or write")
-                       ->capture_default_str()
+                       ->default_str(std::to_string(ttcp::LoadPoint{}.bytes))
                        ->check(CLI::Range(std::size_t{1}, ttcp::most_bytes));
     verb.add_option(
             "--sizes", options.sizes,

@@ -98,14 +98,14 @@ std::string cache_title(const MeasuredOn& on) {
 }
 
 std::string cache_method(const CacheView& view, const MeasuredOn& on) {
-    return fmt::format("L1d {}, core's own {}, last level {}; polluter {}; CPU {}; {} rounds; CPU time of "
+    return fmt::format("L1d {}, core's own {}, last level {}; polluter {}; CPU {}; {}; CPU time of "
                        "the quantum after an "
                        "interruption against one that left the cache alone; it took {:.0f} s",
                        experiments::bytes_words(view.seats.sizes.first),
                        experiments::bytes_words(view.seats.sizes.own),
                        experiments::bytes_words(view.seats.sizes.last),
                        experiments::bytes_words(view.times.how.polluter_bytes), view.seats.home,
-                       view.times.how.rounds, on.seconds);
+                       counted(view.times.how.rounds, "round"), on.seconds);
 }
 
 std::vector<std::string> cache_sentences(const CacheView& view, const MeasuredOn& on) {

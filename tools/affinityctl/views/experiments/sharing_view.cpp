@@ -31,10 +31,9 @@ std::string longer_cell(const experiments::PlacingFigures& figures) {
 }
 
 std::string sharing_method(const experiments::SharingTimes& times, const MeasuredOn& on) {
-    return fmt::format(
-        "4 threads, two on each of two variables, {} additions each; {} rounds of each placing; "
-        "mean times with 95 % intervals; it took {:.1f} s",
-        grouped(times.how.additions), times.rounds(), on.seconds);
+    return fmt::format("4 threads, two on each of two variables, {} additions each; {} of each placing; "
+                       "mean times with 95 % intervals; it took {:.1f} s",
+                       grouped(times.how.additions), counted(times.rounds(), "round"), on.seconds);
 }
 
 std::string sharing_title(const MeasuredOn& on) {

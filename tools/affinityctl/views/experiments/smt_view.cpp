@@ -26,9 +26,8 @@ std::string smt_cpus(const experiments::CompanyFigures& figures) {
 
 std::string smt_method(const SmtView& view, const MeasuredOn& on) {
     const auto rounds = view.times.companies.empty() ? 0 : view.times.companies.front().first.size();
-    return fmt::format(
-        "{} numbers for each thread; {} rounds; mean times with 95 % intervals; it took {:.1f} s",
-        grouped(view.times.how.numbers), rounds, on.seconds);
+    return fmt::format("{} numbers for each thread; {}; mean times with 95 % intervals; it took {:.1f} s",
+                       grouped(view.times.how.numbers), counted(rounds, "round"), on.seconds);
 }
 
 std::string smt_title(const MeasuredOn& on) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/models/work_view.hpp"
 
+#include "affinityctl/values/counted.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -82,8 +84,9 @@ std::string headline_of(const ModelsReport& report, const std::vector<WorkView>&
             for (const auto& model : point.models)
                 rounds = std::max<std::size_t>(rounds, model.rounds);
     }
-    return fmt::format("{} connections, {}, {}{} rounds of {:g} s for each model on CPUs {}",
-                       report.connections, works, sizes > 1 ? fmt::format("{} sizes, ", sizes) : "", rounds,
+    return fmt::format("{}, {}, {}{} of {:g} s for each model on CPUs {}",
+                       counted(report.connections, "connection"), works,
+                       sizes > 1 ? fmt::format("{} sizes, ", sizes) : "", counted(rounds, "round"),
                        report.round_seconds, report.cpus.to_list());
 }
 
