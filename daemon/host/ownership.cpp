@@ -21,7 +21,9 @@ namespace {
 
 constexpr int most_links = 40; // as the kernel's own limit, path_resolution(7)
 
-/// "": nothing is wrong with it.
+/// What is wrong with a component; "": nothing is.
+using Judge = std::string (*)(const struct stat& status, bool is_on_the_way);
+
 std::string fault_of(const struct stat& status, bool is_on_the_way) {
     if (S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3)) return {}; // the null device
     const auto own = ::geteuid();
@@ -34,10 +36,18 @@ std::string fault_of(const struct stat& status, bool is_on_the_way) {
     return {};
 }
 
+std::string fault_of_link(const struct stat& status, bool) {
+    if (!S_ISLNK(status.st_mode) || status.st_uid == 0 || status.st_uid == ::geteuid()) return {};
+    return "it is a link of user " + std::to_string(status.st_uid) + ", which is not followed";
+}
+
 /// A path on the way from "/", one component after the other.
 class Walk {
   public:
-    explicit Walk(const std::string& path) : at_(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) { add(path); }
+    Walk(const std::string& path, Judge judge)
+        : judge_(judge), at_(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)) {
+        add(path);
+    }
 
     /// Goes on by one component. True: it is at the end, or at something that is not there.
     Result<bool> step() {
@@ -49,7 +59,7 @@ class Walk {
         struct stat status {};
         const auto path = place_ / name;
         if (!next || ::fstat(next.get(), &status) != 0) return fail("its owner cannot be read", path, errno);
-        if (const auto fault = fault_of(status, !todo_.empty()); !fault.empty()) return fail(fault, path);
+        if (const auto fault = judge_(status, !todo_.empty()); !fault.empty()) return fail(fault, path);
         if (S_ISLNK(status.st_mode)) return follow(next, path);
         place_ = path.lexically_normal();
         at_ = std::move(next);
@@ -77,19 +87,18 @@ class Walk {
         return todo_.empty();
     }
 
+    Judge judge_;
     Fd at_;
     std::filesystem::path place_ = "/";
     std::deque<std::string> todo_;
     int links_ = 0;
 };
 
-} // namespace
-
-Result<void> check_ownership(const std::string& path) {
+Result<void> check_way(const std::string& path, Judge judge) {
     std::error_code code;
     const auto whole = std::filesystem::absolute(path, code);
     if (code) return fail("it has no absolute path", path, code.value());
-    Walk walk(whole.string());
+    Walk walk(whole.string(), judge);
     while (true) {
         const auto done = walk.step();
         if (done && *done) return {};
@@ -99,6 +108,12 @@ Result<void> check_ownership(const std::string& path) {
         return std::unexpected(std::move(fault));
     }
 }
+
+} // namespace
+
+Result<void> check_ownership(const std::string& path) { return check_way(path, fault_of); }
+
+Result<void> check_links(const std::string& path) { return check_way(path, fault_of_link); }
 
 Result<void> check_entry(const std::string& path) {
     struct stat status {};

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -216,13 +217,18 @@ std::vector<TaskId> CommandLines::take_silent(Clock::time_point now) {
     return processes;
 }
 
-std::optional<std::vector<uid_t>> CommandLines::refused() const {
-    if (waiting_.size() >= most_waiting) return std::nullopt;
+std::optional<std::vector<uid_t>> CommandLines::refused(Clock::time_point now) const {
+    std::map<uid_t, std::size_t> silent;
+    std::size_t all = 0;
+    for (const auto& reader : waiting_) {
+        if (now - reader->asked < long_silence) continue; // a busy machine is late, too
+        ++all;
+        ++silent[reader->user];
+    }
+    if (all >= most_waiting) return std::nullopt;
     std::vector<uid_t> users;
-    for (const auto& reader : waiting_)
-        if (count_waiting(reader->user) >= most_waiting_for_one) users.push_back(reader->user);
-    std::ranges::sort(users);
-    users.erase(std::ranges::unique(users).begin(), users.end());
+    for (const auto& [user, count] : silent)
+        if (count >= most_waiting_for_one) users.push_back(user);
     return users;
 }
 

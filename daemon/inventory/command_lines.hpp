@@ -58,8 +58,9 @@ class CommandLines {
     [[nodiscard]] std::vector<TaskId> silent(Clock::time_point now = Clock::now()) const;
     /// Those of them that have not been told here before.
     [[nodiscard]] std::vector<TaskId> take_silent(Clock::time_point now = Clock::now());
-    /// Users for whom nothing is read now, ascending; no value: nothing is read at all.
-    [[nodiscard]] std::optional<std::vector<uid_t>> refused() const;
+    /// Users for whom nothing is read, as some of their processes have been silent for a second or more,
+    /// ascending; no value: for no user is anything read.
+    [[nodiscard]] std::optional<std::vector<uid_t>> refused(Clock::time_point now = Clock::now()) const;
 
   private:
     struct Arrivals;

@@ -32,11 +32,16 @@ FactSources::FactSources(const host::Root& root, AskName ask)
 std::string FactSources::user(unsigned uid) { return names_.find(NameKind::user, uid); }
 std::string FactSources::group(unsigned gid) { return names_.find(NameKind::group, gid); }
 
-uid_t FactSources::owner(int pid) { return person(root_->proc().owner(std::to_string(pid)).value_or(0)); }
+uid_t FactSources::owner(int pid) {
+    const auto uid = root_->proc().owner(std::to_string(pid));
+    return uid ? person(*uid) : gone;
+}
 
 uid_t FactSources::starter(int pid) {
     const auto its_owner = owner(pid);
-    return its_owner == 0 ? person(read_real_user(*root_, pid).value_or(0)) : its_owner;
+    if (its_owner != 0) return its_owner;
+    const auto uid = read_real_user(*root_, pid);
+    return uid ? person(*uid) : gone;
 }
 
 const FactSources::PortsByInode& FactSources::own_namespace_ports() {

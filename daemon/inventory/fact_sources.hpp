@@ -32,9 +32,12 @@ class FactSources {
     [[nodiscard]] std::string group(unsigned gid);
     /// Under whose account this user's processes run: all subordinate ids of a user stand for one.
     [[nodiscard]] uid_t person(uid_t user) { return persons_.person(user); }
-    /// Whose rights a process has; root's if it is gone.
+    /// Whose account a process that has gone is: of no user, so that nobody's share is filled by those who
+    /// are gone before they are looked at.
+    static constexpr uid_t gone = ~uid_t{0};
+    /// Whose rights a process has, or `gone`.
     [[nodiscard]] uid_t owner(int pid);
-    /// Who started it, also where it has root's rights; takes longer.
+    /// Who started it, also where it has root's rights, or `gone`; takes longer.
     [[nodiscard]] uid_t starter(int pid);
     /// The thread that asks for names: when its descriptor is readable, names have come that were numbers
     /// before. nullptr: no thread asks.

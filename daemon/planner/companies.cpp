@@ -4,6 +4,7 @@
 #include "planner/company_choice.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace affinityd::planner {
@@ -49,6 +50,19 @@ std::vector<std::size_t> with_few_moves(const std::vector<std::size_t>& now, std
     for (std::size_t i = 0, taken = 0; i < now.size(); ++i)
         if (!stays[i]) given[i] = next[taken++];
     return given;
+}
+
+/// Tasks without a CPU of their own: on each set of CPUs those beyond the number of these.
+std::size_t crowded(const std::vector<const CpuSet*>& own, const Occupied& others) {
+    std::map<CpuSet, std::size_t> tasks;
+    for (const auto* cpus : own)
+        ++tasks[*cpus];
+    for (const auto& place : others)
+        if (place.tasks > 0) tasks[place.cpus] += place.tasks;
+    std::size_t crowd = 0;
+    for (const auto& [cpus, count] : tasks)
+        crowd += count - std::min<std::size_t>(count, cpus.count());
+    return crowd;
 }
 
 std::vector<const CpuSet*> cpus_of(std::span<const Slot> slots, const std::vector<std::size_t>& which) {
@@ -168,6 +182,10 @@ std::vector<std::size_t> Companies::better(unsigned number, std::span<const Slot
         sums.change(slots[next.back()].cpus, 0, 1);
     }
     const auto before = cpus_of(slots, now), after = cpus_of(slots, next);
+    // On one CPU they are as close as can be, but only one runs: that is no gain, and its end is one.
+    const auto crowd_before = crowded(before, rest), crowd_after = crowded(after, rest);
+    if (crowd_after > crowd_before) return {};
+    if (crowd_after < crowd_before) return with_few_moves(now, std::move(next));
     const bool is_closer = sum_of(after, rest, *closeness) * 8 <= sum_of(before, rest, *closeness) * 7 &&
                            usual_sum(after, rest, *closeness) * 8 <= usual_sum(before, rest, *closeness) * 7;
     return is_closer ? with_few_moves(now, std::move(next)) : std::vector<std::size_t>{};
@@ -185,6 +203,7 @@ Nearness Companies::nearness(const CompanyId& id, const CpuSet& cpus, const Clos
         if (there == cpus) is_itself = false;
         if (others == 0) continue;
         near.others += others;
+        if (there.first() == cpus.first()) near.same += others;
         const auto ns = closeness.ns(cpus.first(), there.first());
         if (ns) sum += *ns * others;
         if (ns) near.measured += others;
@@ -192,7 +211,7 @@ Nearness Companies::nearness(const CompanyId& id, const CpuSet& cpus, const Clos
         if (least && *least <= distance) continue;
         least = distance;
         near.cpu = there.first();
-        near.is_shared = there == cpus;
+        near.is_shared = there.first() == cpus.first();
         near.ns = ns;
         near.is_guess = closeness.is_guess(cpus.first(), near.cpu);
     }

@@ -56,8 +56,8 @@ class Companies {
 
     /// Since its members were seated, latencies were measured, or measured again. It is asked once.
     [[nodiscard]] bool is_outdated(unsigned company, const Closeness& closeness);
-    /// Better slots for all members of a distribution, in the order of members(): only if they would be
-    /// closer by an eighth, noise left aside. Empty: all stay.
+    /// Better slots for all members of a distribution, in the order of members(): only if fewer had to
+    /// share a CPU, or as many, and all were closer by an eighth, noise left aside. Empty: all stay.
     [[nodiscard]] std::vector<std::size_t> better(unsigned company, std::span<const Slot> slots,
                                                   const std::vector<Sitting>& members, const CpuLoad& load,
                                                   const std::shared_ptr<const Closeness>& closeness) const;

@@ -32,10 +32,11 @@ struct Nearness {
     unsigned cpu = 0;    ///< where the closest of these is; the first of several CPUs
     /// For one way to that one, and on average to all others; no value: not measured.
     std::optional<double> ns, mean_ns;
+    unsigned same = 0;        ///< of the others: those whose first CPU is its own
     unsigned measured = 0;    ///< of the others: those that the average is of
     bool is_measured = false; ///< a matrix decided; else the topology
     bool is_guess = false;    ///< there is a matrix, but nothing in it as close as that one is by topology
-    bool is_shared = false;   ///< the closest has the same CPUs
+    bool is_shared = false;   ///< the first CPU of the closest is its own
     bool is_foreign = false;  ///< there is a matrix, but it is another machine's
     friend bool operator==(const Nearness&, const Nearness&) = default;
 };

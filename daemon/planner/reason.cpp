@@ -23,6 +23,16 @@ std::string alone(const Nearness& near) {
                             : ", of those that belong together the first, by topology";
 }
 
+/// Of whom the average is, unless it is of all.
+std::string to_whom(const Nearness& near) {
+    if (near.measured == near.others) return {};
+    if (near.measured + near.same == near.others)
+        return near.measured == 1 ? " to the one on another CPU"
+                                  : fmt::format(" to the {} on others", near.measured);
+    return near.measured == 1 ? " to the one that was measured"
+                              : fmt::format(" to the {} that were measured", near.measured);
+}
+
 /// To whom a task was put close, by what, and how close that is.
 std::string close_to(const Nearness& near, bool is_one_cpu) {
     if (near.others == 0) return alone(near);
@@ -37,14 +47,14 @@ std::string close_to(const Nearness& near, bool is_one_cpu) {
                                        : ", by topology, as no latencies were measured here");
     if (near.ns)
         text += fmt::format(", by measured latency, {:.1f} ns", *near.ns);
-    else if (!near.is_shared)
+    else if (near.is_shared)
+        text += ", by measured latency";
+    else
         text += near.is_guess ? ", by topology, as no latency was measured between any CPUs as close as these"
                               : ", by latency measured between other CPUs of these groups";
     if (near.others > 1 && near.mean_ns)
         text += fmt::format("{} {:.1f} ns on average", near.ns ? " and" : ",", *near.mean_ns);
-    if (near.others > 1 && near.mean_ns && near.measured < near.others)
-        text += near.measured == 1 ? " to the one that was measured"
-                                   : fmt::format(" to the {} that were measured", near.measured);
+    if (near.others > 1 && near.mean_ns) text += to_whom(near);
     return text;
 }
 

@@ -85,6 +85,18 @@ class MeasureKernels(unittest.TestCase):
         self.assertEqual(status_of("self", "Cpus_allowed_list"), before)
         self.assertEqual(os.listdir(self.folder.name), [])
 
+    def test_end_in_good_order_from_their_first_moment(self):
+        for name, options in LONG.items():
+            with subprocess.Popen([PROGRAM, "measure", name, *options, "--cpus", PAIR, "--state-dir", self.folder.name],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+                self.addCleanup(child.kill)
+                while " takes " not in child.stderr.readline():  # it looks whether the machine is quiet now
+                    self.assertIsNone(child.poll())
+                child.send_signal(signal.SIGINT)
+                _, said = child.communicate(timeout=40)
+                self.assertEqual(child.returncode, 1, said)
+                self.assertRegex(said, "stopped .*; nothing is kept")
+
     def test_print_the_documents_quantities(self):
         shown = self.measure("sharing").stdout
         for words in ("left to the scheduler", "pinned pairs", "pinned apart", "false sharing", "MS PER RUN", "L1D MISSES"):

@@ -194,15 +194,16 @@ TEST(AvailableMemory, InAContainerIsWhatItsRootLeaves) {
 }
 
 TEST(BaseVector, ComesByEachLineOnce) {
-    auto vector = BaseVector::make(100 * 64).value();
+    const experiments::Run run;
+    auto vector = BaseVector::make(100 * 64, run).value();
     EXPECT_EQ(vector.bytes(), 6400U);
     const auto start = vector.position();
     vector.walk(99);
     EXPECT_NE(vector.position(), start);
     vector.walk(1);
     EXPECT_EQ(vector.position(), start) << "one cycle of all lines";
-    EXPECT_EQ(BaseVector::make(1).value().lines(), 4U);
-    vector.touch(1U << 30U); // no more than there is
+    EXPECT_EQ(BaseVector::make(1, run).value().lines(), 4U);
+    vector.touch(1U << 30U, run); // no more than there is
 }
 
 const CacheSeats all_places{

@@ -128,18 +128,47 @@ TEST(File, TellsBeforehandWhatCannotBeWritten) {
 TEST(File, WhatOthersPutIntoAFolderThatIsOpenToAllIsNotWritten) {
     const Tree tree;
     tree.file("precious", "text");
+    tree.file("open/theirs", "text");
     tree.link("open/link", "../precious");
     tree.link("open/own", "../precious");
     ASSERT_EQ(::chmod(tree.path("open").c_str(), 01777), 0);
-    const int given = ::lchown(tree.path("open/link").c_str(), test::nobody, test::nobody);
+    int given = 0;
+    for (const char* name : {"open/link", "open/theirs"})
+        given |= ::lchown(tree.path(name).c_str(), test::nobody, test::nobody);
     ASSERT_TRUE(given == 0 || ::geteuid() != 0);
     EXPECT_TRUE(check_writable(tree.path("open/own")));
     if (given != 0) return; // who is not root cannot lay one for himself
-    EXPECT_EQ(check_writable(tree.path("open/link")).error().code, EACCES);
-    EXPECT_EQ(write_file(tree.path("open/link"), "new").error().code, EACCES);
+    EXPECT_FALSE(check_writable(tree.path("open/link")));
+    EXPECT_FALSE(write_file(tree.path("open/link"), "new"));
+    EXPECT_EQ(check_writable(tree.path("open/theirs")).error().code, EACCES);
+    EXPECT_EQ(write_file(tree.path("open/theirs"), "new").error().code, EACCES);
+    EXPECT_EQ(**read_file(tree.path("open/theirs")), "text");
     EXPECT_EQ(**read_file(tree.path("precious")), "text");
     EXPECT_TRUE(write_file(tree.path("open/own"), "new"));
     EXPECT_EQ(**read_file(tree.path("precious")), "new");
+}
+
+TEST(File, RootFollowsNoLinkOfAnotherUserOnTheWay) {
+    const Tree tree;
+    tree.file("precious/file", "text");
+    tree.link("folder/link", "../precious");
+    tree.link("folder/own", "../precious");
+    tree.link("theirs/file", "../precious/file");
+    tree.link("over", "theirs/file");
+    const bool is_in_namespace = (*read_file("/proc/self/uid_map"))->find("4294967295") == std::string::npos;
+    if (::geteuid() != 0 || is_in_namespace) return; // who is not the machine's root cannot give them away
+    for (const char* given : {"folder/link", "theirs", "theirs/file"})
+        ASSERT_EQ(::lchown(tree.path(given).c_str(), test::nobody, test::nobody), 0);
+    for (const char* path : {"folder/link/file", "folder/link/new", "theirs/file", "over"}) {
+        EXPECT_FALSE(check_writable(tree.path(path))) << path;
+        EXPECT_FALSE(write_file(tree.path(path), "new")) << path;
+    }
+    EXPECT_FALSE(*read_file(tree.path("precious/new")));
+    EXPECT_EQ(**read_file(tree.path("precious/file")), "text");
+    EXPECT_TRUE(write_file(tree.path("folder/own/file"), "new"));
+    EXPECT_EQ(**read_file(tree.path("precious/file")), "new");
+    tree.link("loop", "loop");
+    EXPECT_FALSE(write_file(tree.path("loop"), "new"));
 }
 
 TEST(File, Directories) {

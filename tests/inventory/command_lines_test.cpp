@@ -108,14 +108,15 @@ TEST(CommandLines, OfSilentProcessesNoMoreThanAFewAreAskedUntilOneAnswers) {
     }
     ASSERT_TRUE(lines.find({500, 1}, user_1000));
     EXPECT_EQ(lines.find({500, 1}, user_1000)->code, EAGAIN) << "who could answer is not asked either";
-    EXPECT_FALSE(lines.refused());
+    EXPECT_EQ(lines.refused(), std::vector<uid_t>{}) << "not before a second is over";
+    EXPECT_FALSE(lines.refused(CommandLines::Clock::now() + 1s));
     silent[1].say("at last");
     ASSERT_TRUE(is_readable(lines.fd(), 20'000));
     const auto late = lines.take_late();
     EXPECT_EQ(late.processes, (std::vector<TaskId>{{101, 1}}));
     EXPECT_TRUE(late.has_room);
     EXPECT_EQ(lines.find({500, 1}, user_1000), std::nullopt);
-    EXPECT_EQ(lines.refused(), std::vector<uid_t>{});
+    EXPECT_EQ(lines.refused(CommandLines::Clock::now() + 1s), std::vector<uid_t>{});
 }
 
 TEST(CommandLines, OneUsersSilentProcessesKeepNobodyElseFromBeingAsked) {
@@ -128,7 +129,7 @@ TEST(CommandLines, OneUsersSilentProcessesKeepNobodyElseFromBeingAsked) {
     }
     ASSERT_TRUE(lines.find({500, 1}, user(7)));
     EXPECT_EQ(lines.find({501, 1}, user(8)), std::nullopt);
-    EXPECT_EQ(lines.refused(), std::vector<uid_t>{7});
+    EXPECT_EQ(lines.refused(CommandLines::Clock::now() + 1s), std::vector<uid_t>{7});
     silent[0].say("at last");
     ASSERT_TRUE(is_readable(lines.fd(), 20'000));
     EXPECT_TRUE(lines.take_late().has_room);

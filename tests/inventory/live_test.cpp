@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // On the real kernel, with children of the test's own only.
 #include "host/scheduler.hpp"
+#include "inventory/fact_sources.hpp"
 #include "inventory/lookup.hpp"
 #include "inventory/pid_stream.hpp"
 #include "inventory/process_sockets.hpp"
@@ -102,6 +103,11 @@ TEST(RealUser, IsWhoStartedTheProcess) {
     EXPECT_EQ(live().proc().owner(std::to_string(::getpid())), ::geteuid());
     EXPECT_FALSE(read_real_user(live(), 2'000'000'000));
     EXPECT_FALSE(live().proc().owner("2000000000"));
+    const auto root = live();
+    FactSources sources(root);
+    EXPECT_EQ(sources.owner(::getpid()), sources.person(::geteuid()));
+    EXPECT_EQ(sources.owner(2'000'000'000), FactSources::gone) << "what is gone is not root's";
+    EXPECT_EQ(sources.starter(2'000'000'000), FactSources::gone);
 }
 
 TEST(Live, AllThreadsWithNamesAndMasks) {

@@ -226,6 +226,28 @@ TEST(Company, AMatrixThatShowsMuchCloserCpusMovesTheCompany) {
     EXPECT_EQ(pair.settle(world), "0 4");
 }
 
+TEST(Company, ANewMatrixPutsNobodyOnOneCpuAndTakesApartWhoIs) {
+    test::World world({together + "cpus: \"2,7\"\n", "match: {comm: b}\ncpus: '7'\n"},
+                      cores(latencies(2, 7)));
+    Process pair(100, 2), other(50, 1, "b");
+    const auto measure_again = [&] {
+        world.machine = cores(latencies(2, 7));
+        world.placements = compile(world.set, world.machine, {}, &world.placements);
+    };
+    EXPECT_EQ(pair.settle(world), "2 7");
+    EXPECT_EQ(other.settle(world, 1), "7");
+    world.assignments.weigh({"p1", 0, ""}, other.threads[0].id, one_cpu);
+    measure_again();
+    EXPECT_EQ(pair.settle(world), "2 7") << "somebody else is busy there for a moment";
+    Process late(200, 2);
+    EXPECT_EQ(late.settle(world), "2 2");
+    for (const auto& one : pair.threads)
+        world.assignments.leave(one.id);
+    world.assignments.weigh({"p1", 0, ""}, other.threads[0].id, 0);
+    measure_again();
+    EXPECT_EQ(late.settle(world), "2 7");
+}
+
 TEST(Company, ARedealLeavesThemTogether) {
     auto machine = test::plain();
     test::World world({together, "match: {comm: b}\nspread: cpu\nbind: cpu\n"}, machine);

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace affinityd::ttcp {
 
@@ -90,7 +91,7 @@ void add_other_options(CLI::App& cli, Raw& raw, Options& options) {
     cli.add_option(
            "--child-of", options.child_of,
            "give up privileges, be at nice 10, and end with the parent process, which has this number")
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(1, std::numeric_limits<int>::max()));
     cli.add_flag("--request", raw.request,
                  "alone: the options come as a line of JSON on standard input, and the run ends with it");
 }

@@ -15,6 +15,7 @@
 #include "topology/reader.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <utility>
 
 #include <fmt/format.h>
@@ -89,14 +90,20 @@ Result<ExperimentEnd> run_experiment(const Bench& bench, const ExperimentCourse&
                                      const ExperimentOptions& options,
                                      const std::function<void(experiments::Run&)>& body) {
     ExperimentEnd end;
-    fmt::print(stderr, "{} takes {}{}\n", course.doing, course.seconds < 1 ? "" : "about ",
-               experiments::time_words(course.seconds));
-    end.remarks = remarks_on(bench, course.cpus);
-    for (const auto& remark : end.remarks)
-        fmt::print(stderr, "affinityctl: {}\n", remark);
-    const double since = affinityd::monotonic_seconds();
+    // A terminal may have gone, at which fmt::print would throw.
+    const auto tell = [](const std::string& line) { std::fputs((line + "\n").c_str(), stderr); };
+    double since = 0;
     const auto ending = experiments::supervise(
-        {.doing = course.doing, .shows_progress = true, .wants_priority = options.priority}, body);
+        {.doing = course.doing, .shows_progress = true, .wants_priority = options.priority},
+        [&](experiments::Run& run) {
+            tell(fmt::format("{} takes {}{}", course.doing, course.seconds < 1 ? "" : "about ",
+                             experiments::time_words(course.seconds)));
+            end.remarks = remarks_on(bench, course.cpus);
+            for (const auto& remark : end.remarks)
+                tell("affinityctl: " + remark);
+            since = affinityd::monotonic_seconds();
+            body(run);
+        });
     if (!ending) return std::unexpected(ending.error());
     end.ending = *ending;
     end.seconds = affinityd::monotonic_seconds() - since;

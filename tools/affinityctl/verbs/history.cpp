@@ -41,30 +41,62 @@ bool has_utf8() {
     return false;
 }
 
-/// Draws the path of the command line, else that of the last run.
+/// The path of the last run, preferably of one that was done.
+std::string last_path(const json& records) {
+    std::string any;
+    for (auto record = records.rbegin(); record != records.rend(); ++record) {
+        if (record->value("kind", "") != "ttcp") continue;
+        auto path = record->value("path", "");
+        if (record->value("outcome", "") == "done") return path;
+        if (any.empty()) any = std::move(path);
+    }
+    return any;
+}
+
+/// Draws the path of the command line, else the last.
 int draw(const json& answer, const HistoryOptions& options) {
     const auto& records = answer.at("records");
-    std::string path = options.path;
-    for (auto record = records.rbegin(); path.empty() && record != records.rend(); ++record)
-        if (record->value("kind", "") == "ttcp" && record->value("outcome", "") == "done")
-            path = record->value("path", "");
+    const auto path = options.path.empty() ? last_path(records) : options.path;
     json trend = json::object();
     for (const auto& one : answer.at("trends"))
         if (one.value("path", "") == path) trend = one;
     return write_picture(options.svg, history_svg(points_of(records, path), path, trend));
 }
 
-/// A picture alone shows throughput, which other kinds must not crowd out of the records.
-std::string kind_of(const HistoryOptions& options) { return options.svg == "-" ? "ttcp" : options.kind; }
-
 /// From the file; `failed`: why the daemon was not asked, or did not answer.
-std::expected<std::string, CallError> read_file(const HistoryOptions& options, const CallError& failed) {
+std::expected<std::string, CallError> read_file(const HistoryOptions& options, const std::string& kind,
+                                                const CallError& failed) {
     const auto folder = options.state_dir.empty() ? standard_state_dir : options.state_dir;
-    const auto report = affinityd::accounting::read_history(folder, kind_of(options));
+    const auto report = affinityd::accounting::read_history(folder, kind);
     if (!report) return std::unexpected(CallError{exit_failure, report.error().to_string()});
     if (*report) return affinityd::status::to_text(**report);
     if (!failed.message.empty()) return std::unexpected(failed);
     return std::unexpected(CallError{exit_failure, folder + ": there is no measurement history"});
+}
+
+/// The newest records of a kind, "": of all.
+std::expected<json, CallError> history_of(const Globals& globals, const HistoryOptions& options,
+                                          const std::string& kind) {
+    std::expected<std::string, CallError> text = std::unexpected(CallError{});
+    if (options.state_dir.empty()) text = ask_daemon(globals, "GetHistory", {kind});
+    const bool is_alone = !options.state_dir.empty() ||
+                          (!text && text.error().code == exit_no_daemon && globals.is_standard_daemon());
+    if (is_alone) text = read_file(options, kind, text.error());
+    if (!text) return std::unexpected(text.error());
+    auto answer = json::parse(*text, nullptr, false);
+    if (answer.is_object()) return answer;
+    return std::unexpected(
+        CallError{exit_failure, "the daemon's answer cannot be read: is it of another version?"});
+}
+
+int show(const Globals& globals, const HistoryOptions& options) {
+    const auto answer = history_of(globals, options, options.kind);
+    if (!answer) return complain(answer.error());
+    if (globals.json)
+        fmt::print("{}\n", answer->dump());
+    else
+        fmt::print("{}", history_text(*answer, {options.path, options.count, has_utf8()}, globals.color));
+    return exit_ok;
 }
 
 int run(const Globals& globals, const HistoryOptions& options) {
@@ -74,20 +106,10 @@ int run(const Globals& globals, const HistoryOptions& options) {
     if (!picture) return complain(picture.error());
     int status = exit_ok;
     if (refuses_root(globals, status)) return status;
-    std::expected<std::string, CallError> text = std::unexpected(CallError{});
-    if (options.state_dir.empty()) text = ask_daemon(globals, "GetHistory", {kind_of(options)});
-    const bool is_alone = !options.state_dir.empty() ||
-                          (!text && text.error().code == exit_no_daemon && globals.is_standard_daemon());
-    if (is_alone) text = read_file(options, text.error());
-    if (!text) return complain(text.error());
-    const auto answer = json::parse(*text, nullptr, false);
-    if (!answer.is_object())
-        return complain({exit_failure, "the daemon's answer cannot be read: is it of another version?"});
-    if (globals.json)
-        fmt::print("{}\n", answer.dump());
-    else if (options.svg != "-")
-        fmt::print("{}", history_text(answer, {options.path, options.count, has_utf8()}, globals.color));
-    return options.svg.empty() ? exit_ok : draw(answer, options);
+    if (options.svg != "-") status = show(globals, options);
+    if (options.svg.empty() || status != exit_ok) return status;
+    const auto throughput = history_of(globals, options, "ttcp"); // which others crowd out of all kinds
+    return throughput ? draw(*throughput, options) : complain(throughput.error());
 }
 
 } // namespace

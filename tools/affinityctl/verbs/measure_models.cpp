@@ -184,7 +184,8 @@ int finish_models(const Globals& globals, const ExperimentOptions& options,
     else if (options.svg != "-")
         fmt::print("{}", models_text(report, views, Page::of_output(globals.color)));
     const int code = options.svg.empty() ? exit_ok : write_picture(options.svg, models_svg(report, views));
-    return report.outcome == measure::Outcome::done ? code : exit_failure;
+    if (report.outcome == measure::Outcome::done) return code;
+    return complain({exit_failure, report.reason + "; nothing is kept"});
 }
 
 int run(const Globals& globals, MeasureModelsOptions options) {

@@ -58,12 +58,12 @@ void draw_points(Svg& svg, const Scale& scale, const std::vector<HistoryPoint>& 
 std::string history_svg(const std::vector<HistoryPoint>& points, const std::string& path,
                         const nlohmann::json& trend) {
     Svg svg(left + wide + 110, top + high + 60, "Throughput over time");
+    const auto of_path = path.empty() ? std::string() : " over " + path; // a failed run may have none
     if (points.empty()) {
-        const auto of_path = path.empty() ? std::string() : " over " + path;
         svg.text(left, 28, "Throughput" + of_path + ": none is among these measurements", 16);
         return svg.finish();
     }
-    svg.text(left, 28, fmt::format("Throughput over {}, Gbit/s", path), 16);
+    svg.text(left, 28, fmt::format("Throughput{}, Gbit/s", of_path), 16);
     const Scale scale{std::max({rates_of(points).high, trend.value("high", 0.0), 1.0}) * 1.05};
     draw_axes(svg, scale);
     draw_trend(svg, scale, trend);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "experiments/frame/supervision.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -15,14 +16,15 @@ namespace affinityd::experiments {
 /// out-of-order execution hides that a line is not in the cache: what is lost is an upper bound.
 class BaseVector {
   public:
-    /// `bytes`: at least four lines. An Error: no memory.
-    [[nodiscard]] static Result<BaseVector> make(std::uint64_t bytes);
+    /// `bytes`: at least four lines. An Error: no memory. When `run` is stopped, both this and touch() return
+    /// soon, with their work half done.
+    [[nodiscard]] static Result<BaseVector> make(std::uint64_t bytes, const Run& run);
 
     /// So many lines of the cycle, from where the last walk ended.
     void walk(std::uint64_t steps);
     /// Reads every line of the first `bytes` once, one after the other, which brings them into the cache (and
     /// others out of it).
-    void touch(std::uint64_t bytes) const;
+    void touch(std::uint64_t bytes, const Run& run) const;
     [[nodiscard]] std::uint64_t lines() const { return count_; }
     /// The line that the next walk begins at.
     [[nodiscard]] std::uint64_t position() const { return at_; }

@@ -30,7 +30,7 @@ class Worker {
     /// How long a step takes where the cache is kept.
     Result<double> calibrate() {
         if (auto moved = go_to(seats_.home); !moved) return std::unexpected(moved.error());
-        vector_.touch(vector_.bytes());
+        vector_.touch(vector_.bytes(), run_);
         vector_.walk(std::min(vector_.lines(), 4 * steps_at_once));
         const double begin = thread_seconds();
         std::uint64_t steps = 0;
@@ -54,13 +54,13 @@ class Worker {
         const unsigned before = *seats_.of(place);
         if (is_move(place)) { // nothing of the working set is to be at home already
             if (auto moved = go_to(seats_.home); !moved) return std::unexpected(moved.error());
-            polluter_.touch(place == Place::group ? 2 * seats_.sizes.own : polluter_.bytes());
+            polluter_.touch(place == Place::group ? 2 * seats_.sizes.own : polluter_.bytes(), run_);
         }
         if (auto moved = go_to(before); !moved) return std::unexpected(moved.error());
-        vector_.touch(vector_.bytes());
+        vector_.touch(vector_.bytes(), run_);
         walk_for(warm_seconds);
-        if (place == Place::displaced) polluter_.touch(2 * seats_.sizes.own);
-        if (place == Place::emptied) polluter_.touch(polluter_.bytes());
+        if (place == Place::displaced) polluter_.touch(2 * seats_.sizes.own, run_);
+        if (place == Place::emptied) polluter_.touch(polluter_.bytes(), run_);
         if (auto moved = go_to(seats_.home); !moved) return std::unexpected(moved.error());
         const auto switches = preemptions();
         const double begin = thread_seconds();
@@ -120,15 +120,19 @@ Result<void> measure_footprint(Worker& worker, std::span<CacheCell> cells, Cache
 }
 
 Result<void> measure_all(const CacheSeats& seats, CacheTimes& times, Run& run) {
-    auto polluter = BaseVector::make(times.how.polluter_bytes);
+    auto polluter = BaseVector::make(times.how.polluter_bytes, run);
     if (!polluter) return std::unexpected(polluter.error());
     std::uint64_t all = 0;
     for (const auto& cell : times.cells)
         all += times.how.rounds * (static_cast<std::uint64_t>(cell.quantum_ms * 1e3) + 1);
     const auto of_each = times.cells.size() / times.how.footprints.size();
     for (std::size_t i = 0; i < times.how.footprints.size() && times.is_whole; ++i) {
-        auto vector = BaseVector::make(times.how.footprints[i]);
+        auto vector = BaseVector::make(times.how.footprints[i], run);
         if (!vector) return std::unexpected(vector.error());
+        if (run.is_stopped()) { // what was made is not to be walked
+            times.is_whole = false;
+            return {};
+        }
         Worker worker(seats, std::move(*vector), *polluter, run);
         const std::span cells(times.cells.data() + i * of_each, of_each);
         if (auto done = measure_footprint(worker, cells, times, run, all); !done) return done;

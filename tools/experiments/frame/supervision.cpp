@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -58,7 +59,8 @@ class Bar {
     void draw(const Run& run) {
         if (!draws_ || run.all() == 0) return;
         const double share = std::min(1.0, static_cast<double>(run.done()) / static_cast<double>(run.all()));
-        const double spent = monotonic_seconds() - since_;
+        if (!since_) since_ = monotonic_seconds();
+        const double spent = monotonic_seconds() - *since_;
         const double left = share > 0 ? spent / share - spent : 0;
         const auto text = progress_bar(doing_, share, left, terminal_columns() - 1);
         std::fputs(("\r" + text + "\033[K").c_str(), stderr);
@@ -68,7 +70,7 @@ class Bar {
   private:
     std::string doing_;
     bool draws_, drawn_ = false;
-    double since_ = monotonic_seconds();
+    std::optional<double> since_; ///< it had come somewhere
 };
 
 /// The signals that end programs as a descriptor, while it lives.

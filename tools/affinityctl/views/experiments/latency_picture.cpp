@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/views/experiments/latency_picture.hpp"
 
+#include "affinityctl/values/counted.hpp"
 #include "affinityctl/views/experiments/latency_map.hpp"
 #include "affinityctl/views/heat_shades.hpp"
 #include "affinityctl/views/picture_notes.hpp"
@@ -122,8 +123,8 @@ void draw_scale(Svg& svg, const LatencyMap& map, double y) {
 std::vector<std::string> latency_notes(const LatencyView& view) {
     std::vector<std::string> sentences;
     for (const auto& one : view.reading.distances)
-        sentences.push_back(fmt::format("{}: {:.0f} ns ({:.0f} to {:.0f}; {} pairs)", one.name, one.median,
-                                        one.least, one.most, one.pairs));
+        sentences.push_back(fmt::format("{}: {:.0f} ns ({:.0f} to {:.0f}; {})", one.name, one.median,
+                                        one.least, one.most, counted(one.pairs, "pair")));
     sentences.insert(sentences.end(), view.reading.findings.begin(), view.reading.findings.end());
     sentences.insert(sentences.end(), view.remarks.begin(), view.remarks.end());
     sentences.push_back(view.reading.meaning);

@@ -22,9 +22,9 @@ std::string method_of(const LatencyView& view) {
                                         : fmt::format("{} of {} pairs", grouped(measured), grouped(all));
     if (view.matrix == nullptr) return pairs;
     const auto& how = view.matrix->how;
-    pairs +=
-        fmt::format(", each {} samples of {} round trips by {}; harmonic means", how.samples, how.round_trips,
-                    how.means == experiments::Means::cas ? "compare-and-swap" : "load and store");
+    pairs += fmt::format(", each {} of {} round trips by {}; harmonic means", counted(how.samples, "sample"),
+                         how.round_trips,
+                         how.means == experiments::Means::cas ? "compare-and-swap" : "load and store");
     return pairs + fmt::format("; it took {:.{}f} s", view.seconds, view.seconds < 1 ? 2 : 1);
 }
 
