@@ -72,7 +72,7 @@ def wait_until_it_counts(pid, is_other):
         time.sleep(0.05)
         with contextlib.suppress(OSError):
             links = [os.readlink(entry) for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
-            if any("bpf" in link and "prog" not in link and "map" not in link for link in links):
+            if any(link.startswith("anon_inode:") and "bpf" in link and "prog" not in link and "map" not in link for link in links):
                 return
     if not is_other:
         raise SystemExit("affinityctl does not count here")
