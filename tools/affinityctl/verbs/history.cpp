@@ -89,7 +89,7 @@ std::expected<json, CallError> history_of(const Globals& globals, const HistoryO
         CallError{exit_failure, "the daemon's answer cannot be read: is it of another version?"});
 }
 
-int show(const Globals& globals, const HistoryOptions& options) {
+int show_history(const Globals& globals, const HistoryOptions& options) {
     const auto answer = history_of(globals, options, options.kind);
     if (!answer) return complain(answer.error());
     if (globals.json)
@@ -106,7 +106,7 @@ int run(const Globals& globals, const HistoryOptions& options) {
     if (!picture) return complain(picture.error());
     int status = exit_ok;
     if (refuses_root(globals, status)) return status;
-    if (options.svg != "-") status = show(globals, options);
+    if (options.svg != "-") status = show_history(globals, options);
     if (options.svg.empty() || status != exit_ok) return status;
     const auto throughput = history_of(globals, options, "ttcp"); // which others crowd out of all kinds
     return throughput ? draw(*throughput, options) : complain(throughput.error());
