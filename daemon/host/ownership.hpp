@@ -17,11 +17,11 @@ namespace affinityd::host {
 /// and so does the null device, which stands for an empty file.
 [[nodiscard]] Result<void> check_ownership(const std::string& path);
 
+/// The same of a file alone, in a folder that was checked: thousands may be there. A link is an Error.
+[[nodiscard]] Result<void> check_entry(const std::string& path);
+
 /// Makes sure of the links only: that every symbolic link on the way to `path`, and at its end, belongs to
 /// root or to this process's user.
 [[nodiscard]] Result<void> check_links(const std::string& path);
-
-/// The same of a file alone, in a folder that was checked: thousands may be there. A link is an Error.
-[[nodiscard]] Result<void> check_entry(const std::string& path);
 
 } // namespace affinityd::host
