@@ -8,7 +8,7 @@ namespace affinityd::app {
 
 bool GoneListeners::rests(const planner::Subject& subject, Clock::time_point now) {
     const auto found = seen_.find(subject);
-    if (found == seen_.end() || now - found->second.first >= grace) return false;
+    if (found == seen_.end() || now - found->second.first >= grace_) return false;
     found->second.in_this_round = true;
     return true;
 }
@@ -16,7 +16,7 @@ bool GoneListeners::rests(const planner::Subject& subject, Clock::time_point now
 bool GoneListeners::see_gone(const planner::Subject& subject, Clock::time_point now) {
     auto& seen = seen_.try_emplace(subject, Seen{now}).first->second;
     seen.in_this_round = true;
-    return now - seen.first >= grace;
+    return now - seen.first >= grace_;
 }
 
 void GoneListeners::end_round() {

@@ -8,12 +8,14 @@
 
 namespace affinityd::app {
 
-/// Listeners with records that nobody was found to have open. A server that is reloaded hands its listeners
-/// on, by whatever way, so one is gone for good only when nobody was seen with it for a while.
+/// Listeners with records of which something was seen that counts only if it lasts. A server that is reloaded
+/// hands its listeners on, by whatever way, so one is gone for good only when nobody was seen with it for a
+/// while.
 class GoneListeners {
   public:
     using Clock = std::chrono::steady_clock;
-    static constexpr std::chrono::minutes grace{1};
+    /// `grace`: so long it has to last.
+    explicit GoneListeners(std::chrono::seconds grace) : grace_(grace) {}
 
     /// Nobody had it a moment ago: it is not time to look again, which costs a look at whole families.
     [[nodiscard]] bool rests(const planner::Subject& subject, Clock::time_point now);
@@ -21,8 +23,10 @@ class GoneListeners {
     bool see_gone(const planner::Subject& subject, Clock::time_point now);
     /// A round over all listeners has ended: forgets those that were not seen to be gone in it.
     void end_round();
+    [[nodiscard]] bool empty() const { return seen_.empty(); }
 
   private:
+    std::chrono::seconds grace_;
     struct Seen {
         Clock::time_point first{};
         bool in_this_round = false;

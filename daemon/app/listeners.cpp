@@ -6,8 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <unordered_set>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,7 +18,8 @@ namespace {
 using planner::ListenerTarget;
 using planner::Setting;
 
-constexpr std::chrono::seconds between_looks{5}; ///< at who has how many connections
+constexpr std::chrono::seconds between_looks{5}; // at who has how many connections
+constexpr std::size_t most_processes = 65536;    // that are asked for
 
 Setting setting_of(int cpu) { return cpu < 0 ? CpuSet() : CpuSet{static_cast<unsigned>(cpu)}; }
 
@@ -31,12 +31,38 @@ bool is_left_alone(const Listeners::Parts& parts, const ListenerTarget& target, 
     return record && !planner::is_as_given(*record, present, parts.current.placements().online);
 }
 
+/// Somebody else has moved the worker since, and the policy says once or yield: it need not run where
+/// connections for its lane arrive.
+bool was_moved_away(const Listeners::Parts& parts, const planner::ResolvedPolicy& resolved,
+                    const TaskId& worker) {
+    if (resolved.policy->drift == policy::Drift::enforce) return false;
+    const planner::TaskMask mask{worker};
+    const auto record = parts.journal.find(mask);
+    if (!record) return false;
+    const auto present = parts.enforcer.present(mask);
+    return present && *present &&
+           !planner::is_as_given(*record, **present, parts.current.placements().online);
+}
+
+/// One of its listeners is bound to the address of one of theirs.
+bool shares_address(const inventory::AcceptSockets& process,
+                    const std::vector<const inventory::AcceptSockets*>& others) {
+    return std::ranges::any_of(process.sockets, [&](const auto& own) {
+        return std::ranges::any_of(others, [&](const auto* other) {
+            return std::ranges::find(other->sockets, own.bound_to, &inventory::AcceptSocket::bound_to) !=
+                   other->sockets.end();
+        });
+    });
+}
+
 } // namespace
 
 Listeners::Listeners(const Parts& parts)
     : parts_(parts), list_(parts.enforcer.acts() && parts.root.is_live()
                                ? std::make_unique<inventory::AcceptList>(parts.root)
-                               : nullptr) {}
+                               : nullptr),
+      records_({parts.root, parts.current, parts.tasks, parts.journal, parts.enforcer, parts.executor,
+                parts.releases, parts.placed, parts.log}) {}
 
 bool Listeners::steers(const policy::Policy& policy) const {
     const bool may_accept = policy.steer == policy::Steer::automatic || policy.steer == policy::Steer::accept;
@@ -58,8 +84,9 @@ std::vector<TaskId> Listeners::processes() const {
     std::vector<TaskId> ids;
     for (const auto& [pid, process] : parts_.tasks.processes())
         if (!process.is_elsewhere && steers(parts_.current->policy(process.policy)) &&
-            !parts_.releases.process(process.id) && !idle_.rests(process.id, now))
+            !idle_.rests(process.id, now))
             ids.push_back(process.id);
+    if (!ids.empty()) std::ranges::copy(parts_.releases.processes(), std::back_inserter(ids));
     std::ranges::sort(ids);
     if (ids.size() > most_processes) ids.resize(most_processes);
     return ids;
@@ -79,7 +106,12 @@ Listeners::News Listeners::take() {
     const auto found = list_ ? list_->take() : std::nullopt;
     if (!found) return News::none;
     std::map<std::string, std::vector<const inventory::AcceptSockets*>> by_policy;
+    std::vector<const inventory::AcceptSockets*> let_go;
     for (const auto& one : *found) {
+        if (parts_.releases.process(one.process)) {
+            let_go.push_back(&one);
+            continue;
+        }
         const auto* process = parts_.tasks.find(one.process.tid);
         if (process == nullptr || process->id != one.process) continue; // it has ended, or left its policy
         const auto& policy = parts_.current->policy(process->policy);
@@ -87,8 +119,12 @@ Listeners::News Listeners::take() {
     }
     plans_.clear();
     targets_.clear();
-    for (const auto& [policy, processes] : by_policy)
+    records_.forget_plans();
+    for (auto& [policy, processes] : by_policy) {
+        for (const auto* one : let_go)
+            if (shares_address(*one, processes)) processes.push_back(one);
         plan(policy, processes);
+    }
     return note_idle(*found) ? News::usage : News::plan;
 }
 
@@ -136,7 +172,7 @@ void Listeners::begin_round() {
         const auto* resolved = parts_.current.placements().find(one.first);
         return resolved == nullptr || !steers(*resolved->policy);
     });
-    std::erase_if(targets_, [this](const ListenerTarget& one) { return !plans_.contains(one.policy); });
+    std::erase_if(targets_, [this](const ListenerTarget& one) { return !is_wanted(one); });
     guard_.keep_only([this](const std::string& policy) { return plans_.contains(policy); });
     next_target_ = 0;
 }
@@ -144,9 +180,9 @@ void Listeners::begin_round() {
 void Listeners::plan(const std::string& policy, const std::vector<const inventory::AcceptSockets*>& found) {
     const auto& topology = parts_.current->machine().topology;
     for (const auto* one : found) {
-        if (one->code == EPERM || one->code == EACCES || one->code == ENOSYS)
+        if (one->code != 0 && one->code != ESRCH)
             parts_.log.warn(fmt::format("policy {}: listeners of process {} cannot be steered: {}", policy,
-                                        one->process.tid, std::strerror(one->code)),
+                                        one->process.tid, host::why_not_reached(one->code)),
                             "listeners not reached");
         // One that has a CPU from us without a record, since the journal was lost, gets its record first.
         for (const auto& socket : one->sockets)
@@ -156,23 +192,34 @@ void Listeners::plan(const std::string& policy, const std::vector<const inventor
     }
     const auto arrives = [this](const TaskId& process, int thread) { return arrival_cpu(process, thread); };
     auto plan = planner::plan_listeners(policy, found, arrives, parts_.journal);
-    const auto now = Clock::now();
-    if (!plan.targets.empty())
-        if (const auto share = guard_.see(policy, found, plan.targets, now))
-            parts_.log.warn(
-                fmt::format("policy {}: its listeners are not steered for a while: one of {} workers "
-                            "got {:.0f} % of the connections in the last minute",
-                            policy, share->workers, 100 * share->busiest));
-    if (guard_.is_withdrawn(policy, now)) {
-        plan.left[planner::NotSteered::unfair] += plan.targets.size();
-        plan.targets.clear();
-    }
+    guard(policy, found, plan);
     for (const auto& target : plan.targets)
         follow(target.subject);
-    for (const auto& subject : plan.undecided)
-        follow(subject);
+    for (const auto* subjects : {&plan.undecided, &plan.decided_against})
+        for (const auto& subject : *subjects)
+            follow(subject);
     targets_.insert(targets_.end(), plan.targets.begin(), plan.targets.end());
+    records_.note(plan);
     plans_[policy] = std::move(plan);
+}
+
+/// Withdraws steering from addresses where it would give one worker too much.
+void Listeners::guard(const std::string& policy, planner::AcceptProcesses found,
+                      planner::ListenerPlan& plan) {
+    const auto now = Clock::now();
+    for (const auto& unfair : guard_.see(policy, found, plan.targets, now))
+        parts_.log.warn(fmt::format("policy {}: the listeners of port {} are not steered for {} min: one of "
+                                    "{} workers got {:.0f} % of their connections in the last minute",
+                                    policy, unfair.port,
+                                    std::chrono::duration_cast<std::chrono::minutes>(unfair.pause).count(),
+                                    unfair.share.workers, 100 * unfair.share.busiest),
+                        "listeners unfair");
+    std::erase_if(plan.targets, [&](const ListenerTarget& target) {
+        if (!guard_.is_withdrawn(policy, target.bound_to, now)) return false;
+        plan.leave(planner::NotSteered::unfair, target.subject.process);
+        records_.give_up(target.subject);
+        return true;
+    });
 }
 
 /// Servers give a listener to a new worker when they are reloaded: the record says who has it now, so that a
@@ -185,14 +232,28 @@ void Listeners::follow(const planner::ListenerCpu& subject) {
         parts_.log.error(done.error().to_string());
 }
 
-std::optional<unsigned> Listeners::arrival_cpu(const TaskId& process, int thread) const {
+std::expected<unsigned, planner::NotSteered> Listeners::arrival_cpu(const TaskId& process, int thread) const {
+    using planner::NotSteered;
+    if (parts_.releases.process(process)) return std::unexpected(NotSteered::no_lane);
     const auto* known = parts_.tasks.find(process.tid);
-    if (known == nullptr || known->id != process || known->settling) return std::nullopt;
+    if (known == nullptr || known->id != process || known->settling)
+        return std::unexpected(NotSteered::settling);
     const auto* resolved = parts_.current.placements().find(parts_.current->policy(known->policy).name);
-    if (resolved == nullptr) return std::nullopt;
+    if (resolved == nullptr) return std::unexpected(NotSteered::settling);
     const auto* its = known->threads.find(thread);
     const bool is_own = its != nullptr && its->seat.is_own;
-    return planner::arrival_cpu(*resolved, parts_.assignments, is_own ? its->id : process);
+    if (was_moved_away(parts_, *resolved, its != nullptr ? its->id : process))
+        return std::unexpected(NotSteered::no_lane);
+    const auto cpu = planner::arrival_cpu(*resolved, parts_.assignments, is_own ? its->id : process);
+    return cpu ? std::expected<unsigned, NotSteered>(*cpu) : std::unexpected(NotSteered::no_lane);
+}
+
+/// Of a policy that steers, and of a process that is still under it.
+bool Listeners::is_wanted(const ListenerTarget& target) const {
+    const auto* process = parts_.tasks.find(target.subject.process);
+    return plans_.contains(target.policy) && process != nullptr && !process->is_elsewhere &&
+           parts_.current->policy(process->policy).name == target.policy &&
+           !parts_.releases.process(process->id);
 }
 
 const ListenerTarget* Listeners::next_target() {
@@ -224,45 +285,15 @@ void Listeners::put_right(const ListenerTarget& target) {
     if (enforcer::took_effect(carried->applied.outcome)) log_change(parts_.log, action);
 }
 
-bool Listeners::steers(const planner::UndoRecord& record) const {
-    const auto* resolved = parts_.current.placements().find(record.policy);
-    return resolved != nullptr && steers(*resolved->policy) &&
-           !guard_.is_withdrawn(record.policy, Clock::now());
+ListenerRecords::Sorted Listeners::without_target() const {
+    return records_.sort(targets_, [this](const std::string& policy) {
+        const auto* resolved = parts_.current.placements().find(policy);
+        return resolved != nullptr && steers(*resolved->policy);
+    });
 }
 
-/// While its policy steers, a listener without a target has a worker that is not known yet: nothing is wrong
-/// with the CPU that it has. Or else it was closed.
-std::vector<planner::Subject> Listeners::without_target(bool steered) const {
-    std::unordered_set<planner::Subject> wanted;
-    for (const auto& target : targets_)
-        wanted.insert(target.subject);
-    std::vector<planner::Subject> rest;
-    for (auto& entry : parts_.journal.queues())
-        if (std::holds_alternative<planner::ListenerCpu>(entry.subject) && !wanted.contains(entry.subject) &&
-            steers(entry.record) == steered)
-            rest.push_back(std::move(entry.subject));
-    return rest;
-}
-
-void Listeners::drop_if_gone(const planner::Subject& subject, Clock::time_point now) {
-    if (gone_.rests(subject, now)) return;
-    const auto present = parts_.enforcer.present(subject);
-    if (!present || *present || !gone_.see_gone(subject, now)) return;
-    if (const auto done = parts_.executor.gone(subject); !done) parts_.log.error(done.error().to_string());
-}
-
-void Listeners::restore(const planner::Subject& subject) {
-    const auto record = parts_.journal.find(subject);
-    if (!record) return;
-    if (parts_.current->keeps_after_removal(record->policy)) {
-        if (const auto done = parts_.journal.settle(subject, state::Parting::kept); !done)
-            parts_.log.error(done.error().to_string());
-        return;
-    }
-    const auto carried = parts_.executor.restore(subject, parts_.current.placements().online);
-    log_notices(parts_.log, carried.notices);
-    parts_.placed.carried({subject, {}, record->original, "", planner::Restored::unwanted, true},
-                          carried.applied, record);
+void Listeners::end_round() {
+    if (records_.end_round()) next_look_ = std::min(next_look_, Clock::now() + between_looks);
 }
 
 const planner::ListenerPlan* Listeners::plan_of(std::string_view policy) const {
@@ -275,8 +306,11 @@ void Listeners::explain(const TaskId& process, status::ProcessExplanation& into)
         if (target.subject.process == process.tid)
             into.accepting.listeners.push_back(
                 {target.subject.port, target.thread, target.wanted.cpus().first()});
+    if (into.released) return;
     const auto* plan = plan_of(into.policy);
-    if (into.accepting.listeners.empty() && plan != nullptr) into.accepting.left = plan->left;
+    if (plan != nullptr)
+        if (const auto its = plan->left_of.find(process.tid); its != plan->left_of.end())
+            into.accepting.left = its->second;
     const auto* resolved = parts_.current.placements().find(into.policy);
     if (resolved != nullptr && planner::is_pinned_only(*resolved, plan))
         into.accepting.pinned = planner::pinned_note(*resolved);
@@ -288,16 +322,16 @@ bool ListenerRound::step(const OutOfTime& out_of_time) {
         listeners_.put_right(*target);
         if (out_of_time()) return false;
     }
-    if (!unwanted_) unwanted_ = listeners_.without_target(false);
-    while (!unwanted_->empty()) {
-        listeners_.restore(unwanted_->back());
-        unwanted_->pop_back();
+    if (!rest_) rest_ = listeners_.without_target();
+    auto& records = listeners_.records();
+    while (!rest_->unwanted.empty()) {
+        records.restore(rest_->unwanted.back());
+        rest_->unwanted.pop_back();
         if (out_of_time()) return false;
     }
-    if (!doubtful_) doubtful_ = listeners_.without_target(true);
-    while (!doubtful_->empty()) {
-        listeners_.drop_if_gone(doubtful_->back(), Listeners::Clock::now());
-        doubtful_->pop_back();
+    while (!rest_->doubtful.empty()) {
+        records.settle(rest_->doubtful.back(), Listeners::Clock::now());
+        rest_->doubtful.pop_back();
         if (out_of_time()) return false;
     }
     listeners_.end_round();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "app/gone_listeners.hpp"
 #include "app/idle_processes.hpp"
 #include "app/job.hpp"
+#include "app/listener_records.hpp"
 #include "app/log.hpp"
 #include "app/lost_records.hpp"
 #include "app/placed.hpp"
@@ -21,6 +21,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <map>
 #include <memory>
 #include <optional>
@@ -40,7 +41,6 @@ namespace affinityd::app {
 class Listeners {
   public:
     using Clock = std::chrono::steady_clock;
-    static constexpr std::size_t most_processes = 1024; ///< that are read at a time
 
     /// References must outlive it.
     struct Parts {
@@ -62,7 +62,7 @@ class Listeners {
     void observe(const KnownProcess& process);
     /// When look() is to be called; max(): never.
     [[nodiscard]] Clock::time_point next_look() const;
-    /// Asks for the listeners of all processes whose policies steer.
+    /// Asks for the listeners of all processes whose policies steer, of very many for some.
     void look();
     /// Readable when they have come; -1: they never do.
     [[nodiscard]] int fd() const { return list_ ? list_->fd() : -1; }
@@ -81,15 +81,11 @@ class Listeners {
     /// Its next target; nullptr: there are no more.
     [[nodiscard]] const planner::ListenerTarget* next_target();
     void put_right(const planner::ListenerTarget& target);
-    /// Listeners with records that have no target: those whose policies steer, or those that no policy steers
-    /// now.
-    [[nodiscard]] std::vector<planner::Subject> without_target(bool steered) const;
-    void restore(const planner::Subject& subject);
-    /// Servers come and go, and their listeners with them: drops the record of one that has been gone for a
-    /// while.
-    void drop_if_gone(const planner::Subject& subject, Clock::time_point now);
+    /// Listeners with records that have no target.
+    [[nodiscard]] ListenerRecords::Sorted without_target() const;
+    [[nodiscard]] ListenerRecords& records() { return records_; }
     /// All of them were looked at.
-    void end_round() { gone_.end_round(); }
+    void end_round();
 
     /// What became of a policy's listeners; nullptr: it does not steer, or they were not read yet.
     [[nodiscard]] const planner::ListenerPlan* plan_of(std::string_view policy) const;
@@ -107,11 +103,13 @@ class Listeners {
     static constexpr std::array<std::chrono::milliseconds, 3> distances{
         std::chrono::milliseconds(50), std::chrono::milliseconds(450), std::chrono::milliseconds(2500)};
     [[nodiscard]] bool steers(const policy::Policy& policy) const;
-    [[nodiscard]] bool steers(const planner::UndoRecord& record) const;
-    [[nodiscard]] std::optional<unsigned> arrival_cpu(const TaskId& process, int thread) const;
+    [[nodiscard]] bool is_wanted(const planner::ListenerTarget& target) const;
+    [[nodiscard]] std::expected<unsigned, planner::NotSteered> arrival_cpu(const TaskId& process,
+                                                                           int thread) const;
     [[nodiscard]] std::vector<TaskId> processes() const;
     [[nodiscard]] bool note_idle(const std::vector<inventory::AcceptSockets>& found);
     void plan(const std::string& policy, const std::vector<const inventory::AcceptSockets*>& found);
+    void guard(const std::string& policy, planner::AcceptProcesses found, planner::ListenerPlan& plan);
     void follow(const planner::ListenerCpu& subject);
 
     Parts parts_;
@@ -122,7 +120,7 @@ class Listeners {
     std::map<std::string, planner::ListenerPlan, std::less<>> plans_; ///< by policy
     std::vector<planner::ListenerTarget> targets_;                    ///< of all plans
     std::size_t next_target_ = 0;
-    GoneListeners gone_;
+    ListenerRecords records_;
     SteerGuard guard_;
 };
 
@@ -135,8 +133,7 @@ class ListenerRound final : public Job {
   private:
     Listeners& listeners_;
     bool is_begun_ = false;
-    std::optional<std::vector<planner::Subject>> unwanted_;
-    std::optional<std::vector<planner::Subject>> doubtful_;
+    std::optional<ListenerRecords::Sorted> rest_; ///< no value: targets first
 };
 
 } // namespace affinityd::app

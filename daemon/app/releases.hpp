@@ -35,6 +35,7 @@ class Releases {
 
     [[nodiscard]] bool policy(std::string_view name) const { return all_ || policies_.contains(name); }
     [[nodiscard]] bool process(const TaskId& id) const { return processes_.contains(id); }
+    [[nodiscard]] const std::unordered_set<TaskId>& processes() const { return processes_; }
     /// True if this process, which that policy wants, is to be let go.
     [[nodiscard]] bool covers(std::string_view policy_name, const TaskId& id) const {
         return !empty() && (policy(policy_name) || process(id));

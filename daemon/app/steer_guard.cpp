@@ -5,40 +5,56 @@
 
 namespace affinityd::app {
 
-std::optional<planner::AcceptShares::Share> SteerGuard::see(const std::string& policy,
-                                                            planner::AcceptProcesses found,
-                                                            std::span<const planner::ListenerTarget> steered,
-                                                            Clock::time_point now) {
-    auto& watched = policies_[policy];
-    if (now < watched.until) return std::nullopt;
+namespace {
+
+std::uint16_t port_of(std::span<const planner::ListenerTarget> steered, const SteerGuard::Address& address) {
+    const auto found = std::ranges::find(steered, address, &planner::ListenerTarget::bound_to);
+    return found == steered.end() ? 0 : found->subject.port;
+}
+
+} // namespace
+
+std::vector<SteerGuard::Unfair> SteerGuard::see(const std::string& policy, planner::AcceptProcesses found,
+                                                std::span<const planner::ListenerTarget> steered,
+                                                Clock::time_point now) {
+    auto& addresses = policies_[policy];
     const auto time = std::chrono::duration_cast<planner::AcceptShares::Time>(now.time_since_epoch());
     const auto counts = planner::count_accepted(found, steered);
-    std::erase_if(watched.addresses, [&](const auto& address) { return !counts.contains(address.first); });
+    std::erase_if(addresses, [&](const auto& one) {
+        const auto& [address, watched] = one;
+        return !counts.contains(address) &&
+               (watched.until == Clock::time_point::min() || now - watched.until > longest_pause);
+    });
+    std::vector<Unfair> unfair;
     for (const auto& [address, count] : counts) {
-        auto& shares = watched.addresses[address];
-        shares.see(time, count);
-        const auto unfair = shares.unfair();
-        if (!unfair) continue;
+        auto& watched = addresses[address];
+        if (now < watched.until) continue;
+        watched.shares.see(time, count);
+        const auto share = watched.shares.unfair();
+        if (!share) continue;
         // It went well for as long as the last pause, or longer: whatever was the matter then is over.
         const bool was_good =
             watched.until == Clock::time_point::min() || now - watched.until > watched.pause;
         watched.pause = was_good ? first_pause : std::min<Clock::duration>(2 * watched.pause, longest_pause);
         watched.until = now + watched.pause;
-        watched.addresses.clear();
-        return unfair;
+        watched.shares = {};
+        unfair.push_back({port_of(steered, address), *share, watched.pause});
     }
-    return std::nullopt;
+    return unfair;
 }
 
-bool SteerGuard::is_withdrawn(std::string_view policy, Clock::time_point now) const {
+bool SteerGuard::is_withdrawn(std::string_view policy, const Address& address, Clock::time_point now) const {
     const auto found = policies_.find(policy);
-    return found != policies_.end() && now < found->second.until;
+    if (found == policies_.end()) return false;
+    const auto watched = found->second.find(address);
+    return watched != found->second.end() && now < watched->second.until;
 }
 
 SteerGuard::Clock::time_point SteerGuard::next_trial(Clock::time_point now) const {
     auto next = Clock::time_point::max();
-    for (const auto& [policy, watched] : policies_)
-        if (watched.until > now) next = std::min(next, watched.until);
+    for (const auto& [policy, addresses] : policies_)
+        for (const auto& [address, watched] : addresses)
+            if (watched.until > now) next = std::min(next, watched.until);
     return next;
 }
 

@@ -32,6 +32,7 @@ void TaskSteering::note(const locality::ReadCounts& found) {
             known.samples = 0;
             for (auto& [cpu, samples] : known.arrivals)
                 known.samples += samples /= 2;
+            std::erase_if(known.arrivals, [](const auto& one) { return one.second == 0; });
         }
         add_news(task);
     }

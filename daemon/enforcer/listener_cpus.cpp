@@ -2,12 +2,15 @@
 #include "enforcer/listener_cpus.hpp"
 
 #include "base/text.hpp"
+#include "host/foreign_socket.hpp"
+#include "host/patient_call.hpp"
 #include "host/root.hpp"
 
-#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
-#include <utility>
+#include <expected>
+#include <functional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -49,37 +52,59 @@ std::vector<int> holders_of(const host::Root& root, const ListenerCpu& subject) 
     return holders;
 }
 
-} // namespace
+using Use = std::function<int(const host::ForeignSocket&)>; ///< an errno value, 0: it is done
 
-ListenerCpus::Found ListenerCpus::find(const ListenerCpu& subject) const {
-    for (const int holder : holders_of(root_, subject)) {
+/// What `use` says of the listener; ENOENT: nobody of these has it; EBUSY: nor can all be looked at.
+int use_listener(const std::vector<int>& holders, const ListenerCpu& subject, const Use& use,
+                 std::atomic<int>& pid) {
+    int none = ENOENT;
+    for (const int holder : holders) {
+        pid = holder;
         const auto files = host::ForeignFiles::open(holder);
-        if (!files && files.error() != ESRCH) return std::unexpected(files.error());
+        if (!files && files.error() == EBUSY) none = EBUSY;
+        if (!files && files.error() != ESRCH && files.error() != EBUSY) return files.error();
         if (!files) continue;
-        auto socket = files->socket(subject.number);
-        if (socket && socket->cookie() == subject.cookie) return std::move(*socket);
+        const auto socket = files->socket(subject.number);
+        if (socket && socket->cookie() == subject.cookie) return use(*socket);
         if (!socket && socket.error() != EBADF && socket.error() != ESRCH && socket.error() != ENOTSOCK)
-            return std::unexpected(socket.error());
+            return socket.error();
     }
-    return std::nullopt;
+    return none;
 }
 
+/// Its CPU after `to` was set, where that has a value; or why not, as above.
+std::expected<int, int> ask(const host::Root& root, const ListenerCpu& subject, std::optional<int> to) {
+    const auto answer = host::patiently<std::expected<int, int>>(
+        [holders = holders_of(root, subject), subject, to](std::atomic<int>& pid) -> std::expected<int, int> {
+            std::optional<int> cpu;
+            const int code = use_listener(
+                holders, subject,
+                [&](const host::ForeignSocket& socket) {
+                    if (const int failed = to ? socket.set_incoming_cpu(*to) : 0; failed != 0) return failed;
+                    cpu = socket.incoming_cpu();
+                    return cpu ? 0 : ENOTSOCK;
+                },
+                pid);
+            if (code != 0) return std::unexpected(code);
+            return *cpu;
+        });
+    return answer ? *answer : std::unexpected(EBUSY);
+}
+
+} // namespace
+
 Applied ListenerCpus::write(const ListenerCpu& subject, const planner::Action& action) const {
-    const auto found = find(subject);
-    if (!found) return {outcome_of(found.error()), {}, found.error()};
-    if (!*found) return {Outcome::gone, {}, ESRCH};
-    const int code = (*found)->set_incoming_cpu(cpu_of(action.to));
-    if (code != 0) return {outcome_of(code), {}, code};
-    return {Outcome::done, setting_of((*found)->incoming_cpu().value_or(cpu_of(action.to))), 0};
+    const auto cpu = ask(root_, subject, cpu_of(action.to));
+    if (cpu) return {Outcome::done, setting_of(*cpu), 0};
+    if (cpu.error() == ENOENT) return {Outcome::gone, {}, ESRCH};
+    return {outcome_of(cpu.error()), {}, cpu.error()};
 }
 
 Result<std::optional<Setting>> ListenerCpus::read(const ListenerCpu& subject) const {
-    const auto found = find(subject);
-    if (!found) return fail("a listener cannot be read", machine::to_string(subject), found.error());
-    if (!*found) return std::nullopt;
-    const auto cpu = (*found)->incoming_cpu();
-    if (!cpu) return fail("a listener cannot be read", machine::to_string(subject), ENOTSOCK);
-    return setting_of(*cpu);
+    const auto cpu = ask(root_, subject, std::nullopt);
+    if (cpu) return setting_of(*cpu);
+    if (cpu.error() == ENOENT) return std::nullopt;
+    return fail("a listener cannot be read", machine::to_string(subject), cpu.error());
 }
 
 } // namespace affinityd::enforcer

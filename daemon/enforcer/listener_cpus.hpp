@@ -2,7 +2,7 @@
 #pragma once
 
 #include "enforcer/enforcer.hpp"
-#include "host/foreign_socket.hpp"
+#include "host/root.hpp"
 
 #include <optional>
 
@@ -10,7 +10,8 @@ namespace affinityd::enforcer {
 
 /// Reads and sets the SO_INCOMING_CPU of listeners, through whoever has them open: the process where it was
 /// last seen, the parent of that one, or another of its children (the newest 256), as workers of servers come
-/// and go while their listeners stay.
+/// and go while their listeners stay. EBUSY: a system call on it did not come back in time, see
+/// host::patiently().
 class ListenerCpus {
   public:
     /// `root` must outlive it.
@@ -20,8 +21,6 @@ class ListenerCpus {
     [[nodiscard]] Result<std::optional<machine::Setting>> read(const machine::ListenerCpu& subject) const;
 
   private:
-    using Found = std::expected<std::optional<host::ForeignSocket>, int>; ///< no value: nobody has it
-    [[nodiscard]] Found find(const machine::ListenerCpu& subject) const;
     const host::Root& root_;
 };
 

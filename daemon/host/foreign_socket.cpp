@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/foreign_socket.hpp"
 
+#include "base/text.hpp"
 #include "host/close_aside.hpp"
+#include "host/patient_call.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstring>
+#include <fstream>
 #include <string>
 #include <string_view>
 
@@ -38,6 +43,19 @@ CloseAside& aside() {
 bool may_wait(int fd) {
     const auto linger = option<::linger>(fd, SO_LINGER);
     return !linger || linger->l_onoff != 0;
+}
+
+/// Of the lines of net_cls and net_prio in /proc/PID/cgroup, as they are; {} where there are none.
+std::vector<std::string> class_lines(const std::string& process) {
+    std::vector<std::string> lines;
+    std::ifstream file("/proc/" + process + "/cgroup");
+    for (std::string line; std::getline(file, line);) {
+        const auto begin = line.find(':'), end = line.find(':', begin + 1);
+        if (begin == std::string::npos || end == std::string::npos) continue;
+        const auto controllers = "," + line.substr(begin + 1, end - begin - 1) + ",";
+        if (controllers.contains(",net_cls,") || controllers.contains(",net_prio,")) lines.push_back(line);
+    }
+    return lines;
 }
 
 } // namespace
@@ -102,10 +120,36 @@ std::uint16_t ForeignSocket::port() const {
     return 0;
 }
 
+bool in_other_class(int pid) {
+    const auto own = class_lines("self");
+    return !own.empty() && class_lines(std::to_string(pid)) != own;
+}
+
+std::string why_not_reached(int code) {
+    if (code == EXDEV)
+        return "it is in another cgroup of net_cls or net_prio than affinityd, and its sockets would lose "
+               "their class";
+    if (code == EBUSY) return "a system call on one of its sockets did not come back in time";
+    if (code == EDQUOT) return "its user's processes take too long to look at";
+    return std::strerror(code);
+}
+
 std::expected<ForeignFiles, int> ForeignFiles::open(int pid) {
+    if (is_avoided(pid)) return std::unexpected(EBUSY);
+    if (in_other_class(pid)) return std::unexpected(EXDEV);
     Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)));
     if (!fd) return std::unexpected(errno);
     return ForeignFiles(std::move(fd), pid);
+}
+
+std::optional<std::uint64_t> ForeignFiles::inode(int number) const {
+    std::array<char, 32> text{};
+    const auto link = "/proc/" + std::to_string(pid_) + "/fd/" + std::to_string(number);
+    const auto size = ::readlink(link.c_str(), text.data(), text.size());
+    constexpr std::string_view prefix = "socket:[";
+    const std::string_view kind(text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    if (!kind.starts_with(prefix)) return std::nullopt;
+    return parse_number<std::uint64_t>(kind.substr(prefix.size(), kind.size() - prefix.size() - 1));
 }
 
 std::expected<ForeignSocket, int> ForeignFiles::socket(int number) const {
@@ -116,7 +160,7 @@ std::expected<ForeignSocket, int> ForeignFiles::socket(int number) const {
     if (::readlink(link.c_str(), kind.data(), kind.size()) < 0)
         return std::unexpected(errno == ENOENT ? EBADF : errno);
     if (!std::string_view(kind.data(), kind.size()).starts_with("socket:[")) return std::unexpected(ENOTSOCK);
-    Fd fd(static_cast<int>(::syscall(SYS_pidfd_getfd, fd_.get(), number, 0U)));
+    Fd fd(static_cast<int>(::syscall(SYS_pidfd_getfd, fd_->get(), number, 0U)));
     if (!fd) return std::unexpected(errno);
     ForeignSocket socket(std::move(fd));
     if (!option<int>(socket.fd_.get(), SO_TYPE)) return std::unexpected(ENOTSOCK); // another one by now

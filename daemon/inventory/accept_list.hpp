@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "inventory/accept_sockets.hpp"
+#include "inventory/accept_round.hpp"
 #include "inventory/reading_thread.hpp"
 
 #include <optional>
@@ -21,7 +21,8 @@ class AcceptList {
     [[nodiscard]] std::optional<std::vector<AcceptSockets>> take() { return thread_.take(); }
 
   private:
-    AcceptReader reader_; ///< the thread's
+    AcceptReader reader_; ///< the thread's, as is
+    AcceptRound round_;
     ReadingThread<std::vector<TaskId>, std::vector<AcceptSockets>> thread_;
 };
 

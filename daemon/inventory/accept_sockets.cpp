@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/accept_sockets.hpp"
 
-#include "host/foreign_socket.hpp"
+#include "host/patient_call.hpp"
 #include "inventory/descriptor_walk.hpp"
 #include "inventory/polled_files.hpp"
 #include "inventory/stat_file.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <functional>
+#include <expected>
 #include <string>
 #include <thread>
 #include <utility>
@@ -24,6 +25,7 @@ constexpr std::chrono::seconds rest_of_long{60};
 constexpr std::size_t few_asked = 8;    // connections of an epoll, for their ports
 constexpr std::size_t most_asked = 128; // where they have not all the same, so that chance counts for little
 constexpr int most_looks = 8;           // for threads that run when they are looked at
+constexpr std::size_t most_takers = 10; // of one listener that are told of
 constexpr std::chrono::milliseconds between_looks{1};
 
 std::string folder_of(int pid) { return std::to_string(pid); }
@@ -59,8 +61,9 @@ struct AcceptReader::Files {
     struct Socket {
         int number = 0;
         std::uint64_t inode = 0;
-        std::vector<int> epolls; ///< that watch it
-        std::set<int> threads;   ///< that wait for it in accept(2)
+        bool may_listen = true;    ///< false: it is known not to
+        std::vector<int> epolls{}; ///< that watch it
+        std::set<int> threads{};   ///< that wait for it in accept(2)
     };
     std::vector<Socket> sockets;            ///< ascending
     std::map<int, KnownFiles::Fresh> fresh; ///< by the epolls that were read now
@@ -138,8 +141,8 @@ AcceptReader::Files AcceptReader::list(const TaskId& process) const {
         const auto number = entries->next();
         if (!number || !*number) break;
         if (const auto inode = socket_inode(entries->dir(), **number)) {
-            files.sockets.push_back({**number, *inode, {}, {}});
-        } else if (is_epoll(entries->dir(), **number)) {
+            files.sockets.push_back({**number, *inode});
+        } else if (files.epolls.size() < most_epolls && is_epoll(entries->dir(), **number)) {
             files.epolls.push_back(**number);
         }
     }
@@ -160,8 +163,9 @@ std::optional<KnownFiles::Fresh> AcceptReader::read_watched(const TaskId& proces
     auto fresh = watched.files.see(polled, most_remembered_ - std::min(most_remembered_, remembered_));
     remembered_ += watched.files.size();
     for (const auto& socket : files.sockets)
-        if (std::ranges::binary_search(polled, socket.inode, {}, &PolledFile::inode))
+        if (socket.may_listen && std::ranges::binary_search(polled, socket.inode, {}, &PolledFile::inode))
             watched.sockets.push_back(socket.inode);
+    std::ranges::sort(watched.sockets);
     if ((*text)->size() > long_fdinfo) {
         if (now >= next_long_) next_long_ = now + rest_of_long;
         watched.next = next_long_;
@@ -169,18 +173,18 @@ std::optional<KnownFiles::Fresh> AcceptReader::read_watched(const TaskId& proces
     return fresh;
 }
 
-void AcceptReader::add_epolls(const TaskId& process, Files& files) {
+void AcceptReader::add_epolls(const TaskId& process, Files& files, const GoesOn& goes_on) {
     auto& epolls = seen_[process].epolls;
     std::erase_if(epolls, [&](const auto& one) {
         return std::ranges::find(files.epolls, one.first) == files.epolls.end();
     });
     for (const int epoll : files.epolls) {
+        if (!goes_on()) return;
         auto& watched = epolls[epoll];
         if (auto fresh = read_watched(process, epoll, files, watched))
             files.fresh.emplace(epoll, std::move(*fresh));
         for (auto& socket : files.sockets) {
-            if (std::ranges::find(watched.sockets, socket.inode) == watched.sockets.end()) continue;
-            socket.epolls.push_back(epoll);
+            if (std::ranges::binary_search(watched.sockets, socket.inode)) socket.epolls.push_back(epoll);
         }
     }
 }
@@ -219,8 +223,71 @@ void AcceptReader::find_waiters(const TaskId& process, Files& files) {
     seen_[process].waiters = files.waiters;
 }
 
-AcceptSockets AcceptReader::read(const TaskId& process) {
-    AcceptSockets found{process, 0, {}, 0};
+namespace {
+
+/// What a socket is, apart from who waits for it; no value: no listener.
+using Looked = std::expected<std::optional<AcceptSocket>, int>;
+
+Looked look_at(const host::ForeignFiles& files, int number, std::uint64_t inode) {
+    const auto looked = host::patiently<Looked>([files, number, inode](std::atomic<int>& pid) -> Looked {
+        pid = files.pid();
+        const auto socket = files.socket(number);
+        if (!socket) return std::unexpected(socket.error());
+        if (!socket->accepts()) return std::nullopt;
+        return AcceptSocket{socket->cookie().value_or(0),
+                            number,
+                            socket->port(),
+                            socket->bound_to(),
+                            socket->shares_port(),
+                            socket->incoming_cpu().value_or(-1),
+                            {},
+                            {},
+                            inode};
+    });
+    return looked ? *looked : std::unexpected(EBUSY);
+}
+
+std::optional<std::uint16_t> local_port(const host::ForeignFiles& files, int number) {
+    using Port = std::optional<std::uint16_t>;
+    return host::patiently<Port>([files, number](std::atomic<int>& pid) -> Port {
+               pid = files.pid();
+               const auto socket = files.socket(number);
+               return socket ? Port(socket->port()) : std::nullopt;
+           })
+        .value_or(std::nullopt);
+}
+
+} // namespace
+
+void AcceptReader::look_into(const host::ForeignFiles& theirs, const Files& files, AcceptSockets& found,
+                             const GoesOn& goes_on) const {
+    std::size_t looked = 0;
+    for (const auto& one : files.sockets) {
+        if (!one.may_listen) continue;
+        if (one.threads.empty() && one.epolls.empty()) continue; // it has it open, but takes nothing from it
+        if (looked++ >= most_sockets) {
+            ++found.left_out;
+            continue;
+        }
+        if (!goes_on() || found.code == EBUSY) break;
+        auto socket = look_at(theirs, one.number, one.inode);
+        if (!socket && socket.error() != EBADF && socket.error() != ENOTSOCK) found.code = socket.error();
+        if (!socket || !*socket) continue;
+        auto waiting = one.threads;
+        for (const int epoll : one.epolls)
+            if (const auto known = files.waiters.find(epoll);
+                known != files.waiters.end() && waiting.size() < most_takers)
+                waiting.insert(known->second.begin(), known->second.end());
+        for (const int thread : waiting)
+            if ((*socket)->threads.size() < most_takers) (*socket)->threads.push_back(thread);
+        found.sockets.push_back(std::move(**socket));
+    }
+}
+
+AcceptSockets AcceptReader::read(const TaskId& process, std::shared_ptr<const ListeningSockets> around,
+                                 const GoesOn& goes_on) {
+    AcceptSockets found{process};
+    found.around = std::move(around);
     const auto theirs = host::ForeignFiles::open(process.tid);
     const auto parent = parent_of(root_, process); // whose files they are
     if (!theirs || !parent) {
@@ -230,33 +297,21 @@ AcceptSockets AcceptReader::read(const TaskId& process) {
     found.parent = *parent;
     auto files = list(process);
     found.code = files.code;
-    if (files.sockets.empty()) return found;
-    add_epolls(process, files);
-    find_waiters(process, files);
-    std::size_t looked = 0;
-    for (const auto& one : files.sockets) {
-        if (one.threads.empty() && one.epolls.empty()) continue; // it has it open, but takes nothing from it
-        if (++looked > most_sockets) break;
-        const auto socket = theirs->socket(one.number);
-        if (!socket && socket.error() != EBADF && socket.error() != ENOTSOCK) found.code = socket.error();
-        if (!socket || !socket->accepts()) continue;
-        auto waiting = one.threads;
-        for (const int epoll : one.epolls)
-            if (const auto known = files.waiters.find(epoll); known != files.waiters.end())
-                waiting.insert(known->second.begin(), known->second.end());
-        found.sockets.push_back({socket->cookie().value_or(0),
-                                 one.number,
-                                 socket->port(),
-                                 socket->bound_to(),
-                                 socket->shares_port(),
-                                 socket->incoming_cpu().value_or(-1),
-                                 {waiting.begin(), waiting.end()},
-                                 {}});
+    for (auto& socket : files.sockets) {
+        const bool listens = found.around != nullptr && found.around->contains(socket.inode);
+        socket.may_listen = listens || found.around == nullptr || !found.around->are_all();
+        if (listens) found.held.push_back(socket.inode);
     }
-    files.count_accepted(found.sockets, [&](const Files::Socket& one) -> std::optional<std::uint16_t> {
-        const auto socket = theirs->socket(one.number);
-        return socket ? std::optional(socket->port()) : std::nullopt;
-    });
+    if (files.sockets.empty()) return found;
+    add_epolls(process, files, goes_on);
+    find_waiters(process, files);
+    look_into(*theirs, files, found, goes_on);
+    files.count_accepted(found.sockets,
+                         [&](const Files::Socket& one) { return local_port(*theirs, one.number); });
+    if (!goes_on()) {
+        found.code = EDQUOT;
+        found.sockets.clear();
+    }
     return found;
 }
 

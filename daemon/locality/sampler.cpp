@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locality/sampler.hpp"
 
+#include "host/patient_call.hpp"
 #include "inventory/descriptor_walk.hpp"
 #include "inventory/name_space.hpp"
 #include "inventory/numbered.hpp"
@@ -8,7 +9,9 @@
 #include "inventory/run_record.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <expected>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -39,30 +42,34 @@ std::vector<int> descriptors_from(int first, inventory::NumberedEntries& entries
 } // namespace
 
 /// No value: there is no such socket any more, or it is no connection.
-std::optional<Sampler::Connection> Sampler::look_into(const host::ForeignFiles& files,
-                                                      const host::Dir& descriptors, int number) {
-    const auto inode = inventory::socket_inode(descriptors, number);
-    if (!inode) return std::nullopt;
-    const auto socket = files.socket(number);
-    if (!socket) {
-        if (socket.error() != EBADF && socket.error() != ESRCH && socket.error() != ENOTSOCK)
-            refused_ = socket.error();
-        return std::nullopt;
-    }
-    const auto silence = socket->silence();
-    const Connection found{silence.value_or(std::chrono::milliseconds(0)), socket->incoming_cpu(),
-                           socket->napi_id()};
-    // Its owner has closed it meanwhile. While that one is about to wait in epoll_wait(2), the kernel holds
-    // the file, too, and if it lets go last, ends the connection only when the owner is woken again, perhaps
-    // minutes later. Once it sleeps, the last to let go is we.
-    if (inventory::socket_inode(descriptors, number) != inode) std::this_thread::sleep_for(owners_turn);
-    return silence ? std::optional(found) : std::nullopt;
+std::optional<Sampler::Connection> Sampler::look_into(const host::ForeignFiles& files, int number) {
+    using Looked = std::expected<std::optional<Connection>, int>;
+    const auto looked = host::patiently<Looked>([files, number](std::atomic<int>& pid) -> Looked {
+        pid = files.pid();
+        const auto inode = files.inode(number);
+        if (!inode) return std::nullopt;
+        const auto socket = files.socket(number);
+        if (!socket) return std::unexpected(socket.error());
+        const auto silence = socket->silence();
+        const Connection found{silence.value_or(std::chrono::milliseconds(0)), socket->incoming_cpu(),
+                               socket->napi_id()};
+        // Its owner has closed it meanwhile. While that one is about to wait in epoll_wait(2), the kernel
+        // holds the file, too, and if it lets go last, ends the connection only when the owner is woken
+        // again, perhaps minutes later. Once it sleeps, the last to let go is we.
+        if (files.inode(number) != inode) std::this_thread::sleep_for(owners_turn);
+        return silence ? std::optional(found) : std::nullopt;
+    });
+    if (looked && *looked) return **looked;
+    const int code = looked ? looked->error() : EBUSY;
+    if (code != EBADF && code != ESRCH && code != ENOTSOCK) refused_ = code;
+    return std::nullopt;
 }
 
 /// True if there was a connection to be looked at.
 bool Sampler::sample(int pid, const Process& process, const host::ForeignFiles& files,
                      const host::Dir& descriptors, int number, std::chrono::milliseconds since) {
-    const auto connection = look_into(files, descriptors, number);
+    if (!inventory::socket_inode(descriptors, number)) return false;
+    const auto connection = look_into(files, number);
     if (!connection) return false;
     if (connection->silence > since + jiffy) return true; // an idle one would count as much as a busy one
     const auto reader = process.readers.reader_of(number);
@@ -75,7 +82,9 @@ bool Sampler::sample(int pid, const Process& process, const host::ForeignFiles& 
     samples_.add({.pid = pid,
                   .network_space = process.network_space,
                   .napi = connection->napi,
-                  .arrival = connection->arrival,
+                  .arrival = connection->arrival && possible_.contains(*connection->arrival)
+                                 ? connection->arrival
+                                 : std::nullopt, // somebody has set it
                   .reader = static_cast<unsigned>(record->cpu),
                   .thread = *reader});
     return true;

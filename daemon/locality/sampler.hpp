@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/cpu_set.hpp"
 #include "base/error.hpp"
 #include "host/foreign_socket.hpp"
 #include "host/root.hpp"
@@ -28,7 +29,9 @@ class Sampler {
     using Clock = std::chrono::steady_clock;
     using GoesOn = SocketReaders::GoesOn;
     /// `root` must outlive it.
-    explicit Sampler(const host::Root& root) : root_(&root) {}
+    explicit Sampler(const host::Root& root)
+        : root_(&root),
+          possible_(root.sys().cpu_list("devices/system/cpu/possible").value_or(CpuSet::range(0, 8191))) {}
 
     /// One look at `most` sockets of these processes together, each having its share; the next ones have
     /// their turn the next time. Processes that have gone are left out. Nothing is begun with once
@@ -68,12 +71,12 @@ class Sampler {
         std::optional<unsigned> arrival{};   ///< CPU; no value: not known
         unsigned napi = 0;
     };
-    [[nodiscard]] std::optional<Connection> look_into(const host::ForeignFiles& files,
-                                                      const host::Dir& descriptors, int number);
+    [[nodiscard]] std::optional<Connection> look_into(const host::ForeignFiles& files, int number);
     bool sample(int pid, const Process& process, const host::ForeignFiles& files,
                 const host::Dir& descriptors, int number, std::chrono::milliseconds since);
 
     const host::Root* root_;
+    CpuSet possible_; ///< CPUs that this machine may have
     std::map<int, Process> processes_;
     Samples samples_;
     std::map<int, std::string> names_;

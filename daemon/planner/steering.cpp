@@ -13,14 +13,25 @@ namespace affinityd::planner {
 
 namespace {
 
-/// One listener, with all tasks that take connections from it.
+constexpr std::size_t most_compared = 8; // tasks that share a listener
+
+/// One listener, with the tasks that take connections from it.
 struct Listener {
     ListenerCpu subject;
     const inventory::AcceptSocket* found = nullptr;
-    std::set<std::pair<TaskId, int>> takers; ///< processes and their threads
+    const inventory::ListeningSockets* around = nullptr; ///< all of its namespace; nullptr: not known
+    std::set<std::pair<TaskId, int>> takers;             ///< processes and their threads, not all of many
+    std::expected<unsigned, NotSteered> cpu = std::unexpected(NotSteered::not_seen);
 };
 
 using Listeners = std::map<std::uint64_t, Listener>; ///< by their cookies: in the order of their making
+
+/// Those of one address.
+struct Group {
+    std::size_t size = 0;
+    bool is_whole = true; ///< each of them can be steered, as far as they are known
+};
+using AddressGroups = std::map<std::vector<std::uint8_t>, Group>;
 
 Listeners gather(AcceptProcesses processes) {
     Listeners listeners;
@@ -30,23 +41,76 @@ Listeners gather(AcceptProcesses processes) {
             if (listener.found == nullptr || !socket.threads.empty())
                 listener.subject = subject_of(*process, socket);
             listener.found = &socket;
+            listener.around = process->around.get();
             for (const int thread : socket.threads)
-                listener.takers.emplace(process->process, thread);
+                if (listener.takers.size() <= most_compared)
+                    listener.takers.emplace(process->process, thread);
         }
     return listeners;
+}
+
+/// Where its tasks' connections arrive, if that is the same CPU for all of them.
+std::expected<unsigned, NotSteered> cpu_for(const Listener& listener, const ArrivalCpu& arrives) {
+    std::expected<unsigned, NotSteered> cpu = std::unexpected(NotSteered::not_seen);
+    if (listener.takers.size() > most_compared) return std::unexpected(NotSteered::shared);
+    for (const auto& [process, thread] : listener.takers) {
+        const auto its = arrives(process, thread);
+        if (cpu && its && *cpu != *its) return std::unexpected(NotSteered::shared);
+        if (!its) return listener.takers.size() > 1 ? std::unexpected(NotSteered::shared) : its;
+        cpu = its;
+    }
+    return cpu;
+}
+
+/// Of its address, there is one that no process of the policy has open.
+bool has_strangers(const Listener& listener, const std::set<std::uint64_t>& held) {
+    if (listener.around == nullptr || !listener.around->are_all()) return false;
+    return std::ranges::any_of(listener.around->at_address_of(listener.found->inode),
+                               [&](std::uint64_t inode) { return !held.contains(inode); });
+}
+
+AddressGroups address_groups_of(const Listeners& listeners, AcceptProcesses processes) {
+    std::set<std::uint64_t> held;
+    for (const auto* process : processes)
+        held.insert(process->held.begin(), process->held.end());
+    AddressGroups groups;
+    for (const auto& [cookie, listener] : listeners) {
+        if (!listener.found->shares_port) continue;
+        auto& group = groups[listener.found->bound_to];
+        if (++group.size == 1 && has_strangers(listener, held)) group.is_whole = false;
+        if (!listener.cpu && listener.cpu.error() != NotSteered::not_seen) group.is_whole = false;
+    }
+    return groups;
+}
+
+/// The CPU that it is to be told, or why none.
+std::expected<unsigned, NotSteered> verdict_on(const Listener& listener, const AddressGroups& groups,
+                                               bool has_record) {
+    const auto& found = *listener.found;
+    if (!found.shares_port) return std::unexpected(NotSteered::no_group);
+    const auto& group = groups.at(found.bound_to);
+    if (found.incoming_cpu >= 0 && !has_record) return std::unexpected(NotSteered::set_already);
+    if (!listener.cpu) return listener.cpu;
+    if (!group.is_whole) return std::unexpected(NotSteered::others);
+    if (group.size < 2) return std::unexpected(NotSteered::single);
+    return listener.cpu;
 }
 
 } // namespace
 
 std::string_view to_string(NotSteered why) {
-    static constexpr std::array<std::string_view, 7> texts{
-        "the only listener of its address: the program does not use SO_REUSEPORT",
+    static constexpr std::array<std::string_view, 11> texts{
+        "the program does not use SO_REUSEPORT there",
+        "the only listener of its address",
         "several tasks take connections from it",
         "nobody was seen to take connections from it yet",
+        "its worker has no place yet",
         "its worker has no lane",
         "somebody else has told it a CPU",
+        "another one of its address is not steered, and would get no connections",
+        "its process has too many",
         "it cannot be reached",
-        "one worker got more than twice its share of the connections"};
+        "one worker got much more than its share of the connections"};
     return texts[static_cast<std::size_t>(why)];
 }
 
@@ -57,32 +121,35 @@ ListenerCpu subject_of(const inventory::AcceptSockets& process, const inventory:
 ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes, const ArrivalCpu& arrives,
                             const UndoLookup& undo) {
     ListenerPlan plan;
-    const auto listeners = gather(processes);
-    std::map<std::vector<std::uint8_t>, std::size_t> of_address;
-    for (const auto& [cookie, listener] : listeners)
-        if (listener.found->shares_port) ++of_address[listener.found->bound_to];
-    const auto leave = [&](NotSteered why) { ++plan.left[why]; };
+    auto listeners = gather(processes);
+    for (auto& [cookie, listener] : listeners)
+        listener.cpu = cpu_for(listener, arrives);
+    const auto groups = address_groups_of(listeners, processes);
     for (const auto& [cookie, listener] : listeners) {
-        const auto& found = *listener.found;
         const bool has_record = undo.find(listener.subject).has_value();
-        const auto group = of_address.find(found.bound_to);
-        if (!found.shares_port || group == of_address.end() || group->second < 2)
-            leave(NotSteered::alone);
-        else if (found.incoming_cpu >= 0 && !has_record)
-            leave(NotSteered::set_already);
-        else if (listener.takers.size() > 1)
-            leave(NotSteered::shared);
-        else if (listener.takers.empty())
-            leave(NotSteered::not_seen), plan.undecided.push_back(listener.subject);
-        else if (const auto cpu = arrives(listener.takers.begin()->first, listener.takers.begin()->second))
-            plan.targets.push_back(
-                {listener.subject, CpuSet{*cpu}, policy, listener.takers.begin()->second, found.bound_to});
-        else
-            leave(NotSteered::no_lane), plan.undecided.push_back(listener.subject);
+        const auto cpu = verdict_on(listener, groups, has_record);
+        if (cpu) {
+            plan.targets.push_back({listener.subject, CpuSet{*cpu}, policy, listener.takers.begin()->second,
+                                    listener.found->bound_to});
+            continue;
+        }
+        plan.leave(cpu.error(), listener.subject.process);
+        for (const auto& [taker, thread] : listener.takers)
+            if (taker.tid != listener.subject.process) ++plan.left_of[taker.tid][cpu.error()];
+        auto& where = cpu.error() == NotSteered::not_seen ? plan.undecided : plan.decided_against;
+        where.push_back(listener.subject);
     }
-    for (const auto* process : processes)
-        if (process->code != 0 && process->code != ESRCH) leave(NotSteered::refused);
+    for (const auto* process : processes) {
+        if (process->code != 0 && process->code != ESRCH)
+            plan.leave(NotSteered::refused, process->process.tid);
+        if (process->left_out > 0) plan.leave(NotSteered::too_many, process->process.tid, process->left_out);
+    }
     return plan;
+}
+
+void ListenerPlan::leave(NotSteered why, int process, std::size_t count) {
+    left[why] += count;
+    left_of[process][why] += count;
 }
 
 bool has_own_arrivals(std::span<const ListenerTarget> targets, int thread) {
@@ -102,10 +169,10 @@ bool is_pinned_only(const ResolvedPolicy& resolved, const ListenerPlan* plan) {
     if (policy.steer == Steer::none) return true;
     if (policy.steer == Steer::tasks || policy.steer == Steer::flows) return false;
     if (plan == nullptr || !plan->targets.empty()) return false;
-    // What is only not known yet is not told.
-    return std::ranges::any_of(plan->left, [](const auto& left) {
-        return left.first != NotSteered::not_seen && left.first != NotSteered::no_lane;
-    });
+    // What is only not known yet is not told. Who has no listeners at all sends, or takes datagrams.
+    return plan->left.empty() || std::ranges::any_of(plan->left, [](const auto& left) {
+               return left.first != NotSteered::not_seen && left.first != NotSteered::settling;
+           });
 }
 
 std::string pinned_note(const ResolvedPolicy& resolved) {

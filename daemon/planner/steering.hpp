@@ -9,6 +9,7 @@
 #include "planner/undo.hpp"
 
 #include <cstddef>
+#include <expected>
 #include <functional>
 #include <map>
 #include <optional>
@@ -31,22 +32,30 @@ struct ListenerTarget {
 
 /// Why a listener is left as it is.
 enum class NotSteered : std::uint8_t {
-    alone,       ///< it is the only one of its address: the program does not use SO_REUSEPORT there
-    shared,      ///< several tasks take connections from it
+    no_group,    ///< the program does not use SO_REUSEPORT there: workers share it, or others take no part
+    single,      ///< it is the only one of its address
+    shared,      ///< several tasks take connections from it, on several lanes
     not_seen,    ///< nobody was seen to wait for its connections yet
-    no_lane,     ///< its worker has no lane yet, or none that takes interrupts
+    settling,    ///< its worker has no place yet
+    no_lane,     ///< its worker has no lane, or none that takes interrupts
     set_already, ///< somebody else has told it a CPU
+    others,      ///< one of its address is not steered, and would get no connections if this one were
+    too_many,    ///< its process has so many that it was not looked at
     refused,     ///< the kernel does not let us reach it
     unfair       ///< one worker got much more than its share
 };
 [[nodiscard]] std::string_view to_string(NotSteered why);
+using NotSteeredCounts = std::map<NotSteered, std::size_t>;
 
 /// What becomes of the listeners of one policy.
 struct ListenerPlan {
     std::vector<ListenerTarget> targets;
-    std::map<NotSteered, std::size_t> left; ///< how many are left as they are
-    /// Listeners with records for which nothing is known now: they stay as they are.
-    std::vector<ListenerCpu> undecided;
+    NotSteeredCounts left;                    ///< how many are left as they are
+    std::map<int, NotSteeredCounts> left_of;  ///< of them, by process; a shared one counts for each
+    std::vector<ListenerCpu> undecided;       ///< nothing is known of them now: they stay as they are
+    std::vector<ListenerCpu> decided_against; ///< if that lasts, they are put back
+    /// Notes so many of a process.
+    void leave(NotSteered why, int process, std::size_t count = 1);
 };
 
 /// The processes of a policy that may take connections.
@@ -55,13 +64,15 @@ using AcceptProcesses = std::span<const inventory::AcceptSockets* const>;
 [[nodiscard]] ListenerCpu subject_of(const inventory::AcceptSockets& process,
                                      const inventory::AcceptSocket& socket);
 
-/// On which CPU connections arrive that are for a thread of a process; no value: it has no lane.
-using ArrivalCpu = std::function<std::optional<unsigned>(const TaskId& process, int thread)>;
+/// On which CPU connections arrive that are for a thread of a process; unexpected: it has no lane, or
+/// settles.
+using ArrivalCpu = std::function<std::expected<unsigned, NotSteered>(const TaskId& process, int thread)>;
 
 /// Decides about the listeners of one policy under `steer: accept`. Each worker with a listener of its own
 /// among several of one address gets what arrives on its lane. Pure. The kernel prefers a listener with the
 /// CPU on which it handles the first packet, and goes by a hash if there is none (socket(7),
-/// reuseport_select_sock in net/core/sock_reuseport.c).
+/// reuseport_select_sock in net/core/sock_reuseport.c): of one address all are steered, or none, as one that
+/// is not would get no connections beside those that are.
 [[nodiscard]] ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes,
                                           const ArrivalCpu& arrives, const UndoLookup& undo);
 

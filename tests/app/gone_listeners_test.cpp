@@ -6,11 +6,12 @@ namespace affinityd::app {
 namespace {
 
 using planner::ListenerCpu;
+using std::chrono::minutes;
 using std::chrono::seconds;
 
 TEST(GoneListeners, AreGoneForGoodWhenNobodyWasSeenWithThemForAWhile) {
     const ListenerCpu handed_on{101, 1, 0, 6, 80}, closed{102, 2, 0, 6, 80};
-    GoneListeners gone;
+    GoneListeners gone{minutes(1)};
     GoneListeners::Clock::time_point now{};
     const auto round = [&](bool both) {
         const bool first = both && gone.see_gone(handed_on, now);
@@ -40,8 +41,7 @@ TEST(GoneListeners, OfAPolicyThatSteersKeepTheirRecordsForThatLongOnly) {
     instance.pass();
     instance.pass();
     EXPECT_TRUE(instance.journal().contains(closed)) << "it may only be handed on";
-    instance.manager().steering().listeners().drop_if_gone(closed,
-                                                           Listeners::Clock::now() + GoneListeners::grace);
+    instance.manager().steering().listeners().records().settle(closed, Listeners::Clock::now() + minutes(1));
     EXPECT_FALSE(instance.journal().contains(closed));
 }
 

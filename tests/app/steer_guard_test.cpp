@@ -34,7 +34,10 @@ class Guard : public testing::Test {
         std::vector<const AcceptSockets*> all;
         for (const auto& process : found)
             all.push_back(&process);
-        return guard_.see("web", all, steered, now_).has_value();
+        const auto unfair = guard_.see("web", all, steered, now_);
+        for (const auto& one : unfair)
+            EXPECT_EQ(one.port, 80);
+        return !unfair.empty();
     }
     /// Looks every five seconds for so long. True: it was withdrawn once.
     bool watch(seconds duration, const std::vector<Worker>& workers) {
@@ -57,8 +60,8 @@ class Guard : public testing::Test {
 TEST_F(Guard, WithdrawsWithinNinetySeconds) {
     EXPECT_FALSE(watch(seconds(300), 50, 60));
     EXPECT_TRUE(watch(seconds(90), 100, 2));
-    EXPECT_TRUE(guard_.is_withdrawn("web", now_));
-    EXPECT_FALSE(guard_.is_withdrawn("other", now_));
+    EXPECT_TRUE(guard_.is_withdrawn("web", one_address, now_));
+    EXPECT_FALSE(guard_.is_withdrawn("other", one_address, now_));
     EXPECT_GT(guard_.next_trial(now_), now_);
 }
 
@@ -69,7 +72,7 @@ TEST_F(Guard, TriesAgainAfterLongerAndLonger) {
         const auto until = guard_.next_trial(now_);
         pauses.push_back(std::chrono::ceil<minutes>(until - now_));
         now_ = until;
-        EXPECT_FALSE(guard_.is_withdrawn("web", now_));
+        EXPECT_FALSE(guard_.is_withdrawn("web", one_address, now_));
     }
     for (std::size_t i = 1; i < pauses.size(); ++i)
         EXPECT_GE(pauses[i], pauses[i - 1]);
@@ -89,7 +92,7 @@ TEST_F(Guard, ForgetsLongPausesWhenItWentWellForAsLong) {
 TEST_F(Guard, ForgetsPoliciesThatDoNotSteer) {
     ASSERT_TRUE(watch(seconds(90), 100, 0));
     guard_.keep_only([](const std::string&) { return false; });
-    EXPECT_FALSE(guard_.is_withdrawn("web", now_));
+    EXPECT_FALSE(guard_.is_withdrawn("web", one_address, now_));
     EXPECT_EQ(guard_.next_trial(now_), SteerGuard::Clock::time_point::max());
 }
 
@@ -110,6 +113,8 @@ TEST_F(Guard, ServersOfOnePortAreComparedEachByItself) {
         << "one server is busier than the other";
     EXPECT_TRUE(watch(seconds(90), {{1, 90}, {2, 90}, {3, 10, other_address}, {4, 0, other_address}}))
         << "one of the other's workers gets all";
+    EXPECT_TRUE(guard_.is_withdrawn("web", other_address, now_));
+    EXPECT_FALSE(guard_.is_withdrawn("web", one_address, now_)) << "the first server has done nothing";
 }
 
 TEST_F(Guard, WhoIsNotSteeredDoesNotCount) {

@@ -61,6 +61,16 @@ while True:
     poll.poll()
     mine.accept()
 """
+# A server that shares the address of others, and takes no connections.
+BESIDE = """import select, socket
+one = socket.socket()
+one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+one.bind(("10.98.0.1", 8080))
+one.listen(64)
+poll = select.epoll()
+print("listens", flush=True)
+poll.poll()
+"""
 # A server with a process for each connection, as PostgreSQL and sshd are.
 FORKING = """import os, signal, socket, sys
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -352,6 +362,52 @@ class Steer(unittest.TestCase):
         self.wait_until_steered(master)
         (daemon.policies / "server.yaml").unlink()
         wait_for(lambda: self.told(master) == [-1, -1], "without the policy it is given back")
+
+    def test_who_leaves_the_policy_while_it_stays_in_force_gets_the_former_value_back(self):
+        daemon = self.daemon("accept")
+        master = self.nginx(daemon.folder)
+        daemon.start()
+        self.wait_until_steered(master)
+        daemon.write("server.yaml", self.policy("accept").replace(self.comm, "somebody-else"))
+        wait_for(lambda: self.told(master) == [-1, -1], "the match names others now", patience=90)
+        daemon.write("server.yaml", self.policy("accept"))
+        self.wait_until_steered(master)
+        daemon.process.kill()
+        daemon.process.wait()
+        daemon.write("server.yaml", self.policy("accept").replace(self.comm, "somebody-else"))
+        daemon.start()
+        wait_for(lambda: self.told(master) == [-1, -1], "a later daemon takes it back, too", patience=90)
+
+    def test_a_worker_that_is_let_go_stays_so_and_with_it_the_others(self):
+        """It would get no connections beside a listener that is told the CPU where they arrive."""
+        daemon = self.daemon("accept")
+        master = self.nginx(daemon.folder)
+        daemon.start()
+        self.wait_until_steered(master)
+        worker = self.workers(master)[0]
+        daemon.control("release", str(worker))
+        wait_for(lambda: self.told(master) == [-1, -1], "neither is told a CPU", patience=90)
+        time.sleep(3)  # a pass, and another look
+        self.assertEqual([-1, -1], self.told(master))
+        self.assertNotIn("SO_REUSEPORT", daemon.control("explain", str(worker)))
+        self.assertIn("would get no connections", daemon.control("explain", str(self.workers(master)[1])))
+        daemon.control("apply")
+        self.wait_until_steered(master)
+
+    def test_a_server_without_policy_on_the_same_address_is_not_starved(self):
+        beside = subprocess.Popen(self.near.command(sys.executable, "-c", BESIDE), stdout=subprocess.PIPE, text=True)
+        self.stack.callback(beside.stdout.close)
+        self.stack.callback(beside.wait)
+        self.stack.callback(beside.kill)
+        self.assertEqual("listens", beside.stdout.readline().strip())
+        daemon = self.daemon("accept")
+        master = self.nginx(daemon.folder)
+        daemon.start()
+        wait_for(lambda: "would get no connections" in str(daemon.status()["policies"][0].get("steer")), "status says why nobody is steered")
+        self.assertEqual([-1, -1], self.told(master))
+        beside.kill()
+        beside.wait()
+        self.wait_until_steered(master)
 
     def test_after_a_kill_a_later_daemon_takes_it_back_though_the_workers_are_others(self):
         daemon = self.daemon("accept")

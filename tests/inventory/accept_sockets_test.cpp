@@ -135,6 +135,35 @@ TEST_F(Accepting, TheCpuIsSetAndTakenBackFromOutside) {
     ::close(mine);
 }
 
+TEST_F(Accepting, ListenersAreFoundAmongManyConnections) {
+    const int alone = listener(0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port_of(alone));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const Forked child([&] {
+        std::vector<int> watched;
+        for (int i = 0; i < 600; ++i) {
+            const int one = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+            std::ignore = ::connect(one, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+            watched.push_back(one);
+        }
+        watched.push_back(listener(0));
+        watched.push_back(listener(0));
+        wait_for_ever(watch(watched));
+    });
+    AcceptSockets found;
+    for (int i = 0; i < 2000 && found.sockets.size() < 2; ++i) {
+        const auto around =
+            std::make_shared<const ListeningSockets>(ListeningSockets::read(root, child.pid()));
+        found = reader.read(id(child.pid()), around);
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_EQ(found.sockets.size(), 2U) << "who listens was known before anything was looked into";
+    EXPECT_EQ(found.held.size(), 3U) << "with the one that it has inherited, and does not wait for";
+    ::close(alone);
+}
+
 TEST_F(Accepting, TheListIsReadOnAThread) {
     const int mine = listener(0);
     const Forked child([&] { wait_for_ever(watch(mine)); });
@@ -147,7 +176,9 @@ TEST_F(Accepting, TheListIsReadOnAThread) {
     const auto found = list.take();
     ASSERT_TRUE(found);
     ASSERT_EQ(found->size(), 2U);
-    EXPECT_EQ(found->front().sockets.size(), 1U);
+    const auto its = std::ranges::find(*found, id(child.pid()), &AcceptSockets::process);
+    ASSERT_NE(its, found->end());
+    EXPECT_EQ(its->sockets.size(), 1U);
     EXPECT_FALSE(list.take());
     ::close(mine);
 }

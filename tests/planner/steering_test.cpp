@@ -2,6 +2,9 @@
 #include "planner/steering.hpp"
 #include "world.hpp"
 
+#include <expected>
+#include <memory>
+
 namespace affinityd::planner {
 namespace {
 
@@ -24,8 +27,10 @@ AcceptSockets process(int pid, std::vector<AcceptSocket> sockets) {
     return {{pid, static_cast<std::uint64_t>(pid) * 10}, 1, std::move(sockets), 0};
 }
 
+using Arrival = std::expected<unsigned, NotSteered>;
+
 /// Each thread's lane is the CPU of its number.
-std::optional<unsigned> by_number(const TaskId&, int thread) { return static_cast<unsigned>(thread); }
+Arrival by_number(const TaskId&, int thread) { return static_cast<unsigned>(thread); }
 
 ListenerPlan plan(const std::vector<AcceptSockets>& processes, const ArrivalCpu& arrives = by_number,
                   const UndoLookup& undo = test::NoUndo()) {
@@ -74,29 +79,96 @@ TEST(Steering, AddressesAreGroupsOfTheirOwn) {
     const auto planned = plan(
         {process(1, {listener(101, {1}), listener(201, {1}, port_443)}), process(2, {listener(102, {2})})});
     EXPECT_EQ(planned.targets.size(), 2U);
-    EXPECT_EQ(planned.left, (Left{{NotSteered::alone, 1}})) << "one listener of port 443";
+    EXPECT_EQ(planned.left, (Left{{NotSteered::single, 1}})) << "one listener of port 443";
 }
 
-TEST(Steering, AListenerWithoutReusePortIsAlone) {
+TEST(Steering, AListenerWithoutReusePortIsInNoGroup) {
     auto one = listener(101, {1}), other = listener(102, {2});
     one.shares_port = other.shares_port = false;
-    EXPECT_EQ(plan({process(1, {one}), process(2, {other})}).left, (Left{{NotSteered::alone, 2}}));
+    EXPECT_EQ(plan({process(1, {one}), process(2, {other})}).left, (Left{{NotSteered::no_group, 2}}));
 }
 
-TEST(Steering, WhatSeveralTasksTakeConnectionsFromIsLeft) {
+TEST(Steering, WhatSeveralTasksTakeConnectionsFromIsLeftAndWithItItsWholeAddress) {
     const auto planned = plan({process(1, {listener(101, {1}), listener(102, {1})}),
                                process(2, {listener(101, {2}), listener(102, {})})});
-    EXPECT_EQ(planned.left, (Left{{NotSteered::shared, 1}}));
-    ASSERT_EQ(planned.targets.size(), 1U);
-    EXPECT_EQ(planned.targets[0].subject.cookie, 102U);
+    EXPECT_EQ(planned.left, (Left{{NotSteered::shared, 1}, {NotSteered::others, 1}}));
+    EXPECT_TRUE(planned.targets.empty());
+    EXPECT_EQ(planned.decided_against.size(), 2U);
+    EXPECT_EQ(planned.left_of.at(1), (Left{{NotSteered::shared, 1}, {NotSteered::others, 1}}));
+    EXPECT_EQ(planned.left_of.at(2), (Left{{NotSteered::shared, 1}}));
 }
 
-TEST(Steering, WhoWasNotSeenOrHasNoLaneStaysAsItIs) {
-    const auto planned = plan({process(1, {listener(101, {})}), process(2, {listener(102, {2})})},
-                              [](const TaskId&, int) { return std::nullopt; });
-    EXPECT_TRUE(planned.targets.empty());
-    EXPECT_EQ(planned.left, (Left{{NotSteered::not_seen, 1}, {NotSteered::no_lane, 1}}));
-    EXPECT_EQ(planned.undecided.size(), 2U);
+TEST(Steering, TwoGenerationsOfWorkersOnTheSameLanesAreSteered) {
+    const auto by_generation = [](const TaskId&, int thread) -> Arrival {
+        return static_cast<unsigned>(thread % 10);
+    };
+    const auto planned = plan({process(1, {listener(101, {1})}), process(2, {listener(102, {2})}),
+                               process(11, {listener(101, {11})}), process(12, {listener(102, {12})})},
+                              by_generation);
+    ASSERT_EQ(planned.targets.size(), 2U);
+    EXPECT_EQ(planned.targets[0].wanted, Setting(CpuSet{1}));
+    EXPECT_EQ(planned.targets[1].wanted, Setting(CpuSet{2}));
+}
+
+TEST(Steering, WhatVeryManyTasksShareIsLeft) {
+    std::vector<AcceptSockets> processes{process(50, {listener(102, {50})})};
+    for (int pid = 1; pid < 40; ++pid)
+        processes.push_back(process(pid, {listener(101, {pid})}));
+    const auto same = [](const TaskId&, int) -> Arrival { return 3; };
+    EXPECT_EQ(plan(processes, same).left, (Left{{NotSteered::shared, 1}, {NotSteered::others, 1}}));
+}
+
+TEST(Steering, WhoWasNotSeenStaysAsItIs) {
+    const auto planned = plan({process(1, {listener(101, {})}), process(2, {listener(102, {2})})});
+    EXPECT_EQ(planned.left, (Left{{NotSteered::not_seen, 1}}));
+    EXPECT_EQ(planned.undecided.size(), 1U);
+    EXPECT_TRUE(planned.decided_against.empty());
+    EXPECT_EQ(planned.targets.size(), 1U);
+}
+
+/// It would get no connections if the others were told CPUs.
+TEST(Steering, WhereOneWorkerHasNoLaneNobodyIsSteered) {
+    for (const auto why : {NotSteered::no_lane, NotSteered::settling}) {
+        const auto arrives = [why](const TaskId&, int thread) -> Arrival {
+            return thread == 2 ? Arrival(std::unexpected(why)) : Arrival(1);
+        };
+        const auto planned =
+            plan({process(1, {listener(101, {1})}), process(2, {listener(102, {2})}),
+                  process(3, {listener(203, {3}, port_443)}), process(4, {listener(204, {4}, port_443)})},
+                 arrives);
+        EXPECT_EQ(planned.left, (Left{{why, 1}, {NotSteered::others, 1}}));
+        EXPECT_EQ(planned.targets.size(), 2U) << "another address is another matter";
+        EXPECT_EQ(planned.decided_against.size(), 2U);
+    }
+}
+
+/// One in the hands of another server would get no connections any more.
+TEST(Steering, WhereSomebodyElseListensOnTheAddressNobodyIsSteered) {
+    using inventory::ListeningSockets;
+    std::vector<inventory::LocalSocket> sockets(4);
+    for (std::uint32_t i = 0; i < 4; ++i) {
+        sockets[i].inode = 901 + i;
+        sockets[i].port = i < 3 ? 80 : 443;
+        sockets[i].state = inventory::SocketState::listen;
+    }
+    const auto around = std::make_shared<const ListeningSockets>(ListeningSockets::of(sockets));
+    auto one = process(1, {listener(101, {1})}), other = process(2, {listener(102, {2})});
+    one.sockets[0].inode = 901, other.sockets[0].inode = 902;
+    one.held = {901}, other.held = {902};
+    one.around = other.around = around;
+    const auto beside = plan({one, other});
+    EXPECT_EQ(beside.left, (Left{{NotSteered::others, 2}}));
+    EXPECT_EQ(beside.decided_against.size(), 2U);
+    auto master = process(3, {});
+    master.held = {903};
+    EXPECT_EQ(plan({one, other, master}).targets.size(), 2U) << "its own, for which nobody waits now";
+    EXPECT_EQ(plan({one}).left, (Left{{NotSteered::others, 1}})) << "the other two are not this policy's";
+}
+
+TEST(Steering, WhatWasNotLookedAtIsCounted) {
+    auto one = process(1, {listener(101, {1})}), other = process(2, {listener(102, {2})});
+    other.left_out = 300;
+    EXPECT_EQ(plan({one, other}).left, (Left{{NotSteered::too_many, 300}}));
 }
 
 TEST(Steering, WhatSomebodyElseHasToldACpuIsLeft) {
@@ -151,7 +223,7 @@ TEST(Steering, EachAddressIsCountedByItself) {
 TEST(Steering, ListenersThatAreNotSteeredAreNotCounted) {
     auto own_cpu = with(listener(103, {3}), 500);
     own_cpu.incoming_cpu = 3;
-    const auto shared = with(listener(104, {4, 5}), 600);
+    const auto shared = with(listener(104, {4, 5}, port_443), 600);
     const auto unseen = with(listener(105, {}), 700);
     auto single = with(listener(106, {6}), 800);
     single.shares_port = false;
@@ -276,9 +348,12 @@ bool is_told(const std::string& keys, const ListenerPlan* plan) {
 }
 
 TEST(PinnedOnly, IsWhoIsBoundToACoreWhileNothingBringsPacketsThere) {
-    ListenerPlan shared, steered, unknown;
-    shared.left[NotSteered::alone] = 1;
-    steered.left[NotSteered::alone] = 1;
+    ListenerPlan shared, steered, unknown, settling, laneless;
+    const ListenerPlan none;
+    settling.left[NotSteered::settling] = 2;
+    laneless.left[NotSteered::no_lane] = 2;
+    shared.left[NotSteered::no_group] = 1;
+    steered.left[NotSteered::single] = 1;
     steered.targets.push_back({ListenerCpu{101}, CpuSet{1}, "p0", 1});
     unknown.left[NotSteered::not_seen] = 2;
     EXPECT_TRUE(is_told("bind: core\n", &shared));
@@ -287,6 +362,9 @@ TEST(PinnedOnly, IsWhoIsBoundToACoreWhileNothingBringsPacketsThere) {
     EXPECT_FALSE(is_told("", &shared)) << "the cache group is wide enough";
     EXPECT_FALSE(is_told("bind: core\n", &steered));
     EXPECT_FALSE(is_told("bind: core\n", &unknown)) << "they may only not wait yet";
+    EXPECT_FALSE(is_told("bind: core\n", &settling));
+    EXPECT_TRUE(is_told("bind: core\n", &laneless)) << "another policy decides over the interface";
+    EXPECT_TRUE(is_told("bind: core\n", &none)) << "a server of datagrams has no listeners";
     EXPECT_FALSE(is_told("bind: core\n", nullptr)) << "nothing was read yet";
     EXPECT_FALSE(is_told("bind: core\nsteer: tasks\n", nullptr));
     EXPECT_FALSE(is_told("bind: core\nsteer: flows\n", nullptr));

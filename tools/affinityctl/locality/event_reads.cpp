@@ -43,6 +43,7 @@ struct EventReads::Program {
         bpf_program__set_autoload(skeleton->progs.on_other_read, others);
         auto* settings = skeleton->rodata;
         settings->only_space = static_cast<unsigned>(filter.network_space);
+        settings->possible_cpus = static_cast<unsigned>(libbpf_num_possible_cpus());
         settings->only_count = static_cast<unsigned>(filter.devices.size());
         for (std::size_t i = 0; i < filter.devices.size(); ++i)
             settings->only_devices[i] = filter.devices[i];

@@ -15,6 +15,8 @@
 const volatile unsigned int only_space = 0;
 const volatile unsigned int only_devices[locality_most_devices] = {};
 const volatile unsigned int only_count = 0;
+/* Also set before: CPUs that this machine may have. What is no CPU was set by somebody: everybody may, at his own sockets. */
+const volatile unsigned int possible_cpus = 0;
 
 /* The reading CPU is part of the key: a count is changed by one CPU only, and no cache line travels. Nor is it changed by two programs at
  * once: the kernel runs none inside itself on one CPU, and those of this file count different protocols. */
@@ -72,6 +74,7 @@ static __always_inline void fill(struct locality_key *key, struct sock *sk, __u3
     if (bpf_core_field_exists(sk->sk_rx_dst_ifindex)) key->device = sk->sk_rx_dst_ifindex;
     if (bpf_core_field_exists(sk->sk_napi_id)) key->napi = sk->sk_napi_id;
     key->arrival = is_arrival_known ? sk->__sk_common.skc_incoming_cpu : -1;
+    if (key->arrival < 0 || (__u32)key->arrival >= possible_cpus) key->arrival = -1;
     key->reader = bpf_get_smp_processor_id();
     key->protocol = protocol;
 }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/listener_records.hpp"
+
+#include "app/notices.hpp"
+#include "inventory/lookup.hpp"
+
+#include <utility>
+
+namespace affinityd::app {
+
+void ListenerRecords::forget_plans() {
+    decided_.clear();
+    given_up_.clear();
+}
+
+void ListenerRecords::note(const planner::ListenerPlan& plan) {
+    for (const auto& subject : plan.undecided)
+        decided_.emplace(subject.cookie, false);
+    for (const auto& subject : plan.decided_against)
+        decided_.insert_or_assign(subject.cookie, true);
+}
+
+ListenerRecords::Sorted
+ListenerRecords::sort(const std::vector<planner::ListenerTarget>& targets,
+                      const std::function<bool(const std::string& policy)>& steers) const {
+    std::unordered_set<std::uint64_t> wanted;
+    for (const auto& target : targets)
+        wanted.insert(target.subject.cookie);
+    Sorted sorted;
+    for (auto& entry : parts_.journal.queues()) {
+        const auto* listener = std::get_if<planner::ListenerCpu>(&entry.subject);
+        if (listener == nullptr || wanted.contains(listener->cookie)) continue;
+        const auto decided = decided_.find(listener->cookie);
+        if (!steers(entry.record.policy) || given_up_.contains(listener->cookie))
+            sorted.unwanted.push_back(std::move(entry.subject));
+        else if (decided == decided_.end() || decided->second)
+            sorted.doubtful.push_back(std::move(entry.subject));
+    }
+    return sorted;
+}
+
+/// Somebody has it open who is under another policy now, or none, or was let go.
+bool ListenerRecords::has_left(const planner::ListenerCpu& listener, const std::string& policy) const {
+    const auto* process = parts_.tasks.find(listener.process);
+    if (process == nullptr) return inventory::read_parent(parts_.root, listener.process).has_value();
+    return process->is_elsewhere || parts_.releases.process(process->id) ||
+           parts_.current->policy(process->policy).name != policy;
+}
+
+void ListenerRecords::settle(const planner::Subject& subject, Clock::time_point now) {
+    const auto* listener = std::get_if<planner::ListenerCpu>(&subject);
+    const auto record = parts_.journal.find(subject);
+    if (listener == nullptr || !record) return;
+    if (decided_.contains(listener->cookie) || has_left(*listener, record->policy)) {
+        if (doubts_.see_gone(subject, now)) restore(subject);
+        return;
+    }
+    drop_if_gone(subject, now);
+}
+
+void ListenerRecords::drop_if_gone(const planner::Subject& subject, Clock::time_point now) {
+    if (gone_.rests(subject, now) || ++looked_ > most_gone_in_round) return;
+    const auto present = parts_.enforcer.present(subject);
+    if (!present || *present || !gone_.see_gone(subject, now)) return;
+    if (const auto done = parts_.executor.gone(subject); !done) parts_.log.error(done.error().to_string());
+}
+
+void ListenerRecords::restore(const planner::Subject& subject) {
+    const auto record = parts_.journal.find(subject);
+    if (!record) return;
+    if (parts_.current->keeps_after_removal(record->policy)) {
+        if (const auto done = parts_.journal.settle(subject, state::Parting::kept); !done)
+            parts_.log.error(done.error().to_string());
+        return;
+    }
+    const auto carried = parts_.executor.restore(subject, parts_.current.placements().online);
+    log_notices(parts_.log, carried.notices);
+    parts_.placed.carried({subject, {}, record->original, "", planner::Restored::unwanted, true},
+                          carried.applied, record);
+}
+
+bool ListenerRecords::end_round() {
+    looked_ = 0;
+    gone_.end_round();
+    doubts_.end_round();
+    return !doubts_.empty();
+}
+
+} // namespace affinityd::app

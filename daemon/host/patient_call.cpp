@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/patient_call.hpp"
+
+#include "host/blocked_signals.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstddef>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include <unistd.h>
+
+namespace affinityd::host {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using detail::PatientCall;
+
+constexpr int most_left_behind = 16;
+constexpr std::chrono::milliseconds between_glances{10};
+constexpr std::size_t most_avoided = 1024;
+constexpr std::chrono::minutes avoided_for{10};
+
+std::atomic<int> left_behind = 0; // calls that were left to themselves and have not come back
+
+/// A thread that runs one call after another, of one caller.
+class CallThread {
+  public:
+    /// Null: there is no thread to be had.
+    static std::shared_ptr<CallThread> start() {
+        auto thread = std::make_shared<CallThread>();
+        const BlockedSignals blocked;
+        try {
+            std::thread([thread] { thread->work(); }).detach();
+        } catch (const std::system_error&) {
+            return nullptr;
+        }
+        return thread;
+    }
+
+    /// False: it has not come back. The thread is of no use then.
+    bool run(const std::shared_ptr<PatientCall>& call) {
+        std::unique_lock lock(mutex_);
+        call_ = call;
+        changed_.notify_all();
+        int waits = 0; // in a row, that it was seen to wait itself
+        for (auto rest = longest_call; waits < 2; rest = between_glances) {
+            if (changed_.wait_for(lock, rest, [this] { return call_ == nullptr; })) return true;
+            waits = wants_cpu() ? 0 : waits + 1;
+        }
+        is_over_ = is_stuck_ = true;
+        ++left_behind;
+        return false;
+    }
+    void end() {
+        const std::lock_guard lock(mutex_);
+        is_over_ = true;
+        changed_.notify_all();
+    }
+
+  private:
+    /// It would go on if it had a CPU: on a busy machine it may take long to get one.
+    [[nodiscard]] bool wants_cpu() const {
+        const int tid = tid_;
+        if (tid == 0) return true; // it has not begun
+        std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/stat");
+        std::string line;
+        std::getline(file, line);
+        const auto end = line.rfind(") ");
+        return end == std::string::npos || line.compare(end + 2, 1, "R") == 0;
+    }
+    void work() {
+        tid_ = ::gettid();
+        std::unique_lock lock(mutex_);
+        for (;;) {
+            changed_.wait(lock, [this] { return call_ != nullptr || is_over_; });
+            if (call_ == nullptr) return;
+            auto call = call_;
+            lock.unlock();
+            call->run();
+            lock.lock();
+            if (is_stuck_) { // the caller is gone: what the call has is let go here, which may wait, too
+                lock.unlock();
+                call_.reset();
+                call.reset();
+                --left_behind;
+                return;
+            }
+            call_ = nullptr;
+            changed_.notify_all();
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::shared_ptr<PatientCall> call_; ///< null: nothing is to be done
+    bool is_over_ = false, is_stuck_ = false;
+    std::atomic<int> tid_ = 0;
+};
+
+/// The calling thread's.
+struct OwnCallThread {
+    OwnCallThread() = default;
+    OwnCallThread(const OwnCallThread&) = delete;
+    OwnCallThread& operator=(const OwnCallThread&) = delete;
+    ~OwnCallThread() {
+        if (thread) thread->end();
+    }
+    std::shared_ptr<CallThread> thread;
+};
+
+class AvoidedProcesses {
+  public:
+    void add(int pid) {
+        const std::lock_guard lock(mutex_);
+        forget_old();
+        if (until_.size() < most_avoided) until_[pid] = Clock::now() + avoided_for;
+    }
+    bool contains(int pid) {
+        const std::lock_guard lock(mutex_);
+        if (until_.empty()) return false;
+        forget_old();
+        return until_.contains(pid);
+    }
+
+  private:
+    void forget_old() {
+        std::erase_if(until_, [now = Clock::now()](const auto& one) { return one.second <= now; });
+    }
+    std::mutex mutex_;
+    std::map<int, Clock::time_point> until_;
+};
+
+AvoidedProcesses& avoided_processes() {
+    static AvoidedProcesses all;
+    return all;
+}
+
+} // namespace
+
+bool detail::run_patiently(const std::shared_ptr<PatientCall>& call) {
+    thread_local OwnCallThread own;
+    if (own.thread == nullptr && left_behind < most_left_behind) own.thread = CallThread::start();
+    if (own.thread == nullptr) return false;
+    if (own.thread->run(call)) return true;
+    own.thread.reset();
+    if (const int pid = call->pid) avoided_processes().add(pid);
+    return false;
+}
+
+bool is_avoided(int pid) { return avoided_processes().contains(pid); }
+
+} // namespace affinityd::host

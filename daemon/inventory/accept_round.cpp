@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "inventory/accept_round.hpp"
+
+#include "base/clock.hpp"
+#include "inventory/lookup.hpp"
+#include "inventory/name_space.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+namespace affinityd::inventory {
+
+namespace {
+
+constexpr std::size_t most_spaces = 256; // network namespaces whose listeners are listed in one round
+
+} // namespace
+
+/// Each user's, no more than his share of what may be read.
+AcceptRound::Users AcceptRound::choose(std::span<const TaskId> processes) {
+    Users users;
+    for (const auto& process : processes)
+        users[read_real_user(root_, process.tid).value_or(~0U)].push_back(process);
+    ++rounds_;
+    if (processes.size() <= limits_.processes) return users;
+    std::vector<std::vector<TaskId>*> by_size;
+    for (auto& [user, ids] : users)
+        by_size.push_back(&ids);
+    std::ranges::sort(by_size, {}, [](const auto* ids) { return ids->size(); });
+    std::size_t left = limits_.processes, others = by_size.size();
+    for (auto* ids : by_size) { // what those with few do not need is the others'
+        const auto share = std::max<std::size_t>(1, left / others--);
+        if (ids->size() > share) {
+            const auto first = rounds_ * share % ids->size();
+            std::ranges::rotate(*ids, ids->begin() + static_cast<std::ptrdiff_t>(first));
+            ids->resize(share);
+        }
+        left -= std::min(left, ids->size());
+    }
+    return users;
+}
+
+std::shared_ptr<const ListeningSockets> AcceptRound::around(int pid) {
+    const auto space = name_space(root_, std::to_string(pid), "net");
+    if (space == 0) return nullptr;
+    if (const auto known = spaces_.find(space); known != spaces_.end()) return known->second.listening;
+    if (spaces_.size() >= most_spaces) return nullptr;
+    auto listening = std::make_shared<ListeningSockets>(ListeningSockets::read(root_, pid));
+    return spaces_.emplace(space, Space{pid, std::move(listening)}).first->second.listening;
+}
+
+void AcceptRound::read_user(const std::vector<TaskId>& processes, const std::stop_token& stop,
+                            std::vector<AcceptSockets>& found) {
+    const auto begun = thread_time();
+    std::size_t left = limits_.listeners_of_user;
+    const auto goes_on = [&] { return !stop.stop_requested() && thread_time() - begun < limits_.of_user; };
+    for (const auto& process : processes) {
+        if (stop.stop_requested()) return;
+        if (goes_on()) {
+            auto& one = found.emplace_back(reader_.read(process, around(process.tid), goes_on));
+            const auto kept = std::min(left, one.sockets.size());
+            left -= kept;
+            one.left_out += one.sockets.size() - kept;
+            one.sockets.resize(kept);
+        } else {
+            found.push_back({process});
+            found.back().code = EDQUOT;
+        }
+    }
+}
+
+/// One that was closed while others were read is no listener that nobody was found to have open.
+void AcceptRound::forget_closed() {
+    for (auto& [number, space] : spaces_)
+        space.listening->keep_only(ListeningSockets::read(root_, space.pid));
+}
+
+std::vector<AcceptSockets> AcceptRound::read(std::span<const TaskId> processes, const std::stop_token& stop) {
+    reader_.keep_only(processes);
+    spaces_.clear();
+    std::vector<AcceptSockets> found;
+    for (const auto& [user, ids] : choose(processes))
+        read_user(ids, stop, found);
+    if (!stop.stop_requested()) forget_closed();
+    spaces_.clear();
+    std::ranges::sort(found, {}, &AcceptSockets::process);
+    return found;
+}
+
+} // namespace affinityd::inventory
