@@ -57,11 +57,11 @@ using Use = std::function<int(const host::ForeignSocket&)>; ///< an errno value,
 /// What `use` says of the listener; ENOENT: nobody of these has it; EBUSY: nor can all be looked at.
 int use_listener(const std::vector<int>& holders, const ListenerCpu& subject, const Use& use,
                  std::atomic<int>& pid) {
-    int none = ENOENT;
+    int missing = ENOENT;
     for (const int holder : holders) {
         pid = holder;
         const auto files = host::ForeignFiles::open(holder);
-        if (!files && files.error() == EBUSY) none = EBUSY;
+        if (!files && files.error() == EBUSY) missing = EBUSY;
         if (!files && files.error() != ESRCH && files.error() != EBUSY) return files.error();
         if (!files) continue;
         const auto socket = files->socket(subject.number);
@@ -69,7 +69,7 @@ int use_listener(const std::vector<int>& holders, const ListenerCpu& subject, co
         if (!socket && socket.error() != EBADF && socket.error() != ESRCH && socket.error() != ENOTSOCK)
             return socket.error();
     }
-    return none;
+    return missing;
 }
 
 /// Its CPU after `to` was set, where that has a value; or why not, as above.

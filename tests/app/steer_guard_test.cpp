@@ -6,7 +6,6 @@
 namespace affinityd::app {
 namespace {
 
-using inventory::AcceptSocket;
 using inventory::AcceptSockets;
 using planner::ListenerTarget;
 using std::chrono::minutes;
