@@ -20,16 +20,18 @@ void ListenerRecords::note(const planner::ListenerPlan& plan) {
         decided_.insert_or_assign(subject.cookie, true);
 }
 
-ListenerRecords::Sorted
-ListenerRecords::sort(const std::vector<planner::ListenerTarget>& targets,
-                      const std::function<bool(const std::string& policy)>& steers) const {
+ListenerRecords::Sorted ListenerRecords::sort(const std::vector<planner::ListenerTarget>& targets,
+                                              const std::function<bool(const std::string& policy)>& steers) {
     std::unordered_set<std::uint64_t> wanted;
     for (const auto& target : targets)
         wanted.insert(target.subject.cookie);
     Sorted sorted;
+    counts_.clear();
     for (auto& entry : parts_.journal.queues()) {
         const auto* listener = std::get_if<planner::ListenerCpu>(&entry.subject);
-        if (listener == nullptr || wanted.contains(listener->cookie)) continue;
+        if (listener == nullptr) continue;
+        ++counts_[entry.record.policy];
+        if (wanted.contains(listener->cookie)) continue;
         const auto decided = decided_.find(listener->cookie);
         if (!steers(entry.record.policy) || given_up_.contains(listener->cookie))
             sorted.unwanted.push_back(std::move(entry.subject));
@@ -37,6 +39,11 @@ ListenerRecords::sort(const std::vector<planner::ListenerTarget>& targets,
             sorted.doubtful.push_back(std::move(entry.subject));
     }
     return sorted;
+}
+
+bool ListenerRecords::is_full(const std::string& policy) const {
+    const auto count = counts_.find(policy);
+    return count != counts_.end() && count->second >= most_of_policy;
 }
 
 /// Somebody has it open who is under another policy now, or none, or was let go.

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -28,6 +29,8 @@ class ListenerRecords {
     using Clock = std::chrono::steady_clock;
     /// Servers are reloaded, and their workers settle: what is decided against for so long is put back.
     static constexpr std::chrono::seconds patience{30};
+    /// Whoever opens and closes listeners all the time fills no more of the journal.
+    static constexpr std::size_t most_of_policy = 4096;
     /// To find out that a listener is gone is a look at whole families: so many in one round.
     static constexpr std::size_t most_gone_in_round = 64;
 
@@ -55,9 +58,12 @@ class ListenerRecords {
         std::vector<planner::Subject> unwanted; ///< to be put back now
         std::vector<planner::Subject> doubtful; ///< of policies that steer
     };
-    /// `steers`: the policy of this name does. Targets and undecided ones are in none.
+    /// `steers`: the policy of this name does. Targets and undecided ones are in none. Counts those of each
+    /// policy.
     [[nodiscard]] Sorted sort(const std::vector<planner::ListenerTarget>& targets,
-                              const std::function<bool(const std::string& policy)>& steers) const;
+                              const std::function<bool(const std::string& policy)>& steers);
+    /// The policy has so many that no more are made.
+    [[nodiscard]] bool is_full(const std::string& policy) const;
     void restore(const planner::Subject& subject);
     /// Puts one back that has been decided against, or whose process has been out of its policy, for a while;
     /// or drops its record if nobody has had it open for a while.
@@ -74,7 +80,8 @@ class ListenerRecords {
     std::unordered_set<std::uint64_t> given_up_;
     GoneListeners gone_{std::chrono::minutes(1)};
     GoneListeners doubts_{patience};
-    std::size_t looked_ = 0; ///< in this round, whether they are gone
+    std::map<std::string, std::size_t, std::less<>> counts_; ///< by policy, at the last sort()
+    std::size_t looked_ = 0;                                 ///< in this round, whether they are gone
 };
 
 } // namespace affinityd::app

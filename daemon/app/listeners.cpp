@@ -276,6 +276,14 @@ void Listeners::put_right(const ListenerTarget& target) {
             parts_.log.error(done.error().to_string());
         return;
     }
+    if (!before && records_.is_full(target.policy)) {
+        parts_.log.warn(
+            fmt::format("policy {}: so many listeners that were steered have gone that no more are "
+                        "until their records are dropped",
+                        target.policy),
+            "listeners full");
+        return parts_.placed.found_put_off(target.subject, target.policy);
+    }
     const auto carried = is_left_alone(parts_, target, **present)
                              ? std::nullopt
                              : parts_.executor.run(action, {parts_.current->machine().topology});
@@ -285,7 +293,7 @@ void Listeners::put_right(const ListenerTarget& target) {
     if (enforcer::took_effect(carried->applied.outcome)) log_change(parts_.log, action);
 }
 
-ListenerRecords::Sorted Listeners::without_target() const {
+ListenerRecords::Sorted Listeners::without_target() {
     return records_.sort(targets_, [this](const std::string& policy) {
         const auto* resolved = parts_.current.placements().find(policy);
         return resolved != nullptr && steers(*resolved->policy);

@@ -82,7 +82,7 @@ class Listeners {
     [[nodiscard]] const planner::ListenerTarget* next_target();
     void put_right(const planner::ListenerTarget& target);
     /// Listeners with records that have no target.
-    [[nodiscard]] ListenerRecords::Sorted without_target() const;
+    [[nodiscard]] ListenerRecords::Sorted without_target();
     [[nodiscard]] ListenerRecords& records() { return records_; }
     /// All of them were looked at.
     void end_round();

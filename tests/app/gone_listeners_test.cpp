@@ -2,6 +2,9 @@
 #include "app/gone_listeners.hpp"
 #include "simulated.hpp"
 
+#include <cstdint>
+#include <tuple>
+
 namespace affinityd::app {
 namespace {
 
@@ -43,6 +46,26 @@ TEST(GoneListeners, OfAPolicyThatSteersKeepTheirRecordsForThatLongOnly) {
     EXPECT_TRUE(instance.journal().contains(closed)) << "it may only be handed on";
     instance.manager().steering().listeners().records().settle(closed, Listeners::Clock::now() + minutes(1));
     EXPECT_FALSE(instance.journal().contains(closed));
+}
+
+/// Whoever opens and closes listeners all the time does not fill the memory.
+TEST(ListenerRecords, OfAPolicyAreLimited) {
+    const test::Machine machine;
+    machine.policy("web", "match: {comm: web}\naffinity: full\nnics: [eth0]\nsteer: accept\n");
+    test::Instance instance(machine);
+    ASSERT_TRUE(instance.manager().start());
+    auto& listeners = instance.manager().steering().listeners();
+    for (std::uint64_t cookie = 1; cookie <= ListenerRecords::most_of_policy; ++cookie) {
+        if (cookie % 1024 == 0) {
+            std::ignore = listeners.without_target();
+            ASSERT_FALSE(listeners.records().is_full("web")) << cookie;
+        }
+        ASSERT_TRUE(instance.journal().put(ListenerCpu{cookie, 2, 0, 6, 80},
+                                           {CpuSet{}, CpuSet{1}, CpuSet{1}, "web"}));
+    }
+    std::ignore = listeners.without_target();
+    EXPECT_TRUE(listeners.records().is_full("web"));
+    EXPECT_FALSE(listeners.records().is_full("other"));
 }
 
 } // namespace
