@@ -24,7 +24,8 @@ AcceptRound::Users AcceptRound::choose(std::span<const TaskId> processes) {
     for (const auto& process : processes)
         users[read_real_user(root_, process.tid).value_or(~0U)].push_back(process);
     ++rounds_;
-    if (processes.size() <= limits_.processes) return users;
+    is_partial_ = processes.size() > limits_.processes;
+    if (!is_partial_) return users;
     std::vector<std::vector<TaskId>*> by_size;
     for (auto& [user, ids] : users)
         by_size.push_back(&ids);
@@ -44,7 +45,7 @@ AcceptRound::Users AcceptRound::choose(std::span<const TaskId> processes) {
 
 std::shared_ptr<const ListeningSockets> AcceptRound::around(int pid) {
     const auto space = name_space(root_, std::to_string(pid), "net");
-    if (space == 0) return nullptr;
+    if (space == 0 || is_partial_) return nullptr;
     if (const auto known = spaces_.find(space); known != spaces_.end()) return known->second.listening;
     if (spaces_.size() >= most_spaces) return nullptr;
     auto listening = std::make_shared<ListeningSockets>(ListeningSockets::read(root_, pid));

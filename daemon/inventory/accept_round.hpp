@@ -22,13 +22,14 @@ class AcceptRound {
     struct Limits {
         std::size_t processes = 1024;
         std::size_t listeners_of_user = 4096;
-        std::chrono::nanoseconds of_user = std::chrono::milliseconds(500); ///< CPU time for a user's
+        std::chrono::nanoseconds of_user = std::chrono::seconds(2); ///< CPU time for a user's
     };
     /// `root` and `reader` must outlive it.
     AcceptRound(const host::Root& root, AcceptReader& reader, Limits limits)
         : root_(root), reader_(reader), limits_(limits) {}
 
-    /// What was read, by process. What is known of other processes is forgotten.
+    /// What was read, by process. What is known of other processes is forgotten. Where not all are read,
+    /// nothing is said of who else listens.
     [[nodiscard]] std::vector<AcceptSockets> read(std::span<const TaskId> processes,
                                                   const std::stop_token& stop);
 
@@ -44,6 +45,7 @@ class AcceptRound {
     AcceptReader& reader_;
     Limits limits_;
     std::size_t rounds_ = 0;
+    bool is_partial_ = false; ///< not all that were asked for are read in this round
     struct Space {
         int pid = 0; ///< of a process in it
         std::shared_ptr<ListeningSockets> listening;

@@ -266,6 +266,7 @@ void AcceptReader::look_into(const host::ForeignFiles& theirs, const Files& file
         if (!one.may_listen) continue;
         if (one.threads.empty() && one.epolls.empty()) continue; // it has it open, but takes nothing from it
         if (looked++ >= most_sockets) {
+            if (found.around == nullptr || !found.around->are_all()) break; // it may be a connection
             ++found.left_out;
             continue;
         }

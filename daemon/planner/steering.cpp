@@ -73,11 +73,14 @@ AddressGroups address_groups_of(const Listeners& listeners, AcceptProcesses proc
     std::set<std::uint64_t> held;
     for (const auto* process : processes)
         held.insert(process->held.begin(), process->held.end());
+    // What was not read for want of time may have any of them.
+    const bool is_all_read =
+        std::ranges::none_of(processes, [](const auto* one) { return one->code == EDQUOT; });
     AddressGroups groups;
     for (const auto& [cookie, listener] : listeners) {
         if (!listener.found->shares_port) continue;
         auto& group = groups[listener.found->bound_to];
-        if (++group.size == 1 && has_strangers(listener, held)) group.is_whole = false;
+        if (++group.size == 1 && is_all_read && has_strangers(listener, held)) group.is_whole = false;
         if (!listener.cpu && listener.cpu.error() != NotSteered::not_seen) group.is_whole = false;
     }
     return groups;

@@ -2,6 +2,7 @@
 #include "planner/steering.hpp"
 #include "world.hpp"
 
+#include <cerrno>
 #include <expected>
 #include <memory>
 
@@ -163,6 +164,9 @@ TEST(Steering, WhereSomebodyElseListensOnTheAddressNobodyIsSteered) {
     master.held = {903};
     EXPECT_EQ(plan({one, other, master}).targets.size(), 2U) << "its own, for which nobody waits now";
     EXPECT_EQ(plan({one}).left, (Left{{NotSteered::others, 1}})) << "the other two are not this policy's";
+    auto unread = process(4, {});
+    unread.code = EDQUOT;
+    EXPECT_EQ(plan({one, other, unread}).targets.size(), 2U) << "it may be its own";
 }
 
 TEST(Steering, WhatWasNotLookedAtIsCounted) {
