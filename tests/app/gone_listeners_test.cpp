@@ -48,6 +48,36 @@ TEST(GoneListeners, OfAPolicyThatSteersKeepTheirRecordsForThatLongOnly) {
     EXPECT_FALSE(instance.journal().contains(closed));
 }
 
+TEST(ListenerRecords, WhoIsOutOfItsPolicyIsPutBackWhenThatLasts) {
+    const test::Machine machine;
+    machine.policy("web", "match: {comm: web}\naffinity: full\nnics: [eth0]\nsteer: accept\n");
+    machine.process(50, "renamed");
+    machine.process(60, "web");
+    test::Instance instance(machine);
+    const auto record = [](int pid) {
+        return ListenerCpu{100 + static_cast<std::uint64_t>(pid), pid, 1, 6, 80};
+    };
+    const auto left = record(50), stays = record(60), ended = record(70);
+    for (const auto& one : {left, stays, ended})
+        ASSERT_TRUE(instance.journal().put(one, {CpuSet{}, CpuSet{1}, CpuSet{1}, "web"}));
+    ASSERT_TRUE(instance.manager().start());
+    instance.pass();
+    auto& records = instance.manager().steering().listeners().records();
+    const auto begun = ListenerRecords::Clock::now();
+    const auto settle_after = [&](seconds time) {
+        for (const auto& one : {left, stays, ended})
+            records.settle(one, begun + time);
+        return records.end_round();
+    };
+    EXPECT_TRUE(settle_after(seconds(0))) << "there is another look soon";
+    EXPECT_TRUE(settle_after(ListenerRecords::patience - seconds(1)));
+    EXPECT_TRUE(instance.journal().contains(left)) << "it may be a reload";
+    std::ignore = settle_after(ListenerRecords::patience + seconds(1));
+    EXPECT_FALSE(instance.journal().contains(left));
+    EXPECT_TRUE(instance.journal().contains(stays));
+    EXPECT_TRUE(instance.journal().contains(ended)) << "who has ended may have handed it on";
+}
+
 /// Whoever opens and closes listeners all the time does not fill the memory.
 TEST(ListenerRecords, OfAPolicyAreLimited) {
     const test::Machine machine;

@@ -19,7 +19,7 @@ import time
 from steer import imports
 
 LIMIT = 90  # seconds
-UNFAIR = "more than twice its share"
+UNFAIR = "much more than its share"
 # Connections, whether their packets arrive on one queue only
 SETTINGS = (("worker_connections 256", "worker_connections 2048"), ("daemon off;", "daemon off; worker_rlimit_nofile 4096;"),
             ("access_log off;", "access_log off; keepalive_timeout 1h;"))

@@ -363,21 +363,6 @@ class Steer(unittest.TestCase):
         (daemon.policies / "server.yaml").unlink()
         wait_for(lambda: self.told(master) == [-1, -1], "without the policy it is given back")
 
-    def test_who_leaves_the_policy_while_it_stays_in_force_gets_the_former_value_back(self):
-        daemon = self.daemon("accept")
-        master = self.nginx(daemon.folder)
-        daemon.start()
-        self.wait_until_steered(master)
-        daemon.write("server.yaml", self.policy("accept").replace(self.comm, "somebody-else"))
-        wait_for(lambda: self.told(master) == [-1, -1], "the match names others now", patience=90)
-        daemon.write("server.yaml", self.policy("accept"))
-        self.wait_until_steered(master)
-        daemon.process.kill()
-        daemon.process.wait()
-        daemon.write("server.yaml", self.policy("accept").replace(self.comm, "somebody-else"))
-        daemon.start()
-        wait_for(lambda: self.told(master) == [-1, -1], "a later daemon takes it back, too", patience=90)
-
     def test_a_worker_that_is_let_go_stays_so_and_with_it_the_others(self):
         """It would get no connections beside a listener that is told the CPU where they arrive."""
         daemon = self.daemon("accept")
