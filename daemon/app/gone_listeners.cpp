@@ -19,6 +19,10 @@ bool GoneListeners::see_gone(const planner::Subject& subject, Clock::time_point 
     return now - seen.first >= grace_;
 }
 
+void GoneListeners::keep(const planner::Subject& subject) {
+    if (const auto found = seen_.find(subject); found != seen_.end()) found->second.in_this_round = true;
+}
+
 void GoneListeners::end_round() {
     for (auto one = seen_.begin(); one != seen_.end();)
         one = std::exchange(one->second.in_this_round, false) ? std::next(one) : seen_.erase(one);

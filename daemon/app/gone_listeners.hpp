@@ -21,6 +21,8 @@ class GoneListeners {
     [[nodiscard]] bool rests(const planner::Subject& subject, Clock::time_point now);
     /// Nobody has it now. True: for so long that its record is of no use any more.
     bool see_gone(const planner::Subject& subject, Clock::time_point now);
+    /// It is not looked at in this round: what was seen of it stands.
+    void keep(const planner::Subject& subject);
     /// A round over all listeners has ended: forgets those that were not seen to be gone in it.
     void end_round();
     [[nodiscard]] bool empty() const { return seen_.empty(); }

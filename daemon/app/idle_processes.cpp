@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/idle_processes.hpp"
 
+#include <utility>
+
 namespace affinityd::app {
 
-bool IdleProcesses::see(const TaskId& process, bool takes, Clock::time_point now) {
+bool IdleProcesses::see(const TaskId& process, bool takes, Clock::time_point now, Inodes held) {
     if (takes) {
         const bool before = takes_none(process);
         seen_.erase(process);
@@ -11,7 +13,13 @@ bool IdleProcesses::see(const TaskId& process, bool takes, Clock::time_point now
     }
     auto& idle = seen_[process];
     if (++idle.reads >= enough_reads) idle.again = now + pause;
+    idle.held = std::move(held);
     return false;
+}
+
+void IdleProcesses::for_each_holder(const std::function<void(const TaskId&, const Inodes&)>& take) const {
+    for (const auto& [process, idle] : seen_)
+        if (!idle.held.empty()) take(process, idle.held);
 }
 
 bool IdleProcesses::note_workers(const std::function<bool(const TaskId&)>& others_do) {

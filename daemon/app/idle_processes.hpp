@@ -4,8 +4,10 @@
 #include "base/task_id.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <unordered_map>
+#include <vector>
 
 namespace affinityd::app {
 
@@ -17,8 +19,12 @@ class IdleProcesses {
     static constexpr unsigned enough_reads = 3;
     static constexpr std::chrono::seconds pause{60};
 
-    /// It was read, and takes connections or not. True: takes_none() says otherwise than before.
-    [[nodiscard]] bool see(const TaskId& process, bool takes, Clock::time_point now);
+    using Inodes = std::vector<std::uint64_t>;
+    /// It was read, and takes connections or not. `held`: inodes of listeners that it has open. True:
+    /// takes_none() says otherwise than before.
+    [[nodiscard]] bool see(const TaskId& process, bool takes, Clock::time_point now, Inodes held = {});
+    /// Hands on who holds listeners though it takes no connections, as when it was read last.
+    void for_each_holder(const std::function<void(const TaskId&, const Inodes&)>& take) const;
     /// `others_do`: each listener of its policy has its worker, and is steered. True: takes_none() says so of
     /// more than before.
     [[nodiscard]] bool note_workers(const std::function<bool(const TaskId&)>& others_do);
@@ -35,6 +41,7 @@ class IdleProcesses {
         unsigned reads = 0;
         Clock::time_point again{};
         bool has_workers = false;
+        Inodes held{};
     };
     std::unordered_map<TaskId, Idle> seen_;
 };

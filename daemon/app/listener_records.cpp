@@ -4,6 +4,7 @@
 #include "app/notices.hpp"
 #include "inventory/lookup.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace affinityd::app {
@@ -30,14 +31,19 @@ ListenerRecords::Sorted ListenerRecords::sort(const std::vector<planner::Listene
     for (auto& entry : parts_.journal.queues()) {
         const auto* listener = std::get_if<planner::ListenerCpu>(&entry.subject);
         if (listener == nullptr) continue;
-        ++counts_[entry.record.policy];
         if (wanted.contains(listener->cookie)) continue;
+        ++counts_[entry.record.policy];
         const auto decided = decided_.find(listener->cookie);
         if (!steers(entry.record.policy) || given_up_.contains(listener->cookie))
             sorted.unwanted.push_back(std::move(entry.subject));
         else if (decided == decided_.end() || decided->second)
             sorted.doubtful.push_back(std::move(entry.subject));
     }
+    // Others are the first to be looked at in each round.
+    if (const auto size = sorted.doubtful.size(); size > 0)
+        std::ranges::rotate(sorted.doubtful,
+                            sorted.doubtful.begin() +
+                                static_cast<std::ptrdiff_t>(rounds_++ * most_gone_in_round % size));
     return sorted;
 }
 
@@ -66,7 +72,8 @@ void ListenerRecords::settle(const planner::Subject& subject, Clock::time_point 
 }
 
 void ListenerRecords::drop_if_gone(const planner::Subject& subject, Clock::time_point now) {
-    if (gone_.rests(subject, now) || ++looked_ > most_gone_in_round) return;
+    if (gone_.rests(subject, now)) return;
+    if (++looked_ > most_gone_in_round) return gone_.keep(subject);
     const auto present = parts_.enforcer.present(subject);
     if (!present || *present || !gone_.see_gone(subject, now)) return;
     if (const auto done = parts_.executor.gone(subject); !done) parts_.log.error(done.error().to_string());

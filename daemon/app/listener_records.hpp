@@ -32,7 +32,7 @@ class ListenerRecords {
     /// Whoever opens and closes listeners all the time fills no more of the journal.
     static constexpr std::size_t most_of_policy = 4096;
     /// To find out that a listener is gone is a look at whole families: so many in one round.
-    static constexpr std::size_t most_gone_in_round = 64;
+    static constexpr std::size_t most_gone_in_round = 128;
 
     /// References must outlive it.
     struct Parts {
@@ -81,7 +81,8 @@ class ListenerRecords {
     GoneListeners gone_{std::chrono::minutes(1)};
     GoneListeners doubts_{patience};
     std::map<std::string, std::size_t, std::less<>> counts_; ///< by policy, at the last sort()
-    std::size_t looked_ = 0;                                 ///< in this round, whether they are gone
+    std::size_t rounds_ = 0;
+    std::size_t looked_ = 0; ///< in this round, whether they are gone
 };
 
 } // namespace affinityd::app

@@ -55,6 +55,20 @@ bool shares_address(const inventory::AcceptSockets& process,
     });
 }
 
+/// What processes have open that were not read now, as they take no connections: by policy, as of one
+/// process.
+std::map<std::string, inventory::AcceptSockets> held_by_idle(const IdleProcesses& idle,
+                                                             const Listeners::Parts& parts) {
+    std::map<std::string, inventory::AcceptSockets> rest;
+    idle.for_each_holder([&](const TaskId& process, const auto& held) {
+        const auto* known = parts.tasks.find(process.tid);
+        if (known == nullptr || known->id != process) return;
+        auto& of_policy = rest[parts.current->policy(known->policy).name].held;
+        of_policy.insert(of_policy.end(), held.begin(), held.end());
+    });
+    return rest;
+}
+
 } // namespace
 
 Listeners::Listeners(const Parts& parts)
@@ -120,9 +134,11 @@ Listeners::News Listeners::take() {
     plans_.clear();
     targets_.clear();
     records_.forget_plans();
+    const auto rest = held_by_idle(idle_, parts_);
     for (auto& [policy, processes] : by_policy) {
         for (const auto* one : let_go)
             if (shares_address(*one, processes)) processes.push_back(one);
+        if (const auto its = rest.find(policy); its != rest.end()) processes.push_back(&its->second);
         plan(policy, processes);
     }
     return note_idle(*found) ? News::usage : News::plan;
@@ -147,7 +163,7 @@ bool Listeners::note_idle(const std::vector<inventory::AcceptSockets>& found) {
     bool is_other = false;
     for (const auto& one : found)
         if (one.code == 0) // else it says nothing
-            is_other |= idle_.see(one.process, !one.sockets.empty(), now);
+            is_other |= idle_.see(one.process, !one.sockets.empty(), now, one.held);
     idle_.keep_only([this](const TaskId& process) {
         const auto* known = parts_.tasks.find(process.tid);
         return known != nullptr && known->id == process;
@@ -173,7 +189,10 @@ void Listeners::begin_round() {
         return resolved == nullptr || !steers(*resolved->policy);
     });
     std::erase_if(targets_, [this](const ListenerTarget& one) { return !is_wanted(one); });
-    guard_.keep_only([this](const std::string& policy) { return plans_.contains(policy); });
+    guard_.keep_only([this](const std::string& policy) {
+        const auto* resolved = parts_.current.placements().find(policy);
+        return resolved != nullptr && steers(*resolved->policy);
+    });
     next_target_ = 0;
 }
 
@@ -217,9 +236,12 @@ void Listeners::guard(const std::string& policy, planner::AcceptProcesses found,
     std::erase_if(plan.targets, [&](const ListenerTarget& target) {
         if (!guard_.is_withdrawn(policy, target.bound_to, now)) return false;
         plan.leave(planner::NotSteered::unfair, target.subject.process);
-        records_.give_up(target.subject);
         return true;
     });
+    for (const auto* process : found)
+        for (const auto& socket : process->sockets)
+            if (guard_.is_withdrawn(policy, socket.bound_to, now))
+                records_.give_up(planner::subject_of(*process, socket));
 }
 
 /// Servers give a listener to a new worker when they are reloaded: the record says who has it now, so that a

@@ -7,6 +7,8 @@ namespace affinityd::app {
 
 namespace {
 
+constexpr std::chrono::minutes forgotten_after{2}; // while a server is reloaded there may be no targets
+
 std::uint16_t port_of(std::span<const planner::ListenerTarget> steered, const SteerGuard::Address& address) {
     const auto found = std::ranges::find(steered, address, &planner::ListenerTarget::bound_to);
     return found == steered.end() ? 0 : found->subject.port;
@@ -28,6 +30,7 @@ std::vector<SteerGuard::Unfair> SteerGuard::see(const std::string& policy, plann
     std::vector<Unfair> unfair;
     for (const auto& [address, count] : counts) {
         auto& watched = addresses[address];
+        watched.seen = now;
         if (now < watched.until) continue;
         watched.shares.see(time, count);
         const auto share = watched.shares.unfair();

@@ -42,7 +42,8 @@ class SteerGuard {
   private:
     struct Watched {
         planner::AcceptShares shares{};
-        Clock::duration pause{}; ///< the last one
+        Clock::duration pause{};  ///< the last one
+        Clock::time_point seen{}; ///< with listeners that are steered
         Clock::time_point until = Clock::time_point::min();
     };
     std::map<std::string, std::map<Address, Watched>, std::less<>> policies_;

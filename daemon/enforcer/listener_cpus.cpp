@@ -54,16 +54,18 @@ std::vector<int> holders_of(const host::Root& root, const ListenerCpu& subject) 
 
 using Use = std::function<int(const host::ForeignSocket&)>; ///< an errno value, 0: it is done
 
-/// What `use` says of the listener; ENOENT: nobody of these has it; EBUSY: nor can all be looked at.
+/// What `use` says of the listener; ENOENT: nobody of these has it; EBUSY, EXDEV: nor can all be looked at.
 int use_listener(const std::vector<int>& holders, const ListenerCpu& subject, const Use& use,
                  std::atomic<int>& pid) {
     int missing = ENOENT;
     for (const int holder : holders) {
-        pid = holder;
+        pid = 0;
         const auto files = host::ForeignFiles::open(holder);
-        if (!files && files.error() == EBUSY) missing = EBUSY;
-        if (!files && files.error() != ESRCH && files.error() != EBUSY) return files.error();
-        if (!files) continue;
+        const int code = files ? 0 : files.error();
+        if (code == EBUSY || code == EXDEV) missing = code;
+        if (code == EBUSY || code == EXDEV || code == ESRCH) continue;
+        if (code != 0) return code;
+        pid = holder;
         const auto socket = files->socket(subject.number);
         if (socket && socket->cookie() == subject.cookie) return use(*socket);
         if (!socket && socket.error() != EBADF && socket.error() != ESRCH && socket.error() != ENOTSOCK)
@@ -74,6 +76,7 @@ int use_listener(const std::vector<int>& holders, const ListenerCpu& subject, co
 
 /// Its CPU after `to` was set, where that has a value; or why not, as above.
 std::expected<int, int> ask(const host::Root& root, const ListenerCpu& subject, std::optional<int> to) {
+    if (host::is_avoided(host::Avoid::cookie, subject.cookie)) return std::unexpected(EBUSY);
     const auto answer = host::patiently<std::expected<int, int>>(
         [holders = holders_of(root, subject), subject, to](std::atomic<int>& pid) -> std::expected<int, int> {
             std::optional<int> cpu;
@@ -88,7 +91,9 @@ std::expected<int, int> ask(const host::Root& root, const ListenerCpu& subject, 
             if (code != 0) return std::unexpected(code);
             return *cpu;
         });
-    return answer ? *answer : std::unexpected(EBUSY);
+    if (answer) return *answer;
+    host::avoid(host::Avoid::cookie, subject.cookie); // whoever has it open
+    return std::unexpected(EBUSY);
 }
 
 } // namespace

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -35,7 +37,7 @@ std::optional<Value> option(int fd, int name, int level = SOL_SOCKET) {
 constexpr int most_waiting = 16;
 
 CloseAside& aside() {
-    static CloseAside all;
+    static auto& all = *new CloseAside; // a thread that is left behind may outlive what main() leaves
     return all;
 }
 
@@ -121,24 +123,33 @@ std::uint16_t ForeignSocket::port() const {
 }
 
 bool in_other_class(int pid) {
-    const auto own = class_lines("self");
-    return !own.empty() && class_lines(std::to_string(pid)) != own;
+    static std::mutex mutex;
+    static std::vector<std::string> own;
+    static std::chrono::steady_clock::time_point until{};
+    const std::lock_guard lock(mutex);
+    if (const auto now = std::chrono::steady_clock::now(); now >= until) { // the kernel locks for it
+        own = class_lines("self");
+        until = now + std::chrono::minutes(1);
+    }
+    if (own.empty()) return false;
+    const auto its = class_lines(std::to_string(pid));
+    return !its.empty() && its != own; // without a line it has ended
 }
 
 std::string why_not_reached(int code) {
     if (code == EXDEV)
         return "it is in another cgroup of net_cls or net_prio than affinityd, and its sockets would lose "
                "their class";
-    if (code == EBUSY) return "a system call on one of its sockets did not come back in time";
+    if (code == EBUSY) return "system calls on its sockets, or on others, do not come back";
     if (code == EDQUOT) return "its user's processes take too long to look at";
     return std::strerror(code);
 }
 
 std::expected<ForeignFiles, int> ForeignFiles::open(int pid) {
-    if (is_avoided(pid)) return std::unexpected(EBUSY);
-    if (in_other_class(pid)) return std::unexpected(EXDEV);
+    if (is_avoided(Avoid::process, static_cast<std::uint64_t>(pid))) return std::unexpected(EBUSY);
     Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)));
     if (!fd) return std::unexpected(errno);
+    if (in_other_class(pid)) return std::unexpected(EXDEV);
     return ForeignFiles(std::move(fd), pid);
 }
 

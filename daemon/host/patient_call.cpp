@@ -12,6 +12,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include <unistd.h>
 
@@ -23,7 +24,8 @@ using Clock = std::chrono::steady_clock;
 using detail::PatientCall;
 
 constexpr int most_left_behind = 16;
-constexpr std::chrono::milliseconds between_glances{10};
+constexpr std::chrono::milliseconds between_glances{20};
+constexpr std::chrono::seconds longest_of_all{5};
 constexpr std::size_t most_avoided = 1024;
 constexpr std::chrono::minutes avoided_for{10};
 
@@ -50,7 +52,8 @@ class CallThread {
         call_ = call;
         changed_.notify_all();
         int waits = 0; // in a row, that it was seen to wait itself
-        for (auto rest = longest_call; waits < 2; rest = between_glances) {
+        const auto end = Clock::now() + longest_of_all;
+        for (auto rest = longest_call; waits < 3 && Clock::now() < end; rest = between_glances) {
             if (changed_.wait_for(lock, rest, [this] { return call_ == nullptr; })) return true;
             waits = wants_cpu() ? 0 : waits + 1;
         }
@@ -115,18 +118,21 @@ struct OwnCallThread {
     std::shared_ptr<CallThread> thread;
 };
 
-class AvoidedProcesses {
+class AvoidedFiles {
   public:
-    void add(int pid) {
+    using Key = std::pair<Avoid, std::uint64_t>;
+    void add(const Key& key) {
         const std::lock_guard lock(mutex_);
         forget_old();
-        if (until_.size() < most_avoided) until_[pid] = Clock::now() + avoided_for;
+        if (until_.size() >= most_avoided)
+            until_.erase(std::ranges::min_element(until_, {}, &decltype(until_)::value_type::second));
+        until_[key] = Clock::now() + avoided_for;
     }
-    bool contains(int pid) {
+    bool contains(const Key& key) {
         const std::lock_guard lock(mutex_);
         if (until_.empty()) return false;
         forget_old();
-        return until_.contains(pid);
+        return until_.contains(key);
     }
 
   private:
@@ -134,11 +140,11 @@ class AvoidedProcesses {
         std::erase_if(until_, [now = Clock::now()](const auto& one) { return one.second <= now; });
     }
     std::mutex mutex_;
-    std::map<int, Clock::time_point> until_;
+    std::map<Key, Clock::time_point> until_;
 };
 
-AvoidedProcesses& avoided_processes() {
-    static AvoidedProcesses all;
+AvoidedFiles& avoided_files() {
+    static auto& all = *new AvoidedFiles; // a thread that is left behind may outlive what main() leaves
     return all;
 }
 
@@ -150,10 +156,12 @@ bool detail::run_patiently(const std::shared_ptr<PatientCall>& call) {
     if (own.thread == nullptr) return false;
     if (own.thread->run(call)) return true;
     own.thread.reset();
-    if (const int pid = call->pid) avoided_processes().add(pid);
+    if (const int pid = call->pid) avoid(Avoid::process, static_cast<std::uint64_t>(pid));
     return false;
 }
 
-bool is_avoided(int pid) { return avoided_processes().contains(pid); }
+void avoid(Avoid kind, std::uint64_t number) { avoided_files().add({kind, number}); }
+
+bool is_avoided(Avoid kind, std::uint64_t number) { return avoided_files().contains({kind, number}); }
 
 } // namespace affinityd::host

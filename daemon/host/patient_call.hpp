@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -10,9 +11,8 @@
 
 namespace affinityd::host {
 
-/// How long a call into what another process has open may take before it is left to itself; longer while it
-/// waits for nothing but a CPU.
-inline constexpr std::chrono::milliseconds longest_call{50};
+/// How long a call into what another process has open may take before it is looked at whether it waits.
+inline constexpr std::chrono::milliseconds longest_call{100};
 
 namespace detail {
 
@@ -30,11 +30,12 @@ bool run_patiently(const std::shared_ptr<PatientCall>& call);
 
 /// Runs a call that may wait as long as another process likes, on a thread: system calls on a socket take its
 /// lock, and who has the socket open may hold that for as long as a page fault of his takes, userfaultfd(2)
-/// or a file system of his own; the wait cannot be interrupted, not even by SIGKILL. The caller waits no
-/// longer than `longest_call`. `call` must own all that it uses, and says whose open files it uses by
-/// `PatientCall::pid`: a call that does not come back is left to itself, and that process's files are not
-/// touched for a while, see is_avoided(). No value: it has not come back; or sixteen others have not, and it
-/// was not begun.
+/// or a file system of his own; the wait cannot be interrupted, not even by SIGKILL, so that a process with
+/// such a thread ends only when that is over. The caller waits for `longest_call`, and longer, up to five
+/// seconds, while the thread only needs a CPU. `call` must own all that it uses, and sets its argument to the
+/// process whose sockets it uses, 0: none: a call that does not come back is left to itself, and that
+/// process's files are not touched for a while, see is_avoided(). No value: it has not come back; or sixteen
+/// others have not, and it was not begun.
 template <class Result>
 [[nodiscard]] std::optional<Result> patiently(std::function<Result(std::atomic<int>& pid)> call) {
     struct Call final : detail::PatientCall {
@@ -48,7 +49,13 @@ template <class Result>
     return std::move(shared->result);
 }
 
-/// A call into this process's files did not come back within the last ten minutes.
-[[nodiscard]] bool is_avoided(int pid);
+/// What is not touched for ten minutes, as a call did not come back.
+enum class Avoid : std::uint8_t {
+    process, ///< by number
+    inode,   ///< a socket, which many processes may have open
+    cookie   ///< the same, by SO_COOKIE
+};
+void avoid(Avoid kind, std::uint64_t number);
+[[nodiscard]] bool is_avoided(Avoid kind, std::uint64_t number);
 
 } // namespace affinityd::host

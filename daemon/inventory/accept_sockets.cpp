@@ -229,6 +229,7 @@ namespace {
 using Looked = std::expected<std::optional<AcceptSocket>, int>;
 
 Looked look_at(const host::ForeignFiles& files, int number, std::uint64_t inode) {
+    if (host::is_avoided(host::Avoid::inode, inode)) return std::unexpected(EBUSY);
     const auto looked = host::patiently<Looked>([files, number, inode](std::atomic<int>& pid) -> Looked {
         pid = files.pid();
         const auto socket = files.socket(number);
@@ -244,7 +245,9 @@ Looked look_at(const host::ForeignFiles& files, int number, std::uint64_t inode)
                             {},
                             inode};
     });
-    return looked ? *looked : std::unexpected(EBUSY);
+    if (looked) return *looked;
+    host::avoid(host::Avoid::inode, inode); // whoever has it open
+    return std::unexpected(EBUSY);
 }
 
 std::optional<std::uint16_t> local_port(const host::ForeignFiles& files, int number) {
@@ -303,6 +306,7 @@ AcceptSockets AcceptReader::read(const TaskId& process, std::shared_ptr<const Li
         socket.may_listen = listens || found.around == nullptr || !found.around->are_all();
         if (listens) found.held.push_back(socket.inode);
     }
+    found.knows_all = found.code == 0 && found.around != nullptr && found.around->are_all();
     if (files.sockets.empty()) return found;
     add_epolls(process, files, goes_on);
     find_waiters(process, files);
@@ -313,6 +317,8 @@ AcceptSockets AcceptReader::read(const TaskId& process, std::shared_ptr<const Li
         found.code = EDQUOT;
         found.sockets.clear();
     }
+    found.knows_all =
+        found.code == 0 && found.left_out == 0 && found.around != nullptr && found.around->are_all();
     return found;
 }
 

@@ -49,6 +49,7 @@ struct AcceptSockets {
     std::size_t left_out = 0;          ///< listeners that were not looked at, as it has too many
     std::vector<std::uint64_t> held{}; ///< inodes of listeners that it has open, whether it waits or not
     std::shared_ptr<const ListeningSockets> around{}; ///< who listens in its namespace; null: not known
+    bool knows_all = true; ///< false: it may have other listeners, or others its addresses
     friend bool operator==(const AcceptSockets&, const AcceptSockets&) = default;
 };
 

@@ -30,6 +30,7 @@ using Listeners = std::map<std::uint64_t, Listener>; ///< by their cookies: in t
 struct Group {
     std::size_t size = 0;
     bool is_whole = true; ///< each of them can be steered, as far as they are known
+    bool is_known = true; ///< they are all
 };
 using AddressGroups = std::map<std::vector<std::uint8_t>, Group>;
 
@@ -64,7 +65,7 @@ std::expected<unsigned, NotSteered> cpu_for(const Listener& listener, const Arri
 
 /// Of its address, there is one that no process of the policy has open.
 bool has_strangers(const Listener& listener, const std::set<std::uint64_t>& held) {
-    if (listener.around == nullptr || !listener.around->are_all()) return false;
+    if (listener.around == nullptr) return false;
     return std::ranges::any_of(listener.around->at_address_of(listener.found->inode),
                                [&](std::uint64_t inode) { return !held.contains(inode); });
 }
@@ -73,15 +74,18 @@ AddressGroups address_groups_of(const Listeners& listeners, AcceptProcesses proc
     std::set<std::uint64_t> held;
     for (const auto* process : processes)
         held.insert(process->held.begin(), process->held.end());
-    // What was not read for want of time may have any of them.
-    const bool is_all_read =
-        std::ranges::none_of(processes, [](const auto* one) { return one->code == EDQUOT; });
+    const bool knows_all =
+        std::ranges::all_of(processes, [](const auto* one) { return one->knows_all || one->code == ESRCH; });
     AddressGroups groups;
     for (const auto& [cookie, listener] : listeners) {
         if (!listener.found->shares_port) continue;
         auto& group = groups[listener.found->bound_to];
-        if (++group.size == 1 && is_all_read && has_strangers(listener, held)) group.is_whole = false;
-        if (!listener.cpu && listener.cpu.error() != NotSteered::not_seen) group.is_whole = false;
+        if (++group.size == 1) {
+            group.is_known = knows_all;
+            group.is_whole = !knows_all || !has_strangers(listener, held);
+        }
+        if (listener.cpu || listener.cpu.error() == NotSteered::not_seen) continue;
+        (listener.cpu.error() == NotSteered::settling ? group.is_known : group.is_whole) = false;
     }
     return groups;
 }
@@ -91,18 +95,25 @@ std::expected<unsigned, NotSteered> verdict_on(const Listener& listener, const A
                                                bool has_record) {
     const auto& found = *listener.found;
     if (!found.shares_port) return std::unexpected(NotSteered::no_group);
-    const auto& group = groups.at(found.bound_to);
     if (found.incoming_cpu >= 0 && !has_record) return std::unexpected(NotSteered::set_already);
-    if (!listener.cpu) return listener.cpu;
+    const auto& group = groups.at(found.bound_to);
+    const bool is_not_seen = !listener.cpu && listener.cpu.error() == NotSteered::not_seen;
+    if (!listener.cpu && !is_not_seen) return listener.cpu;
     if (!group.is_whole) return std::unexpected(NotSteered::others);
+    if (is_not_seen) return listener.cpu;
+    if (!group.is_known) return has_record ? listener.cpu : std::unexpected(NotSteered::unknown);
     if (group.size < 2) return std::unexpected(NotSteered::single);
     return listener.cpu;
+}
+
+bool is_undecided(NotSteered why) {
+    return why == NotSteered::not_seen || why == NotSteered::settling || why == NotSteered::unknown;
 }
 
 } // namespace
 
 std::string_view to_string(NotSteered why) {
-    static constexpr std::array<std::string_view, 11> texts{
+    static constexpr std::array<std::string_view, 12> texts{
         "the program does not use SO_REUSEPORT there",
         "the only listener of its address",
         "several tasks take connections from it",
@@ -110,7 +121,8 @@ std::string_view to_string(NotSteered why) {
         "its worker has no place yet",
         "its worker has no lane",
         "somebody else has told it a CPU",
-        "another one of its address is not steered, and would get no connections",
+        "another one of its address is not steered, and would get few connections or none",
+        "who else listens on its address is not known now",
         "its process has too many",
         "it cannot be reached",
         "one worker got much more than its share of the connections"};
@@ -139,7 +151,7 @@ ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes
         plan.leave(cpu.error(), listener.subject.process);
         for (const auto& [taker, thread] : listener.takers)
             if (taker.tid != listener.subject.process) ++plan.left_of[taker.tid][cpu.error()];
-        auto& where = cpu.error() == NotSteered::not_seen ? plan.undecided : plan.decided_against;
+        auto& where = is_undecided(cpu.error()) ? plan.undecided : plan.decided_against;
         where.push_back(listener.subject);
     }
     for (const auto* process : processes) {
@@ -173,9 +185,8 @@ bool is_pinned_only(const ResolvedPolicy& resolved, const ListenerPlan* plan) {
     if (policy.steer == Steer::tasks || policy.steer == Steer::flows) return false;
     if (plan == nullptr || !plan->targets.empty()) return false;
     // What is only not known yet is not told. Who has no listeners at all sends, or takes datagrams.
-    return plan->left.empty() || std::ranges::any_of(plan->left, [](const auto& left) {
-               return left.first != NotSteered::not_seen && left.first != NotSteered::settling;
-           });
+    return plan->left.empty() ||
+           std::ranges::any_of(plan->left, [](const auto& left) { return !is_undecided(left.first); });
 }
 
 std::string pinned_note(const ResolvedPolicy& resolved) {

@@ -39,7 +39,8 @@ enum class NotSteered : std::uint8_t {
     settling,    ///< its worker has no place yet
     no_lane,     ///< its worker has no lane, or none that takes interrupts
     set_already, ///< somebody else has told it a CPU
-    others,      ///< one of its address is not steered, and would get no connections if this one were
+    others,      ///< one of its address is not steered, and would get few connections if this one were
+    unknown,     ///< who else listens on its address is not known now
     too_many,    ///< its process has so many that it was not looked at
     refused,     ///< the kernel does not let us reach it
     unfair       ///< one worker got much more than its share
@@ -72,7 +73,8 @@ using ArrivalCpu = std::function<std::expected<unsigned, NotSteered>(const TaskI
 /// among several of one address gets what arrives on its lane. Pure. The kernel prefers a listener with the
 /// CPU on which it handles the first packet, and goes by a hash if there is none (socket(7),
 /// reuseport_select_sock in net/core/sock_reuseport.c): of one address all are steered, or none, as one that
-/// is not would get no connections beside those that are.
+/// is not would get few connections, or none, beside those that are. Where not all is known, nobody new is
+/// steered, and those that are stay so.
 [[nodiscard]] ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes,
                                           const ArrivalCpu& arrives, const UndoLookup& undo);
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr int nobody = 4194305; // above the greatest pid
+constexpr std::uint64_t nobody = 4194305; // above the greatest pid
 
 /// Calls that wait until this ends.
 class Gate {
@@ -51,20 +52,31 @@ TEST(PatientCall, ComesBackWithWhatTheCallSays) {
 
 TEST(PatientCall, WhoWaitsForSomebodyElseIsLeftToItselfAndItsProcessAvoided) {
     const Gate gate;
-    EXPECT_FALSE(is_avoided(nobody));
+    EXPECT_FALSE(is_avoided(Avoid::process, nobody));
     const auto begun = Clock::now();
-    EXPECT_FALSE(gate.wait(nobody));
+    EXPECT_FALSE(gate.wait(static_cast<int>(nobody)));
     EXPECT_GE(Clock::now() - begun, longest_call);
     EXPECT_LT(Clock::now() - begun, std::chrono::seconds(20));
-    EXPECT_TRUE(is_avoided(nobody));
-    EXPECT_FALSE(is_avoided(nobody + 1));
+    EXPECT_TRUE(is_avoided(Avoid::process, nobody));
+    EXPECT_FALSE(is_avoided(Avoid::process, nobody + 1));
+    EXPECT_FALSE(is_avoided(Avoid::inode, nobody));
     EXPECT_EQ(patiently<int>([](std::atomic<int>&) { return 7; }), 7) << "another thread does the next one";
+}
+
+TEST(PatientCall, WhatIsAvoidedIsAvoidedByItsKind) {
+    avoid(Avoid::cookie, 4711);
+    EXPECT_TRUE(is_avoided(Avoid::cookie, 4711));
+    EXPECT_FALSE(is_avoided(Avoid::inode, 4711));
+    for (std::uint64_t i = 0; i < 3000; ++i)
+        avoid(Avoid::inode, i);
+    EXPECT_TRUE(is_avoided(Avoid::inode, 2999)) << "the eldest make room";
+    EXPECT_FALSE(is_avoided(Avoid::cookie, 4711));
 }
 
 TEST(PatientCall, WhoOnlyNeedsACpuIsWaitedFor) {
     const auto count = patiently<int>([](std::atomic<int>&) {
         volatile int turns = 0;
-        for (const auto end = Clock::now() + 6 * longest_call; Clock::now() < end;)
+        for (const auto end = Clock::now() + 4 * longest_call; Clock::now() < end;)
             turns = turns + 1;
         return 1;
     });

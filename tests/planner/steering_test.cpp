@@ -127,20 +127,36 @@ TEST(Steering, WhoWasNotSeenStaysAsItIs) {
     EXPECT_EQ(planned.targets.size(), 1U);
 }
 
-/// It would get no connections if the others were told CPUs.
+/// It would get few connections, or none, if the others were told CPUs.
 TEST(Steering, WhereOneWorkerHasNoLaneNobodyIsSteered) {
-    for (const auto why : {NotSteered::no_lane, NotSteered::settling}) {
-        const auto arrives = [why](const TaskId&, int thread) -> Arrival {
-            return thread == 2 ? Arrival(std::unexpected(why)) : Arrival(1);
-        };
-        const auto planned =
-            plan({process(1, {listener(101, {1})}), process(2, {listener(102, {2})}),
-                  process(3, {listener(203, {3}, port_443)}), process(4, {listener(204, {4}, port_443)})},
-                 arrives);
-        EXPECT_EQ(planned.left, (Left{{why, 1}, {NotSteered::others, 1}}));
-        EXPECT_EQ(planned.targets.size(), 2U) << "another address is another matter";
-        EXPECT_EQ(planned.decided_against.size(), 2U);
-    }
+    const auto arrives = [](const TaskId&, int thread) -> Arrival {
+        return thread == 2 ? Arrival(std::unexpected(NotSteered::no_lane)) : Arrival(1);
+    };
+    const auto planned =
+        plan({process(1, {listener(101, {1})}), process(2, {listener(102, {2})}),
+              process(3, {listener(203, {3}, port_443)}), process(4, {listener(204, {4}, port_443)})},
+             arrives);
+    EXPECT_EQ(planned.left, (Left{{NotSteered::no_lane, 1}, {NotSteered::others, 1}}));
+    EXPECT_EQ(planned.targets.size(), 2U) << "another address is another matter";
+    EXPECT_EQ(planned.decided_against.size(), 2U);
+    const auto unseen = plan({process(1, {listener(101, {})}), process(2, {listener(102, {2})})}, arrives);
+    EXPECT_EQ(unseen.left, (Left{{NotSteered::no_lane, 1}, {NotSteered::others, 1}}))
+        << "nor does it stay told while nobody is seen with it";
+}
+
+TEST(Steering, WhileAWorkerSettlesThoseStaySteeredThatAre) {
+    const auto arrives = [](const TaskId&, int thread) -> Arrival {
+        return thread == 2 ? Arrival(std::unexpected(NotSteered::settling)) : Arrival(1);
+    };
+    test::Book book;
+    book.records[ListenerCpu{101}] = {CpuSet{}, CpuSet{1}, CpuSet{1}, "web"};
+    const auto planned = plan({process(1, {listener(101, {1})}), process(2, {listener(102, {2})}),
+                               process(3, {listener(103, {3})})},
+                              arrives, book);
+    EXPECT_EQ(planned.left, (Left{{NotSteered::settling, 1}, {NotSteered::unknown, 1}}));
+    ASSERT_EQ(planned.targets.size(), 1U);
+    EXPECT_EQ(planned.targets[0].subject.cookie, 101U);
+    EXPECT_TRUE(planned.decided_against.empty());
 }
 
 /// One in the hands of another server would get no connections any more.
@@ -166,7 +182,11 @@ TEST(Steering, WhereSomebodyElseListensOnTheAddressNobodyIsSteered) {
     EXPECT_EQ(plan({one}).left, (Left{{NotSteered::others, 1}})) << "the other two are not this policy's";
     auto unread = process(4, {});
     unread.code = EDQUOT;
-    EXPECT_EQ(plan({one, other, unread}).targets.size(), 2U) << "it may be its own";
+    unread.knows_all = false;
+    const auto unknown = plan({one, other, unread});
+    EXPECT_EQ(unknown.left, (Left{{NotSteered::unknown, 2}, {NotSteered::refused, 1}}))
+        << "it may be its own";
+    EXPECT_TRUE(unknown.decided_against.empty()) << "so what is stays";
 }
 
 TEST(Steering, WhatWasNotLookedAtIsCounted) {
