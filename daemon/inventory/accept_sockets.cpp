@@ -121,6 +121,17 @@ struct AcceptReader::Files {
             listener->accepted = listener->accepted.value_or(0) + count;
         }
     }
+    /// Who waits for it, and for epolls that watch it: ascending, the first ones.
+    [[nodiscard]] std::vector<int> takers_of(const Socket& socket) const {
+        auto waiting = socket.threads;
+        for (const int epoll : socket.epolls)
+            if (const auto known = waiters.find(epoll);
+                known != waiters.end() && waiting.size() < most_takers)
+                waiting.insert(known->second.begin(), known->second.end());
+        std::vector<int> takers(waiting.begin(), waiting.end());
+        takers.resize(std::min(takers.size(), most_takers));
+        return takers;
+    }
     /// Of each socket that is watched it is known who waits.
     [[nodiscard]] bool are_known() const {
         return std::ranges::all_of(sockets, [&](const Socket& socket) {
@@ -277,13 +288,7 @@ void AcceptReader::look_into(const host::ForeignFiles& theirs, const Files& file
         auto socket = look_at(theirs, one.number, one.inode);
         if (!socket && socket.error() != EBADF && socket.error() != ENOTSOCK) found.code = socket.error();
         if (!socket || !*socket) continue;
-        auto waiting = one.threads;
-        for (const int epoll : one.epolls)
-            if (const auto known = files.waiters.find(epoll);
-                known != files.waiters.end() && waiting.size() < most_takers)
-                waiting.insert(known->second.begin(), known->second.end());
-        for (const int thread : waiting)
-            if ((*socket)->threads.size() < most_takers) (*socket)->threads.push_back(thread);
+        (*socket)->threads = files.takers_of(one);
         found.sockets.push_back(std::move(**socket));
     }
 }
