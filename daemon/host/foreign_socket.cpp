@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/foreign_socket.hpp"
 
-#include "base/text.hpp"
 #include "host/close_aside.hpp"
 #include "host/patient_call.hpp"
+#include "host/socket_link.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -154,13 +155,7 @@ std::expected<ForeignFiles, int> ForeignFiles::open(int pid) {
 }
 
 std::optional<std::uint64_t> ForeignFiles::inode(int number) const {
-    std::array<char, 32> text{};
-    const auto link = "/proc/" + std::to_string(pid_) + "/fd/" + std::to_string(number);
-    const auto size = ::readlink(link.c_str(), text.data(), text.size());
-    constexpr std::string_view prefix = "socket:[";
-    const std::string_view kind(text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-    if (!kind.starts_with(prefix)) return std::nullopt;
-    return parse_number<std::uint64_t>(kind.substr(prefix.size(), kind.size() - prefix.size() - 1));
+    return socket_inode(AT_FDCWD, "/proc/" + std::to_string(pid_) + "/fd/" + std::to_string(number));
 }
 
 std::expected<ForeignSocket, int> ForeignFiles::socket(int number) const {

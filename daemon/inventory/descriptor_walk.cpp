@@ -1,26 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/descriptor_walk.hpp"
 
-#include "base/text.hpp"
+#include "host/socket_link.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string>
-#include <string_view>
 #include <utility>
-
-#include <unistd.h>
 
 namespace affinityd::inventory {
 
 std::optional<std::uint64_t> socket_inode(const host::Dir& descriptors, int number) {
-    constexpr std::string_view head = "socket:[";
-    std::array<char, 64> target{}; // what is longer is no socket
-    const auto length =
-        ::readlinkat(descriptors.fd(), std::to_string(number).c_str(), target.data(), target.size());
-    const std::string_view link(target.data(), static_cast<std::size_t>(std::max<ssize_t>(0, length)));
-    if (!link.starts_with(head) || !link.ends_with("]")) return std::nullopt;
-    return parse_number<std::uint64_t>(link.substr(head.size(), link.size() - head.size() - 1));
+    return host::socket_inode(descriptors.fd(), std::to_string(number));
 }
 
 Result<DescriptorWalk> DescriptorWalk::open(const host::Dir& process) {

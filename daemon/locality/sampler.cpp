@@ -42,12 +42,11 @@ std::vector<int> descriptors_from(int first, inventory::NumberedEntries& entries
 } // namespace
 
 /// No value: there is no such socket any more, or it is no connection.
-std::optional<Sampler::Connection> Sampler::look_into(const host::ForeignFiles& files, int number) {
+std::optional<Sampler::Connection> Sampler::look_into(const host::ForeignFiles& files, int number,
+                                                      std::uint64_t inode) {
     using Looked = std::expected<std::optional<Connection>, int>;
-    const auto looked = host::patiently<Looked>([files, number](std::atomic<int>& pid) -> Looked {
+    const auto looked = host::patiently<Looked>([files, number, inode](std::atomic<int>& pid) -> Looked {
         pid = files.pid();
-        const auto inode = files.inode(number);
-        if (!inode) return std::nullopt;
         const auto socket = files.socket(number);
         if (!socket) return std::unexpected(socket.error());
         const auto silence = socket->silence();
@@ -68,8 +67,9 @@ std::optional<Sampler::Connection> Sampler::look_into(const host::ForeignFiles& 
 /// True if there was a connection to be looked at.
 bool Sampler::sample(int pid, const Process& process, const host::ForeignFiles& files,
                      const host::Dir& descriptors, int number, std::chrono::milliseconds since) {
-    if (!inventory::socket_inode(descriptors, number)) return false;
-    const auto connection = look_into(files, number);
+    const auto inode = inventory::socket_inode(descriptors, number);
+    if (!inode) return false;
+    const auto connection = look_into(files, number, *inode);
     if (!connection) return false;
     if (connection->silence > since + jiffy) return true; // an idle one would count as much as a busy one
     const auto reader = process.readers.reader_of(number);

@@ -71,7 +71,8 @@ class Sampler {
         std::optional<unsigned> arrival{};   ///< CPU; no value: not known
         unsigned napi = 0;
     };
-    [[nodiscard]] std::optional<Connection> look_into(const host::ForeignFiles& files, int number);
+    [[nodiscard]] std::optional<Connection> look_into(const host::ForeignFiles& files, int number,
+                                                      std::uint64_t inode);
     bool sample(int pid, const Process& process, const host::ForeignFiles& files,
                 const host::Dir& descriptors, int number, std::chrono::milliseconds since);
 
