@@ -44,6 +44,19 @@ TEST(Explanation, AThreadThatIsLeftAloneSaysWhyAndWhichLineDecided) {
     EXPECT_TRUE(says(text, "left alone: a thread rule says leave: true (/etc/web.yaml:7)")) << text;
 }
 
+TEST(Explanation, ListenersOfIPv4AndIPv6OnOnePortAreOneLine) {
+    auto value = answer();
+    const auto listener = [](int port, int thread, int cpu) -> json {
+        return {{"port", port}, {"thread", thread}, {"cpu", cpu}};
+    };
+    value["listeners"] = {listener(80, 10, 3), listener(80, 10, 3), listener(443, 10, 3)};
+    const auto text = explanation_text(value, false);
+    EXPECT_TRUE(says(text, "  2 listeners of port 80 for thread 10: connections that arrive on CPU 3\n"))
+        << text;
+    EXPECT_TRUE(says(text, "  1 listener of port 443 for thread 10: connections that arrive on CPU 3\n"))
+        << text;
+}
+
 TEST(Explanation, AThreadThatNoLineDecidedHasNoPlaceInItsText) {
     auto value = answer();
     value["threads"][0].erase("decided_by");

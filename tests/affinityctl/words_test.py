@@ -68,6 +68,10 @@ class Words(unittest.TestCase):
         history = ["history", "--state-dir", str(self.root), "--svg", "-"]
         self.assertIn("--kind ttcp", self.run_verb(*history, "--kind", "latency", recorded=False, code=2))
 
+    def test_an_empty_name_is_not_all(self):
+        for verb in ("locality", "status"):
+            self.assertIn("SUBJECT: expected a value, and this is empty", self.run_verb(verb, "", recorded=False, code=2))
+
     def test_cpus_of_an_interface(self):
         self.assertIn("write nic:east0", self.run_verb("cpus", "east0", code=2))
         self.assertIn("write nic:west0", self.run_verb("cpus", "all - west0", code=2))

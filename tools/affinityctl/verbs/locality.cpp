@@ -6,6 +6,7 @@
 #include "affinityctl/locality/watch.hpp"
 #include "affinityctl/verbs/ask.hpp"
 #include "affinityctl/verbs/interruptible.hpp"
+#include "affinityctl/verbs/not_empty.hpp"
 #include "affinityctl/verbs/picture.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/verbs/watch_options.hpp"
@@ -178,7 +179,8 @@ void add_locality(CLI::App& app, Globals& globals, int& status) {
         "who reads on which CPU what the kernel took in on which; works without a daemon; needs root");
     const auto options = std::make_shared<LocalityOptions>();
     verb->add_option("SUBJECT", options->subject,
-                     "policy, PID, systemd unit or interface; without: all processes");
+                     "policy, PID, systemd unit or interface; without: all processes")
+        ->check(not_empty()); // $(pidof nginx) of one that does not run is not all
     add_watch_options(*verb, *options, "the heat map");
     verb->add_flag("--udp", options->udp,
                    "count what is not TCP, too (Linux 6.3); costs a busy server some percent")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "affinityctl/offline/subjects.hpp"
 #include "affinityctl/verbs/ask.hpp"
+#include "affinityctl/verbs/not_empty.hpp"
 #include "affinityctl/verbs/pager.hpp"
 #include "affinityctl/verbs/verb.hpp"
 #include "affinityctl/views/json_text.hpp"
@@ -74,7 +75,8 @@ void add_status(CLI::App& app, Globals& globals, int& status) {
         app.add_subcommand("status", "whether all is as the policies want it, and if not, what to do");
     const auto options = std::make_shared<StatusOptions>();
     verb->add_option("SUBJECT", options->subject,
-                     "a policy, unit, PID or interface: its threads and queues one by one");
+                     "a policy, unit, PID or interface: its threads and queues one by one")
+        ->check(not_empty());
     verb->add_flag("--failed", options->failed, "only what is not as it should be");
     verb->add_flag("-q,--quiet", options->quiet, "print nothing: the exit status says it (3: see to it)");
     verb->add_flag("--no-pager", options->no_pager, "print all at once, also on a terminal");

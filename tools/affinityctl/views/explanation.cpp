@@ -8,6 +8,10 @@
 #include "affinityctl/views/table.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <map>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -35,6 +39,20 @@ std::string local_text(const json& answer) {
     return text;
 }
 
+/// Those of IPv4 and IPv6 on one port are told of in one line.
+std::string listeners_text(const json& answer) {
+    std::map<std::array<std::string, 3>, std::size_t> alike; // by port, CPU, thread
+    for (const auto& listener : answer.value("listeners", json::array()))
+        ++alike[{text_of(listener, "port"), text_of(listener, "cpu"), text_of(listener, "thread")}];
+    std::string text;
+    for (const auto& [where, count] : alike) {
+        const auto& [port, cpu, thread] = where;
+        text += fmt::format("  {} of port {} for thread {}: connections that arrive on CPU {}\n",
+                            counted(count, "listener"), port, thread, cpu);
+    }
+    return text;
+}
+
 std::string task_text(const json& answer, bool color) {
     std::string text =
         fmt::format("process {} ({})\n", text_of(answer, "pid"), printable(text_of(answer, "comm")));
@@ -52,10 +70,7 @@ std::string task_text(const json& answer, bool color) {
     else if (answer.value("policy", json()).is_null())
         text += "  no policy wants it\n";
     if (answer.contains("nics_note")) text += "  " + printable(text_of(answer, "nics_note")) + "\n";
-    for (const auto& listener : answer.value("listeners", json::array()))
-        text +=
-            fmt::format("  listener of port {}: gets the connections that arrive on CPU {}, for thread {}\n",
-                        text_of(listener, "port"), text_of(listener, "cpu"), text_of(listener, "thread"));
+    text += listeners_text(answer);
     text += local_text(answer);
     for (const auto& group : answer.value("at_arrivals", json::array()))
         text += fmt::format("  {} steered: {}\n", counted(group.value("tasks", std::size_t{0}), "task"),
