@@ -31,9 +31,10 @@ bool IdleProcesses::note_workers(const std::function<bool(const TaskId&)>& other
     return are_more;
 }
 
-bool IdleProcesses::rests(const TaskId& process, Clock::time_point now) const {
+bool IdleProcesses::rests(const TaskId& process, Clock::time_point now,
+                          const UnattendedListeners& unattended) const {
     const auto found = seen_.find(process);
-    return found != seen_.end() && now < found->second.again;
+    return found != seen_.end() && now < found->second.again && !unattended.has_any_of(found->second.held);
 }
 
 bool IdleProcesses::takes_none(const TaskId& process) const {

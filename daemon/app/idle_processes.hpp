@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/unattended_listeners.hpp"
 #include "base/task_id.hpp"
 
 #include <chrono>
@@ -28,8 +29,9 @@ class IdleProcesses {
     /// `others_do`: each listener of its policy has its worker, and is steered. True: takes_none() says so of
     /// more than before.
     [[nodiscard]] bool note_workers(const std::function<bool(const TaskId&)>& others_do);
-    /// It need not be read again yet.
-    [[nodiscard]] bool rests(const TaskId& process, Clock::time_point now) const;
+    /// It need not be read again yet: it may wait for none of those that nobody is seen to take from.
+    [[nodiscard]] bool rests(const TaskId& process, Clock::time_point now,
+                             const UnattendedListeners& unattended) const;
     /// Others take the connections of its listeners. That is believed as soon as they do, so that lanes are
     /// given out anew before there are many connections, and while workers come and go, until it takes some
     /// itself.

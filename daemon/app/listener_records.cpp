@@ -75,7 +75,13 @@ void ListenerRecords::drop_if_gone(const planner::Subject& subject, Clock::time_
     if (gone_.rests(subject, now)) return;
     if (++looked_ > most_gone_in_round) return gone_.keep(subject);
     const auto present = parts_.enforcer.present(subject);
-    if (!present || *present || !gone_.see_gone(subject, now)) return;
+    if (present && *present) {
+        const auto& listener = std::get<planner::ListenerCpu>(subject); // handed on to who is under no policy
+        const bool is_alive = inventory::read_parent(parts_.root, listener.process).has_value();
+        if (!is_alive && doubts_.see_gone(subject, now)) restore(subject);
+        return;
+    }
+    if (!present || !gone_.see_gone(subject, now)) return;
     if (const auto done = parts_.executor.gone(subject); !done) parts_.log.error(done.error().to_string());
 }
 

@@ -18,30 +18,41 @@ namespace {
 using planner::ListenerTarget;
 using planner::Setting;
 
-constexpr std::chrono::seconds between_looks{5}; // at who has how many connections
-constexpr std::size_t most_processes = 65536;    // that are asked for
+constexpr std::chrono::seconds between_looks{5};                // at who has how many connections
+constexpr std::chrono::seconds between_looks_at_unattended{10}; // listeners, where none is steered
+constexpr std::size_t most_processes = 65536;                   // that are asked for
 
 Setting setting_of(int cpu) { return cpu < 0 ? CpuSet() : CpuSet{static_cast<unsigned>(cpu)}; }
 
-/// Somebody else has changed it since, and the policy says once or yield.
-bool is_left_alone(const Listeners::Parts& parts, const ListenerTarget& target, const Setting& present) {
+/// Its program has told it a CPU, or changed that since while the policy says once or yield.
+bool is_left_alone(const Listeners::Parts& parts, const ListenerTarget& target, const Setting& present,
+                   const std::optional<planner::UndoRecord>& record) {
+    if (!record) return !present.cpus().empty();
+    if (planner::is_as_given(*record, present, parts.current.placements().online)) return false;
     const auto* resolved = parts.current.placements().find(target.policy);
-    if (resolved->policy->drift == policy::Drift::enforce) return false;
-    const auto record = parts.journal.find(target.subject);
-    return record && !planner::is_as_given(*record, present, parts.current.placements().online);
+    return resolved->policy->drift != policy::Drift::enforce || present != record->original;
 }
 
 /// Somebody else has moved the worker since, and the policy says once or yield: it need not run where
 /// connections for its lane arrive.
 bool was_moved_away(const Listeners::Parts& parts, const planner::ResolvedPolicy& resolved,
-                    const TaskId& worker) {
+                    const TaskId& process, const TaskId& worker) {
     if (resolved.policy->drift == policy::Drift::enforce) return false;
-    const planner::TaskMask mask{worker};
+    const planner::TaskMask mask{worker, process.tid};
     const auto record = parts.journal.find(mask);
     if (!record) return false;
     const auto present = parts.enforcer.present(mask);
     return present && *present &&
            !planner::is_as_given(*record, **present, parts.current.placements().online);
+}
+
+std::string share_text(const SteerGuard::Unfair& unfair) {
+    const auto percent = 100 * unfair.share.busiest;
+    return unfair.is_by_work
+               ? fmt::format("used {:.0f} % of their CPU time, most connections being too short to "
+                             "be counted,",
+                             percent)
+               : fmt::format("got {:.0f} % of their connections", percent);
 }
 
 /// One of its listeners is bound to the address of one of theirs.
@@ -98,7 +109,7 @@ std::vector<TaskId> Listeners::processes() const {
     std::vector<TaskId> ids;
     for (const auto& [pid, process] : parts_.tasks.processes())
         if (!process.is_elsewhere && steers(parts_.current->policy(process.policy)) &&
-            !idle_.rests(process.id, now))
+            !idle_.rests(process.id, now, unattended_))
             ids.push_back(process.id);
     if (!ids.empty()) std::ranges::copy(parts_.releases.processes(), std::back_inserter(ids));
     std::ranges::sort(ids);
@@ -111,7 +122,9 @@ void Listeners::look() {
     if (++looks_ < distances.size())
         next_look_ = now + distances[looks_];
     else
-        next_look_ = targets_.empty() ? guard_.next_trial(now) : now + between_looks;
+        next_look_ = !targets_.empty()        ? now + between_looks
+                     : unattended_.are_some() ? now + between_looks_at_unattended
+                                              : guard_.next_trial(now);
     if (list_ && !list_->ask(processes()))
         parts_.log.warn("no thread is to be had to look at listeners", "listeners not read");
 }
@@ -141,6 +154,10 @@ Listeners::News Listeners::take() {
         if (const auto its = rest.find(policy); its != rest.end()) processes.push_back(&its->second);
         plan(policy, processes);
     }
+    std::set<std::uint64_t> unattended;
+    for (const auto& [policy, plan] : plans_)
+        unattended.insert(plan.unattended.begin(), plan.unattended.end());
+    unattended_.see(unattended, Clock::now());
     return note_idle(*found) ? News::usage : News::plan;
 }
 
@@ -210,7 +227,8 @@ void Listeners::plan(const std::string& policy, const std::vector<const inventor
                                     policy, topology);
     }
     const auto arrives = [this](const TaskId& process, int thread) { return arrival_cpu(process, thread); };
-    auto plan = planner::plan_listeners(policy, found, arrives, parts_.journal);
+    auto plan =
+        planner::plan_listeners(policy, found, arrives, parts_.journal, unattended_.given_up(Clock::now()));
     guard(policy, found, plan);
     for (const auto& target : plan.targets)
         follow(target.subject);
@@ -228,10 +246,10 @@ void Listeners::guard(const std::string& policy, planner::AcceptProcesses found,
     const auto now = Clock::now();
     for (const auto& unfair : guard_.see(policy, found, plan.targets, now))
         parts_.log.warn(fmt::format("policy {}: the listeners of port {} are not steered for {} min: one of "
-                                    "{} workers got {:.0f} % of their connections in the last minute",
+                                    "{} workers {} in the last minute",
                                     policy, unfair.port,
                                     std::chrono::duration_cast<std::chrono::minutes>(unfair.pause).count(),
-                                    unfair.share.workers, 100 * unfair.share.busiest),
+                                    unfair.share.workers, share_text(unfair)),
                         "listeners unfair");
     std::erase_if(plan.targets, [&](const ListenerTarget& target) {
         if (!guard_.is_withdrawn(policy, target.bound_to, now)) return false;
@@ -249,7 +267,9 @@ void Listeners::guard(const std::string& policy, planner::AcceptProcesses found,
 void Listeners::follow(const planner::ListenerCpu& subject) {
     const auto* entry = parts_.journal.contents().held().queues().find_entry(subject);
     const auto* known = entry == nullptr ? nullptr : std::get_if<planner::ListenerCpu>(&entry->subject);
-    if (known == nullptr || (known->process == subject.process && known->number == subject.number)) return;
+    if (known == nullptr || (known->process == subject.process && known->number == subject.number &&
+                             known->inode == subject.inode))
+        return;
     if (const auto done = parts_.journal.put(subject, planner::UndoRecord(entry->record)); !done)
         parts_.log.error(done.error().to_string());
 }
@@ -264,7 +284,7 @@ std::expected<unsigned, planner::NotSteered> Listeners::arrival_cpu(const TaskId
     if (resolved == nullptr) return std::unexpected(NotSteered::settling);
     const auto* its = known->threads.find(thread);
     const bool is_own = its != nullptr && its->seat.is_own;
-    if (was_moved_away(parts_, *resolved, its != nullptr ? its->id : process))
+    if (was_moved_away(parts_, *resolved, process, its != nullptr ? its->id : process))
         return std::unexpected(NotSteered::no_lane);
     const auto cpu = planner::arrival_cpu(*resolved, parts_.assignments, is_own ? its->id : process);
     return cpu ? std::expected<unsigned, NotSteered>(*cpu) : std::unexpected(NotSteered::no_lane);
@@ -306,7 +326,7 @@ void Listeners::put_right(const ListenerTarget& target) {
             "listeners full");
         return parts_.placed.found_put_off(target.subject, target.policy);
     }
-    const auto carried = is_left_alone(parts_, target, **present)
+    const auto carried = is_left_alone(parts_, target, **present, before)
                              ? std::nullopt
                              : parts_.executor.run(action, {parts_.current->machine().topology});
     if (!carried) return parts_.placed.found_put_off(target.subject, target.policy);

@@ -117,6 +117,7 @@ class Listeners {
     std::size_t looks_ = distances.size();        ///< of the series, that are over
     Clock::time_point next_look_ = Clock::time_point::max();
     IdleProcesses idle_;
+    UnattendedListeners unattended_;
     std::map<std::string, planner::ListenerPlan, std::less<>> plans_; ///< by policy
     std::vector<planner::ListenerTarget> targets_;                    ///< of all plans
     std::size_t next_target_ = 0;

@@ -14,7 +14,20 @@ std::uint16_t port_of(std::span<const planner::ListenerTarget> steered, const St
     return found == steered.end() ? 0 : found->subject.port;
 }
 
+std::size_t sum_of(const planner::AcceptShares::Counts& counts) {
+    std::size_t sum = 0;
+    for (const auto& [listener, count] : counts)
+        sum += count.value_or(0);
+    return sum;
+}
+
 } // namespace
+
+std::optional<SteerGuard::Unfair> SteerGuard::Watched::judge() const {
+    if (const auto share = shares.unfair()) return Unfair{0, *share, false, {}};
+    const auto share = unseen.are_most() ? work.unfair() : std::nullopt;
+    return share ? std::optional(Unfair{0, *share, true, {}}) : std::nullopt;
+}
 
 std::vector<SteerGuard::Unfair> SteerGuard::see(const std::string& policy, planner::AcceptProcesses found,
                                                 std::span<const planner::ListenerTarget> steered,
@@ -22,6 +35,7 @@ std::vector<SteerGuard::Unfair> SteerGuard::see(const std::string& policy, plann
     auto& addresses = policies_[policy];
     const auto time = std::chrono::duration_cast<planner::AcceptShares::Time>(now.time_since_epoch());
     const auto counts = planner::count_accepted(found, steered);
+    const auto work = planner::count_accepted(found, steered, &inventory::AcceptSocket::work);
     std::erase_if(addresses, [&](const auto& one) {
         const auto& [address, watched] = one;
         return !counts.contains(address) &&
@@ -33,15 +47,20 @@ std::vector<SteerGuard::Unfair> SteerGuard::see(const std::string& policy, plann
         watched.seen = now;
         if (now < watched.until) continue;
         watched.shares.see(time, count);
-        const auto share = watched.shares.unfair();
-        if (!share) continue;
+        watched.work.see(time, work.at(address));
+        if (const auto opened = planner::opened_around(found, address))
+            watched.unseen.see(time, *opened, sum_of(count));
+        auto judged = watched.judge();
+        if (!judged) continue;
         // It went well for as long as the last pause, or longer: whatever was the matter then is over.
         const bool was_good =
             watched.until == Clock::time_point::min() || now - watched.until > watched.pause;
         watched.pause = was_good ? first_pause : std::min<Clock::duration>(2 * watched.pause, longest_pause);
         watched.until = now + watched.pause;
-        watched.shares = {};
-        unfair.push_back({port_of(steered, address), *share, watched.pause});
+        watched.shares = watched.work = {};
+        judged->port = port_of(steered, address);
+        judged->pause = watched.pause;
+        unfair.push_back(*judged);
     }
     return unfair;
 }

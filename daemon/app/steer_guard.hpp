@@ -2,6 +2,7 @@
 #pragma once
 
 #include "planner/steering.hpp"
+#include "planner/unseen_accepts.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -26,10 +27,11 @@ class SteerGuard {
     struct Unfair {
         std::uint16_t port = 0;
         planner::AcceptShares::Share share;
+        bool is_by_work = false; ///< `share` is one of CPU time
         Clock::duration pause{}; ///< for so long it is withdrawn
     };
-    /// What came to the listeners of a policy that are steered since they were read before. Addresses that
-    /// are withdrawn from now on.
+    /// What came to the listeners of a policy that are steered since they were read before, and what their
+    /// workers had to do. Addresses that are withdrawn from now on.
     std::vector<Unfair> see(const std::string& policy, planner::AcceptProcesses found,
                             std::span<const planner::ListenerTarget> steered, Clock::time_point now);
     [[nodiscard]] bool is_withdrawn(std::string_view policy, const Address& address,
@@ -41,7 +43,10 @@ class SteerGuard {
 
   private:
     struct Watched {
-        planner::AcceptShares shares{};
+        /// Of connections; of CPU time where most of these come and go unseen.
+        [[nodiscard]] std::optional<Unfair> judge() const;
+        planner::AcceptShares shares{}, work{};
+        planner::UnseenAccepts unseen{};
         Clock::duration pause{};  ///< the last one
         Clock::time_point seen{}; ///< with listeners that are steered
         Clock::time_point until = Clock::time_point::min();

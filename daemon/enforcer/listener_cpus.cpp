@@ -2,9 +2,9 @@
 #include "enforcer/listener_cpus.hpp"
 
 #include "base/text.hpp"
+#include "host/avoided.hpp"
 #include "host/foreign_socket.hpp"
 #include "host/patient_call.hpp"
-#include "host/root.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -53,60 +53,79 @@ std::vector<int> holders_of(const host::Root& root, const ListenerCpu& subject) 
 }
 
 using Use = std::function<int(const host::ForeignSocket&)>; ///< an errno value, 0: it is done
+using inventory::ListenerHolders;
 
-/// What `use` says of the listener; ENOENT: nobody of these has it; EBUSY, EXDEV: nor can all be looked at.
-int use_listener(const std::vector<int>& holders, const ListenerCpu& subject, const Use& use,
+/// What `use` says of the listener, of which this process may have the descriptor; ENOENT: it does not.
+int use_of(int process, int number, const ListenerCpu& subject, const Use& use, std::atomic<int>& pid) {
+    pid = 0;
+    const auto files = host::ForeignFiles::open(process);
+    if (!files) return files.error() == ESRCH ? ENOENT : files.error();
+    pid = process;
+    const auto socket = files->socket(number);
+    if (socket) return socket->cookie() == subject.cookie ? use(*socket) : ENOENT;
+    const int code = socket.error();
+    return code == EBADF || code == ESRCH || code == ENOTSOCK ? ENOENT : code;
+}
+
+/// ENOENT: nobody of these has it; EBUSY, EXDEV: nor can all be looked at.
+int use_listener(const std::vector<int>& processes, const ListenerCpu& subject, const Use& use,
                  std::atomic<int>& pid) {
     int missing = ENOENT;
-    for (const int holder : holders) {
-        pid = 0;
-        const auto files = host::ForeignFiles::open(holder);
-        const int code = files ? 0 : files.error();
+    for (const int process : processes) {
+        const int code = use_of(process, subject.number, subject, use, pid);
         if (code == EBUSY || code == EXDEV) missing = code;
-        if (code == EBUSY || code == EXDEV || code == ESRCH) continue;
-        if (code != 0) return code;
-        pid = holder;
-        const auto socket = files->socket(subject.number);
-        if (socket && socket->cookie() == subject.cookie) return use(*socket);
-        if (!socket && socket.error() != EBADF && socket.error() != ESRCH && socket.error() != ENOTSOCK)
-            return socket.error();
+        if (code != EBUSY && code != EXDEV && code != ENOENT) return code;
     }
     return missing;
 }
 
+/// Under another descriptor, or in the hands of others. ENOENT: it is gone; EOWNERDEAD: it still listens, but
+/// nobody was found who has it open.
+int use_elsewhere(ListenerHolders& holders, const std::vector<int>& processes, const ListenerCpu& subject,
+                  const Use& use, std::atomic<int>& pid) {
+    if (subject.inode == 0) return ENOENT;
+    auto holder = holders.among(processes, subject.inode);
+    const bool is_listed = !holder && holders.is_listed(subject.inode);
+    if (is_listed) holder = holders.anywhere(subject.inode);
+    const int code = holder ? use_of(holder->pid, holder->number, subject, use, pid) : ENOENT;
+    return code == ENOENT && is_listed ? EOWNERDEAD : code;
+}
+
 /// Its CPU after `to` was set, where that has a value; or why not, as above.
-std::expected<int, int> ask(const host::Root& root, const ListenerCpu& subject, std::optional<int> to) {
+std::expected<int, int> ask(const host::Root& root, const std::shared_ptr<ListenerHolders>& holders,
+                            const ListenerCpu& subject, std::optional<int> to) {
     if (host::is_avoided(host::Avoid::cookie, subject.cookie)) return std::unexpected(EBUSY);
-    const auto answer = host::patiently<std::expected<int, int>>(
-        [holders = holders_of(root, subject), subject, to](std::atomic<int>& pid) -> std::expected<int, int> {
+    const auto answer =
+        host::patiently<std::expected<int, int>>([processes = holders_of(root, subject), holders, subject,
+                                                  to](std::atomic<int>& pid) -> std::expected<int, int> {
             std::optional<int> cpu;
-            const int code = use_listener(
-                holders, subject,
-                [&](const host::ForeignSocket& socket) {
-                    if (const int failed = to ? socket.set_incoming_cpu(*to) : 0; failed != 0) return failed;
-                    cpu = socket.incoming_cpu();
-                    return cpu ? 0 : ENOTSOCK;
-                },
-                pid);
+            const Use use = [&](const host::ForeignSocket& socket) {
+                if (const int failed = to ? socket.set_incoming_cpu(*to) : 0; failed != 0) return failed;
+                cpu = socket.incoming_cpu();
+                return cpu ? 0 : ENOTSOCK;
+            };
+            int code = use_listener(processes, subject, use, pid);
+            if (code == ENOENT) code = use_elsewhere(*holders, processes, subject, use, pid);
             if (code != 0) return std::unexpected(code);
             return *cpu;
         });
     if (answer) return *answer;
-    host::avoid(host::Avoid::cookie, subject.cookie); // whoever has it open
-    return std::unexpected(EBUSY);
+    if (answer.error() == host::Unanswered::stuck) // whoever has it open
+        host::avoid(host::Avoid::cookie, subject.cookie);
+    return std::unexpected(host::to_errno(answer.error()));
 }
 
 } // namespace
 
 Applied ListenerCpus::write(const ListenerCpu& subject, const planner::Action& action) const {
-    const auto cpu = ask(root_, subject, cpu_of(action.to));
+    const auto cpu = ask(root_, holders_, subject, cpu_of(action.to));
     if (cpu) return {Outcome::done, setting_of(*cpu), 0};
     if (cpu.error() == ENOENT) return {Outcome::gone, {}, ESRCH};
     return {outcome_of(cpu.error()), {}, cpu.error()};
 }
 
 Result<std::optional<Setting>> ListenerCpus::read(const ListenerCpu& subject) const {
-    const auto cpu = ask(root_, subject, std::nullopt);
+    const auto cpu = ask(root_, holders_, subject, std::nullopt);
     if (cpu) return setting_of(*cpu);
     if (cpu.error() == ENOENT) return std::nullopt;
     return fail("a listener cannot be read", machine::to_string(subject), cpu.error());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/foreign_socket.hpp"
 
+#include "host/avoided.hpp"
 #include "host/close_aside.hpp"
-#include "host/patient_call.hpp"
 #include "host/socket_link.hpp"
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -36,6 +37,7 @@ std::optional<Value> option(int fd, int name, int level = SOL_SOCKET) {
 }
 
 constexpr int most_waiting = 16;
+constexpr std::chrono::milliseconds owners_turn{1};
 
 CloseAside& aside() {
     static auto& all = *new CloseAside; // a thread that is left behind may outlive what main() leaves
@@ -141,13 +143,14 @@ std::string why_not_reached(int code) {
     if (code == EXDEV)
         return "it is in another cgroup of net_cls or net_prio than affinityd, and its sockets would lose "
                "their class";
+    if (code == EAGAIN) return "too many system calls on the sockets of others do not come back";
     if (code == EBUSY) return "system calls on its sockets, or on others, do not come back";
     if (code == EDQUOT) return "its user's processes take too long to look at";
     return std::strerror(code);
 }
 
 std::expected<ForeignFiles, int> ForeignFiles::open(int pid) {
-    if (is_avoided(Avoid::process, static_cast<std::uint64_t>(pid))) return std::unexpected(EBUSY);
+    if (is_process_avoided(pid)) return std::unexpected(EBUSY);
     Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)));
     if (!fd) return std::unexpected(errno);
     if (in_other_class(pid)) return std::unexpected(EXDEV);
@@ -156,6 +159,10 @@ std::expected<ForeignFiles, int> ForeignFiles::open(int pid) {
 
 std::optional<std::uint64_t> ForeignFiles::inode(int number) const {
     return socket_inode(AT_FDCWD, "/proc/" + std::to_string(pid_) + "/fd/" + std::to_string(number));
+}
+
+void ForeignFiles::let_owner_close_last(int number, std::uint64_t inode) const {
+    if (this->inode(number) != inode) std::this_thread::sleep_for(owners_turn);
 }
 
 std::expected<ForeignSocket, int> ForeignFiles::socket(int number) const {

@@ -61,8 +61,8 @@ class ForeignSocket {
 class ForeignFiles {
   public:
     /// Whoever has this number now: the caller makes sure afterwards that it is who was meant. The errno
-    /// value: ESRCH, EMFILE, ENOSYS; EBUSY: a call into its files did not come back, see is_avoided(); EXDEV:
-    /// see in_other_class().
+    /// value: ESRCH, EMFILE, ENOSYS; EBUSY: a call into its files did not come back, see
+    /// is_process_avoided(); EXDEV: see in_other_class().
     [[nodiscard]] static std::expected<ForeignFiles, int> open(int pid);
     /// The socket behind its descriptor `number`. The errno value: EBADF: it has no such one; ENOTSOCK: it is
     /// something else, which is not touched; ESRCH: it has ended; EPERM: not allowed; ENOSYS: a kernel before
@@ -70,6 +70,11 @@ class ForeignFiles {
     [[nodiscard]] std::expected<ForeignSocket, int> socket(int number) const;
     /// Of the socket behind its descriptor, which is not touched; no value: it is something else, or closed.
     [[nodiscard]] std::optional<std::uint64_t> inode(int number) const;
+    /// Before a ForeignSocket that was `inode` is let go: waits a millisecond if its owner has closed it
+    /// meanwhile. While that one is about to wait in epoll_wait(2), the kernel holds the file, too, and if it
+    /// lets go last, ends the connection only when the owner is woken again, perhaps minutes later. Once it
+    /// sleeps, the last to let go is we.
+    void let_owner_close_last(int number, std::uint64_t inode) const;
     [[nodiscard]] int pid() const { return pid_; }
 
   private:

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/patient_call.hpp"
 
+#include "base/clock.hpp"
+#include "host/avoided.hpp"
 #include "host/blocked_signals.hpp"
 
-#include <algorithm>
+#include <cerrno>
 #include <condition_variable>
-#include <cstddef>
 #include <fstream>
-#include <map>
 #include <mutex>
 #include <string>
 #include <system_error>
@@ -23,11 +23,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using detail::PatientCall;
 
-constexpr int most_left_behind = 16;
-constexpr std::chrono::milliseconds between_glances{20};
+constexpr int most_left_behind = 64;
+constexpr std::chrono::milliseconds first_glance{5}, between_glances{20};
 constexpr std::chrono::seconds longest_of_all{5};
-constexpr std::size_t most_avoided = 1024;
-constexpr std::chrono::minutes avoided_for{10};
 
 std::atomic<int> left_behind = 0; // calls that were left to themselves and have not come back
 
@@ -51,11 +49,16 @@ class CallThread {
         std::unique_lock lock(mutex_);
         call_ = call;
         changed_.notify_all();
-        int waits = 0; // in a row, that it was seen to wait itself
+        std::chrono::milliseconds waited{0}; // seen to wait itself, without a break
         const auto end = Clock::now() + longest_of_all;
-        for (auto rest = longest_call; waits < 3 && Clock::now() < end; rest = between_glances) {
+        for (auto rest = first_glance; waited < longest_call && Clock::now() < end; rest = between_glances) {
             if (changed_.wait_for(lock, rest, [this] { return call_ == nullptr; })) return true;
-            waits = wants_cpu() ? 0 : waits + 1;
+            if (wants_cpu()) {
+                waited = {};
+            } else {
+                waited += rest;
+                charge_wait(call->pid, rest);
+            }
         }
         is_over_ = is_stuck_ = true;
         ++left_behind;
@@ -86,7 +89,9 @@ class CallThread {
             if (call_ == nullptr) return;
             auto call = call_;
             lock.unlock();
+            const auto before = thread_time();
             call->run();
+            call->used = thread_time() - before;
             lock.lock();
             if (is_stuck_) { // the caller is gone: what the call has is let go here, which may wait, too
                 lock.unlock();
@@ -118,50 +123,25 @@ struct OwnCallThread {
     std::shared_ptr<CallThread> thread;
 };
 
-class AvoidedFiles {
-  public:
-    using Key = std::pair<Avoid, std::uint64_t>;
-    void add(const Key& key) {
-        const std::lock_guard lock(mutex_);
-        forget_old();
-        if (until_.size() >= most_avoided)
-            until_.erase(std::ranges::min_element(until_, {}, &decltype(until_)::value_type::second));
-        until_[key] = Clock::now() + avoided_for;
-    }
-    bool contains(const Key& key) {
-        const std::lock_guard lock(mutex_);
-        if (until_.empty()) return false;
-        forget_old();
-        return until_.contains(key);
-    }
-
-  private:
-    void forget_old() {
-        std::erase_if(until_, [now = Clock::now()](const auto& one) { return one.second <= now; });
-    }
-    std::mutex mutex_;
-    std::map<Key, Clock::time_point> until_;
-};
-
-AvoidedFiles& avoided_files() {
-    static auto& all = *new AvoidedFiles; // a thread that is left behind may outlive what main() leaves
-    return all;
-}
+thread_local std::chrono::nanoseconds used_by_calls{0};
 
 } // namespace
 
-bool detail::run_patiently(const std::shared_ptr<PatientCall>& call) {
+std::chrono::nanoseconds thread_time_with_calls() { return thread_time() + used_by_calls; }
+
+int to_errno(Unanswered why) { return why == Unanswered::stuck ? EBUSY : EAGAIN; }
+
+std::optional<Unanswered> detail::run_patiently(const std::shared_ptr<PatientCall>& call) {
     thread_local OwnCallThread own;
     if (own.thread == nullptr && left_behind < most_left_behind) own.thread = CallThread::start();
-    if (own.thread == nullptr) return false;
-    if (own.thread->run(call)) return true;
+    if (own.thread == nullptr) return Unanswered::not_begun;
+    if (own.thread->run(call)) {
+        used_by_calls += call->used;
+        return std::nullopt;
+    }
     own.thread.reset();
     if (const int pid = call->pid) avoid(Avoid::process, static_cast<std::uint64_t>(pid));
-    return false;
+    return Unanswered::stuck;
 }
-
-void avoid(Avoid kind, std::uint64_t number) { avoided_files().add({kind, number}); }
-
-bool is_avoided(Avoid kind, std::uint64_t number) { return avoided_files().contains({kind, number}); }
 
 } // namespace affinityd::host

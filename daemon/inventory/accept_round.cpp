@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/accept_round.hpp"
 
-#include "base/clock.hpp"
+#include "host/patient_call.hpp"
 #include "inventory/lookup.hpp"
 #include "inventory/name_space.hpp"
 
@@ -23,7 +23,7 @@ constexpr std::size_t most_spaces = 256; // network namespaces whose listeners a
 AcceptRound::Users AcceptRound::choose(std::span<const TaskId> processes) {
     Users users;
     for (const auto& process : processes)
-        users[read_real_user(root_, process.tid).value_or(~0U)].push_back(process);
+        users[persons_.person(read_real_user(root_, process.tid).value_or(~0U))].push_back(process);
     ++rounds_;
     is_partial_ = processes.size() > limits_.processes;
     if (!is_partial_) return users;
@@ -44,36 +44,46 @@ AcceptRound::Users AcceptRound::choose(std::span<const TaskId> processes) {
     return users;
 }
 
-std::shared_ptr<const ListeningSockets> AcceptRound::around(int pid) {
+/// Null: it is not known, or not asked.
+const AcceptRound::Space* AcceptRound::around(int pid) {
     const auto space = name_space(root_, std::to_string(pid), "net");
     if (space == 0 || is_partial_) return nullptr;
-    if (const auto known = spaces_.find(space); known != spaces_.end()) return known->second.listening;
+    if (const auto known = spaces_.find(space); known != spaces_.end()) return &known->second;
     if (spaces_.size() >= most_spaces) return nullptr;
-    auto listening = std::make_shared<ListeningSockets>(ListeningSockets::read(root_, pid));
-    return spaces_.emplace(space, Space{pid, std::move(listening)}).first->second.listening;
+    const auto snmp = root_.proc().read(std::to_string(pid) + "/net/snmp", 65536).value_or(std::nullopt);
+    const Space found{pid, std::make_shared<ListeningSockets>(ListeningSockets::read(root_, pid, persons_)),
+                      parse_passive_opens(snmp.value_or(""))};
+    return &spaces_.emplace(space, found).first->second;
 }
 
-void AcceptRound::read_user(const std::vector<TaskId>& processes, const std::stop_token& stop,
+void AcceptRound::read_user(uid_t user, const std::vector<TaskId>& processes, const std::stop_token& stop,
                             std::vector<AcceptSockets>& found) {
-    const auto begun = thread_time();
+    const auto begun = host::thread_time_with_calls();
     std::size_t left = limits_.listeners_of_user;
     const auto end = std::chrono::steady_clock::now() + limits_.of_user * most_of_time;
     // What others hold up takes no CPU time.
     const auto goes_on = [&] {
-        return !stop.stop_requested() && left > 0 && thread_time() - begun < limits_.of_user &&
+        return !stop.stop_requested() && left > 0 &&
+               host::thread_time_with_calls() - begun < limits_.of_user &&
                std::chrono::steady_clock::now() < end;
     };
     for (const auto& process : processes) {
         if (stop.stop_requested()) return;
+        const auto* space = around(process.tid);
+        AcceptAround where{user, space == nullptr ? nullptr : space->listening};
         if (goes_on()) {
-            auto& one = found.emplace_back(reader_.read(process, around(process.tid), goes_on));
+            auto& one = found.emplace_back(reader_.read(process, std::move(where), goes_on));
             const auto kept = std::min(left, one.sockets.size());
             left -= kept;
             one.left_out += one.sockets.size() - kept;
             one.sockets.resize(kept);
             one.knows_all = one.knows_all && one.left_out == 0;
+            if (space != nullptr) one.opened = space->opened;
+            work_.note(one);
         } else {
             auto& one = found.emplace_back(AcceptSockets{process});
+            one.user = user;
+            one.around = std::move(where.listening);
             one.code = EDQUOT;
             one.knows_all = false;
         }
@@ -83,7 +93,7 @@ void AcceptRound::read_user(const std::vector<TaskId>& processes, const std::sto
 /// One that was closed while others were read is no listener that nobody was found to have open.
 void AcceptRound::forget_closed() {
     for (auto& [number, space] : spaces_)
-        space.listening->keep_only(ListeningSockets::read(root_, space.pid));
+        space.listening->keep_only(ListeningSockets::read(root_, space.pid, persons_));
 }
 
 std::vector<AcceptSockets> AcceptRound::read(std::span<const TaskId> processes, const std::stop_token& stop) {
@@ -91,8 +101,9 @@ std::vector<AcceptSockets> AcceptRound::read(std::span<const TaskId> processes, 
     spaces_.clear();
     std::vector<AcceptSockets> found;
     for (const auto& [user, ids] : choose(processes))
-        read_user(ids, stop, found);
+        read_user(user, ids, stop, found);
     if (!stop.stop_requested()) forget_closed();
+    work_.end_round();
     spaces_.clear();
     std::ranges::sort(found, {}, &AcceptSockets::process);
     return found;

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "host/subordinate_ids.hpp"
 #include "inventory/accept_sockets.hpp"
+#include "inventory/accept_work.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <vector>
+
+#include <sys/types.h>
 
 namespace affinityd::inventory {
 
@@ -26,7 +31,7 @@ class AcceptRound {
     };
     /// `root` and `reader` must outlive it.
     AcceptRound(const host::Root& root, AcceptReader& reader, Limits limits)
-        : root_(root), reader_(reader), limits_(limits) {}
+        : root_(root), reader_(reader), work_(root), limits_(limits) {}
 
     /// What was read, by process. What is known of other processes is forgotten. Where not all are read,
     /// nothing is said of who else listens.
@@ -34,22 +39,25 @@ class AcceptRound {
                                                   const std::stop_token& stop);
 
   private:
-    using Users = std::map<unsigned, std::vector<TaskId>>;
+    struct Space {
+        int pid = 0; ///< of a process in it
+        std::shared_ptr<ListeningSockets> listening;
+        std::optional<std::uint64_t> opened{}; ///< as AcceptSockets has it
+    };
+    using Users = std::map<uid_t, std::vector<TaskId>>; ///< as persons
     [[nodiscard]] Users choose(std::span<const TaskId> processes);
-    void read_user(const std::vector<TaskId>& processes, const std::stop_token& stop,
+    void read_user(uid_t user, const std::vector<TaskId>& processes, const std::stop_token& stop,
                    std::vector<AcceptSockets>& found);
-    [[nodiscard]] std::shared_ptr<const ListeningSockets> around(int pid);
+    [[nodiscard]] const Space* around(int pid);
     void forget_closed();
 
     const host::Root& root_;
     AcceptReader& reader_;
+    AcceptWork work_;
     Limits limits_;
+    host::SubordinateIds persons_;
     std::size_t rounds_ = 0;
-    bool is_partial_ = false; ///< not all that were asked for are read in this round
-    struct Space {
-        int pid = 0; ///< of a process in it
-        std::shared_ptr<ListeningSockets> listening;
-    };
+    bool is_partial_ = false;               ///< not all that were asked for are read in this round
     std::map<std::uint64_t, Space> spaces_; ///< network namespaces of this round
 };
 

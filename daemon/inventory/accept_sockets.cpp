@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/accept_sockets.hpp"
 
+#include "host/avoided.hpp"
 #include "host/patient_call.hpp"
 #include "inventory/descriptor_walk.hpp"
+#include "inventory/patient_read.hpp"
 #include "inventory/polled_files.hpp"
 #include "inventory/stat_file.hpp"
 
@@ -11,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <expected>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <utility>
@@ -155,6 +158,8 @@ AcceptReader::Files AcceptReader::list(const TaskId& process) const {
             files.sockets.push_back({**number, *inode});
         } else if (files.epolls.size() < most_epolls && is_epoll(entries->dir(), **number)) {
             files.epolls.push_back(**number);
+        } else if (files.sockets.empty() && files.epolls.empty()) {
+            files.code = why_no_link(entries->dir(), **number);
         }
     }
     return files;
@@ -167,9 +172,9 @@ std::optional<KnownFiles::Fresh> AcceptReader::read_watched(const TaskId& proces
     watched.sockets.clear();
     watched.next = {};
     const auto text =
-        root_.proc().read(folder_of(process.tid) + "/fdinfo/" + std::to_string(epoll), longest_fdinfo);
-    if (!text || !*text) return std::nullopt;
-    const auto polled = parse_polled(**text);
+        read_patiently(root_, process.tid, {"fdinfo/" + std::to_string(epoll)}, longest_fdinfo).front();
+    if (!text) return std::nullopt;
+    const auto polled = parse_polled(*text);
     remembered_ -= std::min(remembered_, watched.files.size());
     auto fresh = watched.files.see(polled, most_remembered_ - std::min(most_remembered_, remembered_));
     remembered_ += watched.files.size();
@@ -177,7 +182,7 @@ std::optional<KnownFiles::Fresh> AcceptReader::read_watched(const TaskId& proces
         if (socket.may_listen && std::ranges::binary_search(polled, socket.inode, {}, &PolledFile::inode))
             watched.sockets.push_back(socket.inode);
     std::ranges::sort(watched.sockets);
-    if ((*text)->size() > long_fdinfo) {
+    if (text->size() > long_fdinfo) {
         if (now >= next_long_) next_long_ = now + rest_of_long;
         watched.next = next_long_;
     }
@@ -201,15 +206,17 @@ void AcceptReader::add_epolls(const TaskId& process, Files& files, const GoesOn&
 }
 
 void AcceptReader::see_waiting(int pid, const std::vector<int>& threads, Files& files) {
-    for (const int thread : threads) {
-        const auto text =
-            root_.proc().read(folder_of(pid) + "/task/" + std::to_string(thread) + "/syscall", 256);
-        const auto call = text && *text ? parse_waiting(**text) : std::nullopt;
+    std::vector<std::string> names;
+    for (const int thread : threads)
+        names.push_back("task/" + std::to_string(thread) + "/syscall");
+    const auto texts = read_patiently(root_, pid, std::move(names), 256);
+    for (std::size_t i = 0; i < threads.size(); ++i) {
+        const auto call = parse_waiting(texts[i].value_or(""));
         if (!call) continue;
         if (call->kind == WaitingCall::Kind::epoll)
-            files.waiters[call->number].insert(thread);
+            files.waiters[call->number].insert(threads[i]);
         else if (auto* socket = files.find(call->number))
-            socket->threads.insert(thread);
+            socket->threads.insert(threads[i]);
     }
 }
 
@@ -218,7 +225,8 @@ void AcceptReader::find_waiters(const TaskId& process, Files& files) {
     if (threads.size() == 1) {
         for (const int epoll : files.epolls)
             files.waiters[epoll] = {threads.front()};
-        return see_waiting(process.tid, threads, files);
+        see_waiting(process.tid, threads, files);
+        return remember_acceptors(process, threads, files);
     }
     if (const auto seen = seen_.find(process); seen != seen_.end()) files.waiters = seen->second.waiters;
     for (auto& [epoll, waiting] : files.waiters)
@@ -232,6 +240,21 @@ void AcceptReader::find_waiters(const TaskId& process, Files& files) {
         if (files.are_known()) break;
     }
     seen_[process].waiters = files.waiters;
+    remember_acceptors(process, threads, files);
+}
+
+/// Who serves a connection, one at a time, will wait in accept(2) again.
+void AcceptReader::remember_acceptors(const TaskId& process, const std::vector<int>& threads, Files& files) {
+    const auto seen = seen_.find(process);
+    const auto before = seen == seen_.end() ? Acceptors() : std::exchange(seen->second.acceptors, {});
+    Acceptors now;
+    for (auto& socket : files.sockets) {
+        if (const auto known = before.find(socket.inode); socket.threads.empty() && known != before.end())
+            std::ranges::copy_if(known->second, std::inserter(socket.threads, socket.threads.end()),
+                                 [&](int thread) { return std::ranges::binary_search(threads, thread); });
+        if (!socket.threads.empty()) now[socket.inode] = socket.threads;
+    }
+    if (!now.empty()) seen_[process].acceptors = std::move(now);
 }
 
 namespace {
@@ -245,28 +268,34 @@ Looked look_at(const host::ForeignFiles& files, int number, std::uint64_t inode)
         pid = files.pid();
         const auto socket = files.socket(number);
         if (!socket) return std::unexpected(socket.error());
-        if (!socket->accepts()) return std::nullopt;
-        return AcceptSocket{socket->cookie().value_or(0),
-                            number,
-                            socket->port(),
-                            socket->bound_to(),
-                            socket->shares_port(),
-                            socket->incoming_cpu().value_or(-1),
-                            {},
-                            {},
-                            inode};
+        std::optional<AcceptSocket> found;
+        if (socket->accepts())
+            found = {socket->cookie().value_or(0),
+                     number,
+                     socket->port(),
+                     socket->bound_to(),
+                     socket->shares_port(),
+                     socket->incoming_cpu().value_or(-1),
+                     {},
+                     {},
+                     inode};
+        files.let_owner_close_last(number, inode);
+        return found;
     });
     if (looked) return *looked;
-    host::avoid(host::Avoid::inode, inode); // whoever has it open
-    return std::unexpected(EBUSY);
+    if (looked.error() == host::Unanswered::stuck)
+        host::avoid(host::Avoid::inode, inode); // whoever has it open
+    return std::unexpected(host::to_errno(looked.error()));
 }
 
-std::optional<std::uint16_t> local_port(const host::ForeignFiles& files, int number) {
+std::optional<std::uint16_t> local_port(const host::ForeignFiles& files, int number, std::uint64_t inode) {
     using Port = std::optional<std::uint16_t>;
-    return host::patiently<Port>([files, number](std::atomic<int>& pid) -> Port {
+    return host::patiently<Port>([files, number, inode](std::atomic<int>& pid) -> Port {
                pid = files.pid();
                const auto socket = files.socket(number);
-               return socket ? Port(socket->port()) : std::nullopt;
+               const auto port = socket ? Port(socket->port()) : std::nullopt;
+               files.let_owner_close_last(number, inode);
+               return port;
            })
         .value_or(std::nullopt);
 }
@@ -280,11 +309,11 @@ void AcceptReader::look_into(const host::ForeignFiles& theirs, const Files& file
         if (!one.may_listen) continue;
         if (one.threads.empty() && one.epolls.empty()) continue; // it has it open, but takes nothing from it
         if (looked++ >= most_sockets) {
-            if (found.around == nullptr || !found.around->are_all()) break; // it may be a connection
+            if (!found.knows_all) break; // it may be a connection
             ++found.left_out;
             continue;
         }
-        if (!goes_on() || found.code == EBUSY) break;
+        if (!goes_on() || found.code == EBUSY || found.code == EAGAIN) break;
         auto socket = look_at(theirs, one.number, one.inode);
         if (!socket && socket.error() != EBADF && socket.error() != ENOTSOCK) found.code = socket.error();
         if (!socket || !*socket) continue;
@@ -293,10 +322,11 @@ void AcceptReader::look_into(const host::ForeignFiles& theirs, const Files& file
     }
 }
 
-AcceptSockets AcceptReader::read(const TaskId& process, std::shared_ptr<const ListeningSockets> around,
-                                 const GoesOn& goes_on) {
+AcceptSockets AcceptReader::read(const TaskId& process, AcceptAround around, const GoesOn& goes_on) {
     AcceptSockets found{process};
-    found.around = std::move(around);
+    found.around = std::move(around.listening);
+    found.user = around.user;
+    const auto are_all = found.around != nullptr && found.around->are_all_of(found.user);
     const auto theirs = host::ForeignFiles::open(process.tid);
     const auto parent = parent_of(root_, process); // whose files they are
     if (!theirs || !parent) {
@@ -308,22 +338,24 @@ AcceptSockets AcceptReader::read(const TaskId& process, std::shared_ptr<const Li
     found.code = files.code;
     for (auto& socket : files.sockets) {
         const bool listens = found.around != nullptr && found.around->contains(socket.inode);
-        socket.may_listen = listens || found.around == nullptr || !found.around->are_all();
+        socket.may_listen = listens || !are_all;
         if (listens) found.held.push_back(socket.inode);
     }
-    found.knows_all = found.code == 0 && found.around != nullptr && found.around->are_all();
+    found.knows_all = found.code == 0 && are_all && std::ranges::all_of(found.held, [&](std::uint64_t inode) {
+                          return found.around->are_all_of(*found.around->user_of(inode));
+                      });
     if (files.sockets.empty()) return found;
     add_epolls(process, files, goes_on);
     find_waiters(process, files);
+    if (host::is_process_avoided(process.tid)) found.code = EBUSY;
     look_into(*theirs, files, found, goes_on);
-    files.count_accepted(found.sockets,
-                         [&](const Files::Socket& one) { return local_port(*theirs, one.number); });
+    files.count_accepted(
+        found.sockets, [&](const Files::Socket& one) { return local_port(*theirs, one.number, one.inode); });
     if (!goes_on()) {
         found.code = EDQUOT;
         found.sockets.clear();
     }
-    found.knows_all =
-        found.code == 0 && found.left_out == 0 && found.around != nullptr && found.around->are_all();
+    found.knows_all = found.knows_all && found.code == 0 && found.left_out == 0;
     return found;
 }
 

@@ -19,6 +19,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include <sys/types.h>
+
 namespace affinityd::inventory {
 
 /// A TCP listener that a process has open and waits on.
@@ -35,6 +37,8 @@ struct AcceptSocket {
     /// value: that was not read now, or nobody has an epoll for it.
     std::optional<std::size_t> accepted{};
     std::uint64_t inode = 0;
+    /// CPU time of these threads since they were read before, see AcceptWork.
+    std::optional<std::size_t> work{};
     friend bool operator==(const AcceptSocket&, const AcceptSocket&) = default;
 };
 
@@ -50,7 +54,17 @@ struct AcceptSockets {
     std::vector<std::uint64_t> held{}; ///< inodes of listeners that it has open, whether it waits or not
     std::shared_ptr<const ListeningSockets> around{}; ///< who listens in its namespace; null: not known
     bool knows_all = true; ///< false: it may have other listeners, or others its addresses
+    uid_t user = 0;        ///< whose process it is, as a person
+    /// Connections that were accepted in its network namespace since that was made, by anybody.
+    std::optional<std::uint64_t> opened{};
     friend bool operator==(const AcceptSockets&, const AcceptSockets&) = default;
+};
+
+/// Where a process is, as far as known before it is looked at.
+struct AcceptAround {
+    uid_t user = 0; ///< whose it is, as a person
+    /// Who listens in its network namespace, so that only listeners are looked into; null: not known.
+    std::shared_ptr<const ListeningSockets> listening{};
 };
 
 /// Finds out from which listeners processes accept connections, and in which thread: by the epolls that watch
@@ -70,11 +84,9 @@ class AcceptReader {
     explicit AcceptReader(const host::Root& root, std::size_t most_remembered = 1U << 20)
         : root_(root), most_remembered_(most_remembered) {}
 
-    /// `around`: who listens in its network namespace, so that only listeners are looked into; null: not
-    /// known. What `goes_on` cuts short has the code EDQUOT.
+    /// What `goes_on` cuts short has the code EDQUOT.
     [[nodiscard]] AcceptSockets read(
-        const TaskId& process, std::shared_ptr<const ListeningSockets> around = nullptr,
-        const GoesOn& goes_on = [] { return true; });
+        const TaskId& process, AcceptAround around = {}, const GoesOn& goes_on = [] { return true; });
     /// What was remembered of all other processes is forgotten.
     void keep_only(std::span<const TaskId> processes);
 
@@ -87,8 +99,10 @@ class AcceptReader {
         KnownFiles files;
         std::chrono::steady_clock::time_point next{};
     };
+    using Acceptors = std::map<std::uint64_t, std::set<int>>; ///< threads that waited in accept(2), by inode
     struct Seen {
         Waiters waiters;
+        Acceptors acceptors;
         std::map<int, Watched> epolls;
     };
     struct Files;
@@ -98,6 +112,7 @@ class AcceptReader {
                                                                 const Files& files, Watched& watched);
     void see_waiting(int pid, const std::vector<int>& threads, Files& files);
     void find_waiters(const TaskId& process, Files& files);
+    void remember_acceptors(const TaskId& process, const std::vector<int>& threads, Files& files);
     void look_into(const host::ForeignFiles& theirs, const Files& files, AcceptSockets& found,
                    const GoesOn& goes_on) const;
     const host::Root& root_;

@@ -4,13 +4,25 @@
 #include "host/socket_link.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <string>
 #include <utility>
+
+#include <unistd.h>
 
 namespace affinityd::inventory {
 
 std::optional<std::uint64_t> socket_inode(const host::Dir& descriptors, int number) {
     return host::socket_inode(descriptors.fd(), std::to_string(number));
+}
+
+int why_no_link(const host::Dir& descriptors, int number) {
+    std::array<char, 1> text{};
+    const bool may =
+        ::readlinkat(descriptors.fd(), std::to_string(number).c_str(), text.data(), text.size()) >= 0;
+    const int code = may ? 0 : errno;
+    return code == EACCES || code == EPERM ? code : 0;
 }
 
 Result<DescriptorWalk> DescriptorWalk::open(const host::Dir& process) {

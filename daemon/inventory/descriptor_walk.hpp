@@ -16,6 +16,10 @@ namespace affinityd::inventory {
 /// The socket behind a descriptor; no value: it is something else, or closed. `descriptors`: /proc/PID/fd.
 [[nodiscard]] std::optional<std::uint64_t> socket_inode(const host::Dir& descriptors, int number);
 
+/// The errno value, EACCES or EPERM, if it may not be read what a descriptor leads to (CAP_SYS_PTRACE, a
+/// security module); 0: it may.
+[[nodiscard]] int why_no_link(const host::Dir& descriptors, int number);
+
 /// Finds the sockets that a process has open, with one readlink(2) for each of its descriptors. It may have a
 /// million: the walk can be left and taken up again.
 class DescriptorWalk {

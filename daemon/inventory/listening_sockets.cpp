@@ -15,44 +15,58 @@ constexpr int most_tries = 3; // of a list that changed while it was read
 
 } // namespace
 
-void ListeningSockets::add(const LocalSocket& socket) {
+void ListeningSockets::add(const LocalSocket& socket, host::SubordinateIds& persons) {
+    if (!socket.listens() || known_.contains(socket.inode)) return;
+    const auto user = persons.person(socket.user);
+    if (auto& count = counts_[user]; count < most_of_user) {
+        ++count;
+    } else {
+        crowded_.insert(user);
+        return;
+    }
     const Address address{socket.local, socket.port, socket.interface};
-    if (socket.listens() && addresses_.emplace(socket.inode, address).second)
-        inodes_[address].push_back(socket.inode);
+    known_.emplace(socket.inode, Known{address, user});
+    inodes_[address].push_back(socket.inode);
 }
 
 /// True: those are all of this family.
-bool ListeningSockets::list(int family) {
+bool ListeningSockets::list(int family, host::SubordinateIds& persons) {
     for (int i = 0; i < most_tries; ++i) {
         auto dump = SocketDump::open(Protocol::tcp, family, Wanted::listeners);
         if (!dump) return false;
         auto step = Result<SocketDump::Step>(SocketDump::Step::more);
-        while (step && *step == SocketDump::Step::more && addresses_.size() < most)
-            step = dump->next([this](const LocalSocket& socket) { add(socket); });
+        std::size_t seen = 0;
+        while (step && *step == SocketDump::Step::more && seen < most)
+            step = dump->next([&](const LocalSocket& socket) {
+                add(socket, persons);
+                ++seen;
+            });
         if (!step || *step != SocketDump::Step::interrupted) return step && *step == SocketDump::Step::end;
     }
     return false;
 }
 
 /// True: those are all of this file.
-bool ListeningSockets::read_file(const host::Root& root, int pid, const NetFile& file) {
+bool ListeningSockets::read_file(const host::Root& root, int pid, const NetFile& file,
+                                 host::SubordinateIds& persons) {
     bool is_past_them = false;
     const auto whole =
         read_net_file(root, std::to_string(pid) + "/", file, longest, [&](const LocalSocket& socket) {
             is_past_them |= !socket.listens();
-            add(socket);
+            add(socket, persons);
         });
     return whole && (*whole || is_past_them);
 }
 
-ListeningSockets ListeningSockets::read(const host::Root& root, int pid) {
+ListeningSockets ListeningSockets::read(const host::Root& root, int pid, host::SubordinateIds& persons) {
     ListeningSockets found;
     const auto space = name_space(root, std::to_string(pid), "net");
     const bool is_own = space != 0 && space == name_space(root, "self", "net");
     found.are_all_ = space != 0;
     for (const auto& file : net_files)
         if (file.protocol == Protocol::tcp) {
-            const bool are_all = is_own ? found.list(file.family) : found.read_file(root, pid, file);
+            const bool are_all =
+                is_own ? found.list(file.family, persons) : found.read_file(root, pid, file, persons);
             found.are_all_ = found.are_all_ && are_all;
         }
     found.finish();
@@ -62,8 +76,9 @@ ListeningSockets ListeningSockets::read(const host::Root& root, int pid) {
 ListeningSockets ListeningSockets::of(std::span<const LocalSocket> sockets) {
     ListeningSockets found;
     found.are_all_ = true;
+    host::SubordinateIds nobody("");
     for (const auto& socket : sockets)
-        found.add(socket);
+        found.add(socket, nobody);
     found.finish();
     return found;
 }
@@ -74,8 +89,13 @@ void ListeningSockets::finish() {
 }
 
 std::vector<std::uint64_t> ListeningSockets::at_address_of(std::uint64_t inode) const {
-    const auto found = addresses_.find(inode);
-    return found == addresses_.end() ? std::vector<std::uint64_t>() : inodes_.at(found->second);
+    const auto found = known_.find(inode);
+    return found == known_.end() ? std::vector<std::uint64_t>() : inodes_.at(found->second.address);
+}
+
+std::optional<uid_t> ListeningSockets::user_of(std::uint64_t inode) const {
+    const auto found = known_.find(inode);
+    return found == known_.end() ? std::nullopt : std::optional(found->second.user);
 }
 
 void ListeningSockets::keep_only(const ListeningSockets& later) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "base/clock.hpp"
 #include "host/blocked_signals.hpp"
 #include "host/fd.hpp"
+#include "host/patient_call.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -79,9 +79,9 @@ class ReadingThread {
             const auto asked = *std::exchange(asked_, std::nullopt);
             lock.unlock();
             const auto begun = Clock::now();
-            const auto used_before = thread_time();
+            const auto used_before = host::thread_time_with_calls();
             auto found = read_(asked, stop);
-            const auto used = thread_time() - used_before;
+            const auto used = host::thread_time_with_calls() - used_before;
             lock.lock();
             const auto now = Clock::now(); // what was rested while it read counts
             next_ = std::clamp<Clock::time_point>(begun + per_reading * used, now + shortest_rest,

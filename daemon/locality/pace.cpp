@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locality/pace.hpp"
 
-#include "base/clock.hpp"
+#include "host/patient_call.hpp"
 
 #include <utility>
 
@@ -13,12 +13,12 @@ constexpr int pauses_per_turn = 19; // a twentieth of a CPU
 } // namespace
 
 Pace::Pace(std::stop_token stop, std::chrono::nanoseconds most)
-    : stop_(std::move(stop)), left_(most), seen_(thread_time()), turn_end_(Clock::now() + turn),
-      is_over_(most.count() <= 0) {}
+    : stop_(std::move(stop)), left_(most), seen_(host::thread_time_with_calls()),
+      turn_end_(Clock::now() + turn), is_over_(most.count() <= 0) {}
 
 bool Pace::goes_on() {
     if (is_over_ || Clock::now() < turn_end_) return !is_over_;
-    const auto now = thread_time();
+    const auto now = host::thread_time_with_calls();
     const auto used = now - std::exchange(seen_, now);
     left_ -= used;
     if (left_.count() > 0) pause(used);

@@ -24,7 +24,6 @@ constexpr std::size_t most_descriptors = 65536; // of a process, among which soc
 constexpr std::size_t tries_per_socket = 16;
 constexpr std::chrono::milliseconds first_period{1000};
 constexpr std::chrono::milliseconds jiffy{10}; // the kernel's clock of silence has such steps
-constexpr std::chrono::milliseconds owners_turn{1};
 
 /// Ascending from `first`, then the lower ones.
 std::vector<int> descriptors_from(int first, inventory::NumberedEntries& entries) {
@@ -52,14 +51,11 @@ std::optional<Sampler::Connection> Sampler::look_into(const host::ForeignFiles& 
         const auto silence = socket->silence();
         const Connection found{silence.value_or(std::chrono::milliseconds(0)), socket->incoming_cpu(),
                                socket->napi_id()};
-        // Its owner has closed it meanwhile. While that one is about to wait in epoll_wait(2), the kernel
-        // holds the file, too, and if it lets go last, ends the connection only when the owner is woken
-        // again, perhaps minutes later. Once it sleeps, the last to let go is we.
-        if (files.inode(number) != inode) std::this_thread::sleep_for(owners_turn);
+        files.let_owner_close_last(number, inode);
         return silence ? std::optional(found) : std::nullopt;
     });
     if (looked && *looked) return **looked;
-    const int code = looked ? looked->error() : EBUSY;
+    const int code = looked ? looked->error() : host::to_errno(looked.error());
     if (code != EBADF && code != ESRCH && code != ENOTSOCK) refused_ = code;
     return std::nullopt;
 }
@@ -128,12 +124,15 @@ std::size_t Sampler::look_through(int pid, Process& process, const Bounds& bound
     if (!files || !entries) return 0;
     process.readers.look(goes_on);
     std::size_t looked = 0;
+    int last = -1;
     std::size_t left = tries_per_socket * bounds.most; // of very many files few may be connections
     for (const int number : descriptors_from(process.next, *entries)) {
         if (looked == bounds.most || left-- == 0 || refused_ != 0 || !goes_on()) break;
         process.next = number + 1;
+        last = number;
         if (sample(pid, process, *files, entries->dir(), number, bounds.since)) ++looked;
     }
+    if (looked == 0 && refused_ == 0 && last >= 0) refused_ = inventory::why_no_link(entries->dir(), last);
     return looked;
 }
 

@@ -2,6 +2,7 @@
 #include "locality/socket_readers.hpp"
 
 #include "inventory/numbered.hpp"
+#include "inventory/patient_read.hpp"
 #include "inventory/polled_files.hpp"
 
 #include <algorithm>
@@ -21,10 +22,10 @@ constexpr std::chrono::minutes rest_of_long{10};
 
 void SocketReaders::note_targets(int epoll, int tid) {
     const auto text =
-        root_->proc().read(std::to_string(pid_) + "/fdinfo/" + std::to_string(epoll), longest_fdinfo);
-    if (!text || !*text) return;
-    if ((*text)->size() > long_fdinfo) next_ = Clock::now() + rest_of_long;
-    for (const auto& file : inventory::parse_polled(**text))
+        inventory::read_patiently(*root_, pid_, {"fdinfo/" + std::to_string(epoll)}, longest_fdinfo).front();
+    if (!text) return;
+    if (text->size() > long_fdinfo) next_ = Clock::now() + rest_of_long;
+    for (const auto& file : inventory::parse_polled(*text))
         if (readers_.size() < most_known) readers_[file.number] = tid;
 }
 
@@ -48,14 +49,16 @@ void SocketReaders::look(const GoesOn& goes_on) {
                   [&](const auto& one) { return std::ranges::find(tids, one.second) == tids.end(); });
     using Kind = inventory::WaitingCall::Kind;
     std::map<int, int> epolls; // with a thread that waits there
-    for (const int tid : tids) {
-        if (!goes_on()) return;
-        const auto text =
-            root_->proc().text(std::to_string(pid_) + "/task/" + std::to_string(tid) + "/syscall");
-        const auto call = inventory::parse_waiting(text.value_or(""));
+    std::vector<std::string> names;
+    for (const int tid : tids)
+        names.push_back("task/" + std::to_string(tid) + "/syscall");
+    if (!goes_on()) return;
+    const auto calls = inventory::read_patiently(*root_, pid_, std::move(names), 256);
+    for (std::size_t i = 0; i < tids.size(); ++i) {
+        const auto call = inventory::parse_waiting(calls[i].value_or(""));
         if (!call) continue;
-        if (call->kind == Kind::epoll) epolls[call->number] = tid;
-        if (call->kind == Kind::read) readers_[call->number] = tid;
+        if (call->kind == Kind::epoll) epolls[call->number] = tids[i];
+        if (call->kind == Kind::read) readers_[call->number] = tids[i];
     }
     if (Clock::now() < next_) return;
     for (const auto& [epoll, tid] : epolls) {

@@ -110,6 +110,7 @@ struct ListenerCpu {
     int parent = 0;  ///< of that one, 0: not known; this and its other children may have it open, too
     int number = 0;  ///< the descriptor by which they have it
     std::uint16_t port = 0;
+    std::uint64_t inode = 0; ///< by which others are found who have it open; 0: not known
     friend bool operator==(const ListenerCpu& a, const ListenerCpu& b) { return a.cookie == b.cookie; }
 };
 

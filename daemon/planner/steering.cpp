@@ -21,6 +21,7 @@ struct Listener {
     const inventory::AcceptSocket* found = nullptr;
     const inventory::ListeningSockets* around = nullptr; ///< all of its namespace; nullptr: not known
     std::set<std::pair<TaskId, int>> takers;             ///< processes and their threads, not all of many
+    std::set<uid_t> users;                               ///< of the processes that have it open
     std::expected<unsigned, NotSteered> cpu = std::unexpected(NotSteered::not_seen);
 };
 
@@ -29,10 +30,13 @@ using Listeners = std::map<std::uint64_t, Listener>; ///< by their cookies: in t
 /// Those of one address.
 struct Group {
     std::size_t size = 0;
-    bool is_whole = true; ///< each of them can be steered, as far as they are known
-    bool is_known = true; ///< they are all
+    bool is_whole = true;    ///< each of them can be steered, as far as they are known
+    bool is_known = true;    ///< they are all
+    bool is_attended = true; ///< somebody takes from each
 };
-using AddressGroups = std::map<std::vector<std::uint8_t>, Group>;
+/// The same address in another namespace is another one.
+using GroupKey = std::pair<const inventory::ListeningSockets*, std::vector<std::uint8_t>>;
+using AddressGroups = std::map<GroupKey, Group>;
 
 Listeners gather(AcceptProcesses processes) {
     Listeners listeners;
@@ -43,6 +47,7 @@ Listeners gather(AcceptProcesses processes) {
                 listener.subject = subject_of(*process, socket);
             listener.found = &socket;
             listener.around = process->around.get();
+            listener.users.insert(process->user);
             for (const int thread : socket.threads)
                 if (listener.takers.size() <= most_compared)
                     listener.takers.emplace(process->process, thread);
@@ -63,66 +68,110 @@ std::expected<unsigned, NotSteered> cpu_for(const Listener& listener, const Arri
     return cpu;
 }
 
-/// Of its address, there is one that no process of the policy has open.
-bool has_strangers(const Listener& listener, const std::set<std::uint64_t>& held) {
-    if (listener.around == nullptr) return false;
-    return std::ranges::any_of(listener.around->at_address_of(listener.found->inode),
-                               [&](std::uint64_t inode) { return !held.contains(inode); });
+using Inodes = std::set<std::uint64_t>;
+
+/// Listeners of the policy's processes.
+struct Held {
+    Inodes all;
+    Inodes attended; ///< from which somebody takes
+    const Inodes& given_up;
+    Inodes& unattended; ///< what is found
+};
+
+/// Looks at all of a listener's address: at those that no process of the policy has open, too.
+void look_around(const Listener& listener, const Held& held, Group& group) {
+    if (listener.around == nullptr) return;
+    for (const auto inode : listener.around->at_address_of(listener.found->inode)) {
+        const bool is_attended = held.attended.contains(inode);
+        const bool is_held = held.all.contains(inode);
+        if (is_held && !is_attended) held.unattended.insert(inode);
+        if (!is_attended)
+            (is_held && !held.given_up.contains(inode) ? group.is_attended : group.is_whole) = false;
+    }
 }
 
-AddressGroups address_groups_of(const Listeners& listeners, AcceptProcesses processes) {
-    std::set<std::uint64_t> held;
-    for (const auto* process : processes)
-        held.insert(process->held.begin(), process->held.end());
-    const bool knows_all =
-        std::ranges::all_of(processes, [](const auto* one) { return one->knows_all || one->code == ESRCH; });
+GroupKey group_of(const Listener& listener) { return {listener.around, listener.found->bound_to}; }
+
+/// What it has open is not known, and may be listeners of this one's address: those of a group are made by
+/// one user, and taken from by processes of one user, or of root's. What others were given is found as
+/// strangers'.
+bool may_share(const inventory::AcceptSockets& unknown, const Listener& listener) {
+    if (unknown.around != nullptr && listener.around != nullptr && unknown.around.get() != listener.around)
+        return false;
+    return unknown.user == 0 || listener.users.contains(unknown.user);
+}
+
+AddressGroups address_groups_of(const Listeners& listeners, AcceptProcesses processes, const Inodes& given_up,
+                                Inodes& unattended) {
+    Held held{{}, {}, given_up, unattended};
+    std::vector<const inventory::AcceptSockets*> unknown;
+    for (const auto* process : processes) {
+        held.all.insert(process->held.begin(), process->held.end());
+        for (const auto& socket : process->sockets)
+            held.attended.insert(socket.inode);
+        if (!process->knows_all && process->code != ESRCH) unknown.push_back(process);
+    }
     AddressGroups groups;
     for (const auto& [cookie, listener] : listeners) {
         if (!listener.found->shares_port) continue;
-        auto& group = groups[listener.found->bound_to];
-        if (++group.size == 1) {
-            group.is_known = knows_all;
-            group.is_whole = !knows_all || !has_strangers(listener, held);
-        }
+        auto& group = groups[group_of(listener)];
+        ++group.size;
+        if (std::ranges::any_of(unknown, [&](const auto* one) { return may_share(*one, listener); }))
+            group.is_known = false;
+        else if (group.size == 1)
+            look_around(listener, held, group);
         if (listener.cpu || listener.cpu.error() == NotSteered::not_seen) continue;
         (listener.cpu.error() == NotSteered::settling ? group.is_known : group.is_whole) = false;
     }
     return groups;
 }
 
+/// By somebody else.
+bool is_told(int cpu, const std::optional<UndoRecord>& record) {
+    if (cpu < 0) return false;
+    const Setting told{CpuSet{static_cast<unsigned>(cpu)}};
+    return !record || (told != record->granted && told != record->asked && told != record->original &&
+                       told != record->before);
+}
+
 /// The CPU that it is to be told, or why none.
 std::expected<unsigned, NotSteered> verdict_on(const Listener& listener, const AddressGroups& groups,
-                                               bool has_record) {
+                                               const std::optional<UndoRecord>& record) {
     const auto& found = *listener.found;
+    const bool has_record = record.has_value();
     if (!found.shares_port) return std::unexpected(NotSteered::no_group);
-    if (found.incoming_cpu >= 0 && !has_record) return std::unexpected(NotSteered::set_already);
-    const auto& group = groups.at(found.bound_to);
+    if (is_told(found.incoming_cpu, record)) return std::unexpected(NotSteered::set_already);
+    const auto& group = groups.at(group_of(listener));
     const bool is_not_seen = !listener.cpu && listener.cpu.error() == NotSteered::not_seen;
     if (!listener.cpu && !is_not_seen) return listener.cpu;
     if (!group.is_whole) return std::unexpected(NotSteered::others);
     if (is_not_seen) return listener.cpu;
     if (!group.is_known) return has_record ? listener.cpu : std::unexpected(NotSteered::unknown);
+    if (!group.is_attended) return has_record ? listener.cpu : std::unexpected(NotSteered::unattended);
     if (group.size < 2) return std::unexpected(NotSteered::single);
     return listener.cpu;
 }
 
 bool is_undecided(NotSteered why) {
-    return why == NotSteered::not_seen || why == NotSteered::settling || why == NotSteered::unknown;
+    return why == NotSteered::not_seen || why == NotSteered::settling || why == NotSteered::unknown ||
+           why == NotSteered::unattended;
 }
 
 } // namespace
 
 std::string_view to_string(NotSteered why) {
-    static constexpr std::array<std::string_view, 12> texts{
+    static constexpr std::array<std::string_view, 13> texts{
         "the program does not use SO_REUSEPORT there",
         "the only listener of its address",
         "several tasks take connections from it",
         "nobody was seen to take connections from it yet",
         "its worker has no place yet",
-        "its worker has no lane",
+        "its worker has no lane where packets arrive",
         "somebody else has told it a CPU",
         "another one of its address is not steered, and would get few connections or none",
         "who else listens on its address is not known now",
+        "nobody was seen to take connections from another one of its address (select and io_uring are not "
+        "seen)",
         "its process has too many",
         "it cannot be reached",
         "one worker got much more than its share of the connections"};
@@ -130,19 +179,18 @@ std::string_view to_string(NotSteered why) {
 }
 
 ListenerCpu subject_of(const inventory::AcceptSockets& process, const inventory::AcceptSocket& socket) {
-    return {socket.cookie, process.process.tid, process.parent, socket.number, socket.port};
+    return {socket.cookie, process.process.tid, process.parent, socket.number, socket.port, socket.inode};
 }
 
 ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes, const ArrivalCpu& arrives,
-                            const UndoLookup& undo) {
+                            const UndoLookup& undo, const Inodes& given_up) {
     ListenerPlan plan;
     auto listeners = gather(processes);
     for (auto& [cookie, listener] : listeners)
         listener.cpu = cpu_for(listener, arrives);
-    const auto groups = address_groups_of(listeners, processes);
+    const auto groups = address_groups_of(listeners, processes, given_up, plan.unattended);
     for (const auto& [cookie, listener] : listeners) {
-        const bool has_record = undo.find(listener.subject).has_value();
-        const auto cpu = verdict_on(listener, groups, has_record);
+        const auto cpu = verdict_on(listener, groups, undo.find(listener.subject));
         if (cpu) {
             plan.targets.push_back({listener.subject, CpuSet{*cpu}, policy, listener.takers.begin()->second,
                                     listener.found->bound_to});
@@ -182,7 +230,8 @@ bool is_pinned_only(const ResolvedPolicy& resolved, const ListenerPlan* plan) {
         policy.placement.bind == policy::Bind::cpu || policy.placement.bind == policy::Bind::core;
     if (policy.model != policy::Model::full || !is_close || resolved.all_lanes.size() < 2) return false;
     if (policy.steer == Steer::none) return true;
-    if (policy.steer == Steer::tasks || policy.steer == Steer::flows) return false;
+    if (policy.steer == Steer::tasks) return false;
+    if (policy.steer == Steer::flows) return !policy.steering; // nothing may be written for them
     if (plan == nullptr || !plan->targets.empty()) return false;
     // What is only not known yet is not told. Who has no listeners at all sends, or takes datagrams.
     return plan->left.empty() ||
@@ -196,21 +245,31 @@ std::string pinned_note(const ResolvedPolicy& resolved) {
                        bind == policy::Bind::cpu ? "cpu" : "core", resolved.all_lanes.size());
 }
 
-std::map<std::vector<std::uint8_t>, AcceptShares::Counts>
-count_accepted(AcceptProcesses processes, std::span<const ListenerTarget> targets) {
+ByAddress count_accepted(AcceptProcesses processes, std::span<const ListenerTarget> targets,
+                         std::optional<std::size_t> inventory::AcceptSocket::*what) {
     std::map<std::uint64_t, std::optional<std::size_t>> accepted; // a process may have several descriptors
     for (const auto* process : processes) {
         std::map<std::uint64_t, std::size_t> its;
         for (const auto& socket : process->sockets)
-            if (socket.accepted) its.emplace(socket.cookie, *socket.accepted);
+            if (socket.*what) its.emplace(socket.cookie, *(socket.*what));
         for (const auto& [cookie, count] : its)
             accepted[cookie] = accepted[cookie].value_or(0) + count;
     }
-    std::map<std::vector<std::uint8_t>, AcceptShares::Counts> counts;
+    ByAddress counts;
     for (const auto& target : targets)
         counts[target.bound_to][target.subject.cookie] = accepted[target.subject.cookie];
     std::erase_if(counts, [](const auto& address) { return address.second.size() < 2; });
     return counts;
+}
+
+std::optional<std::uint64_t> opened_around(AcceptProcesses processes,
+                                           const std::vector<std::uint8_t>& address) {
+    for (const auto* process : processes)
+        if (process->opened &&
+            std::ranges::find(process->sockets, address, &inventory::AcceptSocket::bound_to) !=
+                process->sockets.end())
+            return process->opened;
+    return std::nullopt;
 }
 
 std::optional<unsigned> arrival_cpu(const ResolvedPolicy& resolved, const Assignments& assignments,

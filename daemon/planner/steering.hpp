@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,6 +42,7 @@ enum class NotSteered : std::uint8_t {
     set_already, ///< somebody else has told it a CPU
     others,      ///< one of its address is not steered, and would get few connections if this one were
     unknown,     ///< who else listens on its address is not known now
+    unattended,  ///< nobody was seen to take from another one of its address
     too_many,    ///< its process has so many that it was not looked at
     refused,     ///< the kernel does not let us reach it
     unfair       ///< one worker got much more than its share
@@ -55,6 +57,9 @@ struct ListenerPlan {
     std::map<int, NotSteeredCounts> left_of;  ///< of them, by process; a shared one counts for each
     std::vector<ListenerCpu> undecided;       ///< nothing is known of them now: they stay as they are
     std::vector<ListenerCpu> decided_against; ///< if that lasts, they are put back
+    /// Inodes of listeners that a process of the policy has open, on the address of others, and from which
+    /// nobody was seen to take connections: he may be busy, or do it by select(2) or io_uring.
+    std::set<std::uint64_t> unattended{};
     /// Notes so many of a process.
     void leave(NotSteered why, int process, std::size_t count = 1);
 };
@@ -74,26 +79,34 @@ using ArrivalCpu = std::function<std::expected<unsigned, NotSteered>(const TaskI
 /// CPU on which it handles the first packet, and goes by a hash if there is none (socket(7),
 /// reuseport_select_sock in net/core/sock_reuseport.c): of one address all are steered, or none, as one that
 /// is not would get few connections, or none, beside those that are. Where not all is known, nobody new is
-/// steered, and those that are stay so.
+/// steered, and those that are stay so. `given_up`: inodes of listeners that were unattended for so long that
+/// they count as somebody else's.
 [[nodiscard]] ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes,
-                                          const ArrivalCpu& arrives, const UndoLookup& undo);
+                                          const ArrivalCpu& arrives, const UndoLookup& undo,
+                                          const std::set<std::uint64_t>& given_up = {});
 
 /// True for a worker to which a CPU's connections come, and to no other of its address. `thread`: the
 /// worker's.
 [[nodiscard]] bool has_own_arrivals(std::span<const ListenerTarget> targets, int thread);
 
 /// True if a policy keeps tasks on single CPUs or cores of several lanes while nothing brings their packets
-/// there: those are read elsewhere than they arrive then, but for one in as many as there are lanes, and the
-/// scheduler may not follow them. `plan`: of its listeners; nullptr: it does not steer them, or nothing is
-/// known yet.
+/// there, also as `steering: false` forbids what `steer: flows` needs: those are read elsewhere than they
+/// arrive then, but for one in as many as there are lanes, and the scheduler may not follow them. `plan`: of
+/// its listeners; nullptr: it does not steer them, or nothing is known yet.
 [[nodiscard]] bool is_pinned_only(const ResolvedPolicy& resolved, const ListenerPlan* plan);
 /// What is to be said of such a policy.
 [[nodiscard]] std::string pinned_note(const ResolvedPolicy& resolved);
 
-/// How many connections came to the listeners with targets, for each address with several of these: who
-/// shares the others' connections is not ours to say.
-[[nodiscard]] std::map<std::vector<std::uint8_t>, AcceptShares::Counts>
-count_accepted(AcceptProcesses processes, std::span<const ListenerTarget> targets);
+/// By address, as inventory::AcceptSocket::bound_to.
+using ByAddress = std::map<std::vector<std::uint8_t>, AcceptShares::Counts>;
+/// How many connections came to the listeners with targets (`accepted`), or how much their workers had to do
+/// (`work`), for each address with several of these: who shares the others' connections is not ours to say.
+[[nodiscard]] ByAddress count_accepted(
+    AcceptProcesses processes, std::span<const ListenerTarget> targets,
+    std::optional<std::size_t> inventory::AcceptSocket::*what = &inventory::AcceptSocket::accepted);
+/// AcceptSockets::opened of a process that listens there.
+[[nodiscard]] std::optional<std::uint64_t> opened_around(AcceptProcesses processes,
+                                                         const std::vector<std::uint8_t>& address);
 
 /// Where packets for the lane are taken in in which a task (or its process as a whole) sits.
 [[nodiscard]] std::optional<unsigned> arrival_cpu(const ResolvedPolicy& resolved,

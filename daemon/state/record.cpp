@@ -66,7 +66,7 @@ struct SubjectFields {
     LineWriter operator()(const ListenerCpu& listener) const {
         LineWriter line("listener");
         line.number(listener.cookie).number(listener.process).number(listener.parent);
-        line.plain(fmt::format("{} {}", listener.number, listener.port));
+        line.plain(fmt::format("{} {} {}", listener.number, listener.port, listener.inode));
         return line;
     }
     LineWriter operator()(const QueueCount& count) const {
@@ -131,10 +131,12 @@ std::optional<Subject> parse_listener(const Fields& fields) {
     const auto parent = parse_number<int>(fields[3]);
     const auto place = split(fields[4], ' ');
     const auto number = parse_number<int>(place.front());
-    const auto port = parse_number<std::uint16_t>(place.back());
-    if (!cookie || !process || !parent || !number || !port || place.size() != 2) return std::nullopt;
+    if (place.size() < 2 || place.size() > 3) return std::nullopt; // the inode is younger than the format
+    const auto port = parse_number<std::uint16_t>(place[1]);
+    const auto inode = place.size() > 2 ? parse_number<std::uint64_t>(place[2]) : 0;
+    if (!cookie || !process || !parent || !number || !port || !inode) return std::nullopt;
     if (*process <= 0 || *parent < 0 || *number < 0) return std::nullopt;
-    return ListenerCpu{*cookie, *process, *parent, *number, *port};
+    return ListenerCpu{*cookie, *process, *parent, *number, *port, *inode};
 }
 
 std::optional<Subject> parse_subject(const Fields& fields) {

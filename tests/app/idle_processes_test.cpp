@@ -19,7 +19,7 @@ TEST(IdleProcesses, AMasterIsKnownAsSoonAsItsWorkersAreAndStaysOneWhileTheyChang
         EXPECT_FALSE(idle.see(master, false, begin));
     EXPECT_FALSE(idle.note_workers(no)) << "its workers do not wait for connections yet";
     EXPECT_FALSE(idle.takes_none(master));
-    EXPECT_TRUE(idle.rests(master, begin));
+    EXPECT_TRUE(idle.rests(master, begin, {}));
     EXPECT_TRUE(idle.note_workers(yes)) << "also while it is not read itself";
     EXPECT_TRUE(idle.takes_none(master));
     EXPECT_FALSE(idle.note_workers(no)) << "a reload: other workers";
@@ -40,13 +40,35 @@ TEST(IdleProcesses, AWorkerThatOpensItsListenerLateIsOneFromThenOn) {
 TEST(IdleProcesses, IsReadSeldomAfterSomeReads) {
     IdleProcesses idle;
     for (unsigned i = 0; i < IdleProcesses::enough_reads; ++i) {
-        EXPECT_FALSE(idle.rests(master, begin));
+        EXPECT_FALSE(idle.rests(master, begin, {}));
         static_cast<void>(idle.see(master, false, begin));
     }
-    EXPECT_TRUE(idle.rests(master, begin));
-    EXPECT_FALSE(idle.rests(master, begin + IdleProcesses::pause));
+    EXPECT_TRUE(idle.rests(master, begin, {}));
+    EXPECT_FALSE(idle.rests(master, begin + IdleProcesses::pause, {}));
     idle.keep_only([](const TaskId& process) { return process != master; });
-    EXPECT_FALSE(idle.rests(master, begin));
+    EXPECT_FALSE(idle.rests(master, begin, {}));
+}
+
+TEST(IdleProcesses, WhoseListenersNobodyIsSeenToTakeFromIsReadAgain) {
+    IdleProcesses idle;
+    for (unsigned i = 0; i < IdleProcesses::enough_reads; ++i)
+        static_cast<void>(idle.see(worker, false, begin, {901}));
+    UnattendedListeners unattended;
+    unattended.see({902}, begin);
+    EXPECT_TRUE(idle.rests(worker, begin, unattended));
+    unattended.see({901, 902}, begin);
+    EXPECT_FALSE(idle.rests(worker, begin, unattended)) << "it is late, or busy";
+}
+
+TEST(IdleProcesses, WhatIsWaitedForInVainIsGivenUp) {
+    UnattendedListeners unattended;
+    unattended.see({901}, begin);
+    EXPECT_TRUE(unattended.given_up(begin).empty());
+    unattended.see({901, 902}, begin + std::chrono::seconds(30));
+    EXPECT_EQ(unattended.given_up(begin + UnattendedListeners::patience), std::set<std::uint64_t>{901});
+    unattended.see({902}, begin + UnattendedListeners::patience);
+    EXPECT_TRUE(unattended.given_up(begin + UnattendedListeners::patience).empty())
+        << "somebody takes from it";
 }
 
 } // namespace

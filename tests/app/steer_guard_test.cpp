@@ -20,20 +20,24 @@ class Guard : public testing::Test {
         std::size_t accepted; ///< at each look
         std::vector<std::uint8_t> address = one_address;
         bool is_steered = true;
+        std::size_t work = 0; ///< as accepted
     };
     /// One look. True: it is withdrawn by it.
     bool look(const std::vector<Worker>& workers) {
         std::vector<AcceptSockets> found;
         std::vector<ListenerTarget> steered;
-        for (const auto& [pid, accepted, address, is_steered] : workers) {
+        for (const auto& [pid, accepted, address, is_steered, work] : workers) {
             const auto cookie = 100U + static_cast<unsigned>(pid);
             found.push_back({{pid, 1}, 0, {{cookie, 6, 80, address, true, -1, {pid}, accepted}}, 0});
+            found.back().sockets[0].work = work;
+            found.back().opened = opened_;
             if (is_steered) steered.push_back({{cookie, pid, 0, 6, 80}, CpuSet{0}, "web", pid, address});
         }
         std::vector<const AcceptSockets*> all;
         for (const auto& process : found)
             all.push_back(&process);
         const auto unfair = guard_.see("web", all, steered, now_);
+        opened_ += opened_each_;
         for (const auto& one : unfair)
             EXPECT_EQ(one.port, 80);
         return !unfair.empty();
@@ -53,6 +57,7 @@ class Guard : public testing::Test {
         return watch(duration, {{1, first}, {2, second}});
     }
     SteerGuard guard_;
+    std::uint64_t opened_ = 1'000'000, opened_each_ = 0; ///< connections in the namespace, by anybody
     SteerGuard::Clock::time_point now_{std::chrono::hours(1)};
 };
 
@@ -62,6 +67,20 @@ TEST_F(Guard, WithdrawsWithinNinetySeconds) {
     EXPECT_TRUE(guard_.is_withdrawn("web", one_address, now_));
     EXPECT_FALSE(guard_.is_withdrawn("other", one_address, now_));
     EXPECT_GT(guard_.next_trial(now_), now_);
+}
+
+TEST_F(Guard, WhereConnectionsAreTooShortToBeSeenWorkIsCompared) {
+    const std::vector<Worker> one_works{{1, 0, one_address, true, 20}, {2, 0, one_address, true, 0}};
+    EXPECT_FALSE(watch(seconds(300), one_works)) << "few come: those that are there may be unlike each other";
+    EXPECT_FALSE(watch(seconds(120), {{1, 0, one_address, true, 20}, {2, 0, one_address, true, 17}}));
+    opened_each_ = 450;
+    EXPECT_FALSE(watch(seconds(300), {{1, 0, one_address, true, 20}, {2, 0, one_address, true, 17}}));
+    EXPECT_TRUE(watch(seconds(90), one_works));
+}
+
+TEST_F(Guard, WhereTheyAreSeenWorkCountsForNothing) {
+    opened_each_ = 450;
+    EXPECT_FALSE(watch(seconds(300), {{1, 200, one_address, true, 200}, {2, 200, one_address, true, 0}}));
 }
 
 TEST_F(Guard, TriesAgainAfterLongerAndLonger) {

@@ -61,6 +61,41 @@ while True:
     poll.poll()
     mine.accept()
 """
+# A server of two processes with a listener each. On SIGUSR1 they have it under another descriptor (move), or tell it another CPU (tell);
+# one of them may wait in select(2) instead of an epoll (select).
+WORKERS = """import os, select, signal, socket, sys
+open("/proc/self/comm", "w").write(sys.argv[1])
+way = sys.argv[2]
+def listener():
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    one.bind(("10.98.0.1", 8080))
+    one.listen()
+    return one
+listeners = [listener(), listener()]
+is_child = os.fork() == 0
+mine = listeners.pop(is_child)
+listeners.pop().close()
+poll = select.epoll()
+def turn(*_):
+    global mine
+    if way == "move":
+        moved = socket.socket(fileno=os.dup2(mine.fileno(), 77))
+        mine.close()
+        mine = moved
+        poll.register(mine, select.EPOLLIN)
+    else:
+        mine.setsockopt(socket.SOL_SOCKET, 49, 1 - mine.getsockopt(socket.SOL_SOCKET, 49))
+signal.signal(signal.SIGUSR1, turn)
+if way != "select" or not is_child:
+    poll.register(mine, select.EPOLLIN)
+while True:
+    if way == "select" and is_child:
+        select.select([mine], [], [])
+    else:
+        poll.poll()
+    mine.accept()
+"""
 # A server that shares the address of others, and takes no connections.
 BESIDE = """import select, socket
 one = socket.socket()
@@ -432,6 +467,54 @@ class Steer(unittest.TestCase):
         self.assertEqual(before, incoming_cpus(server.pid, True))
         daemon.stop()
         self.assertEqual(before, incoming_cpus(server.pid, True))
+
+    def test_what_the_program_tells_its_listeners_later_is_left_alone(self):
+        daemon, pids = self.two_workers("tell")
+        daemon.start()
+        wait_for(lambda: sorted(self.told_of(pids)) == [0, 1], "they are steered")
+        swapped = [1 - cpu for cpu in self.told_of(pids)]
+        for pid in pids:
+            os.kill(pid, signal.SIGUSR1)
+        wait_for(lambda: "somebody else has told it a CPU" in str(daemon.status()["policies"][0].get("steer")), "status says so")
+        self.assertEqual(swapped, self.told_of(pids))
+        daemon.stop()
+        self.assertEqual(swapped, self.told_of(pids))
+
+    def test_what_is_open_under_another_descriptor_is_found_by_a_later_daemon(self):
+        """As HAProxy's new worker has the listeners of the old one."""
+        daemon, pids = self.two_workers("move")
+        daemon.start()
+        wait_for(lambda: sorted(self.told_of(pids)) == [0, 1], "they are steered")
+        daemon.process.kill()
+        daemon.process.wait()
+        for pid in pids:
+            os.kill(pid, signal.SIGUSR1)
+        wait_for(lambda: all(77 in incoming_cpus(pid, True) for pid in pids), "they have moved")
+        self.assertEqual([0, 1], sorted(self.told_of(pids)))
+        (daemon.policies / "server.yaml").unlink()
+        daemon.start()
+        wait_for(lambda: self.told_of(pids) == [-1, -1], "the next daemon takes it back")
+
+    def test_beside_a_worker_that_is_not_seen_to_take_connections_nobody_is_steered(self):
+        daemon, pids = self.two_workers("select")
+        daemon.start()
+        wait_for(lambda: "select and io_uring are not seen" in str(daemon.status()["policies"][0].get("steer")), "status says why")
+        self.assertEqual([-1, -1], self.told_of(pids))
+
+    def two_workers(self, way):
+        """A daemon that is to be started, and the processes of a server of two."""
+        daemon = self.daemon("accept")
+        server = spawn(self.stack, *self.near.command(sys.executable, "-c", WORKERS, self.comm, way))
+        children = pathlib.Path(f"/proc/{server.pid}/task/{server.pid}/children")
+        wait_for(lambda: children.read_text(encoding="ascii").split(), "it has its second process")
+        pids = [server.pid, int(children.read_text(encoding="ascii"))]
+        self.stack.callback(os.kill, pids[1], signal.SIGKILL)
+        wait_for(lambda: all(len(incoming_cpus(pid, True)) == 1 for pid in pids), "each has its own listener")
+        return daemon, pids
+
+    @staticmethod
+    def told_of(pids):
+        return [cpu for pid in pids for cpu in incoming_cpus(pid, True).values()]
 
 
 if __name__ == "__main__":

@@ -155,8 +155,8 @@ TEST_F(Accepting, ListenersAreFoundAmongManyConnections) {
     AcceptSockets found;
     for (int i = 0; i < 2000 && found.sockets.size() < 2; ++i) {
         const auto around =
-            std::make_shared<const ListeningSockets>(ListeningSockets::read(root, child.pid()));
-        found = reader.read(id(child.pid()), around);
+            std::make_shared<const ListeningSockets>(ListeningSockets::read(root, child.pid(), persons));
+        found = reader.read(id(child.pid()), {::geteuid(), around});
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     EXPECT_EQ(found.sockets.size(), 2U) << "who listens was known before anything was looked into";

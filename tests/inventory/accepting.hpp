@@ -96,6 +96,7 @@ class Accepting : public testing::Test {
     }
     host::Root root = *host::Root::open();
     AcceptReader reader{root};
+    host::SubordinateIds persons;
 };
 
 } // namespace affinityd::inventory

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "planner/accept_shares.hpp"
+#include "planner/unseen_accepts.hpp"
 
 #include <algorithm>
 #include <random>
@@ -283,6 +284,33 @@ TEST(BinomialTail, IsThatOfTables) {
     EXPECT_LT(binomial_tail(200000, 60000, 0.125), 1e-12);
     EXPECT_GT(binomial_tail(200000, 25000, 0.125), 0.4);
     EXPECT_EQ(binomial_tail(2'000'000'000, 600'000'000, 0.125), 0) << "without going through all of them";
+}
+
+TEST(UnseenAccepts, AreMostWhereConnectionsAreShort) {
+    using std::chrono::seconds;
+    const auto watch = [](std::uint64_t opened, std::size_t seen, seconds duration) { // each, in five seconds
+        UnseenAccepts accepts;
+        for (int i = 0; seconds(5 * i) <= duration; ++i)
+            accepts.see(seconds(5 * i), 1000 + opened * static_cast<std::uint64_t>(i), seen);
+        return accepts.are_most();
+    };
+    EXPECT_TRUE(watch(400, 0, seconds(60)));
+    EXPECT_FALSE(watch(400, 0, seconds(55))) << "it is not a minute yet";
+    EXPECT_FALSE(watch(400, 300, seconds(300)));
+    EXPECT_TRUE(watch(400, 150, seconds(300)));
+    EXPECT_FALSE(watch(4, 0, seconds(300))) << "they are few";
+}
+
+TEST(UnseenAccepts, ACounterThatBeginsAgainSaysNothing) {
+    using std::chrono::seconds;
+    UnseenAccepts accepts;
+    accepts.see(seconds(0), 1'000'000, 0);
+    accepts.see(seconds(40), 1'010'000, 0);
+    accepts.see(seconds(70), 50, 0); // another network namespace
+    EXPECT_FALSE(accepts.are_most());
+    accepts.see(seconds(100), 5000, 0);
+    accepts.see(seconds(130), 9000, 0);
+    EXPECT_TRUE(accepts.are_most());
 }
 
 } // namespace

@@ -34,11 +34,11 @@ using Arrival = std::expected<unsigned, NotSteered>;
 Arrival by_number(const TaskId&, int thread) { return static_cast<unsigned>(thread); }
 
 ListenerPlan plan(const std::vector<AcceptSockets>& processes, const ArrivalCpu& arrives = by_number,
-                  const UndoLookup& undo = test::NoUndo()) {
+                  const UndoLookup& undo = test::NoUndo(), const std::set<std::uint64_t>& given_up = {}) {
     std::vector<const AcceptSockets*> all;
     for (const auto& one : processes)
         all.push_back(&one);
-    return plan_listeners("web", all, arrives, undo);
+    return plan_listeners("web", all, arrives, undo, given_up);
 }
 
 using Left = std::map<NotSteered, std::size_t>;
@@ -159,6 +159,22 @@ TEST(Steering, WhileAWorkerSettlesThoseStaySteeredThatAre) {
     EXPECT_TRUE(planned.decided_against.empty());
 }
 
+/// Two workers with a listener each, of so many on their address.
+std::pair<inventory::AcceptSockets, inventory::AcceptSockets> two_beside(std::uint32_t all) {
+    std::vector<inventory::LocalSocket> sockets(all);
+    for (std::uint32_t i = 0; i < all; ++i) {
+        sockets[i].inode = 901 + i;
+        sockets[i].port = 80;
+        sockets[i].state = inventory::SocketState::listen;
+    }
+    auto one = process(1, {listener(101, {1})}), other = process(2, {listener(102, {2})});
+    one.sockets[0].inode = 901, other.sockets[0].inode = 902;
+    one.held = {901}, other.held = {902};
+    one.around = other.around =
+        std::make_shared<const inventory::ListeningSockets>(inventory::ListeningSockets::of(sockets));
+    return {one, other};
+}
+
 /// One in the hands of another server would get no connections any more.
 TEST(Steering, WhereSomebodyElseListensOnTheAddressNobodyIsSteered) {
     using inventory::ListeningSockets;
@@ -178,7 +194,8 @@ TEST(Steering, WhereSomebodyElseListensOnTheAddressNobodyIsSteered) {
     EXPECT_EQ(beside.decided_against.size(), 2U);
     auto master = process(3, {});
     master.held = {903};
-    EXPECT_EQ(plan({one, other, master}).targets.size(), 2U) << "its own, for which nobody waits now";
+    EXPECT_EQ(plan({one, other, master}).left, (Left{{NotSteered::unattended, 2}}))
+        << "its own, for which nobody is seen to wait";
     EXPECT_EQ(plan({one}).left, (Left{{NotSteered::others, 1}})) << "the other two are not this policy's";
     auto unread = process(4, {});
     unread.code = EDQUOT;
@@ -187,6 +204,50 @@ TEST(Steering, WhereSomebodyElseListensOnTheAddressNobodyIsSteered) {
     EXPECT_EQ(unknown.left, (Left{{NotSteered::unknown, 2}, {NotSteered::refused, 1}}))
         << "it may be its own";
     EXPECT_TRUE(unknown.decided_against.empty()) << "so what is stays";
+}
+
+/// As it is while a worker starts again, or is busy: it would get few connections beside those that are told.
+TEST(Steering, WhereNobodyIsSeenToTakeFromOneOfTheAddressNobodyNewIsSteered) {
+    auto [one, other] = two_beside(3);
+    other.held.push_back(903);
+    const auto waiting = plan({one, other});
+    EXPECT_EQ(waiting.left, (Left{{NotSteered::unattended, 2}}));
+    EXPECT_EQ(waiting.undecided.size(), 2U);
+    EXPECT_EQ(waiting.unattended, std::set<std::uint64_t>{903});
+    test::Book book;
+    for (const std::uint64_t cookie : {101U, 102U})
+        book.records[ListenerCpu{cookie}] = {CpuSet{}, CpuSet{1}, CpuSet{1}, "web"};
+    EXPECT_EQ(plan({one, other}, by_number, book).targets.size(), 2U) << "those that are steered stay so";
+    const auto given_up = plan({one, other}, by_number, book, {903});
+    EXPECT_EQ(given_up.left, (Left{{NotSteered::others, 2}})) << "it was waited for in vain";
+    EXPECT_EQ(given_up.unattended, std::set<std::uint64_t>{903}) << "it is still there";
+}
+
+TEST(Steering, WhatIsNotKnownOfOneUserOrNamespaceIsNothingToOthers) {
+    auto [one, other] = two_beside(2);
+    one.user = other.user = 33;
+    auto unread = process(4, {});
+    unread.code = EDQUOT;
+    unread.knows_all = false;
+    unread.user = 1000;
+    EXPECT_EQ(plan({one, other, unread}).targets.size(), 2U) << "another user's cannot be of this address";
+    for (const uid_t user : {33U, 0U}) {
+        unread.user = user;
+        EXPECT_TRUE(plan({one, other, unread}).targets.empty()) << user;
+    }
+    unread.around = two_beside(1).first.around;
+    EXPECT_EQ(plan({one, other, unread}).targets.size(), 2U) << "it is elsewhere";
+}
+
+TEST(Steering, TheSameAddressInAnotherNamespaceIsAnotherOne) {
+    auto [one, other] = two_beside(2);
+    auto elsewhere = process(3, {listener(103, {3})});
+    elsewhere.sockets[0].inode = 901;
+    elsewhere.held = {901};
+    elsewhere.around = two_beside(1).first.around;
+    const auto planned = plan({one, other, elsewhere});
+    EXPECT_EQ(planned.targets.size(), 2U);
+    EXPECT_EQ(planned.left, (Left{{NotSteered::single, 1}}));
 }
 
 TEST(Steering, WhatWasNotLookedAtIsCounted) {
@@ -205,6 +266,10 @@ TEST(Steering, WhatSomebodyElseHasToldACpuIsLeft) {
     EXPECT_EQ(planned.left, (Left{{NotSteered::set_already, 1}}));
     ASSERT_EQ(planned.targets.size(), 1U) << "what we told it ourselves counts for nothing";
     EXPECT_EQ(planned.targets[0].subject.cookie, 102U);
+    other.incoming_cpu = 7;
+    EXPECT_EQ(plan({process(1, {told}), process(2, {other})}, by_number, book).left,
+              (Left{{NotSteered::set_already, 2}}))
+        << "it was told another one after ours";
 }
 
 TEST(Steering, ProcessesThatCannotBeReachedAreCounted) {

@@ -61,6 +61,7 @@ TEST(Record, EveryKindOfSubjectSurvivesTheWayThroughText) {
         {FlowTable{"", 0, "machine"}, of_count},
         {machine::ListenerCpu{18446744073709551615U, 4711, 4700, 6, 443}, of_cpus},
         {machine::ListenerCpu{1, 4711, 0, 0, 0}, of_cpus},
+        {machine::ListenerCpu{2, 4711, 4700, 6, 443, 123456}, of_cpus},
         {machine::QueueCount{device, "eth0", 3}, of_queues},
         {machine::QueueCount{device, "p1", 7, true}, of_queues},
         {machine::QueueCount{"veth0", "veth0", 9}, of_queues},

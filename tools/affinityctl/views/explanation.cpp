@@ -73,7 +73,7 @@ std::string task_text(const json& answer, bool color) {
     text += listeners_text(answer);
     text += local_text(answer);
     for (const auto& group : answer.value("at_arrivals", json::array()))
-        text += fmt::format("  {} steered: {}\n", counted(group.value("tasks", std::size_t{0}), "task"),
+        text += fmt::format("  {}: {}\n", counted(group.value("tasks", std::size_t{0}), "task"),
                             printable(text_of(group, "why")));
     for (const auto& group : answer.value("not_steered", json::array()))
         text += fmt::format("  {} not steered: {}\n",
