@@ -501,6 +501,18 @@ class Steer(unittest.TestCase):
         wait_for(lambda: "select and io_uring are not seen" in str(daemon.status()["policies"][0].get("steer")), "status says why")
         self.assertEqual([-1, -1], self.told_of(pids))
 
+    def test_a_worker_that_somebody_moved_has_no_lane_under_yield(self):
+        daemon = self.daemon("accept")
+        daemon.write("server.yaml", self.policy("accept") + "drift: yield\n")
+        master = self.nginx(daemon.folder)
+        daemon.start()
+        self.wait_until_steered(master)
+        worker = next(pid for pid in self.workers(master) if os.sched_getaffinity(pid) == {0})
+        self.assertNotIn("has no lane", str(daemon.status()["policies"][0].get("steer")))
+        os.sched_setaffinity(worker, {1})
+        wait_for(lambda: "has no lane" in str(daemon.status()["policies"][0].get("steer")), "status says so")
+        self.assertEqual({1}, os.sched_getaffinity(worker))
+
     def two_workers(self, way):
         """A daemon that is to be started, and the processes of a server of two."""
         daemon = self.daemon("accept")
