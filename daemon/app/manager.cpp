@@ -257,7 +257,6 @@ void Manager::begin_stop(std::function<void()> done) {
         coexistence_.stop();
         units_.begin_stop();
     });
-    stop->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
     // CPUs may have gone a moment ago, and the kernel may have widened masks for that.
     const auto online = topology::read_online(parts_.root).value_or(shared_.current.placements().online);
     stop->then_do([this, online] {
@@ -282,6 +281,8 @@ void Manager::begin_stop(std::function<void()> done) {
         if (const auto forgotten = parts_.journal.forget_given(); !forgotten)
             parts_.log.error(forgotten.error().to_string());
     });
+    // Last, as it may wait: it looks at processes, and writes to a disk.
+    stop->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
     stop->then(std::move(done));
     work_.begin_end(std::move(stop));
 }

@@ -3,7 +3,9 @@
 
 #include "app/message_ids.hpp"
 #include "enforcer/interface_queues.hpp"
+#include "host/foreign_socket.hpp"
 
+#include <cerrno>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -17,8 +19,18 @@ using enforcer::Notice;
 std::string reason_of(const Notice& notice) {
     const std::string outcome(to_string(notice.outcome));
     if (notice.code == 0) return outcome;
+    if (std::holds_alternative<machine::ListenerCpu>(notice.subject)) {
+        if (notice.code == EOWNERDEAD) return "it still listens, but no process was found that has it open";
+        return host::why_not_reached(notice.code);
+    }
     return fmt::format("{}: {}{}", outcome, std::generic_category().message(notice.code),
                        enforcer::refusal_hint(notice.subject, notice.code));
+}
+
+/// A listener that was told no CPU has none.
+std::string value_of(const machine::Setting& setting) {
+    const auto text = setting.to_string();
+    return text.empty() ? "none" : text;
 }
 
 bool is_number(const Notice& notice) { return std::holds_alternative<machine::QueueCount>(notice.subject); }
@@ -44,7 +56,7 @@ void log_notice(Log& log, const Notice& notice) {
                  about("refused", notice.subject));
         break;
     case Notice::Kind::not_put_back:
-        log.warn(fmt::format("{} could not be put back to {}: {}", subject, notice.to.to_string(),
+        log.warn(fmt::format("{} could not be put back to {}: {}", subject, value_of(notice.to),
                              reason_of(notice)),
                  about("not put back", notice.subject));
         break;

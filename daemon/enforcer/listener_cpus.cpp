@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <expected>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -79,38 +81,62 @@ int use_listener(const std::vector<int>& processes, const ListenerCpu& subject, 
     return missing;
 }
 
-/// Under another descriptor, or in the hands of others. ENOENT: it is gone; EOWNERDEAD: it still listens, but
-/// nobody was found who has it open.
+/// Under another descriptor, or in the hands of others. ENOENT: it is gone; EBUSY: not all of the family
+/// could be looked at; EOWNERDEAD: it still listens, but nobody was found who has it open.
 int use_elsewhere(ListenerHolders& holders, const std::vector<int>& processes, const ListenerCpu& subject,
                   const Use& use, std::atomic<int>& pid) {
     if (subject.inode == 0) return ENOENT;
-    auto holder = holders.among(processes, subject.inode);
-    const bool is_listed = !holder && holders.is_listed(subject.inode);
-    if (is_listed) holder = holders.anywhere(subject.inode);
-    const int code = holder ? use_of(holder->pid, holder->number, subject, use, pid) : ENOENT;
-    return code == ENOENT && is_listed ? EOWNERDEAD : code;
+    const auto use_if = [&](const std::optional<ListenerHolders::Holder>& holder) {
+        return holder ? use_of(holder->pid, holder->number, subject, use, pid) : ENOENT;
+    };
+    bool is_whole = true;
+    const int code = use_if(holders.among(processes, subject.inode, pid, is_whole));
+    if (code != ENOENT) return code;
+    pid = 0;
+    if (!holders.is_listed(subject.inode)) return is_whole ? ENOENT : EBUSY;
+    for (int i = 0; i < 2; ++i) { // the first may be of long ago
+        const int its = use_if(holders.anywhere(subject.inode, pid));
+        if (its != ENOENT) return its;
+        holders.forget(subject.inode);
+        pid = 0;
+    }
+    return EOWNERDEAD;
 }
 
+/// What a call has, which may outlive who asked.
+struct Question {
+    ListenerCpu subject;
+    std::optional<int> to; ///< no value: it is only read
+    std::vector<int> processes;
+    std::shared_ptr<ListenerHolders> holders;
+    std::atomic<bool> is_in_hand = false; ///< else it is still looked for
+};
+
 /// Its CPU after `to` was set, where that has a value; or why not, as above.
+std::expected<int, int> answer_to(Question& question, std::atomic<int>& pid) {
+    std::optional<int> cpu;
+    const Use use = [&](const host::ForeignSocket& socket) {
+        question.is_in_hand = true;
+        if (const int failed = question.to ? socket.set_incoming_cpu(*question.to) : 0; failed != 0)
+            return failed;
+        cpu = socket.incoming_cpu();
+        return cpu ? 0 : ENOTSOCK;
+    };
+    int code = use_listener(question.processes, question.subject, use, pid);
+    if (code == ENOENT)
+        code = use_elsewhere(*question.holders, question.processes, question.subject, use, pid);
+    if (code != 0) return std::unexpected(code);
+    return *cpu;
+}
+
 std::expected<int, int> ask(const host::Root& root, const std::shared_ptr<ListenerHolders>& holders,
                             const ListenerCpu& subject, std::optional<int> to) {
     if (host::is_avoided(host::Avoid::cookie, subject.cookie)) return std::unexpected(EBUSY);
-    const auto answer =
-        host::patiently<std::expected<int, int>>([processes = holders_of(root, subject), holders, subject,
-                                                  to](std::atomic<int>& pid) -> std::expected<int, int> {
-            std::optional<int> cpu;
-            const Use use = [&](const host::ForeignSocket& socket) {
-                if (const int failed = to ? socket.set_incoming_cpu(*to) : 0; failed != 0) return failed;
-                cpu = socket.incoming_cpu();
-                return cpu ? 0 : ENOTSOCK;
-            };
-            int code = use_listener(processes, subject, use, pid);
-            if (code == ENOENT) code = use_elsewhere(*holders, processes, subject, use, pid);
-            if (code != 0) return std::unexpected(code);
-            return *cpu;
-        });
+    const auto question = std::make_shared<Question>(subject, to, holders_of(root, subject), holders);
+    const auto answer = host::patiently<std::expected<int, int>>(
+        [question](std::atomic<int>& pid) { return answer_to(*question, pid); });
     if (answer) return *answer;
-    if (answer.error() == host::Unanswered::stuck) // whoever has it open
+    if (answer.error() == host::Unanswered::stuck && question->is_in_hand) // whoever has it open
         host::avoid(host::Avoid::cookie, subject.cookie);
     return std::unexpected(host::to_errno(answer.error()));
 }

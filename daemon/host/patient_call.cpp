@@ -24,8 +24,12 @@ using Clock = std::chrono::steady_clock;
 using detail::PatientCall;
 
 constexpr int most_left_behind = 64;
-constexpr std::chrono::milliseconds first_glance{5}, between_glances{20};
+constexpr std::chrono::milliseconds first_glance{2}, between_glances{10};
 constexpr std::chrono::seconds longest_of_all{5};
+
+std::chrono::milliseconds since(Clock::time_point begun) {
+    return std::chrono::ceil<std::chrono::milliseconds>(Clock::now() - begun);
+}
 
 std::atomic<int> left_behind = 0; // calls that were left to themselves and have not come back
 
@@ -52,12 +56,16 @@ class CallThread {
         std::chrono::milliseconds waited{0}; // seen to wait itself, without a break
         const auto end = Clock::now() + longest_of_all;
         for (auto rest = first_glance; waited < longest_call && Clock::now() < end; rest = between_glances) {
-            if (changed_.wait_for(lock, rest, [this] { return call_ == nullptr; })) return true;
+            const auto glanced = Clock::now();
+            if (changed_.wait_for(lock, rest, [this] { return call_ == nullptr; })) {
+                if (waited.count() > 0) charge_wait(call->pid, since(glanced));
+                return true;
+            }
             if (wants_cpu()) {
                 waited = {};
             } else {
                 waited += rest;
-                charge_wait(call->pid, rest);
+                charge_wait(call->pid, since(glanced));
             }
         }
         is_over_ = is_stuck_ = true;

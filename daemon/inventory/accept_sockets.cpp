@@ -88,15 +88,20 @@ struct AcceptReader::Files {
             own.insert(socket.inode);
             for (const int epoll : socket.epolls)
                 of_epolls[epoll].push_back(&listener);
+            listener.has_old =
+                std::ranges::any_of(socket.epolls, [&](int epoll) { return !fresh.contains(epoll); });
         }
+        const auto is_own = [&](std::uint64_t one) { return own.contains(one); };
         for (auto& [epoll, files] : fresh) {
-            files.count -= std::erase_if(files.inodes, [&](std::uint64_t one) { return own.contains(one); });
+            files.count -= std::erase_if(files.inodes, is_own);
+            if (files.stayed) std::erase_if(*files.stayed, is_own);
             share_out(files, of_epolls[epoll], port_of);
         }
     }
-    [[nodiscard]] std::vector<std::uint16_t> ask_ports(const std::vector<std::uint64_t>& inodes,
-                                                       std::size_t most, const PortOf& port_of) const {
-        std::vector<std::uint16_t> ports;
+    using Ports = std::vector<std::uint16_t>;
+    [[nodiscard]] Ports ask_ports(const std::vector<std::uint64_t>& inodes, std::size_t most,
+                                  const PortOf& port_of) const {
+        Ports ports;
         const std::size_t asked = std::min(inodes.size(), most);
         for (std::size_t i = 0; i < asked; ++i) {
             const auto one = std::ranges::find(sockets, inodes[i * inodes.size() / asked], &Socket::inode);
@@ -116,7 +121,9 @@ struct AcceptReader::Files {
         };
         auto ports = ask_ports(files.inodes, few_asked, port_of);
         if (!std::ranges::all_of(ports, is_theirs)) ports = ask_ports(files.inodes, most_asked, port_of);
+        const auto old = files.stayed ? ask_ports(*files.stayed, few_asked, port_of) : Ports();
         for (auto* listener : listeners) {
+            listener->has_old |= !files.stayed || std::ranges::find(old, listener->port) != old.end();
             const auto hits = listener->shares_port ? std::ranges::count_if(ports, is_theirs)
                                                     : std::ranges::count(ports, listener->port);
             const std::size_t count =

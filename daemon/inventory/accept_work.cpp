@@ -32,7 +32,7 @@ void AcceptWork::note(AcceptSockets& process) {
     for (auto& socket : process.sockets)
         for (const int thread : socket.threads)
             if (const auto known = units.find(thread); known != units.end())
-                socket.work = socket.work.value_or(0) + known->second;
+                socket.work = socket.work.value_or(0) + (socket.has_old ? 0 : known->second);
 }
 
 void AcceptWork::end_round() {

@@ -15,7 +15,8 @@
 namespace affinityd::inventory {
 
 /// What workers have to do: where connections come and go between two looks, nobody can count them, but they
-/// cost CPU time.
+/// cost CPU time. What a worker did while it had connections that stayed counts for nothing: it may be
+/// theirs.
 class AcceptWork {
   public:
     static constexpr std::chrono::milliseconds unit{10}; ///< of AcceptSocket::work

@@ -20,8 +20,12 @@ KnownFiles::Fresh KnownFiles::see(std::span<const PolledFile> polled, std::size_
     if (are_known_) {
         std::ranges::set_difference(inodes, inodes_, std::back_inserter(fresh.inodes));
         fresh.count = fresh.inodes.size();
+        fresh.stayed.emplace();
+        std::ranges::set_intersection(inodes, inodes_, std::back_inserter(*fresh.stayed));
     } else if (!is_first_) {
         fresh.count = count - std::min(count, count_);
+    } else {
+        fresh.stayed.emplace();
     }
     are_known_ = count <= most;
     if (!are_known_) inodes.clear();

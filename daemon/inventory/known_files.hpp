@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,8 @@ class KnownFiles {
     struct Fresh {
         std::size_t count = 0;
         std::vector<std::uint64_t> inodes; ///< theirs, ascending, as far as they are known
+        /// Of those that were there before, all or some, ascending; no value: it is not known.
+        std::optional<std::vector<std::uint64_t>> stayed;
     };
     /// `polled`: ascending by inode, each counts once. What came since; nothing at the first time. Of more
     /// than `most` files only the number is remembered: those that came are at least as many as there are

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/listener_holders.hpp"
 
+#include "host/avoided.hpp"
 #include "inventory/descriptor_walk.hpp"
 #include "inventory/numbered.hpp"
 
@@ -8,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -36,16 +38,23 @@ ListenerHolders::ListenerHolders(const host::Root& root) {
     if (auto own = host::Root::open(root.path())) root_.emplace(std::move(*own));
 }
 
-std::optional<ListenerHolders::Holder> ListenerHolders::among(std::span<const int> pids,
-                                                              std::uint64_t inode) const {
+std::optional<ListenerHolders::Holder> ListenerHolders::among(std::span<const int> pids, std::uint64_t inode,
+                                                              std::atomic<int>& at, bool& is_whole) const {
     std::optional<Holder> found;
-    auto left = most_links;
+    auto left = most_links_of_family;
     for (const int pid : pids) {
         if (found || !root_) break;
-        for_each_socket(*root_, pid, left, [&](int number, std::uint64_t its) {
-            if (its == inode) found = Holder{pid, number};
-            return !found;
-        });
+        auto of_one = std::min(left, most_links);
+        left -= of_one;
+        if (!host::is_process_avoided(pid)) {
+            at = pid;
+            for_each_socket(*root_, pid, of_one, [&](int number, std::uint64_t its) {
+                if (its == inode) found = Holder{pid, number};
+                return !found;
+            });
+        }
+        is_whole = is_whole && of_one > 0;
+        left += of_one;
     }
     return found;
 }
@@ -53,46 +62,70 @@ std::optional<ListenerHolders::Holder> ListenerHolders::among(std::span<const in
 void ListenerHolders::list() {
     const auto now = Clock::now();
     if (!root_ || (listed_at_ != Clock::time_point{} && now - listed_at_ < between_lists)) return;
-    listed_ = ListeningSockets::read(*root_, ::getpid(), persons_);
+    listed_ = std::make_shared<const ListeningSockets>(ListeningSockets::read(*root_, ::getpid(), persons_));
     listed_at_ = Clock::now();
 }
 
 bool ListenerHolders::is_listed(std::uint64_t inode) {
     const std::lock_guard lock(mutex_);
     list();
-    return listed_.contains(inode);
+    return listed_->contains(inode);
 }
 
-void ListenerHolders::walk() {
-    found_.clear();
-    walked_at_ = Clock::now();
-    if (!root_) return;
+ListenerHolders::Found ListenerHolders::walk(const ListeningSockets& listed, int& from,
+                                             std::atomic<int>& at) const {
+    Found found;
+    std::vector<int> pids;
     auto processes = NumberedEntries::open(root_->proc(), "");
-    if (!processes) return;
-    for (auto left = most_links_anywhere; left > 0;) {
+    while (processes) {
         const auto pid = processes->next();
-        if (!pid || !*pid) return;
+        if (!pid || !*pid) break;
+        if (from == 0 || **pid <= from) pids.push_back(**pid);
+    }
+    std::ranges::sort(pids, std::greater());
+    auto left = most_links_anywhere;
+    for (const int pid : pids) {
+        from = pid;
+        if (left == 0) return found;
+        if (host::is_process_avoided(pid)) continue;
+        at = pid;
         auto of_one = std::min(left, most_links);
         left -= of_one;
-        for_each_socket(*root_, **pid, of_one, [&](int number, std::uint64_t inode) {
-            if (listed_.contains(inode)) found_.try_emplace(inode, Holder{**pid, number});
+        for_each_socket(*root_, pid, of_one, [&](int number, std::uint64_t inode) {
+            if (listed.contains(inode)) found.try_emplace(inode, Holder{pid, number});
             return true;
         });
         left += of_one; // what it did not use
     }
+    from = 0;
+    return found;
 }
 
-std::optional<ListenerHolders::Holder> ListenerHolders::anywhere(std::uint64_t inode) {
-    const std::lock_guard lock(mutex_);
+std::optional<ListenerHolders::Holder> ListenerHolders::anywhere(std::uint64_t inode, std::atomic<int>& at) {
+    std::unique_lock lock(mutex_);
     list();
-    if (!listed_.contains(inode)) return std::nullopt;
-    auto found = found_.find(inode);
-    if (found == found_.end() &&
-        (walked_at_ == Clock::time_point{} || Clock::now() - walked_at_ >= between_walks)) {
-        walk();
-        found = found_.find(inode);
+    const auto listed = listed_;
+    if (!root_ || !listed->contains(inode)) return std::nullopt;
+    const auto begun = Clock::now();
+    if (!found_.contains(inode) && begun >= next_walk_) {
+        next_walk_ = Clock::time_point::max(); // as long as one goes on, and does not come back
+        int from = next_pid_;
+        lock.unlock();
+        auto found = walk(*listed, from, at);
+        lock.lock();
+        next_walk_ = Clock::now() + rest_after_walk * (Clock::now() - begun);
+        next_pid_ = from;
+        std::erase_if(found_, [&](const auto& one) { return !listed->contains(one.first); });
+        for (const auto& [its, holder] : found)
+            found_.insert_or_assign(its, holder);
     }
+    const auto found = found_.find(inode);
     return found == found_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void ListenerHolders::forget(std::uint64_t inode) {
+    const std::lock_guard lock(mutex_);
+    found_.erase(inode);
 }
 
 } // namespace affinityd::inventory

@@ -5,9 +5,11 @@
 #include "host/subordinate_ids.hpp"
 #include "inventory/listening_sockets.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -16,14 +18,18 @@
 namespace affinityd::inventory {
 
 /// Finds who has a listener open, by its inode: servers hand listeners on to other processes, under other
-/// descriptors. One thread at a time may wait for another's answer.
+/// descriptors. For several threads: each process can hold up for as long as it likes whoever lists its
+/// descriptors, and a thread that is held up does not hold up others. `at`: the process that is being looked
+/// at, see host::patiently().
 class ListenerHolders {
   public:
     using Clock = std::chrono::steady_clock;
-    /// Links of /proc/PID/fd that are read for one question, some microsecond each.
-    static constexpr std::size_t most_links = 8192, most_links_anywhere = 131'072;
-    /// Between two walks through all processes.
-    static constexpr std::chrono::seconds between_walks{30};
+    /// Links of /proc/PID/fd that are read, about a microsecond each: of one process, of a family, and in a
+    /// walk through all processes. The next walk begins where one ended early.
+    static constexpr std::size_t most_links = 8192, most_links_of_family = 32'768,
+                                 most_links_anywhere = 262'144;
+    /// Between two walks, times as long as the last one took.
+    static constexpr int rest_after_walk = 20;
 
     struct Holder {
         int pid = 0;
@@ -31,23 +37,31 @@ class ListenerHolders {
     };
     explicit ListenerHolders(const host::Root& root);
 
-    /// Which of these processes has it open; no value: none that was looked at.
-    [[nodiscard]] std::optional<Holder> among(std::span<const int> pids, std::uint64_t inode) const;
+    /// Which of these processes has it open; no value: none that was looked at. `is_whole`: all of them could
+    /// be looked at.
+    [[nodiscard]] std::optional<Holder> among(std::span<const int> pids, std::uint64_t inode,
+                                              std::atomic<int>& at, bool& is_whole) const;
     /// It listens in the network namespace of this process: as of a second ago at most. False: it does not,
     /// or in another one.
     [[nodiscard]] bool is_listed(std::uint64_t inode);
-    /// Any process of the machine: of those that listen here, as of the last walk.
-    [[nodiscard]] std::optional<Holder> anywhere(std::uint64_t inode);
+    /// Any process of the machine: of those that listen here, as of the last walk. Processes that are avoided
+    /// are left out.
+    [[nodiscard]] std::optional<Holder> anywhere(std::uint64_t inode, std::atomic<int>& at);
+    /// What anywhere() said of it holds no more.
+    void forget(std::uint64_t inode);
 
   private:
+    using Found = std::unordered_map<std::uint64_t, Holder>; ///< by inode
     void list();
-    void walk();
+    /// `from`: at first the highest process id to look at, then that of the next walk; newer ones come first.
+    [[nodiscard]] Found walk(const ListeningSockets& listed, int& from, std::atomic<int>& at) const;
     std::optional<host::Root> root_; ///< its own, so that it may outlive others
     std::mutex mutex_;
     host::SubordinateIds persons_;
-    ListeningSockets listed_;
-    Clock::time_point listed_at_{}, walked_at_{};
-    std::unordered_map<std::uint64_t, Holder> found_; ///< by inode
+    std::shared_ptr<const ListeningSockets> listed_ = std::make_shared<const ListeningSockets>();
+    Clock::time_point listed_at_{}, next_walk_{};
+    int next_pid_ = 0; ///< 0: the newest
+    Found found_;
 };
 
 } // namespace affinityd::inventory

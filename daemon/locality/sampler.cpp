@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "locality/sampler.hpp"
 
+#include "host/avoided.hpp"
 #include "host/patient_call.hpp"
 #include "inventory/descriptor_walk.hpp"
 #include "inventory/name_space.hpp"
@@ -43,6 +44,7 @@ std::vector<int> descriptors_from(int first, inventory::NumberedEntries& entries
 /// No value: there is no such socket any more, or it is no connection.
 std::optional<Sampler::Connection> Sampler::look_into(const host::ForeignFiles& files, int number,
                                                       std::uint64_t inode) {
+    if (host::is_avoided(host::Avoid::inode, inode)) return std::nullopt;
     using Looked = std::expected<std::optional<Connection>, int>;
     const auto looked = host::patiently<Looked>([files, number, inode](std::atomic<int>& pid) -> Looked {
         pid = files.pid();
@@ -55,6 +57,8 @@ std::optional<Sampler::Connection> Sampler::look_into(const host::ForeignFiles& 
         return silence ? std::optional(found) : std::nullopt;
     });
     if (looked && *looked) return **looked;
+    if (!looked && looked.error() == host::Unanswered::stuck)
+        host::avoid(host::Avoid::inode, inode); // whoever has it
     const int code = looked ? looked->error() : host::to_errno(looked.error());
     if (code != EBADF && code != ESRCH && code != ENOTSOCK) refused_ = code;
     return std::nullopt;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include <sched.h>
 
@@ -127,20 +128,24 @@ TEST_F(ListeningAround, WhoHasOneOpenIsFoundUnderWhateverDescriptor) {
         ::pause();
     });
     ListenerHolders holders(root);
+    std::atomic<int> at = 0;
+    bool is_whole = true;
     std::optional<ListenerHolders::Holder> among;
     for (int i = 0; i < 2000 && (!among || among->number != 77); ++i) {
-        among = holders.among(std::array{child.pid()}, inode);
+        among = holders.among(std::array{child.pid()}, inode, at, is_whole);
         ::usleep(1000);
     }
     ASSERT_TRUE(among);
     EXPECT_EQ(among->pid, child.pid());
+    EXPECT_EQ(at, child.pid()) << "who pays for it";
     EXPECT_EQ(among->number, 77);
+    EXPECT_TRUE(is_whole);
     EXPECT_TRUE(holders.is_listed(inode));
     ::close(one);
-    const auto anywhere = holders.anywhere(inode);
+    const auto anywhere = holders.anywhere(inode, at);
     ASSERT_TRUE(anywhere);
     EXPECT_EQ(anywhere->pid, child.pid());
-    EXPECT_FALSE(holders.anywhere(0));
+    EXPECT_FALSE(holders.anywhere(0, at));
     EXPECT_FALSE(holders.is_listed(0));
 }
 
