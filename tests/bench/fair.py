@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How fair connections are shared among nginx's two workers while listeners are steered: with one client, three and a thousand, whose packets
-arrive on both queues, and with a thousand whose packets all arrive on one. There steering must be withdrawn within 90 seconds, and nowhere
-else: nor where one worker has 500 connections from before the daemon was started, and new ones come on both queues.
+arrive on both queues, and with a thousand whose packets all arrive on one, also where a hundred a second are closed at once. There steering must
+be withdrawn within 90 seconds, and nowhere else: nor where one worker has 500 connections from before the daemon was started, and new ones come
+on both queues, nor where one client keeps a worker busy and short connections are another server's.
 
     tests/bench/fair.py build
 """
@@ -13,6 +14,7 @@ import json
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import time
 
@@ -99,6 +101,64 @@ def measure_old(case):
     return withdrawn is None
 
 
+# A connection that is closed as soon as it was answered, a hundred times a second.
+SHORT = """import socket, sys, time
+next = time.monotonic()
+while True:
+    with socket.create_connection(("10.98.0.1", int(sys.argv[1])), 5) as one:
+        one.sendall(b"GET / HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n")
+        while one.recv(4096):
+            pass
+    next += 0.01
+    time.sleep(max(0, next - time.monotonic()))
+"""
+# What they come to where they are not nginx's.
+OTHER = """import socket
+listener = socket.create_server(("10.98.0.1", 8081), backlog=128)
+print("listens", flush=True)
+while True:
+    listener.accept()[0].close()
+"""
+# One client that asks as fast as it can, over one connection.
+HEAVY = """import socket
+one = socket.create_connection(("10.98.0.1", 8080), 5)
+for _ in range(100_000_000):
+    one.sendall(b"GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+    assert one.recv(4096)
+"""
+
+
+def measure_short(case, is_one, are_others):
+    """Connections that are too short to be counted; of another server, while nginx has a single client that keeps one of its workers busy."""
+    send_on_one_queue(case, is_one)
+    daemon = case.daemon("accept")
+    master = case.nginx(daemon.folder)
+    with contextlib.ExitStack() as stack:
+        def start(namespace, *command):
+            process = subprocess.Popen(namespace.command(sys.executable, "-c", *command), stdout=subprocess.PIPE, text=True)
+            stack.callback(process.stdout.close)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        stack.callback(os.kill, master, signal.SIGTERM)
+        stack.callback(daemon.stop)
+        daemon.start()
+        case.wait_until_steered(master)
+        if are_others:
+            start(case.near, OTHER).stdout.readline()
+            start(case.far, HEAVY)
+        start(case.far, SHORT, "8081" if are_others else "8080")
+        begun, withdrawn = time.monotonic(), None
+        while withdrawn is None and time.monotonic() - begun < LIMIT:
+            time.sleep(1)
+            withdrawn = time.monotonic() - begun if is_withdrawn(daemon) else None
+    told = "not withdrawn" if withdrawn is None else f"withdrawn after {withdrawn:.0f} s"
+    where = "to another server, and one client that keeps a worker busy" if are_others else "all on one queue" if is_one else "on both queues"
+    print(f"short connections, {where}; steering {told}", flush=True)
+    return (withdrawn is not None) == (is_one and not are_others)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
@@ -108,7 +168,8 @@ def main():
     for old, new in SETTINGS:
         steer_test.NGINX = steer_test.NGINX.replace(old, new)
     good = True
-    for run in (*(functools.partial(measure, connections=connections, is_one=is_one) for connections, is_one in KINDS), measure_old):
+    for run in (*(functools.partial(measure, connections=connections, is_one=is_one) for connections, is_one in KINDS), measure_old,
+                *(functools.partial(measure_short, is_one=is_one, are_others=others) for is_one, others in ((True, False), (False, False), (False, True)))):
         case = steer_test.Steer()
         case.setUp()
         with contextlib.ExitStack() as stack:
