@@ -2,6 +2,7 @@
 #include "app/placed.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -25,6 +26,7 @@ bool is_kept_off(const planner::Action& action) {
 std::string reason_of(const enforcer::Applied& applied) {
     if (applied.outcome == enforcer::Outcome::unrecorded)
         return "the undo journal cannot be written: " + std::generic_category().message(applied.code);
+    if (applied.code == EOWNERDEAD) return "it still listens, but no process was found that has it open";
     return applied.code == 0 ? std::string(to_string(applied.outcome))
                              : std::generic_category().message(applied.code);
 }

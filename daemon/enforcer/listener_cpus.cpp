@@ -93,7 +93,10 @@ int use_elsewhere(ListenerHolders& holders, const std::vector<int>& processes, c
     const int code = use_if(holders.among(processes, subject.inode, pid, is_whole));
     if (code != ENOENT) return code;
     pid = 0;
-    if (!holders.is_listed(subject.inode)) return is_whole ? ENOENT : EBUSY;
+    const auto listed = holders.is_listed(subject.inode);
+    if (listed == ListenerHolders::Listed::not_known) return EBUSY;
+    if (listed == ListenerHolders::Listed::no)
+        return is_whole || holders.are_here(processes) ? ENOENT : EBUSY;
     for (int i = 0; i < 2; ++i) { // the first may be of long ago
         const int its = use_if(holders.anywhere(subject.inode, pid));
         if (its != ENOENT) return its;
@@ -109,7 +112,8 @@ struct Question {
     std::optional<int> to; ///< no value: it is only read
     std::vector<int> processes;
     std::shared_ptr<ListenerHolders> holders;
-    std::atomic<bool> is_in_hand = false; ///< else it is still looked for
+    std::atomic<bool> is_in_hand = false;  ///< else it is still looked for
+    std::atomic<bool> is_given_up = false; ///< nobody waits for the answer: nothing is to be set any more
 };
 
 /// Its CPU after `to` was set, where that has a value; or why not, as above.
@@ -117,6 +121,7 @@ std::expected<int, int> answer_to(Question& question, std::atomic<int>& pid) {
     std::optional<int> cpu;
     const Use use = [&](const host::ForeignSocket& socket) {
         question.is_in_hand = true;
+        if (question.is_given_up) return EBUSY;
         if (const int failed = question.to ? socket.set_incoming_cpu(*question.to) : 0; failed != 0)
             return failed;
         cpu = socket.incoming_cpu();
@@ -136,6 +141,7 @@ std::expected<int, int> ask(const host::Root& root, const std::shared_ptr<Listen
     const auto answer = host::patiently<std::expected<int, int>>(
         [question](std::atomic<int>& pid) { return answer_to(*question, pid); });
     if (answer) return *answer;
+    question->is_given_up = true;
     if (answer.error() == host::Unanswered::stuck && question->is_in_hand) // whoever has it open
         host::avoid(host::Avoid::cookie, subject.cookie);
     return std::unexpected(host::to_errno(answer.error()));

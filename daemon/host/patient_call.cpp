@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 using detail::PatientCall;
 
 constexpr int most_left_behind = 64;
-constexpr std::chrono::milliseconds first_glance{2}, between_glances{10};
+constexpr std::chrono::milliseconds first_glance{5}, between_glances{10};
 constexpr std::chrono::seconds longest_of_all{5};
 
 std::chrono::milliseconds since(Clock::time_point begun) {

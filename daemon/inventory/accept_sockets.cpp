@@ -26,6 +26,7 @@ constexpr std::size_t longest_fdinfo = 16U << 20; // some 200,000 files of an ep
 constexpr std::size_t long_fdinfo = 256U << 10;   // some 3,000
 constexpr std::chrono::seconds rest_of_long{60};
 constexpr std::size_t few_asked = 8;    // connections of an epoll, for their ports
+constexpr std::size_t some_asked = 32;  // of those that stay
 constexpr std::size_t most_asked = 128; // where they have not all the same, so that chance counts for little
 constexpr int most_looks = 8;           // for threads that run when they are looked at
 constexpr std::size_t most_takers = 10; // of one listener that are told of
@@ -64,9 +65,10 @@ struct AcceptReader::Files {
     struct Socket {
         int number = 0;
         std::uint64_t inode = 0;
-        bool may_listen = true;    ///< false: it is known not to
-        std::vector<int> epolls{}; ///< that watch it
-        std::set<int> threads{};   ///< that wait for it in accept(2)
+        bool may_listen = true;     ///< false: it is known not to
+        std::vector<int> epolls{};  ///< that watch it
+        std::set<int> threads{};    ///< that wait for it in accept(2)
+        bool is_remembered = false; ///< they do not at the moment
     };
     std::vector<Socket> sockets;            ///< ascending
     std::map<int, KnownFiles::Fresh> fresh; ///< by the epolls that were read now
@@ -88,8 +90,9 @@ struct AcceptReader::Files {
             own.insert(socket.inode);
             for (const int epoll : socket.epolls)
                 of_epolls[epoll].push_back(&listener);
-            listener.has_old =
-                std::ranges::any_of(socket.epolls, [&](int epoll) { return !fresh.contains(epoll); });
+            listener.is_serving = socket.is_remembered || std::ranges::any_of(socket.epolls, [&](int epoll) {
+                                      return !fresh.contains(epoll);
+                                  });
         }
         const auto is_own = [&](std::uint64_t one) { return own.contains(one); };
         for (auto& [epoll, files] : fresh) {
@@ -109,6 +112,15 @@ struct AcceptReader::Files {
         }
         return ports;
     }
+    /// Of so many that stay, some are taken for its own. `fresh`: ports of those that came.
+    [[nodiscard]] bool serves_any(const KnownFiles::Fresh& files, Ports fresh,
+                                  const std::vector<AcceptSocket*>& listeners, const PortOf& port_of) const {
+        if (!files.stayed || files.stayed->size() > most_asked) return true;
+        std::ranges::copy(ask_ports(*files.stayed, some_asked, port_of), std::back_inserter(fresh));
+        return std::ranges::any_of(fresh, [&](std::uint16_t port) {
+            return std::ranges::find(listeners, port, &AcceptSocket::port) != listeners.end();
+        });
+    }
     /// A worker's listeners with SO_REUSEPORT together get all that came to them. Which worker takes what
     /// comes to others is chance, and what a proxy connects to itself is its clients' doing: so some are
     /// asked whose they are.
@@ -121,9 +133,9 @@ struct AcceptReader::Files {
         };
         auto ports = ask_ports(files.inodes, few_asked, port_of);
         if (!std::ranges::all_of(ports, is_theirs)) ports = ask_ports(files.inodes, most_asked, port_of);
-        const auto old = files.stayed ? ask_ports(*files.stayed, few_asked, port_of) : Ports();
+        const bool serves = serves_any(files, ports, listeners, port_of);
         for (auto* listener : listeners) {
-            listener->has_old |= !files.stayed || std::ranges::find(old, listener->port) != old.end();
+            listener->is_serving |= serves;
             const auto hits = listener->shares_port ? std::ranges::count_if(ports, is_theirs)
                                                     : std::ranges::count(ports, listener->port);
             const std::size_t count =
@@ -256,9 +268,11 @@ void AcceptReader::remember_acceptors(const TaskId& process, const std::vector<i
     const auto before = seen == seen_.end() ? Acceptors() : std::exchange(seen->second.acceptors, {});
     Acceptors now;
     for (auto& socket : files.sockets) {
+        const bool is_seen = !socket.threads.empty();
         if (const auto known = before.find(socket.inode); socket.threads.empty() && known != before.end())
             std::ranges::copy_if(known->second, std::inserter(socket.threads, socket.threads.end()),
                                  [&](int thread) { return std::ranges::binary_search(threads, thread); });
+        socket.is_remembered = !socket.threads.empty() && !is_seen;
         if (!socket.threads.empty()) now[socket.inode] = socket.threads;
     }
     if (!now.empty()) seen_[process].acceptors = std::move(now);
@@ -356,8 +370,10 @@ AcceptSockets AcceptReader::read(const TaskId& process, AcceptAround around, con
     find_waiters(process, files);
     if (host::is_process_avoided(process.tid)) found.code = EBUSY;
     look_into(*theirs, files, found, goes_on);
-    files.count_accepted(
-        found.sockets, [&](const Files::Socket& one) { return local_port(*theirs, one.number, one.inode); });
+    files.count_accepted(found.sockets, [&](const Files::Socket& one) {
+        return host::is_process_avoided(process.tid) ? std::nullopt
+                                                     : local_port(*theirs, one.number, one.inode);
+    });
     if (!goes_on()) {
         found.code = EDQUOT;
         found.sockets.clear();

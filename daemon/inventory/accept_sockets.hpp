@@ -37,9 +37,8 @@ struct AcceptSocket {
     /// value: that was not read now, or nobody has an epoll for it.
     std::optional<std::size_t> accepted{};
     std::uint64_t inode = 0;
-    /// Some of its connections are longer there than since the last look, or may be: what its threads did may
-    /// be theirs.
-    bool has_old = false;
+    /// It has connections at the moment, or may have: what its threads did may be for these.
+    bool is_serving = false;
     /// CPU time of these threads since they were read before, see AcceptWork.
     std::optional<std::size_t> work{};
     friend bool operator==(const AcceptSocket&, const AcceptSocket&) = default;

@@ -15,6 +15,7 @@ void AcceptWork::note(AcceptSockets& process) {
     auto& seen = seen_[process.process];
     seen.is_there = true;
     const auto before = std::exchange(seen.used, {});
+    const auto served = std::exchange(seen.serving, {});
     std::map<int, std::size_t> units; // of threads that were read before
     for (const auto& socket : process.sockets)
         for (const int thread : socket.threads) {
@@ -29,10 +30,13 @@ void AcceptWork::note(AcceptSockets& process) {
             units[thread] = static_cast<std::size_t>((now - known->second) / unit);
             now -= (now - known->second) % unit;
         }
-    for (auto& socket : process.sockets)
+    for (auto& socket : process.sockets) {
+        if (socket.is_serving) seen.serving.insert(socket.cookie);
+        if (socket.is_serving || served.contains(socket.cookie)) continue;
         for (const int thread : socket.threads)
             if (const auto known = units.find(thread); known != units.end())
-                socket.work = socket.work.value_or(0) + (socket.has_old ? 0 : known->second);
+                socket.work = socket.work.value_or(0) + known->second;
+    }
 }
 
 void AcceptWork::end_round() {

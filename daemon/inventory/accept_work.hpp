@@ -9,17 +9,18 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 
 namespace affinityd::inventory {
 
 /// What workers have to do: where connections come and go between two looks, nobody can count them, but they
-/// cost CPU time. What a worker did while it had connections that stayed counts for nothing: it may be
-/// theirs.
+/// cost CPU time. That of a worker which has connections when it is looked at says nothing, as it may be for
+/// these: neither what it did before nor after.
 class AcceptWork {
   public:
-    static constexpr std::chrono::milliseconds unit{10}; ///< of AcceptSocket::work
+    static constexpr std::chrono::milliseconds unit{2}; ///< of AcceptSocket::work
 
     /// `root` must outlive it.
     explicit AcceptWork(const host::Root& root) : root_(root) {}
@@ -31,6 +32,7 @@ class AcceptWork {
   private:
     struct Seen {
         std::map<int, std::chrono::nanoseconds> used; ///< by thread; what is less than a unit counts later
+        std::set<std::uint64_t> serving;              ///< cookies of listeners with connections
         bool is_there = true;
     };
     const host::Root& root_;

@@ -3,6 +3,7 @@
 
 #include "host/avoided.hpp"
 #include "inventory/descriptor_walk.hpp"
+#include "inventory/name_space.hpp"
 #include "inventory/numbered.hpp"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace affinityd::inventory {
 
 namespace {
 
-constexpr std::chrono::seconds between_lists{1};
+constexpr std::chrono::seconds between_lists{1}, longest_rest{60};
 
 /// Hands on its sockets, until `take` says false. `left`: links that may be read.
 void for_each_socket(const host::Root& root, int pid, std::size_t& left,
@@ -46,8 +47,8 @@ std::optional<ListenerHolders::Holder> ListenerHolders::among(std::span<const in
         if (found || !root_) break;
         auto of_one = std::min(left, most_links);
         left -= of_one;
+        at = pid;
         if (!host::is_process_avoided(pid)) {
-            at = pid;
             for_each_socket(*root_, pid, of_one, [&](int number, std::uint64_t its) {
                 if (its == inode) found = Holder{pid, number};
                 return !found;
@@ -66,10 +67,18 @@ void ListenerHolders::list() {
     listed_at_ = Clock::now();
 }
 
-bool ListenerHolders::is_listed(std::uint64_t inode) {
+ListenerHolders::Listed ListenerHolders::is_listed(std::uint64_t inode) {
     const std::lock_guard lock(mutex_);
     list();
-    return listed_->contains(inode);
+    if (listed_->contains(inode)) return Listed::yes;
+    return listed_->are_all() ? Listed::no : Listed::not_known;
+}
+
+bool ListenerHolders::are_here(std::span<const int> pids) const {
+    const auto own = root_ ? name_space(*root_, "self", "net") : 0;
+    return own != 0 && std::ranges::any_of(pids, [&](int pid) {
+               return name_space(*root_, std::to_string(pid), "net") == own;
+           });
 }
 
 ListenerHolders::Found ListenerHolders::walk(const ListeningSockets& listed, int& from,
@@ -87,8 +96,8 @@ ListenerHolders::Found ListenerHolders::walk(const ListeningSockets& listed, int
     for (const int pid : pids) {
         from = pid;
         if (left == 0) return found;
-        if (host::is_process_avoided(pid)) continue;
         at = pid;
+        if (host::is_process_avoided(pid)) continue;
         auto of_one = std::min(left, most_links);
         left -= of_one;
         for_each_socket(*root_, pid, of_one, [&](int number, std::uint64_t inode) {
@@ -108,12 +117,13 @@ std::optional<ListenerHolders::Holder> ListenerHolders::anywhere(std::uint64_t i
     if (!root_ || !listed->contains(inode)) return std::nullopt;
     const auto begun = Clock::now();
     if (!found_.contains(inode) && begun >= next_walk_) {
-        next_walk_ = Clock::time_point::max(); // as long as one goes on, and does not come back
+        next_walk_ = begun + longest_rest; // this one may not come back
         int from = next_pid_;
         lock.unlock();
         auto found = walk(*listed, from, at);
         lock.lock();
-        next_walk_ = Clock::now() + rest_after_walk * (Clock::now() - begun);
+        const auto now = Clock::now();
+        next_walk_ = now + std::min<Clock::duration>(rest_after_walk * (now - begun), longest_rest);
         next_pid_ = from;
         std::erase_if(found_, [&](const auto& one) { return !listed->contains(one.first); });
         for (const auto& [its, holder] : found)

@@ -41,9 +41,15 @@ class ListenerHolders {
     /// be looked at.
     [[nodiscard]] std::optional<Holder> among(std::span<const int> pids, std::uint64_t inode,
                                               std::atomic<int>& at, bool& is_whole) const;
-    /// It listens in the network namespace of this process: as of a second ago at most. False: it does not,
-    /// or in another one.
-    [[nodiscard]] bool is_listed(std::uint64_t inode);
+    enum class Listed : std::uint8_t {
+        yes,      ///< it listens in the network namespace of this process
+        no,       ///< it does not; in another one it may
+        not_known ///< not all could be listed
+    };
+    /// As of a second ago at most.
+    [[nodiscard]] Listed is_listed(std::uint64_t inode);
+    /// One of these processes is in the network namespace of this one.
+    [[nodiscard]] bool are_here(std::span<const int> pids) const;
     /// Any process of the machine: of those that listen here, as of the last walk. Processes that are avoided
     /// are left out.
     [[nodiscard]] std::optional<Holder> anywhere(std::uint64_t inode, std::atomic<int>& at);

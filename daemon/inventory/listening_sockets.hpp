@@ -36,6 +36,7 @@ class ListeningSockets {
 
     /// False: this user may have others: he has very many, or all could not be read. Who shares an address by
     /// SO_REUSEPORT is one user.
+    [[nodiscard]] bool are_all() const { return are_all_ && crowded_.empty(); }
     [[nodiscard]] bool are_all_of(uid_t user) const { return are_all_ && !crowded_.contains(user); }
     [[nodiscard]] bool contains(std::uint64_t inode) const { return known_.contains(inode); }
     /// Who made it; no value: it is not known.

@@ -24,7 +24,7 @@ LIMIT = 90  # seconds
 UNFAIR = "much more than its share"
 # Connections, whether their packets arrive on one queue only
 SETTINGS = (("worker_connections 256", "worker_connections 2048"), ("daemon off;", "daemon off; worker_rlimit_nofile 4096;"),
-            ("access_log off;", "access_log off; keepalive_timeout 1h;"))
+            ("access_log off;", "access_log off; keepalive_timeout 1h; keepalive_requests 1000000000;"))
 KINDS = ((1, False), (3, False), (1000, False), (1000, True))
 
 

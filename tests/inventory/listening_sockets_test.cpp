@@ -140,13 +140,14 @@ TEST_F(ListeningAround, WhoHasOneOpenIsFoundUnderWhateverDescriptor) {
     EXPECT_EQ(at, child.pid()) << "who pays for it";
     EXPECT_EQ(among->number, 77);
     EXPECT_TRUE(is_whole);
-    EXPECT_TRUE(holders.is_listed(inode));
+    EXPECT_EQ(holders.is_listed(inode), ListenerHolders::Listed::yes);
+    EXPECT_TRUE(holders.are_here(std::array{child.pid()}));
     ::close(one);
     const auto anywhere = holders.anywhere(inode, at);
     ASSERT_TRUE(anywhere);
     EXPECT_EQ(anywhere->pid, child.pid());
     EXPECT_FALSE(holders.anywhere(0, at));
-    EXPECT_FALSE(holders.is_listed(0));
+    EXPECT_EQ(holders.is_listed(0), ListenerHolders::Listed::no);
 }
 
 TEST(AcceptWork, ConnectionsThatWereAcceptedAreReadFromTheNamespace) {
@@ -178,6 +179,16 @@ TEST_F(ListeningAround, WorkIsWhatThreadsDidSinceTheyWereReadBefore) {
         sum += *process.sockets[0].work;
     }
     EXPECT_GE(sum, 5U);
+    const auto look = [&](bool is_serving) {
+        ::usleep(20'000);
+        process.sockets[0].work.reset();
+        process.sockets[0].is_serving = is_serving;
+        work.note(process);
+        return process.sockets[0].work.has_value();
+    };
+    EXPECT_FALSE(look(true)) << "it may be for these connections";
+    EXPECT_FALSE(look(false)) << "it had them at first";
+    EXPECT_TRUE(look(false));
 }
 
 } // namespace
