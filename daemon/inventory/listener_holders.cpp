@@ -70,7 +70,7 @@ void ListenerHolders::list() {
 ListenerHolders::Listed ListenerHolders::is_listed(std::uint64_t inode) {
     const std::lock_guard lock(mutex_);
     list();
-    if (listed_->contains(inode)) return Listed::yes;
+    if (listed_->has(inode)) return Listed::yes;
     return listed_->are_all() ? Listed::no : Listed::not_known;
 }
 
@@ -101,7 +101,7 @@ ListenerHolders::Found ListenerHolders::walk(const ListeningSockets& listed, int
         auto of_one = std::min(left, most_links);
         left -= of_one;
         for_each_socket(*root_, pid, of_one, [&](int number, std::uint64_t inode) {
-            if (listed.contains(inode)) found.try_emplace(inode, Holder{pid, number});
+            if (listed.has(inode)) found.try_emplace(inode, Holder{pid, number});
             return true;
         });
         left += of_one; // what it did not use
@@ -114,7 +114,7 @@ std::optional<ListenerHolders::Holder> ListenerHolders::anywhere(std::uint64_t i
     std::unique_lock lock(mutex_);
     list();
     const auto listed = listed_;
-    if (!root_ || !listed->contains(inode)) return std::nullopt;
+    if (!root_ || !listed->has(inode)) return std::nullopt;
     const auto begun = Clock::now();
     if (!found_.contains(inode) && begun >= next_walk_) {
         next_walk_ = begun + longest_rest; // this one may not come back
@@ -125,7 +125,7 @@ std::optional<ListenerHolders::Holder> ListenerHolders::anywhere(std::uint64_t i
         const auto now = Clock::now();
         next_walk_ = now + std::min<Clock::duration>(rest_after_walk * (now - begun), longest_rest);
         next_pid_ = from;
-        std::erase_if(found_, [&](const auto& one) { return !listed->contains(one.first); });
+        std::erase_if(found_, [&](const auto& one) { return !listed->has(one.first); });
         for (const auto& [its, holder] : found)
             found_.insert_or_assign(its, holder);
     }

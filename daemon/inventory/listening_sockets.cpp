@@ -22,7 +22,7 @@ void ListeningSockets::add(const LocalSocket& socket, host::SubordinateIds& pers
         ++count;
     } else {
         crowded_.insert(user);
-        return;
+        return rest_.push_back(socket.inode);
     }
     const Address address{socket.local, socket.port, socket.interface};
     known_.emplace(socket.inode, Known{address, user});
@@ -86,6 +86,11 @@ ListeningSockets ListeningSockets::of(std::span<const LocalSocket> sockets) {
 void ListeningSockets::finish() {
     for (auto& [address, inodes] : inodes_)
         std::ranges::sort(inodes);
+    std::ranges::sort(rest_);
+}
+
+bool ListeningSockets::has(std::uint64_t inode) const {
+    return contains(inode) || std::ranges::binary_search(rest_, inode);
 }
 
 std::vector<std::uint64_t> ListeningSockets::at_address_of(std::uint64_t inode) const {

@@ -36,9 +36,12 @@ class ListeningSockets {
 
     /// False: this user may have others: he has very many, or all could not be read. Who shares an address by
     /// SO_REUSEPORT is one user.
-    [[nodiscard]] bool are_all() const { return are_all_ && crowded_.empty(); }
+    /// False: not all could be read.
+    [[nodiscard]] bool are_all() const { return are_all_; }
     [[nodiscard]] bool are_all_of(uid_t user) const { return are_all_ && !crowded_.contains(user); }
     [[nodiscard]] bool contains(std::uint64_t inode) const { return known_.contains(inode); }
+    /// It is one of them, also of a user who has very many.
+    [[nodiscard]] bool has(std::uint64_t inode) const;
     /// Who made it; no value: it is not known.
     [[nodiscard]] std::optional<uid_t> user_of(std::uint64_t inode) const;
     /// Those that listen on the same address and port as this one, ascending; with it. Of another namespace,
@@ -62,6 +65,7 @@ class ListeningSockets {
     std::map<Address, std::vector<std::uint64_t>> inodes_;
     std::map<uid_t, std::size_t> counts_; ///< by user
     std::set<uid_t> crowded_;             ///< users who have too many
+    std::vector<std::uint64_t> rest_;     ///< inodes of those of these users that are not known, ascending
     bool are_all_ = false;
 };
 

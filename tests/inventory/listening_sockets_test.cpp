@@ -117,6 +117,8 @@ TEST_F(ListeningAround, OfAUserWhoHasVeryManyNotAllAreKnown) {
     EXPECT_TRUE(found.contains(sockets.size()));
     EXPECT_EQ(found.user_of(sockets.size()), 33U);
     EXPECT_FALSE(found.contains(sockets.size() - 1));
+    EXPECT_TRUE(found.has(sockets.size() - 1)) << "it is there all the same";
+    EXPECT_FALSE(found.has(sockets.size() + 1));
 }
 
 TEST_F(ListeningAround, WhoHasOneOpenIsFoundUnderWhateverDescriptor) {
