@@ -18,7 +18,7 @@ namespace affinityd::inventory {
 
 namespace {
 
-constexpr std::chrono::seconds between_lists{1}, longest_rest{60};
+constexpr std::chrono::seconds between_lists{1}, longest_rest_after_walk{60};
 
 /// Hands on its sockets, until `take` says false. `left`: links that may be read.
 void for_each_socket(const host::Root& root, int pid, std::size_t& left,
@@ -117,13 +117,14 @@ std::optional<ListenerHolders::Holder> ListenerHolders::anywhere(std::uint64_t i
     if (!root_ || !listed->has(inode)) return std::nullopt;
     const auto begun = Clock::now();
     if (!found_.contains(inode) && begun >= next_walk_) {
-        next_walk_ = begun + longest_rest; // this one may not come back
+        next_walk_ = begun + longest_rest_after_walk; // this one may not come back
         int from = next_pid_;
         lock.unlock();
         auto found = walk(*listed, from, at);
         lock.lock();
         const auto now = Clock::now();
-        next_walk_ = now + std::min<Clock::duration>(rest_after_walk * (now - begun), longest_rest);
+        next_walk_ =
+            now + std::min<Clock::duration>(rest_after_walk * (now - begun), longest_rest_after_walk);
         next_pid_ = from;
         std::erase_if(found_, [&](const auto& one) { return !listed->has(one.first); });
         for (const auto& [its, holder] : found)

@@ -127,7 +127,7 @@ AddressGroups address_groups_of(const Listeners& listeners, AcceptProcesses proc
 }
 
 /// By somebody else.
-bool is_told(int cpu, const std::optional<UndoRecord>& record) {
+bool told_by_others(int cpu, const std::optional<UndoRecord>& record) {
     if (cpu < 0) return false;
     const Setting told{CpuSet{static_cast<unsigned>(cpu)}};
     return !record || (told != record->granted && told != record->asked && told != record->original &&
@@ -140,7 +140,7 @@ std::expected<unsigned, NotSteered> verdict_on(const Listener& listener, const A
     const auto& found = *listener.found;
     const bool has_record = record.has_value();
     if (!found.shares_port) return std::unexpected(NotSteered::no_group);
-    if (is_told(found.incoming_cpu, record)) return std::unexpected(NotSteered::set_already);
+    if (told_by_others(found.incoming_cpu, record)) return std::unexpected(NotSteered::set_already);
     const auto& group = groups.at(group_of(listener));
     const bool is_not_seen = !listener.cpu && listener.cpu.error() == NotSteered::not_seen;
     if (!listener.cpu && !is_not_seen) return listener.cpu;
