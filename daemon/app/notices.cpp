@@ -5,7 +5,6 @@
 #include "enforcer/interface_queues.hpp"
 #include "host/foreign_socket.hpp"
 
-#include <cerrno>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -19,10 +18,8 @@ using enforcer::Notice;
 std::string reason_of(const Notice& notice) {
     const std::string outcome(to_string(notice.outcome));
     if (notice.code == 0) return outcome;
-    if (std::holds_alternative<machine::ListenerCpu>(notice.subject)) {
-        if (notice.code == EOWNERDEAD) return "it still listens, but no process was found that has it open";
+    if (std::holds_alternative<machine::ListenerCpu>(notice.subject))
         return host::why_not_reached(notice.code);
-    }
     return fmt::format("{}: {}{}", outcome, std::generic_category().message(notice.code),
                        enforcer::refusal_hint(notice.subject, notice.code));
 }

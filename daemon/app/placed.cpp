@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/placed.hpp"
 
+#include "host/foreign_socket.hpp"
+
 #include <algorithm>
-#include <cerrno>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 namespace affinityd::app {
 
@@ -23,12 +25,13 @@ bool is_kept_off(const planner::Action& action) {
 
 } // namespace
 
-std::string reason_of(const enforcer::Applied& applied) {
+std::string reason_of(const machine::Subject& subject, const enforcer::Applied& applied) {
     if (applied.outcome == enforcer::Outcome::unrecorded)
         return "the undo journal cannot be written: " + std::generic_category().message(applied.code);
-    if (applied.code == EOWNERDEAD) return "it still listens, but no process was found that has it open";
-    return applied.code == 0 ? std::string(to_string(applied.outcome))
-                             : std::generic_category().message(applied.code);
+    if (applied.code == 0) return std::string(to_string(applied.outcome));
+    return std::holds_alternative<machine::ListenerCpu>(subject)
+               ? host::why_not_reached(applied.code)
+               : std::generic_category().message(applied.code);
 }
 
 status::PolicyChanges& Placed::of(std::string_view policy) {
@@ -45,7 +48,7 @@ void Placed::count(const planner::Action& action, std::string_view policy, const
         ++counts.left;
     } else if (!enforcer::took_effect(outcome)) {
         ++(action.restore ? counts.not_put_back : counts.refused);
-        if (counts.reason.empty()) counts.reason = reason_of(applied);
+        if (counts.reason.empty()) counts.reason = reason_of(action.subject, applied);
     } else if (action.restore) {
         counts.put_back.add(action.subject);
     } else if (is_kept_off(action)) {

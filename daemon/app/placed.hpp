@@ -64,7 +64,7 @@ class Placed {
     bool is_in_pass_ = false;
 };
 
-/// Why something was refused, in a few words.
-[[nodiscard]] std::string reason_of(const enforcer::Applied& applied);
+/// Why `subject` was not changed, in a few words.
+[[nodiscard]] std::string reason_of(const machine::Subject& subject, const enforcer::Applied& applied);
 
 } // namespace affinityd::app

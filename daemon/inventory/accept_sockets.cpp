@@ -112,12 +112,12 @@ struct AcceptReader::Files {
         }
         return ports;
     }
-    /// Of so many that stay, some are taken for its own. `fresh`: ports of those that came.
-    [[nodiscard]] bool serves_any(const KnownFiles::Fresh& files, Ports fresh,
+    /// Of so many that stay, some are taken for its own. `came`: ports of those that came.
+    [[nodiscard]] bool serves_any(const KnownFiles::Fresh& files, Ports came,
                                   const std::vector<AcceptSocket*>& listeners, const PortOf& port_of) const {
         if (!files.stayed || files.stayed->size() > most_asked) return true;
-        std::ranges::copy(ask_ports(*files.stayed, some_asked, port_of), std::back_inserter(fresh));
-        return std::ranges::any_of(fresh, [&](std::uint16_t port) {
+        std::ranges::copy(ask_ports(*files.stayed, some_asked, port_of), std::back_inserter(came));
+        return std::ranges::any_of(came, [&](std::uint16_t port) {
             return std::ranges::find(listeners, port, &AcceptSocket::port) != listeners.end();
         });
     }

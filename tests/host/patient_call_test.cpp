@@ -2,10 +2,10 @@
 #include "host/avoided.hpp"
 #include "host/fd.hpp"
 #include "host/patient_call.hpp"
+#include "support/forked.hpp"
 
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -16,7 +16,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/types.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace affinityd::host {
@@ -36,9 +35,10 @@ class Gate {
         reader_ = std::make_shared<const Fd>(ends[0]);
         writer_ = Fd(ends[1]);
     }
-    /// True: it has come back.
-    [[nodiscard]] std::expected<int, Unanswered> wait(int pid) const {
-        return patiently<int>([reader = reader_, pid](std::atomic<int>& at) {
+    /// A value: it has come back. The call has `owned` as long as it runs.
+    [[nodiscard]] std::expected<int, Unanswered> wait(int pid,
+                                                      const std::shared_ptr<int>& owned = nullptr) const {
+        return patiently<int>([reader = reader_, owned, pid](std::atomic<int>& at) {
             at = pid;
             char byte = 0;
             return static_cast<int>(::read(reader->get(), &byte, 1));
@@ -78,32 +78,24 @@ TEST(PatientCall, WhatIsAvoidedIsAvoidedByItsKind) {
     EXPECT_FALSE(is_avoided(Avoid::cookie, 4711));
 }
 
-/// With this one's user, not root.
+/// A child with this one's user, not root.
 class Child {
   public:
-    explicit Child(uid_t user) : pid_(::fork()) {
-        if (pid_ == 0) {
-            if (::setresuid(user, user, user) != 0) ::_exit(1);
-            ::pause();
-            ::_exit(0);
-        }
+    explicit Child(uid_t user)
+        : child_([user] {
+              if (::setresuid(user, user, user) == 0) ::pause();
+          }) {
         for (int i = 0; i < 2000 && user_of() != user; ++i)
             ::usleep(1000);
     }
-    Child(const Child&) = delete;
-    Child& operator=(const Child&) = delete;
-    ~Child() {
-        ::kill(pid_, SIGKILL);
-        ::waitpid(pid_, nullptr, 0);
-    }
-    [[nodiscard]] int pid() const { return pid_; }
+    [[nodiscard]] int pid() const { return child_.pid(); }
 
   private:
     [[nodiscard]] uid_t user_of() const {
         struct stat status {};
-        return ::stat(("/proc/" + std::to_string(pid_) + "/task").c_str(), &status) == 0 ? status.st_uid : 0;
+        return ::stat(("/proc/" + std::to_string(pid()) + "/task").c_str(), &status) == 0 ? status.st_uid : 0;
     }
-    int pid_;
+    Forked child_;
 };
 
 TEST(PatientCall, WhoMakesOthersWaitTooLongIsAvoidedWithAllHisProcesses) { // needs root, as all tests do
@@ -157,9 +149,7 @@ TEST(PatientCall, WhatItHasIsKeptUntilItComesBack) {
     const auto shared = std::make_shared<int>(5);
     {
         const Gate gate;
-        EXPECT_FALSE(patiently<int>([shared, &gate](std::atomic<int>&) {
-                         return gate.wait(0).has_value() ? 1 : *shared;
-                     }).has_value());
+        EXPECT_EQ(gate.wait(0, shared), std::unexpected(Unanswered::stuck));
         EXPECT_GT(shared.use_count(), 1);
     }
     for (int i = 0; i < 2000 && shared.use_count() > 1; ++i)

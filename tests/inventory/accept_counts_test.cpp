@@ -159,7 +159,7 @@ TEST_F(Counting, WhatAWorkerConnectsToItselfDoesNotCount) {
     ::listen(elsewhere, 64);
     const Forked child([&] {
         ::close(elsewhere);
-        const int epoll = watch({mine});
+        const int epoll = watch(mine);
         while (true) {
             epoll_event event{};
             ::epoll_wait(epoll, &event, 1, -1);

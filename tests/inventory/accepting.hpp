@@ -3,6 +3,7 @@
 
 #include "inventory/accept_sockets.hpp"
 #include "inventory/lookup.hpp"
+#include "support/forked.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -12,11 +13,8 @@
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace affinityd::inventory {
@@ -56,27 +54,6 @@ inline int watch(int listener) { return watch(std::vector{listener}); }
     while (true)
         ::epoll_wait(epoll, &event, 1, -1);
 }
-
-/// A child, ended at the latest here.
-class Forked {
-  public:
-    explicit Forked(const std::function<void()>& life) : pid_(::fork()) {
-        if (pid_ != 0) return;
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        life();
-        ::_exit(0);
-    }
-    Forked(const Forked&) = delete;
-    Forked& operator=(const Forked&) = delete;
-    ~Forked() {
-        ::kill(pid_, SIGKILL);
-        ::waitpid(pid_, nullptr, 0);
-    }
-    [[nodiscard]] int pid() const { return pid_; }
-
-  private:
-    int pid_;
-};
 
 class Accepting : public testing::Test {
   protected:
