@@ -113,13 +113,16 @@ struct AcceptReader::Files {
         return ports;
     }
     /// Of so many that stay, some are taken for its own. `came`: ports of those that came.
-    [[nodiscard]] bool serves_any(const KnownFiles::Fresh& files, Ports came,
+    [[nodiscard]] bool serves_any(const KnownFiles::Fresh& files, const Ports& came,
                                   const std::vector<AcceptSocket*>& listeners, const PortOf& port_of) const {
         if (!files.stayed || files.stayed->size() > most_asked) return true;
-        std::ranges::copy(ask_ports(*files.stayed, some_asked, port_of), std::back_inserter(came));
-        return std::ranges::any_of(came, [&](std::uint16_t port) {
+        const auto is_theirs = [&](std::uint16_t port) {
             return std::ranges::find(listeners, port, &AcceptSocket::port) != listeners.end();
-        });
+        };
+        // mostly the first one is: no more are asked than must be
+        return std::ranges::any_of(came, is_theirs) ||
+               std::ranges::any_of(ask_ports(*files.stayed, 1, port_of), is_theirs) ||
+               std::ranges::any_of(ask_ports(*files.stayed, some_asked, port_of), is_theirs);
     }
     /// A worker's listeners with SO_REUSEPORT together get all that came to them. Which worker takes what
     /// comes to others is chance, and what a proxy connects to itself is its clients' doing: so some are
