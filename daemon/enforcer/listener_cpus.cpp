@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enforcer/listener_cpus.hpp"
 
-#include "base/text.hpp"
+#include "base/clock.hpp"
 #include "host/avoided.hpp"
 #include "host/foreign_socket.hpp"
 #include "host/patient_call.hpp"
@@ -13,9 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <vector>
-
-#include <fmt/format.h>
+#include <span>
 
 namespace affinityd::enforcer {
 
@@ -25,8 +23,6 @@ using machine::ListenerCpu;
 using machine::Setting;
 
 constexpr int none = -1;
-constexpr std::size_t longest_text = 64U << 10; // some 8,000 children
-constexpr std::size_t most_children = 256;      // a look at one takes some 10 us, and the event loop waits
 
 Setting setting_of(int cpu) { return cpu < 0 ? CpuSet() : CpuSet{static_cast<unsigned>(cpu)}; }
 
@@ -36,22 +32,6 @@ int cpu_of(const Setting& setting) {
 
 Outcome outcome_of(int code) {
     return code == EPERM || code == EACCES ? Outcome::not_permitted : Outcome::failed;
-}
-
-/// Who may have it open, the likeliest first. Of very many children, the newest: that is to whom servers hand
-/// on what they have open.
-std::vector<int> holders_of(const host::Root& root, const ListenerCpu& subject) {
-    std::vector<int> holders{subject.process};
-    if (subject.parent <= 1) return holders;
-    holders.push_back(subject.parent);
-    const auto children =
-        root.proc().read(fmt::format("{0}/task/{0}/children", subject.parent), longest_text);
-    if (!children || !*children) return holders;    // kernels without CONFIG_PROC_CHILDREN
-    for (const auto word : split_words(**children)) // the kernel lists the eldest first
-        if (const auto pid = parse_number<int>(word); pid && *pid != subject.process) holders.push_back(*pid);
-    if (const auto kept = most_children + 2; holders.size() > kept)
-        holders.erase(holders.begin() + 2, holders.end() - most_children);
-    return holders;
 }
 
 using Use = std::function<int(const host::ForeignSocket&)>; ///< an errno value, 0: it is done
@@ -69,36 +49,58 @@ int use_of(int process, int number, const ListenerCpu& subject, const Use& use, 
     return code == EBADF || code == ESRCH || code == ENOTSOCK ? ENOENT : code;
 }
 
-/// ENOENT: nobody of these has it; EBUSY, EXDEV: nor can all be looked at.
-int use_listener(const std::vector<int>& processes, const ListenerCpu& subject, const Use& use,
-                 std::atomic<int>& pid) {
+/// It does not have it, or could not be looked at: others may have it.
+bool is_missing(int code) { return code == ENOENT || code == EBUSY || code == EXDEV; }
+
+/// Under the same number. ENOENT: nobody of these has it; EBUSY, EXDEV: nor can all be looked at.
+int use_by_number(std::span<const int> processes, const ListenerCpu& subject, const Use& use,
+                  std::atomic<int>& pid) {
     int missing = ENOENT;
     for (const int process : processes) {
         const int code = use_of(process, subject.number, subject, use, pid);
-        if (code == EBUSY || code == EXDEV) missing = code;
-        if (code != EBUSY && code != EXDEV && code != ENOENT) return code;
+        if (!is_missing(code)) return code;
+        if (code != ENOENT) missing = code;
     }
     return missing;
 }
 
-/// Under another descriptor, or in the hands of others. ENOENT: it is gone; EBUSY: not all of the family
-/// could be looked at; EOWNERDEAD: it still listens, but nobody was found who has it open.
-int use_elsewhere(ListenerHolders& holders, const std::vector<int>& processes, const ListenerCpu& subject,
-                  const Use& use, std::atomic<int>& pid) {
-    if (subject.inode == 0) return ENOENT;
-    const auto use_if = [&](const std::optional<ListenerHolders::Holder>& holder) {
-        return holder ? use_of(holder->pid, holder->number, subject, use, pid) : ENOENT;
-    };
-    bool is_whole = true;
-    const int code = use_if(holders.among(processes, subject.inode, pid, is_whole));
-    if (code != ENOENT) return code;
+int use_of(const std::optional<ListenerHolders::Holder>& holder, const ListenerCpu& subject, const Use& use,
+           std::atomic<int>& pid) {
+    return holder ? use_of(holder->pid, holder->number, subject, use, pid) : ENOENT;
+}
+
+/// Under any number. As above; `is_whole`: all of the family was looked at. Whoever makes this long is not
+/// looked at each time.
+int use_in_family(ListenerHolders& holders, std::span<const int> family, const ListenerCpu& subject,
+                  const Use& use, std::atomic<int>& pid, bool& is_whole) {
+    const auto payer = holders.payer_of(subject.process, subject.parent);
+    is_whole = holders.can_pay(payer);
+    if (!is_whole) return ENOENT;
+    const auto before = thread_time();
+    int code = use_by_number(family.subspan(1), subject, use, pid);
+    if (code == ENOENT) code = use_of(holders.among(family, subject.inode, pid, is_whole), subject, use, pid);
     pid = 0;
+    holders.charge(payer, thread_time() - before);
+    return code;
+}
+
+/// Not by its process under its number. ENOENT: it is gone; EBUSY: not all of the family could be looked at;
+/// EOWNERDEAD: it still listens, but nobody was found who has it open.
+int use_elsewhere(ListenerHolders& holders, const ListenerCpu& subject, const Use& use,
+                  std::atomic<int>& pid) {
+    const auto family = holders.family_of(subject.process, subject.parent);
+    if (subject.inode == 0) return use_by_number(std::span(family).subspan(1), subject, use, pid);
     const auto listed = holders.is_listed(subject.inode);
+    if (listed == ListenerHolders::Listed::no && holders.are_here(family)) return ENOENT;
+    if (const int code = use_of(holders.known(subject.inode), subject, use, pid); code != ENOENT) return code;
+    holders.forget(subject.inode);
+    bool is_whole = true;
+    const int code = use_in_family(holders, family, subject, use, pid, is_whole);
+    if (code != ENOENT) return code;
     if (listed == ListenerHolders::Listed::not_known) return EBUSY;
-    if (listed == ListenerHolders::Listed::no)
-        return is_whole || holders.are_here(processes) ? ENOENT : EBUSY;
+    if (listed == ListenerHolders::Listed::no) return is_whole ? ENOENT : EBUSY;
     for (int i = 0; i < 2; ++i) { // the first may be of long ago
-        const int its = use_if(holders.anywhere(subject.inode, pid));
+        const int its = use_of(holders.anywhere(subject.inode, pid), subject, use, pid);
         if (its != ENOENT) return its;
         holders.forget(subject.inode);
         pid = 0;
@@ -110,7 +112,6 @@ int use_elsewhere(ListenerHolders& holders, const std::vector<int>& processes, c
 struct Question {
     ListenerCpu subject;
     std::optional<int> to; ///< no value: it is only read
-    std::vector<int> processes;
     std::shared_ptr<ListenerHolders> holders;
     std::atomic<bool> is_in_hand = false;  ///< else it is still looked for
     std::atomic<bool> is_given_up = false; ///< nobody waits for the answer: nothing is to be set any more
@@ -127,17 +128,17 @@ std::expected<int, int> answer_to(Question& question, std::atomic<int>& pid) {
         cpu = socket.incoming_cpu();
         return cpu ? 0 : ENOTSOCK;
     };
-    int code = use_listener(question.processes, question.subject, use, pid);
-    if (code == ENOENT)
-        code = use_elsewhere(*question.holders, question.processes, question.subject, use, pid);
+    const auto& subject = question.subject;
+    int code = use_of(subject.process, subject.number, subject, use, pid);
+    if (is_missing(code)) code = use_elsewhere(*question.holders, subject, use, pid);
     if (code != 0) return std::unexpected(code);
     return *cpu;
 }
 
-std::expected<int, int> ask(const host::Root& root, const std::shared_ptr<ListenerHolders>& holders,
-                            const ListenerCpu& subject, std::optional<int> to) {
+std::expected<int, int> ask(const std::shared_ptr<ListenerHolders>& holders, const ListenerCpu& subject,
+                            std::optional<int> to) {
     if (host::is_avoided(host::Avoid::cookie, subject.cookie)) return std::unexpected(EBUSY);
-    const auto question = std::make_shared<Question>(subject, to, holders_of(root, subject), holders);
+    const auto question = std::make_shared<Question>(subject, to, holders);
     const auto answer = host::patiently<std::expected<int, int>>(
         [question](std::atomic<int>& pid) { return answer_to(*question, pid); });
     if (answer) return *answer;
@@ -150,14 +151,14 @@ std::expected<int, int> ask(const host::Root& root, const std::shared_ptr<Listen
 } // namespace
 
 Applied ListenerCpus::write(const ListenerCpu& subject, const planner::Action& action) const {
-    const auto cpu = ask(root_, holders_, subject, cpu_of(action.to));
+    const auto cpu = ask(holders_, subject, cpu_of(action.to));
     if (cpu) return {Outcome::done, setting_of(*cpu), 0};
     if (cpu.error() == ENOENT) return {Outcome::gone, {}, ESRCH};
     return {outcome_of(cpu.error()), {}, cpu.error()};
 }
 
 Result<std::optional<Setting>> ListenerCpus::read(const ListenerCpu& subject) const {
-    const auto cpu = ask(root_, holders_, subject, std::nullopt);
+    const auto cpu = ask(holders_, subject, std::nullopt);
     if (cpu) return setting_of(*cpu);
     if (cpu.error() == ENOENT) return std::nullopt;
     return fail("a listener cannot be read", machine::to_string(subject), cpu.error());

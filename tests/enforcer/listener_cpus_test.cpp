@@ -2,17 +2,25 @@
 // On the real kernel, with children of the test's own only.
 #include "enforcer/enforcer.hpp"
 #include "host/foreign_socket.hpp"
+#include "host/patient_call.hpp"
 #include "host/root.hpp"
+#include "support/forked.hpp"
 
 #include <array>
+#include <chrono>
 #include <functional>
+#include <memory>
+#include <thread>
 #include <tuple>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -179,6 +187,62 @@ TEST_F(Crowd, OnlyTheNewestOfVeryManyChildrenAreAsked) {
         is_found = enforcer_->present(subject).value().has_value();
     }
     EXPECT_FALSE(is_found) << "the eldest is not asked: the event loop waits meanwhile";
+}
+
+/// A parent with children that have very many files open.
+class Hoarders : public testing::Test {
+  protected:
+    static constexpr int each = 8000;
+    void SetUp() override {
+        std::array<int, 2> ready{};
+        ASSERT_EQ(::pipe(ready.data()), 0);
+        parent_ = std::make_unique<Forked>([&] {
+            const rlimit limit{each + 100, each + 100};
+            ::setrlimit(RLIMIT_NOFILE, &limit);
+            const auto hoard = [&] {
+                char is_done = 1;
+                for (int i = 0; i < each; ++i)
+                    if (::dup(ready[1]) < 0) is_done = 0;
+                std::ignore = ::write(ready[1], &is_done, 1);
+                while (true)
+                    ::pause();
+            };
+            const Forked one(hoard), two(hoard), three(hoard), four(hoard);
+            while (true)
+                ::pause();
+        });
+        ::close(ready[1]);
+        for (int i = 0; i < 4; ++i) {
+            char is_done = 0;
+            ASSERT_EQ(::read(ready[0], &is_done, 1), 1);
+            ASSERT_EQ(is_done, 1);
+        }
+        ::close(ready[0]);
+    }
+    host::Root root_ = *host::Root::open();
+    std::unique_ptr<Enforcer> enforcer_ = make_real_enforcer(root_);
+    std::unique_ptr<Forked> parent_;
+};
+
+TEST_F(Hoarders, AreNotSearchedForListenersThatHaveGone) {
+    std::vector<ListenerCpu> subjects;
+    for (int i = 0; i < 300; ++i) {
+        const int number = ::socket(AF_INET, SOCK_STREAM, 0);
+        ASSERT_EQ(::listen(number, 8), 0);
+        struct stat socket {};
+        ASSERT_EQ(::fstat(number, &socket), 0);
+        const auto cookie = host::ForeignFiles::open(::getpid())->socket(number)->cookie().value();
+        subjects.push_back({cookie, 4194305, parent_->pid(), number, 80, socket.st_ino});
+    }
+    EXPECT_EQ(enforcer_->present(subjects[0]).value(), Setting()) << "this process has it";
+    for (const auto& subject : subjects)
+        ::close(subject.number);
+    std::this_thread::sleep_for(std::chrono::milliseconds(500)); // longer than a list is used
+    const auto before = host::thread_time_with_calls();
+    for (const auto& subject : subjects)
+        EXPECT_FALSE(enforcer_->present(subject).value());
+    EXPECT_LT(host::thread_time_with_calls() - before, std::chrono::seconds(2))
+        << "searching takes ten times";
 }
 
 } // namespace
