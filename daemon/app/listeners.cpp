@@ -276,7 +276,7 @@ void Listeners::follow(const planner::ListenerCpu& subject) {
 
 std::expected<unsigned, planner::NotSteered> Listeners::arrival_cpu(const TaskId& process, int thread) const {
     using planner::NotSteered;
-    if (parts_.releases.process(process)) return std::unexpected(NotSteered::no_lane);
+    if (parts_.releases.process(process)) return std::unexpected(NotSteered::released);
     const auto* known = parts_.tasks.find(process.tid);
     if (known == nullptr || known->id != process || known->settling)
         return std::unexpected(NotSteered::settling);
@@ -285,9 +285,10 @@ std::expected<unsigned, planner::NotSteered> Listeners::arrival_cpu(const TaskId
     const auto* its = known->threads.find(thread);
     const bool is_own = its != nullptr && its->seat.is_own;
     if (was_moved_away(parts_, *resolved, process, its != nullptr ? its->id : process))
-        return std::unexpected(NotSteered::no_lane);
+        return std::unexpected(NotSteered::moved);
     const auto cpu = planner::arrival_cpu(*resolved, parts_.assignments, is_own ? its->id : process);
-    return cpu ? std::expected<unsigned, NotSteered>(*cpu) : std::unexpected(NotSteered::no_lane);
+    return cpu ? std::expected<unsigned, NotSteered>(*cpu)
+               : std::unexpected(planner::why_no_arrival(*resolved));
 }
 
 /// Of a policy that steers, and of a process that is still under it.
@@ -361,9 +362,14 @@ void Listeners::explain(const TaskId& process, status::ProcessExplanation& into)
     if (plan != nullptr)
         if (const auto its = plan->left_of.find(process.tid); its != plan->left_of.end())
             into.accepting.left = its->second;
+    if (plan != nullptr)
+        if (const auto its = plan->still_told.find(process.tid); its != plan->still_told.end())
+            into.accepting.still_told = its->second;
     const auto* resolved = parts_.current.placements().find(into.policy);
     if (resolved != nullptr && planner::is_pinned_only(*resolved, plan))
         into.accepting.pinned = planner::pinned_note(*resolved);
+    if (resolved != nullptr && !into.accepting.listeners.empty())
+        into.accepting.alike = planner::alike_note(*resolved, plan);
 }
 
 bool ListenerRound::step(const OutOfTime& out_of_time) {

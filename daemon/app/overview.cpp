@@ -5,6 +5,8 @@
 #include "host/container.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <ranges>
 
 #include <fmt/format.h>
 
@@ -19,6 +21,7 @@ std::string policy_note(const World& world, std::size_t policy, std::size_t proc
     const auto& resolved = world.placements().policies[policy];
     const auto& online = world.placements().online;
     if (processes > 0 && planner::is_pinned_only(resolved, plan)) return planner::pinned_note(resolved);
+    if (auto note = planner::alike_note(resolved, plan); !note.empty()) return note;
     if (resolved.policy->model == policy::Model::irq || !planner::restricts_nothing(resolved, online))
         return {};
     return "restricts nothing on this machine: each of its places has all online CPUs (" + online.to_list() +
@@ -63,7 +66,11 @@ std::vector<status::PolicyStatus> policy_status(const World& world, const Holdin
         if (const auto found = corrected.find(policy.name); found != corrected.end())
             value.held.drift_put_right = found->second;
         const auto* plan = listeners.plan_of(policy.name);
-        if (plan != nullptr) value.packets.steer = {plan->targets.size(), plan->left};
+        if (plan != nullptr) {
+            const auto told = plan->still_told | std::views::values;
+            value.packets.steer = {plan->targets.size(), plan->left,
+                                   std::accumulate(told.begin(), told.end(), std::size_t{0})};
+        }
         value.note = policy_note(world, i, value.held.processes, plan);
         list.push_back(std::move(value));
     }

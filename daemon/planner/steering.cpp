@@ -160,13 +160,16 @@ bool is_undecided(NotSteered why) {
 } // namespace
 
 std::string_view to_string(NotSteered why) {
-    static constexpr std::array<std::string_view, 13> texts{
+    static constexpr std::array<std::string_view, 16> texts{
         "the program does not use SO_REUSEPORT there",
         "the only listener of its address",
         "several tasks take connections from it",
         "nobody was seen to take connections from it yet",
         "its worker has no place yet",
         "its worker has no lane where packets arrive",
+        "the queues of its worker's NIC are placed by another policy",
+        "its worker was released by hand",
+        "somebody else has moved its worker",
         "somebody else has told it a CPU",
         "another one of its address is not steered, and would get few connections or none",
         "who else listens on its address is not known now",
@@ -190,7 +193,8 @@ ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes
         listener.cpu = cpu_for(listener, arrives);
     const auto groups = address_groups_of(listeners, processes, given_up, plan.unattended);
     for (const auto& [cookie, listener] : listeners) {
-        const auto cpu = verdict_on(listener, groups, undo.find(listener.subject));
+        const auto record = undo.find(listener.subject);
+        const auto cpu = verdict_on(listener, groups, record);
         if (cpu) {
             plan.targets.push_back({listener.subject, CpuSet{*cpu}, policy, listener.takers.begin()->second,
                                     listener.found->bound_to});
@@ -199,8 +203,10 @@ ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes
         plan.leave(cpu.error(), listener.subject.process);
         for (const auto& [taker, thread] : listener.takers)
             if (taker.tid != listener.subject.process) ++plan.left_of[taker.tid][cpu.error()];
-        auto& where = is_undecided(cpu.error()) ? plan.undecided : plan.decided_against;
-        where.push_back(listener.subject);
+        const bool is_undecided_now = is_undecided(cpu.error());
+        (is_undecided_now ? plan.undecided : plan.decided_against).push_back(listener.subject);
+        if (!is_undecided_now && record && cpu.error() != NotSteered::set_already)
+            ++plan.still_told[listener.subject.process];
     }
     for (const auto* process : processes) {
         if (process->code != 0 && process->code != ESRCH)
@@ -243,6 +249,29 @@ std::string pinned_note(const ResolvedPolicy& resolved) {
     return fmt::format("bind: {} and no steering: about one packet in {} is read where it arrives; without "
                        "bind, the scheduler may follow packets inside the cache group",
                        bind == policy::Bind::cpu ? "cpu" : "core", resolved.all_lanes.size());
+}
+
+std::string alike_note(const ResolvedPolicy& resolved, const ListenerPlan* plan) {
+    if (plan == nullptr) return {};
+    std::map<std::vector<std::uint8_t>, std::vector<const ListenerTarget*>> of_addresses;
+    for (const auto& target : plan->targets)
+        of_addresses[target.bound_to].push_back(&target);
+    for (const auto& [address, targets] : of_addresses) {
+        const auto& first = *targets.front();
+        const auto is_same = [&](auto what) {
+            return std::ranges::all_of(targets, [&](const auto* one) { return what(*one) == what(first); });
+        };
+        if (targets.size() < 2 || !is_same([](const auto& one) { return one.wanted; })) continue;
+        const bool is_process = is_same([](const auto& one) { return one.subject.process; });
+        const bool wants_spread = is_process && resolved.policy->placement.spread == policy::Spread::any;
+        return fmt::format("port {}: packets for the workers of all {} listeners arrive on CPU {}, so that "
+                           "steering cannot choose among them{}",
+                           first.subject.port, targets.size(), first.wanted.to_string(),
+                           wants_spread ? "; threads of one process share a lane unless the policy says "
+                                          "spread: core"
+                                        : "");
+    }
+    return {};
 }
 
 ByAddress count_accepted(AcceptProcesses processes, std::span<const ListenerTarget> targets,
@@ -289,6 +318,13 @@ std::optional<unsigned> arrival_cpu(const ResolvedPolicy& resolved, const Assign
         }
     }
     return std::nullopt;
+}
+
+NotSteered why_no_arrival(const ResolvedPolicy& resolved) {
+    const bool is_of_others =
+        !resolved.nics.empty() &&
+        std::ranges::all_of(resolved.nics, [](const auto& nic) { return nic.arrivals.empty(); });
+    return is_of_others ? NotSteered::of_others : NotSteered::no_lane;
 }
 
 } // namespace affinityd::planner

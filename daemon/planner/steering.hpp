@@ -38,7 +38,10 @@ enum class NotSteered : std::uint8_t {
     shared,      ///< several tasks take connections from it, on several lanes
     not_seen,    ///< nobody was seen to wait for its connections yet
     settling,    ///< its worker has no place yet
-    no_lane,     ///< its worker has no lane, or none that takes interrupts
+    no_lane,     ///< its worker has no lane
+    of_others,   ///< packets for its worker's lane come to queues that another policy has placed
+    released,    ///< its worker was let go by hand
+    moved,       ///< somebody else has moved its worker
     set_already, ///< somebody else has told it a CPU
     others,      ///< one of its address is not steered, and would get few connections if this one were
     unknown,     ///< who else listens on its address is not known now
@@ -57,6 +60,7 @@ struct ListenerPlan {
     std::map<int, NotSteeredCounts> left_of;  ///< of them, by process; a shared one counts for each
     std::vector<ListenerCpu> undecided;       ///< nothing is known of them now: they stay as they are
     std::vector<ListenerCpu> decided_against; ///< if that lasts, they are put back
+    std::map<int, std::size_t> still_told;    ///< how many of those have a CPU from us as yet, by process
     /// Inodes of listeners that a process of the policy has open, on the address of others, and from which
     /// nobody was seen to take connections: he may be busy, or do it by select(2) or io_uring.
     std::set<std::uint64_t> unattended{};
@@ -96,6 +100,9 @@ using ArrivalCpu = std::function<std::expected<unsigned, NotSteered>(const TaskI
 [[nodiscard]] bool is_pinned_only(const ResolvedPolicy& resolved, const ListenerPlan* plan);
 /// What is to be said of such a policy.
 [[nodiscard]] std::string pinned_note(const ResolvedPolicy& resolved);
+/// What is to be said where packets for all workers of an address arrive on one CPU, so that steering cannot
+/// choose among them, as where threads of one process share its lane; "": nothing.
+[[nodiscard]] std::string alike_note(const ResolvedPolicy& resolved, const ListenerPlan* plan);
 
 /// By address, as inventory::AcceptSocket::bound_to.
 using ByAddress = std::map<std::vector<std::uint8_t>, AcceptShares::Counts>;
@@ -111,5 +118,7 @@ using ByAddress = std::map<std::vector<std::uint8_t>, AcceptShares::Counts>;
 /// Where packets for the lane are taken in in which a task (or its process as a whole) sits.
 [[nodiscard]] std::optional<unsigned> arrival_cpu(const ResolvedPolicy& resolved,
                                                   const Assignments& assignments, const TaskId& task);
+/// Why arrival_cpu() has no value for tasks of a policy.
+[[nodiscard]] NotSteered why_no_arrival(const ResolvedPolicy& resolved);
 
 } // namespace affinityd::planner

@@ -271,7 +271,8 @@ json to_json(const PolicyStatus& policy) {
     if (policy.packets.local) value["local"] = to_json(*policy.packets.local);
     if (policy.packets.steer)
         value["steer"] = {{"listeners", policy.packets.steer->steered},
-                          {"left", to_json(policy.packets.steer->left)}};
+                          {"left", to_json(policy.packets.steer->left)},
+                          {"still_told", policy.packets.steer->still_told}};
     if (!policy.packets.tasks.empty()) value["at_arrivals"] = to_json(policy.packets.tasks);
     return value;
 }

@@ -35,6 +35,7 @@ using NotSteered = std::map<planner::NotSteered, std::size_t>;
 struct SteerStatus {
     std::size_t steered = 0; ///< they get the connections that arrive on their workers' lanes
     NotSteered left{};
+    std::size_t still_told = 0; ///< of these have a CPU from us as yet, and are put back soon
 };
 
 /// How tasks under `steer: tasks` stand to their packets: how many of each.
@@ -272,8 +273,10 @@ struct ProcessExplanation {
             unsigned cpu = 0;
         };
         std::vector<Listener> listeners{};
-        NotSteered left{};    ///< of its policy; none if it has some
-        std::string pinned{}; ///< that it is bound closely, and nothing brings its packets there; ""
+        NotSteered left{};          ///< of its policy; none if it has some
+        std::size_t still_told = 0; ///< of these have a CPU from us as yet, and are put back soon
+        std::string pinned{};       ///< that it is bound closely, and nothing brings its packets there; ""
+        std::string alike{};        ///< that steering cannot choose among its listeners; ""
     } accepting{};
     /// What is known of its connections.
     struct Receiving {

@@ -272,6 +272,22 @@ TEST(Steering, WhatSomebodyElseHasToldACpuIsLeft) {
         << "it was told another one after ours";
 }
 
+TEST(Steering, WhatIsNotSteeredAnyMoreAndStillHasACpuFromUsIsCounted) {
+    test::Book book;
+    for (const std::uint64_t cookie : {101, 102, 104})
+        book.records[ListenerCpu{cookie}] = {CpuSet{}, CpuSet{1}, CpuSet{1}, "web"};
+    auto foreign = listener(104, {4}, port_443);
+    foreign.incoming_cpu = 7;
+    const auto planned = plan({process(1, {listener(101, {1}), listener(102, {1})}),
+                               process(2, {listener(101, {2}), listener(103, {2})}), process(4, {foreign})},
+                              by_number, book);
+    EXPECT_EQ(planned.still_told, (std::map<int, std::size_t>{{1, 1}, {2, 1}}))
+        << "103 was told nothing, 104 something by somebody else";
+    EXPECT_TRUE(plan({process(1, {listener(101, {})}), process(2, {listener(102, {2})})}, by_number, book)
+                    .still_told.empty())
+        << "what is undecided stays";
+}
+
 TEST(Steering, ProcessesThatCannotBeReachedAreCounted) {
     auto forbidden = process(1, {}), ended = process(2, {});
     forbidden.code = EPERM;
@@ -378,6 +394,9 @@ TEST(ArrivalCpu, OfALaneWhoseInterruptsAreAnotherPolicysIsNotKnown) {
     auto worker = thread(1, "b");
     world.settle(worker, 1, &nics);
     EXPECT_FALSE(arrival_cpu(world.placements.policies[1], world.assignments, worker.id));
+    EXPECT_EQ(why_no_arrival(world.placements.policies[1]), NotSteered::of_others);
+    EXPECT_EQ(why_no_arrival(world.placements.policies[0]), NotSteered::no_lane)
+        << "its queues are placed: only this task has no lane";
 }
 
 /// Where the connections of each of four workers are to arrive, on an interface of two queues near all CPUs,
@@ -466,6 +485,32 @@ TEST(PinnedOnly, IsToldWithHowMuchIsReadWhereItArrives) {
     EXPECT_NE(
         pinned_note(world.placements.policies[0]).find("bind: core and no steering: about one packet in 2"),
         std::string::npos);
+}
+
+/// What is said of a policy with these keys whose listeners of port 80 are told these CPUs: of one process,
+/// or of one each.
+std::string said_of(const std::string& keys, const std::vector<unsigned>& cpus, bool is_one_process) {
+    const World world({"match: {comm: a}\naffinity: full\nnics: [eth0]\n" + keys}, plain(), {});
+    ListenerPlan plan;
+    for (std::size_t i = 0; i < cpus.size(); ++i) {
+        const int worker = 10 + static_cast<int>(i);
+        const ListenerCpu subject{101 + i, is_one_process ? 10 : worker, 1, 6, 80};
+        plan.targets.push_back({subject, CpuSet{cpus[i]}, "p0", worker, port_80});
+    }
+    return alike_note(world.placements.policies[0], &plan);
+}
+
+TEST(AlikeListeners, AreToldWhereSteeringCannotChooseAmongThem) {
+    const std::string threads =
+        "port 80: packets for the workers of all 3 listeners arrive on CPU 2, so that steering cannot choose "
+        "among them; threads of one process share a lane unless the policy says spread: core";
+    EXPECT_EQ(said_of("", {2, 2, 2}, true), threads);
+    EXPECT_EQ(said_of("", {2, 2, 2}, false), threads.substr(0, threads.find(';')))
+        << "processes have one each";
+    EXPECT_EQ(said_of("spread: core\n", {2, 2, 2}, true), threads.substr(0, threads.find(';')));
+    EXPECT_EQ(said_of("", {2, 2, 1}, true), "");
+    EXPECT_EQ(said_of("", {2}, true), "");
+    EXPECT_EQ(said_of("", {}, true), "");
 }
 
 } // namespace

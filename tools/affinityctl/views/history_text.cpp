@@ -82,7 +82,9 @@ std::string history_text(const json& answer, const HistoryRequest& request, bool
         text += "the daemon keeps no history: only what it measured since its start\n";
     if (const auto fault = answer.value("fault", ""); !fault.empty())
         text += fmt::format("the history cannot be read: {}\n", printable(fault));
-    if (records.empty()) return text + "nothing has been measured yet\n";
+    if (records.empty())
+        return text + "nothing has been measured yet (how local reads are is kept once an hour: affinityctl "
+                      "status says how it is now)\n";
     text += record_table(records, request.count, color);
     for (const auto& trend : answer.at("trends"))
         if (request.path.empty() || text_of(trend, "path") == request.path)

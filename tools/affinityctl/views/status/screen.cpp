@@ -146,6 +146,9 @@ std::string steer_note(const json& policy) {
     if (steered > 0)
         return fmt::format("{} get{} the connections that arrive on the worker's lane",
                            counted(steered, "listener"), steered == 1 ? "s" : "");
+    if (const auto told = count(steer, "still_told"); told > 0)
+        return fmt::format("{} that {} not steered any more {} put back within half a minute",
+                           counted(told, "listener"), told == 1 ? "is" : "are", told == 1 ? "is" : "are");
     for (const auto& group : list(steer, "left"))
         if (text(group, "state") == "withdrawn")
             return "its listeners are not steered for a while: " + printable(text(group, "why"));
