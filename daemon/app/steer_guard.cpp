@@ -2,12 +2,14 @@
 #include "app/steer_guard.hpp"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace affinityd::app {
 
 namespace {
 
 constexpr std::chrono::minutes forgotten_after{2}; // while a server is reloaded there may be no targets
+constexpr std::size_t most_remembered = 1024;      // addresses of one policy, besides those that are steered
 
 std::uint16_t port_of(std::span<const planner::ListenerTarget> steered, const SteerGuard::Address& address) {
     const auto found = std::ranges::find(steered, address, &planner::ListenerTarget::bound_to);
@@ -36,10 +38,13 @@ std::vector<SteerGuard::Unfair> SteerGuard::see(const std::string& policy, plann
     const auto time = std::chrono::duration_cast<planner::AcceptShares::Time>(now.time_since_epoch());
     const auto counts = planner::count_accepted(found, steered);
     const auto work = planner::count_accepted(found, steered, &inventory::AcceptSocket::work);
+    const bool are_many = addresses.size() > most_remembered;
     std::erase_if(addresses, [&](const auto& one) {
         const auto& [address, watched] = one;
-        return !counts.contains(address) &&
-               (watched.until == Clock::time_point::min() || now - watched.until > longest_pause);
+        if (counts.contains(address)) return false;
+        if (watched.until == Clock::time_point::min())
+            return are_many || now - watched.seen > forgotten_after;
+        return now - watched.until > longest_pause;
     });
     std::vector<Unfair> unfair;
     for (const auto& [address, count] : counts) {

@@ -141,5 +141,21 @@ TEST_F(Guard, WhoIsNotSteeredDoesNotCount) {
         << "nor does it hide how the others share";
 }
 
+/// While a server is reloaded, nobody is steered for a look or two.
+TEST_F(Guard, AMinuteGoesOnWhereNobodyIsSteeredForALook) {
+    bool is_withdrawn = false;
+    for (int i = 0; i < 18 && !is_withdrawn; ++i, now_ += seconds(5)) {
+        const bool is_steered = i % 3 != 2;
+        is_withdrawn = look({{1, 100, one_address, is_steered}, {2, 2, one_address, is_steered}});
+    }
+    EXPECT_TRUE(is_withdrawn);
+}
+
+TEST_F(Guard, WhoHasNotBeenSteeredForLongIsForgotten) {
+    EXPECT_FALSE(watch(seconds(40), 100, 0));
+    EXPECT_FALSE(watch(minutes(3), {{1, 100, one_address, false}, {2, 0, one_address, false}}));
+    EXPECT_FALSE(watch(seconds(40), 100, 0));
+}
+
 } // namespace
 } // namespace affinityd::app
