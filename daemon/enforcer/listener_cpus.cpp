@@ -69,43 +69,49 @@ int use_of(const std::optional<ListenerHolders::Holder>& holder, const ListenerC
     return holder ? use_of(holder->pid, holder->number, subject, use, pid) : ENOENT;
 }
 
-/// Under any number. As above; `is_whole`: all of the family was looked at. Whoever makes this long is not
-/// looked at each time.
+/// Under any number. As above; `is_whole`: all of the family was looked at.
 int use_in_family(ListenerHolders& holders, std::span<const int> family, const ListenerCpu& subject,
                   const Use& use, std::atomic<int>& pid, bool& is_whole) {
-    const auto payer = holders.payer_of(subject.process, subject.parent);
-    is_whole = holders.can_pay(payer);
-    if (!is_whole) return ENOENT;
-    const auto before = thread_time();
-    int code = use_by_number(family.subspan(1), subject, use, pid);
-    if (code == ENOENT) code = use_of(holders.among(family, subject.inode, pid, is_whole), subject, use, pid);
-    pid = 0;
-    holders.charge(payer, thread_time() - before);
-    return code;
+    const int missing = use_by_number(family.subspan(1), subject, use, pid);
+    if (!is_missing(missing)) return missing;
+    const int code = use_of(holders.among(family, subject.inode, pid, is_whole), subject, use, pid);
+    return code == ENOENT ? missing : code;
 }
 
-/// Not by its process under its number. ENOENT: it is gone; EBUSY: not all of the family could be looked at;
-/// EOWNERDEAD: it still listens, but nobody was found who has it open.
-int use_elsewhere(ListenerHolders& holders, const ListenerCpu& subject, const Use& use,
-                  std::atomic<int>& pid) {
-    const auto family = holders.family_of(subject.process, subject.parent);
-    if (subject.inode == 0) return use_by_number(std::span(family).subspan(1), subject, use, pid);
-    const auto listed = holders.is_listed(subject.inode);
-    if (listed == ListenerHolders::Listed::no && holders.are_here(family)) return ENOENT;
-    if (const int code = use_of(holders.known(subject.inode), subject, use, pid); code != ENOENT) return code;
-    holders.forget(subject.inode);
-    bool is_whole = true;
-    const int code = use_in_family(holders, family, subject, use, pid, is_whole);
-    if (code != ENOENT) return code;
-    if (listed == ListenerHolders::Listed::not_known) return EBUSY;
-    if (listed == ListenerHolders::Listed::no) return is_whole ? ENOENT : EBUSY;
+int use_anywhere(ListenerHolders& holders, const ListenerCpu& subject, const Use& use,
+                 std::atomic<int>& pid) {
     for (int i = 0; i < 2; ++i) { // the first may be of long ago
-        const int its = use_of(holders.anywhere(subject.inode, pid), subject, use, pid);
-        if (its != ENOENT) return its;
+        const int code = use_of(holders.anywhere(subject.inode, pid), subject, use, pid);
+        if (code != ENOENT) return code;
         holders.forget(subject.inode);
         pid = 0;
     }
     return EOWNERDEAD;
+}
+
+/// Not by its process under its number. ENOENT: it is gone; EBUSY: not all of the family could be looked at;
+/// EOWNERDEAD: it still listens, but nobody was found who has it open. One that is not listed may be open all
+/// the same: HAProxy pauses its listeners by shutdown(2). So the family is searched first, unless it has made
+/// that take too long lately.
+int use_elsewhere(ListenerHolders& holders, const ListenerCpu& subject, const Use& use,
+                  std::atomic<int>& pid) {
+    using Listed = ListenerHolders::Listed;
+    const auto family = holders.family_of(subject.process, subject.parent);
+    if (subject.inode == 0) return use_by_number(std::span(family).subspan(1), subject, use, pid);
+    if (const int code = use_of(holders.known(subject.inode), subject, use, pid); code != ENOENT) return code;
+    holders.forget(subject.inode);
+    const auto payer = holders.payer_of(subject.process, subject.parent);
+    const bool can_pay = holders.can_pay(payer);
+    const auto before = thread_time();
+    bool is_whole = can_pay;
+    const int code = can_pay ? use_in_family(holders, family, subject, use, pid, is_whole) : ENOENT;
+    pid = 0;
+    const auto listed = code == ENOENT ? holders.is_listed(subject.inode, can_pay) : Listed::not_known;
+    if (can_pay) holders.charge(payer, thread_time() - before);
+    if (code != ENOENT) return code;
+    if (listed == Listed::not_known) return EBUSY;
+    if (listed == Listed::no) return is_whole || holders.are_here(family) ? ENOENT : EBUSY;
+    return use_anywhere(holders, subject, use, pid);
 }
 
 /// What a call has, which may outlive who asked.

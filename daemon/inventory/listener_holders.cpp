@@ -74,8 +74,9 @@ std::vector<int> ListenerHolders::family_of(int process, int parent) const {
 
 std::uint64_t ListenerHolders::payer_of(int process, int parent) {
     const auto own_family = of_families + static_cast<std::uint64_t>(parent > 1 ? parent : process);
-    auto user = root_ ? read_real_user(*root_, process) : std::nullopt;
-    if (!user && root_ && parent > 1) user = read_real_user(*root_, parent);
+    std::optional<unsigned> user;
+    if (root_ && read_parent(*root_, process) == parent) user = read_real_user(*root_, process);
+    if (root_ && !user && parent > 1) user = read_real_user(*root_, parent);
     if (user.value_or(0) == 0) return own_family;
     const std::lock_guard lock(mutex_);
     return persons_.person(*user);
@@ -121,17 +122,17 @@ void ListenerHolders::learn(const Found& found) {
         if (listed_->has(inode)) found_.insert_or_assign(inode, holder);
 }
 
-void ListenerHolders::list() {
+void ListenerHolders::list(bool is_now) {
     const auto begun = Clock::now();
-    if (!root_ || begun < next_list_) return;
+    if (!root_ || (!is_now && begun < next_list_)) return;
     listed_ = std::make_shared<const ListeningSockets>(ListeningSockets::read(*root_, ::getpid(), persons_));
     const auto now = Clock::now();
     next_list_ = now + std::max<Clock::duration>(between_lists, rest_after_walk * (now - begun));
 }
 
-ListenerHolders::Listed ListenerHolders::is_listed(std::uint64_t inode) {
+ListenerHolders::Listed ListenerHolders::is_listed(std::uint64_t inode, bool is_now) {
     const std::lock_guard lock(mutex_);
-    list();
+    list(is_now);
     if (listed_->has(inode)) return Listed::yes;
     return listed_->are_all() ? Listed::no : Listed::not_known;
 }
@@ -181,7 +182,7 @@ ListenerHolders::Found ListenerHolders::walk(const ListeningSockets& listed, int
 
 std::optional<ListenerHolders::Holder> ListenerHolders::anywhere(std::uint64_t inode, std::atomic<int>& at) {
     std::unique_lock lock(mutex_);
-    list();
+    list(false);
     const auto listed = listed_;
     if (!root_ || !listed->has(inode)) return std::nullopt;
     const auto begun = Clock::now();

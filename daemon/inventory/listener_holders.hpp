@@ -46,7 +46,8 @@ class ListenerHolders {
     /// Who may have what a process has open, the likeliest first: itself, its parent and that one's children.
     /// Of very many, the newest: that is to whom servers hand on what they have open.
     [[nodiscard]] std::vector<int> family_of(int process, int parent) const;
-    /// Who pays for searches in the family, in CPU time: its user, of root's each family by itself.
+    /// Who pays for searches in the family, in CPU time: its user, of root's each family by itself. A number
+    /// that has another parent by now is not believed.
     [[nodiscard]] std::uint64_t payer_of(int process, int parent);
     [[nodiscard]] bool can_pay(std::uint64_t payer);
     void charge(std::uint64_t payer, std::chrono::nanoseconds used);
@@ -59,8 +60,9 @@ class ListenerHolders {
         no,       ///< it does not; in another one it may
         not_known ///< not all could be listed
     };
-    /// As of 50 ms ago at most, or, where the list is long, of twenty times as long as it takes to read.
-    [[nodiscard]] Listed is_listed(std::uint64_t inode);
+    /// `is_now`: the list is read now; else it is of 50 ms ago at most, or, where it is long, of twenty times
+    /// as long as it takes to read.
+    [[nodiscard]] Listed is_listed(std::uint64_t inode, bool is_now);
     /// There are such processes, and all of them are in the network namespace of this one.
     [[nodiscard]] bool are_here(std::span<const int> pids) const;
     /// What a search has found by the way; only of what is listed.
@@ -73,7 +75,7 @@ class ListenerHolders {
 
   private:
     using Found = std::unordered_map<std::uint64_t, Holder>; ///< by inode
-    void list();
+    void list(bool is_now);
     void learn(const Found& found);
     /// `from`: at first the highest process id to look at, then that of the next walk; newer ones come first.
     [[nodiscard]] Found walk(const ListeningSockets& listed, int& from, std::atomic<int>& at) const;

@@ -189,6 +189,35 @@ TEST_F(Crowd, OnlyTheNewestOfVeryManyChildrenAreAsked) {
     EXPECT_FALSE(is_found) << "the eldest is not asked: the event loop waits meanwhile";
 }
 
+/// As HAProxy does it: the kernel does not list a listener that is paused.
+TEST(PausedListener, IsFoundUnderAnotherNumber) {
+    const auto root = *host::Root::open();
+    const auto enforcer = make_real_enforcer(root);
+    const int number = ::socket(AF_INET, SOCK_STREAM, 0);
+    ASSERT_EQ(::listen(number, 8), 0);
+    struct stat socket {};
+    ASSERT_EQ(::fstat(number, &socket), 0);
+    const auto cookie = host::ForeignFiles::open(::getpid())->socket(number)->cookie().value();
+    std::array<int, 2> ready{};
+    ASSERT_EQ(::pipe(ready.data()), 0);
+    const Forked worker([&] {
+        ::dup2(number, number + 50);
+        ::close(number);
+        ::shutdown(number + 50, SHUT_RD);
+        std::ignore = ::write(ready[1], "", 1);
+        while (true)
+            ::pause();
+    });
+    char done = 0;
+    ASSERT_EQ(::read(ready[0], &done, 1), 1);
+    for (const int fd : {number, ready[0], ready[1]})
+        ::close(fd);
+    const ListenerCpu subject{cookie, worker.pid(), ::getpid(), number, 80, socket.st_ino};
+    EXPECT_EQ(enforcer->apply({subject, {}, CpuSet{0}, "web", planner::Steering::accept}).outcome,
+              Outcome::done);
+    EXPECT_EQ(enforcer->present(subject).value(), Setting(CpuSet{0}));
+}
+
 /// A parent with children that have very many files open.
 class Hoarders : public testing::Test {
   protected:
