@@ -48,7 +48,9 @@ bool was_moved_away(const Listeners::Parts& parts, const planner::ResolvedPolicy
 
 std::string share_text(const SteerGuard::Unfair& unfair) {
     const auto percent = 100 * unfair.share.busiest;
-    return unfair.is_by_work
+    if (unfair.of == SteerGuard::Unfair::Of::waiting)
+        return "had connections waiting all the time, and others none,";
+    return unfair.of == SteerGuard::Unfair::Of::cpu_time
                ? fmt::format("used {:.0f} % of their CPU time, most connections being too short to "
                              "be counted,",
                              percent)

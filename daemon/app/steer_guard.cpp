@@ -26,9 +26,12 @@ std::size_t sum_of(const planner::AcceptShares::Counts& counts) {
 } // namespace
 
 std::optional<SteerGuard::Unfair> SteerGuard::Watched::judge() const {
-    if (const auto share = shares.unfair()) return Unfair{0, *share, false, {}};
-    const auto share = unseen.are_most() ? work.unfair() : std::nullopt;
-    return share ? std::optional(Unfair{0, *share, true, {}}) : std::nullopt;
+    using Of = Unfair::Of;
+    if (const auto share = shares.unfair()) return Unfair{0, *share, Of::connections, {}};
+    if (const auto share = unseen.are_most() ? work.unfair() : std::nullopt)
+        return Unfair{0, *share, Of::cpu_time, {}};
+    const auto share = waiting.one_sided();
+    return share ? std::optional(Unfair{0, *share, Of::waiting, {}}) : std::nullopt;
 }
 
 std::vector<SteerGuard::Unfair> SteerGuard::see(const std::string& policy, planner::AcceptProcesses found,
@@ -38,6 +41,7 @@ std::vector<SteerGuard::Unfair> SteerGuard::see(const std::string& policy, plann
     const auto time = std::chrono::duration_cast<planner::AcceptShares::Time>(now.time_since_epoch());
     const auto counts = planner::count_accepted(found, steered);
     const auto work = planner::count_accepted(found, steered, &inventory::AcceptSocket::work);
+    const auto waiting = planner::count_accepted(found, steered, &inventory::AcceptSocket::waiting);
     const bool are_many = addresses.size() > most_remembered;
     std::erase_if(addresses, [&](const auto& one) {
         const auto& [address, watched] = one;
@@ -53,6 +57,7 @@ std::vector<SteerGuard::Unfair> SteerGuard::see(const std::string& policy, plann
         if (now < watched.until) continue;
         watched.shares.see(time, count);
         watched.work.see(time, work.at(address));
+        watched.waiting.see(time, waiting.at(address));
         if (const auto opened = planner::opened_around(found, address))
             watched.unseen.see(time, *opened, sum_of(count));
         auto judged = watched.judge();
@@ -63,6 +68,7 @@ std::vector<SteerGuard::Unfair> SteerGuard::see(const std::string& policy, plann
         watched.pause = was_good ? first_pause : std::min<Clock::duration>(2 * watched.pause, longest_pause);
         watched.until = now + watched.pause;
         watched.shares = watched.work = {};
+        watched.waiting = {};
         judged->port = port_of(steered, address);
         judged->pause = watched.pause;
         unfair.push_back(*judged);

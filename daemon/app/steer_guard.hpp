@@ -3,6 +3,7 @@
 
 #include "planner/steering.hpp"
 #include "planner/unseen_accepts.hpp"
+#include "planner/waiting_accepts.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -27,8 +28,8 @@ class SteerGuard {
     struct Unfair {
         std::uint16_t port = 0;
         planner::AcceptShares::Share share;
-        bool is_by_work = false; ///< `share` is one of CPU time
-        Clock::duration pause{}; ///< for so long it is withdrawn
+        enum class Of : std::uint8_t { connections, cpu_time, waiting } of{}; ///< what `share` is one of
+        Clock::duration pause{};                                              ///< for so long it is withdrawn
     };
     /// What came to the listeners of a policy that are steered since they were read before, and what their
     /// workers had to do. Addresses that are withdrawn from now on.
@@ -43,10 +44,11 @@ class SteerGuard {
 
   private:
     struct Watched {
-        /// Of connections; of CPU time where most of these come and go unseen.
+        /// Of connections; of CPU time where most of these come and go unseen; by those that wait.
         [[nodiscard]] std::optional<Unfair> judge() const;
         planner::AcceptShares shares{}, work{};
         planner::UnseenAccepts unseen{};
+        planner::WaitingAccepts waiting{};
         Clock::duration pause{};  ///< the last one
         Clock::time_point seen{}; ///< with listeners that are steered
         Clock::time_point until = Clock::time_point::min();

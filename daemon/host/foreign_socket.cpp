@@ -63,6 +63,14 @@ std::vector<std::string> class_lines(const std::string& process) {
     return lines;
 }
 
+std::optional<tcp_info> info_of(int fd) {
+    if (option<int>(fd, SO_PROTOCOL) != IPPROTO_TCP) return std::nullopt;
+    tcp_info info{};
+    socklen_t size = sizeof info;
+    if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
+    return info;
+}
+
 } // namespace
 
 ForeignSocket::~ForeignSocket() {
@@ -87,12 +95,14 @@ unsigned ForeignSocket::napi_id() const {
 }
 
 std::optional<std::chrono::milliseconds> ForeignSocket::silence() const {
-    if (option<int>(fd_.get(), SO_PROTOCOL) != IPPROTO_TCP) return std::nullopt;
-    tcp_info info{};
-    socklen_t size = sizeof info;
-    if (::getsockopt(fd_.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
-    if (info.tcpi_state != TCP_ESTABLISHED) return std::nullopt;
-    return std::chrono::milliseconds(info.tcpi_last_data_recv);
+    const auto info = info_of(fd_.get());
+    if (!info || info->tcpi_state != TCP_ESTABLISHED) return std::nullopt;
+    return std::chrono::milliseconds(info->tcpi_last_data_recv);
+}
+
+std::optional<unsigned> ForeignSocket::backlog() const {
+    const auto info = info_of(fd_.get());
+    return info && info->tcpi_state == TCP_LISTEN ? std::optional(info->tcpi_unacked) : std::nullopt;
 }
 
 int ForeignSocket::set_incoming_cpu(int cpu) const {

@@ -34,6 +34,9 @@ class ForeignSocket {
     /// How long ago data came in over an established TCP connection; no value: it is something else. Takes
     /// the lock.
     [[nodiscard]] std::optional<std::chrono::milliseconds> silence() const;
+    /// How many connections wait to be accepted from a listener; no value: it is none. Takes no lock. Source:
+    /// tcp_get_info() in net/ipv4/tcp.c.
+    [[nodiscard]] std::optional<unsigned> backlog() const;
     /// Sets that of a listener; -1 takes it back. The errno value, 0 on success. Takes the lock.
     [[nodiscard]] int set_incoming_cpu(int cpu) const;
     /// What it is bound to: family, port, address, interface and network namespace, and whether it takes

@@ -302,7 +302,10 @@ Looked look_at(const host::ForeignFiles& files, int number, std::uint64_t inode)
                      socket->incoming_cpu().value_or(-1),
                      {},
                      {},
-                     inode};
+                     inode,
+                     false,
+                     {},
+                     socket->backlog()};
         files.let_owner_close_last(number, inode);
         return found;
     });

@@ -41,6 +41,7 @@ struct AcceptSocket {
     bool is_serving = false;
     /// CPU time of these threads since they were read before, see AcceptWork.
     std::optional<std::size_t> work{};
+    std::optional<std::size_t> waiting{}; ///< connections that were not accepted yet; no value: not known
     friend bool operator==(const AcceptSocket&, const AcceptSocket&) = default;
 };
 

@@ -21,15 +21,17 @@ class Guard : public testing::Test {
         std::vector<std::uint8_t> address = one_address;
         bool is_steered = true;
         std::size_t work = 0; ///< as accepted
+        std::size_t waiting = 0;
     };
     /// One look. True: it is withdrawn by it.
     bool look(const std::vector<Worker>& workers) {
         std::vector<AcceptSockets> found;
         std::vector<ListenerTarget> steered;
-        for (const auto& [pid, accepted, address, is_steered, work] : workers) {
+        for (const auto& [pid, accepted, address, is_steered, work, waiting] : workers) {
             const auto cookie = 100U + static_cast<unsigned>(pid);
             found.push_back({{pid, 1}, 0, {{cookie, 6, 80, address, true, -1, {pid}, accepted}}, 0});
             found.back().sockets[0].work = work;
+            found.back().sockets[0].waiting = waiting;
             found.back().opened = opened_;
             if (is_steered) steered.push_back({{cookie, pid, 0, 6, 80}, CpuSet{0}, "web", pid, address});
         }
@@ -139,6 +141,13 @@ TEST_F(Guard, WhoIsNotSteeredDoesNotCount) {
     EXPECT_FALSE(watch(minutes(5), {{1, 10}, {2, 10}, {3, 500, one_address, false}}));
     EXPECT_TRUE(watch(seconds(90), {{1, 10}, {2, 0}, {3, 10, one_address, false}}))
         << "nor does it hide how the others share";
+}
+
+/// A database behind them makes each connection slow: few come, and all wait for one.
+TEST_F(Guard, WhereTheyWaitForOneWorkerAloneItIsWithdrawn) {
+    EXPECT_FALSE(watch(seconds(300), {{1, 1, one_address, true, 0, 4}, {2, 1, one_address, true, 0, 2}}));
+    EXPECT_TRUE(watch(seconds(90), {{1, 1, one_address, true, 0, 4}, {2, 0, one_address, true, 0, 0}}));
+    EXPECT_TRUE(guard_.is_withdrawn("web", one_address, now_));
 }
 
 /// While a server is reloaded, nobody is steered for a look or two.

@@ -133,6 +133,21 @@ Fd listener_of(const std::string& address, std::uint16_t port, const std::functi
     return fd;
 }
 
+TEST_F(ForeignSocketTest, TellsHowManyConnectionsWaitForAListener) {
+    const auto listener = listener_of("127.0.0.1", 0);
+    const auto socket = files_->socket(listener.get());
+    EXPECT_EQ(socket->backlog(), 0U);
+    sockaddr_in address{
+        .sin_family = AF_INET, .sin_port = htons(socket->port()), .sin_addr = {}, .sin_zero = {}};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const Fd client(::socket(AF_INET, SOCK_STREAM, 0));
+    ASSERT_EQ(::connect(client.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(socket->backlog(), 1U);
+    const Fd taken(::accept(listener.get(), nullptr, nullptr));
+    EXPECT_EQ(socket->backlog(), 0U);
+    EXPECT_FALSE(files_->socket(client.get())->backlog()) << "a connection has none";
+}
+
 /// The kernel shares connections among listeners of each of these by itself, though all have one port.
 TEST_F(ForeignSocketTest, ListenersOfOnePortThatShareNoConnectionsAreNotBoundToTheSame) {
     const auto only_v6 = [](int yes) {
