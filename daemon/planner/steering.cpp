@@ -177,7 +177,7 @@ std::string_view to_string(NotSteered why) {
         "seen)",
         "its process has too many",
         "it cannot be reached",
-        "one worker got much more than its share of the connections"};
+        "one worker got more connections than its share, or than it can take"};
     return texts[static_cast<std::size_t>(why)];
 }
 

@@ -85,6 +85,9 @@ TEST(Queues, WhereFlowsAreSteeredFlowTablesAreWantedInAnyCase) {
     }
     const World none({flows}, with_flows(std::nullopt, 0), {{"p0", {{{"eth0"}, 1}}}});
     EXPECT_EQ(wanted_flows(none, queue_table), "not wanted") << "the kernel has none";
+    EXPECT_TRUE(one.placements.problems.empty());
+    ASSERT_EQ(none.placements.problems.size(), 1U);
+    EXPECT_NE(none.placements.problems[0].message.find("steer: flows does nothing"), std::string::npos);
     const World left({flows + "steering: false\n"}, with_flows(0, 0), {{"p0", {{{"eth0"}, 1}}}});
     EXPECT_EQ(wanted_flows(left, queue_table), "not wanted");
 }
