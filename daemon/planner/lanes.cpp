@@ -133,18 +133,8 @@ void add_flow_tables(Job& job, const netdev::Queue& queue, std::size_t queues) {
              FlowCount{share}, brings_flows(job) ? Steering::rfs_flows : Steering::rfs_queue);
 }
 
-void tell_of_no_flow_tables(const Job& job) {
-    const auto has_one = [](const netdev::Queue& queue) { return queue.flow_count.has_value(); };
-    if (brings_flows(job) && !(job.machine.flow_entries && std::ranges::any_of(job.nic.queues, has_one)))
-        job.into.problems.push_back({job.resolved.policy->name, job.nic.name,
-                                     "steer: flows does nothing: the kernel has no table of flows "
-                                     "(rps_sock_flow_entries), or none in this network namespace",
-                                     "steer: none"});
-}
-
 void add_steering(Job& job) {
     if (!job.resolved.policy->steering) return;
-    tell_of_no_flow_tables(job);
     const auto count = [&](Direction direction) {
         return static_cast<std::size_t>(
             std::ranges::count(job.nic.queues, direction, &netdev::Queue::direction));

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <set>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -272,6 +273,16 @@ std::string alike_note(const ResolvedPolicy& resolved, const ListenerPlan* plan)
                                         : "");
     }
     return {};
+}
+
+bool lacks_flow_tables(const ResolvedPolicy& resolved, const Placements& placements) {
+    const auto& policy = *resolved.policy;
+    if (policy.steer != policy::Steer::flows || !policy.steering) return false;
+    const auto is_its = [&](const QueueTarget& target) { return target.policy == policy.name; };
+    return std::ranges::any_of(placements.queues, is_its) &&
+           std::ranges::none_of(placements.queues, [&](const QueueTarget& target) {
+               return is_its(target) && std::holds_alternative<FlowTable>(target.subject);
+           });
 }
 
 ByAddress count_accepted(AcceptProcesses processes, std::span<const ListenerTarget> targets,

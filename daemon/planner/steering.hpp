@@ -104,6 +104,10 @@ using ArrivalCpu = std::function<std::expected<unsigned, NotSteered>(const TaskI
 /// choose among them, as where threads of one process share its lane; "": nothing.
 [[nodiscard]] std::string alike_note(const ResolvedPolicy& resolved, const ListenerPlan* plan);
 
+/// True if a policy says `steer: flows` and has queues, but none of them has a table of flows (RFS): the
+/// kernel has none, or not in this network namespace.
+[[nodiscard]] bool lacks_flow_tables(const ResolvedPolicy& resolved, const Placements& placements);
+
 /// By address, as inventory::AcceptSocket::bound_to.
 using ByAddress = std::map<std::vector<std::uint8_t>, AcceptShares::Counts>;
 /// How many connections came to the listeners with targets (`accepted`), or how much their workers had to do

@@ -269,10 +269,11 @@ json to_json(const PolicyStatus& policy) {
     if (const auto& joined = policy.held.joined; !joined.slots.empty())
         value["joined"] = {{"threads", joined.threads}, {"slots", joined.slots}};
     if (policy.packets.local) value["local"] = to_json(*policy.packets.local);
-    if (policy.packets.steer)
+    if (policy.packets.steer) {
         value["steer"] = {{"listeners", policy.packets.steer->steered},
-                          {"left", to_json(policy.packets.steer->left)},
-                          {"still_told", policy.packets.steer->still_told}};
+                          {"left", to_json(policy.packets.steer->left)}};
+        if (const auto told = policy.packets.steer->still_told; told > 0) value["steer"]["still_told"] = told;
+    }
     if (!policy.packets.tasks.empty()) value["at_arrivals"] = to_json(policy.packets.tasks);
     return value;
 }

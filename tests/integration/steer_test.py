@@ -508,9 +508,9 @@ class Steer(unittest.TestCase):
         daemon.start()
         self.wait_until_steered(master)
         worker = next(pid for pid in self.workers(master) if os.sched_getaffinity(pid) == {0})
-        self.assertNotIn("has no lane", str(daemon.status()["policies"][0].get("steer")))
+        self.assertNotIn("has moved its worker", str(daemon.status()["policies"][0].get("steer")))
         os.sched_setaffinity(worker, {1})
-        wait_for(lambda: "has no lane" in str(daemon.status()["policies"][0].get("steer")), "status says so")
+        wait_for(lambda: "has moved its worker" in str(daemon.status()["policies"][0].get("steer")), "status says so")
         self.assertEqual({1}, os.sched_getaffinity(worker))
 
     def two_workers(self, way):
