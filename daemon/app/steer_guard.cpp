@@ -50,6 +50,8 @@ std::vector<SteerGuard::Unfair> SteerGuard::see(const std::string& policy, plann
             return are_many || now - watched.seen > forgotten_after;
         return now - watched.until > longest_pause;
     });
+    for (auto& [address, watched] : addresses)
+        if (!counts.contains(address)) watched.unseen = {}; // what comes meanwhile is not counted
     std::vector<Unfair> unfair;
     for (const auto& [address, count] : counts) {
         auto& watched = addresses[address];
@@ -57,7 +59,7 @@ std::vector<SteerGuard::Unfair> SteerGuard::see(const std::string& policy, plann
         if (now < watched.until) continue;
         watched.shares.see(time, count);
         watched.work.see(time, work.at(address));
-        watched.waiting.see(time, waiting.at(address));
+        watched.waiting.see(time, waiting.at(address), count);
         if (const auto opened = planner::opened_around(found, address))
             watched.unseen.see(time, *opened, sum_of(count));
         auto judged = watched.judge();
@@ -89,6 +91,11 @@ SteerGuard::Clock::time_point SteerGuard::next_trial(Clock::time_point now) cons
         for (const auto& [address, watched] : addresses)
             if (watched.until > now) next = std::min(next, watched.until);
     return next;
+}
+
+std::size_t SteerGuard::watched(std::string_view policy) const {
+    const auto found = policies_.find(policy);
+    return found == policies_.end() ? 0 : found->second.size();
 }
 
 void SteerGuard::keep_only(const std::function<bool(const std::string& policy)>& steers) {

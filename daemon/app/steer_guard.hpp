@@ -6,6 +6,7 @@
 #include "planner/waiting_accepts.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -39,6 +40,8 @@ class SteerGuard {
                                     Clock::time_point now) const;
     /// When the next one may be steered again; max(): none is withdrawn.
     [[nodiscard]] Clock::time_point next_trial(Clock::time_point now) const;
+    /// How many addresses of a policy are watched, or remembered.
+    [[nodiscard]] std::size_t watched(std::string_view policy) const;
     /// All others do not steer any more.
     void keep_only(const std::function<bool(const std::string& policy)>& steers);
 

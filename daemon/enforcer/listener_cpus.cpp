@@ -96,22 +96,29 @@ int use_anywhere(ListenerHolders& holders, const ListenerCpu& subject, const Use
 int use_elsewhere(ListenerHolders& holders, const ListenerCpu& subject, const Use& use,
                   std::atomic<int>& pid) {
     using Listed = ListenerHolders::Listed;
-    const auto family = holders.family_of(subject.process, subject.parent);
+    bool are_all = true, is_whole = true;
+    const auto family = holders.family_of(subject.process, subject.parent, are_all);
     if (subject.inode == 0) return use_by_number(std::span(family).subspan(1), subject, use, pid);
     if (const int code = use_of(holders.known(subject.inode), subject, use, pid); code != ENOENT) return code;
     holders.forget(subject.inode);
     const auto payer = holders.payer_of(subject.process, subject.parent);
     const bool can_pay = holders.can_pay(payer);
-    const auto before = thread_time();
-    bool is_whole = can_pay;
-    const int code = can_pay ? use_in_family(holders, family, subject, use, pid, is_whole) : ENOENT;
-    pid = 0;
-    const auto listed = code == ENOENT ? holders.is_listed(subject.inode, can_pay) : Listed::not_known;
-    if (can_pay) holders.charge(payer, thread_time() - before);
-    if (code != ENOENT) return code;
-    if (listed == Listed::not_known) return EBUSY;
-    if (listed == Listed::no) return is_whole || holders.are_here(family) ? ENOENT : EBUSY;
-    return use_anywhere(holders, subject, use, pid);
+    int code = ENOENT;
+    if (can_pay) {
+        const auto before = thread_time();
+        code = use_in_family(holders, family, subject, use, pid, is_whole);
+        pid = 0;
+        holders.charge(payer, thread_time() - before);
+        if (!is_missing(code)) return code;
+    }
+    const auto listed = holders.is_listed(subject.inode);
+    if (listed == Listed::yes) {
+        const int its = use_anywhere(holders, subject, use, pid);
+        return its == EOWNERDEAD && code != ENOENT ? code : its;
+    }
+    if (code == EBUSY || listed == Listed::not_known || !is_whole) return EBUSY;
+    const bool is_searched = can_pay && are_all && code == ENOENT;
+    return is_searched || holders.are_here(family) ? ENOENT : EBUSY;
 }
 
 /// What a call has, which may outlive who asked.

@@ -22,9 +22,10 @@ namespace affinityd::inventory {
 
 namespace {
 
-constexpr std::chrono::milliseconds between_lists{50};
+constexpr std::chrono::milliseconds longest_believed{50}; // a list of listeners
 constexpr std::chrono::seconds longest_rest_after_walk{60};
 constexpr std::size_t longest_text = 64U << 10;               // some 8,000 children
+constexpr std::uint64_t of_lists = 0;                         // what root's have is their families'
 constexpr std::uint64_t of_families = std::uint64_t{1} << 32; // above all users
 
 /// What a search may still cost.
@@ -59,24 +60,30 @@ ListenerHolders::ListenerHolders(const host::Root& root) {
     if (auto own = host::Root::open(root.path())) root_.emplace(std::move(*own));
 }
 
-std::vector<int> ListenerHolders::family_of(int process, int parent) const {
+std::vector<int> ListenerHolders::family_of(int process, int parent, bool& is_whole) const {
     std::vector<int> family{process};
     if (parent <= 1 || !root_) return family;
     family.push_back(parent);
     const auto children = root_->proc().read(fmt::format("{0}/task/{0}/children", parent), longest_text);
-    if (!children || !*children) return family;     // kernels without CONFIG_PROC_CHILDREN
+    if (!children || !*children) { // kernels without CONFIG_PROC_CHILDREN; or the parent has ended
+        is_whole = children && !read_parent(*root_, parent);
+        return family;
+    }
     for (const auto word : split_words(**children)) // the kernel lists the eldest first
         if (const auto pid = parse_number<int>(word); pid && *pid != process) family.push_back(*pid);
-    if (const auto kept = most_children + 2; family.size() > kept)
+    if (const auto kept = most_children + 2; family.size() > kept) {
         family.erase(family.begin() + 2, family.end() - most_children);
+        is_whole = false;
+    }
     return family;
 }
 
 std::uint64_t ListenerHolders::payer_of(int process, int parent) {
     const auto own_family = of_families + static_cast<std::uint64_t>(parent > 1 ? parent : process);
-    std::optional<unsigned> user;
-    if (root_ && read_parent(*root_, process) == parent) user = read_real_user(*root_, process);
-    if (root_ && !user && parent > 1) user = read_real_user(*root_, parent);
+    const auto its_parent = root_ ? read_parent(*root_, process) : std::nullopt;
+    if (!root_ || (its_parent && *its_parent != parent)) return own_family;
+    auto user = its_parent ? read_real_user(*root_, process) : std::nullopt;
+    if (!user && parent > 1) user = read_real_user(*root_, parent);
     if (user.value_or(0) == 0) return own_family;
     const std::lock_guard lock(mutex_);
     return persons_.person(*user);
@@ -122,19 +129,22 @@ void ListenerHolders::learn(const Found& found) {
         if (listed_->has(inode)) found_.insert_or_assign(inode, holder);
 }
 
-void ListenerHolders::list(bool is_now) {
+void ListenerHolders::list() {
     const auto begun = Clock::now();
-    if (!root_ || (!is_now && begun < next_list_)) return;
+    const bool is_late = listed_at_ == Clock::time_point{} || begun - listed_at_ > longest_believed;
+    if (!root_ || !is_late || !credit_.has_any(of_lists, begun)) return;
+    const auto before = thread_time();
     listed_ = std::make_shared<const ListeningSockets>(ListeningSockets::read(*root_, ::getpid(), persons_));
-    const auto now = Clock::now();
-    next_list_ = now + std::max<Clock::duration>(between_lists, rest_after_walk * (now - begun));
+    listed_at_ = begun;
+    credit_.spend(of_lists, thread_time() - before, Clock::now());
 }
 
-ListenerHolders::Listed ListenerHolders::is_listed(std::uint64_t inode, bool is_now) {
+ListenerHolders::Listed ListenerHolders::is_listed(std::uint64_t inode) {
+    const auto asked = Clock::now();
     const std::lock_guard lock(mutex_);
-    list(is_now);
+    list();
     if (listed_->has(inode)) return Listed::yes;
-    return listed_->are_all() ? Listed::no : Listed::not_known;
+    return listed_->are_all() && asked - listed_at_ <= longest_believed ? Listed::no : Listed::not_known;
 }
 
 bool ListenerHolders::are_here(std::span<const int> pids) const {
@@ -182,7 +192,7 @@ ListenerHolders::Found ListenerHolders::walk(const ListeningSockets& listed, int
 
 std::optional<ListenerHolders::Holder> ListenerHolders::anywhere(std::uint64_t inode, std::atomic<int>& at) {
     std::unique_lock lock(mutex_);
-    list(false);
+    list();
     const auto listed = listed_;
     if (!root_ || !listed->has(inode)) return std::nullopt;
     const auto begun = Clock::now();

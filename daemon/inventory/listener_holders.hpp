@@ -44,8 +44,9 @@ class ListenerHolders {
     explicit ListenerHolders(const host::Root& root);
 
     /// Who may have what a process has open, the likeliest first: itself, its parent and that one's children.
-    /// Of very many, the newest: that is to whom servers hand on what they have open.
-    [[nodiscard]] std::vector<int> family_of(int process, int parent) const;
+    /// Of very many, the newest: that is to whom servers hand on what they have open; `is_whole` is false
+    /// then, and where the kernel does not tell children.
+    [[nodiscard]] std::vector<int> family_of(int process, int parent, bool& is_whole) const;
     /// Who pays for searches in the family, in CPU time: its user, of root's each family by itself. A number
     /// that has another parent by now is not believed.
     [[nodiscard]] std::uint64_t payer_of(int process, int parent);
@@ -58,11 +59,10 @@ class ListenerHolders {
     enum class Listed : std::uint8_t {
         yes,      ///< it listens in the network namespace of this process
         no,       ///< it does not; in another one it may
-        not_known ///< not all could be listed
+        not_known ///< not all could be listed, or not lately
     };
-    /// `is_now`: the list is read now; else it is of 50 ms ago at most, or, where it is long, of twenty times
-    /// as long as it takes to read.
-    [[nodiscard]] Listed is_listed(std::uint64_t inode, bool is_now);
+    /// As of 50 ms ago at most. Where the list is long, it is read for a twentieth of the time only.
+    [[nodiscard]] Listed is_listed(std::uint64_t inode);
     /// There are such processes, and all of them are in the network namespace of this one.
     [[nodiscard]] bool are_here(std::span<const int> pids) const;
     /// What a search has found by the way; only of what is listed.
@@ -75,7 +75,7 @@ class ListenerHolders {
 
   private:
     using Found = std::unordered_map<std::uint64_t, Holder>; ///< by inode
-    void list(bool is_now);
+    void list();
     void learn(const Found& found);
     /// `from`: at first the highest process id to look at, then that of the next walk; newer ones come first.
     [[nodiscard]] Found walk(const ListeningSockets& listed, int& from, std::atomic<int>& at) const;
@@ -83,7 +83,7 @@ class ListenerHolders {
     std::mutex mutex_;
     host::SubordinateIds persons_;
     std::shared_ptr<const ListeningSockets> listed_ = std::make_shared<const ListeningSockets>();
-    Clock::time_point next_list_{}, next_walk_{};
+    Clock::time_point listed_at_{}, next_walk_{};
     SearchCredit credit_;
     int next_pid_ = 0; ///< 0: the newest
     Found found_;

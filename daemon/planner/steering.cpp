@@ -178,7 +178,7 @@ std::string_view to_string(NotSteered why) {
         "seen)",
         "its process has too many",
         "it cannot be reached",
-        "one worker got more connections than its share, or than it can take"};
+        "its connections were shared out unevenly"};
     return texts[static_cast<std::size_t>(why)];
 }
 
@@ -277,7 +277,8 @@ std::string alike_note(const ResolvedPolicy& resolved, const ListenerPlan* plan)
 
 bool lacks_flow_tables(const ResolvedPolicy& resolved, const Placements& placements) {
     const auto& policy = *resolved.policy;
-    if (policy.steer != policy::Steer::flows || !policy.steering) return false;
+    if (policy.model != policy::Model::full || policy.steer != policy::Steer::flows || !policy.steering)
+        return false;
     const auto is_its = [&](const QueueTarget& target) { return target.policy == policy.name; };
     return std::ranges::any_of(placements.queues, is_its) &&
            std::ranges::none_of(placements.queues, [&](const QueueTarget& target) {

@@ -5,12 +5,32 @@
 
 namespace affinityd::planner {
 
-void WaitingAccepts::see(Time now, Counts waiting) {
+namespace {
+
+constexpr WaitingAccepts::Time between_looks{1000}; // they may come in bursts
+
+} // namespace
+
+void WaitingAccepts::see(Time now, Counts waiting, Counts accepted) {
     if (!looks_.empty() && (now < looks_.back().at || now - looks_.back().at > AcceptShares::longest_rest))
         looks_.clear();
-    looks_.push_back({now, std::move(waiting)});
+    if (!looks_.empty() && now - looks_.back().at < between_looks) return;
+    looks_.push_back({now, std::move(waiting), std::move(accepted)});
     while (looks_.size() > 2 && now - looks_[1].at >= AcceptShares::window)
         looks_.pop_front();
+}
+
+WaitingAccepts::Seen WaitingAccepts::seen_of(std::uint64_t listener) const {
+    Seen seen;
+    for (const auto& look : looks_) {
+        const auto found = look.waiting.find(listener);
+        if (found == look.waiting.end() || !found->second) continue;
+        ++seen.known;
+        seen.with_some += *found->second > 0 ? 1 : 0;
+        const auto taken = look.accepted.find(listener);
+        seen.takes |= taken == look.accepted.end() || taken->second.value_or(1) > 0; // not known: it may
+    }
+    return seen;
 }
 
 std::optional<AcceptShares::Share> WaitingAccepts::one_sided() const {
@@ -18,19 +38,14 @@ std::optional<AcceptShares::Share> WaitingAccepts::one_sided() const {
         return std::nullopt;
     std::size_t all = 0, queued = 0, idle = 0;
     for (const auto& [listener, latest] : looks_.back().waiting) {
-        std::size_t known = 0, with_some = 0;
-        for (const auto& look : looks_) {
-            const auto found = look.waiting.find(listener);
-            if (found == look.waiting.end() || !found->second) continue;
-            ++known;
-            with_some += *found->second > 0 ? 1 : 0;
-        }
-        if (known < looks_.size()) continue;
+        const auto seen = seen_of(listener);
+        if (seen.known < looks_.size()) continue;
         ++all;
-        if (with_some == 0) ++idle;
-        if (5 * with_some >= 4 * known) ++queued;
+        if (seen.with_some == 0) ++idle;
+        if (seen.takes && 5 * seen.with_some >= 4 * seen.known) ++queued;
     }
-    if (queued == 0 || idle < queued) return std::nullopt;
+    const bool are_few = 4 * all < 3 * looks_.back().waiting.size(); // as where workers are replaced
+    if (are_few || queued == 0 || idle < queued) return std::nullopt;
     return AcceptShares::Share{static_cast<double>(queued) / static_cast<double>(all), all};
 }
 

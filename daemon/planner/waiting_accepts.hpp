@@ -4,6 +4,7 @@
 #include "planner/accept_shares.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <optional>
 
@@ -18,7 +19,9 @@ class WaitingAccepts {
     using Counts = AcceptShares::Counts; ///< how many wait, by the listener's cookie; no value: not known
     static constexpr std::size_t fewest_looks = 5;
 
-    void see(Time now, Counts waiting);
+    /// `accepted`: connections that came to them since the last look, as AcceptShares::see() has it. For whom
+    /// connections wait, but who takes none, hangs: he has not too many.
+    void see(Time now, Counts waiting, Counts accepted);
     /// The part of the listeners for which connections wait, and how many listeners were there all the time.
     /// No value: it is not so, or nothing is known yet.
     [[nodiscard]] std::optional<AcceptShares::Share> one_sided() const;
@@ -26,9 +29,16 @@ class WaitingAccepts {
   private:
     struct Look {
         Time at;
-        Counts waiting;
+        Counts waiting, accepted;
     };
-    std::deque<Look> looks_; ///< the first one is a minute old, or the first of all
+    /// What it has in these looks: how often it was known, how often some waited; and whether it may take
+    /// some.
+    struct Seen {
+        std::size_t known = 0, with_some = 0;
+        bool takes = false;
+    };
+    [[nodiscard]] Seen seen_of(std::uint64_t listener) const;
+    std::deque<Look> looks_; ///< a second apart at least; the first one is a minute old, or the first of all
 };
 
 } // namespace affinityd::planner

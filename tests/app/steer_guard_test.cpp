@@ -160,10 +160,23 @@ TEST_F(Guard, AMinuteGoesOnWhereNobodyIsSteeredForALook) {
     EXPECT_TRUE(is_withdrawn);
 }
 
-TEST_F(Guard, WhoHasNotBeenSteeredForLongIsForgotten) {
-    EXPECT_FALSE(watch(seconds(40), 100, 0));
-    EXPECT_FALSE(watch(minutes(3), {{1, 100, one_address, false}, {2, 0, one_address, false}}));
-    EXPECT_FALSE(watch(seconds(40), 100, 0));
+TEST_F(Guard, WhoHasNotBeenSteeredForLongIsForgottenAndOfVeryManySoon) {
+    watch(seconds(40), 50, 50);
+    const std::vector<Worker> not_steered{{1, 50, one_address, false}, {2, 50, one_address, false}};
+    watch(minutes(1), not_steered);
+    EXPECT_EQ(guard_.watched("web"), 1U);
+    watch(minutes(2), not_steered);
+    EXPECT_EQ(guard_.watched("web"), 0U);
+    std::vector<Worker> many;
+    for (int i = 0; i < 2000; ++i)
+        many.push_back(
+            {i, 1, {10, static_cast<std::uint8_t>(i / 2 / 256), static_cast<std::uint8_t>(i / 2)}});
+    for (int turn = 0; turn < 4; ++turn, now_ += seconds(5)) {
+        for (auto& worker : many)
+            worker.address[0] = static_cast<std::uint8_t>(10 + turn);
+        look(many);
+        EXPECT_LE(guard_.watched("web"), 2024U + 1000U) << turn;
+    }
 }
 
 } // namespace

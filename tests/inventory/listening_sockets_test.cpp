@@ -142,14 +142,14 @@ TEST_F(ListeningAround, WhoHasOneOpenIsFoundUnderWhateverDescriptor) {
     EXPECT_EQ(at, child.pid()) << "who pays for it";
     EXPECT_EQ(among->number, 77);
     EXPECT_TRUE(is_whole);
-    EXPECT_EQ(holders.is_listed(inode, false), ListenerHolders::Listed::yes);
+    EXPECT_EQ(holders.is_listed(inode), ListenerHolders::Listed::yes);
     EXPECT_TRUE(holders.are_here(std::array{child.pid()}));
     ::close(one);
     const auto anywhere = holders.anywhere(inode, at);
     ASSERT_TRUE(anywhere);
     EXPECT_EQ(anywhere->pid, child.pid());
     EXPECT_FALSE(holders.anywhere(0, at));
-    EXPECT_EQ(holders.is_listed(0, false), ListenerHolders::Listed::no);
+    EXPECT_EQ(holders.is_listed(0), ListenerHolders::Listed::no);
 }
 
 TEST(AcceptWork, ConnectionsThatWereAcceptedAreReadFromTheNamespace) {
