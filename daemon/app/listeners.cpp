@@ -49,8 +49,7 @@ bool was_moved_away(const Listeners::Parts& parts, const planner::ResolvedPolicy
 std::string share_text(const SteerGuard::Unfair& unfair) {
     const auto percent = 100 * unfair.share.busiest;
     if (unfair.of == SteerGuard::Unfair::Of::waiting)
-        return fmt::format("had connections waiting nearly all the time, {:.0f} % of them, and others none,",
-                           percent);
+        return "had connections waiting nearly all the time, while as many others had none,";
     return unfair.of == SteerGuard::Unfair::Of::cpu_time
                ? fmt::format("used {:.0f} % of their CPU time, most connections being too short to "
                              "be counted,",
