@@ -22,9 +22,9 @@ std::string policy_note(const World& world, std::size_t policy, std::size_t proc
     const auto& online = world.placements().online;
     if (processes > 0 && planner::is_pinned_only(resolved, plan)) return planner::pinned_note(resolved);
     if (planner::lacks_flow_tables(resolved, world.placements()))
-        return "steer: flows brings nothing here: the kernel has no table of flows (rps_sock_flow_entries), "
-               "or "
-               "none in this network namespace";
+        return "steer: flows brings nothing here: there is no table of flows (rps_sock_flow_entries) in the "
+               "kernel, "
+               "or none in this network namespace";
     if (auto note = planner::alike_note(resolved, plan); !note.empty()) return note;
     if (resolved.policy->model == policy::Model::irq || !planner::restricts_nothing(resolved, online))
         return {};
