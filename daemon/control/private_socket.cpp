@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::uint64_t accept_interval_usec = 100'000;
 constexpr unsigned accepts_an_interval = 64;
+constexpr std::uint64_t standstill_usec =
+    500'000; // twice as late as sd-event(3) lets timers be, to join them
 
 using host::Fd;
 
@@ -172,8 +174,15 @@ void PrivateSocket::make_room() {
     }));
 }
 
-int PrivateSocket::on_deadline(sd_event_source*, std::uint64_t, void* userdata) {
+int PrivateSocket::on_deadline(sd_event_source* source, std::uint64_t due, void* userdata) {
     auto& self = *static_cast<PrivateSocket*>(userdata);
+    // That the loop stood still is not the peer's fault, and what he has sent meanwhile is not read yet.
+    std::uint64_t now = 0;
+    if (sd_event_now(self.event_, CLOCK_MONOTONIC, &now) >= 0 && now > due + standstill_usec) {
+        sd_event_source_set_time_relative(source, usec_of(self.limits_.authentication));
+        sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+        return 0;
+    }
     const auto latest = Clock::now() - self.limits_.authentication;
     std::erase_if(self.peers_, [&](const Peer& peer) {
         return !peer.is_authenticated && peer.heard <= latest && sd_bus_is_ready(peer.bus.get()) <= 0;

@@ -2,15 +2,13 @@
 #include "host/close_aside.hpp"
 
 #include "host/blocked_signals.hpp"
+#include "host/interruptions.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
-#include <ctime>
 #include <deque>
 #include <mutex>
-#include <optional>
 #include <system_error>
 #include <thread>
 
@@ -25,44 +23,6 @@ using Clock = std::chrono::steady_clock;
 /// So long descriptors wait for a thread before there is another one: twice as long as a thread waits for a
 /// connection that lingers.
 constexpr std::chrono::milliseconds patience{4};
-
-/// Interrupts what the calling thread waits for, every two milliseconds: a connection that lingers goes on
-/// without anybody who waits for it, as when the time that its owner set is over.
-class Interruptions {
-  public:
-    Interruptions() {
-        struct sigaction action {};
-        action.sa_handler = [](int) {};
-        if (::sigaction(interrupt(), &action, nullptr) != 0) return;
-        sigset_t mask;
-        ::sigemptyset(&mask);
-        ::sigaddset(&mask, interrupt());
-        ::pthread_sigmask(SIG_UNBLOCK, &mask, nullptr);
-        sigevent event{};
-        event.sigev_notify = SIGEV_THREAD_ID;
-        event.sigev_signo = interrupt();
-        event._sigev_un._tid = ::gettid(); // has no other name before glibc 2.38
-        timer_t timer{};
-        if (::timer_create(CLOCK_MONOTONIC, &event, &timer) != 0)
-            return; // it waits as long as its owner likes
-        timer_ = timer;
-    }
-    Interruptions(const Interruptions&) = delete;
-    Interruptions& operator=(const Interruptions&) = delete;
-    ~Interruptions() {
-        if (timer_) ::timer_delete(*timer_);
-    }
-    void begin() const { set({.tv_sec = 0, .tv_nsec = 2'000'000}); }
-    void end() const { set({}); }
-
-  private:
-    static int interrupt() { return SIGRTMAX; } // nobody else uses it
-    void set(timespec moment) const {
-        const itimerspec times{.it_interval = moment, .it_value = moment};
-        if (timer_) ::timer_settime(*timer_, 0, &times, nullptr);
-    }
-    std::optional<timer_t> timer_;
-};
 
 } // namespace
 

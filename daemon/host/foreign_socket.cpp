@@ -3,6 +3,7 @@
 
 #include "host/avoided.hpp"
 #include "host/close_aside.hpp"
+#include "host/interruptions.hpp"
 #include "host/socket_link.hpp"
 
 #include <algorithm>
@@ -50,6 +51,20 @@ bool may_wait(int fd) {
     return !linger || linger->l_onoff != 0;
 }
 
+/// False for a local socket, in which others may be on their way (SCM_RIGHTS): one that lingers may be closed
+/// with it. Nor is it known what those of rarer families wait for.
+bool is_of_internet(int fd) {
+    const auto domain = option<int>(fd, SO_DOMAIN);
+    return domain == AF_INET || domain == AF_INET6;
+}
+
+void close_soon(Fd fd) {
+    thread_local const Interruptions interruptions;
+    interruptions.begin();
+    fd.reset();
+    interruptions.end();
+}
+
 /// Of the lines of net_cls and net_prio in /proc/PID/cgroup, as they are; {} where there are none.
 std::vector<std::string> class_lines(const std::string& process) {
     std::vector<std::string> lines;
@@ -74,7 +89,11 @@ std::optional<tcp_info> info_of(int fd) {
 } // namespace
 
 ForeignSocket::~ForeignSocket() {
-    if (fd_ && may_wait(fd_.get())) aside().close(std::move(fd_));
+    if (!fd_) return;
+    if (may_wait(fd_.get()))
+        aside().close(std::move(fd_));
+    else if (!is_of_internet(fd_.get()))
+        close_soon(std::move(fd_));
 }
 
 bool ForeignSocket::accepts() const {

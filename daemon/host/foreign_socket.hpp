@@ -16,8 +16,9 @@ namespace affinityd::host {
 /// A socket that another process has open, by a descriptor of our own for the same open file. While that is
 /// held, a connection that its owner closes stays open on the wire: it is held for a few system calls, never
 /// across a wait. To close it may take as long as its owner likes (SO_LINGER): a thread does that then, and
-/// nobody waits for it. What is marked "takes the lock" may take as long, too: see patiently().
-/// Source: socket(7), include/uapi/asm-generic/socket.h.
+/// nobody waits for it; nor for more than some milliseconds for one that a local socket carries. What is
+/// marked "takes the lock" may take as long, too: see patiently(). Source: socket(7),
+/// include/uapi/asm-generic/socket.h.
 class ForeignSocket {
   public:
     /// True for a TCP socket that accepts connections.

@@ -441,6 +441,28 @@ TEST_F(ControlTest, APeerThatDoesNotAuthenticateItselfIsClosedAfterItsTime) {
         ::close(fd);
 }
 
+TEST_F(ControlTest, APeerDoesNotPayForALoopThatStoodStill) {
+    server_.reset();
+    Server::Limits limits;
+    limits.socket.authentication = std::chrono::milliseconds(100);
+    auto again = Server::start(event_, tree_.path(), commands_, {}, {bus_, calls_}, limits);
+    ASSERT_TRUE(again) << again.error().to_string();
+    server_ = std::move(*again);
+    const std::string auth("\0AUTH EXTERNAL\r\nDATA\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n", 49);
+    std::vector<int> peers;
+    for (int i = 0; i < 16; ++i)
+        peers.push_back(bare());
+    settle();
+    ::usleep(800'000); // nothing of the loop runs
+    for (const int peer : peers)
+        ASSERT_EQ(::send(peer, auth.data(), auth.size(), MSG_NOSIGNAL), static_cast<ssize_t>(auth.size()));
+    settle();
+    for (const int peer : peers) {
+        EXPECT_FALSE(is_closed(peer));
+        ::close(peer);
+    }
+}
+
 TEST_F(ControlTest, APeerThatHasNotAuthenticatedItselfDoesNotHoldTheEndOfTheLoop) {
     const int silent = bare();
     settle();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/foreign_socket.hpp"
+#include "support/sent_file.hpp"
 #include "support/tcp_connection.hpp"
 
 #include <array>
@@ -79,6 +80,24 @@ TEST_F(ForeignSocketTest, NobodyWaitsForAConnectionThatLingers) {
         ASSERT_TRUE(socket);
         connection.served.reset(); // its owner does not wait, because it is not the last
     }                              // we are
+    EXPECT_LT(Clock::now() - begun, std::chrono::seconds(10));
+}
+
+TEST_F(ForeignSocketTest, NobodyWaitsForAConnectionThatLingersInALocalSocket) {
+    Connection connection;
+    connection.let_served_linger(20);
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+    Fd sender(ends[0]), receiver(ends[1]);
+    ASSERT_EQ(test::send_with_file(sender.get(), "x", 1, connection.served.get()), 1);
+    connection.served.reset();
+    sender.reset();
+    const auto begun = Clock::now();
+    {
+        const auto socket = files_->socket(receiver.get());
+        ASSERT_TRUE(socket);
+        receiver.reset();
+    }
     EXPECT_LT(Clock::now() - begun, std::chrono::seconds(10));
 }
 
