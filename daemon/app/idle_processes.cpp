@@ -17,9 +17,9 @@ bool IdleProcesses::see(const TaskId& process, bool takes, Clock::time_point now
     return false;
 }
 
-void IdleProcesses::for_each_holder(const std::function<void(const TaskId&, const Inodes&)>& take) const {
+void IdleProcesses::for_each(const std::function<void(const TaskId&, const Inodes&)>& take) const {
     for (const auto& [process, idle] : seen_)
-        if (!idle.held.empty()) take(process, idle.held);
+        take(process, idle.held);
 }
 
 bool IdleProcesses::note_workers(const std::function<bool(const TaskId&)>& others_do) {

@@ -24,8 +24,9 @@ class IdleProcesses {
     /// It was read, and takes connections or not. `held`: inodes of listeners that it has open. True:
     /// takes_none() says otherwise than before.
     [[nodiscard]] bool see(const TaskId& process, bool takes, Clock::time_point now, Inodes held = {});
-    /// Hands on who holds listeners though it takes no connections, as when it was read last.
-    void for_each_holder(const std::function<void(const TaskId&, const Inodes&)>& take) const;
+    /// Hands on who takes no connections, and the listeners that it holds all the same, as when it was read
+    /// last.
+    void for_each(const std::function<void(const TaskId&, const Inodes&)>& take) const;
     /// `others_do`: each listener of its policy has its worker, and is steered. True: takes_none() says so of
     /// more than before.
     [[nodiscard]] bool note_workers(const std::function<bool(const TaskId&)>& others_do);

@@ -46,17 +46,6 @@ bool was_moved_away(const Listeners::Parts& parts, const planner::ResolvedPolicy
            !planner::is_as_given(*record, **present, parts.current.placements().online);
 }
 
-std::string share_text(const SteerGuard::Unfair& unfair) {
-    const auto percent = 100 * unfair.share.busiest;
-    if (unfair.of == SteerGuard::Unfair::Of::waiting)
-        return "had connections waiting nearly all the time, while as many others had none,";
-    return unfair.of == SteerGuard::Unfair::Of::cpu_time
-               ? fmt::format("used {:.0f} % of their CPU time, most connections being too short to "
-                             "be counted,",
-                             percent)
-               : fmt::format("got {:.0f} % of their connections", percent);
-}
-
 /// One of its listeners is bound to the address of one of theirs.
 bool shares_address(const inventory::AcceptSockets& process,
                     const std::vector<const inventory::AcceptSockets*>& others) {
@@ -69,11 +58,11 @@ bool shares_address(const inventory::AcceptSockets& process,
 }
 
 /// What processes have open that were not read now, as they take no connections: by policy, as of one
-/// process.
+/// process; nothing, where they hold no listeners either.
 std::map<std::string, inventory::AcceptSockets> held_by_idle(const IdleProcesses& idle,
                                                              const Listeners::Parts& parts) {
     std::map<std::string, inventory::AcceptSockets> rest;
-    idle.for_each_holder([&](const TaskId& process, const auto& held) {
+    idle.for_each([&](const TaskId& process, const auto& held) {
         const auto* known = parts.tasks.find(process.tid);
         if (known == nullptr || known->id != process) return;
         auto& of_policy = rest[parts.current->policy(known->policy).name].held;
@@ -150,6 +139,10 @@ Listeners::News Listeners::take() {
     targets_.clear();
     records_.forget_plans();
     const auto rest = held_by_idle(idle_, parts_);
+    for (const auto& [policy, held] : rest)
+        if (const auto* its = parts_.current.placements().find(policy);
+            its != nullptr && steers(*its->policy))
+            by_policy.try_emplace(policy);
     for (auto& [policy, processes] : by_policy) {
         for (const auto* one : let_go)
             if (shares_address(*one, processes)) processes.push_back(one);
@@ -251,7 +244,7 @@ void Listeners::guard(const std::string& policy, planner::AcceptProcesses found,
                                     "{} workers {} in the last minute",
                                     policy, unfair.port,
                                     std::chrono::duration_cast<std::chrono::minutes>(unfair.pause).count(),
-                                    unfair.share.workers, share_text(unfair)),
+                                    unfair.share.workers, to_string(unfair)),
                         "listeners unfair");
     std::erase_if(plan.targets, [&](const ListenerTarget& target) {
         if (!guard_.is_withdrawn(policy, target.bound_to, now)) return false;
@@ -370,6 +363,9 @@ void Listeners::explain(const TaskId& process, status::ProcessExplanation& into)
     const auto* resolved = parts_.current.placements().find(into.policy);
     if (resolved != nullptr && planner::is_pinned_only(*resolved, plan))
         into.accepting.pinned = planner::pinned_note(*resolved);
+    into.accepting.takes_none = resolved != nullptr && steers(*resolved->policy) &&
+                                into.accepting.listeners.empty() && into.accepting.left.empty() &&
+                                idle_.rests(process, Clock::now(), unattended_);
     if (resolved != nullptr && !into.accepting.listeners.empty())
         into.accepting.alike = planner::alike_note(*resolved, plan);
 }

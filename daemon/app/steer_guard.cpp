@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <fmt/format.h>
+
 namespace affinityd::app {
 
 namespace {
@@ -100,6 +102,17 @@ std::size_t SteerGuard::watched(std::string_view policy) const {
 
 void SteerGuard::keep_only(const std::function<bool(const std::string& policy)>& steers) {
     std::erase_if(policies_, [&](const auto& one) { return !steers(one.first); });
+}
+
+std::string to_string(const SteerGuard::Unfair& unfair) {
+    const auto percent = 100 * unfair.share.busiest;
+    if (unfair.of == SteerGuard::Unfair::Of::waiting)
+        return "had connections waiting nearly all the time, while as many others had none,";
+    return unfair.of == SteerGuard::Unfair::Of::cpu_time
+               ? fmt::format("used {:.0f} % of their CPU time, most connections being too short to "
+                             "be counted,",
+                             percent)
+               : fmt::format("got {:.0f} % of their connections", percent);
 }
 
 } // namespace affinityd::app

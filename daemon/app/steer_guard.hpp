@@ -59,4 +59,7 @@ class SteerGuard {
     std::map<std::string, std::map<Address, Watched>, std::less<>> policies_;
 };
 
+/// What the worker did that had too much.
+[[nodiscard]] std::string to_string(const SteerGuard::Unfair& unfair);
+
 } // namespace affinityd::app

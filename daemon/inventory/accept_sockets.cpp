@@ -124,25 +124,20 @@ struct AcceptReader::Files {
                std::ranges::any_of(ask_ports(*files.stayed, 1, port_of), is_theirs) ||
                std::ranges::any_of(ask_ports(*files.stayed, some_asked, port_of), is_theirs);
     }
-    /// A worker's listeners with SO_REUSEPORT together get all that came to them. Which worker takes what
-    /// comes to others is chance, and what a proxy connects to itself is its clients' doing: so some are
-    /// asked whose they are.
+    /// A worker takes what comes to several ports, and to a listener that workers share by chance; what a
+    /// proxy connects to itself is its clients' doing. So some are asked whose they are. Those of one port,
+    /// as for IPv4 and IPv6, get all that came to it.
     void share_out(const KnownFiles::Fresh& files, const std::vector<AcceptSocket*>& listeners,
                    const PortOf& port_of) const {
         if (listeners.empty()) return;
-        const auto is_theirs = [&](std::uint16_t port) {
-            return std::ranges::any_of(
-                listeners, [&](const auto* one) { return one->shares_port && one->port == port; });
-        };
         auto ports = ask_ports(files.inodes, few_asked, port_of);
-        if (!std::ranges::all_of(ports, is_theirs)) ports = ask_ports(files.inodes, most_asked, port_of);
+        if (std::ranges::adjacent_find(ports, std::not_equal_to<>()) != ports.end())
+            ports = ask_ports(files.inodes, most_asked, port_of);
         const bool serves = serves_any(files, ports, listeners, port_of);
         for (auto* listener : listeners) {
             listener->is_serving |= serves;
-            const auto hits = listener->shares_port ? std::ranges::count_if(ports, is_theirs)
-                                                    : std::ranges::count(ports, listener->port);
-            const std::size_t count =
-                ports.empty() ? files.count : files.count * static_cast<std::size_t>(hits) / ports.size();
+            const auto hits = static_cast<std::size_t>(std::ranges::count(ports, listener->port));
+            const std::size_t count = ports.empty() ? files.count : files.count * hits / ports.size();
             listener->accepted = listener->accepted.value_or(0) + count;
         }
     }

@@ -240,6 +240,7 @@ bool is_pinned_only(const ResolvedPolicy& resolved, const ListenerPlan* plan) {
     if (policy.steer == Steer::tasks) return false;
     if (policy.steer == Steer::flows) return !policy.steering; // nothing may be written for them
     if (plan == nullptr || !plan->targets.empty()) return false;
+    if (plan->left.contains(NotSteered::unfair)) return false; // only for a while
     // What is only not known yet is not told. Who has no listeners at all sends, or takes datagrams.
     return plan->left.empty() ||
            std::ranges::any_of(plan->left, [](const auto& left) { return !is_undecided(left.first); });

@@ -129,30 +129,37 @@ std::string local_note(const json& policy) {
                        core("same"), core("chance"), counted(count(local, "samples"), "sample"));
 }
 
-/// Of a policy whose tasks or listeners are steered, or were until lately; "": nothing that a person should
+/// Of a policy whose listeners are steered, or were until lately.
+std::vector<std::string> listener_notes(const json& steer) {
+    std::vector<std::string> notes;
+    if (const auto steered = count(steer, "listeners"); steered > 0)
+        notes.push_back(fmt::format("{} get{} the connections that arrive on the worker's lane",
+                                    counted(steered, "listener"), steered == 1 ? "s" : ""));
+    if (const auto told = count(steer, "still_told"); told > 0)
+        notes.push_back(fmt::format("{} that {} not steered any more {} put back within half a minute",
+                                    counted(told, "listener"), told == 1 ? "is" : "are",
+                                    told == 1 ? "is" : "are"));
+    for (const auto& group : list(steer, "left"))
+        if (text(group, "state") == "withdrawn")
+            notes.push_back(fmt::format("{} not steered for a while: {}",
+                                        counted(count(group, "listeners"), "listener") +
+                                            (count(group, "listeners") == 1 ? " is" : " are"),
+                                        printable(text(group, "why"))));
+    return notes;
+}
+
+/// Of a policy whose tasks or listeners are steered, or were until lately; none: nothing that a person should
 /// know.
-std::string steer_note(const json& policy) {
+std::vector<std::string> steer_notes(const json& policy) {
     std::size_t there = 0, all = 0;
     for (const auto& group : list(policy, "at_arrivals")) {
         const auto tasks = group.value("tasks", std::size_t{0});
         all += tasks;
         if (group.value("is_there", false)) there += tasks;
     }
-    if (all > 0)
-        return fmt::format("{} of {} {} on the lane where {} packets arrive", there, counted(all, "task"),
-                           there == 1 ? "is" : "are", there == 1 ? "its" : "their");
-    const auto steer = policy.value("steer", json::object());
-    const auto steered = steer.value("listeners", std::size_t{0});
-    if (steered > 0)
-        return fmt::format("{} get{} the connections that arrive on the worker's lane",
-                           counted(steered, "listener"), steered == 1 ? "s" : "");
-    if (const auto told = count(steer, "still_told"); told > 0)
-        return fmt::format("{} that {} not steered any more {} put back within half a minute",
-                           counted(told, "listener"), told == 1 ? "is" : "are", told == 1 ? "is" : "are");
-    for (const auto& group : list(steer, "left"))
-        if (text(group, "state") == "withdrawn")
-            return "its listeners are not steered for a while: " + printable(text(group, "why"));
-    return {};
+    if (all == 0) return listener_notes(policy.value("steer", json::object()));
+    return {fmt::format("{} of {} {} on the lane where {} packets arrive", there, counted(all, "task"),
+                        there == 1 ? "is" : "are", there == 1 ? "its" : "their")};
 }
 
 /// Of a policy whose threads may put themselves into slots: how many have; "" of any other.
@@ -181,7 +188,7 @@ void add_notes(const json& status, const StatusView& view, Screen& screen) {
             screen.paragraph(fmt::format("note: policy {}: {}", name, printable(note)));
         if (const auto local = local_note(policy); view.details && !local.empty())
             screen.paragraph(fmt::format("policy {}: {}", name, local));
-        if (const auto steer = steer_note(policy); !steer.empty())
+        for (const auto& steer : steer_notes(policy))
             screen.paragraph(fmt::format("note: policy {}: {}", name, steer));
         if (const auto joined = joined_note(policy); !joined.empty())
             screen.paragraph(fmt::format("note: policy {}: {}", name, joined));
