@@ -32,10 +32,10 @@ Releases::Names those_that_stay(const Loading& loading, const World* before, con
     return names;
 }
 
-/// Where it is written down which threads have joined; "": nowhere.
-std::string joins_file(const Manager::Parts& parts) {
+/// A file of the runtime folder; "": nothing is read or written.
+std::string runtime_file(const Manager::Parts& parts, const char* name) {
     const bool is_real = parts.enforcer.acts() && !parts.settings.dry_run;
-    return is_real ? parts.settings.runtime_dir + "/joins" : std::string();
+    return is_real ? parts.settings.runtime_dir + "/" + name : std::string();
 }
 
 } // namespace
@@ -53,7 +53,7 @@ Manager::Manager(Parts parts)
                 LeftChildren(parts_.root, parts_.journal, parts_.enforcer, parts_.log),
                 Joins({parts_.root, shared_.current, tasks_, shared_.releases,
                        [this] { work_.want(Work::Urgency::soon); }, parts_.log},
-                      joins_file(parts_))},
+                      runtime_file(parts_, "joins"))},
       coexistence_(parts_.root, shared_.current, parts_.journal,
                    {parts_.settings.runtime_dir, parts_.settings.irqbalance_dir, parts_.enforcer.acts()},
                    parts_.log),
@@ -77,7 +77,8 @@ Manager::Manager(Parts parts)
               followers_},
              ThreadPlacer(shared_.current, parts_.journal, carrying_.executor, carrying_.changes,
                           carrying_.lost, carrying_.left, carrying_.joins, shared_.releases,
-                          shared_.answers.placed(), parts_.log),
+                          shared_.answers.placed(), parts_.log,
+                          state::FormerSlots(runtime_file(parts_, "slots"))),
              Reaper(parts_.enforcer, carrying_.executor, parts_.journal, parts_.log)),
       bookkeeping_(parts_.root, shared_.current, tasks_.table(),
                    parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),
@@ -188,6 +189,7 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->then([this] {
         if (parts_.settings.sampled_connections == 0) bookkeeping_.local_reads().forget();
         steering_.end_pass(parts_.settings.sampled_connections);
+        tasks_.placer().keep_slots();
     });
     pass->until([this](const OutOfTime& out_of_time) { return units_.step(out_of_time); });
     pass->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
@@ -254,6 +256,7 @@ void Manager::begin_stop(std::function<void()> done) {
         for (const auto& [pid, process] : tasks_.table().processes())
             bookkeeping_.see(process);
         bookkeeping_.begin_costs(true);
+        tasks_.placer().keep_slots();
         coexistence_.stop();
         units_.begin_stop();
     });

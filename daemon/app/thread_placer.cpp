@@ -165,8 +165,13 @@ planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& lo
     const bool is_kept = record.get() && current_->keeps_after_removal(record.get()->policy);
     if (is_kept) record.drop();
     const planner::Planning planning{current_.placements(), assignments, record, &executor_};
-    const planner::ThreadView view{thread, index, changes_.expected() && was_in_place(known, thread.id),
-                                   found_mask(known, thread.id), joined_.find(thread.id)};
+    const planner::ThreadView view{thread,
+                                   index,
+                                   changes_.expected() && was_in_place(known, thread.id),
+                                   found_mask(known, thread.id),
+                                   joined_.find(thread.id),
+                                   false,
+                                   former_.find(state::FormerSlots::Clock::now())};
     auto plan = planner::plan_thread(planning, process, view);
     if (plan.forget) {
         // From now on the mask counts as the thread's own: plan as if it had never been changed.
@@ -178,6 +183,19 @@ planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& lo
     plan.forget |= is_kept;
     plan.is_kept = is_kept;
     return plan;
+}
+
+void ThreadPlacer::keep_slots() {
+    using Kind = planner::DistributionId::Kind;
+    state::FormerSlots::Slots slots;
+    for (const auto& [task, seat] : assignments_.seats()) {
+        const auto kind = assignments_.distribution(seat.table).kind;
+        if (kind == Kind::lanes || kind == Kind::all_lanes) slots.emplace(task, seat.now);
+        if (slots.size() == state::FormerSlots::most) break;
+    }
+    if (const auto kept = former_.keep(std::move(slots)); !kept)
+        log_.warn("the next daemon will not know which lanes tasks have: " + kept.error().to_string(),
+                  "slots not kept");
 }
 
 void ThreadPlacer::place(KnownProcess* known, const Look& look) {

@@ -12,6 +12,7 @@
 #include "app/world.hpp"
 #include "enforcer/executor.hpp"
 #include "planner/assignments.hpp"
+#include "state/former_slots.hpp"
 #include "state/journal.hpp"
 
 namespace affinityd::app {
@@ -29,9 +30,10 @@ class ThreadPlacer {
     };
     ThreadPlacer(const Current& current, state::Journal& journal, enforcer::Executor& executor,
                  const KernelChanges& changes, LostRecords& lost, LeftChildren& left, JoinedTasks& joined,
-                 const Releases& releases, Placed& placed, Log& log)
+                 const Releases& releases, Placed& placed, Log& log, state::FormerSlots former = {})
         : current_(current), journal_(journal), executor_(executor), changes_(changes), lost_(lost),
-          left_(left), joined_(joined), releases_(releases), placed_(placed), log_(log) {}
+          left_(left), joined_(joined), releases_(releases), placed_(placed), log_(log),
+          former_(std::move(former)) {}
 
     /// True for a process that no policy wants, and that may have been left behind with one of our masks.
     [[nodiscard]] bool may_be_left(const inventory::ProcessScan& scan) const {
@@ -47,6 +49,8 @@ class ThreadPlacer {
     /// It has ended.
     void ended(const TaskId& thread) { joined_.ended(thread); }
     [[nodiscard]] planner::Assignments& assignments() { return assignments_; }
+    /// Writes down which lanes tasks have, for the next daemon.
+    void keep_slots();
 
   private:
     struct Found {
@@ -74,6 +78,7 @@ class ThreadPlacer {
     const Releases& releases_;
     Placed& placed_;
     Log& log_;
+    state::FormerSlots former_;
     planner::Assignments assignments_;
 };
 

@@ -176,6 +176,7 @@ std::size_t Assignments::assign(const SlotRequest& request) {
         kept = slot_named(slots, other->second.now);
         erase(other);
     }
+    if (!kept && request.former) kept = slot_named(slots, *request.former);
     return seat(request, number, kept ? *kept : best(request, tables_[number]), weight);
 }
 

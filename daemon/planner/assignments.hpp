@@ -33,14 +33,16 @@ struct SlotRequest {
     const CpuSet* cpuset = nullptr; ///< it leaves no other slots, or less of these; null: it cuts nothing
     TaskId group_of = {}; ///< the process whose group these slots are in; {}: they are not those of a group
     const InCompany* company = nullptr; ///< it is to be close to others; null: to nobody
+    /// The first CPU of the slot that it had when an earlier daemon was stopped; no value: not known.
+    std::optional<unsigned> former = {};
 };
 
 /// Which task has which slot, and how much work that puts on each CPU: the planner's only memory. One load
 /// for the whole machine: all policies, thread rules and lanes count.
 ///
 /// A task keeps its slot as long as the slot exists, and returns to the first it was given when that comes
-/// back (a CPU that was offline for a while). A new task gets the slot whose cores have the least load, then
-/// whose CPUs have; among equals
+/// back (a CPU that was offline for a while). So does one whose former slot is known. Another new task gets
+/// the slot whose cores have the least load, then whose CPUs have; among equals
 ///  - the one whose mask it already has, so that a restarted daemon moves no task;
 ///  - the nearest to what the placement wants it near to;
 ///  - the one whose cache group, then whose node has the least load. Threads stay close to each other: those

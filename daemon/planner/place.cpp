@@ -109,6 +109,12 @@ std::optional<InCompany> company_of(const Placements& placements, const ProcessV
     return std::nullopt;
 }
 
+std::optional<unsigned> former_of(const FormerSlots* former, const TaskId& unit) {
+    if (former == nullptr) return std::nullopt;
+    const auto found = former->find(unit);
+    return found == former->end() ? std::nullopt : std::optional(found->second);
+}
+
 SlotRequest::Unit unit_of(const Choice& choice, bool is_thread) {
     if (choice.are_lanes) return SlotRequest::Unit::lane;
     return is_thread ? SlotRequest::Unit::thread : SlotRequest::Unit::process;
@@ -167,6 +173,7 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
     const bool is_thread = distributes_threads(placement);
     const TaskId unit = is_thread ? thread.thread.id : process.id;
     const bool is_in_group = choice.distribution.kind == Kind::in_group;
+    const auto* former = choice.are_lanes ? thread.former : nullptr;
     const auto company = choice.are_lanes ? std::nullopt : company_of(placements, process, thread, rule);
     const Slot& slot = (*choice.slots)[assignments.assign({.distribution = choice.distribution,
                                                            .slots = *choice.slots,
@@ -175,7 +182,8 @@ std::expected<Target, NoPlace> place(const Placements& placements, Assignments& 
                                                            .unit = unit_of(choice, is_thread),
                                                            .cpuset = choice.is_cut ? process.cpuset : nullptr,
                                                            .group_of = is_in_group ? process.id : TaskId{},
-                                                           .company = company ? &*company : nullptr})];
+                                                           .company = company ? &*company : nullptr,
+                                                           .former = former_of(former, unit)})];
     Target target{slot.mask, *process.policy, std::move(choice.distribution), unit, is_thread, slot.cpus};
     if (company) {
         target.nearness = assignments.companies().nearness(company->id, slot.cpus, *company->closeness);

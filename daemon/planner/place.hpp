@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace affinityd::planner {
@@ -27,6 +28,10 @@ struct ProcessView {
     bool is_elsewhere = false; ///< no interface of this network namespace serves it: it belongs to no lane
 };
 
+/// By task (a process by its main thread), the first CPU of the lane that it had when an earlier daemon was
+/// stopped.
+using FormerSlots = std::unordered_map<TaskId, unsigned>;
+
 /// One thread of it.
 struct ThreadView {
     const inventory::Thread& thread;
@@ -36,8 +41,9 @@ struct ThreadView {
     bool may_be_reset = false;
     /// What it had when it was found in place, without our doing and so without a record; null: it was not.
     const CpuSet* found = nullptr;
-    const Joined* joined = nullptr; ///< what it has asked for; null: nothing
-    bool has_our_mask = false;      ///< the mask that it has is from us
+    const Joined* joined = nullptr;      ///< what it has asked for; null: nothing
+    bool has_our_mask = false;           ///< the mask that it has is from us
+    const FormerSlots* former = nullptr; ///< null: none is known
 };
 
 /// Where a thread is to be.
