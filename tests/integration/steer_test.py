@@ -444,6 +444,23 @@ class Steer(unittest.TestCase):
         daemon.start()
         wait_for(lambda: self.told(master) == [-1, -1], "the next daemon takes it back")
 
+    def test_a_later_daemon_gives_workers_the_lanes_that_they_had(self):
+        daemon = self.daemon("accept")
+        master = self.nginx(daemon.folder)
+        daemon.start()
+        self.wait_until_steered(master)
+        ended = min(self.workers(master))
+        os.kill(ended, signal.SIGKILL)  # the next one has its listener, but not its place in the order of pids
+        wait_for(lambda: len(set(self.workers(master)) - {ended}) == 2, "there is another worker")
+        self.wait_until_steered(master)
+        lanes = {pid: allowed(pid) for pid in self.workers(master)}
+        for end in (daemon.stop, daemon.stop, daemon.kill):
+            end()
+            daemon.start()
+            self.wait_until_steered(master)
+            time.sleep(3)  # also after the next pass
+            self.assertEqual(lanes, {pid: allowed(pid) for pid in self.workers(master)}, end.__name__)
+
     def test_a_listener_that_all_workers_share_is_left_alone(self):
         daemon = self.daemon("accept")
         master = self.nginx(daemon.folder, reuseport="")
