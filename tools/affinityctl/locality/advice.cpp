@@ -65,6 +65,7 @@ Advice advice_for(const LocalityFacts& facts) {
     if (facts.loopback * 2 > facts.reads) return Advice::loopback;
     if (facts.same_core >= local_enough) return Advice::nothing;
     if (facts.arrival_cpus <= 1 && facts.reader_cpus > 1) return Advice::more_queues;
+    if (!facts.steered_by.empty()) return Advice::explain;
     if (facts.listeners >= 2) return Advice::steer_accept;
     if (facts.listeners == 1 && facts.workers > 1) return Advice::reuseport;
     if (facts.listeners == 1 && facts.reader_cpus > 1) return Advice::steer_flows;
@@ -73,9 +74,9 @@ Advice advice_for(const LocalityFacts& facts) {
 }
 
 std::string_view word_of(Advice advice) {
-    constexpr std::string_view words[] = {"watch_longer", "one_cpu",     "not_known",    "loopback",
-                                          "nothing",      "more_queues", "steer_accept", "reuseport",
-                                          "steer_flows",  "bind_near",   "steer_clients"};
+    constexpr std::string_view words[] = {"watch_longer", "one_cpu",     "not_known",     "loopback",
+                                          "nothing",      "more_queues", "steer_accept",  "reuseport",
+                                          "steer_flows",  "bind_near",   "steer_clients", "explain"};
     return words[static_cast<std::size_t>(advice)];
 }
 
@@ -108,6 +109,12 @@ std::string sentence_of(Advice advice, const LocalityFacts& facts) {
             "The workers have listeners of their own ({} at one port), but only {} are read on the core "
             "where they arrive: a policy with affinity: full and steer: accept brings them together.",
             facts.listeners, percent);
+    case Advice::explain:
+        return fmt::format(
+            "Policy {} steers listeners already, but only {} are read on the core where they arrive: "
+            "connections that were opened before stay as they are; affinityctl explain PID tells which "
+            "listeners are not steered, and why.",
+            facts.steered_by, percent);
     case Advice::reuseport:
         return fmt::format(
             "{} processes share one listener: switch on reuseport in the server, then use affinity: full "

@@ -55,6 +55,16 @@ std::optional<std::vector<int>> processes_under(const json& status, const std::s
     return pids;
 }
 
+std::string steering_policy(const json& status, const std::vector<int>& pids) {
+    for (const auto& policy : list(status, "policies")) {
+        if (count(member(policy, "steer"), "listeners") == 0) continue;
+        const auto name = text(policy, "name");
+        const auto its = processes_under(status, name).value_or(std::vector<int>());
+        if (std::ranges::find_first_of(its, pids) != its.end()) return name;
+    }
+    return {};
+}
+
 Result<LocalitySubject> read_subject(const affinityd::host::Root& root, const std::string& word,
                                      std::span<const Nic> nics, const json& status) {
     using Kind = LocalitySubject::Kind;

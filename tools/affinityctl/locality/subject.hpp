@@ -30,6 +30,9 @@ struct LocalitySubject {
 [[nodiscard]] std::optional<std::vector<int>> processes_under(const nlohmann::json& status,
                                                               const std::string& policy);
 
+/// The policy by the daemon's GetStatus that steers listeners and has one of these processes; "": none.
+[[nodiscard]] std::string steering_policy(const nlohmann::json& status, const std::vector<int>& pids);
+
 /// What a word stands for: a process or thread id, an interface, a policy of the daemon's (`status` is its
 /// GetStatus, or null), a systemd unit, in this order. An Error says that there is none; its code is ESRCH
 /// for a process, ENOTCONN where a daemon that does not answer would have to be asked, else ENOENT.

@@ -61,12 +61,12 @@ std::string words_of(const LocalitySubject& subject) {
     return "all processes";
 }
 
-std::expected<LocalitySubject, CallError> find_subject(const LocalityOptions& options, const Globals& globals,
+std::expected<LocalitySubject, CallError> find_subject(const LocalityOptions& options, const json& status,
                                                        const Root& root) {
     if (options.subject.empty()) return LocalitySubject{};
     const auto nics = affinityd::netdev::read_nics(root);
     if (!nics) return std::unexpected(CallError{exit_failure, nics.error().to_string()});
-    auto subject = read_subject(root, options.subject, *nics, status_if_any(globals));
+    auto subject = read_subject(root, options.subject, *nics, status);
     if (subject) return std::move(*subject);
     return std::unexpected(
         CallError{subject.error().code == ENOTCONN ? exit_no_daemon : exit_failure, subject.error().message});
@@ -91,7 +91,7 @@ void keep_flows_of(locality::ReadCounts& seen, const affinityd::machine::Machine
 
 /// What the advice depends on: where all processes are meant, those of the busiest one's name.
 void find_facts(const Root& root, const locality::Nearness& near, const locality::ReadCounts& seen,
-                std::size_t cpus, LocalityReport& report, std::function<bool(int)> is_meant) {
+                const json& status, LocalityReport& report, std::function<bool(int)> is_meant) {
     auto figures = report.figures;
     if (!report.busiest.empty()) {
         is_meant = [&](int pid) {
@@ -101,17 +101,18 @@ void find_facts(const Root& root, const locality::Nearness& near, const locality
         figures = locality::figures_of(seen, near, is_meant);
     }
     report.facts = facts_of(figures, seen.counts, seen.is_exact, is_meant);
-    report.facts.cpus = cpus;
     std::vector<int> pids;
     for (const auto& worker : figures.workers)
         pids.push_back(worker.pid);
     report.facts.listeners = listeners_at_one_port(root, pids);
+    report.facts.steered_by = steering_policy(status, pids);
 }
 
 /// What was seen, worked out for this machine as it is now.
 LocalityReport report_of(const Root& root, const affinityd::machine::Machine& machine,
                          const locality::Nearness& near, const LocalitySubject& subject,
-                         const LocalityWatch& watch, locality::ReadCounts seen, bool wants_others) {
+                         const LocalityWatch& watch, locality::ReadCounts seen, bool wants_others,
+                         const json& status) {
     if (subject.kind == Kind::nic && !seen.is_exact) keep_flows_of(seen, machine, subject.devices);
     const auto is_meant = [&](int pid) { return watch.is_meant(pid); };
     LocalityReport report{
@@ -125,7 +126,8 @@ LocalityReport report_of(const Root& root, const affinityd::machine::Machine& ma
         .why_sampled = watch.why_sampled()};
     if (subject.kind == Kind::all && !report.figures.workers.empty())
         report.busiest = report.figures.workers.front().name;
-    find_facts(root, near, seen, machine.topology.online.count(), report, is_meant);
+    find_facts(root, near, seen, status, report, is_meant);
+    report.facts.cpus = machine.topology.online.count();
     report.seen = std::move(seen);
     if (wants_others && report.seen.is_exact && !report.seen.has_other_protocols)
         report.seen.notes.emplace_back("TCP only: this kernel (before 6.3) has no tracepoint for UDP.");
@@ -148,7 +150,8 @@ int run_locality(const LocalityOptions& options, const Globals& globals) {
     if (!time) return complain(time.error());
     const auto root = Root::open();
     if (!root) return complain(root.error());
-    const auto subject = find_subject(options, globals, *root);
+    const auto status = status_if_any(globals);
+    const auto subject = find_subject(options, status, *root);
     if (!subject) return complain(subject.error());
     LocalityWatch watch(*root, *subject, [&] { return status_if_any(globals); });
     affinityd::Result<locality::ReadCounts> seen;
@@ -167,8 +170,9 @@ int run_locality(const LocalityOptions& options, const Globals& globals) {
     const auto machine = affinityd::machine::read_machine(*root);
     if (!machine) return complain(machine.error());
     const locality::Nearness near(machine->topology);
-    return show_report(report_of(*root, *machine, near, *subject, watch, std::move(*seen), options.udp), near,
-                       options, globals);
+    return show_report(
+        report_of(*root, *machine, near, *subject, watch, std::move(*seen), options.udp, status), near,
+        options, globals);
 }
 
 } // namespace

@@ -157,7 +157,7 @@ std::vector<std::string> steer_notes(const json& policy) {
         all += tasks;
         if (group.value("is_there", false)) there += tasks;
     }
-    if (all == 0) return listener_notes(policy.value("steer", json::object()));
+    if (all == 0) return listener_notes(member(policy, "steer"));
     return {fmt::format("{} of {} {} on the lane where {} packets arrive", there, counted(all, "task"),
                         there == 1 ? "is" : "are", there == 1 ? "its" : "their")};
 }
