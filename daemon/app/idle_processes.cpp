@@ -37,6 +37,11 @@ bool IdleProcesses::rests(const TaskId& process, Clock::time_point now,
     return found != seen_.end() && now < found->second.again && !unattended.has_any_of(found->second.held);
 }
 
+bool IdleProcesses::has_no_listener(const TaskId& process) const {
+    const auto found = seen_.find(process);
+    return found != seen_.end() && found->second.reads >= enough_reads && found->second.held.empty();
+}
+
 bool IdleProcesses::takes_none(const TaskId& process) const {
     const auto found = seen_.find(process);
     return found != seen_.end() && found->second.has_workers;

@@ -33,6 +33,8 @@ class IdleProcesses {
     /// It need not be read again yet: it may wait for none of those that nobody is seen to take from.
     [[nodiscard]] bool rests(const TaskId& process, Clock::time_point now,
                              const UnattendedListeners& unattended) const;
+    /// It was read often enough, and has no TCP listener open.
+    [[nodiscard]] bool has_no_listener(const TaskId& process) const;
     /// Others take the connections of its listeners. That is believed as soon as they do, so that lanes are
     /// given out anew before there are many connections, and while workers come and go, until it takes some
     /// itself.

@@ -64,7 +64,7 @@ std::map<std::string, inventory::AcceptSockets> held_by_idle(const IdleProcesses
     std::map<std::string, inventory::AcceptSockets> rest;
     idle.for_each([&](const TaskId& process, const auto& held) {
         const auto* known = parts.tasks.find(process.tid);
-        if (known == nullptr || known->id != process) return;
+        if (known == nullptr || known->id != process || known->is_elsewhere) return;
         auto& of_policy = rest[parts.current->policy(known->policy).name].held;
         of_policy.insert(of_policy.end(), held.begin(), held.end());
     });
@@ -363,9 +363,8 @@ void Listeners::explain(const TaskId& process, status::ProcessExplanation& into)
     const auto* resolved = parts_.current.placements().find(into.policy);
     if (resolved != nullptr && planner::is_pinned_only(*resolved, plan))
         into.accepting.pinned = planner::pinned_note(*resolved);
-    into.accepting.takes_none = resolved != nullptr && steers(*resolved->policy) &&
-                                into.accepting.listeners.empty() && into.accepting.left.empty() &&
-                                idle_.rests(process, Clock::now(), unattended_);
+    into.accepting.has_none =
+        resolved != nullptr && steers(*resolved->policy) && idle_.has_no_listener(process);
     if (resolved != nullptr && !into.accepting.listeners.empty())
         into.accepting.alike = planner::alike_note(*resolved, plan);
 }

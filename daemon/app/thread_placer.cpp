@@ -187,12 +187,18 @@ planner::ThreadPlan ThreadPlacer::plan(const KnownProcess* known, const Look& lo
 
 void ThreadPlacer::keep_slots() {
     using Kind = planner::DistributionId::Kind;
+    if (!former_.is_kept()) return;
     state::FormerSlots::Slots slots;
     for (const auto& [task, seat] : assignments_.seats()) {
         const auto kind = assignments_.distribution(seat.table).kind;
         if (kind == Kind::lanes || kind == Kind::all_lanes) slots.emplace(task, seat.now);
         if (slots.size() == state::FormerSlots::most) break;
     }
+    // Those that have none yet, as in the first pass, may get theirs later.
+    if (const auto* former = former_.find(state::FormerSlots::Clock::now()))
+        for (auto one = former->begin(); one != former->end() && slots.size() < state::FormerSlots::most;
+             ++one)
+            slots.insert(*one);
     if (const auto kept = former_.keep(std::move(slots)); !kept)
         log_.warn("the next daemon will not know which lanes tasks have: " + kept.error().to_string(),
                   "slots not kept");

@@ -176,17 +176,20 @@ void PrivateSocket::make_room() {
 
 int PrivateSocket::on_deadline(sd_event_source* source, std::uint64_t due, void* userdata) {
     auto& self = *static_cast<PrivateSocket*>(userdata);
-    // That the loop stood still is not the peer's fault, and what he has sent meanwhile is not read yet.
+    // That the loop stood still is not the peers' fault, and what they have sent meanwhile is not read yet.
     std::uint64_t now = 0;
-    if (sd_event_now(self.event_, CLOCK_MONOTONIC, &now) >= 0 && now > due + standstill_usec) {
-        sd_event_source_set_time_relative(source, usec_of(self.limits_.authentication));
-        sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-        return 0;
-    }
+    if (sd_event_now(self.event_, CLOCK_MONOTONIC, &now) >= 0 && now > due + standstill_usec)
+        for (auto& peer : self.peers_)
+            if (!peer.is_authenticated) peer.heard = Clock::now();
     const auto latest = Clock::now() - self.limits_.authentication;
     std::erase_if(self.peers_, [&](const Peer& peer) {
         return !peer.is_authenticated && peer.heard <= latest && sd_bus_is_ready(peer.bus.get()) <= 0;
     });
+    const auto its =
+        std::ranges::find(self.peers_, source, [](const Peer& peer) { return peer.deadline.get(); });
+    if (its == self.peers_.end() || its->is_authenticated) return 0;
+    sd_event_source_set_time_relative(source, usec_of(self.limits_.authentication));
+    sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
     return 0;
 }
 

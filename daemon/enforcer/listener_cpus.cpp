@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <expected>
 #include <functional>
@@ -24,9 +23,6 @@ using machine::ListenerCpu;
 using machine::Setting;
 
 constexpr int none = -1;
-
-/// For as much the event loop waits: above what the searches of listener_holders.hpp may use.
-constexpr std::chrono::milliseconds most_cpu{250};
 
 Setting setting_of(int cpu) { return cpu < 0 ? CpuSet() : CpuSet{static_cast<unsigned>(cpu)}; }
 
@@ -157,7 +153,7 @@ std::expected<int, int> ask(const std::shared_ptr<ListenerHolders>& holders, con
     if (host::is_avoided(host::Avoid::cookie, subject.cookie)) return std::unexpected(EBUSY);
     const auto question = std::make_shared<Question>(subject, to, holders);
     const auto answer = host::patiently<std::expected<int, int>>(
-        [question](std::atomic<int>& pid) { return answer_to(*question, pid); }, most_cpu);
+        [question](std::atomic<int>& pid) { return answer_to(*question, pid); });
     if (answer) return *answer;
     question->is_given_up = true;
     if (answer.error() == host::Unanswered::stuck && question->is_in_hand) // whoever has it open

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <condition_variable>
-#include <ctime>
 #include <fstream>
 #include <mutex>
 #include <string>
@@ -15,7 +14,6 @@
 #include <thread>
 #include <utility>
 
-#include <pthread.h>
 #include <unistd.h>
 
 namespace affinityd::host {
@@ -51,9 +49,8 @@ class CallThread {
     }
 
     /// False: it has not come back. The thread is of no use then.
-    bool run(const std::shared_ptr<PatientCall>& call, std::chrono::milliseconds most_cpu) {
+    bool run(const std::shared_ptr<PatientCall>& call) {
         std::unique_lock lock(mutex_);
-        const auto used_before = used();
         call_ = call;
         changed_.notify_all();
         std::chrono::milliseconds waited{0}; // seen to wait itself, without a break
@@ -66,12 +63,10 @@ class CallThread {
             }
             if (wants_cpu()) {
                 waited = {};
-                if (used() - used_before < most_cpu) continue;
-                charge_wait(call->pid, most_cpu);
-                break;
+            } else {
+                waited += rest;
+                charge_wait(call->pid, since(glanced));
             }
-            waited += rest;
-            charge_wait(call->pid, since(glanced));
         }
         is_over_ = is_stuck_ = true;
         ++left_behind;
@@ -94,14 +89,7 @@ class CallThread {
         const auto end = line.rfind(") ");
         return end == std::string::npos || line.compare(end + 2, 1, "R") == 0;
     }
-    /// CPU time.
-    [[nodiscard]] std::chrono::nanoseconds used() const {
-        timespec time{};
-        if (tid_ == 0 || ::clock_gettime(clock_, &time) != 0) return {};
-        return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-    }
     void work() {
-        ::pthread_getcpuclockid(::pthread_self(), &clock_);
         tid_ = ::gettid();
         std::unique_lock lock(mutex_);
         for (;;) {
@@ -129,8 +117,7 @@ class CallThread {
     std::condition_variable changed_;
     std::shared_ptr<PatientCall> call_; ///< null: nothing is to be done
     bool is_over_ = false, is_stuck_ = false;
-    clockid_t clock_{};
-    std::atomic<int> tid_ = 0; ///< 0: it has not begun, nor is its clock known
+    std::atomic<int> tid_ = 0;
 };
 
 /// The calling thread's.
@@ -152,12 +139,11 @@ std::chrono::nanoseconds thread_time_with_calls() { return thread_time() + used_
 
 int to_errno(Unanswered why) { return why == Unanswered::stuck ? EBUSY : EAGAIN; }
 
-std::optional<Unanswered> detail::run_patiently(const std::shared_ptr<PatientCall>& call,
-                                                std::chrono::milliseconds most_cpu) {
+std::optional<Unanswered> detail::run_patiently(const std::shared_ptr<PatientCall>& call) {
     thread_local OwnCallThread own;
     if (own.thread == nullptr && left_behind < most_left_behind) own.thread = CallThread::start();
     if (own.thread == nullptr) return Unanswered::not_begun;
-    if (own.thread->run(call, most_cpu)) {
+    if (own.thread->run(call)) {
         used_by_calls += call->used;
         return std::nullopt;
     }

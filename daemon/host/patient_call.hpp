@@ -15,9 +15,6 @@ namespace affinityd::host {
 /// How long a call into what another process has open may wait.
 inline constexpr std::chrono::milliseconds longest_call{100};
 
-/// How much CPU time such a call may use where nobody says less: only that a CPU is to be had limits it then.
-inline constexpr std::chrono::milliseconds most_of_call{5000};
-
 /// Why a call has no answer, as errno values EBUSY and EAGAIN.
 enum class Unanswered : std::uint8_t {
     stuck,    ///< it has not come back, and what it was made on is to be avoided
@@ -40,8 +37,7 @@ struct PatientCall {
 };
 
 /// Why it has not ended; no value: it has.
-std::optional<Unanswered> run_patiently(const std::shared_ptr<PatientCall>& call,
-                                        std::chrono::milliseconds most_cpu);
+std::optional<Unanswered> run_patiently(const std::shared_ptr<PatientCall>& call);
 
 } // namespace detail
 
@@ -52,12 +48,9 @@ std::optional<Unanswered> run_patiently(const std::shared_ptr<PatientCall>& call
 /// `longest_call`, and longer, up to five seconds, while the thread only needs a CPU. `call` must own all
 /// that it uses, and sets its argument to the process whose sockets it uses, 0: none: that one pays for what
 /// the caller waits, see charge_wait(), and a call that does not come back is left to itself, and that
-/// process's files are not touched for a while, see is_process_avoided(). So is one that uses more than
-/// `most_cpu` of CPU time: what it looks at, or closes last, may have been made expensive, as a file that
-/// millions of epolls watch. At most 64 are left to themselves.
+/// process's files are not touched for a while, see is_process_avoided(). At most 64 are left to themselves.
 template <class Result>
-[[nodiscard]] std::expected<Result, Unanswered> patiently(std::function<Result(std::atomic<int>& pid)> call,
-                                                          std::chrono::milliseconds most_cpu = most_of_call) {
+[[nodiscard]] std::expected<Result, Unanswered> patiently(std::function<Result(std::atomic<int>& pid)> call) {
     struct Call final : detail::PatientCall {
         explicit Call(std::function<Result(std::atomic<int>&)> what) : function(std::move(what)) {}
         void run() override { result.emplace(function(pid)); }
@@ -65,7 +58,7 @@ template <class Result>
         std::optional<Result> result;
     };
     const auto shared = std::make_shared<Call>(std::move(call));
-    if (const auto why = detail::run_patiently(shared, most_cpu)) return std::unexpected(*why);
+    if (const auto why = detail::run_patiently(shared)) return std::unexpected(*why);
     return *std::move(shared->result);
 }
 

@@ -25,8 +25,9 @@ namespace {
 constexpr std::size_t longest_fdinfo = 16U << 20; // some 200,000 files of an epoll
 constexpr std::size_t long_fdinfo = 256U << 10;   // some 3,000
 constexpr std::chrono::seconds rest_of_long{60};
-constexpr std::size_t few_asked = 8;    // connections of an epoll, for their ports
-constexpr std::size_t some_asked = 32;  // of those that stay
+constexpr std::size_t few_asked = 8;   // connections of an epoll, for their ports
+constexpr std::size_t some_asked = 32; // of those that stay
+constexpr std::size_t fewest_scaled = 16;
 constexpr std::size_t most_asked = 128; // where they have not all the same, so that chance counts for little
 constexpr int most_looks = 8;           // for threads that run when they are looked at
 constexpr std::size_t most_takers = 10; // of one listener that are told of
@@ -130,15 +131,19 @@ struct AcceptReader::Files {
     void share_out(const KnownFiles::Fresh& files, const std::vector<AcceptSocket*>& listeners,
                    const PortOf& port_of) const {
         if (listeners.empty()) return;
+        const auto is_first = [&](std::uint16_t port) { return port == listeners.front()->port; };
         auto ports = ask_ports(files.inodes, few_asked, port_of);
-        if (std::ranges::adjacent_find(ports, std::not_equal_to<>()) != ports.end())
+        if (!std::ranges::all_of(ports, is_first) ||
+            !std::ranges::all_of(listeners, is_first, &AcceptSocket::port))
             ports = ask_ports(files.inodes, most_asked, port_of);
         const bool serves = serves_any(files, ports, listeners, port_of);
         for (auto* listener : listeners) {
             listener->is_serving |= serves;
             const auto hits = static_cast<std::size_t>(std::ranges::count(ports, listener->port));
-            const std::size_t count = ports.empty() ? files.count : files.count * hits / ports.size();
-            listener->accepted = listener->accepted.value_or(0) + count;
+            // Few are not scaled up: each would stand for several that came by chance.
+            const bool is_few = hits < fewest_scaled && hits < ports.size();
+            const auto all = ports.empty() ? files.count : files.count * hits / ports.size();
+            listener->accepted = listener->accepted.value_or(0) + (is_few ? hits : all);
         }
     }
     /// Who waits for it, and for epolls that watch it: ascending, the first ones.

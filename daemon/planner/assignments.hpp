@@ -33,7 +33,7 @@ struct SlotRequest {
     const CpuSet* cpuset = nullptr; ///< it leaves no other slots, or less of these; null: it cuts nothing
     TaskId group_of = {}; ///< the process whose group these slots are in; {}: they are not those of a group
     const InCompany* company = nullptr; ///< it is to be close to others; null: to nobody
-    /// The first CPU of the slot that it had when an earlier daemon was stopped; no value: not known.
+    /// The first CPU of the slot that it had under an earlier daemon; no value: not known.
     std::optional<unsigned> former = {};
 };
 
@@ -41,7 +41,7 @@ struct SlotRequest {
 /// for the whole machine: all policies, thread rules and lanes count.
 ///
 /// A task keeps its slot as long as the slot exists, and returns to the first it was given when that comes
-/// back (a CPU that was offline for a while). So does one whose former slot is known. Another new task gets
+/// back (a CPU that was offline for a while). A new task gets its former slot, else
 /// the slot whose cores have the least load, then whose CPUs have; among equals
 ///  - the one whose mask it already has, so that a restarted daemon moves no task;
 ///  - the nearest to what the placement wants it near to;

@@ -28,8 +28,7 @@ struct ProcessView {
     bool is_elsewhere = false; ///< no interface of this network namespace serves it: it belongs to no lane
 };
 
-/// By task (a process by its main thread), the first CPU of the lane that it had when an earlier daemon was
-/// stopped.
+/// By task (a process by its main thread), the first CPU of the lane that it had under an earlier daemon.
 using FormerSlots = std::unordered_map<TaskId, unsigned>;
 
 /// One thread of it.

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <utility>
 
+#include <unistd.h>
+
 namespace affinityd::state {
 
 namespace {
@@ -36,7 +38,7 @@ FormerSlots::FormerSlots(std::string path) : path_(std::move(path)) {
 }
 
 Result<void> FormerSlots::keep(Slots slots) {
-    if (path_.empty() || slots == kept_) return {};
+    if (path_.empty() || (slots == kept_ && ::access(path_.c_str(), F_OK) == 0)) return {};
     auto text = header();
     for (const auto& [task, cpu] : slots)
         text += LineWriter(slot_mark).number(task.tid).number(task.start_time).number(cpu).finish();

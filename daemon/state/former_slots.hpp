@@ -25,7 +25,9 @@ class FormerSlots {
     /// Takes what an earlier daemon has left there. Without a file, or with one of an earlier boot, there are
     /// none; lines that are torn count for nothing. "": nothing is read or written.
     explicit FormerSlots(std::string path);
-    /// For the next daemon; nothing is written if they are as before. An Error: the file has what it had.
+    [[nodiscard]] bool is_kept() const { return !path_.empty(); }
+    /// For the next daemon; nothing is written if they are as before, and the file is there. An Error: the
+    /// file has what it had.
     [[nodiscard]] Result<void> keep(Slots slots);
 
     /// Those of an earlier daemon. Null: there are none, or not any more.

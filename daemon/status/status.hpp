@@ -275,9 +275,9 @@ struct ProcessExplanation {
         std::vector<Listener> listeners{};
         NotSteered left{};          ///< of its policy; none if it has some
         std::size_t still_told = 0; ///< of these have a CPU from us as yet, and are put back soon
-        bool takes_none = false; ///< it takes no connections from TCP listeners, and its policy steers them
-        std::string pinned{};    ///< that it is bound closely, and nothing brings its packets there; ""
-        std::string alike{};     ///< that steering cannot choose among its listeners; ""
+        bool has_none = false;      ///< it has no TCP listener, and its policy steers them
+        std::string pinned{};       ///< that it is bound closely, and nothing brings its packets there; ""
+        std::string alike{};        ///< that steering cannot choose among its listeners; ""
     } accepting{};
     /// What is known of its connections.
     struct Receiving {

@@ -444,20 +444,22 @@ TEST_F(ControlTest, APeerThatDoesNotAuthenticateItselfIsClosedAfterItsTime) {
 TEST_F(ControlTest, APeerDoesNotPayForALoopThatStoodStill) {
     server_.reset();
     Server::Limits limits;
-    limits.socket.authentication = std::chrono::milliseconds(100);
+    limits.socket.authentication = std::chrono::seconds(1);
     auto again = Server::start(event_, tree_.path(), commands_, {}, {bus_, calls_}, limits);
     ASSERT_TRUE(again) << again.error().to_string();
     server_ = std::move(*again);
     const std::string auth("\0AUTH EXTERNAL\r\nDATA\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n", 49);
-    const int peer = bare();
+    const int peer = bare(), other = bare();
     settle();
-    ::usleep(800'000); // nothing of the loop runs
+    ::usleep(2'000'000); // nothing of the loop runs
     ASSERT_EQ(::send(peer, auth.data(), 10, MSG_NOSIGNAL), 10);
     while (sd_event_run(event_, 0) > 0) {
     }
+    EXPECT_FALSE(is_closed(other)) << "nor does who says nothing";
     EXPECT_FALSE(is_closed(peer)) << "he has the same time to go on";
-    EXPECT_TRUE(run_until([&] { return is_closed(peer); })) << "and no more";
+    EXPECT_TRUE(run_until([&] { return is_closed(peer) && is_closed(other); })) << "and no more";
     ::close(peer);
+    ::close(other);
 }
 
 TEST_F(ControlTest, APeerThatHasNotAuthenticatedItselfDoesNotHoldTheEndOfTheLoop) {

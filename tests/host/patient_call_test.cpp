@@ -145,23 +145,6 @@ TEST(PatientCall, WhoOnlyNeedsACpuIsWaitedFor) {
     EXPECT_EQ(count, 1);
 }
 
-TEST(PatientCall, WhoUsesMoreOfACpuThanItMayIsLeftToItself) {
-    std::atomic<bool> is_over = false;
-    const auto called = patiently<int>(
-        [&is_over](std::atomic<int>& at) {
-            at = static_cast<int>(nobody) + 2;
-            while (!is_over) {
-            }
-            is_over = false;
-            return 1;
-        },
-        milliseconds(50));
-    EXPECT_EQ(called, std::unexpected(Unanswered::stuck));
-    EXPECT_TRUE(is_avoided(Avoid::process, nobody + 2));
-    for (is_over = true; is_over;)
-        ::usleep(1000);
-}
-
 TEST(PatientCall, WhatItHasIsKeptUntilItComesBack) {
     const auto shared = std::make_shared<int>(5);
     {

@@ -4,6 +4,8 @@
 #include "host/fd.hpp"
 
 #include <array>
+#include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -95,9 +97,14 @@ TEST_F(Counting, WhatCameToEachThreadIsCounted) {
     EXPECT_EQ(counted(child.pid(), 0, reader),
               (std::map<std::uint16_t, std::size_t>{{port(0), 0}, {port(1), 0}, {port(2), 0}, {port(3), 0}}))
         << "what was there before does not count";
+    const auto open_files = [&] {
+        const auto folder = "/proc/" + std::to_string(child.pid()) + "/fd";
+        return std::distance(std::filesystem::directory_iterator(folder), {});
+    };
+    const auto before = open_files();
     const Clients later(port(1), 2), others(port(3), 4);
-    std::this_thread::sleep_for(
-        std::chrono::milliseconds(200)); // whose port is not found yet is all listeners'
+    for (int i = 0; i < 2000 && open_files() < before + 6; ++i) // else all listeners get what has no port yet
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
     EXPECT_EQ(counted(child.pid(), 6, reader),
               (std::map<std::uint16_t, std::size_t>{{port(0), 0}, {port(1), 2}, {port(2), 0}, {port(3), 4}}))
         << "one port's connections say nothing of another's";

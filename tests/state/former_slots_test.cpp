@@ -34,9 +34,12 @@ TEST_F(FormerSlotsTest, ServeTheNextDaemon) {
 TEST_F(FormerSlotsTest, AreWrittenWhenTheyHaveChanged) {
     FormerSlots slots(path());
     ASSERT_TRUE(slots.keep(slots_));
+    ASSERT_TRUE(host::replace_file(path(), "of others\n"));
+    ASSERT_TRUE(slots.keep(slots_));
+    EXPECT_EQ(**host::read_file(path()), "of others\n") << "nothing has changed";
     std::filesystem::remove(path());
     ASSERT_TRUE(slots.keep(slots_));
-    EXPECT_FALSE(std::filesystem::exists(path()));
+    EXPECT_EQ(taken(), slots_) << "it is gone";
     ASSERT_TRUE(slots.keep({{{10, 100}, 4}}));
     EXPECT_EQ(taken(), (FormerSlots::Slots{{{10, 100}, 4}}));
 }

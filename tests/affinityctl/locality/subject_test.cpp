@@ -75,10 +75,11 @@ TEST(Subject, AnInterfaceStandsForWhatIsOnIt) {
 
 TEST(Subject, APolicyThatSteersListenersIsFoundByItsProcesses) {
     const auto status = json::parse(R"({"policies": [{"name": "web", "steer": {"listeners": 2}},
-        {"name": "db", "steer": {"listeners": 0}}, {"name": "ssh"}, 7],
+        {"name": "db", "steer": {"listeners": 0, "left": [{}]}}, {"name": "ssh", "steer": {"listeners": 0, "left": []}}, 7],
         "processes": [{"policy": "web", "pid": 12}, {"policy": "db", "pid": 13}, {"policy": "ssh", "pid": 14}]})");
     EXPECT_EQ(steering_policy(status, {11, 12}), "web");
-    EXPECT_EQ(steering_policy(status, {11, 13, 14}), "");
+    EXPECT_EQ(steering_policy(status, {11, 13}), "db");
+    EXPECT_EQ(steering_policy(status, {11, 14}), "");
     EXPECT_EQ(steering_policy(json(), {12}), "");
 }
 

@@ -111,9 +111,9 @@ std::string sentence_of(Advice advice, const LocalityFacts& facts) {
             facts.listeners, percent);
     case Advice::explain:
         return fmt::format(
-            "Policy {} steers listeners already, but only {} are read on the core where they arrive: "
-            "connections that were opened before stay as they are; affinityctl explain PID tells which "
-            "listeners are not steered, and why.",
+            "Policy {} steers listeners, or has a reason not to, and {} are read on the core where they "
+            "arrive: connections that were opened before stay as they are, and affinityctl explain PID "
+            "tells which listeners are not steered, and why.",
             facts.steered_by, percent);
     case Advice::reuseport:
         return fmt::format(

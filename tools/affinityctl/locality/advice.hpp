@@ -27,7 +27,7 @@ enum class Advice {
     steer_flows,   ///< threads of one process share one listener
     bind_near,     ///< one process that reads elsewhere
     steer_clients, ///< they do not listen
-    explain,       ///< a policy steers the listeners already
+    explain,       ///< a policy steers the listeners, or says why not
 };
 
 /// What it depends on.
@@ -42,7 +42,7 @@ struct LocalityFacts {
     std::size_t workers = 0;      ///< processes that read 5 % or more
     std::size_t reader_cpus = 0;  ///< on which 5 % or more are read
     std::size_t listeners = 0;    ///< at one address and port; 0: none, or not known
-    std::string steered_by{};     ///< the policy that steers listeners of theirs; "": none
+    std::string steered_by{};     ///< the policy that would steer listeners of theirs; "": none
 };
 
 /// All but `cpus`, `listeners` and `steered_by`.

@@ -57,7 +57,8 @@ std::optional<std::vector<int>> processes_under(const json& status, const std::s
 
 std::string steering_policy(const json& status, const std::vector<int>& pids) {
     for (const auto& policy : list(status, "policies")) {
-        if (count(member(policy, "steer"), "listeners") == 0) continue;
+        const auto steer = member(policy, "steer");
+        if (count(steer, "listeners") == 0 && list(steer, "left").empty()) continue;
         const auto name = text(policy, "name");
         const auto its = processes_under(status, name).value_or(std::vector<int>());
         if (std::ranges::find_first_of(its, pids) != its.end()) return name;

@@ -30,7 +30,8 @@ struct LocalitySubject {
 [[nodiscard]] std::optional<std::vector<int>> processes_under(const nlohmann::json& status,
                                                               const std::string& policy);
 
-/// The policy by the daemon's GetStatus that steers listeners and has one of these processes; "": none.
+/// The policy by the daemon's GetStatus that steers listeners, or says why not, and has one of these
+/// processes; "": none.
 [[nodiscard]] std::string steering_policy(const nlohmann::json& status, const std::vector<int>& pids);
 
 /// What a word stands for: a process or thread id, an interface, a policy of the daemon's (`status` is its

@@ -82,8 +82,8 @@ std::string task_text(const json& answer, bool color) {
     if (const auto told = answer.value("still_told", std::size_t{0}); told > 0)
         text += fmt::format("  {} of these {} a CPU from us as yet, and {} put back within half a minute\n",
                             told, told == 1 ? "has" : "have", told == 1 ? "is" : "are");
-    if (answer.value("takes_none", false))
-        text += "  it takes no connections from TCP listeners: there is nothing to steer\n";
+    if (answer.value("no_listener", false))
+        text += "  it has no TCP listener open: there is nothing to steer\n";
     if (answer.contains("alike")) text += "  " + printable(text_of(answer, "alike")) + "\n";
     if (answer.contains("pinned")) text += "  " + printable(text_of(answer, "pinned")) + "\n";
     if (answer.value("released", false)) text += "  released by hand (affinityctl apply takes it up again)\n";
