@@ -9,7 +9,7 @@ namespace affinityd::host {
 /// Interrupts what the calling thread waits for, every two milliseconds between begin() and end(): the close
 /// of a connection that lingers goes on without anybody who waits for it, as when the time that its owner set
 /// is over. Other waits end as by a signal. Belongs to the thread that made it. Uses SIGRTMAX, with no other
-/// effect. Source: inet_stream_close_wait in net/ipv4/tcp.c, timer_create(2).
+/// effect. Source: sk_stream_wait_close in net/core/stream.c, timer_create(2).
 class Interruptions {
   public:
     Interruptions();
