@@ -38,7 +38,8 @@ FormerSlots::FormerSlots(std::string path) : path_(std::move(path)) {
 }
 
 Result<void> FormerSlots::keep(Slots slots) {
-    if (path_.empty() || (slots == kept_ && ::access(path_.c_str(), F_OK) == 0)) return {};
+    // Nothing to keep needs no file, and on a small /run the journal needs the room.
+    if (path_.empty() || (slots == kept_ && (slots.empty() || ::access(path_.c_str(), F_OK) == 0))) return {};
     auto text = header();
     for (const auto& [task, cpu] : slots)
         text += LineWriter(slot_mark).number(task.tid).number(task.start_time).number(cpu).finish();

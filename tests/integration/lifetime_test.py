@@ -21,6 +21,14 @@ FAULTS = {
 }
 
 
+def fill(path):
+    """Writes to a new file until its file system has no room left."""
+    with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
+        for _ in range(1024):
+            file.write(b"x" * 4096)
+        raise AssertionError(f"{path}: its file system has no end")
+
+
 class Lifetime(unittest.TestCase):
     def setUp(self):
         self.stack = contextlib.ExitStack()
@@ -129,14 +137,15 @@ class Lifetime(unittest.TestCase):
         run.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k,nr_inodes=16,mode=755", "none", str(run)], check=True)
         self.stack.callback(subprocess.run, ["umount", "-l", str(run)], check=False)
-        # It has all its threads before a policy matches it; their lines need more than the one page that will be left.
-        crowd = ",".join(f"thread-{number}" for number in range(120))
+        # It has all its threads before a policy matches it; their lines need more than what will be left: the rest of
+        # the journal's last page, and the page of another file of the daemon that is replaced.
+        crowd = ",".join(f"thread-{number}" for number in range(240))
         early = shutil.copy(PROGRAMS["workload"], daemon.folder / "early-bird")
         late = spawn(self.stack, str(early), "--threads", crowd, "--seconds", "120", "--rename-after", "1500", "late-comer")
-        wait_for(lambda: len(masks(late.pid)) == 121, "all its threads")
+        wait_for(lambda: len(masks(late.pid)) == 241, "all its threads")
         daemon.start()
         wait_for(lambda: allowed(load.pid) == "1", "there is room for this one")
-        (run / "ballast").write_bytes(b"x" * 4096)
+        fill(run / "ballast")
         wait_for(lambda: "nothing is changed until it can be written" in daemon.text(), "the daemon says so")
         self.assertIn(self.everywhere, masks(late.pid).values(), "what was not written down was not done")
         daemon.stop()

@@ -63,6 +63,11 @@ TEST_F(FormerSlotsTest, ThereAreNoneWithoutAFile) {
     ASSERT_TRUE(FormerSlots("").keep(slots_));
 }
 
+TEST_F(FormerSlotsTest, NoFileIsWrittenForNone) {
+    ASSERT_TRUE(FormerSlots(path()).keep({}));
+    EXPECT_FALSE(std::filesystem::exists(path()));
+}
+
 TEST_F(FormerSlotsTest, WhoHasNoneLeavesNoneOfAnEarlierDaemon) {
     ASSERT_TRUE(FormerSlots(path()).keep(slots_));
     ASSERT_TRUE(FormerSlots(path()).keep({}));
