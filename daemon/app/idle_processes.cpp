@@ -5,7 +5,7 @@
 
 namespace affinityd::app {
 
-bool IdleProcesses::see(const TaskId& process, bool takes, Clock::time_point now, Inodes held) {
+bool IdleProcesses::see(const TaskId& process, bool takes, Clock::time_point now, Inodes held, bool are_all) {
     if (takes) {
         const bool before = takes_none(process);
         seen_.erase(process);
@@ -14,6 +14,7 @@ bool IdleProcesses::see(const TaskId& process, bool takes, Clock::time_point now
     auto& idle = seen_[process];
     if (++idle.reads >= enough_reads) idle.again = now + pause;
     idle.held = std::move(held);
+    idle.are_all = are_all;
     return false;
 }
 
@@ -39,7 +40,8 @@ bool IdleProcesses::rests(const TaskId& process, Clock::time_point now,
 
 bool IdleProcesses::has_no_listener(const TaskId& process) const {
     const auto found = seen_.find(process);
-    return found != seen_.end() && found->second.reads >= enough_reads && found->second.held.empty();
+    return found != seen_.end() && found->second.reads >= enough_reads && found->second.are_all &&
+           found->second.held.empty();
 }
 
 bool IdleProcesses::takes_none(const TaskId& process) const {

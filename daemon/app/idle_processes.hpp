@@ -21,9 +21,10 @@ class IdleProcesses {
     static constexpr std::chrono::seconds pause{60};
 
     using Inodes = std::vector<std::uint64_t>;
-    /// It was read, and takes connections or not. `held`: inodes of listeners that it has open. True:
-    /// takes_none() says otherwise than before.
-    [[nodiscard]] bool see(const TaskId& process, bool takes, Clock::time_point now, Inodes held = {});
+    /// It was read, and takes connections or not. `held`: inodes of listeners that it has open; `are_all`: it
+    /// has no others. True: takes_none() says otherwise than before.
+    [[nodiscard]] bool see(const TaskId& process, bool takes, Clock::time_point now, Inodes held = {},
+                           bool are_all = true);
     /// Hands on who takes no connections, and the listeners that it holds all the same, as when it was read
     /// last.
     void for_each(const std::function<void(const TaskId&, const Inodes&)>& take) const;
@@ -47,6 +48,7 @@ class IdleProcesses {
         Clock::time_point again{};
         bool has_workers = false;
         Inodes held{};
+        bool are_all = true;
     };
     std::unordered_map<TaskId, Idle> seen_;
 };

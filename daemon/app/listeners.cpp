@@ -175,7 +175,8 @@ bool Listeners::note_idle(const std::vector<inventory::AcceptSockets>& found) {
     bool is_other = false;
     for (const auto& one : found)
         if (one.code == 0) // else it says nothing
-            is_other |= idle_.see(one.process, !one.sockets.empty(), now, one.held);
+            is_other |=
+                idle_.see(one.process, !one.sockets.empty(), now, one.held, one.knows_all && !one.is_cut);
     idle_.keep_only([this](const TaskId& process) {
         const auto* known = parts_.tasks.find(process.tid);
         return known != nullptr && known->id == process;
@@ -195,7 +196,7 @@ bool Listeners::has_own_arrivals(const TaskId& worker) const {
     return planner::has_own_arrivals(targets_, worker.tid);
 }
 
-void Listeners::begin_round() {
+void Listeners::begin_anew() {
     std::erase_if(plans_, [this](const auto& one) {
         const auto* resolved = parts_.current.placements().find(one.first);
         return resolved == nullptr || !steers(*resolved->policy);
@@ -370,7 +371,7 @@ void Listeners::explain(const TaskId& process, status::ProcessExplanation& into)
 }
 
 bool ListenerRound::step(const OutOfTime& out_of_time) {
-    if (!std::exchange(is_begun_, true)) listeners_.begin_round();
+    if (!std::exchange(is_begun_, true)) listeners_.begin_anew();
     while (const auto* target = listeners_.next_target()) {
         listeners_.put_right(*target);
         if (out_of_time()) return false;

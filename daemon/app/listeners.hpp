@@ -76,9 +76,10 @@ class Listeners {
     /// Workers were moved after that: their listeners get the CPUs of their lanes now.
     void follow_workers();
 
-    /// A round over all listeners begins, after a plan or in a pass.
-    void begin_round();
-    /// Its next target; nullptr: there are no more.
+    /// A round over all listeners begins, after a plan, in a pass, or as policies were released: plans,
+    /// targets and withdrawals of policies that do not steer any more are forgotten.
+    void begin_anew();
+    /// The round's next target; nullptr: there are no more.
     [[nodiscard]] const planner::ListenerTarget* next_target();
     void put_right(const planner::ListenerTarget& target);
     /// Listeners with records that have no target.

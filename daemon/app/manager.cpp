@@ -192,12 +192,12 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->then([this] {
         if (parts_.settings.sampled_connections == 0) bookkeeping_.local_reads().forget();
         steering_.end_pass(parts_.settings.sampled_connections);
-        tasks_.placer().keep_slots();
     });
     pass->until([this](const OutOfTime& out_of_time) { return units_.step(out_of_time); });
     pass->until([this](const OutOfTime& out_of_time) { return bookkeeping_.step_costs(out_of_time); });
     pass->until(look_after_journal(parts_.journal, parts_.log));
     pass->then([this] {
+        tasks_.placer().keep_slots();
         carrying_.changes.end_pass();
         parts_.log.tell_held_back();
         shared_.problems.end_pass();

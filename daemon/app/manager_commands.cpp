@@ -192,6 +192,7 @@ void Manager::release(const std::string& what, Answer answer, Until until) {
     else
         shared_.releases.release_process(process->id);
     shared_.current->releases_changed();
+    steering_.listeners().begin_anew();
     parts_.log.info(fmt::format("released by hand: {}{}",
                                 what.empty() ? "everything"
                                 : is_policy  ? "policy "

@@ -59,7 +59,7 @@ std::vector<SteerGuard::Unfair> SteerGuard::see(const std::string& policy, plann
         auto& watched = addresses[address];
         watched.seen = now;
         if (now < watched.until) continue;
-        watched.shares.see(time, count);
+        watched.shares.see(time, count, planner::sample_at(found, address));
         watched.work.see(time, work.at(address));
         watched.waiting.see(time, waiting.at(address), count);
         if (const auto opened = planner::opened_around(found, address))

@@ -25,9 +25,8 @@ namespace {
 constexpr std::size_t longest_fdinfo = 16U << 20; // some 200,000 files of an epoll
 constexpr std::size_t long_fdinfo = 256U << 10;   // some 3,000
 constexpr std::chrono::seconds rest_of_long{60};
-constexpr std::size_t few_asked = 8;   // connections of an epoll, for their ports
-constexpr std::size_t some_asked = 32; // of those that stay
-constexpr std::size_t fewest_scaled = 16;
+constexpr std::size_t few_asked = 8;    // connections of an epoll, for their ports
+constexpr std::size_t some_asked = 32;  // of those that stay
 constexpr std::size_t most_asked = 128; // where they have not all the same, so that chance counts for little
 constexpr int most_looks = 8;           // for threads that run when they are looked at
 constexpr std::size_t most_takers = 10; // of one listener that are told of
@@ -75,7 +74,6 @@ struct AcceptReader::Files {
     std::map<int, KnownFiles::Fresh> fresh; ///< by the epolls that were read now
     std::vector<int> epolls;
     Waiters waiters; ///< as far as known
-    int code = 0;
 
     [[nodiscard]] Socket* find(int number) {
         const auto found = std::ranges::find(sockets, number, &Socket::number);
@@ -83,10 +81,10 @@ struct AcceptReader::Files {
     }
     using PortOf = std::function<std::optional<std::uint16_t>(const Socket&)>; ///< the local one
     /// What came to the epolls of listeners besides these: the connections that were taken.
-    void count_accepted(std::vector<AcceptSocket>& listeners, const PortOf& port_of) {
+    void count_accepted(AcceptSockets& found, const PortOf& port_of) {
         std::set<std::uint64_t> own;
         std::map<int, std::vector<AcceptSocket*>> of_epolls;
-        for (auto& listener : listeners) {
+        for (auto& listener : found.sockets) {
             const auto& socket = *find(listener.number);
             own.insert(socket.inode);
             for (const int epoll : socket.epolls)
@@ -99,7 +97,7 @@ struct AcceptReader::Files {
         for (auto& [epoll, files] : fresh) {
             files.count -= std::erase_if(files.inodes, is_own);
             if (files.stayed) std::erase_if(*files.stayed, is_own);
-            share_out(files, of_epolls[epoll], port_of);
+            share_out(files, of_epolls[epoll], port_of, found.samples);
         }
     }
     using Ports = std::vector<std::uint16_t>;
@@ -129,7 +127,7 @@ struct AcceptReader::Files {
     /// proxy connects to itself is its clients' doing. So some are asked whose they are. Those of one port,
     /// as for IPv4 and IPv6, get all that came to it.
     void share_out(const KnownFiles::Fresh& files, const std::vector<AcceptSocket*>& listeners,
-                   const PortOf& port_of) const {
+                   const PortOf& port_of, std::map<std::uint16_t, PortSample>& samples) const {
         if (listeners.empty()) return;
         const auto is_first = [&](std::uint16_t port) { return port == listeners.front()->port; };
         auto ports = ask_ports(files.inodes, few_asked, port_of);
@@ -137,13 +135,14 @@ struct AcceptReader::Files {
             !std::ranges::all_of(listeners, is_first, &AcceptSocket::port))
             ports = ask_ports(files.inodes, most_asked, port_of);
         const bool serves = serves_any(files, ports, listeners, port_of);
+        std::set<std::uint16_t> noted;
         for (auto* listener : listeners) {
             listener->is_serving |= serves;
             const auto hits = static_cast<std::size_t>(std::ranges::count(ports, listener->port));
-            // Few are not scaled up: each would stand for several that came by chance.
-            const bool is_few = hits < fewest_scaled && hits < ports.size();
             const auto all = ports.empty() ? files.count : files.count * hits / ports.size();
-            listener->accepted = listener->accepted.value_or(0) + (is_few ? hits : all);
+            listener->accepted = listener->accepted.value_or(0) + all;
+            if (noted.insert(listener->port).second)
+                samples[listener->port] += PortSample::of(files.count, ports.size(), hits);
         }
     }
     /// Who waits for it, and for epolls that watch it: ascending, the first ones.
@@ -166,22 +165,24 @@ struct AcceptReader::Files {
     }
 };
 
-AcceptReader::Files AcceptReader::list(const TaskId& process) const {
+AcceptReader::Files AcceptReader::list(AcceptSockets& found) const {
     Files files;
-    auto entries = NumberedEntries::open(root_.proc(), folder_of(process.tid) + "/fd");
+    auto entries = NumberedEntries::open(root_.proc(), folder_of(found.process.tid) + "/fd");
     if (!entries) {
-        files.code = entries.error().code;
+        found.code = entries.error().code;
         return files;
     }
-    for (std::size_t looked = 0; looked < most_descriptors; ++looked) {
+    for (std::size_t looked = 0;; ++looked) {
         const auto number = entries->next();
         if (!number || !*number) break;
+        found.is_cut = looked == most_descriptors;
+        if (found.is_cut) break;
         if (const auto inode = socket_inode(entries->dir(), **number)) {
             files.sockets.push_back({**number, *inode});
         } else if (files.epolls.size() < most_epolls && is_epoll(entries->dir(), **number)) {
             files.epolls.push_back(**number);
         } else if (files.sockets.empty() && files.epolls.empty()) {
-            files.code = why_no_link(entries->dir(), **number);
+            found.code = why_no_link(entries->dir(), **number);
         }
     }
     return files;
@@ -361,8 +362,7 @@ AcceptSockets AcceptReader::read(const TaskId& process, AcceptAround around, con
         return found;
     }
     found.parent = *parent;
-    auto files = list(process);
-    found.code = files.code;
+    auto files = list(found);
     for (auto& socket : files.sockets) {
         const bool listens = found.around != nullptr && found.around->contains(socket.inode);
         socket.may_listen = listens || !are_all;
@@ -376,7 +376,7 @@ AcceptSockets AcceptReader::read(const TaskId& process, AcceptAround around, con
     find_waiters(process, files);
     if (host::is_process_avoided(process.tid)) found.code = EBUSY;
     look_into(*theirs, files, found, goes_on);
-    files.count_accepted(found.sockets, [&](const Files::Socket& one) {
+    files.count_accepted(found, [&](const Files::Socket& one) {
         return host::is_process_avoided(process.tid) ? std::nullopt
                                                      : local_port(*theirs, one.number, one.inode);
     });

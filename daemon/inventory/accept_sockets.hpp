@@ -6,6 +6,7 @@
 #include "host/root.hpp"
 #include "inventory/known_files.hpp"
 #include "inventory/listening_sockets.hpp"
+#include "inventory/port_sample.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -57,7 +58,9 @@ struct AcceptSockets {
     std::vector<std::uint64_t> held{}; ///< inodes of listeners that it has open, whether it waits or not
     std::shared_ptr<const ListeningSockets> around{}; ///< who listens in its namespace; null: not known
     bool knows_all = true; ///< false: it may have other listeners, or others its addresses
+    bool is_cut = false;   ///< it has more descriptors than are looked at
     uid_t user = 0;        ///< whose process it is, as a person
+    std::map<std::uint16_t, PortSample> samples{}; ///< by port, from which `accepted` is estimated
     /// Connections that were accepted in its network namespace since that was made, by anybody.
     std::optional<std::uint64_t> opened{};
     friend bool operator==(const AcceptSockets&, const AcceptSockets&) = default;
@@ -109,7 +112,7 @@ class AcceptReader {
         std::map<int, Watched> epolls;
     };
     struct Files;
-    [[nodiscard]] Files list(const TaskId& process) const;
+    [[nodiscard]] Files list(AcceptSockets& found) const;
     void add_epolls(const TaskId& process, Files& files, const GoesOn& goes_on);
     [[nodiscard]] std::optional<KnownFiles::Fresh> read_watched(const TaskId& process, int epoll,
                                                                 const Files& files, Watched& watched);

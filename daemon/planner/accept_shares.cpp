@@ -56,8 +56,14 @@ double AcceptShares::History::between(Time from, Time until) const {
     return sum * static_cast<double>((until - from).count()) / known;
 }
 
-void AcceptShares::see(Time now, const Counts& counts) {
-    if (now < now_ || now - now_ > longest_rest) listeners_.clear();
+void AcceptShares::see(Time now, const Counts& counts, const inventory::PortSample& sample) {
+    if (now < now_ || now - now_ > longest_rest) {
+        listeners_.clear();
+        samples_.clear();
+    }
+    if (sample != inventory::PortSample{}) samples_.push_back({now, sample});
+    while (!samples_.empty() && now - samples_.front().at > window + longest_unread)
+        samples_.pop_front();
     before_ = std::exchange(now_, now);
     there_ = counts.size();
     for (auto& [listener, history] : listeners_)
@@ -78,6 +84,13 @@ void AcceptShares::note(Time now, std::uint64_t listener, std::optional<std::siz
     } else if (accepted) {
         listeners_.emplace(listener, History{now, true, {}});
     }
+}
+
+double AcceptShares::variance_since(Time from) const {
+    inventory::PortSample sum;
+    for (const auto& [at, sample] : samples_)
+        if (at > from) sum += sample;
+    return sum.variance();
 }
 
 std::optional<AcceptShares::Share> AcceptShares::unfair() const {
@@ -101,7 +114,9 @@ std::optional<AcceptShares::Share> AcceptShares::unfair() const {
     const auto workers = static_cast<double>(share.workers);
     share.busiest = busiest / all;
     if (share.busiest <= std::min(2 / workers, (1 + 1 / workers) / 2)) return std::nullopt;
-    const auto whole = [](double sum) { return static_cast<std::size_t>(std::llround(sum)); };
+    // As if so many fewer had been counted, each by itself, that chance moves them as much.
+    const double each = 1 + variance_since(from) / all;
+    const auto whole = [&](double sum) { return static_cast<std::size_t>(std::llround(sum / each)); };
     const double chance = workers * binomial_tail(whole(all), whole(busiest), 1 / workers);
     return chance < no_chance ? std::optional(share) : std::nullopt;
 }

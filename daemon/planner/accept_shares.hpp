@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "inventory/port_sample.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +29,8 @@ class AcceptShares {
     /// How many connections came to each listener since it was read before, by its cookie; no value: it was
     /// not read now. What came before the first look at a listener does not count.
     using Counts = std::map<std::uint64_t, std::optional<std::size_t>>;
-    void see(Time now, const Counts& counts);
+    /// `sample`: from which all of these were estimated; chance has had a hand in that, too.
+    void see(Time now, const Counts& counts, const inventory::PortSample& sample = {});
 
     struct Share {
         double busiest = 0; ///< of all connections, 0 to 1
@@ -56,10 +59,17 @@ class AcceptShares {
         /// If it began after `from`, as if it had gone on like that before.
         [[nodiscard]] double between(Time from, Time until) const;
     };
+    struct Sample {
+        Time at;
+        inventory::PortSample of;
+    };
     void note(Time now, std::uint64_t listener, std::optional<std::size_t> accepted);
+    /// Of the estimates of what came after `from`.
+    [[nodiscard]] double variance_since(Time from) const;
     std::map<std::uint64_t, History> listeners_;
-    std::size_t there_ = 0; ///< listeners, at the last look
-    Time before_{}, now_{}; ///< the last two looks
+    std::deque<Sample> samples_; ///< of the looks of the last minutes
+    std::size_t there_ = 0;      ///< listeners, at the last look
+    Time before_{}, now_{};      ///< the last two looks
 };
 
 /// The chance that `least` or more of `all` things, each by itself, fall to somebody who has `share` (0 to 1)

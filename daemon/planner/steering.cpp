@@ -304,6 +304,17 @@ ByAddress count_accepted(AcceptProcesses processes, std::span<const ListenerTarg
     return counts;
 }
 
+inventory::PortSample sample_at(AcceptProcesses processes, const std::vector<std::uint8_t>& address) {
+    inventory::PortSample sum;
+    for (const auto* process : processes) {
+        const auto socket = std::ranges::find(process->sockets, address, &inventory::AcceptSocket::bound_to);
+        if (socket == process->sockets.end()) continue;
+        if (const auto its = process->samples.find(socket->port); its != process->samples.end())
+            sum += its->second;
+    }
+    return sum;
+}
+
 std::optional<std::uint64_t> opened_around(AcceptProcesses processes,
                                            const std::vector<std::uint8_t>& address) {
     for (const auto* process : processes)

@@ -115,6 +115,9 @@ using ByAddress = std::map<std::vector<std::uint8_t>, AcceptShares::Counts>;
 [[nodiscard]] ByAddress count_accepted(
     AcceptProcesses processes, std::span<const ListenerTarget> targets,
     std::optional<std::size_t> inventory::AcceptSocket::*what = &inventory::AcceptSocket::accepted);
+/// From which `accepted` of those that listen there was estimated.
+[[nodiscard]] inventory::PortSample sample_at(AcceptProcesses processes,
+                                              const std::vector<std::uint8_t>& address);
 /// AcceptSockets::opened of a process that listens there.
 [[nodiscard]] std::optional<std::uint64_t> opened_around(AcceptProcesses processes,
                                                          const std::vector<std::uint8_t>& address);

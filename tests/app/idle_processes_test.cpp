@@ -49,6 +49,19 @@ TEST(IdleProcesses, IsReadSeldomAfterSomeReads) {
     EXPECT_FALSE(idle.rests(master, begin, {}));
 }
 
+TEST(IdleProcesses, HaveNoListenerOnlyIfAllIsKnownOfThem) {
+    IdleProcesses idle;
+    for (unsigned i = 0; i < IdleProcesses::enough_reads; ++i) {
+        EXPECT_FALSE(idle.has_no_listener(worker)) << "it may open one yet";
+        static_cast<void>(idle.see(worker, false, begin));
+        static_cast<void>(idle.see(master, false, begin, {901}));
+    }
+    EXPECT_TRUE(idle.has_no_listener(worker));
+    EXPECT_FALSE(idle.has_no_listener(master));
+    static_cast<void>(idle.see(worker, false, begin, {}, false));
+    EXPECT_FALSE(idle.has_no_listener(worker)) << "not all of its descriptors were looked at";
+}
+
 TEST(IdleProcesses, WhoseListenersNobodyIsSeenToTakeFromIsReadAgain) {
     IdleProcesses idle;
     for (unsigned i = 0; i < IdleProcesses::enough_reads; ++i)

@@ -157,6 +157,16 @@ TEST_F(Counting, WhatComesToAListenerThatWorkersShareCountsForNoOther) {
     EXPECT_EQ(own, 0U);
     const Clients few(port, 2);
     EXPECT_EQ(counted(child.pid(), 2, reader)[port], 2U);
+    const Clients rest(port_of(shared), 40);
+    std::size_t known = 0, hits = 0;
+    for (int i = 0; i < 500 && known < 40; ++i) {
+        auto found = reader.read(id(child.pid()));
+        known += found.samples[port].known;
+        hits += found.samples[port].hits;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_EQ(known, 40U) << "each was asked";
+    EXPECT_EQ(hits, 0U);
     ::close(mine);
     ::close(shared);
 }

@@ -276,6 +276,62 @@ TEST(AcceptShares, ChanceAloneIsNotUnfairInAWeek) {
         }
 }
 
+/// Workers to which as many connections come in a look, of which a part is for the port.
+struct Sampled {
+    std::size_t workers = 0, come = 0;
+    double part = 0;  ///< of the connections, those for the port
+    double known = 1; ///< of the connections, those whose port can be known
+};
+
+/// The first moment at which they are said to be unfair. `taken`: the share of the first worker of what comes
+/// to the port.
+std::optional<seconds> sampled(const Sampled& of, double taken, seconds duration, unsigned seed) {
+    std::mt19937 random(seed); // NOLINT: the same each time
+    AcceptShares shares;
+    for (seconds now{}; now <= duration; now += seconds(5)) {
+        Counts counts;
+        inventory::PortSample sample;
+        for (std::uint64_t worker = 1; worker <= of.workers; ++worker) {
+            const auto others = static_cast<double>(of.workers - 1);
+            const double times = (worker == 1 ? taken : (1 - taken) / others) * (others + 1);
+            std::poisson_distribution<std::size_t> port(of.part * times * static_cast<double>(of.come));
+            std::poisson_distribution<std::size_t> other((1 - of.part) * static_cast<double>(of.come));
+            const std::size_t hers = port(random), all = hers + other(random);
+            const auto asked =
+                std::binomial_distribution<std::size_t>(std::min<std::size_t>(all, 128), of.known)(random);
+            const double part = all == 0 ? 0 : static_cast<double>(hers) / static_cast<double>(all);
+            const auto hits =
+                asked == all ? hers : std::binomial_distribution<std::size_t>(asked, part)(random);
+            counts[worker] = asked == 0 ? all : all * hits / asked;
+            sample += inventory::PortSample::of(all, asked, hits);
+        }
+        shares.see(now, counts, sample);
+        if (shares.unfair()) return now;
+    }
+    return std::nullopt;
+}
+
+TEST(AcceptShares, PortsThatAreKnownOfSomeConnectionsOnlyAreNotUnfairByChance) {
+    for (const auto& of :
+         {Sampled{8, 1000, 0.08}, Sampled{2, 1000, 0.08}, Sampled{16, 3000, 0.08}, Sampled{4, 400, 0.12},
+          Sampled{2, 100'000, 0.001}, Sampled{64, 1000, 0.02}, Sampled{2, 1000, 0.9, 0.1},
+          Sampled{8, 1000, 0.9, 0.01}, Sampled{8, 1000, 0.1, 0.01}, Sampled{2, 1000, 0.5, 0.03}})
+        for (unsigned seed = 1; seed <= 4; ++seed)
+            EXPECT_EQ(sampled(of, 1.0 / static_cast<double>(of.workers), std::chrono::hours(3), seed),
+                      std::nullopt)
+                << of.workers << " workers, " << of.come << " connections, " << of.part << " for the port, "
+                << of.known << " known";
+}
+
+TEST(AcceptShares, APortThatIsOneSidedIsFoundAmongOtherConnections) {
+    for (const auto& of :
+         {Sampled{8, 1000, 0.08}, Sampled{2, 1000, 0.08}, Sampled{8, 1000, 0.9, 0.1}, Sampled{4, 100, 0.05}})
+        EXPECT_EQ(sampled(of, 1, std::chrono::minutes(2), 1), seconds(60))
+            << of.workers << " workers, " << of.come;
+    EXPECT_TRUE(sampled({8, 1000, 0.08}, 0.5, std::chrono::minutes(2), 1));
+    EXPECT_TRUE(sampled({2, 10, 0.5}, 1, std::chrono::minutes(2), 1));
+}
+
 TEST(BinomialTail, IsThatOfTables) {
     EXPECT_NEAR(binomial_tail(10, 10, 0.5), 0.0009765625, 1e-12);
     EXPECT_NEAR(binomial_tail(10, 0, 0.5), 1, 1e-9);

@@ -56,6 +56,12 @@ TEST(Advice, OfOneProcess) {
               Advice::bind_near);
     EXPECT_EQ(with([](LocalityFacts& facts) { facts.listeners = 0; }), Advice::steer_clients);
     EXPECT_EQ(with([](LocalityFacts& facts) { facts.steered_by = "web"; }), Advice::explain);
+    EXPECT_EQ(with([](LocalityFacts& facts) {
+                  facts.steered_by = "web";
+                  facts.listeners = 1;
+              }),
+              Advice::reuseport)
+        << "a policy that cannot steer such a listener is no reason not to say what helps";
 }
 
 TEST(Advice, FewSamplesAreEnoughWhereFewReadsAreNot) {

@@ -65,8 +65,7 @@ Advice advice_for(const LocalityFacts& facts) {
     if (facts.loopback * 2 > facts.reads) return Advice::loopback;
     if (facts.same_core >= local_enough) return Advice::nothing;
     if (facts.arrival_cpus <= 1 && facts.reader_cpus > 1) return Advice::more_queues;
-    if (!facts.steered_by.empty()) return Advice::explain;
-    if (facts.listeners >= 2) return Advice::steer_accept;
+    if (facts.listeners >= 2) return facts.steered_by.empty() ? Advice::steer_accept : Advice::explain;
     if (facts.listeners == 1 && facts.workers > 1) return Advice::reuseport;
     if (facts.listeners == 1 && facts.reader_cpus > 1) return Advice::steer_flows;
     if (facts.reader_cpus <= 1 && facts.workers <= 1) return Advice::bind_near;
@@ -111,7 +110,7 @@ std::string sentence_of(Advice advice, const LocalityFacts& facts) {
             facts.listeners, percent);
     case Advice::explain:
         return fmt::format(
-            "Policy {} steers listeners, or has a reason not to, and {} are read on the core where they "
+            "Policy {} may steer these listeners, and {} are read on the core where they "
             "arrive: connections that were opened before stay as they are, and affinityctl explain PID "
             "tells which listeners are not steered, and why.",
             facts.steered_by, percent);
