@@ -10,7 +10,6 @@
 #include <tuple>
 #include <utility>
 
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -175,12 +174,6 @@ void PrivateSocket::make_room() {
     }));
 }
 
-/// It has sent something that was not read yet: the next turn of the loop reads it.
-bool PrivateSocket::has_sent(sd_bus* bus) {
-    pollfd waiting{.fd = sd_bus_get_fd(bus), .events = POLLIN, .revents = 0};
-    return ::poll(&waiting, 1, 0) == 1 && (waiting.revents & (POLLIN | POLLHUP)) == POLLIN;
-}
-
 int PrivateSocket::on_deadline(sd_event_source* source, std::uint64_t due, void* userdata) {
     auto& self = *static_cast<PrivateSocket*>(userdata);
     // That the loop stood still is not the peers' fault, and what they have sent meanwhile is not read yet.
@@ -190,8 +183,7 @@ int PrivateSocket::on_deadline(sd_event_source* source, std::uint64_t due, void*
             if (!peer.is_authenticated) peer.heard = Clock::now();
     const auto latest = Clock::now() - self.limits_.authentication;
     std::erase_if(self.peers_, [&](const Peer& peer) {
-        return !peer.is_authenticated && peer.heard <= latest && sd_bus_is_ready(peer.bus.get()) <= 0 &&
-               !has_sent(peer.bus.get());
+        return !peer.is_authenticated && peer.heard <= latest && sd_bus_is_ready(peer.bus.get()) <= 0;
     });
     const auto its =
         std::ranges::find(self.peers_, source, [](const Peer& peer) { return peer.deadline.get(); });

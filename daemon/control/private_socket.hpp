@@ -51,7 +51,6 @@ class PrivateSocket final : public Front {
     void admit(host::Fd connection);
     [[nodiscard]] int prepare(Peer& peer);
     static void read_rest(Peer& peer);
-    [[nodiscard]] static bool has_sent(sd_bus* bus);
     void make_room();
     static int on_connect(sd_event_source*, int fd, std::uint32_t, void* userdata);
     static int on_end(sd_event_source*, void* userdata);

@@ -462,26 +462,6 @@ TEST_F(ControlTest, APeerDoesNotPayForALoopThatStoodStill) {
     ::close(other);
 }
 
-TEST_F(ControlTest, WhatAPeerHasSentInTimeIsReadBeforeItIsClosed) {
-    server_.reset();
-    Server::Limits limits;
-    limits.socket.authentication = std::chrono::milliseconds(100);
-    auto again = Server::start(event_, tree_.path(), commands_, {}, {bus_, calls_}, limits);
-    ASSERT_TRUE(again) << again.error().to_string();
-    server_ = std::move(*again);
-    const std::string auth("\0AUTH EXTERNAL\r\nDATA\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n", 49);
-    const int peer = bare();
-    settle();
-    ASSERT_EQ(::send(peer, auth.data(), auth.size(), MSG_NOSIGNAL), static_cast<ssize_t>(auth.size()));
-    ::usleep(450'000); // the time is over, though by less than what counts as a standstill
-    while (sd_event_run(event_, 0) > 0) {
-    }
-    EXPECT_FALSE(is_closed(peer));
-    EXPECT_EQ(call("GetStatus").text, "{}");
-    EXPECT_FALSE(is_closed(peer)) << "it has authenticated itself";
-    ::close(peer);
-}
-
 TEST_F(ControlTest, APeerThatHasNotAuthenticatedItselfDoesNotHoldTheEndOfTheLoop) {
     const int silent = bare();
     settle();
