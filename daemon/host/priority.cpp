@@ -39,4 +39,11 @@ int prefer_low_latency() {
     return ::syscall(SYS_sched_setattr, 0, &wish, 0) == 0 ? 0 : errno;
 }
 
+int give_way() {
+    SchedAttr wish;
+    wish.policy = SCHED_BATCH;
+    wish.runtime = slice_ns;
+    return ::syscall(SYS_sched_setattr, 0, &wish, 0) == 0 ? 0 : errno;
+}
+
 } // namespace affinityd::host
