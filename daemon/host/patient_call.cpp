@@ -4,7 +4,6 @@
 #include "base/clock.hpp"
 #include "host/avoided.hpp"
 #include "host/blocked_signals.hpp"
-#include "host/priority.hpp"
 
 #include <cerrno>
 #include <condition_variable>
@@ -91,7 +90,6 @@ class CallThread {
         return end == std::string::npos || line.compare(end + 2, 1, "R") == 0;
     }
     void work() {
-        give_way();
         tid_ = ::gettid();
         std::unique_lock lock(mutex_);
         for (;;) {

@@ -32,8 +32,6 @@ constexpr int most_looks = 8;           // for threads that run when they are lo
 constexpr std::size_t most_takers = 10; // of one listener that are told of
 constexpr std::chrono::milliseconds between_looks{1};
 
-std::string folder_of(int pid) { return std::to_string(pid); }
-
 bool is_epoll(const host::Dir& descriptors, int number) {
     return descriptors.link(std::to_string(number)) == "anon_inode:[eventpoll]";
 }
@@ -41,14 +39,14 @@ bool is_epoll(const host::Dir& descriptors, int number) {
 /// No value: it has ended, or cannot be read.
 std::optional<int> parent_of(const host::Root& root, const TaskId& process) {
     StatBuffer buffer;
-    const auto line = read_stat(root.proc(), folder_of(process.tid) + "/stat", buffer);
+    const auto line = read_stat(root.proc(), std::to_string(process.tid) + "/stat", buffer);
     if (!line || !*line || (*line)->start_time != process.start_time) return std::nullopt;
     return (*line)->parent;
 }
 
 std::vector<int> threads_of(const host::Root& root, int pid) {
     std::vector<int> threads;
-    auto entries = NumberedEntries::open(root.proc(), folder_of(pid) + "/task");
+    auto entries = NumberedEntries::open(root.proc(), std::to_string(pid) + "/task");
     if (!entries) return threads;
     while (threads.size() < AcceptReader::most_threads) {
         const auto next = entries->next();
@@ -101,14 +99,16 @@ struct AcceptReader::Files {
         }
     }
     using Ports = std::vector<std::uint16_t>;
+    /// Of those whose descriptors were looked at, evenly. `inodes`: ascending.
     [[nodiscard]] Ports ask_ports(const std::vector<std::uint64_t>& inodes, std::size_t most,
                                   const PortOf& port_of) const {
+        std::vector<const Socket*> among;
+        for (const auto& one : sockets)
+            if (std::ranges::binary_search(inodes, one.inode)) among.push_back(&one);
         Ports ports;
-        const std::size_t asked = std::min(inodes.size(), most);
-        for (std::size_t i = 0; i < asked; ++i) {
-            const auto one = std::ranges::find(sockets, inodes[i * inodes.size() / asked], &Socket::inode);
-            if (const auto port = one == sockets.end() ? std::nullopt : port_of(*one)) ports.push_back(*port);
-        }
+        const std::size_t asked = std::min(among.size(), most);
+        for (std::size_t i = 0; i < asked; ++i)
+            if (const auto port = port_of(*among[i * among.size() / asked])) ports.push_back(*port);
         return ports;
     }
     /// Of so many that stay, some are taken for its own. `came`: ports of those that came.
@@ -167,7 +167,7 @@ struct AcceptReader::Files {
 
 AcceptReader::Files AcceptReader::list(AcceptSockets& found) const {
     Files files;
-    auto entries = NumberedEntries::open(root_.proc(), folder_of(found.process.tid) + "/fd");
+    auto entries = NumberedEntries::open(root_.proc(), std::to_string(found.process.tid) + "/fd");
     if (!entries) {
         found.code = entries.error().code;
         return files;

@@ -41,5 +41,20 @@ TEST(Priority, WhoGivesWayIsOneThreadOnlyAndHasItsShare) {
     EXPECT_EQ(::sched_getscheduler(0), SCHED_OTHER);
 }
 
+TEST(Priority, WhoGivesWayAlreadyHasNoMoreThanBefore) {
+    std::thread([] {
+        ASSERT_EQ(::setpriority(PRIO_PROCESS, 0, 19), 0);
+        EXPECT_EQ(give_way(), 0);
+        EXPECT_EQ(::sched_getscheduler(0), SCHED_BATCH);
+        EXPECT_EQ(::getpriority(PRIO_PROCESS, 0), 19);
+    }).join();
+    std::thread([] {
+        const sched_param none{};
+        ASSERT_EQ(::sched_setscheduler(0, SCHED_IDLE, &none), 0);
+        EXPECT_EQ(give_way(), 0);
+        EXPECT_EQ(::sched_getscheduler(0), SCHED_IDLE);
+    }).join();
+}
+
 } // namespace
 } // namespace affinityd::host

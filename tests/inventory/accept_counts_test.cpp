@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 
 namespace affinityd::inventory {
 namespace {
@@ -169,6 +170,39 @@ TEST_F(Counting, WhatComesToAListenerThatWorkersShareCountsForNoOther) {
     EXPECT_EQ(hits, 0U);
     ::close(mine);
     ::close(shared);
+}
+
+/// Of thousands of connections, the descriptors of some are looked at: these are asked, and stand for all.
+TEST_F(Counting, ThoseWhosePortIsKnownStandForTheOthers) {
+    constexpr int last_filler = static_cast<int>(AcceptReader::most_descriptors) - 20;
+    constexpr std::size_t come = 300;
+    const int mine = impatient(listener(0)), other = impatient(listener(0));
+    ::listen(mine, static_cast<int>(come));
+    const auto port = port_of(mine);
+    const Forked child([&] {
+        const rlimit many{8192, 8192};
+        ::setrlimit(RLIMIT_NOFILE, &many);
+        while (::dup(STDERR_FILENO) < last_filler) {
+        }
+        serve({mine, other}); // its epoll has the next one, connections those after it
+    });
+    EXPECT_EQ(read_until(child.pid(), [](const auto& one) { return one.sockets.size() == 2; }).is_cut, false);
+    const Clients clients(port, come);
+    std::size_t accepted = 0, known = 0, hits = 0;
+    for (int i = 0; i < 500 && accepted < come; ++i) {
+        auto found = reader.read(id(child.pid()));
+        for (const auto& socket : found.sockets)
+            if (socket.port == port) accepted += socket.accepted.value_or(0);
+        known += found.samples[port].known;
+        hits += found.samples[port].hits;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_EQ(accepted, come);
+    EXPECT_EQ(known, AcceptReader::most_descriptors - last_filler - 2);
+    EXPECT_EQ(hits, known);
+    EXPECT_TRUE(reader.read(id(child.pid())).is_cut);
+    ::close(mine);
+    ::close(other);
 }
 
 /// A proxy whose worker has a client that asks a lot: it connects to others, while what it accepts is fair.
