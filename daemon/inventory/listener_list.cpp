@@ -4,7 +4,6 @@
 #include "base/clock.hpp"
 #include "host/blocked_signals.hpp"
 #include "host/fd.hpp"
-#include "host/priority.hpp"
 
 #include <algorithm>
 #include <condition_variable>
@@ -81,7 +80,6 @@ struct ListenerList::State {
 };
 
 void ListenerList::State::work(const std::stop_token& stop) {
-    host::give_way();
     std::unique_lock lock(mutex);
     const auto is_wanted = [this] { return is_asked && !question.ports.empty(); };
     while (changed.wait(lock, stop, is_wanted) && !stop.stop_requested()) {

@@ -4,7 +4,6 @@
 #include "host/blocked_signals.hpp"
 #include "host/fd.hpp"
 #include "host/patient_call.hpp"
-#include "host/priority.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -71,7 +70,6 @@ class ReadingThread {
     static constexpr int per_reading = 20; // a twentieth of a CPU
 
     void work(const std::stop_token& stop) {
-        host::give_way();
         std::unique_lock lock(mutex_);
         while (changed_.wait(lock, stop, [this] { return asked_.has_value(); }) && !stop.stop_requested()) {
             if (Clock::now() < next_) {
