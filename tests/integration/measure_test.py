@@ -162,6 +162,12 @@ class Measurements(unittest.TestCase):
         far = spawn(self.stack, "unshare", "-n", TTCP, "--sink", "--listen", "*", "--idle-exit", "0")
         own = os.readlink("/proc/self/ns/net")
         wait_for(lambda: os.readlink(f"/proc/{far.pid}/ns/net") != own, "the far end has its network")
+
+        def listens():
+            tables = (pathlib.Path(f"/proc/{far.pid}/net/{name}") for name in ("tcp", "tcp6"))
+            return any(" 0A " in table.read_text(encoding="utf-8") for table in tables)
+
+        wait_for(listens, "the far end waits for connections")
         inside = ("nsenter", "--net=" + f"/proc/{daemon.process.pid}/ns/net", "ip")
         outside = ("nsenter", "--net=" + f"/proc/{far.pid}/ns/net", "ip")
         for command in ((*inside, "link", "add", "near", "type", "veth", "peer", "name", "far", "netns", str(far.pid)),
