@@ -180,8 +180,10 @@ TEST_F(Counting, ThoseWhosePortIsKnownStandForTheOthers) {
     ::listen(mine, static_cast<int>(come));
     const auto port = port_of(mine);
     const Forked child([&] {
-        const rlimit many{8192, 8192};
-        ::setrlimit(RLIMIT_NOFILE, &many);
+        rlimit limit{};
+        ::getrlimit(RLIMIT_NOFILE, &limit);
+        limit.rlim_cur = limit.rlim_max;
+        ::setrlimit(RLIMIT_NOFILE, &limit);
         while (::dup(STDERR_FILENO) < last_filler) {
         }
         serve({mine, other}); // its epoll has the next one, connections those after it

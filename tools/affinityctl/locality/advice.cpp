@@ -110,7 +110,7 @@ std::string sentence_of(Advice advice, const LocalityFacts& facts) {
             facts.listeners, percent);
     case Advice::explain:
         return fmt::format(
-            "Policy {} may steer these listeners, and {} are read on the core where they "
+            "Policy {} may already steer these listeners, but only {} are read on the core where they "
             "arrive: connections that were opened before stay as they are, and affinityctl explain PID "
             "tells which listeners are not steered, and why.",
             facts.steered_by, percent);
