@@ -25,15 +25,30 @@ Kind kind_of(const ProcEvent& event) {
 
 bool is_end(const ProcEvent& event) { return event.kind == ProcEvent::Kind::exit && event.tid == event.pid; }
 
-bool has_process(const std::vector<TaskNews>& news) {
-    return !news.empty() && news.back().kind == Kind::process;
+bool ends_with_process(const ProcessNews& process) {
+    return process.news.empty() ? process.is_whole : process.news.back().kind == Kind::process;
+}
+
+/// A look at the whole process takes the place of all news, if there are none or too many.
+void look_at_whole(ProcessNews& process) {
+    process.is_whole = true;
+    process.news.clear();
 }
 
 /// Looking at the whole process, which is still to come, says all that is newer.
+void add_process(ProcessNews& process) {
+    if (ends_with_process(process)) return;
+    if (process.news.empty() || process.news.size() >= most_news)
+        look_at_whole(process);
+    else
+        process.news.push_back({Kind::process, process.pid, {}});
+}
+
 void add_news(ProcessNews& process, Kind kind, const ProcEvent& event) {
+    if (kind == Kind::process) return add_process(process);
     auto& news = process.news;
     const bool is_of_main = event.tid == process.pid;
-    if (has_process(news) && !(kind == Kind::gone && is_of_main)) return;
+    if (ends_with_process(process) && !(kind == Kind::gone && is_of_main)) return;
     if (kind == Kind::gone && !is_of_main) {
         // Of one that was born and has ended meanwhile nothing need be known.
         const auto is_birth = [&](const TaskNews& one) {
@@ -57,7 +72,7 @@ void add_news(ProcessNews& process, Kind kind, const ProcEvent& event) {
     if (news.size() < most_news)
         news.push_back({kind, event.tid, event.name});
     else
-        news.assign(1, {Kind::process, process.pid, {}});
+        look_at_whole(process);
 }
 
 } // namespace
@@ -74,8 +89,7 @@ uid_t EventQueue::owner_of(int pid, const Asked& asked) const {
 /// Of a process that does not wait yet; null: too many do. A busy server starts thousands of programs that no
 /// policy wants: to ask whose each is takes a seventh of the time that it costs.
 ProcessNews* EventQueue::begin(const ProcEvent& event, const Asked& asked, Clock::time_point now) {
-    if (empty() && floods_.note_newcomer(event.pid))
-        return &first_.emplace(ProcessNews{.pid = event.pid, .news = {}});
+    if (empty() && floods_.note_newcomer(event.pid)) return &first_.emplace(ProcessNews{.pid = event.pid});
     if (first_) join_others(asked);
     return entry_of(event.pid, owner_of(event.pid, asked), now);
 }
@@ -177,13 +191,13 @@ void EventQueue::release_due(Clock::time_point now) {
         if (found != entries_.end() && std::exchange(found->second.is_held, false))
             queue(pid, found->second.user);
     }
-    for (std::size_t i = 0; i < most_due; ++i) {
+    for (std::size_t i = 0; i < most_due && later_.next_due() <= now; ++i) {
         const auto due = later_.take_due(now);
         if (!due) return;
         auto* news = find(due->pid);
         if (news == nullptr) news = entry_of(due->pid, due->user, now);
         // One for which there is no room is found by a pass.
-        if (news != nullptr && !has_process(news->news)) news->news.push_back({Kind::process, due->pid, {}});
+        if (news != nullptr) add_process(*news);
     }
 }
 
@@ -191,7 +205,7 @@ std::optional<ProcessNews> EventQueue::next(Clock::time_point now) {
     release_due(now);
     uid_t user = 0; // which all have that are muted
     auto news = first_ ? std::exchange(first_, std::nullopt) : take_turn(user);
-    if (!news) return std::nullopt;
+    if (!news || floods_.empty()) return news;
     floods_.looked(news->pid, now);
     if (floods_.is_muted(news->pid, now)) look_again(news->pid, user, now);
     return news;
@@ -218,13 +232,14 @@ std::optional<ProcessNews> EventQueue::take_turn(uid_t& user) {
 void EventQueue::look_again(int pid, uid_t user, Clock::time_point now) {
     auto& entry = entries_.try_emplace(pid).first->second;
     entry.user = user;
-    entry.news = {.pid = pid, .news = {{Kind::process, pid, {}}}};
+    entry.news = {.pid = pid, .is_whole = true};
     admit(pid, entry, now);
 }
 
 EventQueue::Clock::time_point EventQueue::next_due() const {
-    const auto change = std::min(floods_.next_change(), later_.next_due());
-    return held_.empty() ? change : std::min(change, held_.begin()->first);
+    auto due = later_.next_due();
+    if (floods_.mutes()) due = std::min(due, floods_.next_change());
+    return held_.empty() ? due : std::min(due, held_.begin()->first);
 }
 
 } // namespace affinityd::app

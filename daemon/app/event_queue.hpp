@@ -38,7 +38,8 @@ struct TaskNews {
 /// What is to be done about one process, in this order.
 struct ProcessNews {
     int pid = 0;
-    std::vector<TaskNews> news;
+    bool is_whole = false; ///< the whole process is to be looked at first; most make no other news
+    std::vector<TaskNews> news{};
     std::optional<int> creator; ///< the process that forked it, if that is why it is looked at
     bool has_changed = false;   ///< some event said so; otherwise its time to be looked at again has come
     bool is_executed = false;   ///< it runs another program

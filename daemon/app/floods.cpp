@@ -13,7 +13,6 @@ constexpr std::uint64_t many_events = 1000;     // in a second
 constexpr std::uint64_t too_many_events = 5000; // to listen to
 constexpr auto much_time = 100ms;               // in a second
 constexpr std::uint64_t few_events = 10;        // large processes take long, too
-constexpr auto long_look = 1ms;                 // whoever takes one is known from then on
 constexpr Floods::Clock::duration first_pause = 100ms, longest_pause = 2s;
 constexpr Floods::Clock::duration first_mute = 10s, longest_mute = 300s;
 constexpr std::size_t most_records = 4096, most_muted = 16, most_listed = 64;
@@ -80,7 +79,7 @@ void Floods::count(int pid, uid_t user, Clock::time_point now) {
     judge(pid, record, now);
 }
 
-void Floods::spent(int pid, Clock::duration time, Clock::time_point now) {
+void Floods::charge(int pid, Clock::duration time, Clock::time_point now) {
     auto found = records_.find(pid);
     if (found == records_.end()) {
         if (time < long_look || !make_room(now)) return;

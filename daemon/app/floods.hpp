@@ -26,8 +26,10 @@ class Floods {
     /// True: it is not among those that made events lately, and its first event need not be counted. Most
     /// processes make one only, and a record for each would be memory that is in no cache.
     [[nodiscard]] bool note_newcomer(int pid);
-    /// Looking at it took so long.
-    void spent(int pid, Clock::duration time, Clock::time_point now);
+    /// Looking at it took so long. Whoever takes a millisecond is known from then on.
+    void spent(int pid, Clock::duration time, Clock::time_point now) {
+        if (time >= long_look || !records_.empty()) charge(pid, time, now);
+    }
     /// When it may be looked at: never later than two seconds from now; `now` unless it floods.
     [[nodiscard]] Clock::time_point next_look(int pid, Clock::time_point now);
     /// It is looked at now.
@@ -40,7 +42,8 @@ class Floods {
     /// The processes whose events are not worth listening to: those that flood while the kernel drops events,
     /// or that make more than 5,000 a second. Each for ten seconds, longer each time. Ascending, at most 16.
     [[nodiscard]] std::vector<int> muted(Clock::time_point now);
-    [[nodiscard]] bool mutes() const { return !muted_.empty(); } ///< perhaps; false: nobody is muted
+    [[nodiscard]] bool mutes() const { return !muted_.empty(); }  ///< perhaps; false: nobody is muted
+    [[nodiscard]] bool empty() const { return records_.empty(); } ///< nobody floods, or may begin to
     [[nodiscard]] bool is_muted(int pid, Clock::time_point now) const;
     /// When muted() may have another answer because of time alone; max(): never.
     [[nodiscard]] Clock::time_point next_change() const;
@@ -62,6 +65,8 @@ class Floods {
         [[nodiscard]] bool floods() const { return pause > Clock::duration::zero(); }
         [[nodiscard]] bool is_muted(Clock::time_point now) const { return now < muted_until; }
     };
+    static constexpr std::chrono::milliseconds long_look{1};
+    void charge(int pid, Clock::duration time, Clock::time_point now);
     static void begin_second(Record& record, Clock::time_point now);
     void judge(int pid, Record& record, Clock::time_point now);
     void mute(int pid, Record& record, Clock::time_point now);

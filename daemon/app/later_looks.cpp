@@ -84,8 +84,4 @@ std::optional<LaterLooks::Due> LaterLooks::take_due(Clock::time_point now) {
     return due;
 }
 
-LaterLooks::Clock::time_point LaterLooks::next_due() const {
-    return due_.empty() ? never : due_.begin()->first;
-}
-
 } // namespace affinityd::app

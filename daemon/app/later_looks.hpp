@@ -33,7 +33,7 @@ class LaterLooks {
     /// The next one whose time has come; no value: nobody's has.
     [[nodiscard]] std::optional<Due> take_due(Clock::time_point now);
     /// max(): never.
-    [[nodiscard]] Clock::time_point next_due() const;
+    [[nodiscard]] Clock::time_point next_due() const { return due_.empty() ? never : due_.begin()->first; }
     [[nodiscard]] std::size_t size() const { return looks_.size(); }
 
   private:

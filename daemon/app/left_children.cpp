@@ -64,8 +64,8 @@ void LeftChildren::note_noted(const planner::UndoRecord& record, std::uint64_t s
     if (record.granted != record.asked) note(record.granted);
 }
 
-bool LeftChildren::may_be_one(const inventory::ProcessScan& scan, const CpuSet& online) const {
-    if (!is_looking_ || scan.id().start_time < born_from_) return false;
+bool LeftChildren::has_given_mask(const inventory::ProcessScan& scan, const CpuSet& online) const {
+    if (scan.id().start_time < born_from_) return false;
     const auto thread = inventory::read_thread(root_, scan.id().tid, scan.id().tid);
     return thread && *thread && may_be_given((*thread)->allowed, online, scan.id().start_time);
 }

@@ -36,7 +36,9 @@ class LeftChildren {
     void note_coming(const KnownProcess& process, const planner::UndoRecord& record, std::uint64_t since);
 
     /// True for a process that no policy wants and that may be such a child.
-    [[nodiscard]] bool may_be_one(const inventory::ProcessScan& scan, const CpuSet& online) const;
+    [[nodiscard]] bool may_be_one(const inventory::ProcessScan& scan, const CpuSet& online) const {
+        return is_looking_ && has_given_mask(scan, online);
+    }
     /// What explains the mask of a task that nothing else explains.
     [[nodiscard]] std::optional<state::MaskSource> explain(const machine::TaskMask& task,
                                                            const CpuSet& present, const CpuSet& online) const;
@@ -50,6 +52,7 @@ class LeftChildren {
     void begin_stop();
 
   private:
+    [[nodiscard]] bool has_given_mask(const inventory::ProcessScan& scan, const CpuSet& online) const;
     /// A task that was born then has the mask: whether it may be one of ours.
     [[nodiscard]] bool may_be_given(const CpuSet& mask, const CpuSet& online, std::uint64_t born) const;
     [[nodiscard]] state::Descent descent_of(const TaskId& process) const;

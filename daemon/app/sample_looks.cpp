@@ -15,12 +15,14 @@ SampleLooks::SampleLooks(Parts parts)
 
 void SampleLooks::ask(std::size_t most) {
     most_ = most;
-    awaited_.clear(); // look() asks for them again
     if (most == 0) placed_.clear();
     std::erase_if(placed_, [this](const auto& one) {
         const auto* known = parts_.tasks.find(one.first.tid);
         return known == nullptr || known->id != one.first;
     });
+    const auto now = Clock::now();
+    if (most > 0 && now < next_of_pass_) return;
+    awaited_.clear(); // look() asks for them again
     Groups groups;
     if (most > 0)
         for (const auto& [pid, process] : parts_.tasks.processes())
@@ -32,6 +34,7 @@ void SampleLooks::ask(std::size_t most) {
         if (pids.size() > most_processes) pids.resize(most_processes);
     }
     ++round_;
+    next_of_pass_ = groups.empty() ? Clock::time_point{} : now + between_passes;
     of_pass_ = {groups, questions_ + 1};
     ask_for({}, std::move(groups));
 }

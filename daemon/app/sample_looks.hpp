@@ -25,6 +25,8 @@ class SampleLooks {
     static constexpr std::size_t most_processes = 256; ///< of a policy, in one look
     static constexpr std::size_t most_new = 1024;      ///< processes that are looked at soon
     static constexpr std::chrono::milliseconds between_looks{500};
+    /// Passes may follow each other at once, and a program that starts beside a look waits for it.
+    static constexpr std::chrono::seconds between_passes{2};
     static constexpr unsigned looks_of_new = 12; ///< however long they take on a busy machine
 
     /// References must outlive it. `found` is told what take() brings.
@@ -37,7 +39,8 @@ class SampleLooks {
     };
     explicit SampleLooks(Parts parts);
 
-    /// With each pass: a look at `most` connections of each policy; 0: at none from now on.
+    /// With each pass: a look at `most` connections of each policy, every two seconds at most; 0: at none
+    /// from now on.
     void ask(std::size_t most);
     /// A process under policy was placed.
     void observe(const KnownProcess& process);
@@ -65,6 +68,7 @@ class SampleLooks {
     std::unordered_map<TaskId, unsigned> placed_; ///< processes whose policies move tasks: looks to come
     std::vector<TaskId> awaited_;                 ///< those of them that were asked for last
     Clock::time_point next_look_ = Clock::time_point::max();
+    Clock::time_point next_of_pass_{}; ///< no look of a pass before
 };
 
 } // namespace affinityd::app

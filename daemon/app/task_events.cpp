@@ -54,13 +54,13 @@ void Tasks::process_changed(int pid, const ProcessChange& change) {
     events_.count_handled();
     const auto before = table_.policy_of(pid);
     parts_.observer.named(**scan);
-    const auto facts = (*scan)->shared_facts();
-    auto turn = begin_turn(std::move(**scan), change);
+    auto turn = begin_turn(**scan, change);
+    const auto& facts = (turn ? turn->scan : **scan).facts();
     const auto tell_if_it_moved = [&] {
         if (table_.policy_of(pid) != before) parts_.observer.came_or_went();
     };
-    if (!facts->is_complete() && !facts->is_silent()) parts_.observer.missed();
-    settling_.look_later(*facts, turn ? turn->policy : std::nullopt, change.has_changed);
+    if (!facts.is_complete() && !facts.is_silent()) parts_.observer.missed();
+    settling_.look_later(facts, turn ? turn->policy : std::nullopt, change.has_changed);
     if (!turn) return tell_if_it_moved();
     const auto until = std::chrono::steady_clock::now() + at_once;
     const bool is_finished = go_on(*turn, [&] { return std::chrono::steady_clock::now() >= until; });

@@ -32,7 +32,7 @@ bool TaskRound::begin_next() {
     }
     if (!scan || !*scan) return false;
     listeners_.seen(**scan);
-    turn_ = tasks_.begin_turn(std::move(**scan));
+    turn_ = tasks_.begin_turn(**scan);
     return turn_.has_value();
 }
 

@@ -161,7 +161,7 @@ void Tasks::drop(int pid) {
     table_.erase(pid);
 }
 
-std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan scan, const ProcessChange& change) {
+std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan& scan, const ProcessChange& change) {
     const int pid = scan.id().tid;
     const auto creator = change.creator.value_or(scan.parent());
     if (const auto* known = table_.find(pid); known != nullptr && known->id != scan.id()) drop(pid);
@@ -172,8 +172,9 @@ std::optional<Turn> Tasks::begin_turn(inventory::ProcessScan scan, const Process
     if (!policy && is_known_whole && !must_look_at(scan, creator)) return std::nullopt;
     Turn turn{std::move(scan), change};
     turn.change.creator = creator;
-    if (!decide(turn, policy)) return std::nullopt;
-    return turn;
+    if (decide(turn, policy)) return turn;
+    scan = std::move(turn.scan);
+    return std::nullopt;
 }
 
 /// `policy`: that wants it. False: it need not be looked at further.

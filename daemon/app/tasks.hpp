@@ -59,8 +59,8 @@ class Tasks {
 
     // The pass.
     void begin_pass();
-    /// Matches a process; no value: it need not be looked at.
-    [[nodiscard]] std::optional<Turn> begin_turn(inventory::ProcessScan scan,
+    /// Matches a process; no value: it need not be looked at. Else the scan has gone into the turn.
+    [[nodiscard]] std::optional<Turn> begin_turn(inventory::ProcessScan& scan,
                                                  const ProcessChange& change = {});
     /// Looks at its threads until `out_of_time` says so. True: at all of them.
     bool go_on(Turn& turn, const OutOfTime& out_of_time);

@@ -23,7 +23,7 @@ OtherWriters::OtherWriters(const host::Root& root, Places places)
 
 /// Anybody may call a program so: only root's count.
 bool OtherWriters::is_writer(int pid, std::string_view comm) const {
-    if ((comm != "irqbalance" && comm != "tuned") || !is_roots_process(root_, pid)) return false;
+    if (!is_name(comm) || !is_roots_process(root_, pid)) return false;
     // tuned is a script: its program is the interpreter.
     const auto program = program_name(root_, pid);
     return comm != "irqbalance" || !program || *program == comm;
@@ -33,7 +33,7 @@ void OtherWriters::see(int pid, std::string_view comm) {
     if (is_writer(pid, comm)) seen_.insert_or_assign(std::string(comm), pid);
 }
 
-bool OtherWriters::is_new(int pid, std::string_view comm) const {
+bool OtherWriters::is_unknown(int pid, std::string_view comm) const {
     const auto known = running_.find(comm);
     return (known == running_.end() || known->second != pid) && is_writer(pid, comm);
 }

@@ -37,7 +37,9 @@ class OtherWriters {
     /// A user process of this pass, by its id and name.
     void see(int pid, std::string_view comm);
     /// True for such a writer that the last pass has not seen.
-    [[nodiscard]] bool is_new(int pid, std::string_view comm) const;
+    [[nodiscard]] bool is_new(int pid, std::string_view comm) const {
+        return is_name(comm) && is_unknown(pid, comm); // asked for each new program
+    }
     /// All were seen. `irqs`: numbers of the interrupts under policy. Starts what fd() and step() carry on;
     /// files are read every ten minutes at most.
     void finish_pass(std::vector<unsigned> irqs, Clock::time_point now = Clock::now());
@@ -59,6 +61,10 @@ class OtherWriters {
     [[nodiscard]] std::vector<Notice> take_notices();
 
   private:
+    [[nodiscard]] static bool is_name(std::string_view comm) {
+        return comm == "irqbalance" || comm == "tuned";
+    }
+    [[nodiscard]] bool is_unknown(int pid, std::string_view comm) const;
     [[nodiscard]] bool is_writer(int pid, std::string_view comm) const;
     const host::Root& root_;
     bool acts_;

@@ -126,10 +126,14 @@ void ProcessEvents::handle(int pid, const app::TaskNews& news) {
 }
 
 void ProcessEvents::handle(const app::ProcessNews& process) {
+    const auto whole = [&] {
+        manager_.tasks().process_changed(process.pid,
+                                         {process.creator, process.has_changed, process.is_executed});
+    };
+    if (process.is_whole) whole();
     for (const auto& news : process.news)
         if (news.kind == app::TaskNews::Kind::process)
-            manager_.tasks().process_changed(process.pid,
-                                             {process.creator, process.has_changed, process.is_executed});
+            whole();
         else
             handle(process.pid, news);
     if (!wanted_.exits && !manager_.tasks().table().processes().empty()) {
@@ -139,15 +143,14 @@ void ProcessEvents::handle(const app::ProcessNews& process) {
     }
 }
 
-void ProcessEvents::work_until(steady_clock::time_point end) {
-    auto begun = steady_clock::now();
-    while (const auto process = queue().next(begun)) {
+steady_clock::time_point ProcessEvents::work(steady_clock::time_point now, steady_clock::time_point end) {
+    while (const auto process = queue().next(now)) {
         handle(*process);
-        const auto now = steady_clock::now();
+        const auto begun = std::exchange(now, steady_clock::now());
         queue().floods().spent(process->pid, now - begun, now);
         if (now >= end) break;
-        begun = now;
     }
+    return now;
 }
 
 /// Events that never end must leave turns to all other work.
@@ -173,18 +176,17 @@ Result<void> ProcessEvents::take() {
         manager_.events_lost();
     }
     if (drained.error != 0) return fail(std::generic_category().message(drained.error));
-    work_until(begun + slice);
-    take_care_of_rest(drained.more);
+    take_care_of_rest(drained.more, work(now, begun + slice));
     return {};
 }
 
-void ProcessEvents::take_care_of_rest(bool is_more) {
+void ProcessEvents::take_care_of_rest(bool is_more, steady_clock::time_point now) {
     if (queue().take_left_out()) manager_.work().want(app::Work::Urgency::soon);
     // Also after events that came just as fast as they were handled, so that no take left any.
     const bool is_turn_over = is_more || !queue().empty() || row_.takes >= takes_in_a_row;
     yield(is_turn_over);
     if (is_turn_over) rest_.arm();
-    const auto now = row_.ended = steady_clock::now();
+    row_.ended = now;
     if (queue().floods().mutes() || !wanted_.muted.empty()) mute(now);
     wait_for_due();
 }
@@ -214,8 +216,8 @@ void ProcessEvents::take_later() {
 
 void ProcessEvents::take_rest() {
     if (subscription_.is_broken()) { // what has come before waits no longer than that
-        work_until(steady_clock::now() + slice);
-        take_care_of_rest(false);
+        const auto now = steady_clock::now();
+        take_care_of_rest(false, work(now, now + slice));
         return;
     }
     if (const auto taken = take(); !taken) subscription_.break_off(taken.error().to_string());

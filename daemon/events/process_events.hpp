@@ -49,10 +49,12 @@ class ProcessEvents {
     [[nodiscard]] Result<void> take();
     [[nodiscard]] app::EventQueue& queue() const { return manager_.tasks().events(); }
     [[nodiscard]] uid_t owner(int pid, const std::function<bool(uid_t)>& crowded);
-    void work_until(std::chrono::steady_clock::time_point end);
+    /// Until `end`, or until nobody waits. The time then.
+    std::chrono::steady_clock::time_point work(std::chrono::steady_clock::time_point now,
+                                               std::chrono::steady_clock::time_point end);
     void handle(const app::ProcessNews& process);
     void handle(int pid, const app::TaskNews& news);
-    void take_care_of_rest(bool is_more);
+    void take_care_of_rest(bool is_more, std::chrono::steady_clock::time_point now);
     void take_rest();
     void take_later();
     void yield(bool others_first);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <linux/sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -35,6 +36,16 @@ int prefer_low_latency() {
     SchedAttr wish;
     wish.flags = SCHED_FLAG_RESET_ON_FORK;
     wish.nice = wanted_nice;
+    wish.runtime = slice_ns;
+    return ::syscall(SYS_sched_setattr, 0, &wish, 0) == 0 ? 0 : errno;
+}
+
+int give_way() {
+    if (::syscall(SYS_sched_getscheduler, 0) != SCHED_NORMAL)
+        return 0; // it gives way more than that, or must not
+    SchedAttr wish;
+    wish.policy = SCHED_BATCH;
+    wish.nice = ::getpriority(PRIO_PROCESS, 0); // of this thread
     wish.runtime = slice_ns;
     return ::syscall(SYS_sched_setattr, 0, &wish, 0) == 0 ? 0 : errno;
 }

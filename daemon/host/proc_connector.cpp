@@ -209,11 +209,11 @@ ProcConnector::Drained ProcConnector::drain(const std::function<void(const ProcE
             const auto event = parse_proc_event(from.datagram(from.next++));
             if (!event) continue;
             sink(*event);
-            result.more = ++result.events == most_events || out_of_time();
+            // After several at once more are on their way, and cost less than another turn of the loop.
+            if (++result.events == 1 && from.filled == 1) return result;
+            result.more = result.events == most_events || out_of_time();
             if (result.more) return result;
         }
-        // After several at once more are on their way, and cost less than another turn of the loop.
-        if (from.filled == 1 && result.events == 1) return result;
         const int got = from.receive();
         if (got < 0 && errno == ENOBUFS) {
             result.lost = true;

@@ -48,7 +48,7 @@ class ProcSource {
     /// Changes what is reported from now on; what is already queued still comes. After an Error the old
     /// filter is in force.
     [[nodiscard]] virtual Result<void> set_filter(Wanted wanted) = 0;
-    /// Hands on what is queued, in order; asks `out_of_time` after each event.
+    /// Hands on what is queued, in order; asks `out_of_time` after each event, but for one that came alone.
     virtual Drained drain(const std::function<void(const ProcEvent&)>& sink,
                           const std::function<bool()>& out_of_time) = 0;
 };

@@ -2,6 +2,7 @@
 #include "inventory/background_dump.hpp"
 
 #include "host/blocked_signals.hpp"
+#include "host/priority.hpp"
 
 #include <system_error>
 #include <utility>
@@ -40,6 +41,7 @@ BackgroundDump::Part BackgroundDump::read() {
 }
 
 void BackgroundDump::work(const std::stop_token& stop) {
+    host::give_way();
     bool is_last = false;
     while (!is_last && !stop.stop_requested()) {
         Part part = read();

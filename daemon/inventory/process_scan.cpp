@@ -87,9 +87,8 @@ void ProcessScan::Threads::read_next(const host::Root& root, int pid) {
     is_listing = true;
 }
 
-ProcessScan::ProcessScan(const host::Root& root, Thread leader, const StatLine& line,
-                         std::shared_ptr<ProcessFacts> facts)
-    : root_(&root), leader_(std::move(leader)), count_(line.threads), session_(line.session),
+ProcessScan::ProcessScan(const host::Root& root, const StatLine& line, std::shared_ptr<ProcessFacts> facts)
+    : root_(&root), id_(facts->id()), flags_(line.flags), session_(line.session), count_(line.threads),
       is_leader_dead_(line.is_dead()), facts_(std::move(facts)) {}
 ProcessScan::ProcessScan(ProcessScan&&) noexcept = default;
 ProcessScan& ProcessScan::operator=(ProcessScan&&) noexcept = default;
@@ -101,23 +100,21 @@ Result<std::optional<ProcessScan>> ProcessScan::open(const host::Root& root, int
     if (!read) return std::unexpected(read.error());
     const auto& line = *read;
     if (!line || line->id != pid || (line->is_dead() && line->threads <= 1)) return std::nullopt;
-    Thread leader;
-    leader.id = {pid, line->start_time};
-    leader.comm = unescape_comm(line->comm);
-    leader.flags = line->flags;
     auto facts = std::make_shared<LazyFacts>(
-        root, sources, LazyFacts::Cheap{leader.id, line->parent, line->flags, leader.comm, line->is_dead()});
-    return ProcessScan(root, std::move(leader), *line, std::move(facts));
+        root, sources,
+        LazyFacts::Cheap{
+            {pid, line->start_time}, line->parent, line->flags, unescape_comm(line->comm), line->is_dead()});
+    return ProcessScan(root, *line, std::move(facts));
 }
 
 void ProcessScan::begin_threads() {
     threads_ = std::make_unique<Threads>();
-    const int pid = leader_.id.tid;
+    const int pid = id_.tid;
     std::optional<NumberedEntries> tasks;
     // One thread by the kernel's own count: its list need not be looked at. A recording may be cut, so there
     // the list decides.
     if (count_ != 1 || !root_->is_live()) {
-        const auto dir = own_directory(*root_, leader_.id);
+        const auto dir = own_directory(*root_, id_);
         if (!dir) return threads_->stop(dir.error());
         if (!*dir) return; // gone, with all its threads
         auto opened = NumberedEntries::open(**dir, "task");
@@ -126,10 +123,9 @@ void ProcessScan::begin_threads() {
         else if (!host::means_absent(opened.error().code))
             return threads_->stop(opened.error());
     }
-    if (!is_leader_dead_) {
-        leader_.allowed = read_mask(*root_, pid, pid);
-        threads_->found.push_back(leader_);
-    }
+    if (!is_leader_dead_)
+        threads_->found.push_back(
+            {.id = id_, .comm = comm(), .flags = flags_, .allowed = read_mask(*root_, pid, pid)});
     threads_->seen.push_back(pid);
     threads_->entries = std::move(tasks);
 }
@@ -143,7 +139,7 @@ bool ProcessScan::step(const std::function<bool()>& out_of_time) {
         if (threads_->is_listing)
             threads_->list_some();
         else
-            threads_->read_next(*root_, leader_.id.tid);
+            threads_->read_next(*root_, id_.tid);
         if (threads_->entries && out_of_time()) return false;
     }
     return true;
@@ -154,7 +150,7 @@ Result<std::vector<Thread>> ProcessScan::take_threads() {
     if (threads_->fault) return std::unexpected(*threads_->fault);
     auto& found = threads_->found;
     // The main thread stays first even if its number is not the lowest: numbers wrap.
-    const auto rest = found.begin() + (!found.empty() && found.front().id == leader_.id ? 1 : 0);
+    const auto rest = found.begin() + (!found.empty() && found.front().id == id_ ? 1 : 0);
     std::sort(rest, found.end(), [](const Thread& a, const Thread& b) { return a.id < b.id; });
     return std::exchange(found, {});
 }

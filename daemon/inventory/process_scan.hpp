@@ -30,10 +30,10 @@ class ProcessScan {
     ProcessScan& operator=(ProcessScan&&) noexcept;
     ~ProcessScan();
 
-    [[nodiscard]] TaskId id() const { return leader_.id; } ///< of the main thread; its tid is the process id
-    [[nodiscard]] const std::string& comm() const { return leader_.comm; } ///< main thread's name
-    [[nodiscard]] unsigned flags() const { return leader_.flags; }         ///< PF_ bits of the main thread
-    [[nodiscard]] bool is_kernel() const { return leader_.is_kernel(); }
+    [[nodiscard]] TaskId id() const { return id_; } ///< of the main thread; its tid is the process id
+    [[nodiscard]] const std::string& comm() const { return facts_->comm(); } ///< main thread's name
+    [[nodiscard]] unsigned flags() const { return flags_; }                  ///< PF_ bits of the main thread
+    [[nodiscard]] bool is_kernel() const { return (flags_ & pf_kthread) != 0; }
     [[nodiscard]] int parent() const { return facts_->parent(); } ///< process id, 0 if none
     [[nodiscard]] int session() const { return session_; } ///< getsid(2); 0 or less: none that we can see
     [[nodiscard]] const ProcessFacts& facts() const { return *facts_; }
@@ -51,14 +51,14 @@ class ProcessScan {
 
   private:
     struct Threads;
-    ProcessScan(const host::Root& root, Thread leader, const StatLine& line,
-                std::shared_ptr<ProcessFacts> facts);
+    ProcessScan(const host::Root& root, const StatLine& line, std::shared_ptr<ProcessFacts> facts);
     void begin_threads();
 
     const host::Root* root_;
-    Thread leader_; ///< without its mask until the threads are read
-    long count_;    ///< threads by the stat line
+    TaskId id_;
+    unsigned flags_;
     int session_;
+    long count_; ///< threads by the stat line
     bool is_leader_dead_;
     std::shared_ptr<ProcessFacts> facts_;
     std::unique_ptr<Threads> threads_; ///< made by the first step: most processes never need it

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/stat.hpp"
 
-#include "base/text.hpp"
-
-#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -20,10 +17,14 @@ class Fields {
     /// line.
     std::string_view take() {
         const auto is_space = [](char c) { return c == ' ' || c == '\n'; };
-        const auto begin = std::ranges::find_if_not(rest_, is_space);
-        const auto end = std::find_if(begin, rest_.end(), is_space);
-        const std::string_view field(begin, end);
-        rest_ = {end, rest_.end()};
+        std::size_t begin = 0;
+        while (begin < rest_.size() && is_space(rest_[begin]))
+            ++begin;
+        auto end = begin;
+        while (end < rest_.size() && !is_space(rest_[end]))
+            ++end;
+        const auto field = rest_.substr(begin, end - begin);
+        rest_.remove_prefix(end);
         return field;
     }
 
@@ -57,9 +58,10 @@ std::optional<Parts> split_line(std::string_view text) {
     if (last == nullptr) return std::nullopt;
     const auto close = static_cast<std::size_t>(last - text.data());
     if (close < open) return std::nullopt;
-    const auto id = parse_number<int>(trim_text(text.substr(0, open)));
-    if (!id || *id <= 0) return std::nullopt;
-    return Parts{*id, text.substr(open + 1, close - open - 1), Fields(text.substr(close + 1))};
+    Fields before(text.substr(0, open));
+    int id = 0;
+    if (!before.number(id) || id <= 0 || !before.take().empty()) return std::nullopt;
+    return Parts{id, text.substr(open + 1, close - open - 1), Fields(text.substr(close + 1))};
 }
 
 } // namespace
@@ -104,8 +106,9 @@ std::optional<StatTimes> parse_stat_times(std::string_view text) {
     return times;
 }
 
-std::string unescape_comm(std::string_view text) {
-    if (!text.contains('\\')) return std::string(text);
+namespace {
+
+std::string unescape(std::string_view text) {
     std::string comm;
     comm.reserve(text.size());
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -121,6 +124,12 @@ std::string unescape_comm(std::string_view text) {
         }
     }
     return comm;
+}
+
+} // namespace
+
+std::string unescape_comm(std::string_view text) {
+    return text.contains('\\') ? unescape(text) : std::string(text);
 }
 
 } // namespace affinityd::inventory

@@ -83,6 +83,7 @@ void JournalContents::part(const Subject& subject, const UndoRecord& record, Par
 }
 
 bool JournalContents::is_mask_source(int pid, int parent) const {
+    if (held_.threads().size() == 0 && sources_.former() == 0) return false;
     const auto is_one = [&](int process) {
         return held_.threads().has_process(process) || sources_.has_former(process);
     };

@@ -29,9 +29,11 @@ class EventQueueTest : public testing::Test {
     [[nodiscard]] std::optional<ProcessNews> next() { return queue_.next(now_); }
     [[nodiscard]] std::vector<std::pair<Kind, int>> news() {
         std::vector<std::pair<Kind, int>> all;
-        if (const auto process = next())
-            for (const auto& one : process->news)
-                all.emplace_back(one.kind, one.tid);
+        const auto process = next();
+        if (!process) return all;
+        if (process->is_whole) all.emplace_back(Kind::process, process->pid);
+        for (const auto& one : process->news)
+            all.emplace_back(one.kind, one.tid);
         return all;
     }
     [[nodiscard]] std::vector<status::FloodStatus> floods() const { return queue_.floods().list(now_); }
@@ -119,6 +121,21 @@ TEST_F(EventQueueTest, AThreadThatWasBornAndHasEndedMeanwhileIsNoNews) {
     event(Event::comm, 10, 11, "y");
     event(Event::exit, 10, 11);
     EXPECT_EQ(news(), (std::vector{std::pair{Kind::gone, 11}}));
+}
+
+TEST_F(EventQueueTest, AThreadThatHasEndedMeanwhileCausesNoLookAtItsProcess) {
+    known_ = {10};
+    event(Event::fork, 10, 11);
+    event(Event::exit, 10, 11);
+    EXPECT_TRUE(news().empty());
+}
+
+TEST_F(EventQueueTest, AChangeOfTheProcessComesAfterOlderNewsOfItsThreads) {
+    known_ = {10};
+    event(Event::exit, 10, 11);
+    exec(10);
+    rename(10);
+    EXPECT_EQ(news(), (std::vector{std::pair{Kind::gone, 11}, {Kind::process, 10}}));
 }
 
 TEST_F(EventQueueTest, ManyThreadsAtOnceAreOneLookAtTheProcess) {
@@ -366,6 +383,7 @@ TEST_F(EventQueueTest, WhoWaitsAnywayIsLookedAtOnce) {
     queue_.later().look_at(10, 65534, now_);
     const auto process = next();
     ASSERT_TRUE(process);
+    ASSERT_FALSE(process->news.empty());
     EXPECT_EQ(process->news.back().kind, Kind::process);
     EXPECT_FALSE(next());
 }

@@ -73,6 +73,18 @@ TEST_F(SampleLooksTest, WhoseTasksStayIsLeftToThePasses) {
     EXPECT_FALSE(goes_on());
 }
 
+TEST_F(SampleLooksTest, OfPassesThatFollowEachOtherAtOnceTheFirstLooks) {
+    add(1);
+    looks_->ask(64);
+    await_answer();
+    looks_->ask(64);
+    pollfd item{looks_->fd(), POLLIN, 0};
+    EXPECT_EQ(::poll(&item, 1, 300), 0);
+    looks_->ask(0);
+    looks_->ask(64);
+    await_answer();
+}
+
 TEST_F(SampleLooksTest, WhoIsGoneIsNotLookedAt) {
     looks_->observe(add(0));
     tasks_.erase(::getpid());

@@ -2,8 +2,10 @@
 #include "host/priority.hpp"
 
 #include <cerrno>
+#include <thread>
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +30,30 @@ TEST(Priority, IsTakenAndNotPassedOn) {
     ::waitpid(child, &status, 0);
     EXPECT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(Priority, WhoGivesWayIsOneThreadOnlyAndHasItsShare) {
+    std::thread([] {
+        ASSERT_EQ(give_way(), 0);
+        EXPECT_EQ(::sched_getscheduler(0), SCHED_BATCH);
+        EXPECT_EQ(::getpriority(PRIO_PROCESS, 0), 0);
+    }).join();
+    EXPECT_EQ(::sched_getscheduler(0), SCHED_OTHER);
+}
+
+TEST(Priority, WhoGivesWayAlreadyHasNoMoreThanBefore) {
+    std::thread([] {
+        ASSERT_EQ(::setpriority(PRIO_PROCESS, 0, 19), 0);
+        EXPECT_EQ(give_way(), 0);
+        EXPECT_EQ(::sched_getscheduler(0), SCHED_BATCH);
+        EXPECT_EQ(::getpriority(PRIO_PROCESS, 0), 19);
+    }).join();
+    std::thread([] {
+        const sched_param none{};
+        ASSERT_EQ(::sched_setscheduler(0, SCHED_IDLE, &none), 0);
+        EXPECT_EQ(give_way(), 0);
+        EXPECT_EQ(::sched_getscheduler(0), SCHED_IDLE);
+    }).join();
 }
 
 } // namespace
