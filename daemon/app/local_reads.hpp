@@ -24,7 +24,7 @@
 namespace affinityd::app {
 
 /// How near to the CPU that took a packet in the processes of each policy read it, as sampled: a look at some
-/// of their connections with each pass. Older samples count less and less: when there are two thousand of a
+/// of their connections with passes. Older samples count less and less: when there are two thousand of a
 /// policy, each counts half.
 class LocalReads {
   public:

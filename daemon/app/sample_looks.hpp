@@ -17,7 +17,7 @@
 
 namespace affinityd::app {
 
-/// Has connections of processes under policy sampled: some of each policy with each pass, and those of new
+/// Has connections of processes under policy sampled: some of each policy with passes, and those of new
 /// processes soon after they were placed, where the policy moves tasks to their packets.
 class SampleLooks {
   public:
