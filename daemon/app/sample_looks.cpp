@@ -15,18 +15,29 @@ SampleLooks::SampleLooks(Parts parts)
 
 void SampleLooks::ask(std::size_t most) {
     most_ = most;
-    if (most == 0) placed_.clear();
+    is_pass_owed_ = most > 0;
+    if (most == 0) {
+        placed_.clear();
+        awaited_.clear();
+        next_of_pass_ = {};
+    }
     std::erase_if(placed_, [this](const auto& one) {
         const auto* known = parts_.tasks.find(one.first.tid);
         return known == nullptr || known->id != one.first;
     });
-    const auto now = Clock::now();
-    if (most > 0 && now < next_of_pass_) return;
-    awaited_.clear(); // look() asks for them again
+    if (pass_is_due()) {
+        awaited_.clear(); // look() asks for them again
+        ask_for({}, groups_of_pass());
+    } else if (is_pass_owed_) {
+        next_look_ = std::min(next_look_, next_of_pass_);
+    }
+}
+
+/// Some processes of each policy, others each time.
+SampleLooks::Groups SampleLooks::groups_of_pass() {
     Groups groups;
-    if (most > 0)
-        for (const auto& [pid, process] : parts_.tasks.processes())
-            groups[process.policy].push_back(pid);
+    for (const auto& [pid, process] : parts_.tasks.processes())
+        groups[process.policy].push_back(pid);
     for (auto& [policy, pids] : groups) {
         std::ranges::sort(pids);
         std::ranges::rotate(pids, pids.begin() +
@@ -34,9 +45,10 @@ void SampleLooks::ask(std::size_t most) {
         if (pids.size() > most_processes) pids.resize(most_processes);
     }
     ++round_;
-    next_of_pass_ = groups.empty() ? Clock::time_point{} : now + between_passes;
+    is_pass_owed_ = false;
+    if (!groups.empty()) next_of_pass_ = Clock::now() + between_passes;
     of_pass_ = {groups, questions_ + 1};
-    ask_for({}, std::move(groups));
+    return groups;
 }
 
 void SampleLooks::observe(const KnownProcess& process) {
@@ -50,7 +62,8 @@ void SampleLooks::look() {
     next_look_ = Clock::time_point::max();
     awaited_.clear();
     // What the pass has asked for is asked for again, for the new question takes the place of the old one.
-    auto groups = of_pass_.groups;
+    auto groups = pass_is_due() ? groups_of_pass() : of_pass_.groups;
+    if (is_pass_owed_) next_look_ = next_of_pass_;
     Groups awaited;
     std::size_t left = most_new;
     for (const auto& [id, looks] : placed_) {
@@ -63,7 +76,7 @@ void SampleLooks::look() {
         if (const auto group = groups.find(known->policy); group != groups.end())
             std::erase(group->second, id.tid);
     }
-    if (!awaited_.empty()) next_look_ = Clock::now() + between_looks;
+    if (!awaited_.empty()) next_look_ = std::min(next_look_, Clock::now() + between_looks);
     ask_for(std::move(awaited), std::move(groups));
 }
 

@@ -56,6 +56,8 @@ class SampleLooks {
   private:
     using Groups = std::map<std::size_t, std::vector<int>>; ///< processes by policy
     void ask_for(Groups awaited, Groups groups);
+    [[nodiscard]] bool pass_is_due() const { return is_pass_owed_ && Clock::now() >= next_of_pass_; }
+    [[nodiscard]] Groups groups_of_pass();
     Parts parts_;
     std::unique_ptr<locality::Sampling> sampling_; ///< null: a recording
     std::size_t most_ = 0;
@@ -69,6 +71,7 @@ class SampleLooks {
     std::vector<TaskId> awaited_;                 ///< those of them that were asked for last
     Clock::time_point next_look_ = Clock::time_point::max();
     Clock::time_point next_of_pass_{}; ///< no look of a pass before
+    bool is_pass_owed_ = false;        ///< a pass came before that
 };
 
 } // namespace affinityd::app

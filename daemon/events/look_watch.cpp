@@ -27,6 +27,7 @@ void LookWatch::follow() {
 void LookWatch::look() {
     waits_until_ = Clock::time_point::max();
     looker_.look();
+    follow();
 }
 
 int LookWatch::on_found(sd_event_source*, int, std::uint32_t, void* userdata) {

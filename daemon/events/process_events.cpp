@@ -144,7 +144,9 @@ void ProcessEvents::handle(const app::ProcessNews& process) {
 }
 
 steady_clock::time_point ProcessEvents::work(steady_clock::time_point now, steady_clock::time_point end) {
-    while (const auto process = queue().next(now)) {
+    auto process = queue().next(now);
+    if (!process) return steady_clock::now();
+    for (; process; process = queue().next(now)) {
         handle(*process);
         const auto begun = std::exchange(now, steady_clock::now());
         queue().floods().spent(process->pid, now - begun, now);
