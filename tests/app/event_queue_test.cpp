@@ -351,7 +351,7 @@ TEST_F(EventQueueTest, SaysWhatHasChangedAndWhatIsOnlyLookedAtAgain) {
     process = next();
     EXPECT_TRUE(process && process->is_executed);
     event(Event::ids, 10, 11);
-    EXPECT_EQ(news(), (std::vector{std::pair{Kind::process, 11}}));
+    EXPECT_EQ(news(), (std::vector{std::pair{Kind::process, 10}}));
     queue_.later().look_at(10, 65534, now_ + 1s);
     EXPECT_EQ(queue_.next_due(), now_ + 1s);
     EXPECT_FALSE(next());

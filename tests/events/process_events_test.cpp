@@ -359,7 +359,8 @@ TEST_F(BrokenSource, DoesNotSpinTheLoopAndThePauseGrows) {
     EXPECT_GE(play_.opened, 2U);
     EXPECT_LE(play_.opened, 6U) << "after 40, 80, 160, 320 ms";
     EXPECT_LE(play_.drained, play_.opened);
-    EXPECT_FALSE(events_->waiting()) << "a pass need not make room for it";
+    // Unless the time was over right after it was opened.
+    EXPECT_TRUE(turning_.until([&] { return !events_->waiting(); })) << "a pass need not make room for it";
 }
 
 TEST_F(BrokenSource, IsTriedAgainWhileItCannotBeOpened) {
