@@ -126,15 +126,14 @@ struct Question {
     ListenerCpu subject;
     std::optional<int> to; ///< no value: it is only read
     std::shared_ptr<ListenerHolders> holders;
-    std::atomic<bool> is_in_hand = false;  ///< else it is still looked for
     std::atomic<bool> is_given_up = false; ///< nobody waits for the answer: nothing is to be set any more
 };
 
 /// Its CPU after `to` was set, where that has a value; or why not, as above.
-std::expected<int, int> answer_to(Question& question, std::atomic<int>& pid) {
+std::expected<int, int> answer_to(Question& question, host::InUse& at) {
     std::optional<int> cpu;
     const Use use = [&](const host::ForeignSocket& socket) {
-        question.is_in_hand = true;
+        at.cookie = question.subject.cookie; // whoever has it open
         if (question.is_given_up) return EBUSY;
         if (const int failed = question.to ? socket.set_incoming_cpu(*question.to) : 0; failed != 0)
             return failed;
@@ -142,22 +141,20 @@ std::expected<int, int> answer_to(Question& question, std::atomic<int>& pid) {
         return cpu ? 0 : ENOTSOCK;
     };
     const auto& subject = question.subject;
-    int code = use_of(subject.process, subject.number, subject, use, pid);
-    if (is_missing(code)) code = use_elsewhere(*question.holders, subject, use, pid);
+    int code = use_of(subject.process, subject.number, subject, use, at.pid);
+    if (is_missing(code)) code = use_elsewhere(*question.holders, subject, use, at.pid);
     if (code != 0) return std::unexpected(code);
     return *cpu;
 }
 
 std::expected<int, int> ask(const std::shared_ptr<ListenerHolders>& holders, const ListenerCpu& subject,
                             std::optional<int> to) {
-    if (host::is_avoided(host::Avoid::cookie, subject.cookie)) return std::unexpected(EBUSY);
+    if (host::is_avoided({host::Avoid::cookie, subject.cookie})) return std::unexpected(EBUSY);
     const auto question = std::make_shared<Question>(subject, to, holders);
     const auto answer = host::patiently<std::expected<int, int>>(
-        [question](std::atomic<int>& pid) { return answer_to(*question, pid); });
+        [question](host::InUse& at) { return answer_to(*question, at); });
     if (answer) return *answer;
     question->is_given_up = true;
-    if (answer.error() == host::Unanswered::stuck && question->is_in_hand) // whoever has it open
-        host::avoid(host::Avoid::cookie, subject.cookie);
     return std::unexpected(host::to_errno(answer.error()));
 }
 

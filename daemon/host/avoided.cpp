@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include <sys/types.h>
 
@@ -21,8 +21,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t most_avoided = 1024, most_charged = 1024;
-constexpr std::chrono::minutes avoided_for{10};
+constexpr std::size_t most_charged = 1024;
+constexpr std::chrono::minutes charged_for{10};
 
 /// The real one: a program that is setuid is its starter's.
 std::optional<uid_t> user_of(int pid) {
@@ -37,38 +37,40 @@ std::optional<uid_t> user_of(int pid) {
 
 class Avoided {
   public:
-    void add(Avoid kind, std::uint64_t number) {
+    void begin(const Avoidable& what) {
         const std::lock_guard lock(mutex_);
-        forget_old();
-        if (until_.size() >= most_avoided)
-            until_.erase(std::ranges::min_element(until_, {}, &decltype(until_)::value_type::second));
-        until_[{kind, number}] = Clock::now() + avoided_for;
+        all_.begin(what, Clock::now());
     }
-    bool contains(Avoid kind, std::uint64_t number) {
+    void end(const Avoidable& what) {
         const std::lock_guard lock(mutex_);
-        if (until_.empty()) return false;
-        forget_old();
-        return until_.contains({kind, number});
+        all_.end(what, Clock::now());
+    }
+    bool contains(const Avoidable& what) {
+        const std::lock_guard lock(mutex_);
+        return all_.contain(what, Clock::now());
     }
     bool has_users() {
         const std::lock_guard lock(mutex_);
-        return std::ranges::any_of(until_, [](const auto& one) { return one.first.first == Avoid::user; });
+        return all_.contain(Avoid::user, Clock::now());
     }
     uid_t person(uid_t user) {
         const std::lock_guard lock(mutex_);
         return persons_.person(user);
     }
-    /// True: it is too much.
-    bool charge(uid_t person, Clock::duration time) {
+    void charge(uid_t user, Clock::duration time) {
         const std::lock_guard lock(mutex_);
+        const auto person = persons_.person(user);
         const auto now = Clock::now();
-        std::erase_if(charged_, [&](const auto& one) { return one.second.begun + avoided_for <= now; });
+        std::erase_if(charged_, [&](const auto& one) { return one.second.begun + charged_for <= now; });
         if (charged_.size() >= most_charged && !charged_.contains(person))
             charged_.erase(
                 std::ranges::min_element(charged_, {}, [](const auto& one) { return one.second.sum; }));
-        auto& charge = charged_.try_emplace(person, Charge{now, {}}).first->second;
-        charge.sum += time;
-        return charge.sum > longest_of_user;
+        const auto charge = charged_.try_emplace(person, Charge{now, {}}).first;
+        charge->second.sum += time;
+        if (charge->second.sum <= longest_of_user) return;
+        charged_.erase(charge);
+        all_.begin({Avoid::user, person}, now); // his calls may have come back: he rests from now on
+        all_.end({Avoid::user, person}, now);
     }
 
   private:
@@ -76,11 +78,8 @@ class Avoided {
         Clock::time_point begun;
         Clock::duration sum;
     };
-    void forget_old() {
-        std::erase_if(until_, [now = Clock::now()](const auto& one) { return one.second <= now; });
-    }
     std::mutex mutex_;
-    std::map<std::pair<Avoid, std::uint64_t>, Clock::time_point> until_;
+    Avoidances all_;
     std::map<uid_t, Charge> charged_;
     SubordinateIds persons_;
 };
@@ -92,22 +91,22 @@ Avoided& avoided() {
 
 } // namespace
 
-void avoid(Avoid kind, std::uint64_t number) { avoided().add(kind, number); }
+void begin_to_avoid(const Avoidable& what) { avoided().begin(what); }
 
-bool is_avoided(Avoid kind, std::uint64_t number) { return avoided().contains(kind, number); }
+void end_to_avoid(const Avoidable& what) { avoided().end(what); }
+
+bool is_avoided(const Avoidable& what) { return avoided().contains(what); }
 
 void charge_wait(int pid, std::chrono::milliseconds time) {
     const auto user = pid > 0 ? user_of(pid) : std::nullopt;
-    if (!user || *user == 0) return;
-    const auto person = avoided().person(*user);
-    if (avoided().charge(person, time)) avoid(Avoid::user, person);
+    if (user && *user != 0) avoided().charge(*user, time);
 }
 
 bool is_process_avoided(int pid) {
-    if (is_avoided(Avoid::process, static_cast<std::uint64_t>(pid))) return true;
+    if (is_avoided({Avoid::process, static_cast<std::uint64_t>(pid)})) return true;
     if (!avoided().has_users()) return false;
     const auto user = user_of(pid);
-    return user && is_avoided(Avoid::user, avoided().person(*user));
+    return user && is_avoided({Avoid::user, avoided().person(*user)});
 }
 
 } // namespace affinityd::host

@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "host/avoidances.hpp"
+
 #include <chrono>
-#include <cstdint>
 
 namespace affinityd::host {
 
-/// What is not touched for ten minutes, as a system call on it did not come back.
-enum class Avoid : std::uint8_t {
-    process, ///< by number
-    inode,   ///< a socket, which many processes may have open
-    cookie,  ///< the same, by SO_COOKIE
-    user     ///< whose processes made others wait for longer than `longest_of_user`
-};
-
-/// Of the last ten minutes.
+/// Of ten minutes: a user whose processes make others wait for longer is avoided for a while.
 inline constexpr std::chrono::seconds longest_of_user{1};
 
-void avoid(Avoid kind, std::uint64_t number);
-[[nodiscard]] bool is_avoided(Avoid kind, std::uint64_t number);
+/// For all threads of this process, see Avoidances: a call on it does not come back, and has come back.
+void begin_to_avoid(const Avoidable& what);
+void end_to_avoid(const Avoidable& what);
+[[nodiscard]] bool is_avoided(const Avoidable& what);
 
 /// Somebody waited for as long for what this process has open. That is its user's, also in his user
 /// namespaces (subuid(5)): he is avoided when it is too much. Root never is: his processes share sockets with

@@ -173,7 +173,7 @@ std::string why_not_reached(int code) {
         return "it is in another cgroup of net_cls or net_prio than affinityd, and its sockets would lose "
                "their class";
     if (code == EAGAIN) return "too many system calls on the sockets of others do not come back";
-    if (code == EBUSY) return "system calls on its sockets, or on others, do not come back";
+    if (code == EBUSY) return "system calls on its sockets, or on others, did not come back in time";
     if (code == EDQUOT) return "its user's processes take too long to look at";
     if (code == EOWNERDEAD) return "it still listens, but no process was found that has it open";
     return std::strerror(code);

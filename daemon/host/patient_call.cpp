@@ -5,14 +5,17 @@
 #include "host/avoided.hpp"
 #include "host/blocked_signals.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <condition_variable>
+#include <cstdint>
 #include <fstream>
 #include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -29,6 +32,14 @@ constexpr std::chrono::seconds longest_of_all{5};
 
 std::chrono::milliseconds since(Clock::time_point begun) {
     return std::chrono::ceil<std::chrono::milliseconds>(Clock::now() - begun);
+}
+
+std::vector<Avoidable> avoidables(const InUse& used) {
+    std::vector<Avoidable> all{{Avoid::process, static_cast<std::uint64_t>(used.pid.load())},
+                               {Avoid::inode, used.inode},
+                               {Avoid::cookie, used.cookie}};
+    std::erase_if(all, [](const Avoidable& one) { return one.number == 0; });
+    return all;
 }
 
 std::atomic<int> left_behind = 0; // calls that were left to themselves and have not come back
@@ -58,18 +69,20 @@ class CallThread {
         for (auto rest = first_glance; waited < longest_call && Clock::now() < end; rest = between_glances) {
             const auto glanced = Clock::now();
             if (changed_.wait_for(lock, rest, [this] { return call_ == nullptr; })) {
-                if (waited.count() > 0) charge_wait(call->pid, since(glanced));
+                if (waited.count() > 0) charge_wait(call->in_use.pid, since(glanced));
                 return true;
             }
             if (wants_cpu()) {
                 waited = {};
             } else {
                 waited += rest;
-                charge_wait(call->pid, since(glanced));
+                charge_wait(call->in_use.pid, since(glanced));
             }
         }
         is_over_ = is_stuck_ = true;
         ++left_behind;
+        avoided_ = avoidables(call->in_use);
+        std::ranges::for_each(avoided_, begin_to_avoid);
         return false;
     }
     void end() {
@@ -105,6 +118,7 @@ class CallThread {
                 lock.unlock();
                 call_.reset();
                 call.reset();
+                std::ranges::for_each(avoided_, end_to_avoid);
                 --left_behind;
                 return;
             }
@@ -117,6 +131,7 @@ class CallThread {
     std::condition_variable changed_;
     std::shared_ptr<PatientCall> call_; ///< null: nothing is to be done
     bool is_over_ = false, is_stuck_ = false;
+    std::vector<Avoidable> avoided_; ///< what it uses that is stuck
     std::atomic<int> tid_ = 0;
 };
 
@@ -148,7 +163,6 @@ std::optional<Unanswered> detail::run_patiently(const std::shared_ptr<PatientCal
         return std::nullopt;
     }
     own.thread.reset();
-    if (const int pid = call->pid) avoid(Avoid::process, static_cast<std::uint64_t>(pid));
     return Unanswered::stuck;
 }
 

@@ -17,7 +17,7 @@ inline constexpr std::chrono::milliseconds longest_call{100};
 
 /// Why a call has no answer, as errno values EBUSY and EAGAIN.
 enum class Unanswered : std::uint8_t {
-    stuck,    ///< it has not come back, and what it was made on is to be avoided
+    stuck,    ///< it has not come back, and what it was made on is avoided
     not_begun ///< too many others have not come back, or there is no thread: nothing is known of it
 };
 
@@ -26,13 +26,19 @@ enum class Unanswered : std::uint8_t {
 /// CPU time of the calling thread, and of the calls that were made for it and have come back.
 [[nodiscard]] std::chrono::nanoseconds thread_time_with_calls();
 
+/// What a call uses at the moment, by its own account; 0: nothing of that kind.
+struct InUse {
+    std::atomic<int> pid = 0;                         ///< whose open files
+    std::atomic<std::uint64_t> inode = 0, cookie = 0; ///< a socket
+};
+
 namespace detail {
 
 /// What a thread runs, and what both it and the caller have.
 struct PatientCall {
     virtual ~PatientCall() = default;
     virtual void run() = 0;
-    std::atomic<int> pid = 0;         ///< whose open files it uses at the moment
+    InUse in_use;
     std::chrono::nanoseconds used{0}; ///< CPU time, when it has ended
 };
 
@@ -46,15 +52,15 @@ std::optional<Unanswered> run_patiently(const std::shared_ptr<PatientCall>& call
 /// or a file system of his own; files of /proc take others. The wait cannot be interrupted, not even by
 /// SIGKILL, so that a process with such a thread ends only when that is over. The caller waits for
 /// `longest_call`, and longer, up to five seconds, while the thread only needs a CPU. `call` must own all
-/// that it uses, and sets its argument to the process whose sockets it uses, 0: none: that one pays for what
-/// the caller waits, see charge_wait(), and a call that does not come back is left to itself, and that
-/// process's files are not touched for a while, see is_process_avoided(). At most 64 are left to themselves.
+/// that it uses, and says in its argument what that is: the process pays for what the caller waits, see
+/// charge_wait(). A call that does not come back is left to itself, and what it used then is avoided, see
+/// is_avoided(), until some time after it has come back. At most 64 are left to themselves.
 template <class Result>
-[[nodiscard]] std::expected<Result, Unanswered> patiently(std::function<Result(std::atomic<int>& pid)> call) {
+[[nodiscard]] std::expected<Result, Unanswered> patiently(std::function<Result(InUse&)> call) {
     struct Call final : detail::PatientCall {
-        explicit Call(std::function<Result(std::atomic<int>&)> what) : function(std::move(what)) {}
-        void run() override { result.emplace(function(pid)); }
-        std::function<Result(std::atomic<int>&)> function;
+        explicit Call(std::function<Result(InUse&)> what) : function(std::move(what)) {}
+        void run() override { result.emplace(function(in_use)); }
+        std::function<Result(InUse&)> function;
         std::optional<Result> result;
     };
     const auto shared = std::make_shared<Call>(std::move(call));

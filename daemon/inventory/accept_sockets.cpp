@@ -9,7 +9,6 @@
 #include "inventory/stat_file.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <expected>
@@ -288,9 +287,10 @@ namespace {
 using Looked = std::expected<std::optional<AcceptSocket>, int>;
 
 Looked look_at(const host::ForeignFiles& files, int number, std::uint64_t inode) {
-    if (host::is_avoided(host::Avoid::inode, inode)) return std::unexpected(EBUSY);
-    const auto looked = host::patiently<Looked>([files, number, inode](std::atomic<int>& pid) -> Looked {
-        pid = files.pid();
+    if (host::is_avoided({host::Avoid::inode, inode})) return std::unexpected(EBUSY);
+    const auto looked = host::patiently<Looked>([files, number, inode](host::InUse& at) -> Looked {
+        at.pid = files.pid();
+        at.inode = inode; // whoever has it open
         const auto socket = files.socket(number);
         if (!socket) return std::unexpected(socket.error());
         std::optional<AcceptSocket> found;
@@ -311,15 +311,15 @@ Looked look_at(const host::ForeignFiles& files, int number, std::uint64_t inode)
         return found;
     });
     if (looked) return *looked;
-    if (looked.error() == host::Unanswered::stuck)
-        host::avoid(host::Avoid::inode, inode); // whoever has it open
     return std::unexpected(host::to_errno(looked.error()));
 }
 
 std::optional<std::uint16_t> local_port(const host::ForeignFiles& files, int number, std::uint64_t inode) {
     using Port = std::optional<std::uint16_t>;
-    return host::patiently<Port>([files, number, inode](std::atomic<int>& pid) -> Port {
-               pid = files.pid();
+    if (host::is_avoided({host::Avoid::inode, inode})) return std::nullopt;
+    return host::patiently<Port>([files, number, inode](host::InUse& at) -> Port {
+               at.pid = files.pid();
+               at.inode = inode;
                const auto socket = files.socket(number);
                const auto port = socket ? Port(socket->port()) : std::nullopt;
                files.let_owner_close_last(number, inode);

@@ -4,7 +4,6 @@
 #include "host/avoided.hpp"
 #include "host/patient_call.hpp"
 
-#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -18,8 +17,8 @@ std::vector<std::optional<std::string>> read_patiently(const host::Root& root, i
     auto folder = root.proc().dir(std::to_string(pid));
     if (!folder) return none;
     const auto read = [folder = std::make_shared<const host::Dir>(std::move(*folder)),
-                       names = std::move(names), pid, longest](std::atomic<int>& whose) {
-        whose = pid;
+                       names = std::move(names), pid, longest](host::InUse& at) {
+        at.pid = pid;
         Texts texts;
         for (const auto& name : names)
             texts.push_back(folder->read(name, longest).value_or(std::nullopt));

@@ -10,7 +10,6 @@
 #include "inventory/run_record.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <expected>
 #include <optional>
@@ -44,10 +43,11 @@ std::vector<int> descriptors_from(int first, inventory::NumberedEntries& entries
 /// No value: there is no such socket any more, or it is no connection.
 std::optional<Sampler::Connection> Sampler::look_into(const host::ForeignFiles& files, int number,
                                                       std::uint64_t inode) {
-    if (host::is_avoided(host::Avoid::inode, inode)) return std::nullopt;
+    if (host::is_avoided({host::Avoid::inode, inode})) return std::nullopt;
     using Looked = std::expected<std::optional<Connection>, int>;
-    const auto looked = host::patiently<Looked>([files, number, inode](std::atomic<int>& pid) -> Looked {
-        pid = files.pid();
+    const auto looked = host::patiently<Looked>([files, number, inode](host::InUse& at) -> Looked {
+        at.pid = files.pid();
+        at.inode = inode; // whoever has it open
         const auto socket = files.socket(number);
         if (!socket) return std::unexpected(socket.error());
         const auto silence = socket->silence();
@@ -57,8 +57,6 @@ std::optional<Sampler::Connection> Sampler::look_into(const host::ForeignFiles& 
         return silence ? std::optional(found) : std::nullopt;
     });
     if (looked && *looked) return **looked;
-    if (!looked && looked.error() == host::Unanswered::stuck)
-        host::avoid(host::Avoid::inode, inode); // whoever has it
     const int code = looked ? looked->error() : host::to_errno(looked.error());
     if (code != EBADF && code != ESRCH && code != ENOTSOCK) refused_ = code;
     return std::nullopt;

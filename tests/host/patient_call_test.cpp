@@ -36,10 +36,11 @@ class Gate {
         writer_ = Fd(ends[1]);
     }
     /// A value: it has come back. The call has `owned` as long as it runs.
-    [[nodiscard]] std::expected<int, Unanswered> wait(int pid,
-                                                      const std::shared_ptr<int>& owned = nullptr) const {
-        return patiently<int>([reader = reader_, owned, pid](std::atomic<int>& at) {
-            at = pid;
+    [[nodiscard]] std::expected<int, Unanswered> wait(int pid, const std::shared_ptr<int>& owned = nullptr,
+                                                      std::uint64_t cookie = 0) const {
+        return patiently<int>([reader = reader_, owned, pid, cookie](InUse& at) {
+            at.pid = pid;
+            at.cookie = cookie;
             char byte = 0;
             return static_cast<int>(::read(reader->get(), &byte, 1));
         });
@@ -51,31 +52,43 @@ class Gate {
 };
 
 TEST(PatientCall, ComesBackWithWhatTheCallSays) {
-    const auto text = patiently<std::string>([](std::atomic<int>&) { return std::string("answer"); });
+    const auto text = patiently<std::string>([](InUse&) { return std::string("answer"); });
     EXPECT_EQ(text, "answer");
 }
 
 TEST(PatientCall, WhoWaitsForSomebodyElseIsLeftToItselfAndItsProcessAvoided) {
     const Gate gate;
-    EXPECT_FALSE(is_avoided(Avoid::process, nobody));
+    EXPECT_FALSE(is_avoided({Avoid::process, nobody}));
     const auto begun = Clock::now();
     EXPECT_EQ(gate.wait(static_cast<int>(nobody)), std::unexpected(Unanswered::stuck));
     EXPECT_GE(Clock::now() - begun, longest_call);
     EXPECT_LT(Clock::now() - begun, std::chrono::seconds(20));
-    EXPECT_TRUE(is_avoided(Avoid::process, nobody));
-    EXPECT_FALSE(is_avoided(Avoid::process, nobody + 1));
-    EXPECT_FALSE(is_avoided(Avoid::inode, nobody));
-    EXPECT_EQ(patiently<int>([](std::atomic<int>&) { return 7; }), 7) << "another thread does the next one";
+    EXPECT_TRUE(is_avoided({Avoid::process, nobody}));
+    EXPECT_FALSE(is_avoided({Avoid::process, nobody + 1}));
+    EXPECT_FALSE(is_avoided({Avoid::inode, nobody}));
+    EXPECT_EQ(patiently<int>([](InUse&) { return 7; }), 7) << "another thread does the next one";
 }
 
-TEST(PatientCall, WhatIsAvoidedIsAvoidedByItsKind) {
-    avoid(Avoid::cookie, 4711);
-    EXPECT_TRUE(is_avoided(Avoid::cookie, 4711));
-    EXPECT_FALSE(is_avoided(Avoid::inode, 4711));
-    for (std::uint64_t i = 0; i < 3000; ++i)
-        avoid(Avoid::inode, i);
-    EXPECT_TRUE(is_avoided(Avoid::inode, 2999)) << "the eldest make room";
-    EXPECT_FALSE(is_avoided(Avoid::cookie, 4711));
+TEST(PatientCall, WhatItUsesIsAvoidedByItsKind) {
+    const Gate gate;
+    EXPECT_EQ(gate.wait(0, nullptr, 4711), std::unexpected(Unanswered::stuck));
+    EXPECT_TRUE(is_avoided({Avoid::cookie, 4711}));
+    EXPECT_FALSE(is_avoided({Avoid::inode, 4711}));
+    EXPECT_FALSE(is_avoided({Avoid::process, 0})) << "it said of no process that it uses it";
+    EXPECT_FALSE(is_avoided({Avoid::inode, 0}));
+}
+
+TEST(PatientCall, WhatHasComeBackIsSoonTouchedAgain) {
+    constexpr std::uint64_t slow = nobody + 2;
+    const auto begun = Clock::now();
+    {
+        const Gate gate;
+        EXPECT_EQ(gate.wait(static_cast<int>(slow)), std::unexpected(Unanswered::stuck));
+    }
+    while (is_avoided({Avoid::process, slow}) && Clock::now() - begun < std::chrono::seconds(120))
+        ::usleep(50'000);
+    EXPECT_FALSE(is_avoided({Avoid::process, slow})) << "not for ten minutes";
+    EXPECT_GE(Clock::now() - begun, Avoidances::first_rest);
 }
 
 /// A child with this one's user, not root.
@@ -113,8 +126,8 @@ TEST(PatientCall, WhoMakesOthersWaitTooLongIsAvoidedWithAllHisProcesses) { // ne
 TEST(PatientCall, SlowCallsAreCharged) {
     const Child child(65531);
     for (int i = 0; i < 100 && !is_process_avoided(child.pid()); ++i)
-        EXPECT_EQ(patiently<int>([pid = child.pid()](std::atomic<int>& at) {
-                      at = pid;
+        EXPECT_EQ(patiently<int>([pid = child.pid()](InUse& at) {
+                      at.pid = pid;
                       ::usleep(60'000);
                       return 1;
                   }),
@@ -125,7 +138,7 @@ TEST(PatientCall, SlowCallsAreCharged) {
 
 TEST(PatientCall, WhatItsThreadUsesCountsForTheCaller) {
     const auto before = thread_time_with_calls();
-    EXPECT_EQ(patiently<int>([](std::atomic<int>&) {
+    EXPECT_EQ(patiently<int>([](InUse&) {
                   volatile int turns = 0;
                   for (int i = 0; i < 20'000'000; ++i)
                       turns = turns + 1;
@@ -136,7 +149,7 @@ TEST(PatientCall, WhatItsThreadUsesCountsForTheCaller) {
 }
 
 TEST(PatientCall, WhoOnlyNeedsACpuIsWaitedFor) {
-    const auto count = patiently<int>([](std::atomic<int>&) {
+    const auto count = patiently<int>([](InUse&) {
         volatile int turns = 0;
         for (const auto end = Clock::now() + 4 * longest_call; Clock::now() < end;)
             turns = turns + 1;
@@ -166,7 +179,7 @@ TEST(PatientCall, NoMoreThanSixtyFourAreLeftToThemselves) {
             << "nothing is known of what it was to be made on";
     }
     for (int i = 0; i < 2000; ++i) {
-        if (patiently<int>([](std::atomic<int>&) { return 1; })) return;
+        if (patiently<int>([](InUse&) { return 1; })) return;
         ::usleep(10'000);
     }
     FAIL() << "none can be begun though all have come back";
