@@ -126,7 +126,6 @@ struct Question {
     ListenerCpu subject;
     std::optional<int> to; ///< no value: it is only read
     std::shared_ptr<ListenerHolders> holders;
-    std::atomic<bool> is_given_up = false; ///< nobody waits for the answer: nothing is to be set any more
 };
 
 /// Its CPU after `to` was set, where that has a value; or why not, as above.
@@ -134,7 +133,7 @@ std::expected<int, int> answer_to(Question& question, host::InUse& at) {
     std::optional<int> cpu;
     const Use use = [&](const host::ForeignSocket& socket) {
         at.cookie = question.subject.cookie; // whoever has it open
-        if (question.is_given_up) return EBUSY;
+        if (at.is_given_up) return EBUSY;
         if (const int failed = question.to ? socket.set_incoming_cpu(*question.to) : 0; failed != 0)
             return failed;
         cpu = socket.incoming_cpu();
@@ -154,7 +153,6 @@ std::expected<int, int> ask(const std::shared_ptr<ListenerHolders>& holders, con
     const auto answer = host::patiently<std::expected<int, int>>(
         [question](host::InUse& at) { return answer_to(*question, at); });
     if (answer) return *answer;
-    question->is_given_up = true;
     return std::unexpected(host::to_errno(answer.error()));
 }
 

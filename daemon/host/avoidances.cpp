@@ -7,30 +7,29 @@ namespace affinityd::host {
 
 namespace {
 
-std::chrono::seconds rest(unsigned times) {
+std::chrono::seconds rest(std::int64_t steps) {
     auto length = Avoidances::first_rest;
-    for (unsigned i = 1; i < times && length < Avoidances::longest; ++i)
+    for (std::int64_t i = 1; i < steps && length < Avoidances::longest; ++i)
         length *= 2;
     return std::min(length, Avoidances::longest);
 }
 
 } // namespace
 
-void Avoidances::begin(const Avoidable& what, Clock::time_point now) {
-    forget_old(now);
-    if (all_.size() >= most && !all_.contains(what))
-        all_.erase(std::ranges::min_element(all_, {}, [](const auto& one) { return one.second.until; }));
+void Avoidances::note_stuck(const Avoidable& what, Clock::time_point now) {
+    if (!all_.contains(what)) make_room(now);
     auto& avoidance = all_[what];
-    if (avoidance.until <= now) ++avoidance.rests; // else it is of the same time as another
+    if (avoidance.until <= now) // else it is of the same time as another
+        avoidance.steps = steps_left(avoidance, now) + 1;
     ++avoidance.away;
     avoidance.until = now + longest;
 }
 
-void Avoidances::end(const Avoidable& what, Clock::time_point now) {
+void Avoidances::note_back(const Avoidable& what, Clock::time_point now) {
     const auto found = all_.find(what);
-    if (found == all_.end() || found->second.away == 0) return; // it has made room
+    if (found == all_.end() || found->second.away == 0) return;
     auto& avoidance = found->second;
-    if (--avoidance.away == 0) avoidance.until = now + rest(avoidance.rests);
+    if (--avoidance.away == 0) avoidance.until = now + rest(avoidance.steps);
 }
 
 bool Avoidances::contain(const Avoidable& what, Clock::time_point now) const {
@@ -38,14 +37,21 @@ bool Avoidances::contain(const Avoidable& what, Clock::time_point now) const {
     return found != all_.end() && found->second.until > now;
 }
 
-bool Avoidances::contain(Avoid kind, Clock::time_point now) const {
-    return std::ranges::any_of(
-        all_, [&](const auto& one) { return one.first.kind == kind && one.second.until > now; });
+std::int64_t Avoidances::steps_left(const Avoidance& one, Clock::time_point now) {
+    return std::max<std::int64_t>(0, one.steps - (now - one.until) / good_time);
 }
 
-void Avoidances::forget_old(Clock::time_point now) {
-    std::erase_if(all_,
-                  [&](const auto& one) { return one.second.away == 0 && one.second.until + longest <= now; });
+/// Those with calls that are away stay, or the return of one would be taken for another's: at most 64 are.
+void Avoidances::make_room(Clock::time_point now) {
+    std::erase_if(all_, [&](const auto& one) {
+        const auto& avoidance = one.second;
+        return avoidance.away == 0 && avoidance.until <= now && steps_left(avoidance, now) == 0;
+    });
+    if (all_.size() < most) return;
+    const auto ends = [](const auto& one) {
+        return one.second.away > 0 ? Clock::time_point::max() : one.second.until;
+    };
+    all_.erase(std::ranges::min_element(all_, {}, ends));
 }
 
 } // namespace affinityd::host

@@ -3,12 +3,10 @@
 
 #include "base/text.hpp"
 #include "host/subordinate_ids.hpp"
+#include "host/wait_charges.hpp"
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <fstream>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -20,9 +18,6 @@ namespace affinityd::host {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr std::size_t most_charged = 1024;
-constexpr std::chrono::minutes charged_for{10};
 
 /// The real one: a program that is setuid is its starter's.
 std::optional<uid_t> user_of(int pid) {
@@ -37,50 +32,35 @@ std::optional<uid_t> user_of(int pid) {
 
 class Avoided {
   public:
-    void begin(const Avoidable& what) {
+    void note_stuck(const Avoidable& what) {
         const std::lock_guard lock(mutex_);
-        all_.begin(what, Clock::now());
+        all_.note_stuck(what, Clock::now());
     }
-    void end(const Avoidable& what) {
+    void note_back(const Avoidable& what) {
         const std::lock_guard lock(mutex_);
-        all_.end(what, Clock::now());
+        all_.note_back(what, Clock::now());
     }
     bool contains(const Avoidable& what) {
         const std::lock_guard lock(mutex_);
         return all_.contain(what, Clock::now());
     }
-    bool has_users() {
-        const std::lock_guard lock(mutex_);
-        return all_.contain(Avoid::user, Clock::now());
-    }
-    uid_t person(uid_t user) {
-        const std::lock_guard lock(mutex_);
-        return persons_.person(user);
-    }
     void charge(uid_t user, Clock::duration time) {
         const std::lock_guard lock(mutex_);
-        const auto person = persons_.person(user);
-        const auto now = Clock::now();
-        std::erase_if(charged_, [&](const auto& one) { return one.second.begun + charged_for <= now; });
-        if (charged_.size() >= most_charged && !charged_.contains(person))
-            charged_.erase(
-                std::ranges::min_element(charged_, {}, [](const auto& one) { return one.second.sum; }));
-        const auto charge = charged_.try_emplace(person, Charge{now, {}}).first;
-        charge->second.sum += time;
-        if (charge->second.sum <= longest_of_user) return;
-        charged_.erase(charge);
-        all_.begin({Avoid::user, person}, now); // his calls may have come back: he rests from now on
-        all_.end({Avoid::user, person}, now);
+        charges_.add(persons_.person(user), time, Clock::now());
+    }
+    bool has_users() {
+        const std::lock_guard lock(mutex_);
+        return charges_.is_too_much(Clock::now());
+    }
+    bool contains_user(uid_t user) {
+        const std::lock_guard lock(mutex_);
+        return charges_.is_too_much(persons_.person(user), Clock::now());
     }
 
   private:
-    struct Charge {
-        Clock::time_point begun;
-        Clock::duration sum;
-    };
     std::mutex mutex_;
     Avoidances all_;
-    std::map<uid_t, Charge> charged_;
+    WaitCharges charges_;
     SubordinateIds persons_;
 };
 
@@ -91,9 +71,9 @@ Avoided& avoided() {
 
 } // namespace
 
-void begin_to_avoid(const Avoidable& what) { avoided().begin(what); }
+void note_stuck(const Avoidable& what) { avoided().note_stuck(what); }
 
-void end_to_avoid(const Avoidable& what) { avoided().end(what); }
+void note_back(const Avoidable& what) { avoided().note_back(what); }
 
 bool is_avoided(const Avoidable& what) { return avoided().contains(what); }
 
@@ -106,7 +86,9 @@ bool is_process_avoided(int pid) {
     if (is_avoided({Avoid::process, static_cast<std::uint64_t>(pid)})) return true;
     if (!avoided().has_users()) return false;
     const auto user = user_of(pid);
-    return user && is_avoided({Avoid::user, avoided().person(*user)});
+    return user && avoided().contains_user(*user);
 }
+
+bool is_avoided(int pid, const Avoidable& what) { return is_avoided(what) || is_process_avoided(pid); }
 
 } // namespace affinityd::host

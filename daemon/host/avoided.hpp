@@ -7,12 +7,9 @@
 
 namespace affinityd::host {
 
-/// Of ten minutes: a user whose processes make others wait for longer is avoided for a while.
-inline constexpr std::chrono::seconds longest_of_user{1};
-
-/// For all threads of this process, see Avoidances: a call on it does not come back, and has come back.
-void begin_to_avoid(const Avoidable& what);
-void end_to_avoid(const Avoidable& what);
+/// What all threads of this process avoid together, see Avoidances and WaitCharges.
+void note_stuck(const Avoidable& what);
+void note_back(const Avoidable& what);
 [[nodiscard]] bool is_avoided(const Avoidable& what);
 
 /// Somebody waited for as long for what this process has open. That is its user's, also in his user
@@ -22,5 +19,7 @@ void charge_wait(int pid, std::chrono::milliseconds time);
 
 /// It is avoided, or its user is.
 [[nodiscard]] bool is_process_avoided(int pid);
+/// That, or this of what it has open is.
+[[nodiscard]] bool is_avoided(int pid, const Avoidable& what);
 
 } // namespace affinityd::host

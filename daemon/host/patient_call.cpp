@@ -81,8 +81,9 @@ class CallThread {
         }
         is_over_ = is_stuck_ = true;
         ++left_behind;
+        call->in_use.is_given_up = true;
         avoided_ = avoidables(call->in_use);
-        std::ranges::for_each(avoided_, begin_to_avoid);
+        std::ranges::for_each(avoided_, note_stuck);
         return false;
     }
     void end() {
@@ -118,7 +119,7 @@ class CallThread {
                 lock.unlock();
                 call_.reset();
                 call.reset();
-                std::ranges::for_each(avoided_, end_to_avoid);
+                std::ranges::for_each(avoided_, note_back);
                 --left_behind;
                 return;
             }

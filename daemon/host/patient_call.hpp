@@ -30,6 +30,9 @@ enum class Unanswered : std::uint8_t {
 struct InUse {
     std::atomic<int> pid = 0;                         ///< whose open files
     std::atomic<std::uint64_t> inode = 0, cookie = 0; ///< a socket
+    /// Nobody waits for the answer any more: nothing is to be changed. Read after a socket was noted, it is
+    /// true, or the socket is avoided if the call gets stuck.
+    std::atomic<bool> is_given_up = false;
 };
 
 namespace detail {
@@ -53,8 +56,8 @@ std::optional<Unanswered> run_patiently(const std::shared_ptr<PatientCall>& call
 /// SIGKILL, so that a process with such a thread ends only when that is over. The caller waits for
 /// `longest_call`, and longer, up to five seconds, while the thread only needs a CPU. `call` must own all
 /// that it uses, and says in its argument what that is: the process pays for what the caller waits, see
-/// charge_wait(). A call that does not come back is left to itself, and what it used then is avoided, see
-/// is_avoided(), until some time after it has come back. At most 64 are left to themselves.
+/// charge_wait(). A call that does not come back is left to itself, and what it used then is avoided for a
+/// while, see Avoidances. At most 64 are left to themselves.
 template <class Result>
 [[nodiscard]] std::expected<Result, Unanswered> patiently(std::function<Result(InUse&)> call) {
     struct Call final : detail::PatientCall {

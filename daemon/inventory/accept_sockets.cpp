@@ -287,7 +287,7 @@ namespace {
 using Looked = std::expected<std::optional<AcceptSocket>, int>;
 
 Looked look_at(const host::ForeignFiles& files, int number, std::uint64_t inode) {
-    if (host::is_avoided({host::Avoid::inode, inode})) return std::unexpected(EBUSY);
+    if (host::is_avoided(files.pid(), {host::Avoid::inode, inode})) return std::unexpected(EBUSY);
     const auto looked = host::patiently<Looked>([files, number, inode](host::InUse& at) -> Looked {
         at.pid = files.pid();
         at.inode = inode; // whoever has it open
@@ -316,7 +316,7 @@ Looked look_at(const host::ForeignFiles& files, int number, std::uint64_t inode)
 
 std::optional<std::uint16_t> local_port(const host::ForeignFiles& files, int number, std::uint64_t inode) {
     using Port = std::optional<std::uint16_t>;
-    if (host::is_avoided({host::Avoid::inode, inode})) return std::nullopt;
+    if (host::is_avoided(files.pid(), {host::Avoid::inode, inode})) return std::nullopt;
     return host::patiently<Port>([files, number, inode](host::InUse& at) -> Port {
                at.pid = files.pid();
                at.inode = inode;
@@ -341,7 +341,7 @@ void AcceptReader::look_into(const host::ForeignFiles& theirs, const Files& file
             ++found.left_out;
             continue;
         }
-        if (!goes_on() || found.code == EBUSY || found.code == EAGAIN) break;
+        if (!goes_on() || found.is_avoided()) break;
         auto socket = look_at(theirs, one.number, one.inode);
         if (!socket && socket.error() != EBADF && socket.error() != ENOTSOCK) found.code = socket.error();
         if (!socket || !*socket) continue;

@@ -8,6 +8,7 @@
 #include "inventory/listening_sockets.hpp"
 #include "inventory/port_sample.hpp"
 
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -63,6 +64,8 @@ struct AcceptSockets {
     std::map<std::uint16_t, PortSample> samples{}; ///< by port, from which `accepted` is estimated
     /// Connections that were accepted in its network namespace since that was made, by anybody.
     std::optional<std::uint64_t> opened{};
+    /// System calls on what it has open did not come back in time: soon they may.
+    [[nodiscard]] bool is_avoided() const { return code == EBUSY || code == EAGAIN; }
     friend bool operator==(const AcceptSockets&, const AcceptSockets&) = default;
 };
 

@@ -43,7 +43,7 @@ std::vector<int> descriptors_from(int first, inventory::NumberedEntries& entries
 /// No value: there is no such socket any more, or it is no connection.
 std::optional<Sampler::Connection> Sampler::look_into(const host::ForeignFiles& files, int number,
                                                       std::uint64_t inode) {
-    if (host::is_avoided({host::Avoid::inode, inode})) return std::nullopt;
+    if (host::is_avoided(files.pid(), {host::Avoid::inode, inode})) return std::nullopt;
     using Looked = std::expected<std::optional<Connection>, int>;
     const auto looked = host::patiently<Looked>([files, number, inode](host::InUse& at) -> Looked {
         at.pid = files.pid();

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // On the real kernel, with children of the test's own only.
 #include "enforcer/enforcer.hpp"
+#include "host/avoided.hpp"
 #include "host/foreign_socket.hpp"
 #include "host/patient_call.hpp"
 #include "host/root.hpp"
 #include "support/forked.hpp"
+#include "support/held_socket.hpp"
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -95,6 +98,23 @@ TEST_F(Family, AListenerIsToldACpuAndTakenBack) {
         << "it is the same listener";
     EXPECT_EQ(enforcer_->apply(action(workers_[0], CpuSet{})).outcome, Outcome::done);
     EXPECT_EQ(enforcer_->present(subject(workers_[0])).value(), Setting());
+}
+
+TEST_F(Family, AListenerWhoseLockSomebodyHoldsIsAvoided) {
+    const int number = ::socket(AF_INET, SOCK_STREAM, 0);
+    ASSERT_EQ(::listen(number, 8), 0);
+    const auto cookie = host::ForeignFiles::open(::getpid())->socket(number)->cookie().value();
+    const Forked worker([] { ::pause(); }); // has it open, too
+    const ListenerCpu listener{cookie, worker.pid(), ::getpid(), number, 80};
+    {
+        const HeldSocket held(number);
+        const auto applied = enforcer_->apply({listener, {}, CpuSet{1}, "web", planner::Steering::accept});
+        EXPECT_EQ(applied.code, EBUSY);
+    }
+    EXPECT_TRUE(host::is_avoided({host::Avoid::cookie, cookie}));
+    EXPECT_TRUE(host::is_process_avoided(worker.pid()));
+    EXPECT_FALSE(enforcer_->present(listener));
+    ::close(number);
 }
 
 TEST_F(Family, ItIsFoundWhenItsWorkerHasEnded) {

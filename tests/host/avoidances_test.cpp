@@ -9,6 +9,7 @@
 namespace affinityd::host {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
@@ -17,9 +18,9 @@ constexpr auto start = Avoidances::Clock::time_point{} + std::chrono::hours(1);
 
 /// A call on it that is away for a second; when its rest has ended.
 Avoidances::Clock::time_point rest(Avoidances& all, Avoidances::Clock::time_point now) {
-    all.begin(server, now);
+    all.note_stuck(server, now);
     now += seconds(1);
-    all.end(server, now);
+    all.note_back(server, now);
     while (all.contain(server, now))
         now += seconds(1);
     return now;
@@ -28,7 +29,7 @@ Avoidances::Clock::time_point rest(Avoidances& all, Avoidances::Clock::time_poin
 TEST(Avoidances, WhatHasNotComeBackIsAvoidedForTenMinutes) {
     Avoidances all;
     EXPECT_FALSE(all.contain(server, start));
-    all.begin(server, start);
+    all.note_stuck(server, start);
     EXPECT_TRUE(all.contain(server, start + minutes(10) - seconds(1)));
     EXPECT_FALSE(all.contain(server, start + minutes(10))) << "its number may be another's by now";
     EXPECT_FALSE(all.contain(its_namesake, start));
@@ -44,54 +45,69 @@ TEST(Avoidances, WhatHasComeBackRestsForTwiceAsLongEachTime) {
     }
 }
 
-TEST(Avoidances, WhatGoesWellForTenMinutesIsForgotten) {
+TEST(Avoidances, EachGoodMinuteTakesBackOneStep) {
     Avoidances all;
-    const auto first = rest(all, start);
-    const auto second = rest(all, first + minutes(9));
-    EXPECT_EQ(second - first - minutes(9), seconds(21));
-    EXPECT_EQ(rest(all, second + minutes(10)) - second - minutes(10), seconds(11));
+    auto now = start;
+    for (int i = 0; i < 3; ++i)
+        now = rest(all, now); // for 40 s at last
+    now += seconds(58);       // and a call is away for another one
+    auto ended = rest(all, now);
+    EXPECT_EQ(ended - now, seconds(1 + 80));
+    now = ended + minutes(2);
+    ended = rest(all, now);
+    EXPECT_EQ(ended - now, seconds(1 + 40)) << "four steps, less two, and one";
+    now = ended + minutes(3);
+    ended = rest(all, now);
+    EXPECT_EQ(ended - now, seconds(1 + 10));
+}
+
+TEST(Avoidances, OneThatHasTroubleEveryFewMinutesKeepsItsShortRests) {
+    Avoidances all;
+    auto now = start;
+    for (int i = 0; i < 20; ++i) {
+        const auto ended = rest(all, now);
+        EXPECT_EQ(ended - now, seconds(1 + 10));
+        now = ended + minutes(2);
+    }
 }
 
 TEST(Avoidances, OneThatIsStillAwayKeepsItAvoided) {
     Avoidances all;
-    all.begin(server, start);
-    all.begin(server, start);
-    all.end(server, start + seconds(1));
+    all.note_stuck(server, start);
+    all.note_stuck(server, start);
+    all.note_back(server, start + seconds(1));
     EXPECT_TRUE(all.contain(server, start + minutes(9)));
-    all.end(server, start + minutes(9));
+    all.note_back(server, start + minutes(9));
     EXPECT_TRUE(all.contain(server, start + minutes(9) + seconds(9)));
     EXPECT_FALSE(all.contain(server, start + minutes(9) + seconds(10))) << "both are of one time";
 }
 
 TEST(Avoidances, OneThatComesBackAfterHoursIsKnown) {
     Avoidances all;
-    all.begin(server, start);
+    all.note_stuck(server, start);
     for (std::uint64_t i = 0; i < 100; ++i)
-        all.begin({Avoid::cookie, i}, start + minutes(60));
-    all.end(server, start + minutes(60));
-    EXPECT_TRUE(all.contain(server, start + minutes(60)));
-    all.end(server, start + minutes(60));
-    EXPECT_FALSE(all.contain(server, start + minutes(61))) << "an end too many changes nothing";
+        all.note_stuck({Avoid::cookie, i}, start + minutes(60));
+    EXPECT_FALSE(all.contain(server, start + minutes(60)));
+    all.note_back(server, start + minutes(60));
+    EXPECT_TRUE(all.contain(server, start + minutes(60) + seconds(9)));
+    EXPECT_FALSE(all.contain(server, start + minutes(60) + seconds(10)));
+    all.note_back(server, start + minutes(61)); // one too many
+    EXPECT_FALSE(all.contain(server, start + minutes(61)));
+    EXPECT_EQ(rest(all, start + minutes(62)) - start - minutes(62), seconds(1 + 10)) << "changes nothing";
 }
 
-TEST(Avoidances, TheOneThatEndsFirstMakesRoom) {
+TEST(Avoidances, OfThoseThatRestTheOneThatEndsFirstMakesRoom) {
     Avoidances all;
-    all.begin(server, start);
-    for (std::uint64_t i = 0; i < Avoidances::most; ++i)
-        all.begin({Avoid::inode, i}, start + seconds(1));
-    EXPECT_FALSE(all.contain(server, start + seconds(1)));
-    EXPECT_TRUE(all.contain({Avoid::inode, 0}, start + seconds(1)));
-    EXPECT_TRUE(all.contain({Avoid::inode, Avoidances::most - 1}, start + seconds(1)));
-    all.end(server, start + seconds(1));
-    EXPECT_FALSE(all.contain(server, start + seconds(1)));
-}
-
-TEST(Avoidances, OfAKind) {
-    Avoidances all;
-    all.begin(server, start);
-    EXPECT_TRUE(all.contain(Avoid::process, start));
-    EXPECT_FALSE(all.contain(Avoid::user, start));
-    EXPECT_FALSE(all.contain(Avoid::process, start + minutes(10)));
+    all.note_stuck(server, start);
+    for (std::uint64_t i = 0; i < Avoidances::most; ++i) {
+        all.note_stuck({Avoid::inode, i}, start + minutes(11) + milliseconds(i));
+        all.note_back({Avoid::inode, i}, start + minutes(11) + milliseconds(i));
+    }
+    EXPECT_FALSE(all.contain({Avoid::inode, 0}, start + minutes(11)));
+    EXPECT_TRUE(all.contain({Avoid::inode, 1}, start + minutes(11)));
+    EXPECT_TRUE(all.contain({Avoid::inode, Avoidances::most - 1}, start + minutes(11)));
+    all.note_back(server, start + minutes(11));
+    EXPECT_TRUE(all.contain(server, start + minutes(11))) << "what is away has not made room";
 }
 
 } // namespace

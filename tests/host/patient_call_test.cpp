@@ -2,6 +2,7 @@
 #include "host/avoided.hpp"
 #include "host/fd.hpp"
 #include "host/patient_call.hpp"
+#include "host/wait_charges.hpp"
 #include "support/forked.hpp"
 
 #include <array>
@@ -37,9 +38,11 @@ class Gate {
     }
     /// A value: it has come back. The call has `owned` as long as it runs.
     [[nodiscard]] std::expected<int, Unanswered> wait(int pid, const std::shared_ptr<int>& owned = nullptr,
+                                                      std::uint64_t inode = 0,
                                                       std::uint64_t cookie = 0) const {
-        return patiently<int>([reader = reader_, owned, pid, cookie](InUse& at) {
+        return patiently<int>([reader = reader_, owned, pid, inode, cookie](InUse& at) {
             at.pid = pid;
+            at.inode = inode;
             at.cookie = cookie;
             char byte = 0;
             return static_cast<int>(::read(reader->get(), &byte, 1));
@@ -71,11 +74,14 @@ TEST(PatientCall, WhoWaitsForSomebodyElseIsLeftToItselfAndItsProcessAvoided) {
 
 TEST(PatientCall, WhatItUsesIsAvoidedByItsKind) {
     const Gate gate;
-    EXPECT_EQ(gate.wait(0, nullptr, 4711), std::unexpected(Unanswered::stuck));
-    EXPECT_TRUE(is_avoided({Avoid::cookie, 4711}));
-    EXPECT_FALSE(is_avoided({Avoid::inode, 4711}));
+    EXPECT_EQ(gate.wait(0, nullptr, 4711, 4712), std::unexpected(Unanswered::stuck));
+    EXPECT_TRUE(is_avoided({Avoid::inode, 4711}));
+    EXPECT_FALSE(is_avoided({Avoid::inode, 4712}));
+    EXPECT_TRUE(is_avoided({Avoid::cookie, 4712}));
+    EXPECT_FALSE(is_avoided({Avoid::cookie, 4711}));
     EXPECT_FALSE(is_avoided({Avoid::process, 0})) << "it said of no process that it uses it";
-    EXPECT_FALSE(is_avoided({Avoid::inode, 0}));
+    EXPECT_TRUE(is_avoided(::getpid(), {Avoid::inode, 4711})) << "whoever has it open";
+    EXPECT_FALSE(is_avoided(::getpid(), {Avoid::inode, 4712}));
 }
 
 TEST(PatientCall, WhatHasComeBackIsSoonTouchedAgain) {
@@ -113,13 +119,14 @@ class Child {
 
 TEST(PatientCall, WhoMakesOthersWaitTooLongIsAvoidedWithAllHisProcesses) { // needs root, as all tests do
     const Child one(65533), other(65533), bystander(65532);
-    charge_wait(one.pid(), longest_of_user);
+    charge_wait(one.pid(), WaitCharges::most);
     EXPECT_FALSE(is_process_avoided(one.pid()));
-    charge_wait(one.pid(), milliseconds(1));
+    charge_wait(one.pid(), milliseconds(100));
     EXPECT_TRUE(is_process_avoided(one.pid()));
+    EXPECT_TRUE(is_avoided(one.pid(), {Avoid::inode, 4713}));
     EXPECT_TRUE(is_process_avoided(other.pid()));
     EXPECT_FALSE(is_process_avoided(bystander.pid()));
-    charge_wait(::getpid(), 2 * longest_of_user);
+    charge_wait(::getpid(), 2 * WaitCharges::most);
     EXPECT_FALSE(is_process_avoided(::getpid())) << "root never is";
 }
 

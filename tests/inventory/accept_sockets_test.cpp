@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // On the real kernel, with children of the test's own only.
 #include "accepting.hpp"
+#include "host/avoided.hpp"
 #include "host/fd.hpp"
 #include "host/foreign_socket.hpp"
 #include "inventory/accept_list.hpp"
 #include "inventory/accept_sockets.hpp"
+#include "support/held_socket.hpp"
 
 #include <algorithm>
 #include <array>
@@ -180,6 +182,23 @@ TEST_F(Accepting, TheListIsReadOnAThread) {
     ASSERT_NE(its, found->end());
     EXPECT_EQ(its->sockets.size(), 1U);
     EXPECT_FALSE(list.take());
+    ::close(mine);
+}
+
+TEST_F(Accepting, AListenerWhoseLockSomebodyHoldsIsAvoidedUntilSoonAfterItIsLetGo) {
+    const int mine = listener(0);
+    const Forked child([&] { wait_for_ever(watch(mine)); });
+    const auto is_found = [](const auto& one) { return !one.sockets.empty(); };
+    const auto inode = read_until(child.pid(), is_found).sockets.at(0).inode;
+    {
+        const HeldSocket held(mine);
+        const auto found = reader.read(id(child.pid()));
+        EXPECT_EQ(found.code, EBUSY);
+        EXPECT_TRUE(found.is_avoided());
+        EXPECT_TRUE(host::is_avoided({host::Avoid::inode, inode}));
+        EXPECT_TRUE(host::is_process_avoided(child.pid()));
+    }
+    EXPECT_EQ(read_until(child.pid(), is_found).sockets.size(), 1U) << "not after ten minutes";
     ::close(mine);
 }
 

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sockets of another process: where their packets arrive, who reads them, and that nobody notices.
+#include "host/avoided.hpp"
+#include "host/foreign_socket.hpp"
 #include "locality/sampler.hpp"
 #include "locality/sampling.hpp"
+#include "support/forked.hpp"
+#include "support/held_socket.hpp"
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <string>
@@ -241,6 +246,23 @@ TEST_F(Served, WhoHasGoneIsLeftOut) {
     ReadCounts none;
     sampler.take(none);
     EXPECT_TRUE(none.counts.empty()) << "no socket is begun with after the end";
+}
+
+TEST_F(Served, AConnectionWhoseLockSomebodyHoldsIsAvoided) {
+    const int client = connect();
+    talk(client);
+    const auto inode = host::ForeignFiles::open(::getpid())->inode(client);
+    ASSERT_TRUE(inode);
+    const Forked child([] { ::pause(); }); // has it open, too
+    const std::array pids{child.pid()};
+    Sampler sampler(*root_);
+    {
+        const HeldSocket held(client);
+        sampler.look(pids, 200, always);
+    }
+    EXPECT_EQ(sampler.take_refused(), EBUSY);
+    EXPECT_TRUE(host::is_avoided({host::Avoid::inode, *inode}));
+    EXPECT_TRUE(host::is_process_avoided(child.pid()));
 }
 
 } // namespace

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+
+#include <sys/types.h>
+
+namespace affinityd::host {
+
+/// How long others waited for what each person's processes have open: `most` in `per` is what anybody may
+/// take. It is forgotten at that rate, so that who took a little more is avoided for a little while, and
+/// nobody takes more than that for long (the leaky bucket of ITU-T I.371). Not for several threads.
+class WaitCharges {
+  public:
+    using Clock = std::chrono::steady_clock;
+    static constexpr std::chrono::seconds most{1}, per{600};
+    static constexpr std::size_t most_persons = 1024; ///< the one who took least makes room
+
+    void add(uid_t person, Clock::duration time, Clock::time_point now);
+    /// He is to be avoided, for `per` at most.
+    [[nodiscard]] bool is_too_much(uid_t person, Clock::time_point now) const;
+    /// Somebody is.
+    [[nodiscard]] bool is_too_much(Clock::time_point now) const;
+
+  private:
+    struct Charge {
+        Clock::duration sum{};
+        Clock::time_point at{};
+    };
+    static Clock::duration left(const Charge& charge, Clock::time_point now);
+    std::map<uid_t, Charge> all_;
+};
+
+} // namespace affinityd::host
