@@ -518,6 +518,23 @@ class Steer(unittest.TestCase):
         wait_for(lambda: "select and io_uring are not seen" in str(daemon.status()["policies"][0].get("steer")), "status says why")
         self.assertEqual([-1, -1], self.told_of(pids))
 
+    def test_listeners_whose_locks_were_held_are_steered_soon_after(self):
+        """By looks that are due to that alone: the next pass is a day away."""
+        daemon, pids = self.two_workers("tell")
+        daemon.settings().write_text("version: 1\nreconcile: 1d\n", encoding="utf-8")
+        with contextlib.ExitStack() as copies:
+            numbers = [copies.enter_context(one).fileno() for pid in pids for one in sockets(pid).values()]
+            holder = spawn(self.stack, sys.executable, str(pathlib.Path(__file__).with_name("held_locks.py")), *map(str, numbers),
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=numbers)
+            self.assertEqual(b"holds\n", holder.stdout.readline())
+        daemon.start()
+        wait_for(lambda: "it cannot be reached" in str(daemon.status()["policies"][0].get("steer")), "status says why nobody is steered")
+        time.sleep(5)  # longer than the looks after a start last
+        holder.stdin.close()
+        holder.wait()
+        self.assertEqual([-1, -1], self.told_of(pids), "a call that nobody waits for sets nothing")
+        wait_for(lambda: sorted(self.told_of(pids)) == [0, 1], "they are steered", patience=90)
+
     def test_a_worker_that_somebody_moved_has_no_lane_under_yield(self):
         daemon = self.daemon("accept")
         daemon.write("server.yaml", self.policy("accept") + "drift: yield\n")
