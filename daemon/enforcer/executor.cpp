@@ -91,6 +91,11 @@ Result<void> take_back(state::Journal& journal, Enforcer& enforcer, const Action
     return journal.put(action.subject, *before);
 }
 
+/// A call on a listener that did not come back in time may still be made, see host::patiently().
+bool may_be_made_later(const Subject& subject, Outcome outcome) {
+    return outcome == Outcome::busy && std::holds_alternative<machine::ListenerCpu>(subject);
+}
+
 bool is_count(const Subject& subject) { return std::holds_alternative<machine::QueueCount>(subject); }
 
 /// Another number of queues is not set unless it is known and written down what the queues have.
@@ -161,7 +166,9 @@ Carried Executor::carry_out(const Action& action, const std::optional<UndoRecord
     carried.applied = apply(action, enforcer_, maps_, carried);
     ++counts_[place_of(carried.applied.outcome)];
     if (!enforcer_.acts()) return carried;
-    if (!follow_reset(action, carried)) return carried; // not confirmed: settle() does that again
+    // Not confirmed: settle() does that again, or sees what it has then.
+    if (!follow_reset(action, carried) || may_be_made_later(action.subject, carried.applied.outcome))
+        return carried;
     const auto done = took_effect(carried.applied.outcome)
                           ? journal_.confirm(action.subject, carried.applied.granted)
                           : take_back(journal_, enforcer_, action, carried.applied.outcome, before);

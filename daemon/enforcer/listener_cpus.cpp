@@ -31,6 +31,7 @@ int cpu_of(const Setting& setting) {
 }
 
 Outcome outcome_of(int code) {
+    if (code == EBUSY || code == EAGAIN) return Outcome::busy;
     return code == EPERM || code == EACCES ? Outcome::not_permitted : Outcome::failed;
 }
 
@@ -132,8 +133,8 @@ struct Question {
 std::expected<int, int> answer_to(Question& question, host::InUse& at) {
     std::optional<int> cpu;
     const Use use = [&](const host::ForeignSocket& socket) {
-        at.cookie = question.subject.cookie; // whoever has it open
-        if (at.is_given_up) return EBUSY;
+        at.cookie = question.subject.cookie;  // whoever has it open
+        if (at.is_given_up) return ECANCELED; // nor is it looked for any more
         if (const int failed = question.to ? socket.set_incoming_cpu(*question.to) : 0; failed != 0)
             return failed;
         cpu = socket.incoming_cpu();

@@ -7,12 +7,12 @@ namespace affinityd::host {
 
 namespace {
 
+constexpr std::int64_t most_steps = 7; // of the longest rest
+
 std::chrono::seconds rest(std::int64_t steps) {
-    auto length = Avoidances::first_rest;
-    for (std::int64_t i = 1; i < steps && length < Avoidances::longest; ++i)
-        length *= 2;
-    return std::min(length, Avoidances::longest);
+    return std::min<std::chrono::seconds>(Avoidances::first_rest * (1 << (steps - 1)), Avoidances::longest);
 }
+static_assert(Avoidances::first_rest * (1 << (most_steps - 1)) >= Avoidances::longest);
 
 } // namespace
 
@@ -20,7 +20,7 @@ void Avoidances::note_stuck(const Avoidable& what, Clock::time_point now) {
     if (!all_.contains(what)) make_room(now);
     auto& avoidance = all_[what];
     if (avoidance.until <= now) // else it is of the same time as another
-        avoidance.steps = steps_left(avoidance, now) + 1;
+        avoidance.steps = std::min(steps_left(avoidance, now) + 1, most_steps);
     ++avoidance.away;
     avoidance.until = now + longest;
 }
@@ -41,7 +41,8 @@ std::int64_t Avoidances::steps_left(const Avoidance& one, Clock::time_point now)
     return std::max<std::int64_t>(0, one.steps - (now - one.until) / good_time);
 }
 
-/// Those with calls that are away stay, or the return of one would be taken for another's: at most 64 are.
+/// Those with calls that are away stay, or the return of one would be taken for another's. At most 64 calls
+/// are, of three each.
 void Avoidances::make_room(Clock::time_point now) {
     std::erase_if(all_, [&](const auto& one) {
         const auto& avoidance = one.second;

@@ -45,7 +45,7 @@ class Avoidances {
   private:
     struct Avoidance {
         Clock::time_point until{};
-        std::int64_t steps = 0; ///< the last rest is first_rest doubled so many times, less one
+        std::int64_t steps = 0; ///< the rest is first_rest, doubled once less than that
         unsigned away = 0;      ///< calls that have not come back
     };
     static std::int64_t steps_left(const Avoidance& one, Clock::time_point now);

@@ -30,8 +30,8 @@ enum class Unanswered : std::uint8_t {
 struct InUse {
     std::atomic<int> pid = 0;                         ///< whose open files
     std::atomic<std::uint64_t> inode = 0, cookie = 0; ///< a socket
-    /// Nobody waits for the answer any more: nothing is to be changed. Read after a socket was noted, it is
-    /// true, or the socket is avoided if the call gets stuck.
+    /// Nobody waits for the answer any more: nothing more is to be begun. Asked after a socket was noted,
+    /// either it is true, or that socket is avoided when the call gets stuck.
     std::atomic<bool> is_given_up = false;
 };
 
@@ -57,7 +57,8 @@ std::optional<Unanswered> run_patiently(const std::shared_ptr<PatientCall>& call
 /// `longest_call`, and longer, up to five seconds, while the thread only needs a CPU. `call` must own all
 /// that it uses, and says in its argument what that is: the process pays for what the caller waits, see
 /// charge_wait(). A call that does not come back is left to itself, and what it used then is avoided for a
-/// while, see Avoidances. At most 64 are left to themselves.
+/// while, see Avoidances; a change that it was to make may come later, or not at all. At most 64 are left to
+/// themselves.
 template <class Result>
 [[nodiscard]] std::expected<Result, Unanswered> patiently(std::function<Result(InUse&)> call) {
     struct Call final : detail::PatientCall {

@@ -10,8 +10,8 @@
 namespace affinityd::host {
 
 /// How long others waited for what each person's processes have open: `most` in `per` is what anybody may
-/// take. It is forgotten at that rate, so that who took a little more is avoided for a little while, and
-/// nobody takes more than that for long (the leaky bucket of ITU-T I.371). Not for several threads.
+/// take. It is forgotten at that rate, so that who took a little more is avoided for a little while (the
+/// leaky bucket of ITU-T I.371); what exceeds 2 * `most` is not charged. Not for several threads.
 class WaitCharges {
   public:
     using Clock = std::chrono::steady_clock;

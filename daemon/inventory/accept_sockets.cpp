@@ -376,10 +376,8 @@ AcceptSockets AcceptReader::read(const TaskId& process, AcceptAround around, con
     find_waiters(process, files);
     if (host::is_process_avoided(process.tid)) found.code = EBUSY;
     look_into(*theirs, files, found, goes_on);
-    files.count_accepted(found, [&](const Files::Socket& one) {
-        return host::is_process_avoided(process.tid) ? std::nullopt
-                                                     : local_port(*theirs, one.number, one.inode);
-    });
+    files.count_accepted(
+        found, [&](const Files::Socket& one) { return local_port(*theirs, one.number, one.inode); });
     if (!goes_on()) {
         found.code = EDQUOT;
         found.sockets.clear();

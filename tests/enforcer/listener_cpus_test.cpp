@@ -110,6 +110,7 @@ TEST_F(Family, AListenerWhoseLockSomebodyHoldsIsAvoided) {
         const HeldSocket held(number);
         const auto applied = enforcer_->apply({listener, {}, CpuSet{1}, "web", planner::Steering::accept});
         EXPECT_EQ(applied.code, EBUSY);
+        EXPECT_EQ(applied.outcome, Outcome::busy);
     }
     EXPECT_TRUE(host::is_avoided({host::Avoid::cookie, cookie}));
     EXPECT_TRUE(host::is_process_avoided(worker.pid()));

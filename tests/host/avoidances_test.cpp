@@ -45,6 +45,15 @@ TEST(Avoidances, WhatHasComeBackRestsForTwiceAsLongEachTime) {
     }
 }
 
+TEST(Avoidances, AfterADayOfTroubleAFewGoodMinutesAreEnough) {
+    Avoidances all;
+    auto now = start;
+    for (int i = 0; i < 144; ++i)
+        now = rest(all, now);
+    now += minutes(7);
+    EXPECT_EQ(rest(all, now) - now, seconds(1 + 10));
+}
+
 TEST(Avoidances, EachGoodMinuteTakesBackOneStep) {
     Avoidances all;
     auto now = start;

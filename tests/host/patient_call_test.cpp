@@ -6,6 +6,7 @@
 #include "support/forked.hpp"
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <expected>
@@ -91,7 +92,7 @@ TEST(PatientCall, WhatHasComeBackIsSoonTouchedAgain) {
         const Gate gate;
         EXPECT_EQ(gate.wait(static_cast<int>(slow)), std::unexpected(Unanswered::stuck));
     }
-    while (is_avoided({Avoid::process, slow}) && Clock::now() - begun < std::chrono::seconds(120))
+    while (is_avoided({Avoid::process, slow}) && Clock::now() - begun < std::chrono::seconds(60))
         ::usleep(50'000);
     EXPECT_FALSE(is_avoided({Avoid::process, slow})) << "not for ten minutes";
     EXPECT_GE(Clock::now() - begun, Avoidances::first_rest);
@@ -175,6 +176,23 @@ TEST(PatientCall, WhatItHasIsKeptUntilItComesBack) {
     for (int i = 0; i < 2000 && shared.use_count() > 1; ++i)
         ::usleep(10'000);
     EXPECT_EQ(shared.use_count(), 1);
+}
+
+TEST(PatientCall, ACallKnowsThatNobodyWaitsForItAnyMore) {
+    const auto was_given_up = std::make_shared<std::atomic<int>>(-1);
+    const auto is_open = std::make_shared<std::atomic<bool>>(false);
+    const auto answer = patiently<int>([was_given_up, is_open](InUse& at) {
+        const bool at_first = at.is_given_up;
+        while (!*is_open)
+            ::usleep(10'000);
+        *was_given_up = !at_first && at.is_given_up ? 1 : 0;
+        return 1;
+    });
+    EXPECT_EQ(answer, std::unexpected(Unanswered::stuck));
+    *is_open = true;
+    for (int i = 0; i < 2000 && *was_given_up < 0; ++i)
+        ::usleep(10'000);
+    EXPECT_EQ(*was_given_up, 1);
 }
 
 TEST(PatientCall, NoMoreThanSixtyFourAreLeftToThemselves) {

@@ -198,7 +198,7 @@ TEST_F(Accepting, AListenerWhoseLockSomebodyHoldsIsAvoidedUntilSoonAfterItIsLetG
         EXPECT_TRUE(host::is_avoided({host::Avoid::inode, inode}));
         EXPECT_TRUE(host::is_process_avoided(child.pid()));
     }
-    EXPECT_EQ(read_until(child.pid(), is_found).sockets.size(), 1U) << "not after ten minutes";
+    EXPECT_EQ(read_until(child.pid(), is_found, 90).sockets.size(), 1U) << "not after ten minutes";
     ::close(mine);
 }
 

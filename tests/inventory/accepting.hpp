@@ -61,10 +61,11 @@ class Accepting : public testing::Test {
         const auto thread = read_thread(root, pid, pid);
         return thread && *thread ? (*thread)->id : TaskId{pid, 0};
     }
-    /// Reads until `is_there`, for 20 s at most.
-    AcceptSockets read_until(int pid, const std::function<bool(const AcceptSockets&)>& is_there) {
+    /// Reads until `is_there`, for so many seconds at most.
+    AcceptSockets read_until(int pid, const std::function<bool(const AcceptSockets&)>& is_there,
+                             int seconds = 20) {
         AcceptSockets found;
-        for (int i = 0; i < 2000; ++i) {
+        for (int i = 0; i < 100 * seconds; ++i) {
             found = reader.read(id(pid));
             if (is_there(found)) break;
             std::this_thread::sleep_for(std::chrono::milliseconds(10));

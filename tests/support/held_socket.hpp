@@ -27,7 +27,8 @@ namespace affinityd {
 class HeldSocket {
   public:
     explicit HeldSocket(int socket)
-        : faults_(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC))), size_(::sysconf(_SC_PAGESIZE)),
+        : faults_(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK))),
+          size_(::sysconf(_SC_PAGESIZE)),
           page_(::mmap(nullptr, static_cast<std::size_t>(size_), PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
         uffdio_api api{.api = UFFD_API, .features = 0, .ioctls = 0};
@@ -37,7 +38,8 @@ class HeldSocket {
         holder_ =
             std::thread([socket, page = page_] { ::setsockopt(socket, IPPROTO_IP, IP_OPTIONS, page, 4); });
         pollfd fault{faults_.get(), POLLIN, 0};
-        EXPECT_EQ(::poll(&fault, 1, 10'000), 1) << "it does not read the page";
+        EXPECT_EQ(::poll(&fault, 1, 30'000), 1);
+        EXPECT_EQ(fault.revents, POLLIN) << "it does not read the page";
     }
     HeldSocket(const HeldSocket&) = delete;
     HeldSocket& operator=(const HeldSocket&) = delete;
