@@ -153,9 +153,8 @@ Listeners::News Listeners::take() {
     for (const auto& [policy, plan] : plans_)
         unattended.insert(plan.unattended.begin(), plan.unattended.end());
     unattended_.see(unattended, Clock::now());
-    if (std::ranges::any_of(
-            *found,
-            &inventory::AcceptSockets::is_avoided)) // no target may be left that asks for another look
+    // No target may be left that asks for another look.
+    if (std::ranges::any_of(*found, &inventory::AcceptSockets::is_avoided))
         next_look_ = std::min(next_look_, Clock::now() + between_looks_at_unattended);
     return note_idle(*found) ? News::usage : News::plan;
 }

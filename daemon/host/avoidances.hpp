@@ -32,8 +32,7 @@ class Avoidances {
   public:
     using Clock = std::chrono::steady_clock;
     static constexpr std::chrono::seconds first_rest{10}, longest{600}, good_time{60};
-    static constexpr std::size_t most =
-        1024; ///< of these that rest, the one whose rest ends first makes room
+    static constexpr std::size_t most = 1024; ///< then of those that rest the one that ends first makes room
 
     /// A call on it is stuck.
     void note_stuck(const Avoidable& what, Clock::time_point now);
