@@ -36,9 +36,10 @@ void Settling::looked(KnownProcess& process, bool is_new, bool is_executed) {
     later_.look_at(process.id.tid, sources_.owner(process.id.tid), now + left);
 }
 
-void Settling::made_threads(KnownProcess& process) {
-    if (!process.settling) return;
-    auto& [until, due] = *process.settling;
+void Settling::made_threads(KnownProcess& process, std::uint64_t newest) {
+    if (!process.settling || newest <= process.settling->newest) return; // it is looked at once more
+    auto& [until, due, last] = *process.settling;
+    last = newest;
     due = std::min(until, Clock::now() + current_->policy(process.policy).settle / 4);
     later_.look_at(process.id.tid, sources_.owner(process.id.tid), due);
 }

@@ -6,6 +6,7 @@
 #include "app/world.hpp"
 #include "inventory/fact_sources.hpp"
 
+#include <cstdint>
 #include <optional>
 
 namespace affinityd::app {
@@ -22,8 +23,9 @@ class Settling {
     /// A process is looked at that a policy wants. If it is new to it, or runs another program, it begins to
     /// settle; if its time has come, it has settled. Who was there long before the daemon has, too.
     void looked(KnownProcess& process, bool is_new, bool is_executed);
-    /// It has several threads: it has settled when it has made no more for a quarter of the time.
-    void made_threads(KnownProcess& process);
+    /// It has several threads, the newest with that start time: it has settled when it has made no more for a
+    /// quarter of the time.
+    void made_threads(KnownProcess& process, std::uint64_t newest);
     /// `policy`: the one that wants the process now, if any does. `has_changed`: an event has named it.
     void look_later(const inventory::ProcessFacts& facts, std::optional<std::size_t> policy,
                     bool has_changed);

@@ -117,7 +117,7 @@ void Tasks::thread_changed(int pid, int tid) {
     if (!thread) return miss(parts_, pid, thread.error());
     if (!*thread) return;
     place_fresh(*known, **thread);
-    settling_.made_threads(*known);
+    settling_.made_threads(*known, (*thread)->id.start_time);
 }
 
 void Tasks::thread_renamed(int pid, int tid, std::string_view name) {

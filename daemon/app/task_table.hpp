@@ -66,6 +66,7 @@ struct KnownCpuset {
 struct KnownSettling {
     std::chrono::steady_clock::time_point until; ///< at the latest
     std::chrono::steady_clock::time_point due;   ///< unless it makes another thread before
+    std::uint64_t newest = 0;                    ///< start time of the last one; 0: it has made none
 };
 
 /// What the last look at a process told.

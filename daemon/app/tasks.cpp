@@ -6,12 +6,20 @@
 #include "inventory/lookup.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
 #include <utility>
 
 namespace affinityd::app {
 
 namespace {
+
+std::uint64_t newest_start(const std::vector<inventory::Thread>& threads) {
+    std::uint64_t newest = 0;
+    for (const auto& thread : threads)
+        newest = std::max(newest, thread.id.start_time);
+    return newest;
+}
 
 /// The threads that are known and were not seen, each once.
 std::vector<TaskId> find_unseen(const Turn& turn, const KnownProcess& known, const state::Journal& journal) {
@@ -268,7 +276,7 @@ bool Tasks::finish(Turn& turn, const OutOfTime& out_of_time) {
         reaper_.bury_if_gone(pid, id, known, placer_.assignments());
         if (!turn.unseen->empty() && out_of_time()) return false;
     }
-    if (turn.threads.size() > 1) settling_.made_threads(*known);
+    if (turn.threads.size() > 1) settling_.made_threads(*known, newest_start(turn.threads));
     // So that it is watched; of a program that settles, at the end of that, as many do not live so long.
     if (!known->settling) learn_cpuset(known->cpuset, pid, sources_, passes_);
     parts_.observer.placed(*known);

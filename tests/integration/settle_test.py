@@ -30,9 +30,9 @@ class Settle(unittest.TestCase):
         self.stack = contextlib.ExitStack()
         self.addCleanup(self.stack.close)
 
-    def start(self, more=""):
+    def start(self, more="", reconcile="1h"):
         daemon = Daemon(self.stack, {"count.yaml": POLICY + more})
-        (daemon.folder / "affinityd.yaml").write_text("version: 1\nreconcile: 1h\n", encoding="utf-8")
+        (daemon.folder / "affinityd.yaml").write_text(f"version: 1\nreconcile: {reconcile}\n", encoding="utf-8")
         return daemon.start()
 
     def counting(self, before, made):
@@ -52,6 +52,12 @@ class Settle(unittest.TestCase):
         wait_for(lambda: len(threads(program.pid)) == 4, "all are there")
         self.assertEqual({"0-1"}, {allowed(program.pid, tid) for tid in threads(program.pid)})
         wait_for(lambda: {allowed(program.pid, tid) for tid in threads(program.pid)} == SINGLE, "they are apart")
+
+    def test_passes_do_not_put_that_off(self):
+        self.start("settle: 40s\n", reconcile="1s")
+        program = self.counting(0.3, 3)
+        self.assertEqual("2\n", program.stdout.readline())
+        wait_for(lambda: {allowed(program.pid, tid) for tid in threads(program.pid)} == SINGLE, "they are apart", patience=30)
 
     def test_a_program_that_is_run_by_a_process_with_a_place_counts_all_again(self):
         self.start("settle: 5s\n")
