@@ -27,7 +27,7 @@ enum class Outcome : std::uint8_t {
     not_permitted, ///< EPERM / EACCES
     no_cpu,        ///< no CPU of the mask is online or allowed (EINVAL)
     full,          ///< the CPU has no interrupt vector left (ENOSPC): another CPU may do
-    busy,          ///< later (EAGAIN, EBUSY on interrupts and listeners)
+    busy,          ///< later (EAGAIN, EBUSY on interrupts; EINPROGRESS on listeners: it may be made yet)
     reused,  ///< gone, and another task that had its number already was hit in its place: put back at once
     foreign, ///< a restore found a setting that is not ours and left it: somebody else has changed it since
     unrecorded, ///< not tried: the undo journal could not be written; `code` says why

@@ -230,7 +230,8 @@ void Executor::note_refusal(const Action& action, Carried& carried) {
         if (has_gone(outcome)) backoff_.forget(action.subject);
         return;
     }
-    if (outcome == Outcome::unrecorded) return; // the disk refused, not the subject, and that has been told
+    // The disk refused, not the subject, and that has been told; or it has not refused yet.
+    if (outcome == Outcome::unrecorded || may_be_made_later(action.subject, outcome)) return;
     if (refusals_.add(action.subject, {outcome, carried.applied.code, action.to},
                       expected_.holds_for(action.subject)))
         carried.notices.push_back(notice_of(Notice::Kind::refused, action, carried.applied));
@@ -264,7 +265,7 @@ Carried Executor::restore_present(const Subject& subject, const UndoRecord& know
     const Action action{subject, present, record.original, record.policy, planner::Restored::asked_for, true};
     Carried carried;
     const auto write_down = [&](UndoRecord now) {
-        if (!is_count(subject) || !enforcer_.acts()) return;
+        if (!enforcer_.acts()) return;
         if (const auto done = journal_.put(subject, std::move(now)); !done)
             tell_fault(Notice::Kind::journal_behind, action, done.error(), carried);
     };
@@ -274,10 +275,14 @@ Carried Executor::restore_present(const Subject& subject, const UndoRecord& know
         // one is to know that it was us, and nobody who wishes what else was reset. So that is written down
         // before, and stays until it is known what was reset.
         const auto before = present == record.original ? std::nullopt : std::optional(present);
-        write_down({record.original, record.original, record.original, record.policy, before});
+        const UndoRecord under_way{record.original, record.original, record.original, record.policy, before};
+        if (is_count(subject)) write_down(under_way);
         carried.applied = apply(action, enforcer_, maps_, carried);
         const bool is_known = follow_reset(action, carried);
-        if (is_known && !took_effect(carried.applied.outcome)) write_down(record);
+        if (may_be_made_later(subject, carried.applied.outcome))
+            write_down(under_way);
+        else if (is_count(subject) && is_known && !took_effect(carried.applied.outcome))
+            write_down(record);
         if (!is_known) carried.applied.outcome = Outcome::busy; // the record says on what to go on
     } else {
         carried.applied = {Outcome::foreign, present, 0};

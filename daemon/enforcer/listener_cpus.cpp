@@ -31,7 +31,7 @@ int cpu_of(const Setting& setting) {
 }
 
 Outcome outcome_of(int code) {
-    if (code == EBUSY || code == EAGAIN) return Outcome::busy;
+    if (code == EINPROGRESS) return Outcome::busy;
     return code == EPERM || code == EACCES ? Outcome::not_permitted : Outcome::failed;
 }
 
@@ -154,7 +154,8 @@ std::expected<int, int> ask(const std::shared_ptr<ListenerHolders>& holders, con
     const auto answer = host::patiently<std::expected<int, int>>(
         [question](host::InUse& at) { return answer_to(*question, at); });
     if (answer) return *answer;
-    return std::unexpected(host::to_errno(answer.error()));
+    return std::unexpected(answer.error() == host::Unanswered::stuck ? EINPROGRESS
+                                                                     : host::to_errno(answer.error()));
 }
 
 } // namespace

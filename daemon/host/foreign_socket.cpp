@@ -174,6 +174,7 @@ std::string why_not_reached(int code) {
                "their class";
     if (code == EAGAIN) return "too many system calls on the sockets of others do not come back";
     if (code == EBUSY) return "system calls on its sockets, or on others, did not come back in time";
+    if (code == EINPROGRESS) return "a system call on it has not come back yet";
     if (code == EDQUOT) return "its user's processes take too long to look at";
     if (code == EOWNERDEAD) return "it still listens, but no process was found that has it open";
     return std::strerror(code);

@@ -109,12 +109,15 @@ TEST_F(Family, AListenerWhoseLockSomebodyHoldsIsAvoided) {
     {
         const HeldSocket held(number);
         const auto applied = enforcer_->apply({listener, {}, CpuSet{1}, "web", planner::Steering::accept});
-        EXPECT_EQ(applied.code, EBUSY);
-        EXPECT_EQ(applied.outcome, Outcome::busy);
+        EXPECT_EQ(applied.code, EINPROGRESS);
+        EXPECT_EQ(applied.outcome, Outcome::busy) << "it may be made yet";
     }
     EXPECT_TRUE(host::is_avoided({host::Avoid::cookie, cookie}));
     EXPECT_TRUE(host::is_process_avoided(worker.pid()));
     EXPECT_FALSE(enforcer_->present(listener));
+    const auto later = enforcer_->apply({listener, {}, CpuSet{1}, "web", planner::Steering::accept});
+    EXPECT_EQ(later.code, EBUSY);
+    EXPECT_EQ(later.outcome, Outcome::failed) << "it is avoided, and no call is made";
     ::close(number);
 }
 
