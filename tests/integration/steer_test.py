@@ -532,7 +532,7 @@ class Steer(unittest.TestCase):
         time.sleep(5)  # longer than the looks after a start last
         holder.stdin.close()
         holder.wait()
-        self.assertEqual([-1, -1], self.told_of(pids), "a call that nobody waits for sets nothing")
+        self.assertEqual([-1, -1], self.told_of(pids), "they rest first")
         wait_for(lambda: sorted(self.told_of(pids)) == [0, 1], "they are steered", patience=90)
 
     def test_a_worker_that_somebody_moved_has_no_lane_under_yield(self):
