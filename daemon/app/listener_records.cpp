@@ -5,9 +5,22 @@
 #include "inventory/lookup.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <tuple>
 #include <utility>
 
 namespace affinityd::app {
+
+namespace {
+
+constexpr unsigned most_rounds = 7; // until the longest wait
+
+/// Somebody makes calls on it wait, or did lately: see host::patiently().
+bool may_be_reached_soon(const enforcer::Applied& applied) {
+    return applied.code == EBUSY || applied.code == EAGAIN || applied.code == EINPROGRESS;
+}
+
+} // namespace
 
 void ListenerRecords::forget_plans() {
     decided_.clear();
@@ -93,17 +106,29 @@ void ListenerRecords::restore(const planner::Subject& subject) {
             parts_.log.error(done.error().to_string());
         return;
     }
-    const auto carried = parts_.executor.restore(subject, parts_.current.placements().online);
+    auto carried = parts_.executor.restore(subject, parts_.current.placements().online);
+    if (may_be_reached_soon(carried.applied)) {
+        const auto now = Clock::now();
+        if (unreached_.rests(subject, now)) // that was told
+            std::erase_if(carried.notices, [](const auto& notice) {
+                return notice.kind == enforcer::Notice::Kind::not_put_back;
+            });
+        std::ignore = unreached_.see_gone(subject, now);
+    }
     log_notices(parts_.log, carried.notices);
     parts_.placed.carried({subject, {}, record->original, "", planner::Restored::unwanted, true},
                           carried.applied, record);
 }
 
-bool ListenerRecords::end_round() {
+std::optional<std::chrono::seconds> ListenerRecords::end_round() {
     looked_ = 0;
     gone_.end_round();
     doubts_.end_round();
-    return !doubts_.empty();
+    unreached_.end_round();
+    rounds_unreached_ = unreached_.empty() ? 0 : std::min(rounds_unreached_ + 1, most_rounds);
+    if (!doubts_.empty()) return doubts_last;
+    if (rounds_unreached_ == 0) return std::nullopt;
+    return std::min<std::chrono::seconds>(first_wait * (1 << (rounds_unreached_ - 1)), longest_wait);
 }
 
 } // namespace affinityd::app

@@ -2,11 +2,13 @@
 #include "app/listeners.hpp"
 
 #include "app/notices.hpp"
+#include "state/listener_place.hpp"
 #include "state/unconfirmed.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,8 +23,6 @@ using planner::Setting;
 constexpr std::chrono::seconds between_looks{5};                // at who has how many connections
 constexpr std::chrono::seconds between_looks_at_unattended{10}; // listeners, where none is steered
 constexpr std::size_t most_processes = 65536;                   // that are asked for
-
-Setting setting_of(int cpu) { return cpu < 0 ? CpuSet() : CpuSet{static_cast<unsigned>(cpu)}; }
 
 /// Its program has told it a CPU, or changed that since while the policy says once or yield.
 bool is_left_alone(const Listeners::Parts& parts, const ListenerTarget& target, const Setting& present,
@@ -136,7 +136,7 @@ Listeners::News Listeners::take() {
         if (steers(policy)) by_policy[policy.name].push_back(&one);
     }
     plans_.clear();
-    targets_.clear();
+    const auto before = std::exchange(targets_, {});
     records_.forget_plans();
     const auto rest = held_by_idle(idle_, parts_);
     for (const auto& [policy, held] : rest)
@@ -149,6 +149,7 @@ Listeners::News Listeners::take() {
         if (const auto its = rest.find(policy); its != rest.end()) processes.push_back(&its->second);
         plan(policy, processes);
     }
+    keep_avoided(*found, before);
     std::set<std::uint64_t> unattended;
     for (const auto& [policy, plan] : plans_)
         unattended.insert(plan.unattended.begin(), plan.unattended.end());
@@ -222,21 +223,42 @@ void Listeners::plan(const std::string& policy, const std::vector<const inventor
         // One that has a CPU from us without a record, since the journal was lost, gets its record first.
         for (const auto& socket : one->sockets)
             if (socket.incoming_cpu >= 0)
-                parts_.lost.take_up(planner::subject_of(*one, socket), setting_of(socket.incoming_cpu),
-                                    policy, topology);
+                parts_.lost.take_up(planner::subject_of(*one, socket),
+                                    machine::setting_of(socket.incoming_cpu), policy, topology);
     }
     const auto arrives = [this](const TaskId& process, int thread) { return arrival_cpu(process, thread); };
     auto plan =
         planner::plan_listeners(policy, found, arrives, parts_.journal, unattended_.given_up(Clock::now()));
     guard(policy, found, plan);
+    const auto note_place = [this](const planner::ListenerCpu& listener) {
+        if (const auto done = state::note_place(parts_.journal, listener); !done)
+            parts_.log.error(done.error().to_string());
+    };
     for (const auto& target : plan.targets)
-        follow(target.subject);
+        note_place(target.subject);
     for (const auto* subjects : {&plan.undecided, &plan.decided_against})
-        for (const auto& subject : *subjects)
-            follow(subject);
+        std::ranges::for_each(*subjects, note_place);
     targets_.insert(targets_.end(), plan.targets.begin(), plan.targets.end());
     records_.note(plan);
     plans_[policy] = std::move(plan);
+}
+
+/// What was told to listeners of a process that cannot be looked at for a while is in force all the same.
+void Listeners::keep_avoided(const std::vector<inventory::AcceptSockets>& found,
+                             const std::vector<ListenerTarget>& before) {
+    std::set<int> avoided;
+    for (const auto& one : found)
+        if (one.is_avoided()) avoided.insert(one.process.tid);
+    if (avoided.empty()) return;
+    std::set<std::uint64_t> known;
+    for (const auto& target : targets_)
+        known.insert(target.subject.cookie);
+    for (const auto& target : before) {
+        if (!avoided.contains(target.subject.process) || known.contains(target.subject.cookie)) continue;
+        if (!is_wanted(target) || guard_.is_withdrawn(target.policy, target.bound_to, Clock::now())) continue;
+        plans_[target.policy].targets.push_back(target);
+        targets_.push_back(target);
+    }
 }
 
 /// Withdraws steering from addresses where it would give one worker too much.
@@ -259,18 +281,6 @@ void Listeners::guard(const std::string& policy, planner::AcceptProcesses found,
         for (const auto& socket : process->sockets)
             if (guard_.is_withdrawn(policy, socket.bound_to, now))
                 records_.give_up(planner::subject_of(*process, socket));
-}
-
-/// Servers give a listener to a new worker when they are reloaded: the record says who has it now, so that a
-/// later daemon finds it.
-void Listeners::follow(const planner::ListenerCpu& subject) {
-    const auto* entry = parts_.journal.contents().held().queues().find_entry(subject);
-    const auto* known = entry == nullptr ? nullptr : std::get_if<planner::ListenerCpu>(&entry->subject);
-    if (known == nullptr || (known->process == subject.process && known->number == subject.number &&
-                             known->inode == subject.inode))
-        return;
-    if (const auto done = parts_.journal.put(subject, planner::UndoRecord(entry->record)); !done)
-        parts_.log.error(done.error().to_string());
 }
 
 std::expected<unsigned, planner::NotSteered> Listeners::arrival_cpu(const TaskId& process, int thread) const {
@@ -343,7 +353,7 @@ ListenerRecords::Sorted Listeners::without_target() {
 }
 
 void Listeners::end_round() {
-    if (records_.end_round()) next_look_ = std::min(next_look_, Clock::now() + between_looks);
+    if (const auto wait = records_.end_round()) next_look_ = std::min(next_look_, Clock::now() + *wait);
 }
 
 const planner::ListenerPlan* Listeners::plan_of(std::string_view policy) const {
@@ -371,28 +381,6 @@ void Listeners::explain(const TaskId& process, status::ProcessExplanation& into)
         resolved != nullptr && steers(*resolved->policy) && idle_.has_no_listener(process);
     if (resolved != nullptr && !into.accepting.listeners.empty())
         into.accepting.alike = planner::alike_note(*resolved, plan);
-}
-
-bool ListenerRound::step(const OutOfTime& out_of_time) {
-    if (!std::exchange(is_begun_, true)) listeners_.begin_anew();
-    while (const auto* target = listeners_.next_target()) {
-        listeners_.put_right(*target);
-        if (out_of_time()) return false;
-    }
-    if (!rest_) rest_ = listeners_.without_target();
-    auto& records = listeners_.records();
-    while (!rest_->unwanted.empty()) {
-        records.restore(rest_->unwanted.back());
-        rest_->unwanted.pop_back();
-        if (out_of_time()) return false;
-    }
-    while (!rest_->doubtful.empty()) {
-        records.settle(rest_->doubtful.back(), Listeners::Clock::now());
-        rest_->doubtful.pop_back();
-        if (out_of_time()) return false;
-    }
-    listeners_.end_round();
-    return true;
 }
 
 } // namespace affinityd::app

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "app/idle_processes.hpp"
-#include "app/job.hpp"
 #include "app/listener_records.hpp"
 #include "app/log.hpp"
 #include "app/lost_records.hpp"
@@ -110,8 +109,9 @@ class Listeners {
     [[nodiscard]] std::vector<TaskId> processes() const;
     [[nodiscard]] bool note_idle(const std::vector<inventory::AcceptSockets>& found);
     void plan(const std::string& policy, const std::vector<const inventory::AcceptSockets*>& found);
+    void keep_avoided(const std::vector<inventory::AcceptSockets>& found,
+                      const std::vector<planner::ListenerTarget>& before);
     void guard(const std::string& policy, planner::AcceptProcesses found, planner::ListenerPlan& plan);
-    void follow(const planner::ListenerCpu& subject);
 
     Parts parts_;
     std::unique_ptr<inventory::AcceptList> list_; ///< null: dry run, or a recording
@@ -124,18 +124,6 @@ class Listeners {
     std::size_t next_target_ = 0;
     ListenerRecords records_;
     SteerGuard guard_;
-};
-
-/// Puts all listeners right, in slices, after a plan was made.
-class ListenerRound final : public Job {
-  public:
-    explicit ListenerRound(Listeners& listeners) : listeners_(listeners) {}
-    bool step(const OutOfTime& out_of_time) override;
-
-  private:
-    Listeners& listeners_;
-    bool is_begun_ = false;
-    std::optional<ListenerRecords::Sorted> rest_; ///< no value: targets first
 };
 
 } // namespace affinityd::app

@@ -3,11 +3,13 @@
 
 #include "app/dead_processes.hpp"
 #include "app/inherited_restorer.hpp"
+#include "app/listener_round.hpp"
 #include "app/pass_stages.hpp"
 #include "app/restorer.hpp"
 #include "app/silent_processes.hpp"
 #include "app/task_round.hpp"
 #include "base/counted.hpp"
+#include "host/avoided.hpp"
 #include "machine/reader.hpp"
 #include "topology/reader.hpp"
 
@@ -263,6 +265,7 @@ void Manager::begin_stop(std::function<void()> done) {
         coexistence_.stop();
         units_.begin_stop();
     });
+    host::end_rests();
     // CPUs may have gone a moment ago, and the kernel may have widened masks for that.
     const auto online = topology::read_online(parts_.root).value_or(shared_.current.placements().online);
     stop->then_do([this, online] {

@@ -46,6 +46,8 @@ void Placed::count(const planner::Action& action, std::string_view policy, const
     auto& counts = of(policy);
     if (outcome == enforcer::Outcome::foreign) {
         ++counts.left;
+    } else if (enforcer::may_be_made_later(action.subject, outcome) && !action.restore) {
+        ++counts.put_off;
     } else if (!enforcer::took_effect(outcome)) {
         ++(action.restore ? counts.not_put_back : counts.refused);
         if (counts.reason.empty()) counts.reason = reason_of(action.subject, applied);

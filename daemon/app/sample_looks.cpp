@@ -102,7 +102,7 @@ void SampleLooks::take() {
         parts_.log.warn(
             fmt::format("connections of some process cannot be looked at, how local its reads are is "
                         "not known: {}",
-                        std::strerror(found->refused)),
+                        host::why_not_reached(found->refused)),
             "connections not sampled");
     if (most_ > 0) parts_.found(found->counts);
 }

@@ -40,6 +40,10 @@ enum class Outcome : std::uint8_t {
 /// True for outcomes that mean that the subject is no longer there.
 [[nodiscard]] bool has_gone(Outcome outcome);
 
+/// True for a change that has not been refused: a call on a listener that did not come back in time may still
+/// be made, see host::patiently().
+[[nodiscard]] bool may_be_made_later(const machine::Subject& subject, Outcome outcome);
+
 /// True for refusals that CPUs and cpusets which change may cause for a moment.
 [[nodiscard]] bool is_of_the_moment(Outcome outcome);
 

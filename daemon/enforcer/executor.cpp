@@ -91,11 +91,6 @@ Result<void> take_back(state::Journal& journal, Enforcer& enforcer, const Action
     return journal.put(action.subject, *before);
 }
 
-/// A call on a listener that did not come back in time may still be made, see host::patiently().
-bool may_be_made_later(const Subject& subject, Outcome outcome) {
-    return outcome == Outcome::busy && std::holds_alternative<machine::ListenerCpu>(subject);
-}
-
 bool is_count(const Subject& subject) { return std::holds_alternative<machine::QueueCount>(subject); }
 
 /// Another number of queues is not set unless it is known and written down what the queues have.

@@ -6,7 +6,7 @@
 #include "host/foreign_socket.hpp"
 #include "host/patient_call.hpp"
 
-#include <atomic>
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <expected>
@@ -21,10 +21,9 @@ namespace {
 
 using machine::ListenerCpu;
 using machine::Setting;
+using machine::setting_of;
 
 constexpr int none = -1;
-
-Setting setting_of(int cpu) { return cpu < 0 ? CpuSet() : CpuSet{static_cast<unsigned>(cpu)}; }
 
 int cpu_of(const Setting& setting) {
     return setting.cpus().empty() ? none : static_cast<int>(setting.cpus().first());
@@ -39,11 +38,11 @@ using Use = std::function<int(const host::ForeignSocket&)>; ///< an errno value,
 using inventory::ListenerHolders;
 
 /// What `use` says of the listener, of which this process may have the descriptor; ENOENT: it does not.
-int use_of(int process, int number, const ListenerCpu& subject, const Use& use, std::atomic<int>& pid) {
-    pid = 0;
+int use_of(int process, int number, const ListenerCpu& subject, const Use& use, host::InUse& at) {
+    at.pid = 0;
     const auto files = host::ForeignFiles::open(process);
     if (!files) return files.error() == ESRCH ? ENOENT : files.error();
-    pid = process;
+    at.pid = process;
     const auto socket = files->socket(number);
     if (socket) return socket->cookie() == subject.cookie ? use(*socket) : ENOENT;
     const int code = socket.error();
@@ -55,10 +54,10 @@ bool is_missing(int code) { return code == ENOENT || code == EBUSY || code == EX
 
 /// Under the same number. ENOENT: nobody of these has it; EBUSY, EXDEV: nor can all be looked at.
 int use_by_number(std::span<const int> processes, const ListenerCpu& subject, const Use& use,
-                  std::atomic<int>& pid) {
+                  host::InUse& at) {
     int missing = ENOENT;
     for (const int process : processes) {
-        const int code = use_of(process, subject.number, subject, use, pid);
+        const int code = use_of(process, subject.number, subject, use, at);
         if (!is_missing(code)) return code;
         if (code != ENOENT) missing = code;
     }
@@ -66,26 +65,25 @@ int use_by_number(std::span<const int> processes, const ListenerCpu& subject, co
 }
 
 int use_of(const std::optional<ListenerHolders::Holder>& holder, const ListenerCpu& subject, const Use& use,
-           std::atomic<int>& pid) {
-    return holder ? use_of(holder->pid, holder->number, subject, use, pid) : ENOENT;
+           host::InUse& at) {
+    return holder ? use_of(holder->pid, holder->number, subject, use, at) : ENOENT;
 }
 
 /// Under any number. As above; `is_whole`: all of the family was looked at.
 int use_in_family(ListenerHolders& holders, std::span<const int> family, const ListenerCpu& subject,
-                  const Use& use, std::atomic<int>& pid, bool& is_whole) {
-    const int missing = use_by_number(family.subspan(1), subject, use, pid);
+                  const Use& use, host::InUse& at, bool& is_whole) {
+    const int missing = use_by_number(family.subspan(1), subject, use, at);
     if (!is_missing(missing)) return missing;
-    const int code = use_of(holders.among(family, subject.inode, pid, is_whole), subject, use, pid);
+    const int code = use_of(holders.among(family, subject.inode, at, is_whole), subject, use, at);
     return code == ENOENT ? missing : code;
 }
 
-int use_anywhere(ListenerHolders& holders, const ListenerCpu& subject, const Use& use,
-                 std::atomic<int>& pid) {
+int use_anywhere(ListenerHolders& holders, const ListenerCpu& subject, const Use& use, host::InUse& at) {
     for (int i = 0; i < 2; ++i) { // the first may be of long ago
-        const int code = use_of(holders.anywhere(subject.inode, pid), subject, use, pid);
+        const int code = use_of(holders.anywhere(subject.inode, at), subject, use, at);
         if (code != ENOENT) return code;
         holders.forget(subject.inode);
-        pid = 0;
+        at.pid = 0;
     }
     return EOWNERDEAD;
 }
@@ -94,27 +92,27 @@ int use_anywhere(ListenerHolders& holders, const ListenerCpu& subject, const Use
 /// EOWNERDEAD: it still listens, but nobody was found who has it open. One that is not listed may be open all
 /// the same: HAProxy pauses its listeners by shutdown(2). So the family is searched first, unless it has made
 /// that take too long lately.
-int use_elsewhere(ListenerHolders& holders, const ListenerCpu& subject, const Use& use,
-                  std::atomic<int>& pid) {
+int use_elsewhere(ListenerHolders& holders, const ListenerCpu& subject, const Use& use, host::InUse& at) {
     using Listed = ListenerHolders::Listed;
     bool are_all = true, is_whole = true;
     const auto family = holders.family_of(subject.process, subject.parent, are_all);
-    if (subject.inode == 0) return use_by_number(std::span(family).subspan(1), subject, use, pid);
-    if (const int code = use_of(holders.known(subject.inode), subject, use, pid); code != ENOENT) return code;
+    if (subject.inode == 0) return use_by_number(std::span(family).subspan(1), subject, use, at);
+    if (const int code = use_of(holders.known(subject.inode), subject, use, at); code != ENOENT) return code;
     holders.forget(subject.inode);
     const auto payer = holders.payer_of(subject.process, subject.parent);
     const bool can_pay = holders.can_pay(payer);
     int code = ENOENT;
     if (can_pay) {
         const auto before = thread_time();
-        code = use_in_family(holders, family, subject, use, pid, is_whole);
-        pid = 0;
+        code = use_in_family(holders, family, subject, use, at, is_whole);
+        at.pid = 0;
         holders.charge(payer, thread_time() - before);
         if (!is_missing(code)) return code;
     }
     const auto listed = holders.is_listed(subject.inode);
     if (listed == Listed::yes) {
-        const int its = use_anywhere(holders, subject, use, pid);
+        if (std::ranges::any_of(family, host::is_process_avoided)) return EBUSY; // one of them, most likely
+        const int its = use_anywhere(holders, subject, use, at);
         return its == EOWNERDEAD && code != ENOENT ? code : its;
     }
     if (code == EBUSY || listed == Listed::not_known || !is_whole) return EBUSY;
@@ -134,6 +132,7 @@ std::expected<int, int> answer_to(Question& question, host::InUse& at) {
     std::optional<int> cpu;
     const Use use = [&](const host::ForeignSocket& socket) {
         at.cookie = question.subject.cookie;  // whoever has it open
+        at.inode = question.subject.inode;    // by which who reads listeners knows it
         if (at.is_given_up) return ECANCELED; // nor is it looked for any more
         if (const int failed = question.to ? socket.set_incoming_cpu(*question.to) : 0; failed != 0)
             return failed;
@@ -141,15 +140,17 @@ std::expected<int, int> answer_to(Question& question, host::InUse& at) {
         return cpu ? 0 : ENOTSOCK;
     };
     const auto& subject = question.subject;
-    int code = use_of(subject.process, subject.number, subject, use, at.pid);
-    if (is_missing(code)) code = use_elsewhere(*question.holders, subject, use, at.pid);
+    int code = use_of(subject.process, subject.number, subject, use, at);
+    if (is_missing(code)) code = use_elsewhere(*question.holders, subject, use, at);
     if (code != 0) return std::unexpected(code);
     return *cpu;
 }
 
 std::expected<int, int> ask(const std::shared_ptr<ListenerHolders>& holders, const ListenerCpu& subject,
                             std::optional<int> to) {
-    if (host::is_avoided({host::Avoid::cookie, subject.cookie})) return std::unexpected(EBUSY);
+    if (host::is_avoided({host::Avoid::cookie, subject.cookie}) ||
+        host::is_avoided({host::Avoid::inode, subject.inode}))
+        return std::unexpected(EBUSY);
     const auto question = std::make_shared<Question>(subject, to, holders);
     const auto answer = host::patiently<std::expected<int, int>>(
         [question](host::InUse& at) { return answer_to(*question, at); });

@@ -2,6 +2,7 @@
 #include "events/loop.hpp"
 
 #include "app/group_members.hpp"
+#include "app/listener_round.hpp"
 #include "base/counted.hpp"
 #include "events/callback_watch.hpp"
 #include "events/cgroup_watch.hpp"

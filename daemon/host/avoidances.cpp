@@ -34,7 +34,10 @@ void Avoidances::note_back(const Avoidable& what, Clock::time_point now) {
 
 bool Avoidances::contain(const Avoidable& what, Clock::time_point now) const {
     const auto found = all_.find(what);
-    return found != all_.end() && found->second.until > now;
+    if (found == all_.end()) return false;
+    const auto& avoidance = found->second;
+    if (what.kind == Avoid::cookie && avoidance.away > 0) return true;
+    return avoidance.until > now && (avoidance.away > 0 || !are_rests_over_);
 }
 
 std::int64_t Avoidances::steps_left(const Avoidance& one, Clock::time_point now) {

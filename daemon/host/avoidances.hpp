@@ -24,10 +24,10 @@ struct Avoidable {
 };
 
 /// What is not to be touched, and for how long. While a call on it has not come back: for `longest`, since
-/// its number may be another's after that. Once it has come back: for a rest. An honest server makes a call
-/// wait, too, where its machine stands still for a moment or much comes in at once. So the first rest is
-/// short, each further one is twice as long, and each `good_time` without one that gets stuck takes that back
-/// by one step. Not for several threads.
+/// its number may be another's after that; but a cookie never is. Once it has come back: for a rest. An
+/// honest server makes a call wait, too, where its machine stands still for a moment or much comes in at
+/// once. So the first rest is short, each further one is twice as long, and each `good_time` without one that
+/// gets stuck takes that back by one step. Not for several threads.
 class Avoidances {
   public:
     using Clock = std::chrono::steady_clock;
@@ -39,6 +39,8 @@ class Avoidances {
     /// That call has come back, and what it used is let go.
     void note_back(const Avoidable& what, Clock::time_point now);
 
+    /// From now on only calls that are away count: it is the last chance to touch what was told to rest.
+    void end_rests() { are_rests_over_ = true; }
     [[nodiscard]] bool contain(const Avoidable& what, Clock::time_point now) const;
 
   private:
@@ -50,6 +52,7 @@ class Avoidances {
     static std::int64_t steps_left(const Avoidance& one, Clock::time_point now);
     void make_room(Clock::time_point now);
     std::map<Avoidable, Avoidance> all_;
+    bool are_rests_over_ = false;
 };
 
 } // namespace affinityd::host

@@ -32,21 +32,33 @@ std::optional<uid_t> user_of(int pid) {
 
 class Avoided {
   public:
-    void note_stuck(const Avoidable& what) {
+    void note_stuck(const Stuck& call) {
         const std::lock_guard lock(mutex_);
-        all_.note_stuck(what, Clock::now());
+        for (const auto& one : call.what)
+            all_.note_stuck(one, Clock::now());
+        if (call.payer) charges_.add_away(*call.payer, Clock::now());
     }
-    void note_back(const Avoidable& what) {
+    void note_back(const Stuck& call) {
         const std::lock_guard lock(mutex_);
-        all_.note_back(what, Clock::now());
+        for (const auto& one : call.what)
+            all_.note_back(one, Clock::now());
+        if (call.payer) charges_.end_away(*call.payer);
+    }
+    void end_rests() {
+        const std::lock_guard lock(mutex_);
+        all_.end_rests();
     }
     bool contains(const Avoidable& what) {
         const std::lock_guard lock(mutex_);
         return all_.contain(what, Clock::now());
     }
-    void charge(uid_t user, Clock::duration time) {
+    uid_t person(uid_t user) {
         const std::lock_guard lock(mutex_);
-        charges_.add(persons_.person(user), time, Clock::now());
+        return persons_.person(user);
+    }
+    void charge(uid_t payer, Clock::duration time) {
+        const std::lock_guard lock(mutex_);
+        charges_.add(payer, time, Clock::now());
     }
     bool has_users() {
         const std::lock_guard lock(mutex_);
@@ -71,16 +83,20 @@ Avoided& avoided() {
 
 } // namespace
 
-void note_stuck(const Avoidable& what) { avoided().note_stuck(what); }
+void note_stuck(const Stuck& call) { avoided().note_stuck(call); }
 
-void note_back(const Avoidable& what) { avoided().note_back(what); }
+void note_back(const Stuck& call) { avoided().note_back(call); }
 
 bool is_avoided(const Avoidable& what) { return avoided().contains(what); }
 
-void charge_wait(int pid, std::chrono::milliseconds time) {
+void end_rests() { avoided().end_rests(); }
+
+std::optional<uid_t> payer_of(int pid) {
     const auto user = pid > 0 ? user_of(pid) : std::nullopt;
-    if (user && *user != 0) avoided().charge(*user, time);
+    return user && *user != 0 ? std::optional(avoided().person(*user)) : std::nullopt;
 }
+
+void charge_wait(uid_t payer, std::chrono::milliseconds time) { avoided().charge(payer, time); }
 
 bool is_process_avoided(int pid) {
     if (is_avoided({Avoid::process, static_cast<std::uint64_t>(pid)})) return true;

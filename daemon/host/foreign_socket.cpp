@@ -156,7 +156,7 @@ std::uint16_t ForeignSocket::port() const {
 
 bool in_other_class(int pid) {
     static std::mutex mutex;
-    static std::vector<std::string> own;
+    static auto& own = *new std::vector<std::string>; // as above
     static std::chrono::steady_clock::time_point until{};
     const std::lock_guard lock(mutex);
     if (const auto now = std::chrono::steady_clock::now(); now >= until) { // the kernel locks for it

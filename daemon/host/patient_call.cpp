@@ -5,12 +5,12 @@
 #include "host/avoided.hpp"
 #include "host/blocked_signals.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <condition_variable>
 #include <cstdint>
 #include <fstream>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -42,6 +42,25 @@ std::vector<Avoidable> avoidables(const InUse& used) {
     return all;
 }
 
+/// Of what is waited for in one call: asked at once when it is another process's, as that may end meanwhile.
+class Payer {
+  public:
+    explicit Payer(const InUse& used) : used_(used) {}
+    void note() {
+        if (const int pid = used_.pid; pid != std::exchange(pid_, pid)) payer_ = payer_of(pid);
+    }
+    void charge(std::chrono::milliseconds time) {
+        note();
+        if (payer_) charge_wait(*payer_, time);
+    }
+    [[nodiscard]] std::optional<uid_t> get() const { return payer_; }
+
+  private:
+    const InUse& used_;
+    int pid_ = 0;
+    std::optional<uid_t> payer_;
+};
+
 std::atomic<int> left_behind = 0; // calls that were left to themselves and have not come back
 
 /// A thread that runs one call after another, of one caller.
@@ -65,25 +84,27 @@ class CallThread {
         call_ = call;
         changed_.notify_all();
         std::chrono::milliseconds waited{0}; // seen to wait itself, without a break
+        Payer payer(call->in_use);
         const auto end = Clock::now() + longest_of_all;
         for (auto rest = first_glance; waited < longest_call && Clock::now() < end; rest = between_glances) {
             const auto glanced = Clock::now();
             if (changed_.wait_for(lock, rest, [this] { return call_ == nullptr; })) {
-                if (waited.count() > 0) charge_wait(call->in_use.pid, since(glanced));
+                if (waited.count() > 0) payer.charge(since(glanced));
                 return true;
             }
             if (wants_cpu()) {
                 waited = {};
+                payer.note();
             } else {
                 waited += rest;
-                charge_wait(call->in_use.pid, since(glanced));
+                payer.charge(since(glanced));
             }
         }
         is_over_ = is_stuck_ = true;
         ++left_behind;
         call->in_use.is_given_up = true;
-        avoided_ = avoidables(call->in_use);
-        std::ranges::for_each(avoided_, note_stuck);
+        avoided_ = {avoidables(call->in_use), payer.get()};
+        note_stuck(avoided_);
         return false;
     }
     void end() {
@@ -119,7 +140,7 @@ class CallThread {
                 lock.unlock();
                 call_.reset();
                 call.reset();
-                std::ranges::for_each(avoided_, note_back);
+                note_back(avoided_);
                 --left_behind;
                 return;
             }
@@ -132,7 +153,7 @@ class CallThread {
     std::condition_variable changed_;
     std::shared_ptr<PatientCall> call_; ///< null: nothing is to be done
     bool is_over_ = false, is_stuck_ = false;
-    std::vector<Avoidable> avoided_; ///< what it uses that is stuck
+    Stuck avoided_; ///< what it uses that is stuck
     std::atomic<int> tid_ = 0;
 };
 

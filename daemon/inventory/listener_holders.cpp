@@ -100,12 +100,13 @@ void ListenerHolders::charge(std::uint64_t payer, std::chrono::nanoseconds used)
 }
 
 std::optional<ListenerHolders::Holder> ListenerHolders::among(std::span<const int> pids, std::uint64_t inode,
-                                                              std::atomic<int>& at, bool& is_whole) {
+                                                              host::InUse& at, bool& is_whole) {
     Found found;
     Allowance allowance{most_links_of_family, thread_time() + longest_of_family};
     for (const int pid : pids) {
         if (!root_ || found.contains(inode)) break;
-        at = pid;
+        at.pid = pid;
+        if (at.is_given_up) break;
         if (host::is_process_avoided(pid)) {
             is_whole = false;
             continue;
@@ -165,7 +166,7 @@ std::optional<ListenerHolders::Holder> ListenerHolders::known(std::uint64_t inod
 }
 
 ListenerHolders::Found ListenerHolders::walk(const ListeningSockets& listed, int& from,
-                                             std::atomic<int>& at) const {
+                                             host::InUse& at) const {
     Found found;
     std::vector<int> pids;
     auto processes = NumberedEntries::open(root_->proc(), "");
@@ -179,7 +180,8 @@ ListenerHolders::Found ListenerHolders::walk(const ListeningSockets& listed, int
     for (const int pid : pids) {
         from = pid;
         if (allowance.links == 0) return found;
-        at = pid;
+        at.pid = pid;
+        if (at.is_given_up) return found;
         if (host::is_process_avoided(pid)) continue;
         for_each_socket(*root_, pid, allowance, [&](int number, std::uint64_t inode) {
             if (listed.has(inode)) found.try_emplace(inode, Holder{pid, number});
@@ -190,7 +192,7 @@ ListenerHolders::Found ListenerHolders::walk(const ListeningSockets& listed, int
     return found;
 }
 
-std::optional<ListenerHolders::Holder> ListenerHolders::anywhere(std::uint64_t inode, std::atomic<int>& at) {
+std::optional<ListenerHolders::Holder> ListenerHolders::anywhere(std::uint64_t inode, host::InUse& at) {
     std::unique_lock lock(mutex_);
     list();
     const auto listed = listed_;

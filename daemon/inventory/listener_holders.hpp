@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "host/patient_call.hpp"
 #include "host/root.hpp"
 #include "host/subordinate_ids.hpp"
 #include "inventory/listening_sockets.hpp"
 #include "inventory/search_credit.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -21,8 +21,8 @@ namespace affinityd::inventory {
 
 /// Finds who has a listener open, by its inode: servers hand listeners on to other processes, under other
 /// descriptors. For several threads: each process can hold up for as long as it likes whoever lists its
-/// descriptors, and a thread that is held up does not hold up others. `at`: the process that is being looked
-/// at, see host::patiently().
+/// descriptors, and a thread that is held up does not hold up others. `at`: who is being looked at, and
+/// whether to go on, see host::patiently().
 class ListenerHolders {
   public:
     using Clock = std::chrono::steady_clock;
@@ -54,8 +54,8 @@ class ListenerHolders {
     void charge(std::uint64_t payer, std::chrono::nanoseconds used);
     /// Which of these processes has it open; no value: none that was looked at. `is_whole`: all of them could
     /// be looked at.
-    [[nodiscard]] std::optional<Holder> among(std::span<const int> pids, std::uint64_t inode,
-                                              std::atomic<int>& at, bool& is_whole);
+    [[nodiscard]] std::optional<Holder> among(std::span<const int> pids, std::uint64_t inode, host::InUse& at,
+                                              bool& is_whole);
     enum class Listed : std::uint8_t {
         yes,      ///< it listens in the network namespace of this process
         no,       ///< it does not; in another one it may
@@ -69,7 +69,7 @@ class ListenerHolders {
     [[nodiscard]] std::optional<Holder> known(std::uint64_t inode);
     /// Any process of the machine: of those that listen here, as of the last walk. Processes that are avoided
     /// are left out.
-    [[nodiscard]] std::optional<Holder> anywhere(std::uint64_t inode, std::atomic<int>& at);
+    [[nodiscard]] std::optional<Holder> anywhere(std::uint64_t inode, host::InUse& at);
     /// What is known of it holds no more.
     void forget(std::uint64_t inode);
 
@@ -78,7 +78,7 @@ class ListenerHolders {
     void list();
     void learn(const Found& found);
     /// `from`: at first the highest process id to look at, then that of the next walk; newer ones come first.
-    [[nodiscard]] Found walk(const ListeningSockets& listed, int& from, std::atomic<int>& at) const;
+    [[nodiscard]] Found walk(const ListeningSockets& listed, int& from, host::InUse& at) const;
     std::optional<host::Root> root_; ///< its own, so that it may outlive others
     std::mutex mutex_;
     host::SubordinateIds persons_;

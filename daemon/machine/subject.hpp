@@ -159,6 +159,10 @@ class Setting {
   private:
     std::variant<CpuSet, FlowCount, Channels> value_;
 };
+/// Of SO_INCOMING_CPU; negative: not set.
+[[nodiscard]] inline Setting setting_of(int cpu) {
+    return cpu < 0 ? CpuSet() : CpuSet{static_cast<unsigned>(cpu)};
+}
 
 /// "task 123 (nginx)", "IRQ 45 (eth0-TxRx-3)", "eth0 tx-3", "eth0 rx-0-flows", "eth0 queues", "listener 80 of
 /// process 123"; for logs and tables.

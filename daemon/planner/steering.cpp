@@ -127,10 +127,18 @@ AddressGroups address_groups_of(const Listeners& listeners, AcceptProcesses proc
     return groups;
 }
 
+/// Where nothing was changed yet, as the first call has not come back, the record is of no weight.
+std::optional<UndoRecord> record_of(const Listener& listener, const UndoLookup& undo) {
+    const auto record = undo.find(listener.subject);
+    const bool is_untouched = record && record->before == record->original &&
+                              *record->before == machine::setting_of(listener.found->incoming_cpu);
+    return is_untouched ? std::nullopt : record;
+}
+
 /// By somebody else.
 bool told_by_others(int cpu, const std::optional<UndoRecord>& record) {
     if (cpu < 0) return false;
-    const Setting told{CpuSet{static_cast<unsigned>(cpu)}};
+    const auto told = machine::setting_of(cpu);
     return !record || (told != record->granted && told != record->asked && told != record->original &&
                        told != record->before);
 }
@@ -194,7 +202,7 @@ ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes
         listener.cpu = cpu_for(listener, arrives);
     const auto groups = address_groups_of(listeners, processes, given_up, plan.unattended);
     for (const auto& [cookie, listener] : listeners) {
-        const auto record = undo.find(listener.subject);
+        const auto record = record_of(listener, undo);
         const auto cpu = verdict_on(listener, groups, record);
         if (cpu) {
             plan.targets.push_back({listener.subject, CpuSet{*cpu}, policy, listener.takers.begin()->second,

@@ -35,6 +35,26 @@ TEST(Avoidances, WhatHasNotComeBackIsAvoidedForTenMinutes) {
     EXPECT_FALSE(all.contain(its_namesake, start));
 }
 
+TEST(Avoidances, ACookieIsNeverAnothers) {
+    Avoidances all;
+    constexpr Avoidable socket{Avoid::cookie, 4711};
+    all.note_stuck(socket, start);
+    EXPECT_TRUE(all.contain(socket, start + std::chrono::hours(5)));
+    all.note_back(socket, start + std::chrono::hours(5));
+    EXPECT_TRUE(all.contain(socket, start + std::chrono::hours(5) + seconds(9)));
+    EXPECT_FALSE(all.contain(socket, start + std::chrono::hours(5) + seconds(10)));
+}
+
+TEST(Avoidances, WhenRestsAreOverOnlyWhatIsAwayIsAvoided) {
+    Avoidances all;
+    all.note_stuck(server, start);
+    all.note_stuck(its_namesake, start);
+    all.note_back(server, start + seconds(1));
+    all.end_rests();
+    EXPECT_FALSE(all.contain(server, start + seconds(1)));
+    EXPECT_TRUE(all.contain(its_namesake, start + seconds(1)));
+}
+
 TEST(Avoidances, WhatHasComeBackRestsForTwiceAsLongEachTime) {
     Avoidances all;
     auto now = start;

@@ -57,6 +57,22 @@ TEST(WaitCharges, NobodyTakesMoreThanASecondInTenMinutesForLong) {
     EXPECT_GE(taken, seconds(59)) << "and is not avoided for longer than that";
 }
 
+TEST(WaitCharges, EightCallsThatAreAwayAreTooMuch) {
+    WaitCharges all;
+    for (unsigned i = 0; i < WaitCharges::most_away; ++i) {
+        EXPECT_FALSE(all.is_too_much(taker, at_first)) << i;
+        all.add_away(taker, at_first);
+    }
+    EXPECT_TRUE(all.is_too_much(at_first));
+    for (uid_t one = 10'000; one < 10'000 + WaitCharges::most_persons; ++one)
+        all.add(one, seconds(1), at_first);
+    EXPECT_TRUE(all.is_too_much(taker, at_first + std::chrono::hours(5))) << "he has not made room";
+    all.end_away(taker);
+    EXPECT_FALSE(all.is_too_much(taker, at_first));
+    all.end_away(neighbour); // of whom nothing is known
+    EXPECT_FALSE(all.is_too_much(neighbour, at_first));
+}
+
 TEST(WaitCharges, TheOneWhoTookLeastMakesRoom) {
     WaitCharges all;
     all.add(0, seconds(2), at_first);

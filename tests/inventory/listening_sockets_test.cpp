@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 
 #include <sched.h>
 
@@ -130,7 +129,7 @@ TEST_F(ListeningAround, WhoHasOneOpenIsFoundUnderWhateverDescriptor) {
         ::pause();
     });
     ListenerHolders holders(root);
-    std::atomic<int> at = 0;
+    host::InUse at;
     bool is_whole = true;
     std::optional<ListenerHolders::Holder> among;
     for (int i = 0; i < 2000 && (!among || among->number != 77); ++i) {
@@ -139,7 +138,7 @@ TEST_F(ListeningAround, WhoHasOneOpenIsFoundUnderWhateverDescriptor) {
     }
     ASSERT_TRUE(among);
     EXPECT_EQ(among->pid, child.pid());
-    EXPECT_EQ(at, child.pid()) << "who pays for it";
+    EXPECT_EQ(at.pid, child.pid()) << "who pays for it";
     EXPECT_EQ(among->number, 77);
     EXPECT_TRUE(is_whole);
     EXPECT_EQ(holders.is_listed(inode), ListenerHolders::Listed::yes);

@@ -272,6 +272,22 @@ TEST(Steering, WhatSomebodyElseHasToldACpuIsLeft) {
         << "it was told another one after ours";
 }
 
+/// Its first call has not come back.
+TEST(Steering, WhatWasToldNothingYetIsNotSteeredAlready) {
+    auto [one, other] = two_beside(3);
+    other.held.push_back(903);
+    test::Book book;
+    for (const std::uint64_t cookie : {101U, 102U})
+        book.records[ListenerCpu{cookie}] = {CpuSet{}, CpuSet{1}, CpuSet{1}, "web", CpuSet{}};
+    EXPECT_EQ(plan({one, other}, by_number, book).left, (Left{{NotSteered::unattended, 2}}));
+    EXPECT_TRUE(plan({one, other}, by_number, book, {903}).still_told.empty());
+    one.sockets[0].incoming_cpu = 1; // it has come back
+    const auto planned = plan({one, other}, by_number, book);
+    ASSERT_EQ(planned.targets.size(), 1U);
+    EXPECT_EQ(planned.targets[0].subject.cookie, 101U);
+    EXPECT_EQ(plan({one, other}, by_number, book, {903}).still_told, (std::map<int, std::size_t>{{1, 1}}));
+}
+
 TEST(Steering, WhatIsNotSteeredAnyMoreAndStillHasACpuFromUsIsCounted) {
     test::Book book;
     for (const std::uint64_t cookie : {101, 102, 104})
