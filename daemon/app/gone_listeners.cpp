@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/gone_listeners.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -21,6 +22,10 @@ bool GoneListeners::see_gone(const planner::Subject& subject, Clock::time_point 
 
 void GoneListeners::keep(const planner::Subject& subject) {
     if (const auto found = seen_.find(subject); found != seen_.end()) found->second.in_this_round = true;
+}
+
+bool GoneListeners::are_some_recent(Clock::time_point now) const {
+    return std::ranges::any_of(seen_, [&](const auto& one) { return now - one.second.first < grace_; });
 }
 
 void GoneListeners::end_round() {

@@ -25,7 +25,8 @@ class GoneListeners {
     void keep(const planner::Subject& subject);
     /// A round over all listeners has ended: forgets those that were not seen to be gone in it.
     void end_round();
-    [[nodiscard]] bool empty() const { return seen_.empty(); }
+    /// Of some it is not known yet whether it lasts.
+    [[nodiscard]] bool are_some_recent(Clock::time_point now) const;
 
   private:
     std::chrono::seconds grace_;

@@ -6,14 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <tuple>
 #include <utility>
 
 namespace affinityd::app {
 
 namespace {
-
-constexpr unsigned most_rounds = 7; // until the longest wait
 
 /// Somebody makes calls on it wait, or did lately: see host::patiently().
 bool may_be_reached_soon(const enforcer::Applied& applied) {
@@ -107,28 +104,22 @@ void ListenerRecords::restore(const planner::Subject& subject) {
         return;
     }
     auto carried = parts_.executor.restore(subject, parts_.current.placements().online);
-    if (may_be_reached_soon(carried.applied)) {
-        const auto now = Clock::now();
-        if (unreached_.rests(subject, now)) // that was told
-            std::erase_if(carried.notices, [](const auto& notice) {
-                return notice.kind == enforcer::Notice::Kind::not_put_back;
-            });
-        std::ignore = unreached_.see_gone(subject, now);
-    }
+    if (may_be_reached_soon(carried.applied) && !unreached_.see(subject, Clock::now()))
+        std::erase_if(carried.notices,
+                      [](const auto& notice) { return notice.kind == enforcer::Notice::Kind::not_put_back; });
     log_notices(parts_.log, carried.notices);
     parts_.placed.carried({subject, {}, record->original, "", planner::Restored::unwanted, true},
                           carried.applied, record);
 }
 
-std::optional<std::chrono::seconds> ListenerRecords::end_round() {
+std::optional<ListenerRecords::Clock::time_point> ListenerRecords::end_round() {
+    const auto now = Clock::now();
     looked_ = 0;
     gone_.end_round();
     doubts_.end_round();
-    unreached_.end_round();
-    rounds_unreached_ = unreached_.empty() ? 0 : std::min(rounds_unreached_ + 1, most_rounds);
-    if (!doubts_.empty()) return doubts_last;
-    if (rounds_unreached_ == 0) return std::nullopt;
-    return std::min<std::chrono::seconds>(first_wait * (1 << (rounds_unreached_ - 1)), longest_wait);
+    const auto next = unreached_.end_round(now);
+    if (!doubts_.are_some_recent(now)) return next;
+    return std::min(next.value_or(Clock::time_point::max()), now + between_looks);
 }
 
 } // namespace affinityd::app

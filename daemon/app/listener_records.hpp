@@ -6,6 +6,7 @@
 #include "app/placed.hpp"
 #include "app/releases.hpp"
 #include "app/task_table.hpp"
+#include "app/unreached_listeners.hpp"
 #include "app/world.hpp"
 #include "enforcer/executor.hpp"
 #include "planner/steering.hpp"
@@ -34,10 +35,8 @@ class ListenerRecords {
     static constexpr std::size_t most_of_policy = 4096;
     /// To find out that a listener is gone is a look at whole families: so many in one round.
     static constexpr std::size_t most_gone_in_round = 128;
-    /// What cannot be put back for a moment is tried again after the first, then after twice as long ...
-    static constexpr std::chrono::seconds first_wait{10}, longest_wait{600};
-    static constexpr std::chrono::seconds doubts_last{
-        5}; ///< one of which there are doubts is looked at again
+    /// What is in doubt is looked at again after that.
+    static constexpr std::chrono::seconds between_looks{5};
 
     /// References must outlive it.
     struct Parts {
@@ -73,8 +72,8 @@ class ListenerRecords {
     /// Puts one back that has been decided against, or whose process has been out of its policy, for a while;
     /// or drops its record if nobody has had it open for a while.
     void settle(const planner::Subject& subject, Clock::time_point now);
-    /// All were looked at. When some may be put back soon: how long to wait for that.
-    [[nodiscard]] std::optional<std::chrono::seconds> end_round();
+    /// All were looked at. When to look again, as some may be put back then; no value: for none of these.
+    [[nodiscard]] std::optional<Clock::time_point> end_round();
 
   private:
     [[nodiscard]] bool has_left(const planner::ListenerCpu& listener, const std::string& policy) const;
@@ -85,8 +84,7 @@ class ListenerRecords {
     std::unordered_set<std::uint64_t> given_up_;
     GoneListeners gone_{std::chrono::minutes(1)};
     GoneListeners doubts_{patience};
-    GoneListeners unreached_{std::chrono::hours(1)};         ///< to be put back, and told of so often
-    unsigned rounds_unreached_ = 0;                          ///< one after the other
+    UnreachedListeners unreached_;
     std::map<std::string, std::size_t, std::less<>> counts_; ///< by policy, at the last sort()
     std::size_t rounds_ = 0;
     std::size_t looked_ = 0; ///< in this round, whether they are gone

@@ -243,21 +243,29 @@ void Listeners::plan(const std::string& policy, const std::vector<const inventor
     plans_[policy] = std::move(plan);
 }
 
-/// What was told to listeners of a process that cannot be looked at for a while is in force all the same.
+/// What was told to listeners of a process that cannot be looked at for a while is in force all the same,
+/// where nothing else is known of them or their workers.
 void Listeners::keep_avoided(const std::vector<inventory::AcceptSockets>& found,
                              const std::vector<ListenerTarget>& before) {
-    std::set<int> avoided;
-    for (const auto& one : found)
-        if (one.is_avoided()) avoided.insert(one.process.tid);
-    if (avoided.empty()) return;
+    std::map<int, TaskId> avoided;
     std::set<std::uint64_t> known;
-    for (const auto& target : targets_)
-        known.insert(target.subject.cookie);
-    for (const auto& target : before) {
-        if (!avoided.contains(target.subject.process) || known.contains(target.subject.cookie)) continue;
-        if (!is_wanted(target) || guard_.is_withdrawn(target.policy, target.bound_to, Clock::now())) continue;
+    for (const auto& one : found) {
+        if (one.is_avoided()) avoided.emplace(one.process.tid, one.process);
+        for (const auto& socket : one.sockets)
+            known.insert(socket.cookie);
+    }
+    if (avoided.empty()) return;
+    for (auto target : before) {
+        const auto process = avoided.find(target.subject.process);
+        if (process == avoided.end() || known.contains(target.subject.cookie) || !is_wanted(target) ||
+            guard_.is_withdrawn(target.policy, target.bound_to, Clock::now()))
+            continue;
+        const auto cpu = arrival_cpu(process->second, target.thread);
+        if (!cpu && cpu.error() != planner::NotSteered::settling) continue;
+        if (cpu) target.wanted = CpuSet{*cpu};
+        target.is_avoided = true;
         plans_[target.policy].targets.push_back(target);
-        targets_.push_back(target);
+        targets_.push_back(std::move(target));
     }
 }
 
@@ -315,6 +323,7 @@ const ListenerTarget* Listeners::next_target() {
 void Listeners::put_right(const ListenerTarget& target) {
     const auto* resolved = parts_.current.placements().find(target.policy);
     if (resolved == nullptr || !steers(*resolved->policy)) return; // since the plan was made
+    if (target.is_avoided) return parts_.placed.found_put_off(target.subject, target.policy);
     const auto present = parts_.enforcer.present(target.subject);
     if (!present || !*present) return; // it is gone, or the next look says why it cannot be reached
     const auto before = parts_.journal.find(target.subject);
@@ -353,7 +362,7 @@ ListenerRecords::Sorted Listeners::without_target() {
 }
 
 void Listeners::end_round() {
-    if (const auto wait = records_.end_round()) next_look_ = std::min(next_look_, Clock::now() + *wait);
+    if (const auto next = records_.end_round()) next_look_ = std::min(next_look_, *next);
 }
 
 const planner::ListenerPlan* Listeners::plan_of(std::string_view policy) const {

@@ -2,7 +2,6 @@
 #include "app/sample_looks.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>

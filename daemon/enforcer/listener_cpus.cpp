@@ -43,6 +43,7 @@ int use_of(int process, int number, const ListenerCpu& subject, const Use& use, 
     const auto files = host::ForeignFiles::open(process);
     if (!files) return files.error() == ESRCH ? ENOENT : files.error();
     at.pid = process;
+    if (at.is_given_up) return ECANCELED;
     const auto socket = files->socket(number);
     if (socket) return socket->cookie() == subject.cookie ? use(*socket) : ENOENT;
     const int code = socket.error();

@@ -47,6 +47,7 @@ class Avoided {
     void end_rests() {
         const std::lock_guard lock(mutex_);
         all_.end_rests();
+        charges_.forgive();
     }
     bool contains(const Avoidable& what) {
         const std::lock_guard lock(mutex_);

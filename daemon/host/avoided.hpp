@@ -21,7 +21,8 @@ void note_stuck(const Stuck& call);
 void note_back(const Stuck& call);
 [[nodiscard]] bool is_avoided(const Avoidable& what);
 
-/// The daemon stops, and asks each only once more: what only rests is not avoided any more.
+/// The daemon stops, and what is not put back now is not soon: nothing is avoided any more only for what was
+/// before.
 void end_rests();
 
 /// Who pays for what is waited for, of what this process has open: its user, also in his user namespaces

@@ -4,6 +4,7 @@
 #include "host/avoided.hpp"
 #include "host/close_aside.hpp"
 #include "host/interruptions.hpp"
+#include "host/patient_call.hpp"
 #include "host/socket_link.hpp"
 
 #include <algorithm>
@@ -103,6 +104,13 @@ bool ForeignSocket::accepts() const {
 
 std::optional<std::uint64_t> ForeignSocket::cookie() const {
     return option<std::uint64_t>(fd_.get(), SO_COOKIE);
+}
+
+bool ForeignSocket::begin_use(InUse& at) const {
+    const auto own = cookie().value_or(0);
+    if (is_avoided({Avoid::cookie, own})) return false;
+    at.cookie = own;
+    return true;
 }
 
 bool ForeignSocket::shares_port() const { return option<int>(fd_.get(), SO_REUSEPORT).value_or(0) != 0; }

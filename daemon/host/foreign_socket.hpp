@@ -13,6 +13,8 @@
 
 namespace affinityd::host {
 
+struct InUse;
+
 /// A socket that another process has open, by a descriptor of our own for the same open file. While that is
 /// held, a connection that its owner closes stays open on the wire: it is held for a few system calls, never
 /// across a wait. To close it may take as long as its owner likes (SO_LINGER): a thread does that then, and
@@ -25,6 +27,8 @@ class ForeignSocket {
     [[nodiscard]] bool accepts() const;
     /// SO_COOKIE: what no other socket of this boot has; no value: it is no socket.
     [[nodiscard]] std::optional<std::uint64_t> cookie() const;
+    /// Notes its cookie as what a call uses, see patiently(). False: it is avoided, and is to be left.
+    [[nodiscard]] bool begin_use(InUse& at) const;
     /// SO_REUSEPORT: others may be bound to its address, too, and share the connections.
     [[nodiscard]] bool shares_port() const;
     /// SO_INCOMING_CPU. Of a listener: the CPU whose connections it is to get, -1 if nobody has said; of a

@@ -103,6 +103,7 @@ class CallThread {
         is_over_ = is_stuck_ = true;
         ++left_behind;
         call->in_use.is_given_up = true;
+        payer.note();
         avoided_ = {avoidables(call->in_use), payer.get()};
         note_stuck(avoided_);
         return false;

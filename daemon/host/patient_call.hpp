@@ -30,8 +30,8 @@ enum class Unanswered : std::uint8_t {
 struct InUse {
     std::atomic<int> pid = 0;                         ///< whose open files
     std::atomic<std::uint64_t> inode = 0, cookie = 0; ///< a socket
-    /// Nobody waits for the answer any more: nothing more is to be begun. Asked after a socket was noted,
-    /// either it is true, or that socket is avoided when the call gets stuck.
+    /// Nobody waits for the answer any more: nothing more is to be begun. Asked after a process or a socket
+    /// was noted, either it is true, or that is avoided when the call gets stuck.
     std::atomic<bool> is_given_up = false;
 };
 

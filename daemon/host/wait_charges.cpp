@@ -36,6 +36,11 @@ void WaitCharges::end_away(uid_t person) {
         --found->second.away;
 }
 
+void WaitCharges::forgive() {
+    for (auto& [person, charge] : all_)
+        charge.sum = {};
+}
+
 bool WaitCharges::is_too_much(const Charge& charge, Clock::time_point now) {
     return charge.away >= most_away || left(charge, now) > most;
 }

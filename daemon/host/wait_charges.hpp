@@ -23,6 +23,8 @@ class WaitCharges {
     void add(uid_t person, Clock::duration time, Clock::time_point now);
     void add_away(uid_t person, Clock::time_point now);
     void end_away(uid_t person);
+    /// Nobody has waited for anything; calls that are away stay so.
+    void forgive();
     /// He is to be avoided: for what was waited, for `per` at most.
     [[nodiscard]] bool is_too_much(uid_t person, Clock::time_point now) const;
     /// Somebody is.

@@ -293,6 +293,7 @@ Looked look_at(const host::ForeignFiles& files, int number, std::uint64_t inode)
         at.inode = inode; // whoever has it open
         const auto socket = files.socket(number);
         if (!socket) return std::unexpected(socket.error());
+        if (!socket->begin_use(at)) return std::unexpected(EBUSY);
         std::optional<AcceptSocket> found;
         if (socket->accepts())
             found = {socket->cookie().value_or(0),
@@ -321,7 +322,7 @@ std::optional<std::uint16_t> local_port(const host::ForeignFiles& files, int num
                at.pid = files.pid();
                at.inode = inode;
                const auto socket = files.socket(number);
-               const auto port = socket ? Port(socket->port()) : std::nullopt;
+               const auto port = socket && socket->begin_use(at) ? Port(socket->port()) : std::nullopt;
                files.let_owner_close_last(number, inode);
                return port;
            })

@@ -20,8 +20,10 @@ std::vector<std::optional<std::string>> read_patiently(const host::Root& root, i
                        names = std::move(names), pid, longest](host::InUse& at) {
         at.pid = pid;
         Texts texts;
-        for (const auto& name : names)
+        for (const auto& name : names) {
+            if (at.is_given_up) break;
             texts.push_back(folder->read(name, longest).value_or(std::nullopt));
+        }
         return texts;
     };
     return host::patiently<Texts>(read).value_or(none);

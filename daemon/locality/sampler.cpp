@@ -50,6 +50,7 @@ std::optional<Sampler::Connection> Sampler::look_into(const host::ForeignFiles& 
         at.inode = inode; // whoever has it open
         const auto socket = files.socket(number);
         if (!socket) return std::unexpected(socket.error());
+        if (!socket->begin_use(at)) return std::unexpected(EBUSY);
         const auto silence = socket->silence();
         const Connection found{silence.value_or(std::chrono::milliseconds(0)), socket->incoming_cpu(),
                                socket->napi_id()};

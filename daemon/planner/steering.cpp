@@ -218,6 +218,7 @@ ListenerPlan plan_listeners(const std::string& policy, AcceptProcesses processes
             ++plan.still_told[listener.subject.process];
     }
     for (const auto* process : processes) {
+        plan.are_some_avoided |= process->is_avoided();
         if (process->code != 0 && process->code != ESRCH)
             plan.leave(NotSteered::refused, process->process.tid);
         if (process->left_out > 0) plan.leave(NotSteered::too_many, process->process.tid, process->left_out);
@@ -248,7 +249,7 @@ bool is_pinned_only(const ResolvedPolicy& resolved, const ListenerPlan* plan) {
     if (policy.steer == Steer::tasks) return false;
     if (policy.steer == Steer::flows) return !policy.steering; // nothing may be written for them
     if (plan == nullptr || !plan->targets.empty()) return false;
-    if (plan->left.contains(NotSteered::unfair)) return false; // only for a while
+    if (plan->left.contains(NotSteered::unfair) || plan->are_some_avoided) return false; // only for a while
     // What is only not known yet is not told. Who has no listeners at all sends, or takes datagrams.
     return plan->left.empty() ||
            std::ranges::any_of(plan->left, [](const auto& left) { return !is_undecided(left.first); });

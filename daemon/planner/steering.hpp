@@ -28,6 +28,7 @@ struct ListenerTarget {
     std::string policy;
     int thread = 0;                     ///< the worker
     std::vector<std::uint8_t> bound_to; ///< as inventory::AcceptSocket: whose connections it shares
+    bool is_avoided = false;            ///< it cannot be looked at for a while, and is as it was
     friend bool operator==(const ListenerTarget&, const ListenerTarget&) = default;
 };
 
@@ -64,6 +65,7 @@ struct ListenerPlan {
     /// Inodes of listeners that a process of the policy has open, on the address of others, and from which
     /// nobody was seen to take connections: he may be busy, or do it by select(2) or io_uring.
     std::set<std::uint64_t> unattended{};
+    bool are_some_avoided = false; ///< processes that cannot be looked at for a while
     /// Notes so many of a process.
     void leave(NotSteered why, int process, std::size_t count = 1);
 };

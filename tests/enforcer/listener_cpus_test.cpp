@@ -105,7 +105,9 @@ TEST_F(Family, AListenerWhoseLockSomebodyHoldsIsAvoided) {
     ASSERT_EQ(::listen(number, 8), 0);
     const auto cookie = host::ForeignFiles::open(::getpid())->socket(number)->cookie().value();
     const Forked worker([] { ::pause(); }); // has it open, too
-    const ListenerCpu listener{cookie, worker.pid(), ::getpid(), number, 80};
+    struct stat status {};
+    ASSERT_EQ(::fstat(number, &status), 0);
+    const ListenerCpu listener{cookie, worker.pid(), ::getpid(), number, 80, status.st_ino};
     {
         const HeldSocket held(number);
         const auto applied = enforcer_->apply({listener, {}, CpuSet{1}, "web", planner::Steering::accept});
@@ -113,11 +115,39 @@ TEST_F(Family, AListenerWhoseLockSomebodyHoldsIsAvoided) {
         EXPECT_EQ(applied.outcome, Outcome::busy) << "it may be made yet";
     }
     EXPECT_TRUE(host::is_avoided({host::Avoid::cookie, cookie}));
+    EXPECT_TRUE(host::is_avoided({host::Avoid::inode, status.st_ino})) << "so who reads listeners knows it";
     EXPECT_TRUE(host::is_process_avoided(worker.pid()));
     EXPECT_FALSE(enforcer_->present(listener));
     const auto later = enforcer_->apply({listener, {}, CpuSet{1}, "web", planner::Steering::accept});
     EXPECT_EQ(later.code, EBUSY);
     EXPECT_EQ(later.outcome, Outcome::failed) << "it is avoided, and no call is made";
+    ::close(number);
+}
+
+TEST_F(Family, OneThatWasFoundToMakeCallsWaitByItsInodeIsNotAsked) {
+    auto listener = subject(workers_[0]);
+    listener.inode = std::uint64_t{1} << 40; // no socket has it
+    host::note_stuck({{{host::Avoid::inode, listener.inode}}, {}});
+    const auto present = enforcer_->present(listener);
+    ASSERT_FALSE(present);
+    EXPECT_EQ(present.error().code, EBUSY);
+}
+
+TEST_F(Family, NobodyIsLookedForWhileItsProcessIsAvoided) {
+    const int number = ::socket(AF_INET, SOCK_STREAM, 0);
+    ASSERT_EQ(::listen(number, 8), 0);
+    const auto cookie = host::ForeignFiles::open(::getpid())->socket(number)->cookie().value();
+    struct stat status {};
+    ASSERT_EQ(::fstat(number, &status), 0);
+    const Forked worker([number] {
+        ::close(number);
+        ::pause();
+    });
+    const ListenerCpu listener{cookie, worker.pid(), 1, number, 80, status.st_ino};
+    host::note_stuck({{{host::Avoid::process, static_cast<std::uint64_t>(worker.pid())}}, {}});
+    const auto present = enforcer_->present(listener);
+    ASSERT_FALSE(present) << "though it is here";
+    EXPECT_EQ(present.error().code, EBUSY) << "not: nobody has it open";
     ::close(number);
 }
 

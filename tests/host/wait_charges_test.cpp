@@ -73,6 +73,16 @@ TEST(WaitCharges, EightCallsThatAreAwayAreTooMuch) {
     EXPECT_FALSE(all.is_too_much(neighbour, at_first));
 }
 
+TEST(WaitCharges, WhatIsForgivenWasNotWaitedFor) {
+    WaitCharges all;
+    all.add(taker, minutes(5), at_first);
+    for (unsigned i = 0; i < WaitCharges::most_away; ++i)
+        all.add_away(neighbour, at_first);
+    all.forgive();
+    EXPECT_FALSE(all.is_too_much(taker, at_first));
+    EXPECT_TRUE(all.is_too_much(neighbour, at_first)) << "these are away";
+}
+
 TEST(WaitCharges, TheOneWhoTookLeastMakesRoom) {
     WaitCharges all;
     all.add(0, seconds(2), at_first);

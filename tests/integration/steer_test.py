@@ -554,6 +554,7 @@ class Steer(unittest.TestCase):
         let_go = self.hold_locks_of(pids)
         self.wait_until_not_reached(daemon)
         let_go()
+        time.sleep(2)  # until the calls have come back
         daemon.stop()
         self.assertEqual([-1, -1], self.told_of(pids))
 

@@ -143,6 +143,9 @@ TEST_F(ListeningAround, WhoHasOneOpenIsFoundUnderWhateverDescriptor) {
     EXPECT_TRUE(is_whole);
     EXPECT_EQ(holders.is_listed(inode), ListenerHolders::Listed::yes);
     EXPECT_TRUE(holders.are_here(std::array{child.pid()}));
+    host::InUse given_up;
+    given_up.is_given_up = true;
+    EXPECT_FALSE(holders.among(std::array{child.pid()}, inode, given_up, is_whole)) << "nobody waits for it";
     ::close(one);
     const auto anywhere = holders.anywhere(inode, at);
     ASSERT_TRUE(anywhere);

@@ -308,7 +308,11 @@ TEST(Steering, ProcessesThatCannotBeReachedAreCounted) {
     auto forbidden = process(1, {}), ended = process(2, {});
     forbidden.code = EPERM;
     ended.code = ESRCH;
-    EXPECT_EQ(plan({forbidden, ended}).left, (Left{{NotSteered::refused, 1}}));
+    const auto planned = plan({forbidden, ended});
+    EXPECT_EQ(planned.left, (Left{{NotSteered::refused, 1}}));
+    EXPECT_FALSE(planned.are_some_avoided);
+    forbidden.code = EBUSY;
+    EXPECT_TRUE(plan({forbidden, ended}).are_some_avoided);
 }
 
 AcceptSocket with(AcceptSocket socket, std::optional<std::size_t> accepted) {
@@ -472,7 +476,7 @@ bool is_told(const std::string& keys, const ListenerPlan* plan) {
 }
 
 TEST(PinnedOnly, IsWhoIsBoundToACoreWhileNothingBringsPacketsThere) {
-    ListenerPlan shared, steered, unknown, settling, laneless;
+    ListenerPlan shared, steered, unknown, settling, laneless, avoided;
     const ListenerPlan none;
     settling.left[NotSteered::settling] = 2;
     laneless.left[NotSteered::no_lane] = 2;
@@ -487,6 +491,10 @@ TEST(PinnedOnly, IsWhoIsBoundToACoreWhileNothingBringsPacketsThere) {
     EXPECT_FALSE(is_told("bind: core\n", &steered));
     EXPECT_FALSE(is_told("bind: core\n", &unknown)) << "they may only not wait yet";
     EXPECT_FALSE(is_told("bind: core\n", &settling));
+    avoided.left[NotSteered::refused] = 2;
+    EXPECT_TRUE(is_told("bind: core\n", &avoided));
+    avoided.are_some_avoided = true;
+    EXPECT_FALSE(is_told("bind: core\n", &avoided)) << "only for a while";
     EXPECT_TRUE(is_told("bind: core\n", &laneless)) << "another policy decides over the interface";
     EXPECT_TRUE(is_told("bind: core\n", &none)) << "a server of datagrams has no listeners";
     EXPECT_FALSE(is_told("bind: core\n", nullptr)) << "nothing was read yet";

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/unreached_listeners.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace affinityd::app {
+
+bool UnreachedListeners::see(const planner::Subject& subject, Clock::time_point now) {
+    const auto [one, is_new] = seen_.try_emplace(subject, Seen{now});
+    are_some_new_ |= is_new;
+    one->second.in_this_round = true;
+    if (!is_new && now - one->second.told < between_notices) return false;
+    one->second.told = now;
+    return true;
+}
+
+std::optional<UnreachedListeners::Clock::time_point> UnreachedListeners::end_round(Clock::time_point now) {
+    for (auto one = seen_.begin(); one != seen_.end();)
+        one = std::exchange(one->second.in_this_round, false) ? std::next(one) : seen_.erase(one);
+    const bool begins = std::exchange(are_some_new_, false);
+    if (seen_.empty()) return std::nullopt;
+    if (begins) {
+        wait_ = first_wait;
+        next_ = now + wait_;
+    } else if (now >= next_) { // rounds for other reasons do not count
+        wait_ = std::min(2 * wait_, longest_wait);
+        next_ = now + wait_;
+    }
+    return next_;
+}
+
+} // namespace affinityd::app

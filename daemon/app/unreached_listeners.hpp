@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "planner/action.hpp"
+
+#include <chrono>
+#include <optional>
+#include <unordered_map>
+
+namespace affinityd::app {
+
+/// Listeners that are to be put back and cannot be reached for a moment, as somebody makes system calls on
+/// them wait. They are tried again after a while, which is longer each time in vain.
+class UnreachedListeners {
+  public:
+    using Clock = std::chrono::steady_clock;
+    static constexpr std::chrono::seconds first_wait{10}, longest_wait{600};
+    static constexpr std::chrono::hours between_notices{1};
+
+    /// It was tried in vain. True: that is to be told.
+    [[nodiscard]] bool see(const planner::Subject& subject, Clock::time_point now);
+    /// A round over all listeners has ended: forgets those that were not seen in it. When the next one is to
+    /// be; no value: there are none.
+    [[nodiscard]] std::optional<Clock::time_point> end_round(Clock::time_point now);
+
+  private:
+    struct Seen {
+        Clock::time_point told{};
+        bool in_this_round = false;
+    };
+    std::unordered_map<planner::Subject, Seen> seen_;
+    bool are_some_new_ = false;
+    std::chrono::seconds wait_{0};
+    Clock::time_point next_{};
+};
+
+} // namespace affinityd::app

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/unreached_listeners.hpp"
+
+#include <gtest/gtest.h>
+
+namespace affinityd::app {
+namespace {
+
+using planner::ListenerCpu;
+using std::chrono::hours;
+using std::chrono::seconds;
+using Clock = UnreachedListeners::Clock;
+
+const ListenerCpu held{101, 1, 0, 6, 80}, resting{102, 2, 0, 6, 80};
+constexpr auto start = Clock::time_point{} + hours(1);
+
+TEST(UnreachedListeners, AreTriedAgainAfterTwiceAsLongEachTime) {
+    UnreachedListeners all;
+    EXPECT_FALSE(all.end_round(start));
+    auto now = start;
+    for (const int wait : {10, 20, 40, 80, 160, 320, 600, 600}) {
+        EXPECT_EQ(all.see(held, now), now == start) << "it is told once";
+        const auto next = all.end_round(now);
+        ASSERT_EQ(next, now + seconds(wait));
+        EXPECT_FALSE(all.see(held, now + seconds(1)));
+        EXPECT_EQ(all.end_round(now + seconds(1)), next) << "that was a round for another reason";
+        now = *next;
+    }
+    EXPECT_FALSE(all.end_round(now)) << "it was not seen";
+}
+
+TEST(UnreachedListeners, OneThatIsNewIsTriedAgainSoon) {
+    UnreachedListeners all;
+    auto now = start;
+    for (int i = 0; i < 10; ++i) {
+        EXPECT_EQ(all.see(held, now), i == 0);
+        now = *all.end_round(now);
+    }
+    EXPECT_FALSE(all.see(held, now));
+    EXPECT_TRUE(all.see(resting, now));
+    EXPECT_EQ(all.end_round(now), now + seconds(10));
+}
+
+TEST(UnreachedListeners, AreToldOnceAnHour) {
+    UnreachedListeners all;
+    int told = 0;
+    for (auto now = start; now < start + hours(10); now += seconds(5)) {
+        told += all.see(held, now) ? 1 : 0;
+        EXPECT_TRUE(all.end_round(now));
+    }
+    EXPECT_EQ(told, 10);
+}
+
+} // namespace
+} // namespace affinityd::app
