@@ -6,15 +6,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <tuple>
 #include <utility>
 
 namespace affinityd::app {
 
 namespace {
 
-/// Somebody makes calls on it wait, or did lately: see host::patiently().
-bool may_be_reached_soon(const enforcer::Applied& applied) {
-    return applied.code == EBUSY || applied.code == EAGAIN || applied.code == EINPROGRESS;
+/// Somebody makes calls on it wait, or did lately, see host::patiently(); or not all processes have been
+/// searched for it yet.
+bool may_be_reached_soon(int code) {
+    return code == EBUSY || code == EAGAIN || code == EINPROGRESS || code == EOWNERDEAD;
 }
 
 } // namespace
@@ -83,7 +85,10 @@ void ListenerRecords::settle(const planner::Subject& subject, Clock::time_point 
 
 void ListenerRecords::drop_if_gone(const planner::Subject& subject, Clock::time_point now) {
     if (gone_.rests(subject, now)) return;
-    if (++looked_ > most_gone_in_round) return gone_.keep(subject);
+    if (++looked_ > most_gone_in_round) {
+        doubts_.keep(subject);
+        return gone_.keep(subject);
+    }
     const auto present = parts_.enforcer.present(subject);
     if (present && *present) {
         const auto& listener = std::get<planner::ListenerCpu>(subject); // handed on to who is under no policy
@@ -91,7 +96,12 @@ void ListenerRecords::drop_if_gone(const planner::Subject& subject, Clock::time_
         if (!is_alive && doubts_.see_gone(subject, now)) restore(subject);
         return;
     }
-    if (!present || !gone_.see_gone(subject, now)) return;
+    if (!present) {
+        doubts_.keep(subject);
+        if (may_be_reached_soon(present.error().code)) std::ignore = unreached_.see(subject, now);
+        return;
+    }
+    if (!gone_.see_gone(subject, now)) return;
     if (const auto done = parts_.executor.gone(subject); !done) parts_.log.error(done.error().to_string());
 }
 
@@ -104,7 +114,7 @@ void ListenerRecords::restore(const planner::Subject& subject) {
         return;
     }
     auto carried = parts_.executor.restore(subject, parts_.current.placements().online);
-    if (may_be_reached_soon(carried.applied) && !unreached_.see(subject, Clock::now()))
+    if (may_be_reached_soon(carried.applied.code) && !unreached_.see(subject, Clock::now()))
         std::erase_if(carried.notices,
                       [](const auto& notice) { return notice.kind == enforcer::Notice::Kind::not_put_back; });
     log_notices(parts_.log, carried.notices);

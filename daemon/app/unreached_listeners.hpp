@@ -9,8 +9,9 @@
 
 namespace affinityd::app {
 
-/// Listeners that are to be put back and cannot be reached for a moment, as somebody makes system calls on
-/// them wait. They are tried again after a while, which is longer each time in vain.
+/// Listeners that are to be put back, perhaps, and cannot be reached for a moment, as somebody makes system
+/// calls on them wait, or who has them open is still being looked for. They are tried again after a while,
+/// which is longer each time in vain.
 class UnreachedListeners {
   public:
     using Clock = std::chrono::steady_clock;

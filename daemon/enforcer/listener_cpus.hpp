@@ -14,9 +14,8 @@ namespace affinityd::enforcer {
 /// last seen, the parent of that one, or another of its children (the newest 256), as workers of servers come
 /// and go while their listeners stay; under another descriptor, too, and in the network namespace of this
 /// process, whoever it is. Whose family takes long to search has it searched for a twentieth of the time
-/// only. EBUSY: system calls on it, or on a process that is likely to have
-/// it, did not come back in time, see host::patiently();
-/// EOWNERDEAD: it still listens, but nobody was found who has it open.
+/// only. EBUSY: system calls on it, or on a process that is likely to have it, did not come back in time, see
+/// host::patiently(); EOWNERDEAD: it still listens, but nobody was found who has it open.
 class ListenerCpus {
   public:
     explicit ListenerCpus(const host::Root& root)

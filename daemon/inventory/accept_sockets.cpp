@@ -360,6 +360,7 @@ AcceptSockets AcceptReader::read(const TaskId& process, AcceptAround around, con
     const auto parent = parent_of(root_, process); // whose files they are
     if (!theirs || !parent) {
         found.code = theirs ? ESRCH : theirs.error();
+        found.knows_all = !found.is_avoided(); // it has what it had
         return found;
     }
     found.parent = *parent;

@@ -197,6 +197,8 @@ TEST_F(Accepting, AListenerWhoseLockSomebodyHoldsIsAvoidedUntilSoonAfterItIsLetG
         EXPECT_TRUE(found.is_avoided());
         EXPECT_TRUE(host::is_avoided({host::Avoid::inode, inode}));
         EXPECT_TRUE(host::is_process_avoided(child.pid()));
+        EXPECT_FALSE(found.knows_all);
+        EXPECT_FALSE(reader.read(id(child.pid())).knows_all) << "nor when no call is made: it may have more";
     }
     EXPECT_EQ(read_until(child.pid(), is_found, 90).sockets.size(), 1U) << "not after ten minutes";
     ::close(mine);
