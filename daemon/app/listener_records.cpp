@@ -6,15 +6,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <tuple>
 #include <utility>
 
 namespace affinityd::app {
 
 namespace {
 
-/// Somebody makes calls on it wait, or did lately, see host::patiently(); or not all processes have been
-/// searched for it yet.
+/// Somebody makes calls on it wait, or did lately, see host::patiently(); or nobody has been found yet who
+/// has it open.
 bool may_be_reached_soon(int code) {
     return code == EBUSY || code == EAGAIN || code == EINPROGRESS || code == EOWNERDEAD;
 }
@@ -87,6 +86,7 @@ void ListenerRecords::drop_if_gone(const planner::Subject& subject, Clock::time_
     if (gone_.rests(subject, now)) return;
     if (++looked_ > most_gone_in_round) {
         doubts_.keep(subject);
+        unreached_.keep(subject);
         return gone_.keep(subject);
     }
     const auto present = parts_.enforcer.present(subject);
@@ -98,7 +98,8 @@ void ListenerRecords::drop_if_gone(const planner::Subject& subject, Clock::time_
     }
     if (!present) {
         doubts_.keep(subject);
-        if (may_be_reached_soon(present.error().code)) std::ignore = unreached_.see(subject, now);
+        if (present.error().code != EOWNERDEAD) gone_.keep(subject); // it listens
+        if (may_be_reached_soon(present.error().code)) unreached_.see(subject);
         return;
     }
     if (!gone_.see_gone(subject, now)) return;
@@ -114,7 +115,7 @@ void ListenerRecords::restore(const planner::Subject& subject) {
         return;
     }
     auto carried = parts_.executor.restore(subject, parts_.current.placements().online);
-    if (may_be_reached_soon(carried.applied.code) && !unreached_.see(subject, Clock::now()))
+    if (may_be_reached_soon(carried.applied.code) && !unreached_.see_not_put_back(subject, Clock::now()))
         std::erase_if(carried.notices,
                       [](const auto& notice) { return notice.kind == enforcer::Notice::Kind::not_put_back; });
     log_notices(parts_.log, carried.notices);

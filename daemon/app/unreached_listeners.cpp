@@ -7,13 +7,22 @@
 
 namespace affinityd::app {
 
-bool UnreachedListeners::see(const planner::Subject& subject, Clock::time_point now) {
-    const auto [one, is_new] = seen_.try_emplace(subject, Seen{now});
+void UnreachedListeners::see(const planner::Subject& subject) {
+    const auto [one, is_new] = seen_.try_emplace(subject);
     are_some_new_ |= is_new;
     one->second.in_this_round = true;
-    if (!is_new && now - one->second.told < between_notices) return false;
-    one->second.told = now;
+}
+
+bool UnreachedListeners::see_not_put_back(const planner::Subject& subject, Clock::time_point now) {
+    see(subject);
+    auto& told = seen_[subject].told;
+    if (told && now - *told < between_notices) return false;
+    told = now;
     return true;
+}
+
+void UnreachedListeners::keep(const planner::Subject& subject) {
+    if (const auto found = seen_.find(subject); found != seen_.end()) found->second.in_this_round = true;
 }
 
 std::optional<UnreachedListeners::Clock::time_point> UnreachedListeners::end_round(Clock::time_point now) {

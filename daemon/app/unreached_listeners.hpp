@@ -18,15 +18,19 @@ class UnreachedListeners {
     static constexpr std::chrono::seconds first_wait{10}, longest_wait{600};
     static constexpr std::chrono::hours between_notices{1};
 
-    /// It was tried in vain. True: that is to be told.
-    [[nodiscard]] bool see(const planner::Subject& subject, Clock::time_point now);
+    /// It could not be looked at.
+    void see(const planner::Subject& subject);
+    /// It could not be put back. True: that is to be told.
+    [[nodiscard]] bool see_not_put_back(const planner::Subject& subject, Clock::time_point now);
+    /// It is not looked at in this round: what was seen of it stands.
+    void keep(const planner::Subject& subject);
     /// A round over all listeners has ended: forgets those that were not seen in it. When the next one is to
     /// be; no value: there are none.
     [[nodiscard]] std::optional<Clock::time_point> end_round(Clock::time_point now);
 
   private:
     struct Seen {
-        Clock::time_point told{};
+        std::optional<Clock::time_point> told;
         bool in_this_round = false;
     };
     std::unordered_map<planner::Subject, Seen> seen_;

@@ -19,10 +19,10 @@ TEST(UnreachedListeners, AreTriedAgainAfterTwiceAsLongEachTime) {
     EXPECT_FALSE(all.end_round(start));
     auto now = start;
     for (const int wait : {10, 20, 40, 80, 160, 320, 600, 600}) {
-        EXPECT_EQ(all.see(held, now), now == start) << "it is told once";
+        EXPECT_EQ(all.see_not_put_back(held, now), now == start) << "it is told once";
         const auto next = all.end_round(now);
         ASSERT_EQ(next, now + seconds(wait));
-        EXPECT_FALSE(all.see(held, now + seconds(1)));
+        EXPECT_FALSE(all.see_not_put_back(held, now + seconds(1)));
         EXPECT_EQ(all.end_round(now + seconds(1)), next) << "that was a round for another reason";
         now = *next;
     }
@@ -33,19 +33,46 @@ TEST(UnreachedListeners, OneThatIsNewIsTriedAgainSoon) {
     UnreachedListeners all;
     auto now = start;
     for (int i = 0; i < 10; ++i) {
-        EXPECT_EQ(all.see(held, now), i == 0);
+        EXPECT_EQ(all.see_not_put_back(held, now), i == 0);
         now = *all.end_round(now);
     }
-    EXPECT_FALSE(all.see(held, now));
-    EXPECT_TRUE(all.see(resting, now));
+    EXPECT_FALSE(all.see_not_put_back(held, now));
+    EXPECT_TRUE(all.see_not_put_back(resting, now));
     EXPECT_EQ(all.end_round(now), now + seconds(10));
+}
+
+TEST(UnreachedListeners, WhatCouldNotBeLookedAtIsNotTold) {
+    UnreachedListeners all;
+    all.see(held);
+    EXPECT_EQ(all.end_round(start), start + seconds(10));
+    EXPECT_TRUE(all.see_not_put_back(held, start + seconds(10))) << "that is another thing";
+    EXPECT_FALSE(all.see_not_put_back(held, start + seconds(11)));
+}
+
+TEST(UnreachedListeners, WhatIsNotLookedAtInARoundIsNotNewInTheNext) {
+    UnreachedListeners all;
+    all.see(held);
+    all.see(resting);
+    auto now = *all.end_round(start);
+    for (int i = 0; i < 2; ++i) {
+        const bool is_even = i % 2 == 0;
+        all.see(is_even ? held : resting);
+        all.keep(is_even ? resting : held);
+        now = *all.end_round(now);
+    }
+    EXPECT_EQ(now, start + seconds(10 + 20 + 40));
+    all.keep(held);
+    EXPECT_TRUE(all.end_round(now));
+    EXPECT_FALSE(all.end_round(now));
+    all.keep(held);
+    EXPECT_FALSE(all.end_round(now)) << "nothing is known of it";
 }
 
 TEST(UnreachedListeners, AreToldOnceAnHour) {
     UnreachedListeners all;
     int told = 0;
     for (auto now = start; now < start + hours(10); now += seconds(5)) {
-        told += all.see(held, now) ? 1 : 0;
+        told += all.see_not_put_back(held, now) ? 1 : 0;
         EXPECT_TRUE(all.end_round(now));
     }
     EXPECT_EQ(told, 10);
