@@ -48,6 +48,10 @@ def is_on(node):
     return property_of_unit() == machine.allowed(hoarder()) == node_cpus(node)
 
 
+def explained():
+    return json.loads(run("affinityctl", "explain", str(hoarder()), "--json"))
+
+
 def told():
     return f"AllowedCPUs {property_of_unit()}, mask {machine.allowed(hoarder())}, node 0: {pages(0)} MiB, node 1: {pages(1)} MiB"
 
@@ -63,8 +67,8 @@ def a_program_that_always_takes_all_cpus_is_held_by_a_cpuset():
 
 @test()
 def explain_tells_of_the_cpuset():
-    explained = json.loads(run("affinityctl", "explain", str(hoarder()), "--json"))
-    assert explained["means"] == {"cpuset_of": UNIT, "state": "in place"}, explained
+    # The kernel has it a moment before systemd answers.
+    wait_for(lambda: explained()["means"] == {"cpuset_of": UNIT, "state": "in place"}, explained)
 
 
 @test()
