@@ -29,8 +29,8 @@ wait_for_our_turn()
 
 
 def wait_for(condition, what, patience=PATIENCE):
-    """Polls until the condition holds and returns its value; otherwise fails and names what was awaited. A process that ends while the
-    condition looks at it is no failure: it looks again."""
+    """Polls until the condition holds and returns its value; otherwise fails and names what was awaited: a text, or a function that says
+    what is so instead. A process that ends while the condition looks at it is no failure: it looks again."""
     end = time.monotonic() + patience
     while True:
         gone = None
@@ -41,7 +41,7 @@ def wait_for(condition, what, patience=PATIENCE):
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError(f"still not so after {patience} s: {what}") from gone
+            raise AssertionError(f"still not so after {patience} s: {what() if callable(what) else what}") from gone
         time.sleep(0.02)
 
 
@@ -172,7 +172,10 @@ class Daemon:
         self.process = None
 
     def end(self):
-        if self.process is not None and self.process.poll() is None:
+        code = None if self.process is None else self.process.poll()
+        by_itself = code is not None and code < 0 and -code not in (signal.SIGKILL, signal.SIGTERM)
+        assert not by_itself, f"the daemon ended with {code}: {self.text()}"
+        if self.process is not None and code is None:
             self.process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(timeout=30)

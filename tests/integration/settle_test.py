@@ -46,12 +46,16 @@ class Settle(unittest.TestCase):
         wait_for(lambda: allowed(program.pid) in SINGLE, "it has its own place")
 
     def test_threads_are_placed_soon_after_the_last_was_made_each_by_itself(self):
-        self.start("settle: 1m\n")
+        daemon = self.start("settle: 1m\n")
         program = self.counting(0.3, 3)
         self.assertEqual("2\n", program.stdout.readline())
         wait_for(lambda: len(threads(program.pid)) == 4, "all are there")
         self.assertEqual({"0-1"}, {allowed(program.pid, tid) for tid in threads(program.pid)})
-        wait_for(lambda: {allowed(program.pid, tid) for tid in threads(program.pid)} == SINGLE, "they are apart")
+        wait_for(lambda: {allowed(program.pid, tid) for tid in threads(program.pid)} == SINGLE, lambda: self.told(daemon, program.pid))
+
+    @staticmethod
+    def told(daemon, pid):
+        return {tid: allowed(pid, tid) for tid in threads(pid)}, daemon.control("explain", str(pid)), daemon.text()
 
     def test_passes_do_not_put_that_off(self):
         self.start("settle: 40s\n", reconcile="1s")
