@@ -46,12 +46,13 @@ class Settle(unittest.TestCase):
         wait_for(lambda: allowed(program.pid) in SINGLE, "it has its own place")
 
     def test_threads_are_placed_soon_after_the_last_was_made_each_by_itself(self):
-        daemon = self.start("settle: 1m\n")
+        daemon = self.start("settle: 40s\n")
         program = self.counting(0.3, 3)
         self.assertEqual("2\n", program.stdout.readline())
         wait_for(lambda: len(threads(program.pid)) == 4, "all are there")
         self.assertEqual({"0-1"}, {allowed(program.pid, tid) for tid in threads(program.pid)})
-        wait_for(lambda: {allowed(program.pid, tid) for tid in threads(program.pid)} == SINGLE, lambda: self.told(daemon, program.pid))
+        wait_for(lambda: {allowed(program.pid, tid) for tid in threads(program.pid)} == SINGLE, lambda: self.told(daemon, program.pid),
+                 patience=30)
 
     @staticmethod
     def told(daemon, pid):
@@ -93,7 +94,7 @@ class Settle(unittest.TestCase):
         self.assertEqual(SINGLE, {allowed(program.pid, tid) for tid in threads(program.pid)})
 
     def test_the_end_puts_back_what_it_had(self):
-        daemon = self.start("settle: 1m\n")
+        daemon = self.start("settle: 20s\n")
         program = self.counting(0.1, 3)
         program.stdout.readline()
         wait_for(lambda: {allowed(program.pid, tid) for tid in threads(program.pid)} == SINGLE, "they are apart")
