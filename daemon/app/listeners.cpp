@@ -248,13 +248,13 @@ void Listeners::plan(const std::string& policy, const std::vector<const inventor
 void Listeners::keep_avoided(const std::vector<inventory::AcceptSockets>& found,
                              const std::vector<ListenerTarget>& before) {
     std::map<int, TaskId> avoided;
-    std::set<std::uint64_t> known;
-    for (const auto& one : found) {
+    for (const auto& one : found)
         if (one.is_avoided()) avoided.emplace(one.process.tid, one.process);
+    if (avoided.empty()) return;
+    std::set<std::uint64_t> known;
+    for (const auto& one : found)
         for (const auto& socket : one.sockets)
             known.insert(socket.cookie);
-    }
-    if (avoided.empty()) return;
     for (auto target : before) {
         const auto process = avoided.find(target.subject.process);
         if (process == avoided.end() || known.contains(target.subject.cookie) || !is_wanted(target) ||

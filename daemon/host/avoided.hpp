@@ -21,8 +21,8 @@ void note_stuck(const Stuck& call);
 void note_back(const Stuck& call);
 [[nodiscard]] bool is_avoided(const Avoidable& what);
 
-/// The daemon stops, and what is not put back now is not soon: nothing is avoided any more only for what was
-/// before.
+/// The daemon stops, and what cannot be put back now stays as it is: nothing is avoided any more only for
+/// what was before.
 void end_rests();
 
 /// Who pays for what is waited for, of what this process has open: its user, also in his user namespaces
