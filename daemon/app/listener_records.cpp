@@ -51,10 +51,10 @@ ListenerRecords::Sorted ListenerRecords::sort(const std::vector<planner::Listene
             sorted.doubtful.push_back(std::move(entry.subject));
     }
     // Others are the first to be looked at in each round.
-    if (const auto size = sorted.doubtful.size(); size > 0)
-        std::ranges::rotate(sorted.doubtful,
-                            sorted.doubtful.begin() +
-                                static_cast<std::ptrdiff_t>(rounds_++ * most_gone_in_round % size));
+    const auto first = rounds_++ * most_gone_in_round;
+    for (auto* subjects : {&sorted.unwanted, &sorted.doubtful})
+        if (const auto size = subjects->size(); size > 0)
+            std::ranges::rotate(*subjects, subjects->begin() + static_cast<std::ptrdiff_t>(first % size));
     return sorted;
 }
 
@@ -108,7 +108,7 @@ void ListenerRecords::drop_if_gone(const planner::Subject& subject, Clock::time_
 
 void ListenerRecords::restore(const planner::Subject& subject) {
     const auto record = parts_.journal.find(subject);
-    if (!record) return;
+    if (!record || unreached_.rests(subject)) return;
     if (parts_.current->keeps_after_removal(record->policy)) {
         if (const auto done = parts_.journal.settle(subject, state::Parting::kept); !done)
             parts_.log.error(done.error().to_string());

@@ -67,7 +67,7 @@ class Listeners {
     [[nodiscard]] int fd() const { return list_ ? list_->fd() : -1; }
     enum class News : std::uint8_t {
         none,
-        plan, ///< there is something to do, by a ListenerRound
+        plan, ///< there is something to do, by ListenerRounds
         usage ///< that, and takes_none() says otherwise than before: lanes may be others for it
     };
     /// They have come: plans what is to be done.

@@ -3,7 +3,6 @@
 
 #include "app/dead_processes.hpp"
 #include "app/inherited_restorer.hpp"
-#include "app/listener_round.hpp"
 #include "app/pass_stages.hpp"
 #include "app/restorer.hpp"
 #include "app/silent_processes.hpp"
@@ -183,7 +182,7 @@ std::unique_ptr<Job> Manager::make_pass() {
     pass->then([this] { coexistence_.end_pass(); });
     pass->until([this](const OutOfTime& out_of_time) { return coexistence_.step(out_of_time); });
     pass->then_do([this] { return std::make_unique<QueueRound>(queues_); });
-    pass->then_do([this] { return std::make_unique<ListenerRound>(steering_.listeners()); });
+    pass->then_do([this] { return steering_.rounds().next(); });
     pass->then([this] {
         carrying_.lost.end_pass();
         followers_.memory().take_moved();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/listener_rounds.hpp"
 #include "app/listeners.hpp"
 #include "app/sample_looks.hpp"
 #include "app/task_steering.hpp"
@@ -42,6 +43,7 @@ class Steering {
     void explain(const TaskId& process, status::ProcessExplanation& into) const;
 
     [[nodiscard]] Listeners& listeners() { return listeners_; }
+    [[nodiscard]] ListenerRounds& rounds() { return rounds_; }
     [[nodiscard]] const TaskSteering& tasks() const { return tasks_; }
     [[nodiscard]] SampleLooks& looks() { return looks_; }
 
@@ -49,6 +51,7 @@ class Steering {
     [[nodiscard]] bool spread_workers(const planner::ResolvedPolicy& resolved);
     Parts parts_;
     Listeners listeners_;
+    ListenerRounds rounds_{listeners_};
     TaskSteering tasks_;
     SampleLooks looks_;
 };

@@ -7,6 +7,13 @@
 
 namespace affinityd::app {
 
+bool UnreachedListeners::rests(const planner::Subject& subject) {
+    const auto found = seen_.find(subject);
+    if (again_ < most_again_in_round || found == seen_.end() || !found->second.told) return false;
+    found->second.in_this_round = true;
+    return true;
+}
+
 void UnreachedListeners::see(const planner::Subject& subject) {
     const auto [one, is_new] = seen_.try_emplace(subject);
     are_some_new_ |= is_new;
@@ -16,6 +23,7 @@ void UnreachedListeners::see(const planner::Subject& subject) {
 bool UnreachedListeners::see_not_put_back(const planner::Subject& subject, Clock::time_point now) {
     see(subject);
     auto& told = seen_[subject].told;
+    again_ += told ? 1 : 0;
     if (told && now - *told < between_notices) return false;
     told = now;
     return true;
@@ -28,6 +36,7 @@ void UnreachedListeners::keep(const planner::Subject& subject) {
 std::optional<UnreachedListeners::Clock::time_point> UnreachedListeners::end_round(Clock::time_point now) {
     for (auto one = seen_.begin(); one != seen_.end();)
         one = std::exchange(one->second.in_this_round, false) ? std::next(one) : seen_.erase(one);
+    again_ = 0;
     const bool begins = std::exchange(are_some_new_, false);
     if (seen_.empty()) return std::nullopt;
     if (begins) {

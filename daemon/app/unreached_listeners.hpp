@@ -4,6 +4,7 @@
 #include "planner/action.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <unordered_map>
 
@@ -18,6 +19,11 @@ class UnreachedListeners {
     static constexpr std::chrono::seconds first_wait{10}, longest_wait{600};
     static constexpr std::chrono::hours between_notices{1};
 
+    /// To try those again costs looks at whole families: so many in one round.
+    static constexpr std::size_t most_again_in_round = 128;
+
+    /// It could not be put back before, and many of those were tried in this round: this one is not.
+    [[nodiscard]] bool rests(const planner::Subject& subject);
     /// It could not be looked at.
     void see(const planner::Subject& subject);
     /// It could not be put back. True: that is to be told.
@@ -35,6 +41,7 @@ class UnreachedListeners {
     };
     std::unordered_map<planner::Subject, Seen> seen_;
     bool are_some_new_ = false;
+    std::size_t again_ = 0; ///< not put back in this round, nor before
     std::chrono::seconds wait_{0};
     Clock::time_point next_{};
 };

@@ -2,7 +2,6 @@
 #include "events/loop.hpp"
 
 #include "app/group_members.hpp"
-#include "app/listener_round.hpp"
 #include "base/counted.hpp"
 #include "events/callback_watch.hpp"
 #include "events/cgroup_watch.hpp"
@@ -151,10 +150,11 @@ Result<void> EventLoop::watch_looks() {
     watches_.looks.push_back(std::make_unique<LookWatch>(
         LookWatch::Looker{"the listeners of servers", listeners.fd(), [&] { return listeners.next_look(); },
                           [&] { listeners.look(); },
-                          [this, &listeners] {
+                          [this] {
                               const auto news = manager_.steering().take_listeners();
                               if (news == app::Listeners::News::none) return;
-                              manager_.work().add(std::make_unique<app::ListenerRound>(listeners));
+                              auto& rounds = manager_.steering().rounds();
+                              if (!rounds.does_one_wait()) manager_.work().add(rounds.next());
                               if (news == app::Listeners::News::usage)
                                   manager_.work().want(app::Work::Urgency::soon);
                           }}));

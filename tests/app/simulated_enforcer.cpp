@@ -32,7 +32,7 @@ enforcer::Applied SimulatedEnforcer::apply(const planner::Action& action) {
 
 Result<std::optional<machine::Setting>> SimulatedEnforcer::present(const planner::Subject& subject) {
     ++read;
-    if (unreadable.contains(subject)) return fail("it cannot be read", {}, EIO);
+    if (unreadable.contains(subject)) return fail("it cannot be read", {}, unreadable_with);
     return read_now(subject);
 }
 

@@ -4,6 +4,7 @@
 #include "enforcer/enforcer.hpp"
 #include "simulated_machine.hpp"
 
+#include <cerrno>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -46,6 +47,7 @@ class SimulatedEnforcer final : public enforcer::Enforcer {
     std::function<void()> before_apply;                      ///< may be empty
     std::function<void(const planner::Action&)> after_apply; ///< of what took effect; may be empty
     std::unordered_set<planner::Subject> unreadable;         ///< present() fails for these
+    int unreadable_with = EIO;                               ///< an errno value
 
   private:
     using Present = std::optional<machine::Setting>;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/unreached_listeners.hpp"
 
+#include <cstddef>
+#include <tuple>
+
 #include <gtest/gtest.h>
 
 namespace affinityd::app {
@@ -66,6 +69,29 @@ TEST(UnreachedListeners, WhatIsNotLookedAtInARoundIsNotNewInTheNext) {
     EXPECT_FALSE(all.end_round(now));
     all.keep(held);
     EXPECT_FALSE(all.end_round(now)) << "nothing is known of it";
+}
+
+/// Whoever holds thousands costs no more in each round than one who holds a hundred.
+TEST(UnreachedListeners, OfManyThatAreTriedAgainSomeRest) {
+    constexpr auto most = UnreachedListeners::most_again_in_round;
+    UnreachedListeners all;
+    const auto one = [](std::size_t i) { return ListenerCpu{i + 1, 1, 0, 6, 80}; };
+    const auto try_all = [&](std::size_t count) {
+        std::size_t tried = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            if (all.rests(one(i))) continue;
+            std::ignore = all.see_not_put_back(one(i), start);
+            ++tried;
+        }
+        EXPECT_TRUE(all.end_round(start));
+        return tried;
+    };
+    EXPECT_EQ(try_all(1000), 1000U) << "none of them was tried before";
+    for (int round = 0; round < 3; ++round)
+        EXPECT_EQ(try_all(1000), most);
+    EXPECT_EQ(try_all(1010), most + 10) << "nobody waits for those of others";
+    all.see(held);
+    EXPECT_FALSE(all.rests(held)) << "that was no try to put it back";
 }
 
 TEST(UnreachedListeners, AreToldOnceAnHour) {
