@@ -8,7 +8,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <utility>
+
+#include <sys/resource.h>
 
 namespace affinityd::events {
 
@@ -20,14 +21,22 @@ constexpr bool watches = true;
 constexpr bool watches = false;
 #endif
 
+/// Of this thread, so far, that needed no disk.
+long page_faults() {
+    rusage usage{};
+    ::getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_minflt;
+}
+
 } // namespace
 
 CallbackWatch::CallbackWatch() {
     if (!watches) return;
     const auto* other = ::secure_getenv("AFFINITYD_CALLBACK_LIMIT_MS");
-    if (other != nullptr) limit_ = std::chrono::milliseconds(parse_number<unsigned>(other).value_or(0));
+    if (other != nullptr)
+        limit_ = CallbackLimit(std::chrono::milliseconds(parse_number<unsigned>(other).value_or(0)));
     goes_on_ = ::secure_getenv("AFFINITYD_CALLBACK_GOES_ON") != nullptr;
-    stack_.prepare(std::max<std::chrono::nanoseconds>(limit_ * 4 / 5, std::chrono::milliseconds(1)));
+    stack_.prepare(std::max<std::chrono::nanoseconds>(limit_.limit() * 4 / 5, std::chrono::milliseconds(1)));
 }
 
 void CallbackWatch::look() {
@@ -35,30 +44,31 @@ void CallbackWatch::look() {
     stolen_ = host::stolen_ticks();
 }
 
-void CallbackWatch::note(std::chrono::nanoseconds used) {
-    if (used > limit_) {
+void CallbackWatch::note(std::chrono::nanoseconds used, bool has_faulted) {
+    if (limit_.is_over(used)) {
         const auto before = stolen_;
         look();
         if (stolen_ != before) return;
     }
     longest_ = std::max(longest_, used);
-    if (used <= limit_) return;
-    std::fprintf(stderr, "affinityd: a callback took %lld us of CPU time\n",
-                 static_cast<long long>(std::chrono::duration_cast<std::chrono::microseconds>(used).count()));
+    if (!limit_.is_over(used)) return;
+    std::fprintf(stderr, "affinityd: a callback took %lld us of CPU time%s\n",
+                 static_cast<long long>(std::chrono::duration_cast<std::chrono::microseconds>(used).count()),
+                 has_faulted ? ", with page faults" : "");
     stack_.print();
-    if (goes_on_) return;
-    if (std::exchange(was_long_, true) || used > 4 * limit_) std::abort();
+    if (!goes_on_ && limit_.is_too_long(used, has_faulted)) std::abort();
 }
 
 int CallbackWatch::watched(const std::function<int()>& callback) {
     if (!watches) return callback();
     if (std::chrono::steady_clock::now() - looked_ > std::chrono::seconds(1)) look();
     stack_.begin();
+    const auto faults = page_faults();
     const auto before = thread_time();
     const int status = callback();
     const auto used = thread_time() - before;
     stack_.end();
-    note(used);
+    note(used, page_faults() != faults);
     return status;
 }
 

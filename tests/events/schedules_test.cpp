@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes at intervals and after requests, and long work in slices.
+#include "events/callback_limit.hpp"
 #include "events/callback_watch.hpp"
 #include "events/pass_schedule.hpp"
 #include "events/slices.hpp"
@@ -13,6 +14,7 @@ namespace affinityd::events {
 namespace {
 
 using std::chrono::hours;
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using test::Turning;
@@ -145,6 +147,20 @@ TEST(Timer, ADisarmedOneDoesNotCall) {
     timer.arm(milliseconds(1));
     EXPECT_TRUE(turning.until([&] { return called == 1; }));
     EXPECT_FALSE(timer.is_armed()) << "once";
+}
+
+/// A test never fails because its machine is slow for a moment, nor passes where the daemon is.
+TEST(CallbackLimit, ExcusesOneThatTakesLongerAndThoseThatTouchNewMemory) {
+    CallbackLimit limit{milliseconds(5)};
+    EXPECT_FALSE(limit.is_over(milliseconds(5)));
+    EXPECT_TRUE(limit.is_over(microseconds(5001)));
+    for (int i = 0; i < 3; ++i)
+        EXPECT_FALSE(limit.is_too_long(milliseconds(13), true)) << i;
+    EXPECT_FALSE(limit.is_too_long(milliseconds(20), false)) << "the first";
+    EXPECT_FALSE(limit.is_too_long(milliseconds(20), true));
+    EXPECT_TRUE(limit.is_too_long(milliseconds(6), false)) << "the second";
+    for (const bool has_faulted : {false, true})
+        EXPECT_TRUE(CallbackLimit(milliseconds(5)).is_too_long(milliseconds(21), has_faulted));
 }
 
 TEST(CallbackWatch, GivesTheLoopsExitCode) {
