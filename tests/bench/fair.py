@@ -36,8 +36,8 @@ def send_on_one_queue(case, is_one):
 
 def share(case, master):
     """Of all connections, those of the worker that has most."""
-    import steer_test
-    counts = [len(steer_test.incoming_cpus(pid, False)) for pid in case.workers(master)]
+    import steered
+    counts = [len(steered.incoming_cpus(pid, False)) for pid in case.workers(master)]
     return max(counts) / max(1, sum(counts))
 
 
@@ -162,13 +162,13 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     options = parser.parse_args()
     imports(options.build)
-    import steer_test
+    import steered
     for old, new in SETTINGS:
-        steer_test.NGINX = steer_test.NGINX.replace(old, new)
+        steered.NGINX = steered.NGINX.replace(old, new)
     good = True
     for run in (*(functools.partial(measure, connections=connections, is_one=is_one) for connections, is_one in KINDS), measure_old,
                 *(functools.partial(measure_short, is_one=is_one, are_others=others) for is_one, others in ((True, False), (False, False), (False, True)))):
-        case = steer_test.Steer()
+        case = steered.Steered()
         case.setUp()
         with contextlib.ExitStack() as stack:
             stack.callback(case.doCleanups)

@@ -78,10 +78,10 @@ class Bed:
 
     def own_listeners(self):
         """(ordinal of the worker, its pid or thread id, its own listener's socket)"""
-        import steer_test
+        import steered
         for index, pid in enumerate(sorted(self.case.workers(self.master))):
-            watched = steer_test.polled(pid)
-            for number, one in steer_test.sockets(pid).items():
+            watched = steered.polled(pid)
+            for number, one in steered.sockets(pid).items():
                 with one:
                     if number in watched and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
                         yield index, pid, one
@@ -90,18 +90,19 @@ class Bed:
         """Until the daemon has told the listeners their CPUs, and has become idle."""
         from daemon import wait_for
         if is_steered:
-            import steer_test
-            wait_for(lambda: all(one.getsockopt(socket.SOL_SOCKET, steer_test.SO_INCOMING_CPU) >= 0 for _, _, one in self.own_listeners()),
+            import steered
+            wait_for(lambda: all(one.getsockopt(socket.SOL_SOCKET, steered.SO_INCOMING_CPU) >= 0 for _, _, one in self.own_listeners()),
                      "the listeners are steered")
         time.sleep(1.5)
 
     def set(self, parts):
-        import steer_test
-        for index, thread in enumerate(steer_test.napi_threads(self.case.nic)):
+        import namespaces
+        import steered
+        for index, thread in enumerate(namespaces.napi_threads(self.case.nic)):
             os.sched_setaffinity(thread, {index} if "interrupts" in parts else self.everywhere)
         for index, pid, one in self.own_listeners():
             os.sched_setaffinity(pid, {index} if "workers" in parts else self.everywhere)
-            one.setsockopt(socket.SOL_SOCKET, steer_test.SO_INCOMING_CPU, index if "listeners" in parts else -1)
+            one.setsockopt(socket.SOL_SOCKET, steered.SO_INCOMING_CPU, index if "listeners" in parts else -1)
 
 
 class HaproxyBed(Bed):
@@ -122,9 +123,9 @@ class HaproxyBed(Bed):
 
     def watched(self):
         """(thread id, descriptor of the listener that its epoll watches)"""
-        import steer_test
+        import steered
         process = pathlib.Path("/proc") / str(self.master)
-        listeners = set(steer_test.incoming_cpus(self.master, True))
+        listeners = set(steered.incoming_cpus(self.master, True))
         for task in sorted((process / "task").iterdir(), key=lambda path: int(path.name)):
             number, first, *_ = [*(task / "syscall").read_text(encoding="ascii").split(), "", ""]
             if number not in EPOLL_WAITS:
@@ -135,8 +136,8 @@ class HaproxyBed(Bed):
                     yield int(task.name), descriptor
 
     def own_listeners(self):
-        import steer_test
-        found = steer_test.sockets(self.master)
+        import steered
+        found = steered.sockets(self.master)
         with contextlib.ExitStack() as stack:
             for one in found.values():
                 stack.enter_context(one)
@@ -221,8 +222,8 @@ def main():
     parser.add_argument("--only", nargs="+", help="variants; none is always there")
     options = parser.parse_args()
     imports(options.build)
-    import steer_test
-    case = steer_test.Steer()
+    import steered
+    case = steered.Steered()
     case.setUp()
     try:
         chosen = [one for one in variants() if not options.only or one[0] in (*options.only, "none")]

@@ -60,16 +60,17 @@ def clients(case):
 
 class Trial:
     def __init__(self, case, folder, seed):
-        import steer_test
-        self.kernel, self.case, self.random = steer_test, case, random.Random(seed)
+        self.case, self.random = case, random.Random(seed)
         self.master = case.nginx(folder)
         self.daemon = case.daemon("accept")
         self.before = self.state()
 
     def state(self):
         """What affinityd may change: the listeners' CPUs, and the masks of nginx and of the interface's threads."""
-        tasks = [self.master, *self.case.workers(self.master), *self.kernel.napi_threads(self.case.nic)]
-        return self.case.told(self.master), sorted({self.kernel.allowed(pid) for pid in tasks})
+        from daemon import allowed
+        from namespaces import napi_threads
+        tasks = [self.master, *self.case.workers(self.master), *napi_threads(self.case.nic)]
+        return self.case.told(self.master), sorted({allowed(pid) for pid in tasks})
 
     def reload(self):
         os.kill(self.master, signal.SIGHUP)
@@ -132,8 +133,8 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     imports(options.build)
-    import steer_test
-    case = steer_test.Steer()
+    import steered
+    case = steered.Steered()
     case.setUp()
     try:
         with tempfile.TemporaryDirectory(prefix="affinityd-steer-") as folder:
