@@ -108,14 +108,16 @@ void ListenerRecords::drop_if_gone(const planner::Subject& subject, Clock::time_
 
 void ListenerRecords::restore(const planner::Subject& subject) {
     const auto record = parts_.journal.find(subject);
-    if (!record || unreached_.rests(subject)) return;
+    if (!record) return;
     if (parts_.current->keeps_after_removal(record->policy)) {
         if (const auto done = parts_.journal.settle(subject, state::Parting::kept); !done)
             parts_.log.error(done.error().to_string());
         return;
     }
+    if (unreached_.rests(subject, record->policy)) return;
     auto carried = parts_.executor.restore(subject, parts_.current.placements().online);
-    if (may_be_reached_soon(carried.applied.code) && !unreached_.see_not_put_back(subject, Clock::now()))
+    if (may_be_reached_soon(carried.applied.code) &&
+        !unreached_.see_not_put_back(subject, record->policy, Clock::now()))
         std::erase_if(carried.notices,
                       [](const auto& notice) { return notice.kind == enforcer::Notice::Kind::not_put_back; });
     log_notices(parts_.log, carried.notices);

@@ -13,7 +13,7 @@ namespace affinityd::app {
 /// only one is under way, and others wait for its end.
 class ListenerRounds {
   public:
-    /// `listeners` must outlive it, and it the rounds.
+    /// `listeners` must outlive it; a round is not to be stepped after it.
     explicit ListenerRounds(Listeners& listeners) : listeners_(listeners) {}
 
     [[nodiscard]] std::unique_ptr<Job> next();

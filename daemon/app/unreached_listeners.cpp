@@ -7,9 +7,11 @@
 
 namespace affinityd::app {
 
-bool UnreachedListeners::rests(const planner::Subject& subject) {
+bool UnreachedListeners::rests(const planner::Subject& subject, const std::string& policy) {
     const auto found = seen_.find(subject);
-    if (again_ < most_again_in_round || found == seen_.end() || !found->second.told) return false;
+    const auto again = again_.find(policy);
+    if (again == again_.end() || again->second < most_again_in_round) return false;
+    if (found == seen_.end() || !found->second.told) return false;
     found->second.in_this_round = true;
     return true;
 }
@@ -20,10 +22,11 @@ void UnreachedListeners::see(const planner::Subject& subject) {
     one->second.in_this_round = true;
 }
 
-bool UnreachedListeners::see_not_put_back(const planner::Subject& subject, Clock::time_point now) {
+bool UnreachedListeners::see_not_put_back(const planner::Subject& subject, const std::string& policy,
+                                          Clock::time_point now) {
     see(subject);
     auto& told = seen_[subject].told;
-    again_ += told ? 1 : 0;
+    if (told) ++again_[policy];
     if (told && now - *told < between_notices) return false;
     told = now;
     return true;
@@ -36,7 +39,7 @@ void UnreachedListeners::keep(const planner::Subject& subject) {
 std::optional<UnreachedListeners::Clock::time_point> UnreachedListeners::end_round(Clock::time_point now) {
     for (auto one = seen_.begin(); one != seen_.end();)
         one = std::exchange(one->second.in_this_round, false) ? std::next(one) : seen_.erase(one);
-    again_ = 0;
+    again_.clear();
     const bool begins = std::exchange(are_some_new_, false);
     if (seen_.empty()) return std::nullopt;
     if (begins) {

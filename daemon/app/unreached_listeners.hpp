@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <unordered_map>
 
 namespace affinityd::app {
@@ -19,15 +20,17 @@ class UnreachedListeners {
     static constexpr std::chrono::seconds first_wait{10}, longest_wait{600};
     static constexpr std::chrono::hours between_notices{1};
 
-    /// To try those again costs looks at whole families: so many in one round.
+    /// To try those again costs looks at whole families: so many of a policy in one round.
     static constexpr std::size_t most_again_in_round = 128;
 
-    /// It could not be put back before, and many of those were tried in this round: this one is not.
-    [[nodiscard]] bool rests(const planner::Subject& subject);
+    /// It could not be put back before, and many such of its policy were tried in this round: this one is
+    /// not.
+    [[nodiscard]] bool rests(const planner::Subject& subject, const std::string& policy);
     /// It could not be looked at.
     void see(const planner::Subject& subject);
     /// It could not be put back. True: that is to be told.
-    [[nodiscard]] bool see_not_put_back(const planner::Subject& subject, Clock::time_point now);
+    [[nodiscard]] bool see_not_put_back(const planner::Subject& subject, const std::string& policy,
+                                        Clock::time_point now);
     /// It is not looked at in this round: what was seen of it stands.
     void keep(const planner::Subject& subject);
     /// A round over all listeners has ended: forgets those that were not seen in it. When the next one is to
@@ -41,7 +44,8 @@ class UnreachedListeners {
     };
     std::unordered_map<planner::Subject, Seen> seen_;
     bool are_some_new_ = false;
-    std::size_t again_ = 0; ///< not put back in this round, nor before
+    /// By policy: those that were not put back in this round, nor before.
+    std::unordered_map<std::string, std::size_t> again_;
     std::chrono::seconds wait_{0};
     Clock::time_point next_{};
 };
