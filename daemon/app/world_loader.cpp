@@ -19,18 +19,19 @@ Result<std::vector<std::string>> WorldLoader::list() const {
     return policy::list_folders(folders_);
 }
 
-policy::Document WorldLoader::read(const std::string& path) const {
+std::optional<policy::Document> WorldLoader::read(const std::string& path) const {
     auto document = policy::read_document(path);
-    if (by_whom_ != Owners::trusted) return document;
+    if (!document || by_whom_ != Owners::trusted) return document;
     auto checked = host::check_ownership(path);
     if (checked) return document;
+    if (policy::is_removed(path)) return std::nullopt;
     if (checked.error().subject == path) checked.error().subject.clear();
-    return {path, {}, checked.error().to_string()};
+    return policy::Document{path, {}, checked.error().to_string()};
 }
 
 bool WorldLoader::read_files(const OutOfTime& out_of_time) {
-    while (documents_.size() < paths_->size()) {
-        documents_.push_back(read((*paths_)[documents_.size()]));
+    while (next_path_ < paths_->size()) {
+        if (auto document = read((*paths_)[next_path_++])) documents_.push_back(std::move(*document));
         if (out_of_time()) return false;
     }
     reading_.emplace(std::move(documents_));

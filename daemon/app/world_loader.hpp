@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "policy/reader.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,7 +44,8 @@ class WorldLoader {
   private:
     [[nodiscard]] LoadedWorld finish();
     [[nodiscard]] Result<std::vector<std::string>> list() const;
-    [[nodiscard]] policy::Document read(const std::string& path) const;
+    /// No value: it was removed since it was listed.
+    [[nodiscard]] std::optional<policy::Document> read(const std::string& path) const;
     [[nodiscard]] bool read_files(const OutOfTime& out_of_time);
     std::vector<std::string> folders_;
     machine::Machine machine_;
@@ -51,7 +53,8 @@ class WorldLoader {
     const state::LastGood& last_good_;
     Owners by_whom_;
     std::optional<std::vector<std::string>> paths_; ///< of the files
-    std::vector<policy::Document> documents_;       ///< those that have been read
+    std::size_t next_path_ = 0;
+    std::vector<policy::Document> documents_; ///< those that have been read
     std::optional<policy::PolicyReading> reading_;
     std::optional<GoodPolicies> choice_;
     std::optional<Result<LoadedWorld>> result_;

@@ -49,8 +49,7 @@ Result<Document> try_to_read(const std::string& path) {
     if (is_masking_link(path)) return Document{path, {}};
     auto text = host::read_file(path);
     if (!text) return std::unexpected(text.error());
-    if (!*text)
-        return fail("the policy file is not there any more, or is a link that leads nowhere", path, ENOENT);
+    if (!*text) return fail("the policy file is a link that leads nowhere", path, ENOENT);
     return Document{path, std::move(**text)};
 }
 
@@ -76,9 +75,16 @@ Result<std::vector<std::string>> list_folders(const std::vector<std::string>& fo
     return paths;
 }
 
-Document read_document(const std::string& path) {
+bool is_removed(const std::string& path) {
+    std::error_code code;
+    return fs::symlink_status(path, code).type() == fs::file_type::not_found;
+}
+
+std::optional<Document> read_document(const std::string& path) {
     auto document = try_to_read(path);
-    return document ? std::move(*document) : unreadable(path, document.error());
+    if (document) return std::move(*document);
+    if (document.error().code == ENOENT && is_removed(path)) return std::nullopt;
+    return unreadable(path, document.error());
 }
 
 Result<std::vector<Document>> read_folders(const std::vector<std::string>& folders) {
@@ -86,7 +92,7 @@ Result<std::vector<Document>> read_folders(const std::vector<std::string>& folde
     if (!paths) return std::unexpected(paths.error());
     std::vector<Document> documents;
     for (const auto& path : *paths)
-        documents.push_back(read_document(path));
+        if (auto document = read_document(path)) documents.push_back(std::move(*document));
     return documents;
 }
 

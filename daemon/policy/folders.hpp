@@ -4,6 +4,7 @@
 #include "base/error.hpp"
 #include "policy/reader.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,10 @@ namespace affinityd::policy {
 /// other endings are passed over.
 [[nodiscard]] Result<std::vector<Document>> read_folders(const std::vector<std::string>& folders);
 
-/// The same in steps: the paths of these files, and what is in one of them.
+/// The same in steps: the paths of these files, and what is in one of them; no value: it was removed since.
 [[nodiscard]] Result<std::vector<std::string>> list_folders(const std::vector<std::string>& folders);
-[[nodiscard]] Document read_document(const std::string& path);
+[[nodiscard]] std::optional<Document> read_document(const std::string& path);
+/// There is no such file, and no link of that name either.
+[[nodiscard]] bool is_removed(const std::string& path);
 
 } // namespace affinityd::policy

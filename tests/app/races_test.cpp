@@ -133,6 +133,25 @@ TEST_F(ReloadRaces, StatusBehindAReloadIsOfTheNewPolicies) {
     EXPECT_EQ(answer["processes"][0]["policy"], "server");
 }
 
+/// As `rm *.yaml` does while the first of the removals is already being read.
+TEST(WorldLoader, AFileThatIsRemovedMeanwhileIsNoFault) {
+    const test::Machine machine;
+    for (const std::string name : {"a", "b", "c"})
+        machine.policy(name, "match: {comm: " + name + "}\n");
+    const state::LastGood none;
+    WorldLoader loader({machine.policies()}, *machine::read_machine(*host::Root::open(machine.path())), {},
+                       none);
+    EXPECT_FALSE(loader.step([] { return true; })) << "they are listed, and the first is read";
+    std::filesystem::remove(machine.policies() + "/b.yaml");
+    for (int slices = 0; !loader.step([] { return true; });)
+        ASSERT_LT(++slices, 100);
+    const auto loaded = loader.take();
+    ASSERT_TRUE(loaded);
+    EXPECT_TRUE(loaded->found.faults.empty());
+    ASSERT_EQ(loaded->world->policies().policies.size(), 2U);
+    EXPECT_EQ(loaded->world->policies().policies.back().name, "c");
+}
+
 /// An answer whose world is replaced under it: the order of jobs does not let that happen, but nothing else
 /// keeps indices into one set of policies from being used with another.
 class ReplacedWorld : public ReloadRaces {

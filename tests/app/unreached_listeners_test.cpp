@@ -102,9 +102,11 @@ TEST(UnreachedListeners, OfOnePolicyKeepNoneOfAnotherWaiting) {
     EXPECT_TRUE(all.see_not_put_back(resting, "other", start));
     for (int round = 0; round < 2; ++round) {
         EXPECT_FALSE(all.rests(resting, "other"));
-        for (std::uint64_t cookie = 1000; cookie < 1200; ++cookie)
-            if (const ListenerCpu one{cookie, 1, 0, 6, 80}; !all.rests(one, "web"))
-                EXPECT_EQ(all.see_not_put_back(one, "web", start), round == 0);
+        for (std::uint64_t cookie = 1000; cookie < 1200; ++cookie) {
+            const ListenerCpu one{cookie, 1, 0, 6, 80};
+            if (all.rests(one, "web")) continue;
+            EXPECT_EQ(all.see_not_put_back(one, "web", start), round == 0);
+        }
         EXPECT_EQ(all.rests(ListenerCpu{1000, 1, 0, 6, 80}, "web"), round == 1);
         EXPECT_FALSE(all.rests(resting, "other"));
         EXPECT_FALSE(all.see_not_put_back(resting, "other", start));

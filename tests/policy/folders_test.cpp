@@ -96,6 +96,19 @@ TEST_F(Folders, WhatCannotBeReadIsAFault) {
     }
 }
 
+TEST_F(Folders, AFileThatWasRemovedSinceItWasListedIsNoFault) {
+    write("etc/a.yaml", "x");
+    fs::create_symlink("nowhere", top_ / "etc/b.yaml");
+    const auto paths = list_folders(all());
+    ASSERT_TRUE(paths);
+    ASSERT_EQ(paths->size(), 2U);
+    fs::remove(paths->front());
+    EXPECT_FALSE(read_document(paths->front()));
+    const auto link = read_document(paths->back());
+    ASSERT_TRUE(link) << "it is there, though it leads nowhere";
+    EXPECT_NE(link->fault, "");
+}
+
 TEST_F(Folders, AFileAsFolderIsAFault) {
     write("plain", "x");
     EXPECT_FALSE(read_folders({(top_ / "plain").string()}).has_value());
