@@ -31,7 +31,14 @@ std::optional<policy::Document> WorldLoader::read(const std::string& path) const
 
 bool WorldLoader::read_files(const OutOfTime& out_of_time) {
     while (next_path_ < paths_->size()) {
-        if (auto document = read((*paths_)[next_path_++])) documents_.push_back(std::move(*document));
+        if (auto document = read((*paths_)[next_path_++])) {
+            documents_.push_back(std::move(*document));
+        } else if (listed_ < most_lists) { // others may have come, or this one is there again
+            paths_.reset();
+            documents_.clear();
+            next_path_ = 0;
+            return false;
+        }
         if (out_of_time()) return false;
     }
     reading_.emplace(std::move(documents_));
@@ -40,6 +47,7 @@ bool WorldLoader::read_files(const OutOfTime& out_of_time) {
 
 bool WorldLoader::step(const OutOfTime& out_of_time) {
     if (!paths_) {
+        ++listed_;
         auto paths = list();
         if (!paths) {
             result_ = std::unexpected(paths.error());

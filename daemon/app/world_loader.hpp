@@ -42,6 +42,8 @@ class WorldLoader {
     [[nodiscard]] Result<LoadedWorld> take() { return std::move(*result_); }
 
   private:
+    /// Where files come and go all the time, the last list is good enough.
+    static constexpr unsigned most_lists = 4;
     [[nodiscard]] LoadedWorld finish();
     [[nodiscard]] Result<std::vector<std::string>> list() const;
     /// No value: it was removed since it was listed.
@@ -54,6 +56,7 @@ class WorldLoader {
     Owners by_whom_;
     std::optional<std::vector<std::string>> paths_; ///< of the files
     std::size_t next_path_ = 0;
+    unsigned listed_ = 0;                     ///< so often
     std::vector<policy::Document> documents_; ///< those that have been read
     std::optional<policy::PolicyReading> reading_;
     std::optional<GoodPolicies> choice_;

@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 
@@ -38,7 +39,7 @@ void FolderWatch::watch_all() {
 
 bool FolderWatch::watch_folder(const std::string& folder) {
     constexpr std::uint32_t mask =
-        IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | self_gone | IN_ONLYDIR;
+        IN_CLOSE_WRITE | IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | self_gone | IN_ONLYDIR;
     sd_event_source* source = nullptr;
     if (sd_event_add_inotify(event_, &source, folder.c_str(), mask, on_event, this) < 0) return false;
     watches_.emplace_back(source);
@@ -68,9 +69,23 @@ void FolderWatch::changed_soon() {
     sd_event_source_set_enabled(quiet_timer_.get(), SD_EVENT_ONESHOT);
 }
 
+/// Of that name there is a symbolic link, or a file that has another name, too.
+bool FolderWatch::is_link(std::string_view name) const {
+    return std::ranges::any_of(folders_, [name](const std::filesystem::path& folder) {
+        std::error_code code;
+        const auto path = folder / name;
+        if (std::filesystem::is_symlink(std::filesystem::symlink_status(path, code))) return true;
+        const auto names = std::filesystem::hard_link_count(path, code);
+        return !code && names > 1;
+    });
+}
+
 int FolderWatch::on_event(sd_event_source*, const inotify_event* event, void* userdata) {
     auto* watch = static_cast<FolderWatch*>(userdata);
-    if (event->len > 0 && !std::string_view(event->name).ends_with(".yaml")) return 0; // an editor's files
+    const std::string_view name(event->len > 0 ? event->name : "");
+    if (event->len > 0 && !name.ends_with(".yaml")) return 0; // an editor's files
+    // Of a file it is told when it has been written. A link is there at once, and nothing else is told of it.
+    if ((event->mask & IN_CREATE) != 0 && !watch->is_link(name)) return 0;
     if ((event->mask & self_gone) != 0)
         watch->watch_all();
     else if ((event->mask & IN_IGNORED) != 0)

@@ -6,6 +6,7 @@
 #include "machine/reader.hpp"
 #include "simulated.hpp"
 
+#include <filesystem>
 #include <map>
 
 namespace affinityd::app {
@@ -133,23 +134,59 @@ TEST_F(ReloadRaces, StatusBehindAReloadIsOfTheNewPolicies) {
     EXPECT_EQ(answer["processes"][0]["policy"], "server");
 }
 
+/// While the folders are read, of which three files are listed and the first is read.
+class ReadingRaces : public testing::Test {
+  protected:
+    ReadingRaces() {
+        for (const std::string name : {"a", "b", "c"})
+            machine_.policy(name, "match: {comm: " + name + "}\n");
+        EXPECT_FALSE(loader_.step(no_time));
+    }
+    void remove(const std::string& name) const {
+        std::filesystem::remove(machine_.policies() + "/" + name + ".yaml");
+    }
+    /// Names of the policies in force.
+    std::string end() {
+        for (int slices = 0; slices < 100 && !loader_.step(no_time); ++slices) {
+        }
+        const auto loaded = loader_.take();
+        if (!loaded || !loaded->found.faults.empty()) return "faults";
+        std::string names;
+        for (const auto& policy : loaded->world->policies().policies)
+            names += policy.name;
+        return names;
+    }
+    static constexpr auto no_time = [] { return true; };
+    const test::Machine machine_;
+    const state::LastGood none_;
+    WorldLoader loader_{
+        {machine_.policies()}, *machine::read_machine(*host::Root::open(machine_.path())), {}, none_};
+};
+
 /// As `rm *.yaml` does while the first of the removals is already being read.
-TEST(WorldLoader, AFileThatIsRemovedMeanwhileIsNoFault) {
-    const test::Machine machine;
-    for (const std::string name : {"a", "b", "c"})
-        machine.policy(name, "match: {comm: " + name + "}\n");
-    const state::LastGood none;
-    WorldLoader loader({machine.policies()}, *machine::read_machine(*host::Root::open(machine.path())), {},
-                       none);
-    EXPECT_FALSE(loader.step([] { return true; })) << "they are listed, and the first is read";
-    std::filesystem::remove(machine.policies() + "/b.yaml");
-    for (int slices = 0; !loader.step([] { return true; });)
-        ASSERT_LT(++slices, 100);
-    const auto loaded = loader.take();
-    ASSERT_TRUE(loaded);
-    EXPECT_TRUE(loaded->found.faults.empty());
-    ASSERT_EQ(loaded->world->policies().policies.size(), 2U);
-    EXPECT_EQ(loaded->world->policies().policies.back().name, "c");
+TEST_F(ReadingRaces, AFileThatIsRemovedMeanwhileIsNoFault) {
+    remove("b");
+    EXPECT_EQ(end(), "ac");
+}
+
+/// As tools do that remove a file and write it anew.
+TEST_F(ReadingRaces, AFileThatWasGoneForAMomentIsRead) {
+    remove("b");
+    EXPECT_FALSE(loader_.step(no_time)) << "it is gone, so the folder is to be listed again";
+    machine_.policy("b", "match: {comm: b}\n");
+    machine_.policy("d", "match: {comm: d}\n");
+    EXPECT_EQ(end(), "abcd");
+}
+
+/// A file that is there whenever the folder is listed, and never when it is to be read.
+TEST_F(ReadingRaces, WhereOneComesAndGoesAllTheTimeTheFolderIsListedFourTimes) {
+    for (int list = 1; list <= 4; ++list) {
+        remove("b");
+        EXPECT_FALSE(loader_.step(no_time)) << "it is not there";
+        machine_.policy("b", "match: {comm: b}\n");
+        EXPECT_FALSE(loader_.step(no_time)) << "listed again, or at last the next one is read";
+    }
+    EXPECT_EQ(end(), "ac");
 }
 
 /// An answer whose world is replaced under it: the order of jobs does not let that happen, but nothing else

@@ -5,6 +5,8 @@
 #include "turning.hpp"
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 
 namespace affinityd::events {
 namespace {
@@ -43,6 +45,27 @@ TEST_F(FolderWatchTest, EachKindOfChangeIsReported) {
     EXPECT_TRUE(is_told(4)) << "removed";
     turning_.turn_for(long_after);
     EXPECT_EQ(told_, 4U);
+}
+
+/// The kernel tells of a new link that it was created, and nothing else.
+TEST_F(FolderWatchTest, LinksAreReported) {
+    tree_.file("x.yaml", "a");
+    std::filesystem::create_symlink("/dev/null", tree_.path("a/masked.yaml"));
+    EXPECT_TRUE(is_told(1)) << "a symbolic link";
+    std::filesystem::create_hard_link(tree_.path("x.yaml"), tree_.path("b/x.yaml"));
+    EXPECT_TRUE(is_told(2)) << "a hard link";
+    std::filesystem::create_symlink("x.yaml", tree_.path("a/4913"));
+    turning_.turn_for(long_after);
+    EXPECT_EQ(told_, 2U);
+}
+
+TEST_F(FolderWatchTest, AFileIsReportedWhenItHasBeenWritten) {
+    std::ofstream file(tree_.path("a/x.yaml"));
+    turning_.turn_for(long_after);
+    EXPECT_EQ(told_, 0U) << "it is empty";
+    file << "a";
+    file.close();
+    EXPECT_TRUE(is_told(1));
 }
 
 TEST_F(FolderWatchTest, ABurstIsReportedOnceWhenItIsOver) {
