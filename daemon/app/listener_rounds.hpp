@@ -21,7 +21,7 @@ class ListenerRounds {
     [[nodiscard]] bool does_one_wait() const { return !waiting_.expired(); }
 
   private:
-    /// A round has it as long as it exists.
+    /// A round has it until it ends.
     using Place = std::shared_ptr<const int>;
     class Round;
     [[nodiscard]] bool begin(const Place& place);

@@ -56,7 +56,7 @@ class WorldLoader {
     Owners by_whom_;
     std::optional<std::vector<std::string>> paths_; ///< of the files
     std::size_t next_path_ = 0;
-    unsigned listed_ = 0;                     ///< so often
+    unsigned listed_ = 0;                     ///< how often
     std::vector<policy::Document> documents_; ///< those that have been read
     std::optional<policy::PolicyReading> reading_;
     std::optional<GoodPolicies> choice_;

@@ -83,7 +83,7 @@ bool FolderWatch::is_link(std::string_view name) const {
 int FolderWatch::on_event(sd_event_source*, const inotify_event* event, void* userdata) {
     auto* watch = static_cast<FolderWatch*>(userdata);
     const std::string_view name(event->len > 0 ? event->name : "");
-    if (event->len > 0 && !name.ends_with(".yaml")) return 0; // an editor's files
+    if (!name.empty() && !name.ends_with(".yaml")) return 0; // an editor's files
     // Of a file it is told when it has been written. A link is there at once, and nothing else is told of it.
     if ((event->mask & IN_CREATE) != 0 && !watch->is_link(name)) return 0;
     if ((event->mask & self_gone) != 0)

@@ -149,7 +149,7 @@ TEST(Timer, ADisarmedOneDoesNotCall) {
     EXPECT_FALSE(timer.is_armed()) << "once";
 }
 
-/// A test never fails because its machine is slow for a moment, nor passes where the daemon is.
+/// A test does not fail because its machine is slow for a moment, and does fail where the daemon is slow.
 TEST(CallbackLimit, ExcusesOneThatTakesLongerAndAFewThatTouchNewMemory) {
     CallbackLimit limit{milliseconds(5)};
     EXPECT_FALSE(limit.is_over(milliseconds(5)));
