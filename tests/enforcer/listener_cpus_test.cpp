@@ -13,6 +13,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <tuple>
 #include <vector>
@@ -302,6 +303,16 @@ class Hoarders : public testing::Test {
         }
         ::close(ready[0]);
     }
+    /// On a slow machine a walk ends early; the next, which comes after a rest, goes on from there.
+    [[nodiscard]] std::optional<Setting> found(const ListenerCpu& subject) const {
+        const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        auto present = enforcer_->present(subject);
+        while (!present && std::chrono::steady_clock::now() < until) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(100));
+            present = enforcer_->present(subject);
+        }
+        return present.value_or(std::nullopt);
+    }
     host::Root root_ = *host::Root::open();
     std::unique_ptr<Enforcer> enforcer_ = make_real_enforcer(root_);
     std::unique_ptr<Forked> parent_;
@@ -317,7 +328,7 @@ TEST_F(Hoarders, AreNotSearchedForListenersThatHaveGone) {
         const auto cookie = host::ForeignFiles::open(::getpid())->socket(number)->cookie().value();
         subjects.push_back({cookie, 4194305, parent_->pid(), number, 80, socket.st_ino});
     }
-    EXPECT_EQ(enforcer_->present(subjects[0]).value(), Setting()) << "this process has it";
+    EXPECT_EQ(found(subjects[0]), Setting()) << "this process has it";
     for (const auto& subject : subjects)
         ::close(subject.number);
     std::this_thread::sleep_for(std::chrono::milliseconds(500)); // longer than a list is used
