@@ -3,7 +3,6 @@
 
 #include "base/clock.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <string_view>
 
@@ -14,6 +13,18 @@ namespace affinityd::events {
 namespace {
 
 constexpr std::uint32_t self_gone = IN_DELETE_SELF | IN_MOVE_SELF;
+
+bool is_watched_name(std::string_view name) {
+    return !name.starts_with('.') && !name.starts_with('#') && name.ends_with(".yaml");
+}
+
+/// A file that is being written: inotify tells when that is done. Of links it tells only that they were made,
+/// and a hard link may have lost its other name by now.
+bool is_yet_empty(const std::filesystem::path& path) {
+    std::error_code code;
+    return std::filesystem::is_regular_file(std::filesystem::symlink_status(path, code)) &&
+           std::filesystem::file_size(path, code) == 0;
+}
 
 } // namespace
 
@@ -43,6 +54,7 @@ bool FolderWatch::watch_folder(const std::string& folder) {
     sd_event_source* source = nullptr;
     if (sd_event_add_inotify(event_, &source, folder.c_str(), mask, on_event, this) < 0) return false;
     watches_.emplace_back(source);
+    sd_event_source_set_description(source, folder.c_str()); // read by on_event()
     return true;
 }
 
@@ -69,23 +81,14 @@ void FolderWatch::changed_soon() {
     sd_event_source_set_enabled(quiet_timer_.get(), SD_EVENT_ONESHOT);
 }
 
-/// Of that name there is a symbolic link, or a file that has another name, too.
-bool FolderWatch::is_link(std::string_view name) const {
-    return std::ranges::any_of(folders_, [name](const std::filesystem::path& folder) {
-        std::error_code code;
-        const auto path = folder / name;
-        if (std::filesystem::is_symlink(std::filesystem::symlink_status(path, code))) return true;
-        const auto names = std::filesystem::hard_link_count(path, code);
-        return !code && names > 1;
-    });
-}
-
-int FolderWatch::on_event(sd_event_source*, const inotify_event* event, void* userdata) {
+int FolderWatch::on_event(sd_event_source* source, const inotify_event* event, void* userdata) {
     auto* watch = static_cast<FolderWatch*>(userdata);
     const std::string_view name(event->len > 0 ? event->name : "");
-    if (!name.empty() && !name.ends_with(".yaml")) return 0; // an editor's files
-    // Of a file it is told when it has been written. A link is there at once, and nothing else is told of it.
-    if ((event->mask & IN_CREATE) != 0 && !watch->is_link(name)) return 0;
+    if (!name.empty() && !is_watched_name(name)) return 0; // an editor's files
+    const char* folder = nullptr;
+    if ((event->mask & IN_CREATE) != 0 && sd_event_source_get_description(source, &folder) >= 0 &&
+        is_yet_empty(std::filesystem::path(folder) / name))
+        return 0;
     if ((event->mask & self_gone) != 0)
         watch->watch_all();
     else if ((event->mask & IN_IGNORED) != 0)

@@ -8,7 +8,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace affinityd::events {
@@ -39,7 +38,6 @@ class FolderWatch {
     /// True if the folder appeared while its parent was being watched: look at it again.
     [[nodiscard]] bool await_folder(const std::string& folder);
     void changed_soon();
-    [[nodiscard]] bool is_link(std::string_view name) const;
 
     sd_event* event_;
     std::vector<std::string> folders_;

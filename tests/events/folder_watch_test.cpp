@@ -55,8 +55,28 @@ TEST_F(FolderWatchTest, LinksAreReported) {
     std::filesystem::create_hard_link(tree_.path("x.yaml"), tree_.path("b/x.yaml"));
     EXPECT_TRUE(is_told(2)) << "a hard link";
     std::filesystem::create_symlink("x.yaml", tree_.path("a/4913"));
+    std::filesystem::create_symlink("me@host.1", tree_.path("a/.#x.yaml")); // as Emacs marks what it edits
     turning_.turn_for(long_after);
     EXPECT_EQ(told_, 2U);
+}
+
+/// So are files published that must replace no other.
+TEST_F(FolderWatchTest, AHardLinkIsReportedWhoseOtherNameIsGone) {
+    tree_.file("unpublished", "a");
+    std::filesystem::create_hard_link(tree_.path("unpublished"), tree_.path("a/x.yaml"));
+    std::filesystem::remove(tree_.path("unpublished"));
+    EXPECT_TRUE(is_told(1));
+}
+
+TEST_F(FolderWatchTest, AFileThatOverridesALinkIsReportedWhenItHasBeenWritten) {
+    std::filesystem::create_symlink("/dev/null", tree_.path("b/x.yaml"));
+    EXPECT_TRUE(is_told(1));
+    std::ofstream file(tree_.path("a/x.yaml"));
+    turning_.turn_for(long_after);
+    EXPECT_EQ(told_, 1U) << "it is empty, and would mask the other";
+    file << "a";
+    file.close();
+    EXPECT_TRUE(is_told(2));
 }
 
 TEST_F(FolderWatchTest, AFileIsReportedWhenItHasBeenWritten) {
