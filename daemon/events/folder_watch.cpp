@@ -23,7 +23,7 @@ bool is_watched_name(std::string_view name) {
 bool is_yet_empty(const std::filesystem::path& path) {
     std::error_code code;
     return std::filesystem::is_regular_file(std::filesystem::symlink_status(path, code)) &&
-           std::filesystem::file_size(path, code) == 0;
+           std::filesystem::file_size(path, code) == 0 && std::filesystem::hard_link_count(path, code) == 1;
 }
 
 } // namespace

@@ -54,10 +54,13 @@ TEST_F(FolderWatchTest, LinksAreReported) {
     EXPECT_TRUE(is_told(1)) << "a symbolic link";
     std::filesystem::create_hard_link(tree_.path("x.yaml"), tree_.path("b/x.yaml"));
     EXPECT_TRUE(is_told(2)) << "a hard link";
+    tree_.file("empty", "");
+    std::filesystem::create_hard_link(tree_.path("empty"), tree_.path("b/empty.yaml"));
+    EXPECT_TRUE(is_told(3)) << "one that masks, too";
     std::filesystem::create_symlink("x.yaml", tree_.path("a/4913"));
     std::filesystem::create_symlink("me@host.1", tree_.path("a/.#x.yaml")); // as Emacs marks what it edits
     turning_.turn_for(long_after);
-    EXPECT_EQ(told_, 2U);
+    EXPECT_EQ(told_, 3U);
 }
 
 /// So are files published that must replace no other.
@@ -68,24 +71,18 @@ TEST_F(FolderWatchTest, AHardLinkIsReportedWhoseOtherNameIsGone) {
     EXPECT_TRUE(is_told(1));
 }
 
-TEST_F(FolderWatchTest, AFileThatOverridesALinkIsReportedWhenItHasBeenWritten) {
-    std::filesystem::create_symlink("/dev/null", tree_.path("b/x.yaml"));
-    EXPECT_TRUE(is_told(1));
-    std::ofstream file(tree_.path("a/x.yaml"));
-    turning_.turn_for(long_after);
-    EXPECT_EQ(told_, 1U) << "it is empty, and would mask the other";
-    file << "a";
-    file.close();
-    EXPECT_TRUE(is_told(2));
-}
-
 TEST_F(FolderWatchTest, AFileIsReportedWhenItHasBeenWritten) {
-    std::ofstream file(tree_.path("a/x.yaml"));
-    turning_.turn_for(long_after);
-    EXPECT_EQ(told_, 0U) << "it is empty";
-    file << "a";
-    file.close();
-    EXPECT_TRUE(is_told(1));
+    std::filesystem::create_symlink("/dev/null", tree_.path("b/overrides.yaml"));
+    EXPECT_TRUE(is_told(1)) << "another folder has a link of that name";
+    for (const std::string name : {"a/x.yaml", "a/overrides.yaml"}) {
+        const auto before = told_;
+        std::ofstream file(tree_.path(name));
+        turning_.turn_for(long_after);
+        EXPECT_EQ(told_, before) << name << " is empty";
+        file << "a";
+        file.close();
+        EXPECT_TRUE(is_told(before + 1)) << name;
+    }
 }
 
 TEST_F(FolderWatchTest, ABurstIsReportedOnceWhenItIsOver) {
