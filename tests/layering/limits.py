@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How large files, functions and classes may be. Universal Ctags parses: it knows scopes, members and where things end."""
+"""How large functions may be, and how many std::function members a class may have. Universal Ctags parses: it knows scopes, members and where
+things end. Both are warnings: they are printed, and fail nothing."""
 import collections
 import json
-import statistics
 import subprocess
 
-FILE_LINES = 400
-FUNCTION_LINES = 60
-MEDIAN_LINES = 70
-DATA_MEMBERS = 12
-MEMBER_FUNCTIONS = 25
-CTAGS = ["ctags", "-R", "--languages=C++", "--langmap=C++:.cpp.hpp", "--kinds-C++=+p", "--fields=+neKSZ", "--fields-C++=+{properties}",
-         "--output-format=json", "-f", "-"]
+FUNCTION_LINES = 80
+CALLBACKS = 2
+CTAGS = ["ctags", "-R", "--languages=C++", "--langmap=C++:.cpp.hpp", "--kinds-C++=+p", "--fields=+neKSZt", "--output-format=json", "-f", "-"]
 
 
 def tags(root, files):
@@ -20,65 +16,24 @@ def tags(root, files):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def properties(tag):
-    return tag.get("properties", "").split(",")
-
-
-def is_lambda(tag):
-    return tag["name"].startswith("__anon") and tag["kind"] == "function"
-
-
 def of_functions(found):
     for tag in found:
-        if tag["kind"] != "function" or is_lambda(tag):
-            continue
-        lines = tag["end"] - tag["line"] + 1
-        if lines > FUNCTION_LINES:
+        is_lambda = tag["name"].startswith("__anon")
+        if tag["kind"] == "function" and not is_lambda and (lines := tag["end"] - tag["line"] + 1) > FUNCTION_LINES:
             yield f"{tag['path']}:{tag['line']}: {tag['name']} has {lines} lines, more than {FUNCTION_LINES}"
-
-
-def counted(tag):
-    """"data", "functions", or None for what the limits do not count: constants, lambdas, friends, and functions that the compiler writes."""
-    if "friend" in tag["pattern"].split():
-        return None
-    if tag["kind"] == "member":
-        return None if "static" in properties(tag) else "data"
-    if tag["kind"] in ("prototype", "function") and not is_lambda(tag):
-        return None if {"delete", "default"} & set(properties(tag)) else "functions"
-    return None
 
 
 def of_classes(found):
     # A class is known by its file and scope, so that equal names in unnamed namespaces of two files stay apart.
-    classes = {}
-    counts = collections.defaultdict(collections.Counter)
+    callbacks = collections.Counter((tag["path"], tag.get("scope")) for tag in found
+                                    if tag["kind"] == "member" and "std::function<" in tag.get("typeref", ""))
     for tag in found:
         scope = f"{tag['scope']}::{tag['name']}" if "scope" in tag else tag["name"]
-        if tag["kind"] in ("class", "struct"):
-            classes[tag["path"], scope] = tag
-    for tag in found:
-        owner = classes.get((tag["path"], tag.get("scope")))
-        # Definitions outside of the class body were counted where they are declared.
-        if owner and owner["line"] <= tag["line"] <= owner["end"] and (kind := counted(tag)):
-            counts[tag["path"], tag["scope"]][kind] += 1
-    for key, tag in classes.items():
-        for kind, limit, noun in (("data", DATA_MEMBERS, "data members"), ("functions", MEMBER_FUNCTIONS, "member functions")):
-            if counts[key][kind] > limit:
-                yield f"{tag['path']}:{tag['line']}: {tag['name']} has {counts[key][kind]} {noun}, more than {limit}"
+        if tag["kind"] in ("class", "struct") and (count := callbacks[tag["path"], scope]) > CALLBACKS:
+            yield f"{tag['path']}:{tag['line']}: {tag['name']} has {count} std::function members, more than {CALLBACKS}"
 
 
-def of_files(files):
-    lengths = {source.name: len(source.text.splitlines()) for source in files}
-    for name, lines in lengths.items():
-        if lines > FILE_LINES:
-            yield f"{name}: {lines} lines, more than {FILE_LINES}"
-    median = statistics.median(lengths.values())
-    if median > MEDIAN_LINES:
-        yield f"daemon, tools: the median file has {median:g} lines, more than {MEDIAN_LINES}"
-
-
-def complaints(root, files):
+def warnings(root, files):
     found = tags(root, files)
-    yield from of_files(files)
     yield from of_functions(found)
     yield from of_classes(found)
