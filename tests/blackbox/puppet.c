@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that does as it is told, one command a line on its standard input, and answers each with one
+// line: a number, or "-" and the error. It ends with its input. Its threads do nothing until they are told
+// to.
+//
+//   thread NAME        makes a thread; answers its id            end TID            the thread ends
+//   busy TID 0|1       the thread spins, or waits again          mask TID CPU,CPU   sets the thread's mask
+//   rename TID NAME    gives the thread (or process) a name      uid N              changes the user
+//   fork               a child that waits; answers its pid       spawn PROGRAM ARG  a child that runs a
+//   program; answers its pid exec PROGRAM ARG   becomes another program                   cpu TID the CPU on
+//   which it ran last
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST = 4096 };
+struct slave {
+    atomic_int tid, state; // state: 0 waits, 1 spins, 2 ends
+    char name[16];
+};
+static struct slave slaves[MOST];
+static int count;
+
+static void* live(void* argument) {
+    struct slave* self = argument;
+    prctl(PR_SET_NAME, self->name);
+    atomic_store(&self->tid, (int)syscall(SYS_gettid));
+    for (;;) {
+        const int state = atomic_load(&self->state);
+        if (state == 2) return NULL;
+        if (state == 0) usleep(20000);
+    }
+}
+
+static int thread(const char* name) {
+    if (count == MOST) return -ENOSPC;
+    struct slave* self = &slaves[count];
+    memset(self, 0, sizeof *self);
+    strncpy(self->name, name, sizeof self->name - 1);
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 65536);
+    pthread_t made;
+    const int error = pthread_create(&made, &small, live, self);
+    if (error != 0) return -error;
+    pthread_detach(made);
+    ++count;
+    while (atomic_load(&self->tid) == 0)
+        usleep(200);
+    return atomic_load(&self->tid);
+}
+
+static int set_state(int tid, int state) {
+    for (int i = 0; i < count; ++i)
+        if (atomic_load(&slaves[i].tid) == tid) {
+            atomic_store(&slaves[i].state, state);
+            return 0;
+        }
+    return -ESRCH;
+}
+
+static int mask(int tid, char* cpus) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (char *rest, *one = strtok_r(cpus, ",", &rest); one != NULL; one = strtok_r(NULL, ",", &rest))
+        CPU_SET(atoi(one), &set);
+    return sched_setaffinity(tid, sizeof set, &set) == 0 ? 0 : -errno;
+}
+
+static int rename_task(int tid, const char* name) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/comm", tid == 0 ? getpid() : tid);
+    FILE* file = fopen(path, "w");
+    if (file == NULL) return -errno;
+    fputs(name, file);
+    return fclose(file) == 0 ? 0 : -errno;
+}
+
+static int child(char** program) {
+    const int pid = fork();
+    if (pid != 0) return pid > 0 ? pid : -errno;
+    signal(SIGCHLD, SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, program == NULL ? 0 : SIGKILL);
+    const int nothing = 0;
+    close(nothing);
+    close(1);
+    if (program != NULL) {
+        execvp(program[0], program);
+        _exit(127);
+    }
+    alarm(600);
+    for (;;)
+        pause();
+}
+
+static int last_cpu(int tid) {
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid == 0 ? getpid() : tid);
+    FILE* file = fopen(path, "r");
+    if (file == NULL) return -errno;
+    const size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[length] = '\0';
+    char* at = strrchr(text, ')');
+    for (int field = 2; at != NULL && field < 39; ++field)
+        at = strchr(at + 1, ' ');
+    return at == NULL ? -EINVAL : atoi(at);
+}
+
+int main(void) {
+    signal(SIGCHLD, SIG_IGN);
+    char line[4096];
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        char* words[64] = {NULL};
+        int n = 0;
+        for (char *rest, *one = strtok_r(line, " \n", &rest); one != NULL && n < 63;
+             one = strtok_r(NULL, " \n", &rest))
+            words[n++] = one;
+        if (n == 0) continue;
+        const char* what = words[0];
+        const int tid = n > 1 ? atoi(words[1]) : 0;
+        int answer = -EINVAL;
+        if (strcmp(what, "thread") == 0 && n == 2)
+            answer = thread(words[1]);
+        else if (strcmp(what, "end") == 0 && n == 2)
+            answer = set_state(tid, 2);
+        else if (strcmp(what, "busy") == 0 && n == 3)
+            answer = set_state(tid, atoi(words[2]));
+        else if (strcmp(what, "mask") == 0 && n == 3)
+            answer = mask(tid, words[2]);
+        else if (strcmp(what, "rename") == 0 && n == 3)
+            answer = rename_task(tid, words[2]);
+        else if (strcmp(what, "uid") == 0 && n == 2)
+            answer = setresuid(tid, tid, tid) == 0 ? 0 : -errno;
+        else if (strcmp(what, "fork") == 0)
+            answer = child(NULL);
+        else if (strcmp(what, "spawn") == 0 && n > 1)
+            answer = child(words + 1);
+        else if (strcmp(what, "cpu") == 0 && n == 2)
+            answer = last_cpu(tid);
+        else if (strcmp(what, "exec") == 0 && n > 1) {
+            printf("0\n");
+            fflush(stdout);
+            execvp(words[1], words + 1);
+            return 127;
+        }
+        if (answer < 0)
+            printf("- %s\n", strerror(-answer));
+        else
+            printf("%d\n", answer);
+        fflush(stdout);
+    }
+    return 0;
+}
