@@ -193,6 +193,10 @@ class Puppet(Program):
     def mask(self, wanted, tid=0):
         return self.tell("mask", tid, ",".join(map(str, sorted(cpus(wanted)))))
 
+    def cpus(self):
+        """How many it may use, as programs count them when they start."""
+        return self.tell("cpus")
+
     def busy(self, tid, spins=True):
         return self.tell("busy", tid, int(spins))
 
@@ -284,6 +288,11 @@ class Daemon:
             begun = self.status()["reconciles"]
             self.ctl("apply")
             wait_for(lambda: (lambda now: now["reconciles"] > begun and not now["reconciling"])(self.status()), "a full pass")
+
+    def later(self, count=2):
+        """Until that many more passes are over, which come by themselves (needs `reconcile: 1s`)."""
+        begun = self.status()["reconciles"]
+        wait_for(lambda: self.status()["reconciles"] > begun + count, f"{count} passes are over")
 
     def calm(self):
         """Until no pass has begun for two seconds: others follow the first, and would put right what a test displaces."""

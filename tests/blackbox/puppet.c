@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that does as it is told, one command a line on its standard input, and answers each with one
-// line: a number, or "-" and the error. It ends with its input. Its threads do nothing until they are told
-// to.
+// line: a number, or "-" and the error. It ends with its input. Its threads wait until they are told to spin.
+// TID 0 is the main thread.
 //
-//   thread NAME        makes a thread; answers its id            end TID            the thread ends
-//   busy TID 0|1       the thread spins, or waits again          mask TID CPU,CPU   sets the thread's mask
-//   rename TID NAME    gives the thread (or process) a name      uid N              changes the user
-//   fork               a child that waits; answers its pid       spawn PROGRAM ARG  a child that runs a
-//   program; answers its pid exec PROGRAM ARG   becomes another program                   cpu TID the CPU on
-//   which it ran last
+//   thread NAME         makes a thread; answers its id
+//   end TID             the thread ends
+//   busy TID 0|1        the thread spins, or waits again
+//   mask TID CPU,CPU    sets the thread's mask
+//   rename TID NAME     gives the thread a name; that of the main thread is the process's
+//   title TEXT          writes over its arguments
+//   uid N               changes the user
+//   listen PORT         listens on 127.0.0.1
+//   fork                makes a child that waits; answers its pid
+//   spawn PROGRAM ARG   makes a child that runs a program; answers its pid
+//   exec PROGRAM ARG    becomes another program
+//   cpus                how many CPUs it may use, as programs count them
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -19,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,6 +39,7 @@ struct slave {
 };
 static struct slave slaves[MOST];
 static int count;
+static char *arguments, *arguments_end;
 
 static void* live(void* argument) {
     struct slave* self = argument;
@@ -103,21 +113,30 @@ static int child(char** program) {
         pause();
 }
 
-static int last_cpu(int tid) {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid == 0 ? getpid() : tid);
-    FILE* file = fopen(path, "r");
-    if (file == NULL) return -errno;
-    const size_t length = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
-    text[length] = '\0';
-    char* at = strrchr(text, ')');
-    for (int field = 2; at != NULL && field < 39; ++field)
-        at = strchr(at + 1, ' ');
-    return at == NULL ? -EINVAL : atoi(at);
+static int title(const char* text) {
+    const size_t room = (size_t)(arguments_end - arguments);
+    if (strlen(text) >= room) return -ENOSPC;
+    memset(arguments, 0, room);
+    strcpy(arguments, text);
+    return 0;
 }
 
-int main(void) {
+static int listen_on(int port) {
+    const int one = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    if (bind(one, (struct sockaddr*)&address, sizeof address) != 0 || listen(one, 5) != 0) return -errno;
+    return 0;
+}
+
+static int count_cpus(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : -errno;
+}
+
+int main(int argc, char** argv) {
+    arguments = argv[0];
+    arguments_end = argv[argc - 1] + strlen(argv[argc - 1]);
     signal(SIGCHLD, SIG_IGN);
     char line[4096];
     while (fgets(line, sizeof line, stdin) != NULL) {
@@ -146,8 +165,12 @@ int main(void) {
             answer = child(NULL);
         else if (strcmp(what, "spawn") == 0 && n > 1)
             answer = child(words + 1);
-        else if (strcmp(what, "cpu") == 0 && n == 2)
-            answer = last_cpu(tid);
+        else if (strcmp(what, "title") == 0 && n == 2)
+            answer = title(words[1]);
+        else if (strcmp(what, "listen") == 0 && n == 2)
+            answer = listen_on(tid);
+        else if (strcmp(what, "cpus") == 0)
+            answer = count_cpus();
         else if (strcmp(what, "exec") == 0 && n > 1) {
             printf("0\n");
             fflush(stdout);
